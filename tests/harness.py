@@ -19,11 +19,10 @@ from lab.kernel import Message, Node, Payload, Protocol, Started, Step, Timing
 from lab.network import Hold, Links, Lose, Rule
 from lab.protocols import Algorithm, Bully
 from lab.recording.cluster_state import ClusterState
-from lab.recording.memory import MemoryLog
 from lab.recording.records import End, Header, Link, Record, Routed
-from lab.recording.writer import Writer
-from lab.script import parse
-from lab.worlds.config import RunConfig, header_of
+from lab.recording.writer import MemoryLog, Writer
+from lab.script.parse import parse
+from lab.worlds.loading.config import RunConfig, header_of
 from lab.worlds.simulated.simulation import Simulation
 
 __all__ = ["TIMING", "TM_US", "T_US", "Rig", "Solo", "simulated_header"]

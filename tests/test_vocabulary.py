@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-import lab.cli.commands  # noqa: F401 - they register themselves
 from lab.cli.program import app
 from tests.guide.generated import command_names
 from tests.vocabulary import CLAUSE, WORDS, docstrings, is_banned, python_files, violations_in

@@ -15,22 +15,8 @@ from lab.protocols.committing import Committing
 from lab.protocols.ledger import Ledger, Part
 from lab.protocols.transaction import Entry, OpenTransaction, Transaction
 from lab.recording.cluster_state import ClusterState
-from lab.recording.conversion import convert_or_none
-from lab.recording.records import Header
+from lab.recording.records import Header, convert_or_none
 from lab.recording.snapshot import NodeState
-
-__all__ = [
-    "Account",
-    "Bank",
-    "NodeBankState",
-    "ParticipantState",
-    "TransactionOverview",
-    "bank_in",
-    "entries_of",
-    "has_bank",
-    "node_bank_state",
-    "open_at",
-]
 
 
 class NodeBankState(Struct, frozen=True):

@@ -23,8 +23,6 @@ from lab.recording.reader import UNREADABLE, NotARecordingError
 from lab.recording.records import Header
 from lab.units import format_count
 
-__all__ = ["Bookmark", "Bookmarks", "bookmarks_file"]
-
 _FORMAT = 1
 _LARGEST = 1 << 20
 _SUFFIX = ".bookmarks"

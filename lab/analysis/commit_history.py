@@ -18,13 +18,12 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.analysis.leadership import Span, extend_spans
+from lab.analysis.elections import Span, extend_spans
 from lab.kernel import Message, Step
 from lab.protocols.transaction import Entry, OpenTransaction, State, Transaction
-from lab.recording.conversion import convert_or_none
-from lab.recording.records import Process, Record
-
-__all__ = ["PURPOSES", "BlockedInterval", "CommitHistory", "CommitLog", "Purpose", "TransactionHistory"]
+from lab.recording.cluster_state import ClusterState
+from lab.recording.decided_transactions import outcome_of
+from lab.recording.records import Process, Record, convert_or_none
 
 TransactionOutcome = Literal["committed", "aborted"]
 Purpose = Literal["own", "work", "again", "acknowledgement", "termination", "election"]
@@ -285,3 +284,30 @@ def _read_body(message: Message) -> _Body:
 
 
 _decoder = msgspec.json.Decoder(_Body)
+
+
+class SplitOutcome(Struct, frozen=True, order=True):
+    """A transaction with two outcomes, and the nodes with each in their logs."""
+
+    transaction: Transaction
+    committed: tuple[int, ...]
+    aborted: tuple[int, ...]
+
+
+def split_outcomes(cluster: ClusterState) -> tuple[SplitOutcome, ...]:
+    """Return all split outcomes at that record, sorted by transaction."""
+    # the logs are read again only if there is a split outcome
+    return tuple(
+        SplitOutcome(
+            Transaction(*name), _nodes_with(cluster, name, "committed"), _nodes_with(cluster, name, "aborted")
+        )
+        for name in cluster.outcomes.split
+    )
+
+
+def _nodes_with(cluster: ClusterState, name: tuple[int, int], outcome: str) -> tuple[int, ...]:
+    return tuple(
+        node
+        for node, view in sorted(cluster.nodes.items())
+        if isinstance(log := view.state.get("log"), list) and any(outcome_of(e) == (outcome, name) for e in log)
+    )

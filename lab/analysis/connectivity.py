@@ -8,8 +8,6 @@ from collections.abc import Collection, Iterable
 
 from msgspec import Struct
 
-__all__ = ["Connections", "Pair", "connected"]
-
 Pair = tuple[int, int]
 """A directed link: (source, target)."""
 

@@ -22,8 +22,6 @@ from lab.protocols.history import FormedGroup
 from lab.recording.records import Fault, Process, Record
 from lab.recording.snapshot import NodeState
 
-__all__ = ["HUES", "ClusterEvent", "GroupHistory", "GroupLog", "Membership", "NormalInterval", "Point"]
-
 HUES = 10
 """The number of colours for groups in drawings."""
 

@@ -12,8 +12,6 @@ from lab.recording.reader import RecordStore
 from lab.recording.records import Header, Injected, Keyframe, Process, Record
 from lab.recording.timeline import Timeline
 
-__all__ = ["Matcher", "MessageMatcher", "NodeRecordMatcher", "RecordSearch"]
-
 
 class Matcher(Protocol):
     """The condition of a search. ``needs_all``: it must see a run from its first record on."""

@@ -2,27 +2,15 @@
 
 from msgspec import Struct
 
-from lab.analysis.blocked_transactions import TransactionDiagnosis, diagnose_open_transactions
+from lab.analysis.blocking import TransactionDiagnosis, diagnose_open_transactions
 from lab.analysis.commit_history import CommitHistory, CommitLog
 from lab.analysis.elections import ElectionLog, SettledElection
 from lab.kernel import CommandInput, Step
 from lab.protocols.bank_commands import Load
 from lab.recording.cluster_state import ClusterState
-from lab.recording.conversion import convert_or_none
-from lab.recording.records import Header, Process, Record
+from lab.recording.records import Header, Process, Record, convert_or_none
 from lab.recording.snapshot import ActiveFault, NodeState
 from lab.units import format_count
-
-__all__ = [
-    "FaultSummary",
-    "NodeSummary",
-    "Note",
-    "NoteLog",
-    "OpenSummary",
-    "Summary",
-    "TransactionSummary",
-    "summarize",
-]
 
 
 class NodeSummary(Struct, frozen=True):

@@ -12,8 +12,6 @@ from msgspec import Struct
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Captioned, Commanded, End, Expected, Fault, Record
 
-__all__ = ["LineResult", "ScriptLog", "inert_results", "line_result"]
-
 _How = Literal["said", "marked", "done", "met", "no effect", "refused", "not met", "inert"]
 
 

@@ -16,8 +16,6 @@ from lab.recording.log_lines import LogLine, lines_of
 from lab.recording.records import Header, Keyframe, Process, Record, Routed
 from lab.recording.snapshot import ActiveFault, InFlightMessage, NodeState, ProcessState, Snapshot
 
-__all__ = ["FaultInterval", "MessageEdge", "SpaceTime", "StatusInterval"]
-
 _DOMINANT = ("killed", "paused", "failed", "absent")
 _STATUS_FIELDS = frozenset(("status", "coordinator", "group"))
 """The fields of a state that a status interval shows."""

@@ -1,10 +1,11 @@
-"""A chart as data: ``plots`` draws it in the terminal, ``svg`` as a picture."""
+"""A chart as data, and drawn in the terminal; ``chart_svg`` draws it as a picture."""
 
 from math import ceil, floor, log10
 
+import plotext
 from msgspec import Struct
 
-__all__ = ["Axis", "Chart", "Series", "decades", "whole_numbers"]
+from lab.glyphs import draws_unicode
 
 _TOO_NEAR = 0.05
 """Ticks closer than this fraction of the axis would overlap."""
@@ -77,3 +78,72 @@ def whole_numbers(high: float) -> tuple[int, ...]:
     """Return about six evenly spaced integers from 0 to at least ``high``."""
     step = max(1, ceil(high / 6))
     return tuple(range(0, ceil(high / step) * step + 1, step))
+
+
+_HUES = (
+    ("●", "•", "blue+"),
+    ("■", "braille", "orange"),
+    ("▲", "·", "gray"),
+    ("◆", "-", "green"),
+    ("○", "x", "magenta"),
+    ("□", "+", "red"),
+)
+"""(mark of points, mark of curves, colour) of each hue, distinguishable without colours."""
+_ASCII_MARKS = (("o", "."), ("#", ":"), ("^", "'"), ("*", "-"), ("@", "x"), ("%", "+"))
+"""The marks for ASCII terminals."""
+
+
+def plot(chart: Chart, width: int, height: int, colours: bool) -> str:
+    """Return the chart as text of this width and height."""
+    plotext.clear_figure()
+    plotext.theme("clear")
+    plotext.limit_size(False, False)
+    legend = _legend(chart, width)
+    plotext.plot_size(width, height - len(legend))
+    left, right, bottom, top = chart.bounds()
+    plotext.xlim(left, right)
+    plotext.ylim(bottom, top)
+    for series in reversed(chart.series):  # the first series is drawn last, on top
+        xs = [chart.x.place(x) for x, _ in series.points]
+        ys = [chart.y.place(y) for _, y in series.points]
+        point, line, colour = _series_marks(series)
+        if series.curve:
+            plotext.plot(xs, ys, marker=line, color=colour)
+        else:
+            plotext.scatter(xs, ys, marker=point, color=colour)
+    plotext.xticks(
+        [chart.x.place(tick) for tick in chart.x.spaced_ticks()], [f"{tick:,}" for tick in chart.x.spaced_ticks()]
+    )
+    plotext.yticks(
+        [chart.y.place(tick) for tick in chart.y.spaced_ticks()], [f"{tick:,}" for tick in chart.y.spaced_ticks()]
+    )
+    plotext.title(chart.title)
+    plotext.xlabel(chart.x.name)
+    drawn = "\n".join([str(plotext.build()).rstrip("\n"), *legend])
+    if not colours:
+        drawn = str(plotext.uncolorize(drawn))
+    return "\n".join(line.rstrip() for line in drawn.splitlines())
+
+
+def _series_marks(series: Series) -> tuple[str, str, str]:
+    """Return the mark of points, the mark of curves, and the colour."""
+    place = series.hue % len(_HUES)
+    point, line, colour = _HUES[place]
+    return (point, line, colour) if draws_unicode() else (*_ASCII_MARKS[place], colour)
+
+
+def _legend(chart: Chart, width: int) -> list[str]:
+    """Return the lines of the legend, shown below the chart; none for a single series."""
+    lines: list[str] = []
+    room = 0
+    for series in chart.series if len(chart.series) > 1 else ():
+        point, line, colour = _series_marks(series)
+        mark = point if not series.curve else "⠒⠒" if line == "braille" else line * 2
+        row = f"  {plotext.colorize(mark, colour)} {series.label}"
+        taken = len(mark) + len(series.label) + 3
+        if taken > room:
+            lines.append("")
+            room = width
+        lines[-1] += row
+        room -= taken
+    return lines

@@ -6,15 +6,12 @@ import drawsvg
 from rich.style import Style
 
 from lab.analysis.group_history import GroupLog
+from lab.export.group_layout import Row, build_rows
 from lab.glyphs import UNICODE
 from lab.recording.records import Header
 from lab.text import sanitize
-from lab.tui.terminal.fitting import Piece
-from lab.tui.terminal.theme_styles import ThemeStyles
-from lab.tui.views.groups.group_drawing import row_words, wrap_words
-from lab.tui.views.groups.group_lanes import Row, build_rows
-
-__all__ = ["group_picture"]
+from lab.tui.terminal.styles import Piece, ThemeStyles
+from lab.tui.views.group_drawing import row_words, wrap_words
 
 _LEFT, _TOP, _LANE, _TEXT, _MARGIN = 100, 106, 76, 400, 24
 _ROW, _NARROW, _LINE = 52, 34, 18

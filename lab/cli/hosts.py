@@ -1,20 +1,105 @@
-"""``lab list``, ``lab attach`` and ``lab ctl``: list, show and control active runs."""
+"""``lab list``, ``lab attach`` and ``lab ctl``: list, watch and control active runs."""
 
 import contextlib
 import sys
+from typing import Annotated
 
 import msgspec
+import typer
+from rich.markup import escape
 
-from lab.cli.terminal import require_terminal
-from lab.cli.usage_errors import EXIT_NOT_AS_EXPECTED, EXIT_USAGE, UsageError
+from lab.cli.list_protocols import print_protocols
+from lab.cli.options import one_of
+from lab.cli.program import app
+from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, EXIT_USAGE, UsageError, require_terminal
 from lab.protocols import PROTOCOLS, TASKS
-from lab.script import CommandError, parse
+from lab.script.commands import VERBS, CommandError
+from lab.script.parse import parse
+from lab.script.parse_errors import EXPECTATIONS, TRIGGERS
+from lab.script.predicates import COUNTS, STATES
+from lab.script.protocol_commands import bare_commands
 from lab.text import sanitize
 from lab.units import format_ranges
 from lab.worlds.host.launch import FeedClient
-from lab.worlds.runs import NoSuchRunError, RunInfo, find_run, list_runs
+from lab.worlds.host.runs import NoSuchRunError, RunInfo, find_run, list_runs
 
-__all__ = ["attach", "control", "print_runs"]
+_LISTED = ("runs", "protocols")
+
+
+@app.command("list")
+def list_(
+    what: Annotated[str, typer.Argument(metavar="[runs|protocols]", help="What to list.")] = "runs",
+    protocol: Annotated[
+        str | None,
+        typer.Argument(metavar="[PROTOCOL]", help="Describe this protocol in detail: a name, or FILE.py:CLASS."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> int:
+    """List the active runs, or describe the protocols.
+
+    lab list also removes leftovers of crashed runs.
+    """
+    if one_of("lab list", what, _LISTED) == "protocols":
+        return print_protocols(protocol, json)
+    if protocol is not None:
+        raise UsageError(f"lab list runs takes no name; leave out {protocol}")
+
+    return print_runs(json)
+
+
+@app.command()
+def attach(
+    run: Annotated[
+        str | None,
+        typer.Argument(metavar="[RUN]", help="A run, as named by lab list. May be omitted if there is only one."),
+    ] = None,
+    viewer: Annotated[bool, typer.Option("--viewer", help="Watch only: give no commands.")] = False,
+) -> int:
+    """Open the interface on an active run.
+
+    Any number of interfaces can be attached to the same run.
+    """
+    return open_interface(run, viewer)
+
+
+def _ctl_help() -> str:
+
+    verbs = (*VERBS.values(), *bare_commands().values())
+    rows = [escape(f"  {verb.usage:36} {verb.help}") for verb in verbs]  # usage texts contain brackets
+    return (
+        "Give commands to an active run.\n\n"
+        "\b\nCommands:\n" + "\n".join(rows) + "\n\n"
+        "\b\nNODES   5 · 1 2 · 1,2 · all · coordinator · coordinators (every node that leads)\n"
+        "LINKS   2->3 · 2<->3 · 5 (all links from and to 5) · all\n"
+        "TIME    400ms · 2s          PERCENT  30%\n" + _triggers_help()
+    )
+
+
+def _triggers_help() -> str:
+
+    return (
+        "\n\b\nTriggers, written before a command; several are awaited in turn:\n"
+        + "\n".join(f"  {example}" for example in TRIGGERS.values())
+        + "\n\n\b\nPredicates, combined with and, or, not and parentheses:\n"
+        f"  4 normal · all normal · any leads   {' '.join(STATES)}\n"
+        "  4 suspects 5 · 2->3 cut\n"
+        "  all.coordinator == 4 · 4.status != Normal\n"
+        f"  groups <= 2 · messages(Accept) > 3   {' '.join(COUNTS)}\n\n"
+        "\b\nExpectations, written instead of a command:\n"
+        + "\n".join(f"  {example}" for example in EXPECTATIONS.values())
+        + "\n\n\b\nFull reference: lab guide commands, lab guide predicates."
+    )
+
+
+@app.command(
+    help=_ctl_help(),
+    epilog='Example: lab ctl "partition 1 2 | 3 4 5"   (exit status 1 if a command has no effect)',
+)
+def ctl(
+    words: Annotated[list[str], typer.Argument(metavar="[RUN] COMMAND…", help="Commands, each in quotes.")],
+) -> int:
+    """Give commands to an active run (``_ctl_help`` is the help)."""
+    return control(words)
 
 
 def _run_named(name: str | None) -> RunInfo:
@@ -49,14 +134,14 @@ def print_runs(as_json: bool) -> int:
     return 0
 
 
-def attach(name: str | None, viewer: bool) -> int:
+def open_interface(name: str | None, viewer: bool) -> int:
     """Open the interface on an active run."""
     require_terminal('lab ctl "COMMAND"')
     info = _run_named(name)
     from lab.tui.terminal.guard import run_guarded  # noqa: PLC0415 - loads the interface
 
     def interface() -> int:
-        from lab.tui.show import show_feed  # noqa: PLC0415
+        from lab.tui.lab_app import show_feed  # noqa: PLC0415
 
         return show_feed(info.socket, info.run, "viewer" if viewer else "driver")
 

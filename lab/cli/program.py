@@ -1,22 +1,75 @@
-"""The ``lab`` program: options of all commands, error handling, and the home screen."""
+"""The ``lab`` program: its commands, each loaded when it runs, error handling, and the home screen."""
 
 import contextlib
-import inspect
 import os
 import sys
+from importlib import import_module
 from io import TextIOWrapper
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
-from lab.cli.terminal import has_terminal, set_output_encoding
-from lab.cli.usage_errors import EXIT_INTERRUPTED, UsageError, fail
+from lab.cli.terminal import EXIT_INTERRUPTED, UsageError, fail, has_terminal, set_output_encoding
 
-__all__ = ["app", "run_commands"]
+COMMANDS = {
+    "run": ("Run a protocol or a scenario.", "run"),
+    "tour": ("Take a guided tour of the interface, in five steps.", "run"),
+    "replay": ("Open a recording in the interface.", "recordings"),
+    "verify": ("Re-execute recordings and check the protocol's assertions.", "recordings"),
+    "show": ("Print a recording as text.", "recordings"),
+    "history": ("Show the history of groups in a recording.", "history"),
+    "export": ("Export a recording as a diagram, trace or table.", "export"),
+    "branch": ("Continue a recording from any record, with new commands.", "branch"),
+    "branches": ("Show recordings and their branches as a tree.", "branch"),
+    "diff": ("Find the first difference between two recordings.", "branch"),
+    "check": ("Test a protocol with random faults, in many simulated runs.", "check"),
+    "explore": ("Model-check a protocol: explore all executions up to a bound.", "explore"),
+    "compare": ("Compare the cost and failures of protocols under the same faults.", "compare"),
+    "scale": ("Measure the cost of an election as the cluster grows.", "scale"),
+    "list": ("List the active runs, or describe the protocols.", "hosts"),
+    "attach": ("Open the interface on an active run.", "hosts"),
+    "ctl": ("Give commands to an active run.", "hosts"),
+    "guide": ("Read the guide: first steps, teaching a class, your own protocol, and the reference.", "guide"),
+    "scenario": ("List, print, check and create scenarios.", "scenario"),
+    "exercise": ("Solve and grade exercises.", "exercise"),
+    "serve": ("Serve the laboratory to a class over SSH.", "serve", "serve_class"),
+}
+"""The first line of each command's help, and the modules of ``lab.cli`` that define the command."""
+
+
+class LazyCommands(TyperGroup):
+    """The commands, listed from the table. A command's modules are imported when it runs or explains itself.
+
+    This keeps ``lab --help`` and shell completion fast, and a command's module can import what it needs.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = {name: TyperCommand(name, help=text) for name, (text, *_) in COMMANDS.items()} | dict(
+            self.commands
+        )
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the name, the command, with its modules imported, and the remaining arguments."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command if name is None else load_command(name), rest
+
+
+def load_command(name: str) -> Any:
+    """Import the modules of a command and return it."""
+    for module in COMMANDS[name][1:]:
+        import_module(f"lab.cli.{module}")
+    command: Any = typer.main.get_group(app).commands[name]
+    for each in (command, *getattr(command, "commands", {}).values()):
+        each.help = _unwrap_paragraphs(each.help or "")
+    return command
+
 
 app = typer.Typer(
     name="lab",
+    cls=LazyCommands,
     no_args_is_help=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -38,9 +91,6 @@ def run_commands() -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             set_output_encoding(stream)
-    groups = [app, *(group.typer_instance for group in app.registered_groups if group.typer_instance)]
-    for each in (command for group in groups for command in group.registered_commands):
-        each.help = _unwrap_paragraphs(each.help or inspect.getdoc(each.callback) or "")
     try:
         status = app(standalone_mode=False, prog_name="lab")
         print(end="", flush=True)
@@ -104,6 +154,6 @@ def home(
     if not has_terminal():
         print(context.get_help())
         return 0
-    from lab.cli.home_entries import run_home  # noqa: PLC0415
+    from lab.cli.home import run_home  # noqa: PLC0415
 
     return run_home()

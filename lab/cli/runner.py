@@ -1,4 +1,4 @@
-"""Run ``lab run``: start a host, and show the interface or print a report."""
+"""Run a host, and show the interface or print a report."""
 
 import contextlib
 import signal
@@ -14,27 +14,34 @@ from msgspec.structs import replace
 
 from lab.analysis.commit_history import CommitLog
 from lab.analysis.elections import ElectionLog
-from lab.analysis.failures import failed_steps, failure_lines
+from lab.analysis.inspection import failed_steps, failure_lines
 from lab.analysis.run_summary import NoteLog, Summary, summarize
-from lab.cli.manual_commands import ManualCommands
-from lab.cli.progress import count_progress, progress_line
-from lab.cli.scenario_report import format_report
-from lab.cli.terminal import require_terminal
-from lab.cli.usage_errors import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, fail
+from lab.cli.scenario_check import format_report
+from lab.cli.terminal import (
+    EXIT_INTERRUPTED,
+    EXIT_NOT_AS_EXPECTED,
+    count_progress,
+    fail,
+    progress_line,
+    require_terminal,
+)
 from lab.cli.verdict_report import format_verdicts, summarize_verdicts
 from lab.kernel import Step
-from lab.properties import Judge
+from lab.properties.judge import Judge
 from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import FileRecords, NotARecordingError, open_recording
+from lab.recording.records import Captioned, Commanded, Expected, Record
 from lab.scenario.file import Scenario
 from lab.scenario.report import ScriptChecker, report_of
-from lab.script import read_script
+from lab.scenario.values import explain_unmet
+from lab.script.commands import Caption
+from lab.script.evaluation import Suspicions
+from lab.script.parse import parse, read_script
+from lab.script.statements import Statement
 from lab.text import sanitize
 from lab.units import format_count, format_us
-from lab.worlds.config import NotRunnableError, RunConfig
 from lab.worlds.host.launch import HostFailedError, HostProcess, HostRefusedError
-
-__all__ = ["run_headless", "run_with_interface"]
+from lab.worlds.loading.config import NotRunnableError, RunConfig
 
 _MOST_NOTES, _LAST_NOTES = 20, 5
 _MOST_OPEN = 10
@@ -48,7 +55,7 @@ def run_with_interface(config: RunConfig, tour: bool = False) -> int:
     host = HostProcess(config)
 
     def interface() -> int:
-        from lab.tui.show import show_run  # noqa: PLC0415
+        from lab.tui.lab_app import show_run  # noqa: PLC0415
 
         return show_run(host.ready, config.run, tour)
 
@@ -273,3 +280,39 @@ def _report(summary: Summary) -> None:
 
 def _seconds(us: int) -> str:
     return f"{us / 1e6:.3f} s"
+
+
+class ManualCommands:
+    """A fold over a run that was given these lines. ``cluster`` must be the state after each record."""
+
+    def __init__(self, lines: tuple[str, ...], cluster: ClusterState) -> None:
+        self._pending = [parse(line) for line in lines]
+        self._cluster = cluster
+        self._suspicions = Suspicions()
+        self._problems: list[str] = []
+
+    def observe_parent(self, record: Record | None) -> None:
+        """Observe a record of the parent run: its commands were not given to this run."""
+        self._suspicions.observe(record)
+
+    def observe(self, record: Record | None) -> None:
+        """Observe the next record of this run."""
+        self._suspicions.observe(record)
+        if not isinstance(record, Captioned | Commanded | Expected) or record.line:
+            return
+        matching = next((line for line in self._pending if _recorded_text(line) == record.text), None)
+        if matching is not None:
+            self._pending.remove(matching)
+        if isinstance(record, Commanded) and record.refused:
+            self._problems.append(f"{record.text}: {record.outcome}")
+        elif isinstance(record, Expected) and not record.met:
+            why = explain_unmet(record.why, parse(record.text).command, self._cluster, self._suspicions)
+            self._problems.append(f"{record.text}: {why}")
+
+    def problems(self) -> list[str]:
+        """Return what was refused, not met, or not due before the end of the run."""
+        return [*self._problems, *(f"never due: {line.source}" for line in self._pending)]
+
+
+def _recorded_text(line: Statement) -> str:
+    return line.command.text if isinstance(line.command, Caption) else line.source

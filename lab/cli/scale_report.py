@@ -1,20 +1,100 @@
-"""The report of ``lab scale``: all cases of one protocol, or the best and worst case of several."""
+"""The measurements of ``lab scale``, and its report.
+
+It has tables and charts of all cases of one protocol, or of the best and worst cases of several.
+"""
 
 import os
 import shutil
 import sys
 import textwrap
+from collections.abc import Iterable
 from pathlib import Path
 
-from lab.cli.plots import plot
-from lab.cli.scale_cases import MOST_MESSAGES, ScaleCase, ScaleRow, ScaleStudy
-from lab.cli.scale_charts import charts
-from lab.cli.svg import charts_as_svg
-from lab.kernel import Timing
-from lab.units import format_us
-from lab.worlds.scalability import Measurement
+from msgspec import Struct
 
-__all__ = ["draw", "show"]
+from lab.cli.chart import Axis, Chart, Series, decades, plot, whole_numbers
+from lab.cli.chart_svg import charts_as_svg
+from lab.kernel import Timing
+from lab.protocols import Cost, Election
+from lab.protocols.cost import Detection
+from lab.units import format_us
+from lab.worlds.campaign.scalability import Measurement
+
+MOST_MESSAGES = 10_000
+"""Cases above this limit, by their formula, are skipped; except for the first, which a plain run shows."""
+
+_MANY = 1_000
+"""A cluster size at which the order of the cases is clear."""
+
+
+class ScaleRow(Struct, frozen=True):
+    """A measurement, and how long it took. ``measured`` is None if it was skipped."""
+
+    nodes: int
+    measured: Measurement | None
+    seconds: float
+
+
+class ScaleCase(Struct, frozen=True):
+    """A case with its formula, and formulas that are only shown next to it."""
+
+    cost: Cost | None
+    other_costs: list[Cost]
+    rows: list[ScaleRow]
+
+    @property
+    def name(self) -> str:
+        return "" if self.cost is None else self.cost.case
+
+    @property
+    def detection(self) -> Detection:
+        """The way in which the nodes detect the crash; by default, each by itself."""
+        return "by each" if self.cost is None or self.cost.detection is None else self.cost.detection
+
+    @property
+    def measured(self) -> list[Measurement]:
+        """The measurements that were not skipped."""
+        return [row.measured for row in self.rows if row.measured is not None]
+
+    def messages(self, nodes: float) -> float:
+        """Return the number of messages by the formula; 0 without a formula."""
+        return 0 if self.cost is None else self.cost.messages(nodes)
+
+
+class ScaleStudy(Struct, frozen=True):
+    """The measurements of one protocol."""
+
+    protocol: type[Election]
+    cases: list[ScaleCase]
+
+    @classmethod
+    def of(cls, protocol: type[Election]) -> "ScaleStudy":
+        """Return an empty study: one case per measurable formula, or a single plain one."""
+        cases: list[ScaleCase] = []
+        for cost in protocol.costs:
+            if cost.detection is not None:
+                cases.append(ScaleCase(cost, [], []))
+            elif cases:
+                cases[-1].other_costs.append(cost)
+        return cls(protocol, cases or [ScaleCase(None, list(protocol.costs), [])])
+
+    @property
+    def name(self) -> str:
+        return self.protocol.name
+
+    @property
+    def measured(self) -> list[Measurement]:
+        """The measurements of all cases."""
+        return [each for case in self.cases for each in case.measured]
+
+    def best(self) -> ScaleCase:
+        """Return the case with the fewest messages."""
+        return min(self.cases, key=lambda case: case.messages(_MANY))
+
+    def worst(self) -> ScaleCase:
+        """Return the case with the most messages."""
+        return max(self.cases, key=lambda case: case.messages(_MANY))
+
 
 _WIDEST = 120
 _NOTHING = "-"
@@ -134,3 +214,83 @@ def _count(number: float) -> str:
 def _aligned(rows: Table) -> str:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+
+
+_CURVE_POINTS = 200
+
+
+def charts(scales: list[ScaleStudy], timing: Timing) -> tuple[Chart, Chart]:
+    """Return the charts of the messages in all cases, and of the virtual time in the first case.
+
+    In the other cases the time is an artefact of how the detection is controlled.
+    """
+    sizes = tuple(sorted({each.nodes for scale in scales for each in scale.measured}))
+    name = f"{scales[0].name}: " if len(scales) == 1 else ""
+    counted = [
+        each
+        for each in (_series_of_one(scales[0], sizes) if name else _series_of_several(scales, sizes))
+        if each.points
+    ]
+    in_t = [_times(scale, timing, place) for place, scale in enumerate(scales)]
+    nodes = Axis("nodes", sizes, logarithmic=True)
+    counts = [y for series in counted for _, y in series.points] or [1]
+    longest = max((y for series in in_t for _, y in series.points), default=1)
+    return (
+        Chart(
+            f"{name}messages of an election",
+            nodes,
+            Axis("messages", decades(max(1, min(counts)), max(counts)), logarithmic=True),
+            tuple(counted),
+        ),
+        Chart(
+            f"{name}virtual time of an election, in T = {format_us(timing.t_us)}",
+            nodes,
+            Axis("virtual time, T", whole_numbers(longest), logarithmic=False),
+            tuple(in_t),
+        ),
+    )
+
+
+def _series_of_one(scale: ScaleStudy, sizes: tuple[int, ...]) -> list[Series]:
+    """Return the series of one protocol: a colour for each case, points and curve, and for each extra formula."""
+    alone = [cost for cost in scale.protocol.costs if cost not in [case.cost for case in scale.cases]]
+    counted, curves = [], []
+    for hue, case in enumerate(scale.cases):
+        counted.append(_points(f"measured: {case.name}" if case.name else "measured", case.measured, hue))
+        if case.cost is not None:
+            curves.append(_curve(case.cost, case.name, sizes, hue))
+    curves += [_curve(cost, cost.case, sizes, hue) for hue, cost in enumerate(alone, len(scale.cases))]
+    return [*counted, *curves]
+
+
+def _series_of_several(scales: list[ScaleStudy], sizes: tuple[int, ...]) -> list[Series]:
+    """Return the series of several protocols: a colour for each protocol, points and curves."""
+    counted = [_points(scale.name, scale.measured, hue) for hue, scale in enumerate(scales)]
+    curves = [
+        _curve(case.cost, scale.name, sizes, hue)
+        for hue, scale in enumerate(scales)
+        for case in scale.cases
+        if case.cost is not None
+    ]
+    return [*counted, *curves]
+
+
+def _points(label: str, measured: list[Measurement], hue: int) -> Series:
+    return Series(label, _drawable((each.nodes, each.messages) for each in measured), hue=hue)
+
+
+def _curve(cost: Cost, label: str, sizes: tuple[int, ...], hue: int) -> Series:
+    first, last = sizes[0], sizes[-1]
+    between = [first * (last / first) ** (step / _CURVE_POINTS) for step in range(_CURVE_POINTS + 1)]
+    points = _drawable((n, cost.messages(n)) for n in between)
+    return Series(f"{cost.formula}, {label}", points, curve=True, hue=hue)
+
+
+def _drawable(points: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    # the axis is logarithmic, and two nodes may need no messages
+    return tuple((nodes, messages) for nodes, messages in points if messages > 0)
+
+
+def _times(scale: ScaleStudy, timing: Timing, hue: int) -> Series:
+    measured = scale.cases[0].measured
+    return Series(scale.name, tuple((each.nodes, each.virtual_us / timing.t_us) for each in measured), hue=hue)

@@ -1,19 +1,21 @@
-"""The terminal: whether there is one, its width, and the characters it can show."""
+"""What the user sees of every command: errors in one line and an exit status, tables, and progress."""
 
 import codecs
 import os
 import shutil
 import sys
 import textwrap
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from io import TextIOWrapper
+from typing import NoReturn
 
 from rich.console import Console
 from rich.table import Table
 
-from lab.cli.usage_errors import UsageError
 from lab.glyphs import draws_unicode
-
-__all__ = ["has_terminal", "print_table", "print_wrapped", "require_terminal", "set_output_encoding"]
+from lab.text import sanitize
 
 _WIDEST = 1_000
 _ERROR_HANDLER = "lab.alike"
@@ -54,7 +56,7 @@ def set_output_encoding(stream: TextIOWrapper) -> None:
 
 def _replace_unencodable(error: UnicodeError) -> tuple[bytes, int]:
     """Encode the characters that the stream cannot encode by similar ASCII (an error handler of ``codecs``)."""
-    from lab.tui.terminal.plain import to_ascii  # noqa: PLC0415 - slow, and rarely needed
+    from lab.tui.terminal.styles import to_ascii  # noqa: PLC0415 - slow, and rarely needed
 
     assert isinstance(error, UnicodeEncodeError)
     encoding = "utf-8" if error.encoding == "ascii" else error.encoding
@@ -63,3 +65,52 @@ def _replace_unencodable(error: UnicodeError) -> tuple[bytes, int]:
         alike = _REPLACEMENTS.get(letter) or to_ascii(letter)
         written += (letter if "?" in alike else alike).encode(encoding, "replace")
     return written, error.end
+
+
+_EVERY_S = 0.1
+_SHORT = 20_000
+
+
+@contextmanager
+def progress_line(shown: bool = True) -> Iterator[Callable[[str], None]]:
+    """Yield a function that shows a text as the progress line; erase the line at the end.
+
+    It may be called as often as wanted.
+    """
+    shown = shown and sys.stderr.isatty()
+    next_s, width = 0.0, 0
+
+    def progress(text: str) -> None:
+        nonlocal next_s, width
+        if shown and time.monotonic() >= next_s:
+            next_s = time.monotonic() + _EVERY_S
+            width = max(width, len(text))
+            print(f"\r{text:<{width}}", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield progress
+    finally:
+        if width:
+            print("\r" + " " * width + "\r", end="", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def count_progress(total: int) -> Iterator[Callable[[int], None]]:
+    """Yield a function that shows the number of records done. Nothing is shown for small totals."""
+    with progress_line(total > _SHORT) as progress:
+        yield lambda done: progress(f"{done:,} of {total:,} records")
+
+
+EXIT_NOT_AS_EXPECTED = 1
+EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130
+
+
+class UsageError(Exception):
+    """A mistake of the user. The message says what was given, what was expected, and what to do."""
+
+
+def fail(text: str, status: int = EXIT_USAGE) -> NoReturn:
+    """Print an error in one line and exit."""
+    print(f"lab: {sanitize(text)}", file=sys.stderr)
+    raise SystemExit(status)

@@ -2,19 +2,13 @@
 
 from msgspec import Struct
 
-from lab.properties import ExplanationLine, Judge, Verdict, explain_violation
+from lab.properties.judge import Judge
+from lab.properties.verdicts import Verdict
+from lab.properties.witness import ExplanationLine, explain_violation
 from lab.recording.reader import RecordStore
 from lab.recording.records import End
 from lab.text import sanitize
 from lab.units import format_count
-
-__all__ = [
-    "VerdictSummary",
-    "format_explanation",
-    "format_explanation_line",
-    "format_verdicts",
-    "summarize_verdicts",
-]
 
 
 class VerdictSummary(Struct, frozen=True):

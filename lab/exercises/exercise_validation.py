@@ -1,21 +1,83 @@
 """Check that an exercise can be solved, but not without understanding it.
 
 The solution must earn all points. Doing nothing, and each script that is known to be wrong, must earn none. Random
-commands must not solve it.
+commands must not solve it. Scripts run in a sandbox, as if a student gave their commands: simulated, in memory.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 
+from msgspec.structs import replace
+
 from lab.exercises.assessment import Assessment
+from lab.exercises.attempt import attempt_config
 from lab.exercises.exercise import Exercise
 from lab.exercises.repair_grading import repair_problems
-from lab.exercises.sandbox import read_commands, run_in_sandbox
-from lab.script import CommandError
+from lab.recording.records import End
+from lab.recording.writer import MemoryLog
+from lab.script.commands import CommandError
+from lab.script.parse import numbered_lines, parse
+from lab.script.validation import check_line
 from lab.text import sanitize
+from lab.worlds.loading.config import InitialCommands, header_of
+from lab.worlds.loading.settings import usual_link
+from lab.worlds.loading.targets import load_protocol
+from lab.worlds.simulated.simulation import Simulation
+from lab.worlds.watchdog import watch_steps
 
-__all__ = ["RANDOM_TRIALS", "SEEDS", "check_exercise", "random_commands"]
+LONGEST_US = 60_000_000
+_SLICE_US = 1_000_000
+
+
+def read_commands(exercise: Exercise, text: str) -> list[str]:
+    """Return the commands in a script of a student's actions: each line is independent, with its own triggers.
+
+    Raises CommandError if one is not allowed in this exercise.
+    """
+    setup = exercise.setup
+    protocol = load_protocol(setup.protocol)
+    lines = [line for _, line in numbered_lines(text)]
+    for source in lines:
+        line = parse(source, protocol)
+        check_line(line, protocol, setup.nodes, setup.parameters)
+        verb = line.text.partition(" ")[0]
+        if verb not in exercise.allowed:
+            raise CommandError(
+                f"{verb} is not allowed in this exercise; allowed are {', '.join(exercise.allowed)}"
+            )
+    return lines
+
+
+def run_in_sandbox(exercise: Exercise, commands: Sequence[str], seed: int | None = None) -> Assessment:
+    """Simulate an attempt with these commands, in memory, and return its assessment.
+
+    ``seed`` replaces the setup's. The run ends when all tasks are decided, or after ``LONGEST_US``.
+    """
+    watch_steps()
+    setup = exercise.setup
+    config = replace(
+        attempt_config(exercise, "nobody", 1, Path()),
+        commands=tuple(commands),
+        world="simulated",
+        link=setup.link or usual_link(setup.timing, True),
+        seed=setup.seed if seed is None else seed,
+    )
+    protocol = load_protocol(config.protocol)
+    header = header_of(config, protocol)
+    assessment = Assessment(exercise, header)
+    assessment.observe(header)
+    log = MemoryLog(header, assessment.observe)
+    simulation = Simulation(protocol, header, log)
+    InitialCommands.of(config).add_to(simulation.director)
+    simulation.start()
+    end_us = min(setup.ends_us, LONGEST_US)
+    while simulation.now_us < end_us and not assessment.status.is_decided:
+        simulation.run_to(min(simulation.now_us + _SLICE_US, end_us))
+    simulation.finish()
+    log.append(End(simulation.now_us, "its time was up"))
+    return assessment
+
 
 SEEDS = 5
 """Seeds that the solution is tried with; live runs vary more than these."""

@@ -19,16 +19,13 @@ from lab.analysis.commit_history import CommitLog
 from lab.exercises.assessment import Result
 from lab.exercises.exercise import Exercise, Repair, Task
 from lab.kernel import Step, Timing
-from lab.properties import RAISES
+from lab.properties.assertions import RAISES
 from lab.protocols import Algorithm, commit_protocol
 from lab.recording.records import Header, Link, Record
-from lab.worlds.campaign.draw import SchedulePlan, draw, plan_of
-from lab.worlds.campaign.schedule import Schedule, ScheduledFault
+from lab.worlds.campaign.schedule import Schedule, ScheduledFault, SchedulePlan, draw, plan_of
 from lab.worlds.campaign.trial import RunawayError, Trial, run_trial
-from lab.worlds.config import RunConfig, header_of
-from lab.worlds.targets import TargetError, load_protocol
-
-__all__ = ["grade_repair", "repair_problems"]
+from lab.worlds.loading.config import RunConfig, header_of
+from lab.worlds.loading.targets import TargetError, load_protocol
 
 _NETWORKS = 5
 _CALM_RUNS = 6

@@ -9,21 +9,6 @@ from typing import Protocol
 
 from msgspec import Struct, field
 
-__all__ = [
-    "Announcement",
-    "ClassReport",
-    "Lecture",
-    "Notice",
-    "ServerAdminError",
-    "Student",
-    "Teacher",
-    "TeacherControl",
-    "VoteQuestion",
-    "VoteTally",
-    "format_minutes",
-    "sort_by_stuck_time",
-]
-
 
 class ServerAdminError(Exception):
     """A request of the teacher's failed, or no server runs; the text is for the teacher."""

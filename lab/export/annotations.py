@@ -14,19 +14,6 @@ from lab.recording.snapshot import ActiveFault
 from lab.text import sanitize
 from lab.units import format_ranges, format_us
 
-__all__ = [
-    "Annotation",
-    "annotations_in",
-    "describe_delivery",
-    "describe_excerpt",
-    "describe_fault",
-    "describe_interval",
-    "describe_message",
-    "describe_status",
-    "printable",
-    "status_label",
-]
-
 _LONGEST = 200
 _NOT_IN_XML = re.compile("[\ufffe\uffff]")
 

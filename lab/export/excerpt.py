@@ -10,18 +10,16 @@ from typing import Literal
 
 from msgspec import Struct
 
-from lab.analysis.causality import Clock
+from lab.analysis.causality import Causality, Clock
 from lab.analysis.spacetime import FaultInterval, MessageEdge, SpaceTime, StatusInterval
-from lab.export.film import Film
-from lab.export.vector_clocks import VectorClocks
-from lab.properties import Judge, Violation
+from lab.kernel import Fired, Received, Step
+from lab.properties.judge import Judge
+from lab.properties.verdicts import Violation
 from lab.recording.log_lines import LogLine
 from lab.recording.reader import FileRecords
-from lab.recording.records import Header, Keyframe, Record
+from lab.recording.records import Header, Keyframe, Process, Record
 from lab.recording.timeline import Timeline
 from lab.units import format_ranges, format_us
-
-__all__ = ["Excerpt", "ExportError", "ExportOptions", "TableName", "parse_nodes", "read_excerpt"]
 
 _RECORDS_BETWEEN_CHECKS = 1000
 """After the window, check after so many records whether all deliveries are known."""
@@ -31,6 +29,17 @@ TableName = Literal["messages", "statuses", "faults", "events"]
 
 class ExportError(Exception):
     """The export is impossible. The message says what was given, what was expected, and what to do."""
+
+
+class Film(Struct, frozen=True):
+    """The options of a film. ``view`` is the name of a view of the interface."""
+
+    columns: int = 120
+    rows: int = 40
+    frames_per_s: int = 10
+    speed: float = 1.0
+    view: str = "log"
+    idle_us: int = 2_000_000
 
 
 class ExportOptions(Struct, frozen=True):
@@ -223,3 +232,37 @@ def _read(
 
 def _has_open(space: SpaceTime, until_us: int) -> bool:
     return any(edge.end is None and edge.sent.at_us <= until_us for edge in space.messages)
+
+
+# causality
+
+
+class VectorClocks:
+    """A fold of the records: for each node, the number of its last record that a message's sender may know of.
+
+    The arrival of a message ``a`` happened before the sending of ``b`` if and only if the clock of ``b`` has
+    reached the record of that arrival, at the place of the receiver of ``a``: see ``lab.analysis.causality``.
+    ``sent`` maps (source, serial) to the clock of a message; forged ones have none.
+    """
+
+    def __init__(self, nodes: tuple[int, ...]) -> None:
+        self._causality = Causality(nodes)
+        self.sent: dict[tuple[int, int], Clock] = {}
+
+    def observe(self, number: int, record: Record | None) -> None:
+        """Observe the record with that number; None stands for an unreadable one."""
+        causality = self._causality
+        if isinstance(record, Step) and record.node in causality.place:
+            given = record.input
+            if isinstance(given, Received):
+                causality.received(record.node, self.sent.get((given.source, given.serial), causality.zero))
+            elif isinstance(given, Fired):
+                causality.fired(record.node)
+            stamp = causality.stamp(record.node, number)
+            self.sent.update(((record.node, message.serial), stamp) for message in record.sent)
+        elif isinstance(record, Process) and _is_death(record) and record.node in causality.place:
+            causality.crashed(record.node, number)
+
+
+def _is_death(record: Process) -> bool:
+    return record.event in ("killed", "failed")

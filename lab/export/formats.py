@@ -1,21 +1,18 @@
-"""The table of export formats."""
+"""The export formats, and the exported file: its default name, and writing it atomically."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TextIO
 
 from msgspec import Struct
 
-from lab.export.diagram import write_svg
-from lab.export.dot import write_dot
 from lab.export.excerpt import Excerpt
-from lab.export.mermaid import write_mermaid
+from lab.export.group_graph import write_dot
 from lab.export.page import write_html
-from lab.export.perfetto import write_perfetto
-from lab.export.shiviz import write_shiviz
+from lab.export.svg_diagram import write_svg
 from lab.export.tables import write_csv, write_jsonl
-from lab.export.text_diagram import write_text
-
-__all__ = ["FORMATS", "Format"]
+from lab.export.text_diagram import write_mermaid, write_text
+from lab.export.traces import write_perfetto, write_shiviz
 
 
 class Format(Struct, frozen=True):
@@ -38,3 +35,39 @@ FORMATS = (
     Format("csv", ".csv", "table for spreadsheets: messages, statuses, faults or events", write_csv),
     Format("jsonl", ".messages.jsonl", "table as JSON Lines", write_jsonl),
 )
+
+
+def default_path(recording: Path, format_: Format, folder: Path) -> Path:
+    """Return the default path of an export in this format."""
+    return folder / f"{recording.stem}{format_.suffix}"
+
+
+def format_for_file(name: str, formats: tuple[Format, ...]) -> Format | None:
+    """Return the format with the longest suffix that the name ends in."""
+    fits = [each for each in formats if name.endswith(each.suffix)]
+    return max(fits, key=lambda each: len(each.suffix), default=None)
+
+
+def write_file(format_: Format, excerpt: Excerpt, path: Path) -> int:
+    """Write the file atomically and return its size in bytes. Raises ExportError, OSError.
+
+    An exception from the excerpt's ``progress`` aborts the export, even after the last byte; then no file is left.
+    """
+    temporary, out = _open_temporary(path)
+    try:
+        with out:
+            format_.write(excerpt, out)
+        excerpt.progress(f"writing {path.name} …")
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return path.stat().st_size
+
+
+def _open_temporary(path: Path, number: int = 1) -> tuple[Path, TextIO]:
+    """Create a file in the same folder. Its permissions are the user's default, as for any other file."""
+    temporary = path.with_name(f".{path.name}.{number}")
+    try:
+        return temporary, temporary.open("x", encoding="utf-8", newline="", errors="backslashreplace")
+    except FileExistsError:
+        return _open_temporary(path, number + 1)

@@ -14,12 +14,10 @@ from typing import Any, TextIO
 import msgspec
 
 from lab.export.annotations import describe_excerpt, printable
-from lab.export.diagram import diagram_of
 from lab.export.excerpt import Excerpt
-from lab.export.shapes import FAINT, INK, PAPER, RULE
+from lab.export.svg_diagram import diagram_of
+from lab.export.svg_shapes import FAINT, INK, PAPER, RULE
 from lab.palette import Palette
-
-__all__ = ["write_html"]
 
 _COLOURS = ("green", "orange", "sky", "vermilion", "purple", "yellow")
 _ON_DARK = {INK: "#e6e6e6", FAINT: "#9a9a9a", RULE: "#2e2e2e", PAPER: "#16181c"}

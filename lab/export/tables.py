@@ -11,12 +11,10 @@ from typing import Any, TextIO
 
 from lab.analysis.group_history import Point
 from lab.analysis.spacetime import MessageEdge
-from lab.export.activities import arrivals_of
 from lab.export.excerpt import Excerpt, TableName
+from lab.export.traces import arrivals_of
 from lab.recording.records import encode
 from lab.text import sanitize
-
-__all__ = ["COLUMNS", "write_csv", "write_jsonl"]
 
 _Row = tuple[Any, ...]
 

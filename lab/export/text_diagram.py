@@ -1,15 +1,124 @@
-"""The space-time diagram as plain text: a column for each node, a row for each event; time runs down."""
+"""The space-time diagram as text with a line for each event: as plain text, and in Mermaid's language."""
 
+import re
+from collections.abc import Iterator
 from typing import TextIO
 
+from msgspec import Struct
+
 from lab.analysis.spacetime import MessageEdge, StatusInterval
-from lab.export.annotations import describe_delivery, describe_excerpt, describe_status, printable, status_label
+from lab.export.annotations import (
+    Annotation,
+    annotations_in,
+    describe_delivery,
+    describe_excerpt,
+    describe_status,
+    printable,
+    status_label,
+)
 from lab.export.excerpt import Excerpt
-from lab.export.rows import Row, initial_intervals, is_slow, rows_of
 from lab.glyphs import ASCII, UNICODE
 from lab.units import format_ranges
 
-__all__ = ["write_text"]
+_RANKS: tuple[type, ...] = (StatusInterval, Annotation, MessageEdge)
+
+
+class Row(Struct, frozen=True):
+    """A status change, the sending of a message (or its end, with ``ends``), or an annotation."""
+
+    record: int
+    at_us: int
+    what: StatusInterval | MessageEdge | Annotation
+    ends: bool = False
+
+
+def rows_of(excerpt: Excerpt) -> list[Row]:
+    """Return the rows in order of time. A message that takes longer than Tm has another row for its end."""
+    rows = [Row(remark.record, remark.at_us, remark) for remark in annotations_in(excerpt)]
+    shown = {interval.node: describe_status(interval) for interval in initial_intervals(excerpt)}
+    for interval in excerpt.status_intervals:
+        if interval.since.record >= excerpt.first and describe_status(interval) != shown.get(interval.node):
+            shown[interval.node] = describe_status(interval)
+            rows.append(Row(interval.since.record, interval.since.at_us, interval))
+    for edge in excerpt.messages:
+        is_sent_here = edge.line.record >= excerpt.first
+        if is_sent_here:
+            rows.append(Row(edge.line.record, edge.line.at_us, edge))
+        end = edge.end
+        if end is not None and end.record <= excerpt.last and (not is_sent_here or is_slow(edge, excerpt)):
+            rows.append(Row(end.record, end.at_us, edge, ends=True))
+    # live steps are recorded slightly after they are taken
+    return sorted(rows, key=lambda row: (row.at_us, row.record, _RANKS.index(type(row.what)), not row.ends))
+
+
+def is_slow(edge: MessageEdge, excerpt: Excerpt) -> bool:
+    """Return whether the message was in flight for longer than Tm."""
+    return edge.end is not None and edge.end.at_us - edge.line.at_us > excerpt.header.timing.tm_us
+
+
+def initial_intervals(excerpt: Excerpt) -> list[StatusInterval]:
+    """Return the status intervals at the beginning of the window."""
+    return [interval for interval in excerpt.status_intervals if interval.since.record < max(excerpt.first, 1)]
+
+
+# Mermaid
+
+MOST_ARROWS = 200
+"""Mermaid's own limits are 500 edges and 50,000 characters."""
+_SPECIAL = re.compile(r"[^\w .,:()=+/|'→★·-]")
+_KEYWORD = re.compile(r"\bend\b", re.IGNORECASE)
+
+
+def write_mermaid(excerpt: Excerpt, out: TextIO) -> None:
+    """Write the sequence diagram. Raises ExportError if the excerpt is too large."""
+    excerpt.need_at_most(MOST_ARROWS, "a sequence diagram")
+    out.write("sequenceDiagram\n")
+    out.write(
+        f"  accTitle: {_plain(excerpt.header.protocol.title)}\n  accDescr: {_plain(describe_excerpt(excerpt))}\n"
+    )
+    for node in excerpt.nodes:
+        out.write(f"  participant n{node} as node {node}\n")
+    for line in _lines(excerpt):
+        out.write(f"  {line}\n")
+
+
+def _lines(excerpt: Excerpt) -> Iterator[str]:
+    for interval in initial_intervals(excerpt):
+        if interval.shown != "absent":
+            yield f"Note over n{interval.node}: {_plain(describe_status(interval))}"
+    for row in rows_of(excerpt):
+        if not (row.ends and isinstance(row.what, MessageEdge) and row.what.line.record >= excerpt.first):
+            yield _line(row, excerpt)
+
+
+def _line(row: Row, excerpt: Excerpt) -> str:
+    what = row.what
+    if isinstance(what, StatusInterval):
+        return f"Note over n{what.node}: {_plain(describe_status(what))}"
+    if isinstance(what, MessageEdge):
+        return _arrow(what, excerpt)
+    ends = dict.fromkeys((excerpt.nodes[0], excerpt.nodes[-1]))
+    return f"Note over {','.join(f'n{node}' for node in ends)}: {row.at_us / 1e6:.3f} s {_plain(what.text)}"
+
+
+def _arrow(edge: MessageEdge, excerpt: Excerpt) -> str:
+    line = edge.line
+    is_answer = line.kind.endswith("Answer")
+    is_gone = edge.end is not None and not edge.arrived
+    way = ("--" if is_answer else "-") + ("x" if is_gone else ">>" if edge.end is not None else ")")
+    label = f"{line.at_us / 1e6:.3f} s {line.kind}"
+    if edge.fate != "delivered" or is_slow(edge, excerpt):
+        label += f" ({describe_delivery(edge)})"
+    return f"n{line.source}{way}n{line.target}: {_plain(label)}"
+
+
+def _plain(text: str) -> str:
+    """Escape the text for Mermaid: special characters as numbers, and the keyword ``end`` broken up."""
+    escaped = _SPECIAL.sub(lambda hit: f"#{ord(hit.group())};", printable(text, 160))
+    return _KEYWORD.sub(lambda hit: f"{hit.group()[0]}#{ord(hit.group()[1])};{hit.group()[2]}", escaped)
+
+
+# plain text: a column for each node, a row for each event; time runs down
 
 _COLUMN = 8
 _FINE = {"up": "│", "paused": "╎", "way": "─", "past": "┼", "right": "▶", "left": "◀", "lost": "×", "off": "○"}

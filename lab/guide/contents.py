@@ -11,8 +11,6 @@ from pathlib import Path
 
 from lab.text import did_you_mean
 
-__all__ = ["DOORS", "Door", "Hit", "NoSuchPageError", "Page", "all_pages", "find_page", "search"]
-
 _FOLDER = Path(__file__).parent
 _COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")

@@ -16,8 +16,6 @@ from markdown_it.token import Token
 
 from lab.guide.contents import DOORS, Page, all_pages
 
-__all__ = ["SiteError", "slug", "write_site"]
-
 _HEAD = """\
 <!doctype html>
 <html lang="en">

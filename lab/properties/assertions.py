@@ -12,31 +12,6 @@ from msgspec import Struct
 
 from lab.recording.snapshot import NodeState
 
-__all__ = [
-    "A1_1",
-    "A1_2",
-    "A2",
-    "A3_1",
-    "A3_2",
-    "A4",
-    "A5",
-    "A6",
-    "A7",
-    "A8",
-    "A9",
-    "AGREEMENTS",
-    "ASSERTIONS",
-    "AUDITED",
-    "ENDS",
-    "K1",
-    "RAISES",
-    "UNIQUENESS",
-    "Agreement",
-    "Assertion",
-    "UniquenessAssertion",
-    "disagree",
-]
-
 _LED = ("Reorganization", "Normal")
 _HOLDING = ("Inside", "Holding")
 
@@ -233,3 +208,16 @@ UNIQUENESS: dict[str, UniquenessAssertion] = {
 }
 AUDITED: tuple[str, ...] = (A6.id, A7.id, A8.id, ENDS.id)
 """The assertions about the logs and the accounts of all nodes together, checked by the ledger audit."""
+
+
+ASSUMPTIONS: dict[int, str] = {
+    1: "all nodes run the same algorithm",
+    2: "the local system works",
+    3: "no message appears that was not sent",
+    4: "stable storage is permanent and atomic",
+    5: "a failed node halts",
+    6: "a message reaches its receiver whole",
+    7: "messages arrive in order",
+    8: "messages arrive within Tm",
+    9: "nodes answer within Tp",
+}

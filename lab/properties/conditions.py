@@ -15,8 +15,6 @@ from lab.properties.verdicts import Broken
 from lab.recording.records import Fault, Process, Routed
 from lab.units import format_us
 
-__all__ = ["Conditions"]
-
 _OBSERVED = ("kill", "pause", "wipe", "inject")
 """Kinds of faults whose effects are records of their own."""
 _CUTS = ("cut", "partition")

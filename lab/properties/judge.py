@@ -18,17 +18,13 @@ from msgspec.structs import replace
 from lab.analysis.causality import Causality, Clock
 from lab.kernel import Fired, Received, Started, Step, Wait
 from lab.properties.assertions import A2, A4, AGREEMENTS, ASSERTIONS, AUDITED, ENDS, RAISES, UNIQUENESS
+from lab.properties.checks import Epoch, KeyedValue, Liveness, PairChecker, UniquenessChecker, describe_state
 from lab.properties.conditions import Conditions
 from lab.properties.ledger_audit import LedgerAudit
-from lab.properties.liveness import Liveness
-from lab.properties.pairs import Epoch, KeyedValue, PairChecker, describe_state
-from lab.properties.uniqueness import UniquenessChecker
 from lab.properties.verdicts import Broken, LocalState, Verdict, Violation, verdict_of
 from lab.recording.records import PROCESS_AFTER, Fault, Header, Injected, Process, Record, Routed
 from lab.recording.snapshot import NodeState
 from lab.units import format_us
-
-__all__ = ["MOST_KEPT", "Judge"]
 
 MOST_KEPT = 1000
 """Beyond this many, only the first violation of each sort is kept with its witness; the rest are counted."""

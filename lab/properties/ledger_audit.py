@@ -15,8 +15,6 @@ from lab.properties.verdicts import LocalState
 from lab.protocols.accounts import format_cents
 from lab.units import format_us
 
-__all__ = ["AuditViolation", "LedgerAudit", "TransactionName", "audited_fields", "is_open"]
-
 TransactionName = tuple[int, int]
 """The name of a transaction: its coordinator, and that node's count of them."""
 

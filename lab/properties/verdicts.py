@@ -7,8 +7,6 @@ from msgspec import Struct
 
 from lab.properties.assertions import ASSERTIONS
 
-__all__ = ["Broken", "LocalState", "Verdict", "Violation", "verdict_of"]
-
 
 class Broken(Struct, frozen=True):
     """A broken assumption: what broke it last, and the record that shows it.

@@ -17,8 +17,6 @@ from lab.recording.reader import RecordStore
 from lab.recording.records import Fault, Injected, Process, Record
 from lab.units import format_us
 
-__all__ = ["ExplanationLine", "explain_violation"]
-
 _FARTHEST = 200_000
 """The distance, in records, within which causes are searched."""
 _MOST_CAUSES = 1000

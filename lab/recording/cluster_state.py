@@ -24,8 +24,6 @@ from lab.recording.records import (
 )
 from lab.recording.snapshot import ActiveFault, InFlightMessage, NodeState, Snapshot
 
-__all__ = ["ClusterState"]
-
 _ENDED_BY = {"started": "kill", "resumed": "pause", "killed": "pause", "failed": "pause"}
 
 

@@ -3,8 +3,6 @@
 from collections import Counter
 from typing import Any
 
-__all__ = ["DecidedTransactions", "outcome_of"]
-
 
 class DecidedTransactions:
     """An incremental count of outcomes in logs.

@@ -13,8 +13,6 @@ from msgspec import Struct
 from lab.recording.reader import LONGEST_HEADER, UNREADABLE, NotARecordingError, read_header
 from lab.recording.records import End, Header, decode
 
-__all__ = ["LineageTree", "RecordingInfo", "ancestors_of", "lineage_of", "read_recording_info"]
-
 _LAST_LINE = 4096
 
 

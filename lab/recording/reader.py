@@ -20,8 +20,6 @@ from msgspec import Struct
 
 from lab.recording.records import FORMAT, Header, Record, decode
 
-__all__ = ["FeedRecords", "FileRecords", "NotARecordingError", "RecordStore", "open_recording"]
-
 
 class NotARecordingError(Exception):
     """The file is not a recording, or this version cannot read it; the text gives the reason."""

@@ -10,7 +10,7 @@ saw the events, and every prefix of it is a consistent cut.
 """
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct, field
@@ -18,30 +18,6 @@ from msgspec import Struct, field
 from lab.kernel import Message, Step, Timing
 from lab.recording.snapshot import ProcessState, Snapshot
 from lab.units import format_us
-
-__all__ = [
-    "FAULT_KIND_SEEN",
-    "FORMAT",
-    "PROCESS_AFTER",
-    "Captioned",
-    "Commanded",
-    "End",
-    "Event",
-    "ExerciseAttempt",
-    "Expected",
-    "Fault",
-    "Header",
-    "Injected",
-    "Keyframe",
-    "Link",
-    "Parent",
-    "Process",
-    "ProtocolInfo",
-    "Record",
-    "Routed",
-    "decode",
-    "encode",
-]
 
 FORMAT = 1
 
@@ -274,3 +250,40 @@ decode: Callable[[bytes | memoryview], Record] = msgspec.json.Decoder(Record).de
 
 Raises ValueError (msgspec.DecodeError is one) or RecursionError.
 """
+
+
+T = TypeVar("T")
+
+
+def convert_or_none(value: Any, kind: type[T]) -> T | None:
+    """Return the value converted to ``kind``, or None if it does not fit."""
+    try:
+        return msgspec.convert(value, kind)
+    except (msgspec.ValidationError, RecursionError):
+        return None
+
+
+_LONGEST = 160
+
+
+def decode_fields(line: bytes) -> dict[str, Any]:
+    """Return the fields of an encoded record; the body of a message may hold any bytes.
+
+    Raises msgspec.DecodeError.
+    """
+    found: dict[str, Any] = msgspec.json.decode(line.decode("utf-8", "replace"))
+    return found
+
+
+def differing_fields(one: dict[str, Any], other: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Return (name, value in one, value in the other) for each field that differs."""
+    return [
+        (name, _short(one.get(name)), _short(other.get(name)))
+        for name in dict.fromkeys([*one, *other])
+        if one.get(name) != other.get(name)
+    ]
+
+
+def _short(value: Any) -> str:
+    text = "nothing" if value is None else msgspec.json.encode(value).decode()
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

@@ -6,8 +6,6 @@ from msgspec import Struct, field
 
 from lab.kernel import Wait
 
-__all__ = ["ActiveFault", "InFlightMessage", "NodeState", "ProcessState", "Snapshot", "group_in"]
-
 ProcessState = Literal["absent", "running", "paused", "killed", "failed"]
 
 

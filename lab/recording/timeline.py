@@ -9,8 +9,6 @@ from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import UNREADABLE, RecordStore
 from lab.recording.records import Keyframe
 
-__all__ = ["Timeline"]
-
 
 class _Time(Struct):
     at_us: int = 0

@@ -1,18 +1,100 @@
-"""Write a recording as it happens."""
+"""Where a world writes its records: a file, written as the run happens, or a list in memory.
+
+Recordings of exercises carry a digest chain: each keyframe, and the end, hold the digest of all earlier lines. A
+line that is changed, inserted or removed later shows in the next digest. The chain does not protect against
+somebody who recomputes the digests; nothing inside a file can. Recordings of other runs have no digests, which
+would cost a twentieth of the time of a simulation.
+"""
 
 import errno
 import fcntl
+import hashlib
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 from msgspec.structs import replace
 
 from lab.recording.cluster_state import ClusterState
-from lab.recording.digest_chain import KEYFRAME_EVERY, Chain
 from lab.recording.reader import RecordStore
 from lab.recording.records import End, Header, Keyframe, Record, encode
 
-__all__ = ["BeingWrittenError", "Writer", "open_exclusive"]
+KEYFRAME_EVERY = 1000
+_DIGITS = 16
+
+
+class Chain:
+    """The lines added so far, each with its newline: ``count`` lines, ``size`` bytes.
+
+    ``keyframe_at`` is the offset of the last keyframe, or 0. ``is_keyframe_due``: the next line must be a
+    keyframe. Keyframes of hundreds of nodes are large and come less often, so that they never take more than half
+    of the file.
+    """
+
+    def __init__(self, header: Header) -> None:
+        self.count = 0
+        self.size = 0
+        self.keyframe_at = 0
+        self.is_keyframe_due = False
+        self._keyframe_size = 0
+        self._hash = None if header.exercise is None else hashlib.sha256()
+
+    @property
+    def digest(self) -> str:
+        """Digest of all lines so far; empty if the run belongs to no exercise."""
+        return "" if self._hash is None else self._hash.hexdigest()[:_DIGITS]
+
+    def add(self, line: bytes, is_keyframe: bool = False) -> None:
+        """Add the next line."""
+        if is_keyframe:
+            self.keyframe_at, self._keyframe_size = self.size, len(line)
+        if self._hash is not None:
+            self._hash.update(line)
+        self.count += 1
+        self.size += len(line)
+        self.is_keyframe_due = (
+            self.count % KEYFRAME_EVERY == 0 and self.size - self.keyframe_at >= 2 * self._keyframe_size
+        )
+
+
+class RecordLog(Protocol):
+    """The log to which a world writes its records; ``cluster`` is the state after the last one."""
+
+    header: Header
+
+    @property
+    def cluster(self) -> ClusterState:
+        """The cluster after the last record."""
+
+    def append(self, record: Record) -> None:
+        """Add a record."""
+
+
+class MemoryLog:
+    """A list of records. The cluster is computed on access; ``watch`` is called with every record."""
+
+    def __init__(self, header: Header, watch: Callable[[Record], object] | None = None) -> None:
+        self.header = header
+        self.records: list[Record] = [header]
+        self._watch = watch
+        self._cluster = ClusterState.of(header)
+        self._folded = 0
+
+    @property
+    def cluster(self) -> ClusterState:
+        """The cluster after the last record; always the same object."""
+        records = self.records
+        while self._folded < len(records):
+            self._cluster.apply(records[self._folded])
+            self._folded += 1
+        return self._cluster
+
+    def append(self, record: Record) -> None:
+        """Add a record."""
+        self.records.append(record)
+        if self._watch is not None:
+            self._watch(record)
 
 
 class BeingWrittenError(OSError):

@@ -12,10 +12,7 @@ from itertools import zip_longest
 from msgspec import Struct
 
 from lab.recording.reader import RecordStore
-from lab.recording.record_fields import decode_fields, differing_fields
-from lab.recording.records import Header, encode
-
-__all__ = ["Comparison", "Divergence", "find_divergence", "header_differences"]
+from lab.recording.records import Header, decode_fields, differing_fields, encode
 
 _EVERY = 10_000
 

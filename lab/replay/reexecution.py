@@ -14,10 +14,17 @@ from msgspec.structs import replace
 from lab.kernel import DriverError, Input, Message, Node, Protocol, Received, Started, Step
 from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import NotARecordingError, RecordStore
-from lab.recording.record_fields import decode_fields, differing_fields
-from lab.recording.records import Header, Injected, Keyframe, Process, Record, Routed, encode
-
-__all__ = ["Difference", "Reexecution", "Report", "reexecute"]
+from lab.recording.records import (
+    Header,
+    Injected,
+    Keyframe,
+    Process,
+    Record,
+    Routed,
+    decode_fields,
+    differing_fields,
+    encode,
+)
 
 
 class Difference(Struct, frozen=True):

@@ -16,8 +16,6 @@ from lab.kernel import Wait
 from lab.protocols import SourceFile, files_in
 from lab.recording.records import ProtocolInfo
 
-__all__ = ["Function", "Listing"]
-
 _LONGEST = 1_000_000
 """The longest text that is parsed, in characters."""
 _RULE = re.compile(r"\b[A-Z]\d{1,2}(?:\.\d+)?(?:-[A-Z]?\d{1,2})?\b")

@@ -1,11 +1,11 @@
-"""Read and check a scenario file.
+"""Find, read and check scenario files.
 
-It consists of a head in TOML, a line ``---``, and a script in the command language. All mistakes that can be found
-without running it are reported together, each with its place in the file.
+A file consists of a head in TOML, a line ``---``, and a script in the command language. All mistakes that can be
+found without running it are reported together, each with its place in the file.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar
 from msgspec import Struct
 
 from lab.kernel import Timing
-from lab.properties import RAISES
+from lab.properties.assertions import RAISES
 from lab.protocols import PROTOCOLS, TASKS, Algorithm
 from lab.recording.records import Link
 from lab.scenario.head import (
@@ -27,24 +27,16 @@ from lab.scenario.head import (
     read_head,
     split_scenario,
 )
-from lab.script import (
-    CommandError,
-    ExpectViolation,
-    Statement,
-    WorldCommand,
-    check_line,
-    numbered_lines,
-    read_script,
-)
-from lab.script.triggers import After, At, Every
+from lab.script.commands import CommandError, WorldCommand
+from lab.script.parse import numbered_lines, read_script
+from lab.script.statements import After, At, Every, ExpectViolation, Statement
+from lab.script.validation import check_line
 from lab.text import did_you_mean, sanitize
 from lab.units import format_us
-from lab.worlds import settings
-from lab.worlds.operations import WATCHED
-from lab.worlds.settings import SettingError
-from lab.worlds.targets import TargetError, absolute_target, load_protocol
-
-__all__ = ["SUFFIX", "Scenario", "ScenarioError", "World", "read_scenario", "scenario_in"]
+from lab.worlds.control import WATCHED
+from lab.worlds.loading import settings
+from lab.worlds.loading.settings import SettingError
+from lab.worlds.loading.targets import TargetError, absolute_target, load_protocol
 
 V = TypeVar("V")
 
@@ -316,3 +308,44 @@ def _column_of(message: str, text: str) -> int:
         if len(places) == 1:
             return places[0] + 1
     return len(text) - len(text.lstrip()) + 1
+
+
+def shipped() -> list[Path]:
+    """Return the files of the built-in scenarios, sorted by name."""
+    package = Path(__file__).parents[1]
+    for folder in (package / "scenarios", package.parent / "scenarios"):
+        if folder.is_dir():
+            return sorted(folder.glob(f"*{SUFFIX}"))
+    return []
+
+
+def names() -> list[str]:
+    """Return the names of the built-in scenarios."""
+    return [path.stem for path in shipped()]
+
+
+def is_path(named: str) -> bool:
+    """Return whether it is the path of a scenario file, not the name of a built-in scenario."""
+    return named.endswith(SUFFIX)
+
+
+def suggestion(named: str, others: Sequence[str] = ()) -> str:
+    """Return ``; did you mean mine.scenario?`` for a file of that name or a similar name, or an empty text."""
+    file = f"{named}{SUFFIX}"
+    if Path(file).is_file():
+        return f"; did you mean {sanitize(file)}?"
+    return did_you_mean(named, [*others, *names()])
+
+
+def find(named: str) -> Path:
+    """Return the file of a scenario, given its name or path. Raises ScenarioError."""
+    if is_path(named):
+        near = "" if Path(named).exists() else did_you_mean(named.removesuffix(SUFFIX), names())
+        if near:
+            raise ScenarioError([f"there is no file {sanitize(named, 60)}{near}"])
+        return Path(named)
+    found = next((path for path in shipped() if path.stem == named), None)
+    if found is None:
+        known = f"; see lab scenario list, or name a file: FILE{SUFFIX}"
+        raise ScenarioError([f"unknown scenario {sanitize(named, 60)}{suggestion(named) or known}"])
+    return found

@@ -8,20 +8,16 @@ from msgspec import Struct
 
 from lab.recording.reader import open_recording
 from lab.scenario.command_history import CommandHistory, read_history
-from lab.scenario.expected_outcome import expected_outcome
 from lab.scenario.file import SUFFIX, Scenario, ScenarioError, World, scenario_in
 from lab.scenario.head import LONGEST_US, MOST_NODES
-from lab.scenario.notes import notes_on
 from lab.scenario.run_scenario import run_simulated
-from lab.scenario.script_search import ScriptSearch, TriedDraft
-from lab.scenario.shrinking import shrink_script
-from lab.scenario.writing import ScenarioSource, scenario_text
-from lab.script import CommandError
+from lab.scenario.script_search import ScriptSearch, TriedDraft, shrink_script
+from lab.scenario.script_trial import expected_outcome
+from lab.scenario.writing import ScenarioSource, notes_on, scenario_text
+from lab.script.commands import CommandError
 from lab.script.printing import unparse
 from lab.units import format_us
-from lab.worlds.targets import recorded_protocol
-
-__all__ = ["GeneratedScenario", "UnsuitableRecordingError", "make_scenario", "scenario_from"]
+from lab.worlds.loading.targets import recorded_protocol
 
 
 class UnsuitableRecordingError(Exception):

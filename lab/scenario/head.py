@@ -9,21 +9,6 @@ from msgspec import Struct
 
 from lab.text import did_you_mean, sanitize
 
-__all__ = [
-    "KEYS",
-    "LONGEST_TITLE",
-    "LONGEST_US",
-    "MOST_NODES",
-    "Head",
-    "Key",
-    "Mistake",
-    "as_key",
-    "first_key",
-    "quoted",
-    "read_head",
-    "split_scenario",
-]
-
 MOST_NODES = 64
 LONGEST_US = 600_000_000
 LONGEST_TITLE = 100
@@ -112,7 +97,7 @@ def quoted(value: str) -> str:
 
 
 def as_key(name: str, value: str) -> str:
-    """Format a setting as in a head: ``nodes = "5"``; see ``lab.worlds.settings.Written``."""
+    """Format a setting as in a head: ``nodes = "5"``; see ``lab.worlds.loading.settings.Written``."""
     outer, _, parameter = name.partition(" ")
     if outer == "set" and not parameter:
         parameter, _, value = value.partition("=")

@@ -5,25 +5,26 @@ inert; if a node raises an error; or if an assertion is violated while all assum
 that. A violation under a broken assumption is excused, unless a line expects that there is none.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from lab.analysis.failures import failure_lines
+from lab.analysis.inspection import failure_lines
 from lab.analysis.script_log import LineResult, inert_results, line_result
 from lab.kernel import Step
-from lab.properties import RAISES, Judge, Violation
+from lab.properties.assertions import RAISES
+from lab.properties.judge import Judge
+from lab.properties.verdicts import Violation
 from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import RecordStore
 from lab.recording.records import End, Fault, Header, Record
 from lab.scenario.file import Scenario, World
 from lab.scenario.values import explain_unmet
-from lab.script import ExpectThroughout, ExpectViolation, Statement, predecessors
 from lab.script.evaluation import Suspicions
-from lab.script.expectations import CAUSES
+from lab.script.parse import predecessors
+from lab.script.statements import CAUSES, ExpectThroughout, ExpectViolation, Statement
+from lab.text import sanitize
 from lab.units import format_us
-
-__all__ = ["Report", "ScenarioFinding", "ScriptChecker", "matches_violation", "report_of"]
 
 _EARLY_US = 50_000
 """Tolerance for the end of a live run, which is controlled by a clock."""
@@ -248,3 +249,47 @@ def _finding(line: Statement, was: str, shown: LineResult | Violation | None) ->
 
 def _seconds(us: int) -> str:
     return f"{us / 1e6:.3f} s"
+
+
+def as_junit(reports: Sequence[Report]) -> str:
+    """Return JUnit XML for continuous integration servers: a test suite per world with a test case per run."""
+    from xml.etree import ElementTree  # noqa: PLC0415 - few reports are written as XML
+
+    top = ElementTree.Element("testsuites")
+    for world in sorted({report.world for report in reports}):
+        cases = [report for report in reports if report.world == world]
+        suite = ElementTree.SubElement(
+            top,
+            "testsuite",
+            name=world,
+            tests=str(len(cases)),
+            failures=str(sum(not report.passed for report in cases)),
+            errors="0",
+            time=f"{sum(report.took_s for report in cases):.3f}",
+        )
+        for report in cases:
+            case = ElementTree.SubElement(
+                suite,
+                "testcase",
+                classname=sanitize(f"scenarios.{report.name}"),
+                name=f"seed {report.seed}",
+                file=sanitize(report.path),
+                time=f"{report.took_s:.3f}",
+            )
+            if not report.passed:
+                lines = _junit_lines(report)
+                ElementTree.SubElement(case, "failure", message=lines[0]).text = "\n".join(lines)
+    ElementTree.indent(top)
+    return ElementTree.tostring(top, "unicode", xml_declaration=True) + "\n"
+
+
+def _junit_lines(report: Report) -> list[str]:
+    lines = []
+    for finding in report.findings:
+        place = f"{report.path}:{finding.line}: " if finding.line else ""
+        lines.append(f"{place}{finding.expected}: {finding.was}")
+    if report.recording:
+        lines.append(f"recorded: {report.recording}")
+    if report.too_slow:
+        lines.append(report.too_slow)
+    return [sanitize(line) for line in lines]

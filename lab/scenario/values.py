@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from lab.recording.cluster_state import ClusterState
 from lab.recording.snapshot import NodeState
-from lab.script import Expect, ExpectThroughout, predicates
+from lab.script import predicates
 from lab.script.bank_terms import balance_of
 from lab.script.evaluation import (
     Suspicions,
@@ -32,8 +32,7 @@ from lab.script.predicates import (
     Suspects,
     Value,
 )
-
-__all__ = ["explain_unmet", "format_values"]
+from lab.script.statements import Expect, ExpectThroughout
 
 _MOST = 8
 _OF_PROCESSES = ("up", "down", "running", "paused")

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from lab.analysis.bank_state import NodeBankState, entries_of, node_bank_state, open_at
-from lab.analysis.blocked_transactions import blocked_since_us
+from lab.analysis.blocking import blocked_since_us
 from lab.kernel import Protocol
 from lab.protocols.accounts import account_names
 from lab.protocols.ledger import STATE_AFTER
@@ -18,16 +18,6 @@ from lab.recording.cluster_state import ClusterState
 from lab.recording.snapshot import NodeState
 from lab.script.commands import CommandError
 from lab.text import did_you_mean
-
-__all__ = [
-    "ATTRIBUTES_OF_BANK",
-    "COUNTS_OF_BANK",
-    "balance_of",
-    "check_account",
-    "check_bank",
-    "evaluate_bank_count",
-    "keeps_accounts",
-]
 
 COUNTS_OF_BANK = ("money", "committed", "aborted", "locks", "blocked")
 

@@ -4,31 +4,6 @@ from typing import Literal
 
 from msgspec import Struct
 
-__all__ = [
-    "FASTEST",
-    "MOST_STEPS",
-    "SLOWEST",
-    "VERBS",
-    "Answer",
-    "Caption",
-    "Command",
-    "CommandError",
-    "Heal",
-    "Hint",
-    "Inject",
-    "LinkFault",
-    "LinkSet",
-    "NodeCommand",
-    "Nodes",
-    "Partition",
-    "ProtocolCommandLine",
-    "Slow",
-    "Verb",
-    "WorldCommand",
-    "commands_as_markdown",
-]
-
-
 SLOWEST, FASTEST = 0.01, 1000.0
 """Limits of the speed of a simulated run: virtual time per real time."""
 MOST_STEPS = 10_000

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from lab.analysis.blocked_transactions import blocked_since_us
+from lab.analysis.blocking import blocked_since_us
 from lab.analysis.elections import agreed_coordinator
 from lab.kernel import Fired, Received, Started, Step, Wait
 from lab.recording.cluster_state import ClusterState
@@ -21,7 +21,6 @@ from lab.script.bank_terms import (
     evaluate_bank_count,
     keeps_accounts,
 )
-from lab.script.expectations import Expect, ExpectThroughout
 from lab.script.predicates import (
     Arithmetic,
     Attribute,
@@ -38,21 +37,7 @@ from lab.script.predicates import (
     Value,
     Who,
 )
-from lab.script.triggers import Statement, When
-
-__all__ = [
-    "ATTRIBUTES",
-    "Suspicions",
-    "attribute_of",
-    "depends_on_messages",
-    "depends_on_suspicion",
-    "evaluate_count",
-    "holds",
-    "parts_of",
-    "predicates_in",
-    "quantifier_of",
-    "states_of",
-]
+from lab.script.statements import Expect, ExpectThroughout, Statement, When
 
 ATTRIBUTES: dict[str, Callable[[NodeState], Any]] = {
     "status": lambda view: view.status,

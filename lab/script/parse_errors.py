@@ -10,19 +10,18 @@ import re
 from typing import TYPE_CHECKING
 
 from lab.kernel import Protocol
-from lab.properties import ASSERTIONS
+from lab.properties.assertions import ASSERTIONS
 from lab.protocols import PROTOCOLS, TASKS
 from lab.protocols.transaction import State
 from lab.script.commands import VERBS
-from lab.script.expectations import CAUSES
 from lab.script.predicates import COUNTS, STATES
 from lab.script.protocol_commands import bare_commands
+from lab.script.statements import CAUSES
 from lab.text import sanitize
 
 if TYPE_CHECKING:
     from lark import UnexpectedInput
 
-__all__ = ["EXPECTATIONS", "TRIGGERS", "explain_error"]
 
 TRIGGERS = {
     "at": "at 2s",

@@ -5,27 +5,6 @@ from typing import Literal
 
 from msgspec import Struct
 
-__all__ = [
-    "COUNTS",
-    "STATES",
-    "All",
-    "Any",
-    "Arithmetic",
-    "Attribute",
-    "Balance",
-    "Compare",
-    "Count",
-    "Is",
-    "LinkIs",
-    "Not",
-    "Number",
-    "Predicate",
-    "Suspects",
-    "Text",
-    "Value",
-    "Who",
-]
-
 Who = int | Literal["all", "any", "coordinator"]
 """A node by its number; all nodes that are up, any of them, or the coordinator."""
 

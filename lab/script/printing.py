@@ -21,7 +21,6 @@ from lab.script.commands import (
     Slow,
     WorldCommand,
 )
-from lab.script.expectations import Expect, Expectation, ExpectThroughout, ExpectViolation, covers_whole_run
 from lab.script.predicates import (
     Arithmetic,
     Attribute,
@@ -37,10 +36,22 @@ from lab.script.predicates import (
     Text,
     Value,
 )
-from lab.script.triggers import After, At, Every, OnMessage, OnStatus, Statement, Trigger, When
+from lab.script.statements import (
+    After,
+    At,
+    Every,
+    Expect,
+    Expectation,
+    ExpectThroughout,
+    ExpectViolation,
+    OnMessage,
+    OnStatus,
+    Statement,
+    Trigger,
+    When,
+    covers_whole_run,
+)
 from lab.units import format_us
-
-__all__ = ["format_amount", "unparse"]
 
 
 def unparse(what: Statement | Trigger | Command | Expectation | Predicate | Value) -> str:

@@ -11,8 +11,6 @@ from lab.protocols import PROTOCOLS, TASKS
 from lab.script.commands import CommandError, ProtocolCommandLine, Verb
 from lab.text import did_you_mean, sanitize
 
-__all__ = ["bare_commands", "command_input", "commands_with_words"]
-
 _UNSET: Mapping[str, Any] = MappingProxyType({})
 _LONGEST = 40
 _DEFAULT_TARGETS = {

@@ -8,18 +8,6 @@ from lab.recording.cluster_state import ClusterState
 from lab.recording.snapshot import NodeState
 from lab.script.commands import CommandError, LinkFault, LinkSet, Nodes, Partition, ProtocolCommandLine, Slow
 
-__all__ = [
-    "coordinator_of",
-    "coordinators_of",
-    "fault_rule",
-    "link_rule",
-    "partition_rule",
-    "resolve_links",
-    "resolve_nodes",
-    "rule_over",
-    "target_nodes",
-]
-
 
 def coordinator_of(cluster: ClusterState) -> int:
     """Return the highest node that leads. Raises CommandError if none does."""

@@ -7,8 +7,7 @@ from typing import Any
 import msgspec
 
 from lab.kernel import Payload, Protocol
-from lab.properties import ASSERTIONS, RAISES
-from lab.properties.assertions import A2, A4
+from lab.properties.assertions import A2, A4, ASSERTIONS, RAISES
 from lab.protocols import Election
 from lab.recording.cluster_state import ClusterState
 from lab.script.bank_terms import ATTRIBUTES_OF_BANK, COUNTS_OF_BANK, check_account, check_bank, keeps_accounts
@@ -25,7 +24,6 @@ from lab.script.commands import (
     WorldCommand,
 )
 from lab.script.evaluation import ATTRIBUTES, parts_of, predicates_in
-from lab.script.expectations import Expectation, ExpectViolation
 from lab.script.predicates import (
     Arithmetic,
     Attribute,
@@ -40,11 +38,9 @@ from lab.script.predicates import (
 )
 from lab.script.protocol_commands import command_input
 from lab.script.resolve import partition_rule, resolve_links
-from lab.script.triggers import OnMessage, OnStatus, Statement
+from lab.script.statements import Expectation, ExpectViolation, OnMessage, OnStatus, Statement
 from lab.script.value_types import check_arithmetic, check_compare
 from lab.text import did_you_mean
-
-__all__ = ["check_interactive", "check_line", "check_predicate", "forged_payload"]
 
 _ELECTING = ("normal", "election", "reorganization", "leads")
 _NEVER_UNDER = (RAISES.id, A2.id, A4.id)

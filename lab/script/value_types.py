@@ -16,8 +16,6 @@ from lab.script.commands import CommandError
 from lab.script.predicates import Arithmetic, Attribute, Balance, Compare, Count, Number, Text, Value
 from lab.text import did_you_mean
 
-__all__ = ["check_arithmetic", "check_compare"]
-
 
 class _ValueType(Struct, frozen=True):
     """A type of values: its name, the ``words`` that are its values, if any, and whether it includes ``none``."""

@@ -1,17 +1,21 @@
-"""The server's admin socket, which only its user can open: JSON lines, one reply per request.
+"""The server's admin socket, which only its user can open: the state of the class, and the teacher's requests.
 
 What a request holds (a lecture, control of a cluster) ends with its connection.
 """
 
 import asyncio
 import os
+import time
+from collections.abc import Iterator
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
-from lab.exercises.teacher import ServerAdminError
-from lab.serve.admin_protocol import (
+from lab.exercises.student_folder import PROGRESS, StudentFolder
+from lab.exercises.teacher import ClassReport, ServerAdminError, Student
+from lab.serve.admin_client import (
     ADMIN_SOCKET,
     AdminReply,
     AdminRequest,
@@ -23,11 +27,91 @@ from lab.serve.admin_protocol import (
     NotifyStudents,
     TakeControl,
 )
-from lab.serve.class_list import ClassList
-from lab.serve.server_context import ServerContext
+from lab.serve.cluster_pool import ClusterProcess
+from lab.serve.server_context import ActiveSession, ServerContext
 from lab.worlds.host.line_buffer import LONGEST_LINE
 
-__all__ = ["serve_admin"]
+
+class ClassList:
+    """Builds reports; it caches each student's progress until the file changes, because it is called often."""
+
+    def __init__(self, context: ServerContext) -> None:
+        self._context = context
+        self._folders: dict[str, tuple[tuple[int, int], StudentFolder]] = {}
+
+    def report(self) -> ClassReport:
+        """Report on all students who may log in, or have."""
+        context = self._context
+        points = sum(each.points for each in context.exercises.values())
+        lecture = context.hub.lecture
+        title = "" if lecture is None else lecture.title
+        return ClassReport(context.port, tuple(self._students()), len(context.exercises), points, title)
+
+    def _students(self) -> Iterator[Student]:
+        context = self._context
+        paths = context.folder.student_paths()
+        on = {each.student: each for each in context.presence.all()}
+        clusters = context.clusters.all()
+        for name in sorted({*paths, *context.admission.names(), *on}):
+            folder = self._student_folder(name, paths[name]) if name in paths else None
+            yield _build_student(name, folder, on.get(name), clusters.get(name), context.hub.has_control(name))
+
+    def _student_folder(self, name: str, folder: Path) -> StudentFolder | None:
+        try:
+            found = (folder / PROGRESS).stat()
+            seen = found.st_mtime_ns, found.st_ino
+            if name not in self._folders or self._folders[name][0] != seen:
+                self._folders[name] = seen, StudentFolder(folder, name)
+        except OSError:  # missing or unreadable: the report goes on without it
+            self._folders.pop(name, None)
+            return None
+        return self._folders[name][1]
+
+
+def _build_student(
+    name: str,
+    folder: StudentFolder | None,
+    session: ActiveSession | None,
+    cluster: ClusterProcess | None,
+    keys: bool,
+) -> Student:
+    progress = [] if folder is None else list(folder.all_progress.values())
+    exercise, attempt, done, tasks = "", 0, 0, 0
+    stuck_s: float | None = None
+    if cluster is not None and cluster.attempt is not None:
+        exercise, attempt = cluster.attempt.name, cluster.attempt.attempt
+        began = cluster.info.began
+        current = None if folder is None else folder.current
+        if current is not None and (current.exercise, current.attempt) == (exercise, attempt):
+            done, tasks, began = current.done, current.tasks, current.since
+        if not tasks or done < tasks:
+            stuck_s = _ago_s(began)
+    return Student(
+        name,
+        since="" if session is None else session.began,
+        on_s=None if session is None else _ago_s(session.began),
+        address="" if session is None else session.address,
+        idle_s=0.0 if session is None else round(time.monotonic() - session.pressed_s, 1),
+        exercise=exercise,
+        attempt=attempt,
+        done=done,
+        tasks=tasks,
+        stuck_s=stuck_s,
+        cluster="" if cluster is None else f"{cluster.info.protocol}, {len(cluster.info.nodes)} nodes",
+        socket="" if cluster is None else cluster.info.socket,
+        points=sum(each.points for each in progress),
+        solved=sum(bool(each.first_solved) for each in progress),
+        keys=keys,
+    )
+
+
+def _ago_s(at: str) -> float | None:
+    try:
+        ago_s = (datetime.now(UTC) - datetime.fromisoformat(at)).total_seconds()
+    except (ValueError, TypeError):
+        return None  # the file was edited
+    return max(0.0, round(ago_s, 1))  # the clock may have been set back
+
 
 _decode_order = msgspec.json.Decoder(AdminRequest).decode
 

@@ -18,8 +18,6 @@ from lab.exercises.teacher import (
 from lab.serve.server_log import ServerLog
 from lab.text import sanitize
 
-__all__ = ["LONGEST_TEXT", "BroadcastHub"]
-
 LONGEST_TEXT = 280
 _MOST_CHOICES = 9
 _Send = Callable[[Notice], None]

@@ -13,12 +13,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from lab.exercises.exercise import Exercise
-from lab.exercises.progress_writer import record_progress
-from lab.exercises.student_folder import StudentFolder
+from lab.exercises.student_folder import StudentFolder, record_progress
 from lab.recording.reader import NotARecordingError
 from lab.serve.fork_protocol import ChildEnvironment, ForkChild, ProgressInfo, SessionInfo, Work
-
-__all__ = ["apply_environment", "run_child"]
 
 _FILES = 128
 """A session needs less than half of these; a host has a connection to each node and to each viewer."""

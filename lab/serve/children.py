@@ -23,8 +23,6 @@ from lab.serve.fork_protocol import (
 )
 from lab.worlds.host.line_buffer import LineBuffer
 
-__all__ = ["Child", "Children", "start_fork_server"]
-
 _END_WITHIN_S = 6.0
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(ChildForked | ForkFailed | ChildEnded).decode

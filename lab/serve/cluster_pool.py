@@ -1,25 +1,153 @@
 """All clusters, at most one for each student. The server owns them, so they survive dropped connections.
 
 After a student's last session ends, the cluster stays for a while, and the next session finds it as it is.
+
+The configuration of a run comes from a student's process, and is not trusted. It must equal the one that the
+server builds for this exercise and student, down to the name of the recording. So only a teacher's protocol file
+is ever executed, and nothing is written outside the student's folder, nor over an earlier recording.
 """
 
 import asyncio
+import os
+import re
+import signal
+import tempfile
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
+import msgspec
+from msgspec.structs import replace
+
+from lab.exercises.attempt import attempt_config
 from lab.exercises.exercise import Exercise
-from lab.serve.children import Children
-from lab.serve.cluster_process import ClusterProcess
-from lab.serve.fork_protocol import ChildEnvironment
+from lab.exercises.student_folder import recording_of
+from lab.recording.records import ExerciseAttempt
+from lab.serve.children import Child, Children
+from lab.serve.fork_protocol import ChildEnvironment, HostInfo
 from lab.serve.limits import Limits
-from lab.serve.runcheck import refusal_reason
 from lab.serve.server_log import ServerLog
-from lab.worlds.config import HostReady, RunConfig
 from lab.worlds.host.launch import HostFailedError, HostRefusedError
-from lab.worlds.runs import RunInfo
+from lab.worlds.host.runs import RunInfo
+from lab.worlds.loading.config import HostReady, HostRefused, RunConfig
 
-__all__ = ["ClusterPool"]
+_RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,39}")
+_MOST_ATTEMPTS = 9999
+
+
+def refusal_reason(
+    config: RunConfig, student: str, home: Path, exercises: Mapping[str, Exercise], limits: Limits
+) -> str:
+    """Return why this run is refused, for the student; empty if it is allowed."""
+    attempt = config.exercise
+    exercise = None if attempt is None else exercises.get(attempt.name)
+    if attempt is None or exercise is None or exercise.repairs is not None:
+        return "this server runs only the exercises in the list"
+    if len(config.nodes) > limits.nodes:
+        return f"{len(config.nodes)} nodes: the limit is {limits.nodes}; tell your teacher"
+    if not 1 <= attempt.attempt <= _MOST_ATTEMPTS:
+        return f"the limit of {_MOST_ATTEMPTS} attempts is reached; tell your teacher"
+    recording = recording_of(home, exercise.name, attempt.attempt)
+    expected = replace(attempt_config(exercise, student, attempt.attempt, recording), run=config.run)
+    if not _RUN.fullmatch(config.run) or msgspec.json.encode(config) != msgspec.json.encode(expected):
+        return f"not a valid attempt of yours at {exercise.name}"
+    if recording.exists():
+        return f"attempt {attempt.attempt} at {exercise.name} already exists"
+    return ""
+
+
+_START_WITHIN_S = 30.0
+_END_WITHIN_S = 5.0
+_decode_first = msgspec.json.Decoder(HostReady | HostRefused).decode
+
+
+class ClusterProcess:
+    """A running host. ``info`` is what it published about itself; ``attempt`` is its exercise attempt, if any."""
+
+    def __init__(self, child: Child, owner: int, log: IO[bytes], attempt: ExerciseAttempt | None) -> None:
+        self.child = child
+        self.attempt = attempt
+        self.info: RunInfo
+        self.ready: HostReady
+        self._owner = owner
+        self._log = log
+
+    @property
+    def label(self) -> str:
+        """The name of the run in the log."""
+        of = self.attempt
+        return self.info.protocol if of is None else f"{of.name}, attempt {of.attempt}"
+
+    @classmethod
+    async def start(cls, children: Children, config: RunConfig, environment: ChildEnvironment) -> "ClusterProcess":
+        """Start a host, and wait until it serves its feed. Raises HostFailedError."""
+        log = tempfile.TemporaryFile()  # noqa: SIM115 - open while the host runs
+        stdin, owner = os.pipe()
+        host_stdout, stdout = os.pipe()
+        try:
+            child = await children.fork(environment, (stdin, stdout, log.fileno()), HostInfo(config.world))
+        except BaseException as error:
+            for descriptor in (owner, host_stdout):
+                os.close(descriptor)
+            log.close()
+            if isinstance(error, OSError):
+                raise HostFailedError(f"the host did not start: {error}") from None
+            raise
+        finally:
+            os.close(stdin)
+            os.close(stdout)
+        cluster = cls(child, owner, log, config.exercise)
+        try:
+            cluster.ready = await cluster._await_ready(config, host_stdout)
+        except BaseException:
+            await cluster.end()
+            raise
+        cluster.info = msgspec.json.decode(
+            (Path(cluster.ready.socket).parent / "run.json").read_bytes(), type=RunInfo
+        )
+        return cluster
+
+    async def end(self) -> str:
+        """End the run and wait until the host has exited. Return why it failed, or an empty text."""
+        if self._owner >= 0:
+            os.close(self._owner)  # the host notices that its owner has gone
+            self._owner = -1
+        try:
+            await asyncio.wait_for(asyncio.shield(self.child.ended), _END_WITHIN_S)
+        except TimeoutError:
+            self.child.kill(signal.SIGKILL)
+        status = await self.child.ended
+        output = self._host_output()
+        self._log.close()
+        if status == -signal.SIGKILL:
+            return "the host was killed; its recording up to then is kept"
+        return f"the host ended with status {status}:\n{output}" if status else ""
+
+    async def _await_ready(self, config: RunConfig, host_stdout: int) -> HostReady:
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader()
+        reading, _ = await loop.connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(host_stdout, "rb")
+        )
+        writing, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, os.fdopen(os.dup(self._owner), "wb"))
+        try:
+            writing.write(msgspec.json.encode(config) + b"\n")
+            line = await asyncio.wait_for(reader.readline(), _START_WITHIN_S)
+        except TimeoutError:
+            raise HostFailedError(f"the host did not start within {_START_WITHIN_S:.0f} s") from None
+        finally:
+            writing.close()
+            reading.close()
+        if not line:
+            raise HostFailedError(f"the host did not start:\n{self._host_output()}")
+        first: HostReady | HostRefused = _decode_first(line)
+        if isinstance(first, HostRefused):
+            raise HostRefusedError(first.text)
+        return first
+
+    def _host_output(self) -> str:
+        return os.pread(self._log.fileno(), 4000, 0).decode("utf-8", "replace").strip()
+
 
 T = TypeVar("T")
 

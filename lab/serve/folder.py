@@ -18,8 +18,6 @@ from msgspec import Struct
 
 from lab.durable import write_durably
 
-__all__ = ["DataFolder", "FolderError", "RunningServer"]
-
 _SOCKETS = "lab-serve-"
 
 

@@ -2,19 +2,6 @@
 
 from msgspec import Struct
 
-__all__ = [
-    "ChildEnded",
-    "ChildEnvironment",
-    "ChildForked",
-    "ForkChild",
-    "ForkFailed",
-    "HostInfo",
-    "ProgressInfo",
-    "SessionInfo",
-    "SignalChild",
-    "Work",
-]
-
 
 class ChildEnvironment(Struct, frozen=True):
     """A child's environment variables, its folder, and its resource limits."""

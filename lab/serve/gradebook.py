@@ -1,19 +1,44 @@
-"""Grade the whole class: re-execute every recording in the data folder, unless it differs from its seal."""
+"""Read the recordings of the whole class: grade them, and list what the students did.
 
-from collections.abc import Callable
+To grade, every recording in the data folder is re-executed, unless it differs from its seal.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lab.exercises.assessment import is_manual_command
 from lab.exercises.grading import Grade, grade_recording, refuse_shared
-from lab.exercises.student_folder import attempt_in
+from lab.exercises.student_folder import attempt_in, record_time
+from lab.recording.reader import NotARecordingError, open_recording
+from lab.recording.records import Commanded
 from lab.serve.folder import DataFolder
 from lab.serve.seals import Seal, SealBook, measure
-from lab.serve.server_log import read_log
+from lab.serve.server_log import ServerLogLine, read_log
 
-__all__ = ["Gradebook", "grade_class"]
+
+def student_commands(
+    folder: DataFolder, student: str | None, report_progress: Callable[[str], None]
+) -> Iterator[ServerLogLine]:
+    """Yield a line for each manual command in the attempts of this student, or of all."""
+    for name, path in folder.recordings():
+        if student in (None, name):
+            report_progress(f"reading {name}/{path.name}")
+            with contextlib.suppress(NotARecordingError):
+                yield from _commands_in(path, name)
+
+
+def _commands_in(path: Path, student: str) -> Iterator[ServerLogLine]:
+    with contextlib.closing(open_recording(path)) as store:
+        for record in store.records():
+            if isinstance(record, Commanded) and is_manual_command(record):
+                at = record_time(store.header, record.at_us, path)
+                text = f"{path.stem}: {record.text}: {record.outcome}"
+                yield ServerLogLine(at.isoformat(timespec="milliseconds"), "command", student, text=text)
 
 
 class Gradebook(Struct, frozen=True):

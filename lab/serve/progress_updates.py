@@ -15,8 +15,6 @@ from lab.serve.folder import DataFolder
 from lab.serve.fork_protocol import ChildEnvironment, ProgressInfo
 from lab.serve.server_log import ServerLog
 
-__all__ = ["ProgressUpdater"]
-
 _WITHIN_S = 5.0
 _MARK = ".noted"
 """A file in each student's folder: progress includes all that recordings contained at its modification time."""

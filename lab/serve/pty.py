@@ -1,14 +1,16 @@
-"""A session's terminal: the server has the master, the session the slave; neither side is overrun."""
+"""A session's terminal: the server has the master, the session the slave; neither side is overrun.
+
+What a client says of its own terminal is validated here, too.
+"""
 
 import asyncio
 import contextlib
 import fcntl
 import os
+import re
 import struct
 import termios
 from collections.abc import Callable, Iterator
-
-__all__ = ["RESTORE", "Pty"]
 
 _MODES = (1049, 1000, 1002, 1003, 1006, 1015, 2004, 1004)
 RESTORE = "".join(f"\x1b[?{mode}l" for mode in _MODES) + "\x1b[?25h\x1b[<u\x1b[0m"
@@ -20,6 +22,23 @@ _AT_ONCE_BYTES = 65536
 _BYTES_PER_S = 4096
 """The rate at which input reaches the session, after a burst of ``_AT_ONCE_BYTES``: to process a key costs a
 thousand times what it costs the client to send it."""
+
+
+_TERMINAL = re.compile(r"[a-z0-9][a-z0-9+._-]{0,31}")
+_USUAL_TERMINAL = "xterm-256color"
+_COLUMNS, _ROWS = (20, 500), (5, 200)
+
+
+def terminal_name(text: str) -> str:
+    """Return the client's TERM if it is valid, else a default. It names a file in the terminfo database."""
+    return text if _TERMINAL.fullmatch(text) else _USUAL_TERMINAL
+
+
+def size_of(columns: int, rows: int) -> tuple[int, int]:
+    """Return (columns, rows), limited to sizes that are affordable to draw; 0 by 0 means unknown."""
+    if not columns or not rows:
+        return 80, 24
+    return min(max(columns, _COLUMNS[0]), _COLUMNS[1]), min(max(rows, _ROWS[0]), _ROWS[1])
 
 
 class Pty:

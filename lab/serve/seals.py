@@ -20,8 +20,6 @@ from msgspec.structs import replace
 from lab.serve.folder import DataFolder
 from lab.serve.server_log import ServerLog
 
-__all__ = ["Measured", "Seal", "SealBook", "SealReport", "Sealer", "measure"]
-
 
 class Measured(Struct, frozen=True):
     """A file's size and digest."""

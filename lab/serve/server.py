@@ -18,19 +18,16 @@ from msgspec import Struct
 
 from lab.durable import write_durably
 from lab.exercises.exercise import Exercise
-from lab.exercises.exercise_library import all_exercises
+from lab.exercises.exercise_reader import all_exercises
 from lab.serve.admin_server import serve_admin
 from lab.serve.admission import Admission
 from lab.serve.children import Children, start_fork_server
 from lab.serve.folder import DataFolder
-from lab.serve.limits import Limits
-from lab.serve.rates import HalfOpen
+from lab.serve.limits import HalfOpen, Limits
 from lab.serve.server_context import ServerContext
 from lab.serve.server_log import ServerLog
 from lab.serve.ssh_connection import SSHConnection
-from lab.serve.web.site import Site, open_site
-
-__all__ = ["ListenError", "Listening", "ServeOptions", "serve"]
+from lab.serve.web_site import Site, open_site
 
 _KEEPALIVE_S = 15
 _END_WITHIN_S = 5.0

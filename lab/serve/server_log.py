@@ -12,10 +12,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from lab.serve.rates import RateLimit
+from lab.serve.limits import RateLimit
 from lab.text import sanitize
-
-__all__ = ["ServerLog", "ServerLogLine", "read_log"]
 
 _LONGEST = 300
 _LARGEST = 16 << 20

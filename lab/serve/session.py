@@ -6,11 +6,9 @@ from pathlib import Path
 
 from lab.exercises.exercise import Exercise
 from lab.exercises.student_folder import StudentFolder
-from lab.serve.control_client import ControlClient
 from lab.serve.fork_protocol import SessionInfo
+from lab.serve.session_control import ControlClient
 from lab.tui.classroom.show_classroom import show_classroom
-
-__all__ = ["run_session"]
 
 
 def run_session(info: SessionInfo, control: socket.socket, exercises: Sequence[Exercise]) -> int:

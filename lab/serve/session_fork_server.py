@@ -20,12 +20,10 @@ from pathlib import Path
 import msgspec
 
 from lab.exercises.exercise import Exercise
-from lab.exercises.exercise_library import all_exercises
+from lab.exercises.exercise_reader import all_exercises
 from lab.serve.child import run_child
 from lab.serve.fork_protocol import ChildEnded, ChildForked, ForkChild, ForkFailed, SignalChild
 from lab.worlds.host.line_buffer import LineBuffer
-
-__all__ = ["import_everything", "main"]
 
 _MOST_DESCRIPTORS = 3
 _PATIENCE_S = 2.0

@@ -1,4 +1,4 @@
-"""One SSH connection, from the client's first byte to the student's sessions.
+"""One SSH connection, from the client's first byte to its channels: terminal sessions, and the lab's own commands.
 
 A client logs in with a public key; if the server is open, also without one. The user name is an invitation code,
 or ignored. A refused client is told why by a keyboard-interactive challenge without a question. Clients try that
@@ -6,19 +6,199 @@ method after their last key, so a client whose third key is the right one never 
 """
 
 import asyncio
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Callable, Sequence
 
 import asyncssh
 from asyncssh import DISC_BY_APPLICATION, DISC_NO_MORE_AUTH_METHODS_AVAILABLE, DISC_TOO_MANY_CONNECTIONS
+from msgspec import Struct
 
-from lab.serve.channel import Channel
-from lab.serve.invites import InvitationError, is_code
-from lab.serve.rates import HalfOpen
+from lab.serve.limits import HalfOpen
+from lab.serve.pty import size_of
 from lab.serve.server_context import ServerContext
-from lab.text import sanitize
+from lab.serve.student_lists import InvitationError, is_code
+from lab.serve.terminal_session import REFUSED, TerminalSession
+from lab.text import did_you_mean, sanitize
 from lab.units import format_count
 
-__all__ = ["SSHConnection"]
+_USAGE_ERROR = 2
+
+
+class SSHCommandError(Exception):
+    """Wrong arguments of a command, described for the student."""
+
+
+class SSHCommand(Struct, frozen=True):
+    """A command. ``run`` gets the server's context, the student and the arguments; it returns the output.
+
+    It raises SSHCommandError.
+    """
+
+    help: str
+    run: Callable[[ServerContext, str, list[str]], str]
+
+
+def _help(context: ServerContext, student: str, arguments: list[str]) -> str:
+    rows = "\n".join(f"  {name:10} {command.help}" for name, command in COMMANDS.items())
+    return f"Connect without a command for the laboratory itself. Commands after ssh HOST:\n{rows}"
+
+
+def _status(context: ServerContext, student: str, arguments: list[str]) -> str:
+    sessions = len(context.presence.of(student))
+    run = context.clusters.running(student)
+    cluster = (
+        "no cluster" if run is None else f"a cluster: {run.protocol}, {len(run.nodes)} nodes, since {run.began}"
+    )
+    return f"{student}: {format_count(sessions, 'session')}, {cluster}"
+
+
+def _exercises(context: ServerContext, student: str, arguments: list[str]) -> str:
+    home = context.student_folder(student)
+    width = max((len(name) for name in context.exercises), default=0)
+    rows = []
+    for exercise in context.exercises.values():
+        if exercise.repairs is None:
+            points = f"{home.progress_of(exercise.name).points:2} of {exercise.points:2}"
+            rows.append(f"  {exercise.name:{width}}  {points}  {sanitize(exercise.title, 60)}")
+    return "\n".join(["Your points; start an exercise with ssh -t HOST start NAME:", *rows])
+
+
+def _start(context: ServerContext, student: str, arguments: list[str]) -> str:
+    """Refuse: a valid name begins a session and never gets here."""
+    if len(arguments) != 1:
+        raise SSHCommandError("usage: start NAME; ssh HOST exercises lists the exercises")
+    meant = did_you_mean(arguments[0], list(context.exercises)) or "; ssh HOST exercises lists the exercises"
+    raise SSHCommandError(f"unknown exercise {sanitize(arguments[0], 40)} on this server{meant}")
+
+
+COMMANDS: dict[str, SSHCommand] = {
+    "help": SSHCommand("list these commands", _help),
+    "exercises": SSHCommand("list the exercises, and your points", _exercises),
+    "start": SSHCommand("start NAME: attempt this exercise; needs ssh -t", _start),
+    "status": SSHCommand("show your sessions and your cluster", _status),
+}
+
+
+def run_command(command: str, context: ServerContext, student: str) -> tuple[str, int]:
+    """Run a command and return (its output, its exit status)."""
+    first, *rest = command.split() or ["help"]
+    if first not in COMMANDS:
+        meant = did_you_mean(first, list(COMMANDS))
+        known = ", ".join(COMMANDS)
+        return f"lab: unknown command {sanitize(first, 40)}; available are: {known}{meant}", _USAGE_ERROR
+    try:
+        return COMMANDS[first].run(context, student, rest), 0
+    except SSHCommandError as error:
+        return f"lab: {error}", _USAGE_ERROR
+
+
+def first_exercise(command: str | None, context: ServerContext) -> str | None:
+    """Return the exercise that a session begins with, empty for the list; None if the command wants no session."""
+    if command is None:
+        return ""
+    word, _, name = " ".join(command.split()).partition(" ")
+    exercise = context.exercises.get(name) if word == "start" else None
+    return None if exercise is None or exercise.repairs is not None else name
+
+
+_NO_TERMINAL = "lab: the laboratory needs a terminal: connect with ssh -t; for other commands see ssh HOST help"
+
+
+class Channel(asyncssh.SSHServerSession[bytes]):
+    """A channel. ``refuse`` is called with what the client may not have, ``closed`` when the channel ends."""
+
+    def __init__(
+        self,
+        context: ServerContext,
+        student: str,
+        address: str,
+        refuse: Callable[[str], bool],
+        closed: Callable[["Channel"], None],
+    ) -> None:
+        self._context = context
+        self._refuse = refuse
+        self._closed = closed
+        self._student = student
+        self._address = address
+        self._session = TerminalSession(context, student, address)
+        self._channel: asyncssh.SSHServerChannel[bytes]
+        self._terminal: str | None = None
+        self._command: str | None = None
+
+    @property
+    def is_in_use(self) -> bool:
+        return self._session.is_active
+
+    # requests of the client
+
+    def connection_made(self, chan: asyncssh.SSHServerChannel[bytes]) -> None:
+        self._channel = chan
+
+    def pty_requested(self, term_type: str, term_size: tuple[int, int, int, int], term_modes: object) -> bool:
+        self._terminal = term_type
+        self._session.resize(size_of(*term_size[:2]))
+        return True
+
+    def shell_requested(self) -> bool:
+        """Accept: the laboratory itself is the shell."""
+        return True
+
+    def exec_requested(self, command: str) -> bool:
+        """Accept any command; it is one of the lab's own, and no shell executes it."""
+        self._command = command
+        return True
+
+    def subsystem_requested(self, subsystem: str) -> bool:
+        """Refuse sftp, and all other subsystems."""
+        return self._refuse(f"subsystem {subsystem}")
+
+    def session_started(self) -> None:
+        """Begin the session, or answer the command: the client's requests are complete."""
+        first = first_exercise(self._command, self._context)
+        if first is None:
+            text, status = run_command(self._command or "", self._context, self._student)
+            self._log("refused" if status else "ssh command", self._command or "")
+            self._print(text, status)
+        elif self._terminal is None:
+            self._print(_NO_TERMINAL, REFUSED)
+        else:
+            self._session.begin(self._channel, self._terminal, first)
+
+    # data
+
+    def terminal_size_changed(self, width: int, height: int, pixwidth: int, pixheight: int) -> None:
+        self._session.resize(size_of(width, height))
+
+    def data_received(self, data: bytes, datatype: asyncssh.DataType) -> None:
+        self._session.type(data)
+
+    def pause_writing(self) -> None:
+        self.hold("window", True)
+
+    def resume_writing(self) -> None:
+        self.hold("window", False)
+
+    def hold(self, why: str, held: bool) -> None:
+        """Hold back output while any reason is in force."""
+        self._session.hold(why, held)
+
+    def eof_received(self) -> bool:
+        """Keep the session open: only the input has ended."""
+        return True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._session.hang_up()
+        self._closed(self)
+
+    def _print(self, text: str, status: int) -> None:
+        end = "\r\n" if self._terminal is not None else "\n"
+        with contextlib.suppress(OSError):
+            self._channel.write((text.replace("\n", end) + end).encode())
+            self._channel.exit(status)
+
+    def _log(self, event: str, text: str) -> None:
+        self._context.log.write(event, text, student=self._student, address=self._address)
+
 
 _Challenge = bool | tuple[str, str, str, list[tuple[str, bool]]]
 _MOST_CHANNELS = 4

@@ -9,13 +9,10 @@ from datetime import datetime
 from typing import Protocol
 
 from lab.serve.children import Child
-from lab.serve.control_server import serve_control
-from lab.serve.presence import ActiveSession
 from lab.serve.pty import RESTORE, Pty
-from lab.serve.server_context import ServerContext
+from lab.serve.server_context import ActiveSession, ServerContext
+from lab.serve.session_control import serve_control
 from lab.units import format_us
-
-__all__ = ["REFUSED", "ClientStream", "TerminalSession"]
 
 REFUSED = 1
 _PATIENCE_S = 3.0

@@ -3,31 +3,29 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from lab.properties import Violation
+from lab.properties.verdicts import Violation
 from lab.tui.availability import controls_time, takes_commands
 from lab.tui.classroom.exercise_actions import exercise_actions
 from lab.tui.cluster_keys import cluster_command
-from lab.tui.dialogs import HelpDialog, PartitionDialog
-from lab.tui.frame.layout import layout_actions
-from lab.tui.navigation.bookmarking import bookmark_actions
-from lab.tui.navigation.branching import Branched, Left, TreeWanted
-from lab.tui.navigation.predicting import prediction_actions
-from lab.tui.navigation.seeking import seek_actions
-from lab.tui.next_event import NextEventDialog
-from lab.tui.run.verdict_text import format_witness, next_violation
-from lab.tui.run.worldtime import time_command
-from lab.tui.saving.scenario_dialog import ScenarioRequested
-from lab.tui.search.search_controller import search_actions
-from lab.tui.terminal.themes import DARK, LIGHT
-from lab.tui.tour import tour_actions
-from lab.tui.views.compare.compare_view import compare_actions
-from lab.tui.views.diagram import diagram_actions
+from lab.tui.controllers.bookmarking import bookmark_actions
+from lab.tui.controllers.branching import Branched, Left, TreeWanted
+from lab.tui.controllers.layout import layout_actions
+from lab.tui.controllers.next_event import NextEventDialog
+from lab.tui.controllers.predicting import prediction_actions
+from lab.tui.controllers.search import search_actions
+from lab.tui.controllers.seeking import seek_actions
+from lab.tui.controllers.tour import tour_actions
+from lab.tui.controllers.writing import ScenarioRequested
+from lab.tui.player import time_command
+from lab.tui.terminal.terminal_app import DARK, LIGHT
+from lab.tui.verdicts import format_witness, next_violation
+from lab.tui.views.compare_view import compare_actions
+from lab.tui.views.diagram_view import diagram_actions
 from lab.tui.views.views import VIEWS
+from lab.tui.widgets.help import HelpDialog, PartitionDialog
 
 if TYPE_CHECKING:
     from lab.tui.screen import RunScreen
-
-__all__ = ["ActionHandler", "action_handlers", "show_witness"]
 
 ActionHandler = Callable[[str], object]
 """It is called with the text typed after its word on the command line, or with an empty text."""
@@ -172,7 +170,7 @@ def show_witness(screen: "RunScreen", found: Violation | None, of: str = "") -> 
 
 
 def _export(screen: "RunScreen", rest: str) -> None:
-    from lab.tui.saving.export_dialog import export_actions  # noqa: PLC0415 - drawing libraries load slowly
+    from lab.tui.controllers.exporting import export_actions  # noqa: PLC0415 - drawing libraries load slowly
 
     export_actions(screen)["export"](rest)
 

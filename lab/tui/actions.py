@@ -4,8 +4,6 @@ from typing import Literal
 
 from msgspec import Struct
 
-__all__ = ["ACTIONS", "Action", "actions_as_markdown", "find_action", "footer_actions"]
-
 
 class Action(Struct, frozen=True):
     """An action of the user.

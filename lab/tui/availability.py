@@ -7,11 +7,9 @@ from lab.analysis.field_map import has_field
 from lab.text import sanitize
 from lab.tui.actions import ACTIONS, Action
 from lab.tui.cluster_keys import is_applicable
-from lab.tui.nodes.pane import Pane
-from lab.tui.run.player import SCRIPT_MARKS
-from lab.tui.run.source import Source
-
-__all__ = ["controls_time", "is_available", "reason_no_commands", "reason_unavailable", "takes_commands"]
+from lab.tui.player import SCRIPT_MARKS
+from lab.tui.source import Source
+from lab.tui.widgets.pane import Pane
 
 _NOT_SERVED = ("export", "write", "branch", "branches", "compare")
 """Actions that reach files outside the student's folder, or cost the shared machine too much."""

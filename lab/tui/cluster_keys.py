@@ -1,8 +1,6 @@
 """Map the keys that change the cluster to commands."""
 
-from lab.tui.nodes.pane import Pane
-
-__all__ = ["cluster_command", "is_applicable"]
+from lab.tui.widgets.pane import Pane
 
 
 def cluster_command(word: str, pane: Pane | None) -> tuple[str, bool]:

@@ -6,8 +6,6 @@ from textual.binding import Binding
 
 from lab.tui.actions import ACTIONS, Action, footer_actions
 
-__all__ = ["action_of", "bindings"]
-
 
 def _call(action: Action) -> str:
     return f"do('{action.word}')"

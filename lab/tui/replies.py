@@ -4,11 +4,9 @@ from collections.abc import Callable
 
 from lab.analysis.field_map import has_field
 from lab.text import sanitize
-from lab.tui.run.player import Player
-from lab.tui.run.source import Source
-from lab.tui.views.log.log_rows import LogRows
-
-__all__ = ["execute_command", "opening_hint"]
+from lab.tui.player import Player
+from lab.tui.source import Source
+from lab.tui.views.log_rows import LogRows
 
 
 def opening_hint(source: Source) -> str:

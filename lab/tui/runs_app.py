@@ -14,20 +14,17 @@ from lab.glyphs import glyphs_for
 from lab.recording.lineage import LineageTree
 from lab.recording.reader import NotARecordingError
 from lab.recording.records import Header
-from lab.tui.frame.layout_settings import LayoutSettings, read_layout_settings, write_layout_settings
-from lab.tui.navigation.branching import Branched, BranchedRun, Left, TreeDialog, TreeWanted
-from lab.tui.run.source import FileSource, Source
-from lab.tui.saving.scenario_dialog import ScenarioRequested, WriteDialog
+from lab.tui.controllers.branching import Branched, BranchedRun, Left, TreeDialog, TreeWanted
+from lab.tui.controllers.layout import LayoutSettings, read_layout_settings, write_layout_settings
+from lab.tui.controllers.writing import ScenarioRequested, WriteDialog
 from lab.tui.screen import RunScreen
-from lab.tui.terminal.terminal_app import TerminalApp
-from lab.tui.terminal.theme_styles import ThemeStyles
-from lab.tui.terminal.themes import default_theme
+from lab.tui.source import FileSource, Source
+from lab.tui.terminal.styles import ThemeStyles
+from lab.tui.terminal.terminal_app import TerminalApp, default_theme
 from lab.worlds.host.launch import HostFailedError
 
 if TYPE_CHECKING:
     from lab.exercises.exercise import Exercise
-
-__all__ = ["RunsApp"]
 
 
 class RunsApp(TerminalApp[None]):
@@ -57,8 +54,7 @@ class RunsApp(TerminalApp[None]):
         """Return the exercise of a run, if it is one of the built-in exercises."""
         if header.exercise is None:
             return None
-        from lab.exercises.exercise_library import find_exercise  # noqa: PLC0415 - most runs are of none
-        from lab.exercises.reading import ExerciseError  # noqa: PLC0415
+        from lab.exercises.exercise_reader import ExerciseError, find_exercise  # noqa: PLC0415 - rarely needed
 
         try:
             return find_exercise(header.exercise.name)

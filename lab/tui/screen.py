@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import Static
 
-from lab.properties import Violation
+from lab.properties.verdicts import Violation
 from lab.text import sanitize
 from lab.tui.action_handlers import action_handlers, show_witness
 from lab.tui.actions import ACTIONS, Action, find_action
@@ -22,42 +22,34 @@ from lab.tui.availability import (
     reason_unavailable,
     takes_commands,
 )
-from lab.tui.command_line import CommandLine
-from lab.tui.dialogs import RecordDialog
-from lab.tui.frame.captions import CaptionLine
-from lab.tui.frame.frame_rate import FrameTimer
-from lab.tui.frame.heading import draw_lines, draw_title
-from lab.tui.frame.key_line import KeyLine
-from lab.tui.frame.layout import LayoutController
-from lab.tui.frame.layout_settings import LayoutSettings
-from lab.tui.frame.scrub_bar import ScrubBar
-from lab.tui.frame.status_lines import FaultLines, LeaderLine, TitleLine, VerdictLine
-from lab.tui.frame.tabs import TabLine
+from lab.tui.controllers.layout import LayoutController, LayoutSettings
+from lab.tui.controllers.predicting import Predicting
+from lab.tui.controllers.search import SearchController
+from lab.tui.controllers.seeking import Seeker
+from lab.tui.controllers.tour import Tour, TourLine
 from lab.tui.keys import action_of, bindings
-from lab.tui.navigation.predicting import Predicting
-from lab.tui.navigation.seeking import Seeker
-from lab.tui.nodes.digits import NodeNumberInput
-from lab.tui.nodes.pane import Pane, panes_of
-from lab.tui.nodes.panes import NodePanes
-from lab.tui.prompt import Prompt
+from lab.tui.player import FOLLOWING, Cursor, Player
 from lab.tui.replies import execute_command, opening_hint
-from lab.tui.run.cursor import Cursor
-from lab.tui.run.end_notice import EndNotice
-from lab.tui.run.player import FOLLOWING, Player
-from lab.tui.run.scenario_outcome import scenario_purpose
-from lab.tui.run.source import Source
-from lab.tui.search.search_controller import SearchController
-from lab.tui.search.searchline import SearchLine
-from lab.tui.terminal.theme_styles import ThemeStyles
-from lab.tui.tour import Tour, TourLine
-from lab.tui.views.assertions.assertions_view import AssertionsView
+from lab.tui.source import Source, scenario_purpose
+from lab.tui.terminal.styles import ThemeStyles
+from lab.tui.verdicts import EndNotice
+from lab.tui.views.assertions_view import AssertionsView
 from lab.tui.views.following_view import FollowingView
-from lab.tui.views.log.log_view import MessageLog
-from lab.tui.views.network import NetworkView, edit_link
+from lab.tui.views.link_dialog import edit_link
+from lab.tui.views.log_view import MessageLog
+from lab.tui.views.network_view import NetworkView
 from lab.tui.views.views import LOG, Views
+from lab.tui.widgets.digits import NodeNumberInput
+from lab.tui.widgets.frame_rate import FrameTimer
+from lab.tui.widgets.heading import draw_lines, draw_title
+from lab.tui.widgets.help import RecordDialog
+from lab.tui.widgets.key_lines import KeyLine, TabLine
+from lab.tui.widgets.node_panes import NodePanes
+from lab.tui.widgets.pane import Pane, panes_of
+from lab.tui.widgets.prompts import CommandLine, Prompt, SearchLine
+from lab.tui.widgets.scrub_bar import ScrubBar
+from lab.tui.widgets.status_lines import CaptionLine, FaultLines, LeaderLine, TitleLine, VerdictLine
 from lab.worlds.feed_protocol import Clock
-
-__all__ = ["RunScreen"]
 
 _SLOW_FRAMES = 3
 

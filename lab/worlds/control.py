@@ -1,25 +1,27 @@
 """Execute commands in any world and record their outcomes.
 
-Recording is re-entrant: every ``_record`` may fire triggers, and so execute further commands, before it returns.
-Update state before recording, and re-read it afterwards.
+A process fault is recorded before it is applied, so its consequences come after it in the recording. Recording is
+re-entrant: every ``record`` may fire triggers, and so execute further commands, before it returns. Update state
+before recording, and re-read it afterwards.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
 
-from lab.kernel import Protocol, Timing
-from lab.network import Network, Rule
+from msgspec import Struct
+
+from lab.kernel import CommandInput, Message, Protocol, Timing, encode
+from lab.network import Links, Network, Rule
+from lab.protocols import Election
 from lab.recording.cluster_state import ClusterState
-from lab.recording.memory import RecordLog
-from lab.recording.records import Captioned, Commanded, Event, Expected, Record
-from lab.script import (
+from lab.recording.records import Captioned, Commanded, Event, Expected, Fault, Injected, Record, Routed
+from lab.recording.writer import RecordLog
+from lab.script.commands import (
     Answer,
     Caption,
     Command,
     CommandError,
-    Director,
-    Expectation,
-    ExpectationResult,
     Heal,
     Hint,
     Inject,
@@ -28,17 +30,286 @@ from lab.script import (
     Partition,
     ProtocolCommandLine,
     Slow,
-    Statement,
     WorldCommand,
-    fault_rule,
-    resolve_nodes,
 )
-from lab.worlds.link_faults import LinkFaults
-from lab.worlds.node_commands import NodeCommands, confirming_events
-from lab.worlds.operations import NodeOperations
-from lab.worlds.outcome import CommandOutcome
+from lab.script.director import Director
+from lab.script.protocol_commands import command_input
+from lab.script.resolve import fault_rule, resolve_links, resolve_nodes, target_nodes
+from lab.script.statements import CAUSES, Expectation, ExpectationResult, Statement
+from lab.script.validation import forged_payload
+from lab.units import format_count
 
-__all__ = ["Control"]
+
+class CommandOutcome(Struct, frozen=True):
+    """The outcome of a command: whether anything changed, and a description. ``refused``: it was invalid.
+
+    ``command_inputs`` maps nodes to the inputs still to be delivered to them. ``affected``: the nodes whose
+    processes have changed.
+    """
+
+    changed: bool
+    text: str
+    refused: bool = False
+    command_inputs: dict[int, CommandInput] = {}
+    affected: tuple[int, ...] = ()
+
+
+def format_ids(nodes: tuple[int, ...]) -> str:
+    """Return node ids as a command line lists them, with blanks between them."""
+    return " ".join(map(str, nodes))
+
+
+WATCHED = ("freeze", "go", "speed")
+"""The verbs that change only how a run is watched; the run itself does not depend on them."""
+
+
+class NodeOperations:
+    """Operations on nodes. Those that return a bool return False where they would change nothing."""
+
+    def kill(self, node: int) -> bool:
+        """Crash a node, now: nothing that it does counts from here on."""
+        raise NotImplementedError
+
+    def pause(self, node: int) -> bool:
+        """Pause a node."""
+        raise NotImplementedError
+
+    def resume(self, node: int) -> bool:
+        """Let a paused node continue."""
+        raise NotImplementedError
+
+    def restart(self, node: int) -> bool:
+        """Start a new incarnation."""
+        raise NotImplementedError
+
+    def wipe(self, node: int) -> bool:
+        """Empty the stable storage of a node that is down."""
+        raise NotImplementedError
+
+    def process_state(self, node: int) -> Literal["running", "paused", "down"]:
+        """Return the state of the node's process. A paused node takes its inputs when it continues."""
+        raise NotImplementedError
+
+    def give_command(self, node: int, command: CommandInput) -> None:
+        """Give a protocol command to a node that is not down."""
+        raise NotImplementedError
+
+    def forge(self, message: Message) -> None:
+        """Deliver a message now, bypassing the links; if its target is down, it is lost."""
+        raise NotImplementedError
+
+    def steer(self, command: WorldCommand, in_script: bool) -> tuple[bool, str]:
+        """Change the course of time; return (whether anything changed, a description). Raises CommandError.
+
+        The base class has real time, which cannot be steered. It skips a script's commands that change only the
+        pace.
+        """
+        if in_script and command.verb in WATCHED:
+            return True, "skipped: this run is in real time"
+        raise CommandError(f"{command.verb}: only in a simulated run: lab run bully --sim")
+
+
+# link faults: set as rules of the network, and lifted as a whole or on some of their links
+
+_ENDS = {
+    "heal": ((), "no link fault is in force", "no fault is in force"),
+    "release": (("hold",), "nothing is held", "nothing is held"),
+    "join": (("cut", "partition"), "nothing is cut", "nothing is cut"),
+}
+"""For each verb: the kinds of faults that it ends (none: all), and two replies when there is nothing to end.
+
+The first reply: there are no such faults at all; the second: none on the links named.
+"""
+
+
+class LinkFaults:
+    """Set and lift link faults. ``number_next`` returns the number of a new fault.
+
+    ``spare`` is the unused part of Tm and Tp: a longer delay breaks assumption 8 or 9.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        spare: Timing,
+        record: Callable[[Record], None],
+        now_us: Callable[[], int],
+        number_next: Callable[[], int],
+    ) -> None:
+        self._network = network
+        self._spare = spare
+        self._record = record
+        self._now_us = now_us
+        self._number_next = number_next
+        self._kinds: dict[int, str] = {}
+
+    def resume(self, rules: dict[int, tuple[str, Rule]]) -> None:
+        """Continue a run in which these rules were in force, each with its kind."""
+        for number, (kind, rule) in rules.items():
+            self._network.add_rule(number, rule)
+            self._kinds[number] = kind
+
+    def add_rule(self, verb: str, text: str, line: int, rule: Rule) -> CommandOutcome:
+        """Begin a fault. It replaces an older one of this verb for the same links and kinds of messages.
+
+        A partition replaces any older partition.
+        """
+        rules, partitions = self._network.rules, verb == "partition"
+        same = [
+            number
+            for number, kind in self._kinds.items()
+            if kind == verb
+            and (partitions or (rules[number].links, rules[number].kinds) == (rule.links, rule.kinds))
+        ]
+        for number in same:
+            self._lift(number)
+        number = self._number_next()
+        self._network.add_rule(number, rule)
+        self._kinds[number] = verb
+        broken, links = rule.broken_assumptions(self._spare), tuple(sorted(rule.links))
+        self._record(Fault(self._now_us(), number, verb, text, (), broken, links, line=line))
+        return CommandOutcome(True, format_count(len(rule.links), "link"))
+
+    def heal(self, command: Heal, cluster: ClusterState) -> CommandOutcome:
+        """End the faults of the verb's kinds, on the links named."""
+        kinds, none, none_there = _ENDS[command.verb]
+        selected = [number for number, kind in self._kinds.items() if not kinds or kind in kinds]
+        if not selected:
+            return CommandOutcome(False, f"{none}, nothing changed")
+        healed = None if command.links is None else resolve_links(command.links, cluster)
+        touching = [n for n in selected if healed is None or self._network.rules[n].links & healed]
+        if not touching:
+            return CommandOutcome(False, f"{none_there} on these links, nothing changed")
+        for number in touching:
+            self._lift(number, healed)
+        over = sum(number not in self._kinds for number in touching)
+        parts = [f"{format_count(over, 'fault')} ended"] if over else []
+        if len(touching) > over:
+            parts.append(f"{format_count(len(touching) - over, 'fault')} narrowed")
+        return CommandOutcome(True, ", ".join(parts))
+
+    def _lift(self, number: int, healed: Links | None = None) -> None:
+        """End a fault on these links (None: on all); do nothing if it has ended already."""
+        rule = self._network.rules.get(number)
+        if rule is None:
+            return
+        now_us, kind = self._now_us(), self._kinds[number]
+        released = self._network.remove_links(number, rule.links if healed is None else healed, now_us)
+        lifted = number not in self._network.rules
+        if lifted:
+            del self._kinds[number]
+        for message in released:
+            self._record(Routed(now_us, message.source, message.serial, "released", by=(number,)))
+        if lifted:
+            self._record(Fault(now_us, number, kind, lifted=True))
+        elif number in self._kinds:
+            self._record(Fault(now_us, number, kind, links=tuple(sorted(self._network.rules[number].links))))
+
+
+# commands on nodes: crashes and other process faults, protocol commands, forged messages
+
+
+class _NodeAction(Struct, frozen=True):
+    """Reply texts for affected and unaffected nodes, and the process events that confirm the effect."""
+
+    done: str
+    refused: str
+    confirmed_by: tuple[Event, ...] = ()
+    is_fault: bool = False
+
+
+_ACTIONS = {
+    "kill": _NodeAction("killed", "already down", ("killed", "failed"), is_fault=True),
+    "restart": _NodeAction("restarted", "already up", ("started",)),
+    "pause": _NodeAction("paused", "not running", ("paused",), is_fault=True),
+    "resume": _NodeAction("resumed", "not paused", ("resumed",)),
+    "wipe": _NodeAction("wiped", "up, or has nothing stored; wipe a node that is down", is_fault=True),
+}
+_GIVEN = {"running": "told", "paused": "told when it resumes", "down": "down"}
+
+
+def confirming_events(command: NodeCommand) -> tuple[Event, ...]:
+    """Return the process events that confirm the command's effect; none if there is nothing to see."""
+    return _ACTIONS[command.verb].confirmed_by
+
+
+class NodeCommands:
+    """Execute commands on nodes. ``number_next`` returns the number of a new fault."""
+
+    def __init__(
+        self,
+        protocol: type[Protocol],
+        parameters: Mapping[str, Any],
+        nodes: NodeOperations,
+        record: Callable[[Record], None],
+        now_us: Callable[[], int],
+        number_next: Callable[[], int],
+    ) -> None:
+        self._protocol = protocol
+        self._parameters = parameters
+        self._nodes = nodes
+        self._record = record
+        self._now_us = now_us
+        self._number_next = number_next
+
+    def execute(self, command: NodeCommand, line: int, cluster: ClusterState) -> CommandOutcome:
+        """Apply the verb to the nodes' processes; lift a fault at once if it affected none."""
+        verb, action = command.verb, _ACTIONS[command.verb]
+        named = resolve_nodes(command.nodes, cluster)
+        act = getattr(self._nodes, verb)
+        fault = None
+        if action.is_fault:
+            fault = self._number_next()
+            broken = (CAUSES[verb],) if verb in CAUSES else ()
+            self._record(
+                Fault(self._now_us(), fault, verb, f"{verb} {format_ids(named)}", named, broken, line=line)
+            )
+        affected = tuple(node for node in named if act(node))
+        left = tuple(node for node in named if node not in affected)
+        if fault is not None and not affected:
+            self._record(Fault(self._now_us(), fault, verb, lifted=True))
+        parts = []
+        if affected:
+            parts.append(f"{format_ids(affected)} {action.done}")
+        if left and not (affected and command.nodes.words):
+            parts.append(f"{format_ids(left)}: {action.refused}" + ("" if affected else ", nothing changed"))
+        return CommandOutcome(bool(affected), "; ".join(parts), affected=affected)
+
+    def inject(self, command: Inject, text: str, line: int, cluster: ClusterState) -> CommandOutcome:
+        """Forge a message."""
+        source, target = command.source, command.target
+        payload = forged_payload(command, self._protocol, tuple(cluster.nodes))
+        fault = self._number_next()
+        message = Message(source, target, -fault, command.kind, encode(payload))
+        self._record(Fault(self._now_us(), fault, "inject", text, (), (CAUSES["inject"],), line=line))
+        self._record(Injected(self._now_us(), message))
+        process_state = self._nodes.process_state(target)
+        self._nodes.forge(message)
+        if process_state == "down":
+            return CommandOutcome(False, f"{target} is down, nothing changed")
+        later = f"; {target} takes it when it resumes" if process_state == "paused" else ""
+        return CommandOutcome(True, f"{command.kind} {source}->{target} forged{later}")
+
+    def give_command(self, command: ProtocolCommandLine, cluster: ClusterState) -> CommandOutcome:
+        """Return the outcome with each node's command input; ``Control`` delivers them after recording it."""
+        given = command_input(command, self._protocol, tuple(cluster.nodes), self._parameters)
+        named = target_nodes(command, cluster, self._protocol)
+        how = {node: self._nodes.process_state(node) for node in named}
+        reached = {node: given for node in named if how[node] != "down"}
+        for_leader = self._protocol.commands[given.command].to == "one" and issubclass(self._protocol, Election)
+        parts = [
+            f"{format_ids(nodes)} {became}"
+            for state, became in _GIVEN.items()
+            if (nodes := tuple(node for node in named if how[node] == state))
+        ]
+        if not reached:
+            parts[-1] += ", nothing changed"
+        elif for_leader and not all(cluster.nodes[node].leads for node in reached):
+            parts.append("this is for the elected coordinator; the log says whether it was refused")
+        return CommandOutcome(bool(reached), "; ".join(parts), command_inputs=reached)
+
+
+# all commands
 
 
 class Control:
@@ -142,8 +413,8 @@ class Control:
                 scripted.line,
             )
         )
-        for node, command_input in outcome.command_inputs.items():
-            self._nodes.give_command(node, command_input)
+        for node, given in outcome.command_inputs.items():
+            self._nodes.give_command(node, given)
         return outcome
 
     def _execute(self, command: Command, scripted: Statement, cluster: ClusterState) -> CommandOutcome:

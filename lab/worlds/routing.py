@@ -6,8 +6,6 @@ from lab.kernel import Message, Timing
 from lab.network import Network, SendResult
 from lab.recording.records import Header, Routed
 
-__all__ = ["network_of", "records_of", "spare_of"]
-
 
 def network_of(header: Header) -> Network:
     """Return the network that the header describes; its seed determines each link's random draws."""

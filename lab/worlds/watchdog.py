@@ -14,8 +14,6 @@ from types import FrameType
 from lab.kernel import Node
 from lab.kernel.failure import format_traceback
 
-__all__ = ["StepTooLongError", "watch_steps"]
-
 _MOST_S = 0.5
 _CHECKS = 8
 """The number of checks, at equal intervals, before a step has taken too long."""

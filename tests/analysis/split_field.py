@@ -5,9 +5,9 @@ import functools
 from lab.kernel import Timing
 from lab.protocols import find_protocol
 from lab.recording.cluster_state import ClusterState
-from lab.recording.memory import MemoryLog
 from lab.recording.records import Header, Link, Record
-from lab.script import parse
+from lab.recording.writer import MemoryLog
+from lab.script.parse import parse
 from lab.worlds.simulated.simulation import Simulation
 from tests.harness import simulated_header
 

@@ -13,7 +13,8 @@ from lab.protocols import Bully
 from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import FeedRecords
 from lab.recording.records import Header, Record, Routed, encode
-from lab.script import LogFilter, parse, read_query
+from lab.script.parse import parse
+from lab.script.query import LogFilter, read_query
 from tests.harness import Rig, simulated_header
 
 _STRIKES = (

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.analysis.density import Density
+from lab.analysis.marks import Density
 from lab.kernel import Step
 from lab.recording.log_lines import count_lines
 from lab.recording.reader import FileRecords, RecordStore, open_recording

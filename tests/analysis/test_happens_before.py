@@ -4,8 +4,7 @@ from random import Random
 
 import pytest
 
-from lab.analysis.causality import Causality, Clock
-from lab.analysis.happens_before import CausalEvent, CausalFuture, causal_event, causal_past
+from lab.analysis.causality import CausalEvent, CausalFuture, Causality, Clock, causal_event, causal_past
 from lab.kernel import Fired, Received, Step
 from lab.protocols import Algorithm, Bully, InvitationElection
 from lab.recording.records import Injected, Process, Record

@@ -4,9 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.analysis.inspection import Inspection, Inspector
-from lab.analysis.lookback import LastSteps
-from lab.analysis.stored_fields import StoredFields
+from lab.analysis.inspection import Inspection, Inspector, LastSteps, StoredFields
 from lab.kernel import Received, Started, Step
 from lab.recording.reader import RecordStore, open_recording
 from tests.harness import T_US, Rig

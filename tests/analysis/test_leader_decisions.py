@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.analysis.leader_decisions import DecisionLog, LeaderDecision, settled_leaders
+from lab.analysis.elections import DecisionLog, LeaderDecision, settled_leaders
 from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import open_recording
 from lab.recording.snapshot import NodeState

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from lab.analysis.elections import ElectionLog
-from lab.analysis.field_work import Work, WorkLog
-from lab.analysis.leadership import Leadership, Span
+from lab.analysis.elections import ElectionLog, Leadership, Span
+from lab.analysis.field_map import Work, WorkLog
 from lab.kernel import Fired, Message, Step
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Process, Record

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.analysis import lookback
-from lab.analysis.lookback import LastSteps, first_of_wait, message_received
+from lab.analysis import inspection
+from lab.analysis.inspection import LastSteps, first_of_wait, message_received
 from lab.kernel import Received, Started, Step
 from lab.protocols import Bully
 from lab.recording.reader import RecordStore, open_recording
@@ -66,7 +66,7 @@ def test_only_new_records_are_searched(lines: RecordStore, monkeypatch: pytest.M
 
 def test_the_search_is_limited(lines: RecordStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """A recording may be long."""
-    monkeypatch.setattr(lookback, "_FARTHEST", 10)
+    monkeypatch.setattr(inspection, "_FARTHEST", 10)
     looked = _looks(lines, monkeypatch)
     assert LastSteps(lines).at(300, 9) is None
     assert [*looked] == list(range(300, 290, -1))

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from lab.analysis.message_trace import message_at, message_trace
+from lab.analysis.delivery import message_at, message_trace
 from lab.kernel import Step
 from lab.recording.log_lines import lines_of
 from lab.recording.reader import FeedRecords, RecordStore, open_recording

@@ -9,11 +9,13 @@ from lab.analysis.record_search import Matcher, MessageMatcher, NodeRecordMatche
 from lab.kernel import Received, Step
 from lab.protocols import Bully
 from lab.recording.cluster_state import ClusterState
-from lab.recording.memory import MemoryLog
 from lab.recording.reader import FeedRecords, FileRecords, RecordStore, open_recording
 from lab.recording.records import Keyframe, Process
-from lab.script import Director, OnsetMatcher, parse, parse_predicate
+from lab.recording.writer import MemoryLog
+from lab.script.director import Director
 from lab.script.evaluation import Suspicions, holds
+from lab.script.parse import parse, parse_predicate
+from lab.script.predicate_fold import OnsetMatcher
 from tests.tui.recorded import written
 
 PREDICATES = (

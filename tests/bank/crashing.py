@@ -9,7 +9,8 @@ from itertools import islice
 from typing import NamedTuple
 
 from lab.kernel import CommandInput, Fired, Received, Started, Step
-from lab.properties import Judge, Violation
+from lab.properties.judge import Judge
+from lab.properties.verdicts import Violation
 from lab.protocols import Algorithm
 from lab.recording.records import Record
 from tests.harness import T_US, Rig

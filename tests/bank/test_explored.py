@@ -10,10 +10,10 @@ from typing import NamedTuple
 import pytest
 
 from lab.kernel import CommandInput, Timing
-from lab.properties import Judge
+from lab.properties.judge import Judge
 from lab.protocols import Algorithm, find_protocol
-from lab.recording.memory import MemoryLog
 from lab.recording.records import Header
+from lab.recording.writer import MemoryLog
 from lab.worlds.explored.explorer import Explorer
 from lab.worlds.explored.path_execution import PathExecution
 from lab.worlds.explored.states import Move, Timeouts

@@ -7,7 +7,7 @@ from pathlib import Path
 from lab.kernel import Timing
 from lab.protocols import Bully
 from lab.worlds.campaign.campaign import Campaign, SearchGoal, run_campaign
-from lab.worlds.campaign.draw import plan_of
+from lab.worlds.campaign.schedule import plan_of
 from tests.benchmarks.figures import Figure
 from tests.harness import simulated_header
 

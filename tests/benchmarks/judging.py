@@ -14,12 +14,12 @@ from typing import Any
 
 import msgspec
 
-from lab.properties import Judge
+from lab.properties.judge import Judge
 from lab.protocols import Bully
-from lab.recording.memory import MemoryLog
 from lab.recording.reader import open_recording
 from lab.recording.records import Record
-from lab.script import parse
+from lab.recording.writer import MemoryLog
+from lab.script.parse import parse
 from lab.worlds.simulated.simulation import Simulation
 from tests.benchmarks.figures import Figure, median
 from tests.benchmarks.recordings import make

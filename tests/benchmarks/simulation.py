@@ -7,10 +7,9 @@ from pathlib import Path
 
 from lab.kernel import Timing
 from lab.protocols import Bully
-from lab.recording.memory import MemoryLog
 from lab.recording.records import Header, Link
-from lab.recording.writer import Writer
-from lab.script import parse
+from lab.recording.writer import MemoryLog, Writer
+from lab.script.parse import parse
 from lab.worlds.simulated.simulation import Simulation
 from tests.benchmarks.figures import Figure, median
 from tests.benchmarks.others import LATENCY_S, NODES, simpy_messages, trio_messages

@@ -8,7 +8,7 @@ import os
 import pytest
 
 from lab.protocols import BullyTanenbaum
-from lab.worlds.campaign.draw import FAULTS
+from lab.worlds.campaign.schedule import FAULTS
 from tests.campaign.trials import caught, trial
 
 SOAK = int(os.environ.get("LAB_SOAK", "0"))

@@ -9,18 +9,19 @@ from lab.kernel import Timing
 from lab.protocols import Bully
 from lab.protocols.transaction import Transaction
 from lab.recording.records import Header, Link
-from lab.script import At, parse, read_script
-from lab.worlds.campaign.bank_load import default_script
+from lab.script.parse import parse, read_script
+from lab.script.statements import At
 from lab.worlds.campaign.comparison import (
     ProtocolComparison,
     SharedSchedule,
+    default_script,
     measure_run,
     quantile,
     run_comparison,
     shared_schedule,
 )
-from lab.worlds.campaign.draw import FAULTS, SchedulePlan
-from lab.worlds.targets import load_protocol
+from lab.worlds.campaign.schedule import FAULTS, SchedulePlan
+from lab.worlds.loading.targets import load_protocol
 from tests.harness import simulated_header
 
 FOLDER = Path(__file__).parent

@@ -14,9 +14,8 @@ from lab.kernel import Step
 from lab.protocols import Bully
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Commanded, Process, Routed
-from lab.script import parse
-from lab.worlds.campaign.draw import FAULTS, draw
-from lab.worlds.campaign.schedule import Schedule, ScheduledFault
+from lab.script.parse import parse
+from lab.worlds.campaign.schedule import FAULTS, Schedule, ScheduledFault, draw
 from lab.worlds.campaign.trial import FaultCount, count_faults
 from tests.campaign.trials import plan, trial
 
@@ -25,7 +24,7 @@ KINDS = {"loss": "lose"}
 WITHIN = """
 import msgspec
 from lab.protocols import Bully
-from lab.worlds.campaign.draw import draw
+from lab.worlds.campaign.schedule import draw
 from tests.campaign.trials import plan
 print([msgspec.json.encode(draw(plan(Bully, "kill", "loss", "partition"), seed)) for seed in range(40)])
 """

@@ -8,7 +8,8 @@ import os
 import pytest
 
 from lab.kernel import Step
-from lab.properties import A9, Judge
+from lab.properties.assertions import A9
+from lab.properties.judge import Judge
 from lab.protocols import Bully, BullyTanenbaum, Election, Field, InvitationElection, Ring, stacked
 from lab.recording.records import Routed
 from tests.campaign import guard_mutants as mutants

@@ -10,8 +10,7 @@ import pytest
 from lab.kernel import procedure
 from lab.protocols import Ring
 from lab.recording.records import Link
-from lab.worlds.campaign.draw import FAULTS
-from lab.worlds.campaign.schedule import Schedule, ScheduledFault
+from lab.worlds.campaign.schedule import FAULTS, Schedule, ScheduledFault
 from lab.worlds.campaign.trial import run_trial
 from tests.campaign.trials import base_of, caught, trial
 

@@ -5,9 +5,8 @@ from msgspec.structs import replace
 
 from lab.protocols import Bully
 from lab.worlds.campaign.campaign import Campaign, SearchGoal
-from lab.worlds.campaign.draw import draw
 from lab.worlds.campaign.finding import Finding, shrink_finding
-from lab.worlds.campaign.schedule import Schedule
+from lab.worlds.campaign.schedule import Schedule, draw
 from lab.worlds.campaign.trial import run_trial
 from tests.campaign import mutants
 from tests.campaign.trials import base_of, caught, plan

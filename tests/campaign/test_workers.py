@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from lab.kernel import Timing
-from lab.properties import RAISES
+from lab.properties.assertions import RAISES
 from lab.worlds.campaign.campaign import Campaign, CampaignTotals, RunOutcome, SearchGoal, run_campaign
-from lab.worlds.campaign.draw import plan_of
+from lab.worlds.campaign.schedule import plan_of
 from lab.worlds.campaign.trial import RunawayError
 from lab.worlds.campaign.workers import WorkerDiedError
-from lab.worlds.targets import load_protocol
+from lab.worlds.loading.targets import load_protocol
 from tests.harness import simulated_header
 from tests.waiting import wait_for
 from tests.worlds.live import is_gone

@@ -5,7 +5,7 @@ from msgspec import Struct
 from lab.kernel import Timing
 from lab.protocols import Algorithm
 from lab.recording.records import Header
-from lab.worlds.campaign.draw import SchedulePlan, draw, plan_of
+from lab.worlds.campaign.schedule import SchedulePlan, draw, plan_of
 from lab.worlds.campaign.trial import Trial, run_trial
 from tests.harness import simulated_header
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import lab
 from lab.cli import main
-from lab.script import parse
+from lab.script.parse import parse
 
 __all__ = ["ForkServer"]
 

@@ -19,7 +19,7 @@ import psutil
 from lab.analysis.elections import agreed_coordinator
 from lab.recording.reader import open_recording
 from lab.recording.records import End, Process
-from lab.worlds.runs import RunInfo
+from lab.worlds.host.runs import RunInfo
 from tests.cli.fork_server import ForkServer
 from tests.waiting import wait_for
 from tests.worlds.live import Tail, is_gone

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.cli.campaign_report import format_no_findings
-from lab.properties import Judge
+from lab.cli.check_report import format_no_findings
+from lab.properties.judge import Judge
 from lab.protocols import Bully, source_of
 from lab.recording.reader import open_recording
 from lab.replay.reexecution import reexecute

@@ -8,10 +8,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from lab.analysis.field_work import Work
-from lab.cli.comparison_report import as_json, report
-from lab.cli.comparison_runner import CompareRequest, run_compare
-from lab.cli.distributions import cumulative_steps
+from lab.analysis.field_map import Work
+from lab.cli.compare import CompareRequest, run_compare
+from lab.cli.compare_report import as_json, cumulative_steps, report
 from lab.worlds.campaign.comparison import ProtocolComparison, ProtocolTotals, RunMeasurement, run_comparison
 from tests.cli.invocation import Lab
 
@@ -122,7 +121,7 @@ def _cut_short(monkeypatch: pytest.MonkeyPatch, runs: int) -> None:
             yield next(coming)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("lab.cli.comparison_runner.run_comparison", some)
+    monkeypatch.setattr("lab.cli.compare.run_comparison", some)
 
 
 def test_a_protocol_whose_messages_multiply(lab: Lab) -> None:

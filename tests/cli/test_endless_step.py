@@ -8,8 +8,8 @@ import pytest
 
 from lab.kernel import Timing
 from lab.recording.records import Link
-from lab.worlds.config import RunConfig
 from lab.worlds.host.launch import HostProcess
+from lab.worlds.loading.config import RunConfig
 from tests.cli.invocation import Lab
 from tests.waiting import wait_for
 from tests.worlds.live import is_gone

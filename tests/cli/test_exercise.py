@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.cli.completion import complete_exercise
-from lab.exercises.exercise_library import find_exercise, names
+from lab.cli.options import complete_exercise
+from lab.exercises.exercise_reader import find_exercise, names
 from tests.cli.invocation import SHIPPED, Lab
 from tests.exercises.attempts import run_attempt, solution_of
 from tests.exercises.exercise_files import TASK, write_exercise

@@ -9,9 +9,10 @@ import pytest
 
 from lab.guide.contents import DOORS, all_pages, find_page
 from lab.kernel import Node, Protocol
-from lab.properties import Judge, Violation
+from lab.properties.judge import Judge
+from lab.properties.verdicts import Violation
 from lab.protocols import Algorithm, Election
-from lab.worlds.targets import load_protocol
+from lab.worlds.loading.targets import load_protocol
 from tests.cli.invocation import Lab
 from tests.harness import T_US, TM_US, Rig
 

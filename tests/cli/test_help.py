@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from lab.script import VERBS
+from lab.script.commands import VERBS
 from lab.script.parse_errors import EXPECTATIONS, TRIGGERS
 from lab.script.predicates import COUNTS, STATES
 from tests.cli.invocation import Lab

@@ -6,7 +6,7 @@ import pytest
 from msgspec import Struct
 
 from lab.kernel import Protocol
-from lab.properties import ASSERTIONS
+from lab.properties.assertions import ASSERTIONS
 from lab.protocols import PROTOCOLS, TASKS, Algorithm, Bully, stacked
 from lab.protocols.field import Field
 from lab.protocols.parameters import describe_parameters, parameters_summary

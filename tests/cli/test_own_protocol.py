@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.properties import ASSERTIONS
+from lab.properties.assertions import ASSERTIONS
 from lab.recording.reader import open_recording
 from lab.recording.records import Header
 from tests.cli.invocation import Called, Lab

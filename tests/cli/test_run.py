@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lab.properties import ASSERTIONS
+from lab.properties.assertions import ASSERTIONS
 from tests.cli.invocation import Called, Lab
 
 KEYS = [

@@ -7,12 +7,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from lab.cli.chart import Axis, Chart, Series, decades, whole_numbers
-from lab.cli.plots import plot
-from lab.cli.scale_runner import ScaleRequest, run_scale
-from lab.cli.svg import charts_as_svg
+from lab.cli.chart import Axis, Chart, Series, decades, plot, whole_numbers
+from lab.cli.chart_svg import charts_as_svg
+from lab.cli.scale import ScaleRequest, run_scale
 from lab.protocols import Bully
-from lab.worlds.scalability import NoAgreementError, ScalabilityTrial
+from lab.worlds.campaign.scalability import NoAgreementError, ScalabilityTrial
 from tests.cli.invocation import Lab
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -195,7 +194,7 @@ def _cut_short(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
             raise error
         return ScalabilityTrial(Bully, nodes, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("lab.cli.scale_runner.ScalabilityTrial", until_nine)
+    monkeypatch.setattr("lab.cli.scale.ScalabilityTrial", until_nine)
 
 
 def test_a_plot_has_the_given_width() -> None:

@@ -12,9 +12,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from lab.cli.completion import complete_scenario, complete_target
+from lab.cli.options import complete_scenario, complete_target
 from lab.recording.reader import open_recording
-from lab.scenario.library import names
+from lab.scenario.file import names
 from tests.cli.invocation import ROOT, Called, Lab
 from tests.waiting import wait_for
 from tests.worlds.live import is_gone

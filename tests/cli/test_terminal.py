@@ -4,8 +4,7 @@ import sys
 
 import pytest
 
-from lab.cli.chart import Axis, Chart, Series
-from lab.cli.plots import plot
+from lab.cli.chart import Axis, Chart, Series, plot
 from lab.cli.terminal import print_wrapped
 from tests.cli.invocation import Lab
 

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from lab.exercises.attempt import attempt_config
 from lab.exercises.exercise import Exercise
-from lab.recording.digest_chain import Chain
 from lab.recording.records import Header, decode
+from lab.recording.writer import Chain
 from lab.worlds.host.launch import HostProcess
 
 RawRecords = list[dict[str, Any]]

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from lab.exercises.exercise import Exercise
-from lab.exercises.reading import read_exercise
+from lab.exercises.exercise_reader import read_exercise
 
 HEAD = """\
 title = "A test"

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from lab.exercises.assessment import Result
-from lab.exercises.sandbox import run_in_sandbox
+from lab.exercises.exercise_validation import run_in_sandbox
 from tests.exercises.exercise_files import make_exercise
 
 PAUSE = "when all normal: pause 5"

@@ -9,7 +9,7 @@ import pytest
 
 from lab.exercises.authenticity import authenticity_error
 from lab.exercises.exercise import Exercise
-from lab.exercises.exercise_library import find_exercise
+from lab.exercises.exercise_reader import find_exercise
 from lab.exercises.grading import Grade, grade_recording
 from lab.recording.reader import open_recording
 from tests.exercises.attempts import (

@@ -5,13 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from lab.exercises.exercise import KINDS, LEVELS
-from lab.exercises.exercise_library import SHIPPED, all_exercises, find_exercise, names
-from lab.exercises.exercise_validation import check_exercise, random_commands
-from lab.exercises.sandbox import read_commands
-from lab.exercises.topics import RULES, describe_topic
+from lab.exercises.exercise import KINDS, LEVELS, RULES, describe_topic
+from lab.exercises.exercise_reader import SHIPPED, all_exercises, find_exercise, names
+from lab.exercises.exercise_validation import check_exercise, random_commands, read_commands
 from lab.guide.contents import find_page
-from lab.properties import ASSERTIONS
+from lab.properties.assertions import ASSERTIONS
 from tests.exercises.exercise_files import HEAD, make_exercise, write_exercise
 
 _ASSERTIONS = ("A1.1", "A1.2", "A2", "A3.1", "A3.2", "A4", "A5", "A6", "A7", "A8", "A9", "K1")

@@ -3,7 +3,7 @@
 import pytest
 
 from lab.exercises.exercise import Hint
-from lab.exercises.exercise_markdown import TextError, hints_in, instructions_in
+from lab.exercises.exercise_reader import TextError, hints_in, instructions_in
 
 
 def test_text_before_the_first_task_is_the_introduction() -> None:

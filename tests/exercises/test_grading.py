@@ -9,9 +9,16 @@ import pytest
 from msgspec.structs import replace
 
 from lab.exercises.assessment import Result
-from lab.exercises.exercise_library import SHIPPED, find_exercise
-from lab.exercises.grade_export import as_csv, as_gradescope
-from lab.exercises.grading import Grade, best_grades, grade_recording, grade_recordings, restrict_to_student
+from lab.exercises.exercise_reader import SHIPPED, find_exercise
+from lab.exercises.grading import (
+    Grade,
+    as_csv,
+    as_gradescope,
+    best_grades,
+    grade_recording,
+    grade_recordings,
+    restrict_to_student,
+)
 from lab.exercises.student_folder import recording_of
 from tests.exercises.attempts import RawRecords, chained, read_lines, run_attempt, solution_of, write_lines
 from tests.exercises.exercise_files import make_exercise

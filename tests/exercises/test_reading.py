@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from lab.exercises.exercise import FREE
-from lab.exercises.exercise_library import find_exercise, resolve_exercise
-from lab.exercises.reading import ExerciseError, read_exercise
+from lab.exercises.exercise_reader import ExerciseError, find_exercise, read_exercise, resolve_exercise
 from tests.exercises.exercise_files import HEAD, SETUP, TASK, make_exercise, write_exercise
 
 

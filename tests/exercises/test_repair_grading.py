@@ -7,12 +7,11 @@ import pytest
 
 from lab.exercises.assessment import Assessment
 from lab.exercises.exercise import Exercise
-from lab.exercises.exercise_library import all_exercises, resolve_exercise
-from lab.exercises.reading import ExerciseError, read_exercise
+from lab.exercises.exercise_reader import ExerciseError, all_exercises, read_exercise, resolve_exercise
 from lab.exercises.repair_grading import grade_repair, repair_problems
 from lab.recording.records import End, Link
-from lab.worlds.config import RunConfig, header_of
-from lab.worlds.targets import load_protocol
+from lab.worlds.loading.config import RunConfig, header_of
+from lab.worlds.loading.targets import load_protocol
 
 REPAIRS = [exercise.name for exercise in all_exercises() if exercise.repairs is not None]
 IMPORTS = "from lab.kernel import on, procedure\nfrom lab.protocols import Bully, Election, TwoPhaseCommit\n"

@@ -7,7 +7,7 @@ import pytest
 
 from lab.durable import write_durably
 from lab.exercises.assessment import Result
-from lab.exercises.exercise_library import find_exercise, names
+from lab.exercises.exercise_reader import find_exercise, names
 from lab.exercises.student_folder import StudentFolder
 
 NAME, OTHER = "two-coordinators", "first-election"

@@ -1,9 +1,10 @@
 """Execute the moves of an explorer on real nodes, and judge the records."""
 
-from lab.properties import Judge, Violation
+from lab.properties.judge import Judge
+from lab.properties.verdicts import Violation
 from lab.protocols import Election
-from lab.recording.memory import MemoryLog
 from lab.recording.records import Record
+from lab.recording.writer import MemoryLog
 from lab.worlds.explored.path_execution import PathExecution
 from lab.worlds.explored.states import Move, Timeouts
 from tests.explored.toys import header_of

@@ -6,10 +6,10 @@ The judge finds the same violations in the recording of a path as the explorer i
 import pytest
 
 from lab.kernel import CommandInput, Timing
-from lab.properties import Judge
+from lab.properties.judge import Judge
 from lab.protocols import TwoPhaseCommit
-from lab.recording.memory import MemoryLog
 from lab.recording.records import Header
+from lab.recording.writer import MemoryLog
 from lab.worlds.explored.explorer import Explorer
 from lab.worlds.explored.path_execution import PathExecution
 from tests.campaign import commit_mutants as mutants

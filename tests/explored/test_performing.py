@@ -6,13 +6,12 @@ from pathlib import Path
 import pytest
 
 from lab.kernel import Step
-from lab.properties import Violation
+from lab.properties.verdicts import Violation
 from lab.protocols import Bully, Election, source_of
 from lab.recording.cluster_state import ClusterState
-from lab.recording.memory import MemoryLog
 from lab.recording.reader import open_recording
 from lab.recording.records import Process, Record, Routed
-from lab.recording.writer import Writer
+from lab.recording.writer import MemoryLog, Writer
 from lab.replay.reexecution import reexecute
 from lab.worlds.explored.explorer import Explorer
 from lab.worlds.explored.path_execution import PathExecution

@@ -14,11 +14,10 @@ import pyte
 import pytest
 from msgspec import Struct
 
-from lab.export.chapters import chapters_of
-from lab.export.excerpt import ExportError, ExportOptions, read_excerpt
-from lab.export.film import Film
+from lab.export.excerpt import ExportError, ExportOptions, Film, read_excerpt
+from lab.export.film import chapters_of
 from lab.recording.reader import open_recording
-from lab.tui.saving.cast import write_cast
+from lab.tui.cast import write_cast
 from tests.export.fault_recordings import excerpt_in, exported
 from tests.harness import Rig
 from tests.tui.seen import Seen, replay

@@ -10,10 +10,10 @@ from xml.etree import ElementTree
 import pytest
 
 from lab.export.annotations import status_label
-from lab.export.diagram import MOST_ARROWS, diagram_of, write_svg
 from lab.export.excerpt import Excerpt, ExportError
-from lab.export.scale import TimeScale
-from lab.export.shapes import text_width
+from lab.export.svg_diagram import MOST_ARROWS, diagram_of, write_svg
+from lab.export.svg_layout import TimeScale
+from lab.export.svg_shapes import text_width
 from lab.recording.reader import FileRecords, open_recording
 from tests.export.windows import EVIL, RECORDINGS, eventful_recording, evil_recording, excerpt_in, written
 from tests.recording.samples import eventful_lines, write_lines
@@ -205,7 +205,7 @@ def test_foreign_text_stays_text(tmp_path: Path) -> None:
 
 def test_too_many_messages_are_refused(store: FileRecords, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error has the number, and what to do."""
-    monkeypatch.setattr("lab.export.diagram.MOST_ARROWS", 100)
+    monkeypatch.setattr("lab.export.svg_diagram.MOST_ARROWS", 100)
     with pytest.raises(ExportError, match=r"too many for a picture \(100 at most\).*--from"):
         diagram_of(excerpt_in(store))
     assert MOST_ARROWS == 3_000

@@ -7,7 +7,7 @@ import pytest
 from lab.analysis.delivery import LogPage
 from lab.analysis.spacetime import StatusInterval
 from lab.export.excerpt import Excerpt, ExportError, ExportOptions, read_excerpt
-from lab.properties import Judge
+from lab.properties.judge import Judge
 from lab.recording.reader import FileRecords
 from lab.recording.timeline import Timeline
 from tests.export.windows import RECORDINGS, eventful_recording, excerpt_in

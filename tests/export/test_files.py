@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from lab.export.excerpt import Excerpt, ExportOptions, read_excerpt
-from lab.export.files import write_file
-from lab.export.formats import FORMATS, Format
+from lab.export.formats import FORMATS, Format, write_file
 from lab.recording.reader import FileRecords
 from tests.export.windows import RECORDINGS
 

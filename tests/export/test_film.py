@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.export.chapters import chapters_of
-from lab.export.excerpt import ExportOptions
-from lab.export.film import Film, Pace, frames
+from lab.export.excerpt import ExportOptions, Film
+from lab.export.film import Pace, chapters_of, frames
 from tests.export.fault_recordings import SHIPPED, excerpt_in
 from tests.harness import Rig
 

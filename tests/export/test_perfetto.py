@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from lab.export.excerpt import ExportError, ExportOptions
-from lab.export.perfetto import write_perfetto
+from lab.export.traces import write_perfetto
 from lab.kernel import Received
 from tests.export.fault_recordings import SHIPPED, excerpt_in, exported, runs, windows
 from tests.export.trace_rules import Counted, Instant, NoTraceError, trace_in

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from msgspec.structs import replace
 
 from lab.export.excerpt import ExportError, ExportOptions
-from lab.export.shiviz import write_shiviz
+from lab.export.traces import write_shiviz
 from lab.kernel import Received, Step
 from tests.export.fault_recordings import SHIPPED, exported, runs, windows
 from tests.export.shiviz_rules import Event, NotTakenError, arrows_in, events_in

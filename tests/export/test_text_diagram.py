@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from lab.export.excerpt import ExportError
-from lab.export.mermaid import write_mermaid
-from lab.export.text_diagram import write_text
+from lab.export.text_diagram import write_mermaid, write_text
 from lab.recording.reader import open_recording
 from tests.export.windows import RECORDINGS, eventful_recording, evil_recording, excerpt_in, written
 

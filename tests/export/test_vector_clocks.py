@@ -5,7 +5,7 @@ from collections import defaultdict
 import pytest
 
 from lab.analysis.spacetime import SpaceTime
-from lab.export.vector_clocks import VectorClocks
+from lab.export.excerpt import VectorClocks
 from lab.kernel import Fired, Received, Step
 from lab.recording.reader import FileRecords
 from lab.recording.records import Process

@@ -11,16 +11,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
-import typer
+from typer.core import TyperCommand, TyperGroup
 from typer.models import ArgumentInfo, OptionInfo
 
-import lab.cli.commands
 import lab.kernel
 import lab.protocols
-from lab.analysis.assumptions import ASSUMPTIONS
-from lab.cli.program import app
+from lab.cli.program import COMMANDS, load_command
 from lab.kernel import Protocol
-from lab.properties.assertions import AGREEMENTS, ASSERTIONS, UNIQUENESS
+from lab.properties.assertions import AGREEMENTS, ASSERTIONS, ASSUMPTIONS, UNIQUENESS
 from lab.protocols import PROTOCOLS, TASKS
 from lab.recording.records import Record
 from lab.script.commands import commands_as_markdown
@@ -106,25 +104,29 @@ def _counts() -> str:
 
 def command_names() -> list[str]:
     """Return the names of all commands, as typed after ``lab``."""
-    return [path.removeprefix("lab ") for path, _, _ in _commands(app, "lab")]
+    return [path.removeprefix("lab ") for path, _, _ in _all_commands()]
 
 
 def _command_line() -> str:
-    return "\n\n".join(_command(*each) for each in _commands(app, "lab"))
+    return "\n\n".join(_command(*each) for each in _all_commands())
 
 
-def _commands(group: typer.Typer, path: str) -> Iterator[tuple[str, Callable[..., Any], str]]:
-    """Yield each command's full name, function and help; a group that is a command by itself comes first."""
-    own = group.registered_callback
-    if own is not None and own.callback is not None and own.invoke_without_command and path != "lab":
-        yield path, own.callback, inspect.getdoc(own.callback) or ""
-    for command in group.registered_commands:
-        if command.callback is not None and not command.hidden:
-            name = command.name or command.callback.__name__.rstrip("_")
-            yield f"{path} {name}", command.callback, command.help or inspect.getdoc(command.callback) or ""
-    for nested in group.registered_groups:
-        if nested.typer_instance is not None:
-            yield from _commands(nested.typer_instance, f"{path} {nested.name or nested.typer_instance.info.name}")
+def _all_commands() -> Iterator[tuple[str, Callable[..., Any], str]]:
+    for name in COMMANDS:
+        yield from _commands(load_command(name), f"lab {name}")
+
+
+def _commands(command: TyperCommand | TyperGroup, path: str) -> Iterator[tuple[str, Callable[..., Any], str]]:
+    """Yield the full name, function and help of a command; and then of those in it, if it is a group."""
+    assert command.callback is not None
+    function = inspect.unwrap(command.callback)
+    if isinstance(command, TyperGroup):
+        yield path, function, inspect.getdoc(function) or ""
+        for name, each in command.commands.items():
+            assert isinstance(each, TyperCommand)
+            yield from _commands(each, f"{path} {name}")
+    elif not command.hidden:
+        yield path, function, command.help or ""
 
 
 def _command(path: str, callback: Callable[..., Any], text: str) -> str:

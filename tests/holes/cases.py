@@ -14,7 +14,7 @@ from lab.kernel import Step, Timing
 from lab.protocols import Algorithm, Bully, BullyTanenbaum, InvitationElection, Ring
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header, Link, Record
-from lab.worlds.config import RunConfig, header_of
+from lab.worlds.loading.config import RunConfig, header_of
 
 __all__ = ["HOLES", "Hole"]
 

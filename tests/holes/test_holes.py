@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from lab.properties import Judge
+from lab.properties.judge import Judge
 from lab.recording.reader import open_recording
 from lab.recording.records import End
 from lab.recording.writer import Writer
-from lab.script import parse
+from lab.script.parse import parse
 from lab.worlds.simulated.simulation import Simulation
 from tests.holes.cases import HOLES, Hole
 

@@ -6,7 +6,8 @@ it, or at a message of it, and comes back at once with what stable storage held.
 
 import pytest
 
-from lab.properties import Judge, Violation
+from lab.properties.judge import Judge
+from lab.properties.verdicts import Violation
 from lab.protocols import InvitationElection
 from tests.harness import T_US, Rig
 

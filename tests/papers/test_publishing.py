@@ -5,7 +5,8 @@ from collections.abc import Iterable
 import pytest
 
 from lab.kernel import Message, Step
-from lab.properties import A9, Judge
+from lab.properties.assertions import A9
+from lab.properties.judge import Judge
 from lab.protocols import Bully, Election, Field, InvitationElection, Status, stacked
 from lab.protocols.publishing import AreYouReady, Outcome, OutcomeOf, Published, Publishing, Vote
 from lab.protocols.survey import PublishOperation

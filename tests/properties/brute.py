@@ -11,7 +11,7 @@ from itertools import combinations
 from msgspec import Struct
 
 from lab.kernel import Fired, Received, Step
-from lab.properties import Agreement, disagree
+from lab.properties.assertions import Agreement, disagree
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header, Process, Record
 from lab.recording.snapshot import NodeState

@@ -6,7 +6,8 @@ from typing import Any, Self
 import msgspec
 
 from lab.kernel import Fired, Message, Received, Step, Wait
-from lab.properties import Judge, Violation
+from lab.properties.judge import Judge
+from lab.properties.verdicts import Violation
 from lab.recording.records import Event, Fault, Header, Process, Record
 from tests.properties.synthetic import header
 

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lab.properties import AGREEMENTS, Judge, Violation, disagree
+from lab.properties.assertions import AGREEMENTS, disagree
+from lab.properties.judge import Judge
+from lab.properties.verdicts import Violation
 from lab.recording.records import Record, encode
 from tests.harness import T_US, Rig
 from tests.properties.brute import Run

@@ -6,7 +6,9 @@ from unittest.mock import patch
 import pytest
 
 from lab.kernel import Fired, Received, Started, Step
-from lab.properties import ASSERTIONS, Judge, judge
+from lab.properties import judge
+from lab.properties.assertions import ASSERTIONS
+from lab.properties.judge import Judge
 from lab.recording.records import Commanded, End, Fault, Header, Routed, encode
 from tests.harness import T_US, Rig
 from tests.properties.recorded import WITHIN_US, Records, judged, summaries

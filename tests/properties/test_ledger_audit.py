@@ -5,7 +5,7 @@ from typing import Any, Self
 import pytest
 
 from lab.kernel import Fired, Started, Step
-from lab.properties import explain_violation
+from lab.properties.witness import explain_violation
 from lab.recording.records import encode
 from tests.properties.recorded import WITHIN_US, Records, judged, summaries
 from tests.recording.test_mutations import ODD

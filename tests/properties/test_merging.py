@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.properties.liveness import closed_groups
+from lab.properties.checks import closed_groups
 from lab.recording.records import End, Fault, Routed
 from tests.properties.recorded import WITHIN_US, Records, judged, summaries
 

@@ -6,7 +6,8 @@ from random import Random
 
 import pytest
 
-from lab.properties import Judge, explain_violation
+from lab.properties.judge import Judge
+from lab.properties.witness import explain_violation
 from lab.recording.reader import NotARecordingError, open_recording
 from lab.recording.records import encode
 from tests.recording.samples import eventful_lines

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from lab.kernel import Step
-from lab.properties import Broken, LocalState, Violation, explain_violation
+from lab.properties.verdicts import Broken, LocalState, Violation
+from lab.properties.witness import explain_violation
 from lab.recording.reader import open_recording
 from tests.harness import Rig
 from tests.properties.recorded import Records, judged

@@ -7,7 +7,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from lab.protocols import Bully, source_of
-from lab.recording import digest_chain as chain
+from lab.recording import writer as chain
 from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import FileRecords, RecordStore
 from lab.recording.records import Record

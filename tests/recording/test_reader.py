@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 import pytest
 
-from lab.recording import digest_chain as chain
+from lab.recording import writer as chain
 from lab.recording.reader import FeedRecords, FileRecords, NotARecordingError, open_recording
 from lab.recording.records import FORMAT, End, decode
 from tests.recording.samples import eventful, eventful_lines, write_lines

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from lab.kernel import Timing
-from lab.recording import digest_chain as chain
+from lab.recording import writer as chain
 from lab.recording.reader import FileRecords, RecordStore, open_recording
 from lab.recording.records import Header, ProtocolInfo
 from lab.replay.divergence import Divergence, find_divergence, header_differences

@@ -7,15 +7,14 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from lab.analysis.lookback import LastSteps
+from lab.analysis.inspection import LastSteps
 from lab.kernel import Fired, Payload, Received, Started, Step, on
 from lab.protocols import Algorithm, Bully, Field, stacked
-from lab.recording.memory import MemoryLog
 from lab.recording.reader import RecordStore, open_recording
 from lab.recording.records import Record
+from lab.recording.writer import MemoryLog
 from lab.replay import line_trace as rerun
-from lab.replay.approximate_lines import approximate_lines
-from lab.replay.line_trace import TraceUnavailableError, installed_protocol, trace_lines
+from lab.replay.line_trace import TraceUnavailableError, approximate_lines, installed_protocol, trace_lines
 from lab.replay.source_listing import Listing
 from tests.harness import T_US, Rig, simulated_header
 from tests.recording.in_memory import MemoryLines

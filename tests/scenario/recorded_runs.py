@@ -7,7 +7,8 @@ from random import Random
 from lab.protocols import PROTOCOLS, Algorithm, Bully, find_protocol
 from lab.recording.records import End, Header, Link
 from lab.recording.writer import Writer
-from lab.script import At, parse, read_script
+from lab.script.parse import parse, read_script
+from lab.script.statements import At
 from lab.worlds.simulated.simulation import Simulation
 from tests.harness import simulated_header
 from tests.worlds.random_faults import random_commands

@@ -10,7 +10,8 @@ import pytest
 from lab.kernel import Timing
 from lab.recording.records import Link
 from lab.scenario.file import Scenario, ScenarioError, read_scenario, scenario_in
-from lab.script import Expect, NodeCommand
+from lab.script.commands import NodeCommand
+from lab.script.statements import Expect
 
 RIGHT = '''\
 title = "A pause makes two coordinators"

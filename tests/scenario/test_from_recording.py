@@ -13,14 +13,14 @@ from lab.protocols import Bully, BullyTanenbaum, InvitationElection, Token
 from lab.recording.reader import NotARecordingError
 from lab.recording.records import Link
 from lab.scenario import from_recording as recorded  # RENAMED
-from lab.scenario.expected_outcome import ExpectedOutcome
 from lab.scenario.file import Scenario, read_scenario
 from lab.scenario.from_recording import GeneratedScenario, UnsuitableRecordingError, make_scenario, scenario_from
 from lab.scenario.run_scenario import run_simulated
+from lab.scenario.script_trial import ExpectedOutcome
 from lab.scenario.writing import ScenarioSource
-from lab.script import ExpectViolation
+from lab.script.statements import ExpectViolation
 from lab.text import sanitize
-from lab.worlds.targets import TargetError
+from lab.worlds.loading.targets import TargetError
 from tests.harness import simulated_header
 from tests.scenario.recorded_runs import random_recording, session
 
@@ -212,7 +212,7 @@ def test_a_protocol_of_the_user(tmp_path: Path) -> None:
         "from typing import ClassVar\nfrom lab.protocols import Bully\n\n\n"
         'class Mine(Bully):\n    """Mine."""\n\n    name: ClassVar[str] = "mine"\n'
     )
-    from lab.worlds.targets import load_protocol
+    from lab.worlds.loading.targets import load_protocol
 
     protocol = load_protocol(f"{file}:Mine")
     recording = session(tmp_path / "run.jsonl", [(1_500, "kill 5")], protocol=protocol)

@@ -8,8 +8,8 @@ from lab.scenario.file import Scenario, scenario_in
 from lab.scenario.from_recording import make_scenario
 from lab.scenario.run_scenario import run_simulated
 from lab.scenario.writing import ScenarioSource
-from lab.script import Expectation
-from lab.worlds.campaign.shrink import fewer
+from lab.script.statements import Expectation
+from lab.worlds.campaign.finding import fewer
 from tests.scenario.recorded_runs import random_recording, session
 
 

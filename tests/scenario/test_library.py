@@ -8,12 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from lab.cli.scenario_report import format_report
+from lab.cli.scenario_check import format_report
 from lab.protocols import PROTOCOLS, TASKS
-from lab.scenario.batch import jobs_of, run_all
-from lab.scenario.file import ScenarioError, World, read_scenario
-from lab.scenario.library import find, names, shipped
-from lab.scenario.run_scenario import run_simulated
+from lab.scenario.file import ScenarioError, World, find, names, read_scenario, shipped
+from lab.scenario.run_scenario import jobs_of, run_all, run_simulated
 
 FILES = shipped()
 ALWAYS_LIVE = ("coordinator-dies", "pause-makes-two-coordinators", "figure-10-9")

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from lab.cli.scenario_report import format_report
-from lab.scenario.junit import as_junit
-from lab.scenario.report import Report
+from lab.cli.scenario_check import format_report
+from lab.scenario.report import Report, as_junit
 from lab.scenario.run_scenario import report_on, run_simulated
-from lab.script import Expect, parse
+from lab.script.parse import parse
+from lab.script.statements import Expect
 from tests.scenario.writing import written
 
 BROKEN = '''"""Protocols that fail."""

@@ -11,13 +11,11 @@ import pytest
 
 from lab.recording.reader import open_recording
 from lab.recording.records import Captioned, Header, Link
-from lab.scenario.batch import Job, jobs_of, run_all
 from lab.scenario.file import Scenario
-from lab.scenario.junit import as_junit
-from lab.scenario.report import Report, ScenarioFinding
-from lab.scenario.run_scenario import LiveRun, config_of, run_live, run_simulated
+from lab.scenario.report import Report, ScenarioFinding, as_junit
+from lab.scenario.run_scenario import Job, LiveRun, config_of, jobs_of, run_all, run_live, run_simulated
 from lab.text import sanitize
-from lab.worlds.simulated import runaway
+from lab.worlds.simulated import execution
 from tests.scenario.writing import written
 from tests.waiting import wait_for
 
@@ -86,7 +84,7 @@ def test_a_run_whose_messages_multiply_is_stopped(tmp_path: Path, monkeypatch: p
         )
         found.append(finding)
     assert found[0] == found[1]
-    monkeypatch.setattr(runaway, "_MEGABYTES", 1)
+    monkeypatch.setattr(execution, "_MEGABYTES", 1)
     (finding,) = run_simulated(grows, tmp_path / "3.jsonl").findings
     assert re.search(r": its recording grows: more than 3 MB within .* of a run of 3 nodes$", finding.was)
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.scenario.file import read_scenario
-from lab.scenario.library import find
+from lab.scenario.file import find, read_scenario
 from lab.scenario.run_scenario import run_simulated
 
 SHIPPED = sorted((Path(__file__).parents[2] / "recordings" / "scenarios").glob("*.jsonl"))

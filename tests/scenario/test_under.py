@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from lab.kernel import Timing
-from lab.properties import Judge
+from lab.properties.judge import Judge
 from lab.properties.verdicts import Broken, Violation
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header, Link, ProtocolInfo
-from lab.scenario.expected_outcome import ExpectedOutcome
 from lab.scenario.report import matches_violation
 from lab.scenario.run_scenario import run_simulated
-from lab.script import ExpectViolation
+from lab.scenario.script_trial import ExpectedOutcome
+from lab.script.statements import ExpectViolation
 from tests.scenario.writing import written
 
 PAUSE, SEEN_LATE = Broken(9, "pause of 5", 1, ("pause",)), Broken(9, "node 5 was 130ms late", 1)

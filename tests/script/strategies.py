@@ -5,34 +5,38 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from lab.script import (
+from lab.script import predicates as p
+from lab.script.bank_terms import COUNTS_OF_BANK
+from lab.script.commands import (
     FASTEST,
     SLOWEST,
+    Caption,
+    Heal,
+    Inject,
+    LinkFault,
+    LinkSet,
+    NodeCommand,
+    Nodes,
+    Partition,
+    ProtocolCommandLine,
+    Slow,
+    WorldCommand,
+)
+from lab.script.statements import (
+    CAUSES,
     After,
     At,
-    Caption,
     Every,
     Expect,
     ExpectThroughout,
     ExpectViolation,
-    Heal,
-    Inject,
-    LinkFault,
-    NodeCommand,
     OnMessage,
     OnStatus,
-    Partition,
-    ProtocolCommandLine,
-    Slow,
     Statement,
     Trigger,
     When,
-    WorldCommand,
+    covers_whole_run,
 )
-from lab.script import predicates as p
-from lab.script.bank_terms import COUNTS_OF_BANK
-from lab.script.commands import LinkSet, Nodes
-from lab.script.expectations import CAUSES, covers_whole_run
 
 NUMBERS = st.integers(1, 5)
 WHO = NUMBERS | st.sampled_from(("all", "any", "coordinator"))

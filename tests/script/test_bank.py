@@ -8,11 +8,14 @@ from lab.protocols import PROTOCOLS, TASKS, find_protocol
 from lab.protocols.accounts import parse_cents
 from lab.recording.cluster_state import ClusterState
 from lab.recording.snapshot import NodeState
-from lab.script import CommandError, ProtocolCommandLine, When, check_line, parse, target_nodes
-from lab.script.commands import Nodes
+from lab.script.commands import CommandError, Nodes, ProtocolCommandLine
 from lab.script.evaluation import Suspicions, holds
+from lab.script.parse import parse
 from lab.script.predicates import Attribute, Compare, Text
 from lab.script.printing import unparse
+from lab.script.resolve import target_nodes
+from lab.script.statements import When
+from lab.script.validation import check_line
 from tests.harness import T_US, Rig
 
 TWO = PROTOCOLS["2pc"]

@@ -4,9 +4,11 @@ import pytest
 
 from lab.protocols import Bully, TwoPhaseCommit
 from lab.recording.records import Captioned
-from lab.script import CommandError, check_line, parse
+from lab.script.commands import CommandError
 from lab.script.evaluation import Suspicions, holds
-from lab.script.triggers import When
+from lab.script.parse import parse
+from lab.script.statements import When
+from lab.script.validation import check_line
 from tests.harness import T_US, Rig
 
 

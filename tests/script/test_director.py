@@ -9,8 +9,10 @@ from msgspec.structs import replace
 
 from lab.kernel import Message, Step
 from lab.recording.records import Captioned, Commanded, Expected, Fault, Injected, Process, Record
-from lab.script import Director, Statement, parse, read_script
-from lab.worlds.targets import load_protocol
+from lab.script.director import Director
+from lab.script.parse import parse, read_script
+from lab.script.statements import Statement
+from lab.worlds.loading.targets import load_protocol
 from tests.harness import T_US, Rig
 
 SECOND_US = 1_000_000

@@ -7,9 +7,10 @@ import pytest
 from lab.kernel import Fired, Received, Started, Step, Wait
 from lab.recording.cluster_state import ClusterState
 from lab.recording.snapshot import ActiveFault, InFlightMessage, NodeState
-from lab.script import When, parse
 from lab.script.evaluation import Suspicions, depends_on_messages, depends_on_suspicion, holds
+from lab.script.parse import parse
 from lab.script.predicates import Predicate
+from lab.script.statements import When
 
 NORMAL = {"status": "Normal", "coordinator": 4, "definition": {"version": 3}}
 

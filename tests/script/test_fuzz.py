@@ -12,10 +12,13 @@ from hypothesis import strategies as st
 
 from lab.kernel import Protocol
 from lab.protocols import PROTOCOLS, Bully
-from lab.script import VERBS, CommandError, Statement, check_line, parse, read_script
+from lab.script.commands import VERBS, CommandError
+from lab.script.parse import parse, read_script
 from lab.script.parse_errors import EXPECTATIONS, TRIGGERS
 from lab.script.predicates import COUNTS, STATES
 from lab.script.printing import unparse
+from lab.script.statements import Statement
+from lab.script.validation import check_line
 from tests.harness import Rig
 from tests.script.strategies import scripted
 

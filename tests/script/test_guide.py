@@ -5,12 +5,13 @@ import re
 from lab.guide.contents import find_page
 from lab.kernel import Protocol
 from lab.protocols import Bully, TwoPhaseCommit
-from lab.script import check_line, read_script
 from lab.script.bank_terms import ATTRIBUTES_OF_BANK, COUNTS_OF_BANK
 from lab.script.evaluation import ATTRIBUTES
-from lab.script.expectations import CAUSES
+from lab.script.parse import read_script
 from lab.script.parse_errors import EXPECTATIONS, TRIGGERS
 from lab.script.predicates import COUNTS, STATES
+from lab.script.statements import CAUSES
+from lab.script.validation import check_line
 
 GUIDE = "\n".join(
     (

@@ -9,8 +9,8 @@ from lab.analysis.delivery import LogPage
 from lab.recording.log_lines import LogLine, lines_of
 from lab.recording.reader import FeedRecords, RecordStore, open_recording
 from lab.recording.records import Header, encode
-from lab.script import LogFilter, PredicateFold, Query, read_query
-from lab.script.query import matches
+from lab.script.predicate_fold import PredicateFold
+from lab.script.query import LogFilter, Query, matches, read_query
 from tests.harness import Rig
 from tests.recording.samples import EVENTFUL
 

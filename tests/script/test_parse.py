@@ -8,36 +8,38 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.script import (
+from lab.script import predicates as p
+from lab.script.commands import (
     VERBS,
-    After,
-    At,
     Caption,
     Command,
     CommandError,
+    Heal,
+    Inject,
+    LinkFault,
+    LinkSet,
+    NodeCommand,
+    Nodes,
+    Partition,
+    ProtocolCommandLine,
+    Slow,
+    WorldCommand,
+)
+from lab.script.parse import LONGEST, parse
+from lab.script.parse_errors import EXPECTATIONS, TRIGGERS
+from lab.script.statements import (
+    After,
+    At,
     Every,
     Expect,
     Expectation,
     ExpectThroughout,
     ExpectViolation,
-    Heal,
-    Inject,
-    LinkFault,
-    NodeCommand,
     OnMessage,
     OnStatus,
-    Partition,
-    ProtocolCommandLine,
-    Slow,
     Trigger,
     When,
-    WorldCommand,
-    parse,
 )
-from lab.script import predicates as p
-from lab.script.commands import LinkSet, Nodes
-from lab.script.parse import LONGEST
-from lab.script.parse_errors import EXPECTATIONS, TRIGGERS
 
 PIN = ("a", "b|c", "3%", "#x")
 ALL = Nodes((), ("all",))

@@ -4,9 +4,11 @@ import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
-from lab.script import VERBS, Statement, parse
+from lab.script.commands import VERBS
+from lab.script.parse import parse
 from lab.script.parse_errors import EXPECTATIONS, TRIGGERS
 from lab.script.printing import unparse
+from lab.script.statements import Statement
 from tests.script.strategies import PREDICATES, scripted
 
 

@@ -4,9 +4,10 @@ import pytest
 
 from lab.kernel import CommandInput, Protocol, command
 from lab.protocols import PROTOCOLS
-from lab.script import VERBS, CommandError, ProtocolCommandLine, bare_commands, command_input, parse
-from lab.script.commands import Nodes
-from lab.tui.command_line import complete
+from lab.script.commands import VERBS, CommandError, Nodes, ProtocolCommandLine
+from lab.script.parse import parse
+from lab.script.protocol_commands import bare_commands, command_input
+from lab.tui.widgets.prompts import complete
 from tests.worlds.protocols import Board
 
 

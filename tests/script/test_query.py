@@ -8,8 +8,8 @@ from lab.analysis.delivery import OUTCOMES
 from lab.kernel import Timing
 from lab.protocols import Bully
 from lab.recording.log_lines import LINE_TYPES, LogLine
-from lab.script import CommandError, format_query, read_query
-from lab.script.query import FIELDS, Query, Term, matches
+from lab.script.commands import CommandError
+from lab.script.query import FIELDS, Query, Term, format_query, matches, read_query
 from tests.harness import simulated_header
 
 HEADER = simulated_header(Bully, (1, 2, 3, 4), Timing(50_000, 20_000))

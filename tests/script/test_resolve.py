@@ -8,18 +8,16 @@ from lab.network import Cut, Delay, Duplicate, Lose, Reorder
 from lab.protocols import PROTOCOLS, find_protocol
 from lab.recording.cluster_state import ClusterState
 from lab.recording.snapshot import NodeState
-from lab.script import (
-    CommandError,
-    ProtocolCommandLine,
+from lab.script.commands import CommandError, Nodes, ProtocolCommandLine
+from lab.script.parse import parse
+from lab.script.resolve import (
     coordinator_of,
     link_rule,
-    parse,
     partition_rule,
     resolve_links,
     resolve_nodes,
     target_nodes,
 )
-from lab.script.commands import Nodes
 
 FIELD = find_protocol("field")
 

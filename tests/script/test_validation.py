@@ -6,8 +6,10 @@ import pytest
 
 from lab.kernel import Protocol
 from lab.protocols import PROTOCOLS
-from lab.script import VERBS, CommandError, check_line, parse
+from lab.script.commands import VERBS, CommandError
+from lab.script.parse import parse
 from lab.script.parse_errors import EXPECTATIONS, TRIGGERS
+from lab.script.validation import check_line
 
 BULLY, TOKEN = PROTOCOLS["bully"], PROTOCOLS["token"]
 IDS = (1, 2, 3, 4, 5)

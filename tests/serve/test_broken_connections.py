@@ -12,9 +12,8 @@ import pytest
 
 from lab.exercises.teacher import Announcement, Notice
 from lab.serve.children import Children
-from lab.serve.control_client import ControlClient
-from lab.serve.control_protocol import ControlReply
 from lab.serve.fork_protocol import ChildEnvironment, HostInfo
+from lab.serve.session_control import ControlClient, ControlReply
 from lab.worlds.host.launch import HostFailedError
 
 _ROOM = ChildEnvironment({}, "/", 1 << 30, 1 << 20, 0)

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from lab.exercises.attempt import attempt_config
-from lab.exercises.exercise_library import find_exercise
+from lab.exercises.exercise_reader import find_exercise
 from lab.exercises.student_folder import recording_of
 from lab.recording.records import ExerciseAttempt
 from lab.serve.children import Children
@@ -16,9 +16,9 @@ from lab.serve.cluster_pool import ClusterPool
 from lab.serve.fork_protocol import ChildEnvironment
 from lab.serve.limits import Limits
 from lab.serve.server_log import ServerLog
-from lab.worlds.config import HostReady, RunConfig
 from lab.worlds.host.launch import HostFailedError, HostProcess, HostRefusedError
-from lab.worlds.runs import RunInfo
+from lab.worlds.host.runs import RunInfo
+from lab.worlds.loading.config import HostReady, RunConfig
 from tests.waiting import WAIT_S
 
 _NAME = "two-coordinators"

@@ -12,19 +12,18 @@ import pytest
 from msgspec.structs import replace
 
 from lab.exercises.attempt import attempt_config
-from lab.exercises.exercise_library import SHIPPED, find_exercise
+from lab.exercises.exercise_reader import SHIPPED, find_exercise
 from lab.exercises.student_folder import recording_of
 from lab.recording.reader import open_recording
 from lab.serve.broadcast_hub import BroadcastHub
 from lab.serve.children import Children, start_fork_server
 from lab.serve.cluster_pool import ClusterPool
-from lab.serve.control_client import ControlClient
-from lab.serve.control_server import serve_control
 from lab.serve.fork_protocol import ChildEnvironment
 from lab.serve.limits import Limits
 from lab.serve.server_log import ServerLog
-from lab.worlds.config import RunConfig
+from lab.serve.session_control import ControlClient, serve_control
 from lab.worlds.host.launch import HostFailedError, HostRefusedError
+from lab.worlds.loading.config import RunConfig
 from tests.waiting import wait_for
 
 _MIB = 1 << 20

@@ -8,8 +8,8 @@ import pytest
 
 from lab.serve.admission import Admission
 from lab.serve.folder import DataFolder
-from lab.serve.invites import InvitationError, Invitations
 from lab.serve.server_log import ServerLog
+from lab.serve.student_lists import InvitationError, Invitations
 from tests.serve.test_full_disk import room_for
 
 

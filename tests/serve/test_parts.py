@@ -12,21 +12,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.exercises.attempt import attempt_config
-from lab.exercises.exercise_library import find_exercise
+from lab.exercises.exercise_reader import find_exercise
 from lab.exercises.student_folder import recording_of
 from lab.recording.records import ExerciseAttempt
+from lab.serve.admission import read_keys
 from lab.serve.children import Children
+from lab.serve.cluster_pool import refusal_reason
 from lab.serve.folder import DataFolder, FolderError
 from lab.serve.fork_protocol import ChildEnvironment, HostInfo
-from lab.serve.invites import InvitationError, Invitations, is_code
-from lab.serve.keylist import read_keys
-from lab.serve.limits import Limits, help_of
-from lab.serve.listfile import ListError
-from lab.serve.rates import HalfOpen, RateLimit
-from lab.serve.runcheck import refusal_reason
-from lab.serve.sanitizer import is_name, size_of, terminal_name
+from lab.serve.limits import HalfOpen, Limits, RateLimit, help_of
+from lab.serve.pty import size_of, terminal_name
 from lab.serve.server_log import ServerLog, read_log
-from lab.worlds.config import RunConfig
+from lab.serve.student_lists import InvitationError, Invitations, ListError, is_code, is_name
+from lab.worlds.loading.config import RunConfig
 from tests.serve.lab_server import ROOT
 
 _KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHmzYaqDmSvXhRkMYpMt3QxTcpYV2WRZa9cWZIVK3GvX"

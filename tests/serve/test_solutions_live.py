@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import pytest
 
 from lab.exercises.exercise import Exercise
-from lab.exercises.exercise_library import all_exercises
+from lab.exercises.exercise_reader import all_exercises
+from lab.exercises.exercise_validation import read_commands
 from lab.exercises.grading import grade_recording
-from lab.exercises.sandbox import read_commands
 from lab.exercises.student_folder import recording_of
 from tests.serve.conftest import School
 from tests.serve.lab_server import Client, Server

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from lab.exercises.teacher import ClassReport, Student
-from lab.serve.admin_connection import AdminConnection
+from lab.serve.admin_client import AdminConnection
 from lab.serve.folder import DataFolder
 from lab.serve.seals import SealBook
 from tests.cli.invocation import Lab

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from lab.exercises.exercise_library import find_exercise
+from lab.exercises.exercise_reader import find_exercise
 from lab.exercises.student_folder import recording_of
 from lab.serve.folder import DataFolder
 from lab.serve.seals import SealBook, Sealer

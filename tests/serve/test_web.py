@@ -11,9 +11,8 @@ import aiohttp
 import psutil
 import pytest
 
-from lab.serve.browsers import Browsers
 from lab.serve.folder import DataFolder
-from lab.serve.invites import Invitations
+from lab.serve.student_lists import Browsers, Invitations
 from tests.serve.conftest import School
 from tests.serve.lab_server import Client, Server, alive
 from tests.serve.web_client import Answer, BrowserTerminal, WebClient, raw

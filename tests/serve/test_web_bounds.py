@@ -13,11 +13,11 @@ import pytest
 from lab.serve.admission import Admission
 from lab.serve.children import Children
 from lab.serve.folder import DataFolder
-from lab.serve.invites import Invitations
 from lab.serve.limits import Limits
 from lab.serve.server_context import ServerContext
 from lab.serve.server_log import ServerLog
-from lab.serve.web.site import open_site
+from lab.serve.student_lists import Invitations
+from lab.serve.web_site import open_site
 from tests.serve.web_client import FORM, Answer, WebClient
 
 _REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n"

@@ -6,19 +6,17 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from lab.exercises.attempt import attempt_config
-from lab.exercises.clusters import LocalClusters
+from lab.exercises.attempt import LocalClusters, attempt_config
 from lab.exercises.exercise import Exercise
-from lab.exercises.exercise_library import find_exercise
-from lab.exercises.reading import read_exercise
-from lab.exercises.sandbox import read_commands
+from lab.exercises.exercise_reader import find_exercise, read_exercise
+from lab.exercises.exercise_validation import read_commands
 from lab.exercises.student_folder import StudentFolder
 from lab.tui.classroom.attempt_log import AttemptLog
 from lab.tui.classroom.classroom_app import ClassroomApp
 from lab.tui.classroom.exercise_list import ListScreen
 from lab.tui.screen import RunScreen
-from lab.worlds.config import HostReady, RunConfig
-from lab.worlds.runs import RunInfo
+from lab.worlds.host.runs import RunInfo
+from lab.worlds.loading.config import HostReady, RunConfig
 from lab.worlds.simulated.execution import run_to_end
 from tests.tui.seen import Seen, Test
 

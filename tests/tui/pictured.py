@@ -5,15 +5,13 @@ from pathlib import Path
 from lab.glyphs import glyphs_for
 from lab.recording.reader import open_recording
 from lab.recording.timeline import Timeline
-from lab.tui.run.cursor import Cursor
-from lab.tui.terminal.theme_styles import ThemeStyles
-from lab.tui.views.diagram.canvas import Canvas
-from lab.tui.views.diagram.diagram_signs import signs_for
-from lab.tui.views.diagram.focus import Focus
-from lab.tui.views.diagram.picking import CausalCone, Picked, edge_of
-from lab.tui.views.diagram.picture import draw
-from lab.tui.views.diagram.plane import plane_of
-from lab.tui.views.diagram.scene import Scene
+from lab.tui.player import Cursor
+from lab.tui.terminal.styles import ThemeStyles
+from lab.tui.views.diagram_canvas import Canvas, signs_for
+from lab.tui.views.diagram_focus import Focus
+from lab.tui.views.diagram_layout import Scene, plane_of
+from lab.tui.views.diagram_picture import draw
+from lab.tui.views.diagram_selection import CausalCone, Picked, edge_of
 
 __all__ = ["pictured", "text_of"]
 

@@ -5,10 +5,9 @@ from pathlib import Path
 
 from lab.kernel import Timing
 from lab.protocols import Bully, TwoPhaseCommit
-from lab.recording.memory import MemoryLog
 from lab.recording.records import Link, Record
-from lab.recording.writer import Writer
-from lab.script import parse
+from lab.recording.writer import MemoryLog, Writer
+from lab.script.parse import parse
 from lab.worlds.simulated.simulation import Simulation
 from tests.harness import T_US, Rig, simulated_header
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from lab.kernel import Timing
 from lab.recording.records import Link
-from lab.worlds.config import RunConfig
+from lab.worlds.loading.config import RunConfig
 from lab.worlds.simulated.execution import run_to_end
 
 __all__ = ["SCENARIO", "scripted_config", "scripted_file"]

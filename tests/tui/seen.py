@@ -14,14 +14,14 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widget import Widget
 
-from lab.tui.frame.status_lines import LeaderLine, TitleLine
 from lab.tui.lab_app import LabApp
-from lab.tui.run.player import Player
-from lab.tui.run.source import FeedSource, FileSource, Source
+from lab.tui.player import Player
 from lab.tui.runs_app import RunsApp
 from lab.tui.screen import RunScreen
-from lab.worlds.config import HostReady, RunConfig
+from lab.tui.source import FeedSource, FileSource, Source
+from lab.tui.widgets.status_lines import LeaderLine, TitleLine
 from lab.worlds.host.launch import HostProcess
+from lab.worlds.loading.config import HostReady, RunConfig
 from tests.tui.recorded import SHIPPED
 
 __all__ = ["Seen", "attached", "over", "replay", "served"]

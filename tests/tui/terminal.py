@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psutil
 
-from lab.worlds.runs import list_runs
+from lab.worlds.host.runs import list_runs
 from tests.waiting import wait_for
 
 __all__ = ["Terminal", "colours", "without_codes"]

@@ -7,8 +7,8 @@ from textual.binding import Binding
 
 from lab.script.commands import VERBS
 from lab.tui.actions import ACTIONS, find_action, footer_actions
-from lab.tui.command_line import CommandLine
 from lab.tui.screen import RunScreen
+from lab.tui.widgets.prompts import CommandLine
 from tests.tui.seen import Seen, replay
 
 

@@ -5,12 +5,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from lab.analysis.assumptions import ASSUMPTIONS
-from lab.properties import ASSERTIONS, Judge
+from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS
+from lab.properties.judge import Judge
 from lab.recording.reader import open_recording
-from lab.tui.run.cursor import Cursor
-from lab.tui.views.assertions.assertion_rows import judgements_at
-from lab.tui.views.assertions.assertions_view import AssertionsView
+from lab.tui.player import Cursor
+from lab.tui.views.assertions_view import AssertionsView, judgements_at
 from tests.tui.hostile import hostile_recording
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, replay

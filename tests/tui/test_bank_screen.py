@@ -12,13 +12,13 @@ from lab.kernel import Timing
 from lab.protocols import Bully, ThreePhaseCommit, TwoPhaseCommit, stacked
 from lab.recording.records import Link
 from lab.recording.writer import Writer
-from lab.tui.frame.status_lines import title_text
-from lab.tui.nodes.bank_text import bank_pane, bank_pieces
-from lab.tui.run.source import FileSource
-from lab.tui.terminal.theme_styles import ThemeStyles
+from lab.tui.source import FileSource
+from lab.tui.terminal.styles import ThemeStyles
 from lab.tui.views.bank_view import BankView
 from lab.tui.views.views import Views
-from lab.worlds.config import RunConfig
+from lab.tui.widgets.pane import bank_pane, bank_pieces
+from lab.tui.widgets.status_lines import title_text
+from lab.worlds.loading.config import RunConfig
 from tests.harness import T_US, Rig
 from tests.tui.recorded import BLOCKED_US, SHIPPED, blocked_run
 from tests.tui.seen import Seen, attached, replay, served

@@ -7,8 +7,8 @@ import pytest
 from textual.widgets import OptionList
 
 from lab.analysis.bookmarks import bookmarks_file
-from lab.tui.frame.scrub_bar import ScrubBar
-from lab.tui.navigation.bookmarking import BookmarkDialog
+from lab.tui.controllers.bookmarking import BookmarkDialog
+from lab.tui.widgets.scrub_bar import ScrubBar
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, replay
 

@@ -10,11 +10,11 @@ from lab.kernel import Timing
 from lab.places import recordings_folder
 from lab.recording.reader import RecordStore, open_recording
 from lab.recording.records import End, Header, Link
-from lab.tui.navigation.branching import TreeDialog
-from lab.tui.run.source import FileSource, Source
+from lab.tui.controllers.branching import TreeDialog
 from lab.tui.screen import RunScreen
-from lab.worlds.config import RunConfig
+from lab.tui.source import FileSource, Source
 from lab.worlds.host.launch import HostProcess
+from lab.worlds.loading.config import RunConfig
 from tests.recording.samples import execute_again
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, attached, over, replay

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 from rich.style import Style
 
-from lab.tui.frame.captions import CaptionLine
-from lab.tui.frame.status_lines import LeaderLine
-from lab.tui.terminal.theme_styles import DIM
+from lab.tui.terminal.styles import DIM
+from lab.tui.widgets.status_lines import CaptionLine, LeaderLine
 from tests.tui.scripted import scripted_file
 from tests.tui.seen import Seen, replay
 

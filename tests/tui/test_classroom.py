@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.exercises.exercise_library import find_exercise
+from lab.exercises.exercise_reader import find_exercise
 from lab.recording.reader import open_recording
 from lab.recording.records import End
 from lab.tui.classroom.exercise_list import ListScreen

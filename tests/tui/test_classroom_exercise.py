@@ -10,11 +10,13 @@ from textual.widgets import Button, Input, Static, TextArea
 
 from lab.exercises.attempt import attempt_config
 from lab.exercises.exercise import Exercise
-from lab.exercises.exercise_library import find_exercise
+from lab.exercises.exercise_reader import find_exercise
 from lab.glyphs import UNICODE
 from lab.recording.reader import open_recording
 from lab.recording.records import Commanded
-from lab.tui.classroom.exercise_dialogs import (
+from lab.tui.classroom.exercise_text import markdown_lines
+from lab.tui.terminal.styles import ThemeStyles
+from lab.tui.widgets.dialogs import (
     LONGEST_ANSWER,
     ChoiceDialog,
     ExplanationDialog,
@@ -22,9 +24,7 @@ from lab.tui.classroom.exercise_dialogs import (
     TextDialog,
     as_line,
 )
-from lab.tui.classroom.markdown import markdown_lines
-from lab.tui.terminal.theme_styles import ThemeStyles
-from lab.worlds.config import HostReady
+from lab.worlds.loading.config import HostReady
 from tests.tui.classroom import INSTRUCTIONS, attempt_of, attempted, classroom, made, student, taught
 from tests.tui.seen import Seen, attached, replay, served
 

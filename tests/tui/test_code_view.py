@@ -6,17 +6,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from lab.analysis.lookback import LastStep, LastSteps
+from lab.analysis.inspection import LastStep, LastSteps
 from lab.glyphs import glyphs_for
 from lab.kernel import Fired, Step
 from lab.recording.reader import open_recording
 from lab.recording.records import Link
 from lab.replay.line_trace import installed_protocol, trace_lines
 from lab.replay.source_listing import Listing
-from lab.tui.terminal.theme_styles import ThemeStyles
-from lab.tui.views.code.code_text import colour_lines, wrap_lines
-from lab.tui.views.code.code_view import CodeView
-from lab.worlds.config import RunConfig
+from lab.tui.terminal.styles import ThemeStyles
+from lab.tui.views.code_view import CodeView, colour_lines, wrap_lines
+from lab.worlds.loading.config import RunConfig
 from tests.harness import TIMING
 from tests.tui.hostile import hostile_recording
 from tests.tui.recorded import SHIPPED, written

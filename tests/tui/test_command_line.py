@@ -7,13 +7,14 @@ from rich.console import Console
 from textual.events import Key
 
 from lab.glyphs import glyphs_for
-from lab.script import VERBS, parse
+from lab.script.commands import VERBS
+from lab.script.parse import parse
 from lab.tui.actions import ACTIONS
-from lab.tui.command_line import CommandLine, complete
-from lab.tui.dialogs import HelpDialog
-from lab.tui.frame.key_line import KeyLine
-from lab.tui.terminal.theme_styles import ThemeStyles
+from lab.tui.terminal.styles import ThemeStyles
 from lab.tui.views.views import Views
+from lab.tui.widgets.help import HelpDialog
+from lab.tui.widgets.key_lines import KeyLine
+from lab.tui.widgets.prompts import CommandLine, complete
 from tests.tui.seen import Seen, replay
 
 

@@ -7,12 +7,12 @@ import pytest
 
 from lab.recording.reader import open_recording
 from lab.replay.divergence import Comparison, find_divergence
-from lab.tui.dialogs import RecordDialog
-from lab.tui.frame.status_lines import Line
-from lab.tui.navigation.branching import TreeDialog
-from lab.tui.run.cursor import Cursor
-from lab.tui.views.compare.compare_view import CompareView
-from lab.tui.views.log.log_view import MessageLog
+from lab.tui.controllers.branching import TreeDialog
+from lab.tui.player import Cursor
+from lab.tui.views.compare_view import CompareView
+from lab.tui.views.log_view import MessageLog
+from lab.tui.widgets.help import RecordDialog
+from lab.tui.widgets.status_lines import Line
 from tests.tui.recorded import SHIPPED, written
 from tests.tui.seen import Seen, replay
 from tests.worlds.branches import grow

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.tui.dialogs import RecordDialog
-from lab.tui.views.diagram import DiagramView
+from lab.tui.views.diagram_view import DiagramView
 from lab.tui.views.views import Views
+from lab.tui.widgets.help import RecordDialog
 from tests.harness import Rig
 from tests.tui.recorded import SHIPPED, written
 from tests.tui.seen import Seen, replay

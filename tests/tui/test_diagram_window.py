@@ -7,6 +7,7 @@ from random import Random
 import pytest
 from msgspec import Raw
 
+import lab.tui.views.diagram_window as windows
 from lab.analysis.group_history import Point
 from lab.analysis.spacetime import SpaceTime
 from lab.kernel import Fired, Message, Received, Step
@@ -14,12 +15,10 @@ from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import FileRecords, open_recording
 from lab.recording.records import Record, Routed
 from lab.recording.timeline import Timeline
-from lab.tui.run.cursor import Cursor
-from lab.tui.views.diagram import window as windows
-from lab.tui.views.diagram.focus import Focus
-from lab.tui.views.diagram.order import RowOrder
-from lab.tui.views.diagram.picking import CausalCone, Picked, describe_selection
-from lab.tui.views.diagram.window import Window
+from lab.tui.player import Cursor
+from lab.tui.views.diagram_focus import Focus
+from lab.tui.views.diagram_selection import CausalCone, Picked, describe_selection
+from lab.tui.views.diagram_window import RowOrder, Window
 from tests.harness import Rig
 from tests.tui.recorded import written
 

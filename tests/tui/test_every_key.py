@@ -11,7 +11,7 @@ from lab.recording.writer import Writer
 from lab.tui.actions import ACTIONS
 from lab.tui.screen import RunScreen
 from lab.tui.views.views import LOG, VIEWS
-from lab.worlds.config import HostReady, RunConfig
+from lab.worlds.loading.config import HostReady, RunConfig
 from tests.analysis.split_field import split_run
 from tests.harness import TIMING
 from tests.tui.classroom import attempted

@@ -6,9 +6,9 @@ import re
 import pytest
 from textual.widgets import OptionList
 
-from lab.tui.dialogs import HelpDialog
-from lab.tui.views.log.log_view import MessageLog
-from lab.tui.views.log.message_trace_dialog import TraceDialog
+from lab.tui.views.log_view import MessageLog
+from lab.tui.views.message_trace_dialog import TraceDialog
+from lab.tui.widgets.help import HelpDialog
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, replay
 from tests.tui.terminal import Terminal

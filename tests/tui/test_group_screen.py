@@ -8,7 +8,7 @@ import pytest
 from lab.analysis.delivery import LogPage
 from lab.analysis.group_history import GroupLog
 from lab.recording.reader import open_recording
-from lab.tui.views.groups.group_view import GroupView
+from lab.tui.views.group_view import GroupView
 from lab.tui.views.views import Views
 from tests.tui.grouped import partitioned_file
 from tests.tui.seen import Seen, replay

@@ -4,9 +4,9 @@ import asyncio
 
 from textual.widgets import Static
 
-from lab.cli.home_entries import home_entries
-from lab.scenario.library import names
-from lab.tui.home_screen import HomeApp
+from lab.cli.home import home_entries
+from lab.scenario.file import names
+from lab.tui.home_app import HomeApp
 
 
 def test_every_scenario_can_be_run_from_the_home_screen() -> None:

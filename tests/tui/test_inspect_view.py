@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from lab.kernel import Started, Step
-from lab.tui.views.inspect.inspect_rows import value_rows
-from lab.tui.views.inspect.inspect_view import InspectView
+from lab.tui.views.inspect_view import InspectView, value_rows
 from tests.tui.hostile import hostile_recording
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, replay

@@ -7,15 +7,18 @@ import pytest
 from textual import events
 
 from lab.places import settings_file
-from lab.tui.frame.key_line import KeyLine
-from lab.tui.frame.layout import describe_missing
-from lab.tui.frame.layout_settings import LayoutSettings, read_layout_settings, write_layout_settings
-from lab.tui.frame.tabs import TabLine
+from lab.tui.controllers.layout import (
+    LayoutSettings,
+    describe_missing,
+    read_layout_settings,
+    write_layout_settings,
+)
 from lab.tui.lab_app import LabApp
-from lab.tui.nodes.panes import NodePanes
-from lab.tui.run.source import FileSource, Source
-from lab.tui.terminal.themes import DARK, LIGHT, default_theme
+from lab.tui.source import FileSource, Source
+from lab.tui.terminal.terminal_app import DARK, LIGHT, default_theme
 from lab.tui.views.views import Views
+from lab.tui.widgets.key_lines import KeyLine, TabLine
+from lab.tui.widgets.node_panes import NodePanes
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, Test, replay
 

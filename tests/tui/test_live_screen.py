@@ -9,10 +9,10 @@ import pytest
 
 from lab.kernel import Timing
 from lab.recording.records import Link
-from lab.tui.command_line import CommandLine
-from lab.tui.dialogs import PartitionDialog
-from lab.tui.nodes.panes import NodePanes
-from lab.worlds.config import HostReady, RunConfig
+from lab.tui.widgets.help import PartitionDialog
+from lab.tui.widgets.node_panes import NodePanes
+from lab.tui.widgets.prompts import CommandLine
+from lab.worlds.loading.config import HostReady, RunConfig
 from tests.tui.seen import Seen, attached, served
 
 TIMING = Timing(40_000, 20_000)

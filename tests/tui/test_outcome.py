@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from lab.recording.reader import open_recording
-from lab.tui.run.scenario_outcome import course_of, scenario_purpose
+from lab.tui.source import course_of, scenario_purpose
 from tests.tui.recorded import SHIPPED
 from tests.tui.scripted import SCENARIO, scripted_config, scripted_file
 from tests.tui.seen import Seen, attached, replay, served

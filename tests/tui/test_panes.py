@@ -8,9 +8,9 @@ from textual.app import App, ComposeResult
 
 from lab.glyphs import glyphs_for
 from lab.protocols import Algorithm, Bully, Field, ThreePhaseCommit, TwoPhaseCommit, stacked
-from lab.tui.nodes.pane import Pane, panes_of
-from lab.tui.nodes.panes import NodePanes
-from lab.tui.terminal.theme_styles import ThemeStyles
+from lab.tui.terminal.styles import ThemeStyles
+from lab.tui.widgets.node_panes import NodePanes
+from lab.tui.widgets.pane import Pane, panes_of
 from tests.harness import T_US, Rig
 
 Panes = tuple[Pane, ...]

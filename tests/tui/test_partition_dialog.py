@@ -7,8 +7,8 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from lab.glyphs import glyphs_for
-from lab.tui.dialogs import PartitionDialog
-from lab.tui.terminal.theme_styles import ThemeStyles
+from lab.tui.terminal.styles import ThemeStyles
+from lab.tui.widgets.help import PartitionDialog
 
 NODES = (1, 2, 3, 12, 13)
 

@@ -11,13 +11,13 @@ from textual.screen import Screen
 from textual.scrollbar import ScrollBarRender
 
 from lab.glyphs import glyphs_for
-from lab.tui.dialogs import HelpDialog, PartitionDialog, RecordDialog
-from lab.tui.home_screen import HomeApp
+from lab.tui.controllers.branching import TreeDialog
+from lab.tui.controllers.next_event import NextEventDialog
+from lab.tui.home_app import HomeApp
 from lab.tui.lab_app import LabApp
-from lab.tui.navigation.branching import TreeDialog
-from lab.tui.next_event import NextEventDialog
-from lab.tui.run.source import FileSource, Source
-from lab.tui.terminal.plain import to_ascii
+from lab.tui.source import FileSource, Source
+from lab.tui.terminal.styles import to_ascii
+from lab.tui.widgets.help import HelpDialog, PartitionDialog, RecordDialog
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen
 

@@ -8,7 +8,7 @@ import pytest
 from lab.analysis.marks import Marks
 from lab.recording.reader import FeedRecords, FileRecords, open_recording
 from lab.recording.records import encode
-from lab.tui.run.player import SPEEDS, Player
+from lab.tui.player import SPEEDS, Player
 from tests.tui.recorded import SHIPPED, written
 
 

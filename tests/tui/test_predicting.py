@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from lab.analysis.leader_decisions import LeaderDecision
+from lab.analysis.elections import LeaderDecision
 from lab.recording.records import Link
-from lab.tui.frame.scrub_bar import ScrubBar
-from lab.tui.navigation.predicting import NOBODY, PredictDialog, grade_answer
-from lab.worlds.config import HostReady, RunConfig
+from lab.tui.controllers.predicting import NOBODY, PredictDialog, grade_answer
+from lab.tui.widgets.scrub_bar import ScrubBar
+from lab.worlds.loading.config import HostReady, RunConfig
 from tests.harness import TIMING
 from tests.tui.recorded import blocked_run
 from tests.tui.seen import Seen, attached, replay, served

@@ -6,8 +6,8 @@ from rich.console import Console
 
 from lab.glyphs import glyphs_for
 from lab.protocols import TASKS
-from lab.tui.dialogs import HelpDialog
-from lab.tui.terminal.theme_styles import ThemeStyles
+from lab.tui.terminal.styles import ThemeStyles
+from lab.tui.widgets.help import HelpDialog
 from tests.harness import Rig
 from tests.tui.seen import Seen, replay
 from tests.worlds.protocols import Board

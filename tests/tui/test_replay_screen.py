@@ -8,9 +8,9 @@ import pytest
 from lab.analysis.delivery import LogPage
 from lab.analysis.marks import MarkKind, Marks
 from lab.recording.reader import open_recording
-from lab.tui.frame.scrub_bar import ScrubBar
-from lab.tui.nodes.panes import NodePanes
-from lab.tui.views.log.log_view import MessageLog
+from lab.tui.views.log_view import MessageLog
+from lab.tui.widgets.node_panes import NodePanes
+from lab.tui.widgets.scrub_bar import ScrubBar
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, replay
 

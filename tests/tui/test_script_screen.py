@@ -8,11 +8,11 @@ import pytest
 
 from lab.recording.reader import open_recording
 from lab.recording.records import Captioned, Commanded, Expected
-from lab.tui.frame.captions import CaptionLine
-from lab.tui.frame.scrub_bar import ScrubBar
-from lab.tui.views.script.script_view import ScriptView
+from lab.tui.views.script_view import ScriptView
 from lab.tui.views.views import Views
-from lab.worlds.config import HostReady
+from lab.tui.widgets.scrub_bar import ScrubBar
+from lab.tui.widgets.status_lines import CaptionLine
+from lab.worlds.loading.config import HostReady
 from tests.tui.recorded import SHIPPED
 from tests.tui.scripted import SCENARIO, scripted_config, scripted_file
 from tests.tui.seen import Seen, attached, replay, served

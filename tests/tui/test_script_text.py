@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from lab.analysis.script_log import LineResult, ScriptLog
 from lab.recording.records import Captioned, Commanded, Expected, Record
-from lab.tui.views.script.script_state import line_states, parse_script
+from lab.tui.views.script_view import line_states, parse_script
 from tests.tui.scripted import SCENARIO
 
 FIRST = SCENARIO.splitlines().index("---") + 2

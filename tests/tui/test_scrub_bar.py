@@ -6,9 +6,8 @@ import pytest
 from rich.text import Text
 
 from lab.analysis.marks import Places
-from lab.tui.frame.scrub_bar import ScrubBar
-from lab.tui.frame.scrub_bar_marks import BarMarks
-from lab.tui.run.source import FileSource
+from lab.tui.source import FileSource
+from lab.tui.widgets.scrub_bar import BarMarks, ScrubBar
 from tests.tui.recorded import SHIPPED, written
 from tests.tui.seen import Seen, replay
 

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from lab.recording.log_lines import LogLine, lines_of
-from lab.tui.frame.tabs import TabLine
-from lab.tui.search.searchline import SearchLine, complete_query
-from lab.tui.views.groups.group_view import GroupView
-from lab.tui.views.log.log_view import MessageLog
+from lab.tui.views.group_view import GroupView
+from lab.tui.views.log_view import MessageLog
+from lab.tui.widgets.key_lines import TabLine
+from lab.tui.widgets.prompts import SearchLine, complete_query
 from tests.tui.grouped import partitioned_file
 from tests.tui.seen import Seen, replay
 

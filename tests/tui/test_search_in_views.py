@@ -3,7 +3,7 @@
 import pytest
 from rich.segment import Segment
 
-from lab.tui.search.searches import Findable
+from lab.tui.controllers.search import Findable
 from lab.tui.terminal.clipboard import CopiesFrom
 from tests.tui.seen import Seen, replay
 

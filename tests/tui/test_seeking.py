@@ -9,12 +9,13 @@ from lab.analysis.record_search import Matcher, MessageMatcher, NodeRecordMatche
 from lab.kernel import Received, Step, Timing
 from lab.recording.reader import RecordStore
 from lab.recording.records import Link, Process
-from lab.script import OnsetMatcher, parse_predicate
-from lab.tui.command_line import CommandLine
-from lab.tui.navigation import seeking
-from lab.tui.run.source import FeedSource
-from lab.worlds.config import HostReady, RunConfig
+from lab.script.parse import parse_predicate
+from lab.script.predicate_fold import OnsetMatcher
+from lab.tui.controllers import seeking
+from lab.tui.source import FeedSource
+from lab.tui.widgets.prompts import CommandLine
 from lab.worlds.feed_protocol import Reply
+from lab.worlds.loading.config import HostReady, RunConfig
 from tests.tui.recorded import written
 from tests.tui.seen import Seen, attached, replay, served
 

@@ -9,11 +9,11 @@ from textual.widgets import OptionList, Static
 
 from lab.kernel import Timing
 from lab.recording.records import Link
-from lab.tui.frame.scrub_bar import ScrubBar
-from lab.tui.next_event import NextEventDialog
-from lab.tui.views.log.log_view import MessageLog
-from lab.worlds.config import HostReady, RunConfig
+from lab.tui.controllers.next_event import NextEventDialog
+from lab.tui.views.log_view import MessageLog
+from lab.tui.widgets.scrub_bar import ScrubBar
 from lab.worlds.host.launch import FeedClient
+from lab.worlds.loading.config import HostReady, RunConfig
 from tests.tui.seen import Seen, attached, served
 
 TIMING = Timing(40_000, 20_000)

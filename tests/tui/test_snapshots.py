@@ -11,7 +11,7 @@ import pytest
 from textual.pilot import Pilot
 
 from lab.tui.lab_app import LabApp
-from lab.tui.run.source import FileSource, Source
+from lab.tui.source import FileSource, Source
 from tests.tui.recorded import BLOCKED_US, SHIPPED, blocked_run
 from tests.tui.seen import Seen
 

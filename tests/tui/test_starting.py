@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from lab.recording.reader import open_recording
 from lab.recording.records import encode
-from lab.tui.frame.scrub_bar import ScrubBar
-from lab.tui.run.source import FeedSource, Source
+from lab.tui.source import FeedSource, Source
+from lab.tui.widgets.scrub_bar import ScrubBar
 from lab.worlds.feed_protocol import Clock
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, over

@@ -11,8 +11,8 @@ from textual.theme import Theme
 from lab.analysis.delivery import OUTCOMES
 from lab.glyphs import Glyphs, glyphs_for
 from lab.protocols.transaction import State
-from lab.tui.terminal.theme_styles import ThemeStyles
-from lab.tui.terminal.themes import OWN_THEMES
+from lab.tui.terminal.styles import ThemeStyles
+from lab.tui.terminal.terminal_app import OWN_THEMES
 
 UNICODE = glyphs_for({"LC_ALL": "C.UTF-8", "TERM": "xterm"})
 ASCII = glyphs_for({"LC_ALL": "C.UTF-8", "TERM": "linux"})

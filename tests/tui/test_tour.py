@@ -9,9 +9,9 @@ import pytest
 from lab.protocols import Bully
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Link
-from lab.tui.frame.status_lines import Line
-from lab.tui.tour import STEPS, ScreenState, TourLog
-from lab.worlds.config import HostReady, RunConfig
+from lab.tui.controllers.tour import STEPS, ScreenState, TourLog
+from lab.tui.widgets.status_lines import Line
+from lab.worlds.loading.config import HostReady, RunConfig
 from tests.harness import T_US, TIMING, Rig
 from tests.tui.seen import Seen, attached, replay, served
 from tests.tui.terminal import Terminal

@@ -3,10 +3,10 @@
 import pytest
 from msgspec.structs import replace
 
-from lab.properties import Broken, LocalState, Violation
-from lab.tui.nodes.panes import NodePanes
-from lab.tui.run.verdict_text import format_witness, next_violation
-from lab.tui.views.log.log_view import MessageLog
+from lab.properties.verdicts import Broken, LocalState, Violation
+from lab.tui.verdicts import format_witness, next_violation
+from lab.tui.views.log_view import MessageLog
+from lab.tui.widgets.node_panes import NodePanes
 from tests.tui.seen import Seen, replay
 
 HOLDS = "A1.1 (one coordinator), A1.2 (one definition), A2 (elects in time) hold so far"

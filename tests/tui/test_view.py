@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from lab.kernel import Wait
 from lab.recording.snapshot import ActiveFault, InFlightMessage, NodeState, Snapshot
-from lab.tui.nodes.pane import Pane, format_faults, format_leaders, pane_of, panes_of, short_body
+from lab.tui.widgets.pane import Pane, format_faults, format_leaders, pane_of, panes_of, short_body
 
 EVIL = "a\x1b[31m\x1b]0;t\x07\x9b5n\x90q\x9c\u202eb\rc"
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e]")

@@ -6,8 +6,7 @@ import pytest
 
 from lab.analysis.marks import Marks
 from lab.recording.reader import FileRecords, open_recording
-from lab.tui.run.player import Player
-from lab.tui.run.worldtime import WORLD_SPEEDS, format_pace, time_command
+from lab.tui.player import WORLD_SPEEDS, Player, format_pace, time_command
 from lab.worlds.feed_protocol import Clock
 from tests.tui.recorded import SHIPPED
 

@@ -12,8 +12,8 @@ from lab.scenario.file import read_scenario
 from lab.scenario.from_recording import GeneratedScenario
 from lab.scenario.run_scenario import run_simulated
 from lab.scenario.writing import ScenarioSource
-from lab.tui.saving import scenario_dialog as writing  # RENAMED
-from lab.tui.saving.scenario_dialog import WriteDialog
+from lab.tui.controllers import writing
+from lab.tui.controllers.writing import WriteDialog
 from tests.tui.recorded import SHIPPED
 from tests.tui.scripted import scripted_config
 from tests.tui.seen import Seen, attached, replay, served

@@ -9,8 +9,8 @@ from lab.protocols import Bully, Election
 from lab.recording.reader import open_recording
 from lab.recording.records import End, Record
 from lab.recording.writer import Writer
-from lab.script import parse
-from lab.worlds.config import RunConfig
+from lab.script.parse import parse
+from lab.worlds.loading.config import RunConfig
 from lab.worlds.simulated.branch import Branch, open_branch
 from tests.harness import T_US
 from tests.recording.samples import execute_again

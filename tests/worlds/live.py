@@ -26,9 +26,9 @@ from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import open_recording
 from lab.recording.records import Link, Process, Record, decode
 from lab.replay.reexecution import reexecute
-from lab.worlds.config import HostReady, RunConfig
 from lab.worlds.feed_protocol import Reply
 from lab.worlds.host.launch import FeedClient, HostFailedError, HostProcess
+from lab.worlds.loading.config import HostReady, RunConfig
 from tests.waiting import wait_for
 
 __all__ = ["QUICK", "STEADY", "LiveRun", "Tail", "is_gone", "left_of_session", "reexecutes"]

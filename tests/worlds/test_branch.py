@@ -14,7 +14,7 @@ from lab.protocols.bully import NewState, NewStateAnswer
 from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import open_recording
 from lab.recording.records import Captioned, Expected, Fault, Parent, Process, Record, Routed, decode
-from lab.worlds.simulated.branch_point import NotBranchableError, reexecute_to
+from lab.worlds.simulated.branch import NotBranchableError, reexecute_to
 from tests.harness import T_US, Rig
 from tests.recording.samples import eventful_lines, write_lines
 from tests.worlds.branches import Grown, grow

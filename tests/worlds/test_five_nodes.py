@@ -10,7 +10,7 @@ import pytest
 from lab.analysis.commit_history import CommitLog
 from lab.analysis.run_summary import NoteLog, summarize
 from lab.recording.records import End, Fault, Header, Process
-from lab.worlds.runs import list_runs
+from lab.worlds.host.runs import list_runs
 from tests.worlds.live import STEADY, LiveRun
 
 

@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 
 from lab.kernel import Received, Step
-from lab.properties import Judge, explain_violation
+from lab.properties.judge import Judge
+from lab.properties.witness import explain_violation
 from lab.recording.reader import open_recording
 from lab.recording.records import Commanded, Fault, Injected, Routed
-from lab.script import parse
+from lab.script.parse import parse
 from tests.harness import T_US, Rig
 from tests.recording.samples import execute_again
 from tests.worlds.branches import grow

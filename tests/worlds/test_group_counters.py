@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from lab.kernel import Started, Step
-from lab.properties import Judge, Violation
+from lab.properties.judge import Judge
+from lab.properties.verdicts import Violation
 from lab.protocols import InvitationElection
 from tests.worlds.live import STEADY, LiveRun
 

@@ -14,14 +14,14 @@ import pytest
 from lab.recording.reader import open_recording
 from lab.recording.records import End, Link
 from lab.recording.timeline import Timeline
-from lab.worlds.config import RunConfig
-from lab.worlds.runs import list_runs
+from lab.worlds.host.runs import list_runs
+from lab.worlds.loading.config import RunConfig
 from tests.waiting import wait_for
 from tests.worlds.live import QUICK, LiveRun, Tail, is_gone
 
 OWNER = """
 import sys, msgspec
-from lab.worlds.config import RunConfig
+from lab.worlds.loading.config import RunConfig
 from lab.worlds.host.launch import HostProcess
 host = HostProcess(msgspec.json.decode(sys.argv[1], type=RunConfig))
 host.ready()

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from lab.properties import Judge
+from lab.properties.judge import Judge
 from lab.recording.records import Fault, Routed
 from lab.recording.snapshot import ActiveFault
-from lab.script import parse
+from lab.script.parse import parse
 from tests.harness import T_US, TIMING, Rig
 from tests.recording.samples import execute_again
 

@@ -13,7 +13,7 @@ import pytest
 
 from lab.protocols import PROTOCOLS, Algorithm, find_protocol
 from lab.recording.records import End
-from lab.worlds.runs import list_runs
+from lab.worlds.host.runs import list_runs
 from tests.worlds.live import LiveRun, is_gone
 from tests.worlds.random_faults import random_commands
 

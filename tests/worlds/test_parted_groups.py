@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.kernel import Timing
-from lab.properties import Judge
+from lab.properties.judge import Judge
 from lab.protocols import InvitationElection
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Fault, Record

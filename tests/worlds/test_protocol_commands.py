@@ -8,7 +8,7 @@ from lab.kernel import CommandInput, Step
 from lab.recording.log_lines import lines_of
 from lab.recording.reader import open_recording
 from lab.recording.records import Commanded, Link, Record, decode
-from lab.script import parse
+from lab.script.parse import parse
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault
 from lab.worlds.campaign.trial import run_trial
 from tests.harness import T_US, Rig, simulated_header

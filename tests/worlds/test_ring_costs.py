@@ -3,7 +3,7 @@
 import pytest
 
 from lab.protocols import Ring
-from lab.worlds.scalability import ScalabilityTrial
+from lab.worlds.campaign.scalability import ScalabilityTrial
 from tests.harness import T_US, TIMING, Rig
 
 ONE, EVERYONE = Ring.costs

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lab.places import runs_folder
-from lab.worlds.runs import RunFolder, RunInfo, list_runs
+from lab.worlds.host.runs import RunFolder, RunInfo, list_runs
 
 
 def test_only_folders_of_dead_hosts_are_removed() -> None:

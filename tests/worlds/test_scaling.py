@@ -5,7 +5,7 @@ import pytest
 from lab.kernel import Timing, periodic
 from lab.protocols import Algorithm, Bully, BullyTanenbaum, Election, InvitationElection, Ring
 from lab.protocols.cost import Cost
-from lab.worlds.scalability import Measurement, NoAgreementError, ScalabilityTrial
+from lab.worlds.campaign.scalability import Measurement, NoAgreementError, ScalabilityTrial
 from tests.harness import T_US, TIMING, Rig
 
 EVERYONE, TANENBAUM, NEXT = Bully.costs

@@ -14,11 +14,19 @@ from msgspec.structs import replace
 from lab.kernel import Fired, Received, Step
 from lab.recording.reader import open_recording
 from lab.recording.records import Commanded, End, Link
-from lab.worlds.config import RunConfig
-from lab.worlds.feed_protocol import ASIDES, CLOCK_PREFIX, REPLY_PREFIX, Clock, FeedRequest, Reply
+from lab.worlds.feed_protocol import (
+    ASIDES,
+    CLOCK_PREFIX,
+    REPLY_PREFIX,
+    Clock,
+    Delivery,
+    FeedRequest,
+    Reply,
+    TimerExpiry,
+)
 from lab.worlds.host.launch import FeedClient
+from lab.worlds.loading.config import RunConfig
 from lab.worlds.simulated import execution
-from lab.worlds.simulated.enabled_events import Delivery, TimerExpiry
 from tests.worlds.live import STEADY, LiveRun
 
 LINK = Link(15_000, 7_500)

@@ -11,7 +11,7 @@ import pytest
 
 from lab.protocols import Bully
 from lab.recording.records import End
-from lab.worlds.runs import list_runs
+from lab.worlds.host.runs import list_runs
 from tests.worlds.live import QUICK, LiveRun, is_gone, reexecutes
 from tests.worlds.random_faults import random_commands
 

@@ -9,7 +9,7 @@ import pytest
 
 from lab.kernel import Started, Step
 from lab.recording.records import Process
-from lab.worlds.live.stable_storage import StableStorage, wipe
+from lab.worlds.live.node_process import StableStorage, wipe
 from tests.waiting import wait_for
 from tests.worlds.live import STEADY, LiveRun, Tail
 

@@ -25,9 +25,15 @@ from lab.protocols import (
     stacked,
 )
 from lab.recording.records import Link, ProtocolInfo
-from lab.worlds.config import RunConfig, branch_config, header_of
-from lab.worlds.settings import SettingError, parameters_of
-from lab.worlds.targets import TargetError, absolute_target, load_protocol, recorded_protocol, recorded_target
+from lab.worlds.loading.config import RunConfig, branch_config, header_of
+from lab.worlds.loading.settings import SettingError, parameters_of
+from lab.worlds.loading.targets import (
+    TargetError,
+    absolute_target,
+    load_protocol,
+    recorded_protocol,
+    recorded_target,
+)
 from tests.harness import T_US, TIMING, Rig, simulated_header
 
 ELECTIONS = [each for each in PROTOCOLS.values() if issubclass(each, Election)]

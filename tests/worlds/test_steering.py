@@ -9,9 +9,9 @@ import pytest
 from lab.kernel import Fired, Received
 from lab.recording.reader import open_recording
 from lab.recording.records import Captioned, Commanded, End, Link, Record, Routed
-from lab.script import parse
-from lab.worlds.config import RunConfig
-from lab.worlds.simulated.enabled_events import Delivery
+from lab.script.parse import parse
+from lab.worlds.feed_protocol import Delivery
+from lab.worlds.loading.config import RunConfig
 from lab.worlds.simulated.execution import run_to_end
 from tests.harness import T_US, TIMING, Rig
 from tests.recording.samples import execute_again

@@ -9,7 +9,7 @@ from types import FrameType
 import pytest
 
 from lab.kernel import Node, Payload, Protocol, Started, Step, Timing, on, procedure
-from lab.properties import RAISES
+from lab.properties.assertions import RAISES
 from lab.worlds.campaign.campaign import run_campaign
 from lab.worlds.explored.explorer import Explorer
 from lab.worlds.watchdog import watch_steps

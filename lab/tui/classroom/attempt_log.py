@@ -5,10 +5,8 @@ from collections.abc import Callable
 
 from lab.exercises.assessment import Assessment, AttemptStatus, Result
 from lab.exercises.exercise import Exercise, Task
-from lab.properties import Judge
+from lab.properties.judge import Judge
 from lab.recording.records import Header, Record
-
-__all__ = ["AttemptLog", "Note", "format_points"]
 
 Note = Callable[[tuple[Result, ...], bool], None]
 """It is called with the results of the tasks, and whether the exercise is solved."""

@@ -12,23 +12,20 @@ from rich.text import Text
 from textual import on
 
 from lab.exercises.assessment import Result
-from lab.exercises.attempt import attempt_config
-from lab.exercises.clusters import Clusters
+from lab.exercises.attempt import Clusters, attempt_config
 from lab.exercises.exercise import Exercise
 from lab.exercises.student_folder import StudentFolder
 from lab.recording.reader import NotARecordingError, open_recording
 from lab.recording.records import Header
 from lab.tui.classroom.attempt_log import AttemptLog
 from lab.tui.classroom.exercise_actions import HandInRequested, RestartRequested
-from lab.tui.classroom.exercise_dialogs import ChoiceDialog
 from lab.tui.classroom.exercise_list import ListScreen, RunningAttempt
-from lab.tui.navigation.branching import Left
-from lab.tui.run.source import FeedSource
+from lab.tui.controllers.branching import Left
 from lab.tui.runs_app import RunsApp
 from lab.tui.screen import RunScreen
+from lab.tui.source import FeedSource
+from lab.tui.widgets.dialogs import ChoiceDialog
 from lab.worlds.host.launch import HostFailedError
-
-__all__ = ["ClassroomApp"]
 
 _SETTINGS = "settings.json"
 _LAST_RECORDS_S = 5.0

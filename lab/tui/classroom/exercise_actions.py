@@ -8,8 +8,6 @@ from textual.message import Message
 if TYPE_CHECKING:
     from lab.tui.screen import RunScreen
 
-__all__ = ["HandInRequested", "RestartRequested", "exercise_actions"]
-
 
 class HandInRequested(Message):
     """End the run of the attempt."""

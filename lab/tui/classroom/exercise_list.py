@@ -15,19 +15,16 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import OptionList, Static
 
-from lab.exercises.exercise import KINDS, LEVELS, Exercise
+from lab.exercises.exercise import KINDS, LEVELS, Exercise, describe_topic
 from lab.exercises.student_folder import ExerciseProgress, StudentFolder
-from lab.exercises.topics import describe_topic
 from lab.text import sanitize
-from lab.tui.classroom.markdown import markdown_lines, wrap
-from lab.tui.filterable_list import Entry, FilterableList
-from lab.tui.frame.key_line import KeyLine
-from lab.tui.frame.status_lines import TitleLine
-from lab.tui.terminal.theme_styles import DIM, ThemeStyles
-from lab.tui.terminal.themes import DARK, LIGHT
+from lab.tui.classroom.exercise_text import markdown_lines, wrap
+from lab.tui.terminal.styles import DIM, ThemeStyles
+from lab.tui.terminal.terminal_app import DARK, LIGHT
+from lab.tui.widgets.dialogs import Entry, FilterableList
+from lab.tui.widgets.key_lines import KeyLine
+from lab.tui.widgets.status_lines import TitleLine
 from lab.units import format_count
-
-__all__ = ["RUNNING_ROW", "ListScreen", "RunningAttempt"]
 
 RUNNING_ROW = "/"
 """The id of the row of the running attempt; no exercise has this name."""

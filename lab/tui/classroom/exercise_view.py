@@ -11,16 +11,13 @@ from textual.strip import Strip
 from lab.exercises.assessment import AttemptStatus
 from lab.tui.availability import takes_commands
 from lab.tui.classroom.attempt_log import AttemptLog
-from lab.tui.run.cursor import Cursor
-from lab.tui.run.source import Source
-from lab.tui.terminal.fitting import Piece, fit, highlight
-from lab.tui.terminal.theme_styles import ThemeStyles
+from lab.tui.player import Cursor
+from lab.tui.source import Source
+from lab.tui.terminal.styles import Piece, ThemeStyles, fit, highlight
 from lab.tui.views.following_view import FollowingView
 
 if TYPE_CHECKING:
-    from lab.tui.classroom.exercise_rows import Row, Sheet
-
-__all__ = ["ExerciseView"]
+    from lab.tui.classroom.exercise_text import Row, Sheet
 
 
 class ExerciseView(FollowingView):
@@ -146,7 +143,7 @@ class ExerciseView(FollowingView):
 
     def _layout_rows(self, attempt: AttemptLog, status: AttemptStatus, takes: bool, width: int) -> None:
         if self._sheet is None:
-            from lab.tui.classroom.exercise_rows import Sheet  # noqa: PLC0415 - other runs need not load it
+            from lab.tui.classroom.exercise_text import Sheet  # noqa: PLC0415 - other runs need not load it
 
             self._sheet = Sheet(attempt.exercise, attempt.number, self._theme_styles)
         self._head = self._sheet.head(status)

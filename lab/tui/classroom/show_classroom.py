@@ -3,14 +3,12 @@
 import gc
 from collections.abc import Sequence
 
-from lab.exercises.clusters import Clusters
+from lab.exercises.attempt import Clusters
 from lab.exercises.exercise import Exercise
 from lab.exercises.student_folder import StudentFolder
 from lab.exercises.teacher import Teacher
 from lab.tui.classroom.classroom_app import ClassroomApp
-from lab.tui.teacher.student_app import StudentApp
-
-__all__ = ["show_classroom"]
+from lab.tui.classroom.student_app import StudentApp
 
 
 def show_classroom(

@@ -10,7 +10,9 @@ from lab.exercises.exercise import Task
 from lab.text import sanitize
 from lab.tui.availability import takes_commands
 from lab.tui.classroom.attempt_log import AttemptLog
-from lab.tui.classroom.exercise_dialogs import (
+from lab.tui.classroom.exercise_text import describe_hint, markdown_lines, rules_of, wrap
+from lab.tui.terminal.styles import DIM
+from lab.tui.widgets.dialogs import (
     ROOM,
     ChoiceDialog,
     Explanation,
@@ -19,14 +21,9 @@ from lab.tui.classroom.exercise_dialogs import (
     TextDialog,
     as_line,
 )
-from lab.tui.classroom.exercise_rows import describe_hint, rules_of
-from lab.tui.classroom.markdown import markdown_lines, wrap
-from lab.tui.terminal.theme_styles import DIM
 
 if TYPE_CHECKING:
     from lab.tui.screen import RunScreen
-
-__all__ = ["TaskActions"]
 
 _BOLD = Style(bold=True)
 

@@ -9,8 +9,6 @@ from lab.units import format_count
 if TYPE_CHECKING:
     from lab.tui.screen import RunScreen
 
-__all__ = ["Copied", "CopiesFrom", "copy", "describe_copy", "record_as_json"]
-
 Copied = tuple[str, str]
 """(a description for the user, the text)."""
 

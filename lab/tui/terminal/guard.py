@@ -13,8 +13,6 @@ import sys
 import termios
 from collections.abc import Callable
 
-__all__ = ["run_guarded"]
-
 _MODES = (1049, 1000, 1002, 1003, 1006, 1015, 2004, 1004)
 _RESET = "".join(f"\x1b[?{mode}l" for mode in _MODES) + "\x1b[?25h\x1b[<u\x1b[0m"
 _PATIENCE_S = 3.0

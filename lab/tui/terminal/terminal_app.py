@@ -1,21 +1,67 @@
-"""The base class of all applications: a clean exit on every signal, NO_COLOR, and ASCII where it is needed."""
+"""The base class of all applications: a clean exit on every signal, the themes, NO_COLOR, ASCII where needed."""
 
 import asyncio
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import ClassVar, TypeVar
 
+from rich.segment import Segment
 from textual.app import App
 from textual.binding import Binding, BindingType
+from textual.color import Color
 from textual.css.query import NoMatches
-from textual.filter import Monochrome, NoColor
+from textual.filter import LineFilter, Monochrome, NoColor
+from textual.theme import Theme
 
 from lab.glyphs import draws_unicode
-from lab.tui.terminal.plain import AsciiOnly
-from lab.tui.terminal.themes import OWN_THEMES, default_theme
+from lab.palette import Palette
+from lab.tui.terminal.styles import to_ascii
 
-__all__ = ["TerminalApp"]
+DARK, LIGHT = "lab-dark", "lab-light"
+_GROUNDS = {
+    DARK: ("#e0e0e0", "#121212", "#1c1c1c", "#242424"),
+    LIGHT: ("#1a1a1a", "#f4f4f4", "#ffffff", "#e4e4e4"),
+}
+"""The colour of text, and the backgrounds of the screen, of dialogs and of panels."""
+_BRIGHT_GROUNDS = {"7", "9", "10", "11", "12", "13", "14", "15"}
+
+
+def _theme(name: str) -> Theme:
+    named = Palette(dark=name == DARK).named
+    foreground, background, surface, panel = _GROUNDS[name]
+    return Theme(
+        name,
+        primary=named("sky"),
+        secondary=named("purple"),
+        accent=named("sky"),
+        warning=named("orange"),
+        error=named("vermilion"),
+        success=named("green"),
+        foreground=foreground,
+        background=background,
+        surface=surface,
+        panel=panel,
+        dark=name == DARK,
+    )
+
+
+OWN_THEMES = (_theme(DARK), _theme(LIGHT))
+
+
+def default_theme(environment: Mapping[str, str]) -> str:
+    """Return the light theme if COLORFGBG says that the terminal's background is light, else the dark one."""
+    # COLORFGBG ends with the number of the background colour
+    ground = environment.get("COLORFGBG", "").rpartition(";")[2]
+    return LIGHT if ground in _BRIGHT_GROUNDS else DARK
+
+
+class AsciiOnly(LineFilter):
+    """A line filter that lets only ASCII through."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        return [Segment(to_ascii(text), style, control) for text, style, control in segments]
+
 
 R = TypeVar("R")
 

@@ -12,19 +12,16 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from lab.analysis.bank_state import Account, Bank, ParticipantState, bank_in
-from lab.analysis.blocked_transactions import TransactionDiagnosis, diagnose_bank
-from lab.analysis.split_outcomes import SplitOutcome, split_outcomes
+from lab.analysis.blocking import TransactionDiagnosis, diagnose_bank
+from lab.analysis.commit_history import SplitOutcome, split_outcomes
 from lab.protocols.accounts import format_cents
 from lab.protocols.transaction import DECIDED
 from lab.recording.records import Header
 from lab.text import sanitize
-from lab.tui.nodes.bank_text import state_pieces
-from lab.tui.run.cursor import Cursor
-from lab.tui.terminal.fitting import Piece, fit
-from lab.tui.terminal.theme_styles import DIM, ThemeStyles
+from lab.tui.player import Cursor
+from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit
+from lab.tui.widgets.pane import state_pieces
 from lab.units import format_count
-
-__all__ = ["BankView"]
 
 _BOLD = Style(bold=True)
 _GAP = 4

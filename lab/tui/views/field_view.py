@@ -14,11 +14,8 @@ from lab.analysis.group_history import GroupLog
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header
 from lab.text import sanitize
-from lab.tui.run.cursor import Cursor
-from lab.tui.terminal.fitting import Piece, fit
-from lab.tui.terminal.theme_styles import DIM, ThemeStyles
-
-__all__ = ["FieldView"]
+from lab.tui.player import Cursor
+from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit
 
 _GAP = 3
 _NO_MAP = "no group surveys the field"

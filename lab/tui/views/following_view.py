@@ -6,8 +6,6 @@ from textual.binding import BindingType
 from textual.message import Message
 from textual.scroll_view import ScrollView
 
-__all__ = ["FollowingView"]
-
 
 class FollowingView(ScrollView, can_focus=True, inherit_bindings=False):
     """Follows the end until it is scrolled or its cursor is moved away from there.

@@ -13,23 +13,21 @@ from textual.message import Message
 from textual.widget import Widget
 
 from lab.tui.classroom.exercise_view import ExerciseView
-from lab.tui.run.cursor import Cursor
-from lab.tui.run.source import Source
-from lab.tui.terminal.theme_styles import ThemeStyles
-from lab.tui.views.assertions.assertions_view import AssertionsView
+from lab.tui.player import Cursor
+from lab.tui.source import Source
+from lab.tui.terminal.styles import ThemeStyles
+from lab.tui.views.assertions_view import AssertionsView
 from lab.tui.views.bank_view import BankView
-from lab.tui.views.code.code_view import CodeView
-from lab.tui.views.compare.compare_view import CompareView
-from lab.tui.views.diagram import DiagramView
+from lab.tui.views.code_view import CodeView
+from lab.tui.views.compare_view import CompareView
+from lab.tui.views.diagram_view import DiagramView
 from lab.tui.views.field_view import FieldView
-from lab.tui.views.groups.group_view import GroupView
-from lab.tui.views.inspect.inspect_view import InspectView
-from lab.tui.views.log.log_rows import LogRows
-from lab.tui.views.log.log_view import MessageLog
-from lab.tui.views.network import NetworkView
-from lab.tui.views.script.script_view import ScriptView
-
-__all__ = ["EXERCISE", "LOG", "VIEWS", "View", "ViewKind", "Views"]
+from lab.tui.views.group_view import GroupView
+from lab.tui.views.inspect_view import InspectView
+from lab.tui.views.log_rows import LogRows
+from lab.tui.views.log_view import MessageLog
+from lab.tui.views.network_view import NetworkView
+from lab.tui.views.script_view import ScriptView
 
 EXERCISE = "exercise"
 LOG = "log"

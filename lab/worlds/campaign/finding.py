@@ -1,27 +1,182 @@
-"""A campaign's finding, shrunk, and written as a recording and as a script that reproduces it."""
+"""A campaign's finding: shrunk, and written as a recording and as a script that reproduces it.
 
-from collections.abc import Callable
+Shrinking finds a minimal schedule that still violates the assertion. Each pass tries schedules that are simpler in
+one way. One that still violates the same assertion, and breaks no other assumption, replaces the one it came from.
+The passes repeat until none of them finds anything:
+
+    faults      remove them, half of them at a time, then fewer (Zeller's ddmin)
+    nodes       remove one, with the faults that name it
+    messages    give all of them less latency, and no jitter
+    chances     hit every message instead of some
+    instants    strike at an instant instead of at a message; earlier; at a round number
+    end         stop right after the violation
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from shlex import quote
+from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.kernel import Protocol
-from lab.properties import Violation
-from lab.recording.records import End, Header, Record
+from lab.properties.verdicts import Violation
+from lab.recording.records import Commanded, End, Header, Link, Record
 from lab.recording.writer import Writer
-from lab.script import read_script
+from lab.script.parse import read_script
 from lab.units import format_us
 from lab.worlds.campaign.campaign import Campaign
-from lab.worlds.campaign.draw import draw
-from lab.worlds.campaign.schedule import Schedule
-from lab.worlds.campaign.shrink import Shrinking
-from lab.worlds.campaign.trial import header_for, run_trial
+from lab.worlds.campaign.schedule import Schedule, ScheduledFault, draw
+from lab.worlds.campaign.trial import RunawayError, Trial, header_for, run_trial
 from lab.worlds.simulated.simulation import Simulation
 from lab.worlds.watchdog import watch_steps
 
-__all__ = ["Finding", "format_rerun", "shrink_finding", "write_finding"]
+T = TypeVar("T")
+
+_LEAST_US = 1_000
+"""The least latency: with none, messages could circulate forever at one instant."""
+_PERCENT = re.compile(r"\d+%")
+
+
+def shrink(
+    least: Callable[[], T], passes: Sequence[Callable[[T], Iterator[T]]], keep: Callable[[T], bool]
+) -> None:
+    """Repeat the passes, each over the ``least`` so far, until ``keep`` accepts nothing any more.
+
+    ``keep`` tries a simpler item, and makes it the least if it will do.
+    """
+    smaller = True
+    while smaller:
+        smaller = False
+        for simpler in passes:
+            while any(keep(each) for each in simpler(least())):
+                smaller = True
+
+
+def fewer(items: tuple[T, ...]) -> Iterator[tuple[T, ...]]:
+    """Yield the items with some removed: all, each half, then smaller parts (Zeller's ddmin)."""
+    size = len(items)
+    while size:
+        for start in range(0, len(items), size):
+            yield items[:start] + items[start + size :]
+        size //= 2
+
+
+class Shrinking:
+    """Shrinks ``trial``, in which ``violation`` was found. ``run_trial`` runs a schedule to its end, no further.
+
+    ``tried`` is the number of runs so far. ``trial`` and ``violation`` are the smallest found so far.
+    """
+
+    def __init__(self, trial: Trial, violation: Violation, run_trial: Callable[[Schedule], Trial]) -> None:
+        self.trial = trial
+        self.violation = violation
+        self.tried = 0
+        self._seen = {trial.schedule}
+        self._run_trial = run_trial
+        self._broken = {broken.assumption for broken in violation.broken}
+
+    def run(self, progress: Callable[[int], None] = lambda tried: None) -> None:
+        """Shrink until nothing gets any smaller; ``progress`` is called with the number of runs so far."""
+        self._progress = progress
+        self._keep(replace(self.trial.schedule, end_us=_end_us(self.violation)))
+        passes = (self._faults, self._nodes, self._messages, self._chances, self._instants)
+        shrink(lambda: self.trial.schedule, passes, self._keep)
+
+    def _keep(self, schedule: Schedule) -> bool:
+        """Try a schedule; if it shows the same violation, continue from it, cut off after the violation."""
+        if schedule in self._seen:
+            return False
+        self._seen.add(schedule)
+        self.tried += 1
+        self._progress(self.tried)
+        try:
+            trial = self._run_trial(schedule)
+        except RunawayError:
+            return False
+        found = next(filter(self._is_same_violation, trial.violations), None)
+        if found is None:
+            return False
+        self.trial, self.violation = trial, found
+        ended = _end_us(found)
+        if ended < schedule.end_us:
+            left = tuple(fault for fault in schedule.faults if fault.at_us <= found.at_us)
+            self._keep(replace(schedule, end_us=ended, faults=left))
+        return True
+
+    def _is_same_violation(self, violation: Violation) -> bool:
+        wanted = self.violation
+        return (
+            violation.assertion == wanted.assertion
+            and violation.is_failure == wanted.is_failure
+            and {broken.assumption for broken in violation.broken} <= self._broken
+        )
+
+    # passes: each yields simpler schedules, the boldest first
+
+    @staticmethod
+    def _faults(schedule: Schedule) -> Iterator[Schedule]:
+        for faults in fewer(schedule.faults):
+            yield replace(schedule, faults=faults)
+
+    @staticmethod
+    def _nodes(schedule: Schedule) -> Iterator[Schedule]:
+        if len(schedule.nodes) > 2:
+            for node in schedule.nodes:
+                yield schedule.without_node(node)
+
+    @staticmethod
+    def _messages(schedule: Schedule) -> Iterator[Schedule]:
+        link = schedule.link
+        if link.jitter_us:
+            yield replace(schedule, link=Link(link.latency_us + link.jitter_us))
+            yield replace(schedule, link=Link(link.latency_us))
+        for less_us in (_LEAST_US, link.latency_us // 2):
+            if _LEAST_US <= less_us < link.latency_us:
+                yield replace(schedule, link=Link(less_us, min(link.jitter_us, less_us)))
+
+    @staticmethod
+    def _chances(schedule: Schedule) -> Iterator[Schedule]:
+        for place, fault in enumerate(schedule.faults):
+            certain = replace(fault, command=_PERCENT.sub("100%", fault.command))
+            yield replace(schedule, faults=(*schedule.faults[:place], certain, *schedule.faults[place + 1 :]))
+
+    def _instants(self, schedule: Schedule) -> Iterator[Schedule]:
+        for place, fault in enumerate(schedule.faults):
+            for simpler in (*self._at_instant(fault), *_simpler(fault)):
+                faults = (*schedule.faults[:place], simpler, *schedule.faults[place + 1 :])
+                yield replace(schedule, faults=tuple(sorted(faults, key=lambda fault: fault.at_us)))
+
+    def _at_instant(self, fault: ScheduledFault) -> Iterator[ScheduledFault]:
+        """Yield the fault at an instant instead of at a message: when that came, or a little later."""
+        if fault.on:
+            for record in self.trial.records:
+                if isinstance(record, Commanded) and record.text == str(fault):
+                    for grain_us in (100_000, 1_000):
+                        yield ScheduledFault((record.at_us // grain_us + 1) * grain_us, "", fault.command)
+
+
+def _end_us(violation: Violation) -> int:
+    """Return an instant shortly after the violation, in whole milliseconds."""
+    return (violation.at_us // 1_000 + 1) * 1_000
+
+
+def _simpler(fault: ScheduledFault) -> Iterator[ScheduledFault]:
+    if fault.on:
+        yield replace(fault, on="")
+        if "->" in fault.on:
+            yield replace(fault, on=fault.on.rpartition(" ")[0])
+    for earlier_us in (0, fault.at_us // 2_000 * 1_000, fault.at_us - 100_000):
+        if 0 <= earlier_us < fault.at_us:
+            yield replace(fault, at_us=earlier_us)
+    for grain_us in (1_000_000, 100_000, 10_000):
+        if fault.at_us % grain_us:
+            yield replace(fault, at_us=fault.at_us // grain_us * grain_us)
+
+
+# findings
 
 
 class Finding(Struct, frozen=True):

@@ -6,16 +6,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.kernel import Protocol
-from lab.properties import Judge, Violation
-from lab.recording.memory import MemoryLog, RecordLog
+from lab.properties.judge import Judge
+from lab.properties.verdicts import Violation
 from lab.recording.records import FAULT_KIND_SEEN, End, Fault, Header, Process, Record, Routed
-from lab.script import At, Statement, parse
+from lab.recording.writer import MemoryLog, RecordLog
+from lab.script.parse import parse
+from lab.script.statements import At, Statement
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault
-from lab.worlds.simulated.runaway import describe_runaway, most_records
+from lab.worlds.simulated.execution import describe_runaway, most_records
 from lab.worlds.simulated.simulation import Simulation
 from lab.worlds.watchdog import watch_steps
-
-__all__ = ["FaultCount", "RunawayError", "Trial", "count_faults", "header_for", "judging_log", "run_trial"]
 
 
 class RunawayError(Exception):

@@ -14,8 +14,6 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import active_children, get_context, parent_process
 from typing import Any, TypeVar
 
-__all__ = ["WorkerDiedError", "default_workers", "map_seeds", "split_seeds"]
-
 T = TypeVar("T")
 
 

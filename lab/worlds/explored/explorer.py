@@ -15,18 +15,24 @@ import msgspec
 from msgspec import Struct
 
 from lab.kernel import CommandInput
-from lab.properties import RAISES, UNIQUENESS
+from lab.properties.assertions import RAISES, UNIQUENESS
 from lab.protocols import Algorithm
 from lab.recording.records import Header
-from lab.worlds.explored.claim_sets import ClaimSets
-from lab.worlds.explored.cycles import StateGraph
 from lab.worlds.explored.local_states import Ages, LearnedError, LocalStates
 from lab.worlds.explored.moves import Moves
-from lab.worlds.explored.queues import NEVER_US, Queues
-from lab.worlds.explored.state_judge import StateJudge
-from lab.worlds.explored.states import BREAKS, CUTS, Move, State, Timeouts, links_of, with_budget
-
-__all__ = ["INTERRUPTED", "Explorer", "NeverSettledError", "SearchTally"]
+from lab.worlds.explored.state_judge import StateGraph, StateJudge
+from lab.worlds.explored.states import (
+    BREAKS,
+    CUTS,
+    NEVER_US,
+    ClaimSets,
+    Move,
+    Queues,
+    State,
+    Timeouts,
+    links_of,
+    with_budget,
+)
 
 INTERRUPTED = "Ctrl-C"
 """The value of ``SearchTally.stopped_by`` if the user ended the search."""

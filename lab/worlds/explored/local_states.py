@@ -33,14 +33,12 @@ from lab.kernel.fingerprint import (
     resume,
 )
 from lab.kernel.state import plain
-from lab.properties import AUDITED
+from lab.properties.assertions import AUDITED
 from lab.properties.ledger_audit import audited_fields
 from lab.protocols import Algorithm
 from lab.recording.snapshot import NodeState
-from lab.worlds.explored.queues import STALE, Queues
+from lab.worlds.explored.states import STALE, Queues
 from lab.worlds.watchdog import watch_steps
-
-__all__ = ["Ages", "LearnedError", "LocalStates", "SendsInstantsError", "Transition"]
 
 _FAR_PAST_US = EPOCH_US // 4
 _INSTANT = re.compile(rb"(?<!\d)1\d{15}(?!\d)")

@@ -28,24 +28,27 @@ result would be the same.
 from typing import NamedTuple
 
 from lab.kernel import CommandInput
-from lab.worlds.explored.claim_sets import NOTHING, ClaimSets, UniqueClaim
-from lab.worlds.explored.cuts import WHOLE, Cuts
 from lab.worlds.explored.local_states import LocalStates, Transition
-from lab.worlds.explored.queues import EMPTY, NEVER_US, Queues
 from lab.worlds.explored.states import (
     CLAIM_SET,
     COMMANDS,
     CUT,
     CUTS,
+    EMPTY,
     KILLS,
+    NEVER_US,
+    NOTHING,
     RESTARTS,
+    WHOLE,
+    ClaimSets,
+    Cuts,
     Move,
+    Queues,
     State,
     Timeouts,
+    UniqueClaim,
     with_budget,
 )
-
-__all__ = ["Moves"]
 
 _Found = list[tuple[Move, State]]
 

@@ -18,15 +18,13 @@ import msgspec
 
 from lab.kernel import CommandInput, Fired, Message, Node, Protocol, Started, as_lists
 from lab.network import Network
-from lab.recording.memory import RecordLog
 from lab.recording.records import End, Fault, Header, Process, Record, Routed
-from lab.script import Director, parse
-from lab.worlds.control import Control
+from lab.recording.writer import RecordLog
+from lab.script.director import Director
+from lab.script.parse import parse
+from lab.worlds.control import Control, NodeOperations
 from lab.worlds.explored.states import BREAKS, Move, Timeouts
-from lab.worlds.operations import NodeOperations
 from lab.worlds.routing import records_of
-
-__all__ = ["PathExecution"]
 
 
 class PathExecution(NodeOperations):

@@ -15,8 +15,6 @@ from lab.recording.writer import Writer
 from lab.worlds.feed_protocol import Attach, FeedRequest, Reply
 from lab.worlds.host.line_buffer import GARBAGE, LineBuffer, TooLongError
 
-__all__ = ["MOST_CLIENTS", "Feed"]
-
 MOST_CLIENTS = 64
 _CHUNK = 1 << 18
 _GATHER_S = 0.01

@@ -12,17 +12,15 @@ import subprocess
 import traceback
 from typing import IO, NoReturn
 
-from lab.worlds.config import RunConfig
 from lab.worlds.host.launch import HostProcess
-
-__all__ = ["ForkedHost", "preload"]
+from lab.worlds.loading.config import RunConfig
 
 
 def preload() -> None:
     """Import everything that a live host needs, so that forked hosts need not."""
     import lab.worlds.host.host  # noqa: PLC0415
     import lab.worlds.live.live_host  # noqa: F401, PLC0415
-    from lab.script import parse  # noqa: PLC0415
+    from lab.script.parse import parse  # noqa: PLC0415
 
     parse("kill 5")  # builds the parser
     gc.collect()

@@ -19,16 +19,17 @@ import trio
 
 from lab.recording.records import End
 from lab.recording.writer import Writer
-from lab.script import CommandError, Director, Statement, check_interactive, parse
-from lab.worlds.config import HostReady, HostRefused, NotRunnableError, RunConfig
-from lab.worlds.control import Control
+from lab.script.commands import CommandError
+from lab.script.director import Director
+from lab.script.parse import parse
+from lab.script.statements import Statement
+from lab.script.validation import check_interactive
+from lab.worlds.control import CommandOutcome, Control
 from lab.worlds.feed_protocol import FeedRequest, Reply
 from lab.worlds.host.feed import Feed
+from lab.worlds.host.runs import RunFolder, RunInfo
 from lab.worlds.host.startup import send_reply
-from lab.worlds.outcome import CommandOutcome
-from lab.worlds.runs import RunFolder, RunInfo
-
-__all__ = ["Host", "earliest_us", "run_host"]
+from lab.worlds.loading.config import HostReady, HostRefused, NotRunnableError, RunConfig
 
 P = TypeVar("P")
 

@@ -13,10 +13,8 @@ from typing import IO, Literal, Protocol
 
 import msgspec
 
-from lab.worlds.config import HostReady, HostRefused, RunConfig
 from lab.worlds.feed_protocol import ASIDES, REPLY_PREFIX, Attach, FeedRequest, Reply
-
-__all__ = ["FeedClient", "HostFailedError", "HostProcess", "HostRefusedError"]
+from lab.worlds.loading.config import HostReady, HostRefused, RunConfig
 
 _decode_first = msgspec.json.Decoder(HostReady | HostRefused).decode
 

@@ -1,7 +1,5 @@
 """Lines over a socket: split a stream of bytes into whole lines of limited length."""
 
-__all__ = ["GARBAGE", "LONGEST_LINE", "LineBuffer", "TooLongError"]
-
 LONGEST_LINE = 1 << 20
 """In bytes; a longer line is refused."""
 

@@ -8,10 +8,8 @@ from pathlib import Path
 import msgspec
 
 from lab.recording.writer import Writer
-from lab.worlds.config import HostReady, HostRefused, RunConfig, header_of
-from lab.worlds.targets import TargetError, load_protocol
-
-__all__ = ["new_writer", "read_config", "send_reply"]
+from lab.worlds.loading.config import HostReady, HostRefused, RunConfig, header_of
+from lab.worlds.loading.targets import TargetError, load_protocol
 
 
 def read_config() -> RunConfig | None:

@@ -10,7 +10,7 @@ from functools import partial
 
 from lab.worlds.host.startup import new_writer, read_config
 from lab.worlds.live.fork_server import start_fork_server
-from lab.worlds.targets import load_protocol
+from lab.worlds.loading.targets import load_protocol
 
 
 def main() -> int:

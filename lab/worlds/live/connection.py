@@ -5,8 +5,6 @@ import socket
 from lab.kernel import CommandInput, Message
 from lab.worlds.host.line_buffer import LineBuffer
 
-__all__ = ["MOST_PENDING", "Connection"]
-
 MOST_PENDING = 8 << 20
 """The most bytes that may wait for a node that does not read; further messages are lost."""
 

@@ -17,12 +17,10 @@ import sys
 import msgspec
 
 from lab.kernel import Protocol
-from lab.worlds.config import RunConfig
 from lab.worlds.host.line_buffer import LineBuffer
 from lab.worlds.live.node_process import run_and_exit, run_node
 from lab.worlds.live.wire import Fork, Forked, ProcessChange, Signal
-
-__all__ = ["start_fork_server"]
+from lab.worlds.loading.config import RunConfig
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Fork | Signal).decode

@@ -14,20 +14,18 @@ import msgspec
 import trio
 
 from lab.recording.writer import Writer
-from lab.script import Director
-from lab.worlds.config import InitialCommands, RunConfig
+from lab.script.director import Director
 from lab.worlds.control import Control
 from lab.worlds.host.host import Host, earliest_us
 from lab.worlds.host.line_buffer import LineBuffer
+from lab.worlds.host.runs import RunFolder
 from lab.worlds.live.node_sockets import NodeSockets
 from lab.worlds.live.nodes import LiveNodes
 from lab.worlds.live.router import Router
 from lab.worlds.live.wire import Fork, Forked, ProcessChange, Signal
+from lab.worlds.loading.config import InitialCommands, RunConfig
+from lab.worlds.loading.targets import load_protocol
 from lab.worlds.routing import network_of, spare_of
-from lab.worlds.runs import RunFolder
-from lab.worlds.targets import load_protocol
-
-__all__ = ["LiveHost"]
 
 _CHUNK = 1 << 18
 _JOIN_TIMEOUT_S = 2.0

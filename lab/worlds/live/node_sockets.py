@@ -13,8 +13,6 @@ from lab.worlds.live.nodes import LiveNodes
 from lab.worlds.live.router import NotAStepError, Router
 from lab.worlds.live.wire import Hello
 
-__all__ = ["NodeSockets"]
-
 _CHUNK = 1 << 18
 _HELLO_TIMEOUT_S = 5.0
 _MOST_UNIDENTIFIED = 64

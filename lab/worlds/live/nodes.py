@@ -11,13 +11,11 @@ from msgspec import Struct
 
 from lab.kernel import CommandInput, Message
 from lab.recording.records import Process
+from lab.worlds.control import NodeOperations
 from lab.worlds.live.connection import Connection
+from lab.worlds.live.node_process import wipe
 from lab.worlds.live.router import NotAStepError, Router
-from lab.worlds.live.stable_storage import wipe
 from lab.worlds.live.wire import Fork, Forked, Hello, ProcessChange, Signal, Start
-from lab.worlds.operations import NodeOperations
-
-__all__ = ["LiveNodes"]
 
 
 class _Incarnation(Struct):

@@ -9,13 +9,12 @@ from lab.network import Network
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Record, Routed
 from lab.recording.writer import Writer
-from lab.script import Director, Statement
+from lab.script.director import Director
+from lab.script.statements import Statement
 from lab.worlds.host.line_buffer import GARBAGE
 from lab.worlds.live.connection import Connection
 from lab.worlds.live.wire import Start
 from lab.worlds.routing import records_of
-
-__all__ = ["NotAStepError", "Router"]
 
 _encode = msgspec.json.Encoder().encode
 _decode_step = msgspec.json.Decoder(Step).decode

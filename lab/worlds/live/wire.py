@@ -9,8 +9,6 @@ from typing import Literal
 
 from msgspec import Struct
 
-__all__ = ["COMMAND_PREFIX", "Fork", "Forked", "Hello", "ProcessChange", "Signal", "Start"]
-
 COMMAND_PREFIX = b'{"type":"told"'
 """The line of a ``CommandInput`` begins so, and that of a message never does."""
 

@@ -3,6 +3,13 @@
 The recording may be of any world. The branch's own recording begins with the parent's records, byte for byte, so
 it can be replayed from the beginning, verified, and branched again. The branch's seed determines what follows, and
 the arrival of those messages for which the parent records only that they were sent.
+
+The nodes come from a re-execution, which must give every recorded step. The rest comes from the records: when
+messages in flight arrive, since when nodes are paused, which faults are in force. What the records leave open is
+decided as follows. A message of the last step that no later record mentions has not left its node; any other
+message has. Captions and outcomes of expectations do not change that, unless the clock shows that the step was
+over (only in simulation, where nodes have no clocks of their own). A node that a process fault names, and that no
+record shows affected (a live host records what it observes), is struck when the branch begins.
 """
 
 import contextlib
@@ -10,20 +17,197 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from lab import __version__
-from lab.protocols import Algorithm
-from lab.recording.memory import RecordLog
-from lab.recording.reader import NotARecordingError, open_recording
-from lab.recording.records import Header, Parent, Routed
-from lab.recording.writer import Writer
-from lab.worlds.config import RunConfig
-from lab.worlds.simulated.branch_point import Arrival, BranchPoint, NotBranchableError, reexecute_to
-from lab.worlds.simulated.incarnation import Incarnation
-from lab.worlds.simulated.simulation import Simulation
+from lab.kernel import CommandInput, Message, Protocol, Received, Step
+from lab.network import Rule
+from lab.protocols import Algorithm, source_of
+from lab.recording.reader import NotARecordingError, RecordStore, open_recording
+from lab.recording.records import (
+    FAULT_KIND_SEEN,
+    PROCESS_AFTER,
+    Captioned,
+    Commanded,
+    End,
+    Expected,
+    Fault,
+    Header,
+    Injected,
+    Parent,
+    Process,
+    Record,
+    Routed,
+)
+from lab.recording.writer import RecordLog, Writer
+from lab.replay.reexecution import Reexecution
+from lab.script.commands import CommandError, LinkFault, Partition, ProtocolCommandLine, Slow
+from lab.script.parse import parse
+from lab.script.resolve import rule_over
+from lab.script.statements import Statement
+from lab.worlds.loading.config import NotRunnableError, RunConfig
+from lab.worlds.simulated.simulation import Incarnation, Simulation
 
-__all__ = ["Branch", "open_branch"]
+_OVER = ("started", "resumed", "failed")
+
+
+class NotBranchableError(NotRunnableError):
+    """No branch can begin there; the text is for the user."""
+
+
+class Arrival(Struct, frozen=True):
+    """When a message arrives that the network delayed, and whether in the order of its link."""
+
+    due_us: int
+    in_order: bool
+
+
+class BranchPoint:
+    """The state of a run after ``record``. ``feed`` it the records from the first on.
+
+    ``one_clock``: all times in the records come from one clock, as in simulation.
+
+    ``arrivals`` has the messages whose time of arrival was recorded. ``paused_at_us`` has the paused nodes.
+    ``pending_faults`` are the (verb, node) not yet confirmed, each with its fault. ``unsent`` are the messages
+    that the last step has still to send. ``faults`` is the number of faults so far, ``rules`` are the link faults
+    in force, each with its kind. ``commands`` are protocol commands that nodes were given and have not taken.
+    """
+
+    def __init__(self, execution: Reexecution, protocol: type[Protocol], one_clock: bool) -> None:
+        self.execution = execution
+        self.protocol = protocol
+        self.record = -1
+        self.arrivals: dict[tuple[int, int], Arrival] = {}
+        self.paused_at_us: dict[int, int] = {}
+        self.pending_faults: dict[tuple[str, int], int] = {}
+        self.unsent: tuple[Message, ...] = ()
+        self.faults = 0
+        self.rules: dict[int, tuple[str, Rule]] = {}
+        self.commands: list[tuple[int, CommandInput]] = []
+        self._one_clock = one_clock
+        self._given: dict[int, list[str]] = {}
+        self._last: Step | None = None
+
+    def feed(self, record: Record | None) -> None:
+        """Take the next record, which the re-execution has processed."""
+        self.record += 1
+        if isinstance(record, Step):
+            self._last, self.unsent = record, record.sent
+            if isinstance(record.input, Received):
+                self._arrived(record.input.source, record.input.serial)
+            elif isinstance(record.input, CommandInput):
+                del self._given.get(record.node, [])[:1]
+        elif isinstance(record, Routed):
+            self._routed(record)
+        elif isinstance(record, Captioned | Expected):
+            if self._one_clock and self._last is not None and record.at_us > self._last.at_us:
+                self._last, self.unsent = None, ()
+        elif isinstance(record, Process | Fault | Commanded | Injected):
+            self._last, self.unsent = None, ()
+            if isinstance(record, Process):
+                self._process(record)
+            elif isinstance(record, Fault):
+                self._fault(record)
+            elif isinstance(record, Injected):
+                message = record.message
+                self.arrivals[message.source, message.serial] = Arrival(record.at_us, in_order=False)
+            elif isinstance(record, Commanded):
+                for node in record.reached:
+                    self._given.setdefault(node, []).append(record.text)
+
+    def complete(self) -> None:
+        """Build ``rules`` and ``commands`` after the last record. Raises NotBranchableError."""
+        for node, texts in self._given.items():
+            for text in texts:
+                command = _read(text, "the command").command
+                if isinstance(command, ProtocolCommandLine):
+                    self.commands.append((node, CommandInput(command.command, command.words)))
+        for fault in self.execution.cluster.faults.values():
+            if not fault.links:
+                continue
+            command = _read(fault.text, f"fault {fault.id} in force").command
+            if not isinstance(command, LinkFault | Slow | Partition):
+                raise NotBranchableError(f"fault {fault.id} in force, {fault.text!r}, is none of links")
+            self.rules[fault.id] = fault.kind, rule_over(command, frozenset(fault.links))
+
+    def _routed(self, routed: Routed) -> None:
+        last, key = self._last, (routed.source, routed.serial)
+        if last is not None and routed.source == last.node and any(routed.serial == m.serial for m in last.sent):
+            self.unsent = tuple(message for message in self.unsent if message.serial > routed.serial)
+        else:
+            self._last, self.unsent = None, ()
+        if routed.fate == "dropped":
+            self._arrived(*key)
+        elif routed.due_us is not None:
+            self.arrivals[key] = Arrival(routed.due_us, routed.fate != "reordered")
+        elif routed.fate == "released":
+            self.arrivals[key] = Arrival(routed.at_us, True)
+
+    def _arrived(self, source: int, serial: int) -> None:
+        if (source, serial) not in self.execution.messages:  # else another copy is on its way
+            self.arrivals.pop((source, serial), None)
+
+    def _process(self, record: Process) -> None:
+        if record.event == "paused":
+            self.paused_at_us[record.node] = record.at_us
+        elif record.event != "wiped":
+            self.paused_at_us.pop(record.node, None)
+        self.pending_faults.pop((FAULT_KIND_SEEN.get(record.event, ""), record.node), None)
+        if record.event in PROCESS_AFTER and record.event not in ("paused", "resumed"):
+            self._given.pop(record.node, None)
+        if record.event in _OVER:
+            for verb in FAULT_KIND_SEEN.values():
+                self.pending_faults.pop((verb, record.node), None)
+
+    def _fault(self, fault: Fault) -> None:
+        self.faults = max(self.faults, fault.id)
+        for node in fault.nodes:
+            self.pending_faults[fault.kind, node] = fault.id
+        if fault.lifted:
+            self.pending_faults = {asked: by for asked, by in self.pending_faults.items() if by != fault.id}
+
+
+def _read(text: str, what: str) -> Statement:
+    try:
+        return parse(text)
+    except CommandError as error:
+        raise NotBranchableError(f"{what} cannot be read: {error}") from None
+
+
+def reexecute_to(
+    lines: RecordStore,
+    last: int,
+    protocol: type[Algorithm],
+    progress: Callable[[int], None] = lambda done: None,
+) -> BranchPoint:
+    """Return the run of ``protocol`` as of record ``last``, or the one before if that is only its end.
+
+    If the protocol's source differs from the recorded one, its steps must still be the recorded ones. ``progress``
+    is called with the number of records done, every thousand. Raises NotBranchableError.
+    """
+    differs = source_of(protocol)[1] != lines.header.protocol.source
+    try:
+        past = BranchPoint(
+            Reexecution(lines.header, protocol, differs), protocol, lines.header.world == "simulated"
+        )
+    except NotARecordingError as error:
+        raise NotBranchableError(f"it cannot be re-executed: {error}") from None
+    while last > 0 and isinstance(lines.record(last), End):
+        last -= 1
+    for number, record in enumerate(lines.records(0, last + 1)):
+        if number % 1000 == 0:
+            progress(number)
+        found = past.execution.check(number, record)
+        if number in lines.damage:
+            found = f"it cannot be read: {lines.damage[number]}"
+        if found is not None:
+            raise NotBranchableError(
+                f"record {number} (line {number + 1}) does not hold, so branch before it: {found}"
+            )
+        past.feed(record)
+    past.complete()
+    return past
 
 
 def open_branch(

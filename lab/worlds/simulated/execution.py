@@ -1,4 +1,4 @@
-"""Build the simulation of a run and execute it: for a time slice, or to its end.
+"""Build the simulation of a run and execute it: for a time slice, or to its end, unless it proves to be endless.
 
 This module reads the real clock, but only to decide when to pause the computation: the events in virtual time and
 the bytes of the recording do not depend on it.
@@ -11,15 +11,43 @@ from collections.abc import Callable
 
 from lab.recording.records import End
 from lab.recording.writer import Writer
-from lab.worlds.config import InitialCommands, RunConfig
+from lab.units import format_us
 from lab.worlds.host.startup import new_writer
+from lab.worlds.loading.config import InitialCommands, RunConfig
+from lab.worlds.loading.targets import load_protocol
 from lab.worlds.simulated.branch import open_branch
-from lab.worlds.simulated.runaway import runaway_reason
 from lab.worlds.simulated.simulation import Simulation
-from lab.worlds.targets import load_protocol
 from lab.worlds.watchdog import watch_steps
 
-__all__ = ["LEAST_FREE_MB", "build", "run_slice", "run_to_end"]
+_RECORDS = 20_000
+_MEGABYTES = 20
+"""Both limits are per node of the run."""
+
+
+def most_records(nodes: int) -> int:
+    """Return the most records that a run with this many nodes may have."""
+    return _RECORDS * nodes
+
+
+def describe_runaway(nodes: int, at_us: int) -> str:
+    """Return the message for a run that has more than ``most_records`` by ``at_us``."""
+    return f"its messages multiply: more than {most_records(nodes):,} records {_within(nodes, at_us)}"
+
+
+def runaway_reason(writer: Writer, at_us: int) -> str:
+    """Return why the run must be given up now; empty if it need not."""
+    nodes = len(writer.header.nodes)
+    if writer.count > most_records(nodes):
+        return describe_runaway(nodes, at_us)
+    megabytes = _MEGABYTES * nodes
+    if writer.length > megabytes << 20:
+        return f"its recording grows: more than {megabytes} MB {_within(nodes, at_us)}"
+    return ""
+
+
+def _within(nodes: int, at_us: int) -> str:
+    return f"within {format_us(round(at_us, -3))} of a run of {nodes} nodes"
+
 
 LEAST_FREE_MB = 200
 """A run that nobody watches ends before less than this is free on the disk."""

@@ -10,24 +10,79 @@ Instead of the clock, a user can decide: ``enabled_events`` lists the events tha
 makes one of them happen.
 """
 
-from collections.abc import Callable, Iterable
+import heapq
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 import msgspec
+from msgspec import Struct
 
 from lab.kernel import CommandInput, Fired, Message, Node, Protocol, Started, as_lists
-from lab.recording.memory import RecordLog
 from lab.recording.records import Header, Process, Record, Routed
-from lab.script import Director, WorldCommand
-from lab.worlds.control import Control
-from lab.worlds.operations import NodeOperations
+from lab.recording.writer import RecordLog
+from lab.script.commands import CommandError, Nodes, WorldCommand
+from lab.script.director import Director
+from lab.script.resolve import resolve_nodes
+from lab.units import format_count
+from lab.worlds.control import WATCHED, Control, NodeOperations
+from lab.worlds.feed_protocol import Delivery, EnabledEvent, TimerExpiry
 from lab.worlds.routing import network_of, records_of, spare_of
-from lab.worlds.simulated.enabled_events import Delivery, EnabledEvent, TimerExpiry
-from lab.worlds.simulated.incarnation import Incarnation
-from lab.worlds.simulated.steering import steer
-from lab.worlds.simulated.timer_queue import TimerQueue
 
-__all__ = ["Simulation"]
+
+class Incarnation(Struct):
+    """One incarnation of a simulated node.
+
+    ``due_us`` is the time of its next timer, None while it has none or is paused; ``fired`` is the input that the
+    timer will give it. ``stepping``: it is in a step. ``queued_us`` is its earliest entry in the timer queue, no
+    later than ``due_us``.
+    """
+
+    node: Node
+    number: int
+    inbox: list[Message | CommandInput] = []
+    unsent: list[Message] = []
+    paused_at_us: int | None = None
+    stepping: bool = False
+    due_us: int | None = None
+    fired: Fired | None = None
+    queued_us: int | None = None
+
+
+class TimerQueue:
+    """A heap with an entry for each incarnation that has a timer, and outdated entries, which are skipped.
+
+    Each incarnation has at most one valid entry, at ``queued_us``. A timer that is put off keeps its entry, which
+    is moved only when it comes first.
+    """
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int, int]] = []
+
+    @property
+    def node(self) -> int:
+        """The node of the first entry; valid right after ``next_us``."""
+        return self._heap[0][1]
+
+    def put(self, node: int, incarnation: Incarnation, due_us: int) -> None:
+        """Queue a timer; it replaces any later entry of this incarnation."""
+        incarnation.queued_us = due_us
+        heapq.heappush(self._heap, (due_us, node, incarnation.number))
+
+    def next_us(self, incarnations: Mapping[int, Incarnation]) -> int | None:
+        """Return when the first timer of these incarnations is due."""
+        while self._heap:
+            at_us, node, number = self._heap[0]
+            incarnation = incarnations.get(node)
+            if incarnation is None or incarnation.number != number or incarnation.queued_us != at_us:
+                heapq.heappop(self._heap)
+            elif incarnation.due_us == at_us:
+                return at_us
+            else:
+                heapq.heappop(self._heap)
+                incarnation.queued_us = None
+                if incarnation.due_us is not None:
+                    self.put(node, incarnation, incarnation.due_us)
+        return None
 
 
 class Simulation(NodeOperations):
@@ -346,3 +401,59 @@ class Simulation(NodeOperations):
         incarnation.due_us, incarnation.fired = due
         if incarnation.queued_us is None or due[0] < incarnation.queued_us:
             self._timers.put(node, incarnation, due[0])
+
+
+# steering
+
+
+def steer(simulation: "Simulation", command: WorldCommand) -> tuple[bool, str]:
+    """Execute a command on time; return (whether anything changed, a description). Raises CommandError.
+
+    After an event was chosen, time freezes for those who watch. The description of a command that changes only how
+    the run is watched is the same whether or not anyone watches, because it is recorded.
+    """
+    if command.verb in WATCHED:
+        simulation.time_requests.append(command)
+        return True, f"{_describe_pace(command)}, when watched"
+    if command.verb == "step":
+        raise CommandError("step: only by hand, with : or lab ctl")
+    named = {"deliver": (command.source, command.node), "fire": (command.node,)}.get(command.verb, ())
+    resolve_nodes(Nodes(named), simulation.log.cluster)
+    event = _find_event(simulation, command)
+    if event is None:
+        return False, f"{_describe_missing(simulation, command)}, nothing changed"
+    simulation.time_requests.append(WorldCommand("freeze"))
+    early_us = event.due_us - simulation.now_us
+    simulation.schedule(event)
+    early = f", {early_us / 1000:g} ms early" if early_us > 0 and isinstance(event, Delivery) else ""
+    return True, event.text + early
+
+
+def _describe_pace(command: WorldCommand) -> str:
+    if command.verb == "speed":
+        return "as fast as possible" if command.factor is None else f"{command.factor:g}x"
+    return "time is frozen" if command.verb == "freeze" else "time is running"
+
+
+def _find_event(simulation: "Simulation", command: WorldCommand) -> EnabledEvent | None:
+    if command.verb == "choose":
+        return next(iter(simulation.enabled_events()[command.count - 1 :]), None)
+    if command.verb == "fire":
+        timers = (event for event in simulation.enabled_events() if isinstance(event, TimerExpiry))
+        return next((event for event in timers if event.node == command.node), None)
+    for due_us, _, message in simulation.network.in_flight():
+        on_it = (message.source, message.target) == (command.source, command.node)
+        if on_it and command.kind in ("", message.kind):
+            return Delivery(due_us, message.target, message.source, message.serial, message.kind)
+    return None
+
+
+def _describe_missing(simulation: "Simulation", command: WorldCommand) -> str:
+    if command.verb == "choose":
+        enabled = format_count(len(simulation.enabled_events()), "event")
+        return f"{enabled} enabled, there is no number {command.count}"
+    if command.verb == "fire":
+        incarnation = simulation.incarnations.get(command.node)
+        in_step = incarnation is not None and incarnation.stepping
+        return f"{command.node} is in the middle of a step" if in_step else f"no timer of {command.node} is set"
+    return f"no {command.kind or 'message'} is in flight from {command.source} to {command.node}"

@@ -11,12 +11,10 @@ from lab.glyphs import glyphs_for
 from lab.protocols import InvitationElection
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Fault, Link
-from lab.tui.terminal.fitting import Piece
-from lab.tui.terminal.theme_styles import ThemeStyles
-from lab.tui.views.network.link_text import describe_link
-from lab.tui.views.network.links import NetworkNow, network_now
-from lab.tui.views.network.matrix import Matrix
-from lab.tui.views.network.sides import Sides
+from lab.tui.terminal.styles import Piece, ThemeStyles
+from lab.tui.views.link_text import describe_link
+from lab.tui.views.network_drawing import Matrix, Sides
+from lab.tui.views.network_state import NetworkNow, network_now
 from tests.harness import T_US, Rig
 
 STYLES = ThemeStyles(glyphs_for({"LANG": "C.UTF-8"}))

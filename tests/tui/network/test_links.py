@@ -13,8 +13,8 @@ from lab.protocols import InvitationElection
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Fault
 from lab.recording.snapshot import ActiveFault
-from lab.script import parse
-from lab.tui.views.network.links import NetworkNow, effect_of, network_now
+from lab.script.parse import parse
+from lab.tui.views.network_state import NetworkNow, effect_of, network_now
 from tests.harness import T_US, Rig
 
 KINDS = ("AreYouUp", "Accept", "NewState")

@@ -11,10 +11,10 @@ from lab.protocols import InvitationElection
 from lab.recording.reader import open_recording
 from lab.recording.records import End, Fault, Header, Link, Process
 from lab.recording.writer import Writer
-from lab.tui.command_line import CommandLine
-from lab.tui.views.network.editing import LinkDialog
-from lab.tui.views.network.network_view import NetworkView
-from lab.worlds.config import HostReady, RunConfig
+from lab.tui.views.link_dialog import LinkDialog
+from lab.tui.views.network_view import NetworkView
+from lab.tui.widgets.prompts import CommandLine
+from lab.worlds.loading.config import HostReady, RunConfig
 from tests.harness import T_US, Rig
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, attached, replay, served

@@ -1,0 +1,307 @@
+"""``lab branch``, ``lab branches`` and ``lab diff``: continue recordings differently, and compare them."""
+
+import contextlib
+import os
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.text import Text
+from rich.tree import Tree
+
+from lab.analysis.delivery import LogPage
+from lab.cli.options import (
+    Headless,
+    OwnProtocol,
+    Record,
+    RunMode,
+    check_command,
+    check_headless,
+    positive,
+    recording_path,
+    seed_of,
+)
+from lab.cli.program import app
+from lab.cli.recordings import format_log_line, open_or_exit, report_damage
+from lab.cli.runner import run_headless, run_with_interface
+from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError, count_progress, require_terminal
+from lab.places import recordings_folder
+from lab.recording.lineage import LineageTree, lineage_of
+from lab.recording.log_lines import count_lines
+from lab.recording.reader import FileRecords, RecordStore
+from lab.recording.records import End, decode_fields, differing_fields
+from lab.recording.timeline import Timeline
+from lab.replay.divergence import find_divergence, header_differences
+from lab.script.statements import At
+from lab.text import sanitize
+from lab.units import format_ranges, parse_us
+from lab.worlds.loading.config import RunConfig, branch_config, new_run_name
+from lab.worlds.loading.targets import TargetError, absolute_target, recorded_protocol
+
+
+@app.command(
+    epilog="""Examples:\n
+    lab branch run.jsonl --at 2.5s\n
+    lab branch run.jsonl --at 312 --headless --for 5s --do "after 1s resume 5" --record resumed.jsonl""",
+)
+def branch(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Any recording: live, simulated, or a branch.")],
+    at: Annotated[
+        str,
+        typer.Option(
+            metavar="RECORD|TIME",
+            help="Keep the recording up to this record or time: 312, 2.5s. The interface shows record numbers; "
+            "the line number in the file is one higher.",
+        ),
+    ],
+    do: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COMMAND",
+            help='Give a command, usually with a trigger, as in lab run. "at 3s heal": at that time of the run; '
+            '"after 500ms kill 5": after the branch begins. Repeatable.',
+        ),
+    ] = None,
+    for_: Annotated[
+        str | None,
+        typer.Option(
+            "--for", metavar="TIME", help="End this long after the branch begins, in virtual time: 6s, 2m."
+        ),
+    ] = None,
+    record: Record = None,
+    seed: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBER", help="Seed of message loss and jitter in the branch. Default: that of the recording."
+        ),
+    ] = None,
+    headless: Headless = False,
+    protocol: OwnProtocol = None,
+) -> int:
+    """Continue a recording from any record, with new commands.
+
+    The branch is simulated. It begins in exactly the state of the recording at that record. The recording is
+    re-executed up to that record, so it must pass lab verify up to there. The new recording starts with the same
+    records. lab diff shows where two recordings diverge; lab branches shows the tree of branches.
+    """
+    config = branch_run(file, at, do or [], for_, record, seed, headless, protocol)
+    return run_headless(config, as_json=False) if headless else run_with_interface(config)
+
+
+@app.command()
+def branches(
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="[FILE]", help="A recording. Default: the recordings in lab's data folder."),
+    ] = None,
+) -> int:
+    """Show recordings and their branches as a tree.
+
+    The tree contains the recordings in the folder of FILE, each below the recording that it branched from.
+    """
+    return print_tree(file)
+
+
+@app.command(epilog="Example: lab diff run.jsonl branch.jsonl")
+def diff(
+    one: Annotated[Path, typer.Argument(metavar="A", help="A recording.")],
+    other: Annotated[Path, typer.Argument(metavar="B", help="Another recording.")],
+) -> int:
+    """Find the first difference between two recordings.
+
+    It prints the log lines before and after the difference. The name of the run, its start date and its parent are
+    not compared. lab replay A --compare B shows both recordings at the same moment.
+
+    Exit status: 0 no difference, 1 they differ, 2 one is not a recording.
+    """
+    return print_difference(one, other)
+
+
+_WIDEST = 1_000
+
+
+def branch_run(
+    file: Path,
+    at: str,
+    commands: list[str],
+    for_: str | None,
+    record: Path | None,
+    seed: str | None,
+    headless: bool,
+    target: str | None,
+) -> RunConfig:
+    """Return the configuration of the branch. Raises UsageError."""
+    check_headless(headless, for_)
+    with contextlib.closing(open_or_exit(file)) as store:
+        header, place = store.header, _place(store, file, at)
+        at_us = Timeline(store).at(place).at_us
+    if not headless:
+        require_terminal("lab branch … --headless --for 6s")
+    try:
+        protocol = recorded_protocol(header.protocol, target)
+    except TargetError as error:
+        raise UsageError(f"{file} cannot be re-executed: {error}") from None
+    world, parameters = RunMode(simulated=True, headless=headless), header.protocol.parameters
+    for line in commands:
+        trigger = check_command(line, protocol, header.nodes, world, parameters).trigger
+        if isinstance(trigger, At) and trigger.us < at_us:
+            raise UsageError(
+                f"--do {line!r}: the branch begins at {at_us / 1e6:g}s; write a later time, or: after 1s"
+            )
+    end_us = None if for_ is None else at_us + positive("for", for_)
+    if record is not None and record.resolve() == file.resolve():
+        raise UsageError(f"--record {record} is the recording to branch from; name another file")
+    run = new_run_name(header.protocol.name)
+    return branch_config(
+        header,
+        file,
+        place,
+        run,
+        str(recording_path(record, run, file)),
+        "" if target is None else absolute_target(target),
+        seed=None if seed is None else seed_of(seed),
+        commands=tuple(commands),
+        end_us=end_us,
+    )
+
+
+def _place(store: FileRecords, file: Path, at: str) -> int:
+    """Return the number of the record given with ``--at``: by number, or the last one up to a time."""
+    if at.strip().isdecimal():
+        if int(at) >= len(store):
+            torn = ", and a truncated line" if store.torn else ""
+            raise UsageError(f"--at {at}: {file} has the records 0 to {len(store) - 1}{torn}")
+        return int(at)
+    try:
+        at_us = parse_us(at)
+    except ValueError:
+        raise UsageError(
+            f"--at {at}: write a record number (312), or a time with a unit, us, ms, s or m (2.5s)"
+        ) from None
+    timeline = Timeline(store)
+    if at_us > (end_us := timeline.at(len(store)).at_us):
+        raise UsageError(f"--at {at}: {file} ends at {end_us // 1000 / 1000:.3f} s")
+    return timeline.record_at(at_us)
+
+
+def print_tree(file: Path | None) -> int:
+    """Print the tree of the recordings next to ``file``, or of those that lab keeps. Return the exit status."""
+    folder = recordings_folder()
+    if file is not None:
+        open_or_exit(file).close()
+        folder = file.resolve().parent
+    trees = lineage_of({*folder.glob("*.jsonl"), *([] if file is None else [folder / file.name])})
+    console = Console(highlight=False, width=None if os.isatty(1) else _WIDEST)
+    if not trees:
+        print(f"there are no recordings in {folder}")
+        return 0
+    top = Tree(Text(sanitize(f"{folder}/")))
+    for tree in trees:
+        _add_branch(top, tree, folder.resolve(), file)
+    console.print(top)
+    return 0
+
+
+def _add_branch(parent: Tree, tree: LineageTree, folder: Path, marked: Path | None) -> None:
+    """Add the recording to the tree, described in one line, and its branches below it."""
+    here = marked is not None and tree.path.resolve() == marked.resolve()
+    elsewhere = tree.path.resolve().parent != folder
+    label = Text(sanitize(str(tree.path) if elsewhere else tree.path.name), "bold" if here else "")
+    if tree.info is None:
+        label.append("  no longer exists", "red")
+    else:
+        header = tree.info.header
+        if header.parent is not None:
+            label.append(f"  from record {header.parent.record}, at {header.parent.at_us / 1e6:.3f} s", "cyan")
+        label.append(
+            sanitize(
+                f"  {header.run}, {header.world}, nodes {format_ranges(header.nodes)}; "
+                f"{tree.info.ending or 'truncated'}"
+            ),
+            "dim",
+        )
+    if here:
+        label.append("  <- this one", "bold")
+    subtree = parent.add(label)
+    for branch in tree.branches:
+        _add_branch(subtree, branch, folder, marked)
+
+
+_CONTEXT = 5
+_FARTHEST = 1_000
+_LONGEST = 300
+
+
+def print_difference(one: Path, other: Path) -> int:
+    """Print the first difference and return the exit status."""
+    with closing(open_or_exit(one)) as a, closing(open_or_exit(other)) as b:
+        differences = header_differences(a.header, b.header)
+        for name, here, there in differences:
+            print(f"header, {name}: A {sanitize(here)} · B {sanitize(there)}")
+        with count_progress(min(len(a), len(b))) as progress:
+            divergence = find_divergence(a, b, progress)
+        damaged = report_damage(one, a) | report_damage(other, b)
+        print(
+            f"{divergence.same} records are equal" + ("" if divergence.diverges else ", and there are no others")
+        )
+        if divergence.diverges:
+            _print_rows(a, *_before(a, divergence.one))
+            _print_side("A", one, a, divergence.one)
+            _print_side("B", other, b, divergence.other)
+            if divergence.one is not None and divergence.other is not None:
+                _print_differing_fields(a.raw(divergence.one), b.raw(divergence.other))
+    return EXIT_NOT_AS_EXPECTED if differences or divergence.diverges or damaged else 0
+
+
+def _before(store: RecordStore, number: int | None) -> tuple[int, int]:
+    """Return the range of the records that hold the last log lines before that record."""
+    end = start = len(store) if number is None else number
+    count = 0
+    while start > 1 and count < _CONTEXT and end - start < _FARTHEST:
+        start -= 1
+        record = store.record(start)
+        count += 0 if record is None else count_lines(record)
+    return start, end
+
+
+def _print_side(name: str, path: Path, store: RecordStore, number: int | None) -> None:
+    if number is None:
+        print(f"{name}  {path} ends here")
+        return
+    record = store.record(number)
+    if isinstance(record, End):
+        print(f"{name}  {path} ends here, at {record.at_us / 1e6:.6f}: {sanitize(record.why)}")
+        return
+    print(f"{name}  {path}, record {number} (line {number + 1}):")
+    print(f"    {sanitize(store.raw(number).decode('utf-8', 'replace'), _LONGEST)}")
+    if number in store.damage:
+        print(f"    unreadable: {sanitize(store.damage[number])}")
+    end, count = number, 0
+    while end < len(store) and count < _CONTEXT and end - number < _FARTHEST:
+        following = store.record(end)
+        count += 0 if following is None else count_lines(following)
+        end += 1
+    _print_rows(store, number, end)
+
+
+def _print_rows(store: RecordStore, start: int, end: int) -> None:
+    """Print the log lines of these records; the delivery of their messages is as known at ``end``."""
+    page = LogPage(start, end)
+    for record in store.records(start, end):
+        page.feed(record)
+    for line in page.lines:
+        print(f"    {format_log_line(line, page, end)}")
+
+
+def _print_differing_fields(here: bytes, there: bytes) -> None:
+    try:
+        one, other = decode_fields(here), decode_fields(there)
+    except (msgspec.DecodeError, RecursionError):
+        return  # an unreadable line has no fields
+    if one["record"] == other["record"]:
+        print("differing fields:")
+        for name, left, right in differing_fields(one, other):
+            print(f"    {name}: A {sanitize(left)} · B {sanitize(right)}")

@@ -1,0 +1,107 @@
+"""``lab guide``: the project's documents, in the terminal, by search, or as a site."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markdown import Markdown
+
+from lab.cli.program import app
+from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError
+from lab.guide.contents import DOORS, NoSuchPageError, all_pages, find_page, search
+from lab.guide.html_site import SiteError, write_site
+
+_WIDEST = 100
+
+
+def _complete_page(incomplete: str) -> list[tuple[str, str]]:
+
+    return [(page.name, page.title) for page in all_pages() if page.name.startswith(incomplete)]
+
+
+@app.command(
+    epilog="""Examples:\n
+    lab guide first-steps\n
+    lab guide --search "consistent cut"\n
+    lab guide --html site""",
+)
+def guide(
+    page: Annotated[
+        str | None,
+        typer.Argument(help="The page to show. Without it: the list of pages.", autocompletion=_complete_page),
+    ] = None,
+    search: Annotated[
+        str | None, typer.Option("--search", metavar="WORDS", help="List the lines that contain all these words.")
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="DIR", help="Write all pages as a small site into DIR.")
+    ] = None,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Print the Markdown source (default when not on a terminal).")
+    ] = False,
+) -> int:
+    """Read the guide: first steps, teaching a class, your own protocol, and the reference."""
+    if (page is not None) + (search is not None) + (html is not None) > 1:
+        raise UsageError("give one of PAGE, --search and --html")
+    if html is not None:
+        return _write_html(html)
+    if search is not None:
+        return _print_hits(search)
+    return _print_contents() if page is None else _print_page(page, plain or not os.isatty(1))
+
+
+def _print_contents() -> int:
+
+    for door in DOORS:
+        print(door.title)
+        for page in door.pages:
+            print(f"  lab guide {page.name:18} {page.title}")
+        print()
+    print("lab guide --search WORDS finds a line; --html DIR writes all pages as a small site.")
+    return 0
+
+
+def _print_page(name: str, plain: bool) -> int:
+
+    try:
+        page = find_page(name)
+    except NoSuchPageError as error:
+        raise UsageError(str(error)) from None
+    if plain:
+        print(page.text, end="")
+        return 0
+
+    console = Console()
+    console.print(Markdown(page.for_terminal()), width=min(console.width, _WIDEST))
+    return 0
+
+
+def _print_hits(words: str) -> int:
+
+    hits = list(search(words))
+    place = None
+    for hit in hits:
+        if place != (hit.page.name, hit.heading):
+            place = (hit.page.name, hit.heading)
+            print(f"lab guide {hit.page.name}: {hit.heading}")
+        if not hit.line.startswith("#"):
+            print(f"    {hit.line}")
+    if not hits:
+        print(
+            f"no line of the guide contains {words!r}; try fewer words, or lab guide for the pages",
+            file=sys.stderr,
+        )
+    return 0 if hits else EXIT_NOT_AS_EXPECTED
+
+
+def _write_html(folder: Path) -> int:
+
+    try:
+        count = write_site(folder)
+    except SiteError as error:
+        raise UsageError(str(error)) from None
+    print(f"wrote {count} pages: open {folder / 'index.html'}")
+    return 0

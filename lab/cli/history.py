@@ -1,0 +1,179 @@
+"""``lab history``: print the groups of a recording, or write them as SVG, Graphviz or JSON."""
+
+import shutil
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+from msgspec import Struct
+from rich.console import Console
+from rich.text import Text
+
+from lab.analysis.group_history import GroupHistory, GroupLog, Point
+from lab.cli.group_svg import group_picture
+from lab.cli.options import writable
+from lab.cli.program import app
+from lab.cli.recordings import open_or_exit, report_damage
+from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError, count_progress
+from lab.export.group_graph import format_graph
+from lab.glyphs import draws_unicode, glyphs_for
+from lab.recording.reader import FileRecords
+from lab.recording.records import Header
+from lab.text import sanitize
+from lab.tui.terminal.styles import Piece, ThemeStyles, fit, to_ascii
+from lab.tui.views.group_drawing import GroupDrawing
+
+
+@app.command(
+    epilog="""Examples:\n
+    lab run invitation --sim --headless --for 12s --record run.jsonl --do 'at 3s partition 1 2 | 3 4 5' \
+--do 'at 8s heal'\n
+    lab history run.jsonl\n
+    lab history run.jsonl --svg run.svg --dot run.dot\n
+    dot -Tpdf run.dot -o run.pdf""",
+)
+def history(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="A recording of a protocol that forms groups, such as invitation."),
+    ],
+    svg: Annotated[
+        Path | None, typer.Option(metavar="FILE.svg", help="Also draw the history to this file.")
+    ] = None,
+    dot: Annotated[
+        Path | None, typer.Option(metavar="FILE.dot", help="Also write the history as a Graphviz graph.")
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object and nothing else; times are in microseconds.")
+    ] = False,
+) -> int:
+    """Show the history of groups in a recording.
+
+    It shows the coordinator and the members of each group, the groups that it was formed from, and when it
+    existed. Time runs downwards. Each node has a lane in the colour of its group. Where nodes join a group, a bar
+    connects their lanes and shows the group's identifier: the node that formed it and a counter, so that no
+    identifier is used twice. Lanes that join are a merge; lanes that part are a split.
+
+    On a narrow terminal, or with many nodes, the groups are printed as a list.
+    """
+    return run_history(HistoryRequest.of(file, svg, dot, json))
+
+
+_WIDEST = 160
+
+
+class HistoryRequest(Struct, frozen=True):
+    """The arguments of ``lab history``."""
+
+    file: Path
+    svg: Path | None
+    dot: Path | None
+    json: bool
+
+    @classmethod
+    def of(cls, file: Path, svg: Path | None, dot: Path | None, json: bool) -> "HistoryRequest":
+        """Build the request from the command's options. Raises UsageError."""
+        for option, path in (("--svg", svg), ("--dot", dot)):
+            if path is not None:
+                if path.resolve() == file.resolve():
+                    raise UsageError(f"{option} {path} is the recording itself; name another file")
+                suffix = f".{option.removeprefix('--')}"
+                if path.suffix != suffix:
+                    raise UsageError(f"{option} {path}: name a file that ends in {suffix}")
+                writable(option, path)
+        return cls(file, svg, dot, json)
+
+
+def run_history(request: HistoryRequest) -> int:
+    """Show the history and return the exit status."""
+    with closing(open_or_exit(request.file)) as store:
+        log = _log_of(store)
+        header = store.header
+        damaged = report_damage(request.file, store)
+    if not log.groups:
+        raise UsageError(
+            f"{request.file}: this run of {sanitize(header.protocol.name, 40)} has no groups; "
+            "record a protocol that forms groups: lab run invitation --record run.jsonl"
+        )
+    if request.json:
+        print(msgspec.json.encode(_as_json(header, log)).decode())
+    else:
+        _print(header, log)
+    drawings = ((request.svg, group_picture), (request.dot, format_graph))
+    for path, draw in drawings:
+        if path is not None:
+            path.write_text(draw(header, log), "utf-8")
+            if not request.json:
+                print(f"drawn: {path}")
+    return EXIT_NOT_AS_EXPECTED if damaged else 0
+
+
+def _log_of(store: FileRecords) -> GroupLog:
+    log = GroupLog()
+    with count_progress(len(store)) as progress:
+        for number, record in enumerate(store.records()):
+            log.observe(record)
+            progress(number)
+    return log
+
+
+def _print(header: Header, log: GroupLog) -> None:
+    unicode = draws_unicode()
+    width = min(shutil.get_terminal_size((100, 30)).columns, _WIDEST)
+    console = Console(width=width, highlight=False, soft_wrap=True)
+    drawing = GroupDrawing(
+        log.groups, log.cluster_events, header.nodes, header.timing.t_us, ThemeStyles(glyphs_for()), width
+    )
+
+    def put(pieces: list[Piece]) -> None:
+        fitted = ((text if unicode else to_ascii(text), style) for text, style in fit(pieces, width))
+        text = Text.assemble(*fitted)
+        text.rstrip()
+        console.print(text)
+
+    put(drawing.head())
+    for line in drawing.lines():
+        put(drawing.line_pieces(line))
+    put(drawing.foot())
+
+
+def _as_json(header: Header, log: GroupLog) -> dict[str, Any]:
+    return {
+        "protocol": header.protocol.name,
+        "nodes": header.nodes,
+        "groups": [_group_as_json(group, log.groups) for group in log.groups],
+    }
+
+
+def _group_as_json(group: GroupHistory, groups: list[GroupHistory]) -> dict[str, Any]:
+    return {
+        "group": group.name,
+        "coordinator": group.coordinator,
+        "members": group.members,
+        "of": [groups[number].name for number in group.of],
+        "record": group.formed.record,
+        "formed_us": group.formed.at_us,
+        "defined_us": _us(group.defined),
+        "normal_us": _us(group.normal),
+        "all_normal_us": _us(group.all_normal),
+        "ended_us": _us(group.ended),
+        "stays": [
+            {
+                "node": stay.node,
+                "since_us": stay.since.at_us,
+                "normal_us": _us(stay.normal),
+                "until_us": _us(stay.until),
+                "normal": [
+                    {"since_us": spell.since.at_us, "until_us": _us(spell.until)}
+                    for spell in stay.normal_intervals
+                ],
+            }
+            for stay in group.memberships
+        ],
+    }
+
+
+def _us(point: Point | None) -> int | None:
+    return None if point is None else point.at_us

@@ -1,0 +1,236 @@
+"""``lab scenario check``: run scenarios, and report the results as a table, with the details of failures."""
+
+import contextlib
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Generator, Mapping, Sequence
+from pathlib import Path
+from types import FrameType
+
+from msgspec import Struct
+from msgspec.structs import replace
+from rich.table import Table
+
+from lab.cli.options import whole_number, writable
+from lab.cli.scenario import find_named, read_all
+from lab.cli.terminal import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, UsageError, fail, print_table, progress_line
+from lab.places import new_recording_path
+from lab.scenario.file import SUFFIX, Scenario, World, shipped
+from lab.scenario.report import Report, ScenarioFinding, as_junit
+from lab.scenario.run_scenario import Job, jobs_of, live_duration_s, run_all
+from lab.text import sanitize
+from lab.units import format_count, format_ranges
+from lab.worlds.campaign.workers import WorkerDiedError, default_workers
+from lab.worlds.loading.config import new_run_name
+
+_BOTH: tuple[World, ...] = ("simulated", "live")
+
+
+class CheckRequest(Struct, frozen=True):
+    """The arguments of ``lab scenario check``."""
+
+    scenarios: list[Scenario]
+    worlds: tuple[World, ...]
+    runs: int
+    workers: int
+    junit: Path | None
+    keep: Path | None
+
+    @classmethod
+    def of(
+        cls,
+        named: list[str],
+        sim: bool,
+        live: bool,
+        runs: str,
+        workers: str | None,
+        junit: Path | None,
+        keep: Path | None,
+    ) -> "CheckRequest":
+        """Build the request from the command's options.
+
+        Raises UsageError; mistakes in scenarios are printed, and end the command.
+        """
+        worlds: tuple[World, ...] = (
+            ("simulated",) if sim and not live else ("live",) if live and not sim else _BOTH
+        )
+        scenarios = read_all(_files(named))
+        if not any(set(each.worlds) & set(worlds) for each in scenarios):
+            raise UsageError(
+                f"none of these scenarios supports {worlds[0]} runs; leave out --{'sim' if sim else 'live'}"
+            )
+        return cls(
+            scenarios,
+            worlds,
+            whole_number("--runs", runs, 1),
+            default_workers() if workers is None else whole_number("--workers", workers, 1),
+            None if junit is None else writable("--junit", junit),
+            None if keep is None else _folder(keep),
+        )
+
+
+def _folder(keep: Path) -> Path:
+    """Return the folder, created if necessary. Raises UsageError."""
+    try:
+        keep.mkdir(exist_ok=True)
+    except OSError as error:
+        text = f"cannot create the folder ({error.strerror})"
+        raise UsageError(f"--keep {keep}: {text}; name a folder in an existing one") from None
+    return keep.absolute()
+
+
+def _files(named: list[str]) -> list[Path]:
+    """Return the files of these scenarios, each once; a folder stands for the scenarios in it."""
+    found: dict[str, Path] = {}
+    for name in named:
+        folder = Path(name)
+        here = sorted(folder.glob(f"*{SUFFIX}")) if folder.is_dir() else [find_named(name)]
+        if not here:
+            raise UsageError(f"{name} contains no scenarios: files that end in {SUFFIX}")
+        for path in here:
+            other = found.setdefault(path.stem, path)
+            if other.resolve() != path.resolve():
+                raise UsageError(f"{other} and {path} have the same name; check them one at a time")
+    return list(found.values()) if named else shipped()
+
+
+def check_scenarios(request: CheckRequest) -> int:
+    """Run the scenarios, report, and return the exit status."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    with tempfile.TemporaryDirectory(prefix="lab-") as folder:
+        jobs = jobs_of(request.scenarios, request.worlds, request.runs, request.keep or Path(folder))
+        _announce(jobs, request.workers)
+        reports, interrupted = _run(jobs, request)
+    places = {each.name: place for place, each in enumerate(request.scenarios)}
+    reports.sort(key=lambda report: (places[report.name], report.world == "live", report.seed))
+    print_reports(reports, Counter((job.scenario.name, job.world) for job in jobs))
+    if request.junit is not None:
+        request.junit.write_text(as_junit(reports), "utf-8")
+    failed = sum(not report.passed for report in reports)
+    if interrupted:
+        them = f"{failed} of them" if failed else "none of them"
+        print(f"\ninterrupted: {len(reports):,} of {format_count(len(jobs), 'run')}, {them} failed")
+        return EXIT_INTERRUPTED
+    print(f"\n{format_count(len(reports), 'run')}, {failed or 'none'} failed")
+    return EXIT_NOT_AS_EXPECTED if failed else 0
+
+
+def _announce(jobs: list[Job], workers: int) -> None:
+    live = sum(job.world == "live" for job in jobs)
+    takes = f", {live:,} of them live: about {live_duration_s(jobs, workers):.0f} s" if live else ""
+    print(f"{format_count(len(jobs), 'run')}{takes}", file=sys.stderr)
+
+
+def _run(jobs: list[Job], request: CheckRequest) -> tuple[list[Report], bool]:
+    """Return the reports of the finished runs, and whether the check was interrupted."""
+    reports: list[Report] = []
+    kept: set[tuple[str, World]] = set()
+    began_s = time.monotonic()
+    with contextlib.closing(_iter_reports(jobs, request.workers)) as coming, progress_line() as progress:
+        progress(f"0 of {format_count(len(jobs), 'run')}")
+        try:
+            for report in coming:
+                reports.append(report if request.keep else _keep_or_delete_recording(report, kept))
+                failed = sum(not each.passed for each in reports)
+                found = f", {failed} failed" if failed else ""
+                progress(
+                    f"{len(reports)} of {format_count(len(jobs), 'run')}{found}, "
+                    f"{time.monotonic() - began_s:.0f} s"
+                )
+        except KeyboardInterrupt:
+            return reports, True
+    return reports, False
+
+
+def _iter_reports(jobs: list[Job], workers: int) -> Generator[Report, None, None]:
+    try:
+        yield from run_all(jobs, workers)
+    except WorkerDiedError as error:
+        fail(str(error), EXIT_NOT_AS_EXPECTED)
+
+
+def _keep_or_delete_recording(report: Report, kept: set[tuple[str, World]]) -> Report:
+    """Keep one recording of a failed run for each scenario and world; delete the others."""
+    row = (report.name, report.world)
+    if not report.recording:
+        return report
+    if report.passed or row in kept:
+        Path(report.recording).unlink()
+        return replace(report, recording="")
+    kept.add(row)
+    file = new_recording_path(new_run_name(report.name))
+    shutil.move(report.recording, file)
+    return replace(report, recording=str(file))
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+_LONGEST = 60
+
+
+def print_reports(reports: Sequence[Report], wanted: Mapping[tuple[str, str], int]) -> None:
+    """Print the table, and the findings of one failed run for each scenario and world.
+
+    ``wanted`` is the number of planned runs, by scenario and world.
+    """
+    rows: dict[tuple[str, str], list[Report]] = {}
+    for report in reports:
+        rows.setdefault((report.name, report.world), []).append(report)
+    table = Table(box=None, pad_edge=False)
+    for column in ("scenario", "world", "", "time", "what failed"):
+        table.add_column(column, no_wrap=column != "what failed")
+    for (name, world), runs in rows.items():
+        failed = [report for report in runs if not report.passed]
+        result = "FAILED" if failed else "passed"
+        if len(runs) > 1:
+            result += f" {len(failed or runs)} of {len(runs)}"
+        if wanted[name, world] > len(runs):
+            result += f", {wanted[name, world] - len(runs):,} not run"
+        took = f"{sum(report.took_s for report in runs):.1f} s"
+        what = sanitize(_first_failure(failed[0]), _LONGEST) if failed else ""
+        table.add_row(sanitize(name), world, result, took, what, style="bold red" if failed else "")
+    print_table(table)
+    for runs in rows.values():
+        failed = [report for report in runs if not report.passed]
+        for report in sorted(failed, key=lambda report: not report.recording)[:1]:
+            print("", *format_report(report), sep="\n")
+        if len(failed) > 1:
+            print(
+                f"  and {format_count(len(failed) - 1, 'more run')}; "
+                f"seeds: {format_ranges([each.seed for each in failed])}"
+            )
+
+
+def _first_failure(report: Report) -> str:
+    finding = report.findings[0]
+    where = f"line {finding.line}: " if finding.line else ""
+    return f"{where}{finding.was}"
+
+
+def format_report(report: Report) -> list[str]:
+    """Return whether the scenario passed; if not, all findings, and how to replay the run."""
+    if report.passed:
+        return [f"{report.name}, {report.world}, seed {report.seed}: passed"]
+    lines = [f"{report.name}, {report.world}, seed {report.seed}: FAILED"]
+    for finding in report.findings:
+        place = f"{report.path}:{finding.line}" if finding.line else "expected"
+        lines += [f"  {place}: {finding.expected}", f"      {finding.was}"]
+        lines += _recording_place(finding)
+    if report.recording:
+        lines += [f"  recorded: {report.recording}", f"  replay:   lab replay {report.recording}"]
+    if report.too_slow:
+        lines.append(f"  {report.too_slow}")
+    return [sanitize(line) for line in lines]
+
+
+def _recording_place(finding: ScenarioFinding) -> list[str]:
+    if finding.line_of_recording is None:
+        return []
+    return [f"      line {finding.line_of_recording} of the recording, at {finding.at_us / 1e6:.3f} s"]

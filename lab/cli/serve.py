@@ -1,0 +1,278 @@
+"""``lab serve``: serve the laboratory to a class over SSH."""
+
+import errno
+import os
+import socket
+import sys
+from datetime import datetime
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lab.cli.exercise import exit_on_mistakes
+from lab.cli.options import positive, whole_number
+from lab.cli.program import app
+from lab.cli.terminal import UsageError, print_wrapped
+from lab.exercises.exercise_reader import SHIPPED, names
+from lab.places import server_folder
+from lab.serve.folder import DataFolder, FolderError, RunningServer
+from lab.serve.limits import Limits, help_of
+from lab.serve.student_lists import NAME_RULE, InvitationError, Invitations, ListError, is_name
+from lab.units import format_count
+
+serve = typer.Typer()
+app.add_typer(
+    serve,
+    name="serve",
+    help="Serve the laboratory to a class over SSH.\n\nEach student connects with any ssh client, or with a "
+    "browser (--web), and gets a private cluster. Students get no shell, no access to files and no port "
+    "forwarding. The server runs until Ctrl-C.",
+    epilog="""Examples:\n
+    lab serve --class class.keys   (public keys as in authorized_keys; the comment is the student's name)\n
+    lab serve invite anna ben   (one-time codes to register a key or a browser)\n
+    lab serve --web 8080 --listen 127.0.0.1   (behind: caddy reverse-proxy --from HOST --to 127.0.0.1:8080)\n
+    lab serve status""",
+)
+
+Data = Annotated[
+    Path | None,
+    typer.Option(
+        "--data",
+        metavar="DIR",
+        help="Folder of the server: keys, invitations, student folders, log. Default: in lab's data folder.",
+    ),
+]
+
+
+@serve.callback(invoke_without_command=True)
+def serve_now(
+    context: typer.Context,
+    port: Annotated[str, typer.Option(help="Listen on this port; 0 picks a free one.")] = "2222",
+    web: Annotated[
+        str,
+        typer.Option(
+            metavar="PORT",
+            help="Also serve browsers on this port, over plain HTTP. On an untrusted network, put a TLS proxy in "
+            "front.",
+        ),
+    ] = "",
+    listen: Annotated[str, typer.Option(metavar="ADDRESS", help="Listen on this address only.")] = "",
+    class_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--class", metavar="FILE", help="File of the class: public keys, each with the student's name."
+        ),
+    ] = None,
+    open_: Annotated[bool, typer.Option("--open", help="Admit anyone, as a guest.")] = False,
+    exercises: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Use the exercises in this folder instead of the built-in ones."),
+    ] = None,
+    lecture: Annotated[
+        bool, typer.Option("--lecture", help="Show lectures to everyone. Default: students join.")
+    ] = False,
+    data: Data = None,
+    nodes: Annotated[str, typer.Option(help=help_of("nodes"))] = "9",
+    sessions: Annotated[str, typer.Option(help=help_of("sessions"))] = "40",
+    log_ins: Annotated[str, typer.Option("--log-ins", help=help_of("logins_per_minute"))] = "20",
+    idle: Annotated[str, typer.Option(metavar="TIME", help=help_of("idle_s"))] = "60m",
+    linger: Annotated[str, typer.Option(metavar="TIME", help=help_of("linger_s"))] = "5m",
+    recording: Annotated[str, typer.Option(metavar="MIB", help=help_of("recording_mib"))] = "64",
+) -> int:
+    """Serve if there is no subcommand (the group has the help)."""
+    if context.invoked_subcommand is not None:
+        return 0
+
+    limits = limits_of(nodes, sessions, log_ins, idle, linger, recording)
+    return run_server(port, web, listen, class_file, open_, data, exercises, limits, lecture)
+
+
+@serve.command()
+def invite(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME…]", help="The students. Default: list the unused codes.")
+    ] = None,
+    days: Annotated[str, typer.Option(help="Days for which the codes are valid.")] = "14",
+    data: Data = None,
+) -> int:
+    """Create one-time codes for students.
+
+    A student connects with the code as user name, which registers the public key of that connection as theirs.
+    If the server runs with --web, its page accepts the code too, and registers the browser.
+    """
+    return print_invitations(names or [], days, data)
+
+
+if TYPE_CHECKING:
+    from lab.serve.server import ListenError, Listening
+
+
+_PORT = 2222
+_LAST_PORT = 65535
+_LONGEST_DAYS = 3650
+
+
+def limits_of(nodes: str, sessions: str, log_ins: str, idle: str, linger: str, recording: str) -> Limits:
+    """Return the limits given by the options; the others have their defaults. Raises UsageError."""
+    most = whole_number("--sessions", sessions, 1, 1000)
+    return Limits(
+        nodes=whole_number("--nodes", nodes, 1, 64),
+        sessions=most,
+        clusters=most,
+        logins_per_minute=whole_number("--log-ins", log_ins, 1, 1_000_000),
+        idle_s=positive("idle", idle) / 1e6,
+        linger_s=positive("linger", linger) / 1e6,
+        recording_mib=whole_number("--recording", recording, 1, 1 << 20),
+    )
+
+
+def run_server(
+    port: str,
+    web: str,
+    address: str,
+    class_file: Path | None,
+    is_open: bool,
+    data: Path | None,
+    exercises: Path | None,
+    limits: Limits,
+    lecture: bool,
+) -> int:
+    """Serve until Ctrl-C and return the exit status. Raises UsageError."""
+    number = whole_number("--port", port, 0, _LAST_PORT)
+    web_number = whole_number("--web", web, 0, _LAST_PORT) if web else None
+    require_serve_extra()
+    from lab.serve.admission import read_keys  # noqa: PLC0415 - it needs asyncssh
+    from lab.serve.server import ListenError, ServeOptions, serve  # noqa: PLC0415
+
+    folder = data_folder(data)
+    try:
+        students = set() if class_file is None else set(read_keys(_read(class_file), str(class_file)).values())
+    except ListError as error:
+        raise UsageError(str(error)) from None
+    if os.getuid() == 0:
+        print(
+            "lab: warning: the server runs as root without need; start it as another user",
+            file=sys.stderr,
+        )
+    options = ServeOptions(
+        address, number, web_number, class_file, is_open, limits, _exercise_folder(exercises), lecture
+    )
+
+    def announce(listening: "Listening") -> None:
+        _announce(listening, options.address, folder, students, is_open)
+
+    try:
+        with exit_on_mistakes():
+            status = serve(folder, options, announce)
+    except FolderError as error:
+        raise UsageError(str(error)) from None
+    except ListenError as error:
+        if (message := _describe_listen_error(error, address)) is None:
+            raise error.reason from None
+        raise UsageError(message) from None
+    print("lab: the server has stopped")
+    return status
+
+
+def print_invitations(names: list[str], days: str, data: Path | None) -> int:
+    """Create and print a code for each name; without names, list the unused codes. Raises UsageError."""
+    for name in names:
+        if not is_name(name):
+            raise UsageError(f"{name!r} is not a valid student name: {NAME_RULE}")
+    folder = data_folder(data)
+    invitations = Invitations(folder.invites)
+    most = whole_number("--days", days, 1, _LONGEST_DAYS)
+    try:
+        if names:
+            _print_codes(invitations.invite(list(dict.fromkeys(names)), most), folder.running_server())
+        else:
+            _print_waiting(invitations.waiting())
+    except InvitationError:
+        raise UsageError(f"{folder.invites} is damaged; repair it, or move it away") from None
+    return 0
+
+
+def _print_codes(made: list[tuple[str, str]], running: RunningServer | None) -> None:
+    host, port = socket.gethostname(), _PORT if running is None else running.port
+    for name, code in made:
+        print(f"{name:20} ssh -p {port} {code}@{host}")
+        if running is not None and running.web:
+            print(f"{'':20} or, in a browser: {_url(host, running.web)}")
+    if running is None:
+        text = f"lab: no server is running; {port} is the default port of lab serve"
+        print(text, file=sys.stderr)
+
+
+def _print_waiting(waiting: dict[str, datetime]) -> None:
+    for name, until in waiting.items():
+        print(f"{name:20} has an unused code, valid until {until.astimezone():%Y-%m-%d}")
+    if not waiting:
+        print("no unused codes; create some: lab serve invite NAME…")
+
+
+def _announce(listening: "Listening", address: str, folder: DataFolder, students: set[str], is_open: bool) -> None:
+    host = address or socket.gethostname()
+    print(f"lab: serving on port {listening.port} of {address or 'all addresses'}; data in {folder.path}")
+    print(f"     host key: {listening.fingerprint}")
+    print(f"     students connect with:         ssh -p {listening.port} {host}")
+    print(f"     with a code, the first time:   ssh -p {listening.port} CODE@{host}")
+    if listening.web_port:
+        print(f"     or, in a browser:              {_url(host, listening.web_port)}")
+    if is_open:
+        print_wrapped("     OPEN: anyone who can reach this port is admitted as a guest, without a key")
+    elif students:
+        print(f"     the class has {format_count(len(students), 'student')}")
+    elif waiting := Invitations(folder.invites).waiting():
+        print(f"     {format_count(len(waiting), 'unused code')}: lab serve invite lists them")
+    elif not folder.keys.exists():
+        print("     nobody can connect yet; create codes: lab serve invite NAME…")
+    print("     lab serve status shows who is logged in; Ctrl-C stops the server", flush=True)
+
+
+def require_serve_extra() -> None:
+    """Raise UsageError if a library of the extra ``serve`` is missing."""
+    for library in ("asyncssh", "aiohttp"):
+        if find_spec(library) is None:
+            raise UsageError(
+                f"lab serve requires {library}, which is not installed: pip install 'coordinator-lab[serve]'"
+            )
+
+
+def _url(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+
+
+def data_folder(data: Path | None) -> DataFolder:
+    """Return the server's folder. Raises UsageError."""
+    try:
+        return DataFolder(server_folder() if data is None else data)
+    except FolderError as error:
+        raise UsageError(str(error)) from None
+
+
+def _exercise_folder(exercises: Path | None) -> Path:
+    if exercises is not None and not names(exercises):
+        raise UsageError(f"--exercises {exercises} contains no exercises: folders with an exercise.toml")
+    return SHIPPED if exercises is None else exercises.resolve()
+
+
+def _read(class_file: Path) -> str:
+    try:
+        return class_file.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        text = error.strerror if isinstance(error, OSError) else "not a text file"
+        raise UsageError(f"--class {class_file}: {text}; name a file of public keys, one per line") from None
+
+
+def _describe_listen_error(error: "ListenError", address: str) -> str | None:
+    """Return what is wrong with the address or port; None for any other error."""
+    number = error.reason.errno
+    if number == errno.EADDRINUSE:
+        return f"{error.option} {error.port} is in use; name another, or 0 for a free one"
+    if number in (errno.EACCES, errno.EPERM) and error.port < 1024:
+        return f"{error.option} {error.port} is reserved for root; name one above 1023"
+    if isinstance(error.reason, socket.gaierror) or number == errno.EADDRNOTAVAIL:
+        return f"--listen {address} is not an address of this machine; leave it out to listen on all"
+    return None

@@ -1,0 +1,118 @@
+"""The history of groups as a grid: time flows down, each node has a lane, each row is a change.
+
+In a row, nodes enter a group, or a command or fault affects the cluster. A node that joins a group is put into the
+row in which the group was formed, unless the node or the cluster changed in between. Nodes that become groups of
+their own at about the same time share a row.
+"""
+
+import sys
+from collections.abc import Iterable
+from functools import partial
+
+from msgspec import Struct
+
+from lab.analysis.group_history import ClusterEvent, GroupHistory, Membership, Point
+
+
+class Lane(Struct, frozen=True):
+    """The group that a node is in, by number, and its membership there."""
+
+    group: int
+    membership: Membership
+
+
+class Row(Struct):
+    """``changes`` are the lanes that change here, None if one ends; ``lanes`` are all lanes from here on.
+
+    ``normal`` are the nodes that are Normal in their groups when the next row begins; other lanes are broken up to
+    there. ``groups`` are the groups that nodes enter here; ``late``: they were formed in a row above. Otherwise
+    ``text`` says what was done to the nodes ``affected``.
+    """
+
+    at: Point
+    groups: tuple[int, ...] = ()
+    late: bool = False
+    affected: tuple[int, ...] = ()
+    text: str = ""
+    changes: dict[int, Lane | None] = {}
+    lanes: dict[int, Lane] = {}
+    normal: frozenset[int] = frozenset()
+
+
+def build_rows(
+    groups: Iterable[GroupHistory], cluster_events: Iterable[ClusterEvent], together_us: int
+) -> list[Row]:
+    """Return the rows from top to bottom. Nodes alone within ``together_us`` share a row."""
+    memberships = [(group, membership) for group in groups for membership in group.memberships]
+    begun = {(membership.node, membership.since.record) for _, membership in memberships}
+    rows = _Rows(together_us)
+    events = [(event.at.record, 0, partial(rows.add_event, event)) for event in cluster_events]
+    for group, membership in memberships:
+        events.append((membership.since.record, 2, partial(rows.enter, membership, group)))
+        if membership.until is not None and (membership.node, membership.until.record) not in begun:
+            events.append((membership.until.record, 1, partial(rows.leave, membership)))
+    for _, _, apply in sorted(events, key=lambda event: event[:2]):
+        apply()
+    return rows.finish()
+
+
+class _Rows:
+    def __init__(self, together_us: int) -> None:
+        self._together_us = together_us
+        self._rows: list[Row] = []
+        self._row_of: dict[int, int] = {}
+        """The last row in which nodes enter the group of that number."""
+        self._changed: dict[int, int] = {}
+        """The last row in which the lane of that node changes."""
+        self._last_event = -1
+        self._alone = -2
+        """The last row in which nodes form groups of their own."""
+
+    def add_event(self, event: ClusterEvent) -> None:
+        self._last_event = self._add(Row(event.at, affected=event.nodes, text=event.text))
+
+    def leave(self, membership: Membership) -> None:
+        assert membership.until is not None
+        if not (self._rows and membership.node in self._rows[-1].affected):
+            self._add(Row(membership.until, affected=(membership.node,), text="in no group"))
+        self._change(len(self._rows) - 1, membership.node, None)
+
+    def enter(self, membership: Membership, group: GroupHistory) -> None:
+        row, alone = self._row_of.get(group.number), _is_alone(group)
+        if row is None and alone and self._joins_alone_row(membership):
+            row = len(self._rows) - 1
+            self._rows[row].groups += (group.number,)
+        elif row is None or row <= max(self._changed.get(membership.node, -1), self._last_event):
+            row = self._add(Row(membership.since, (group.number,), late=row is not None))
+            self._alone = row if alone else -2
+        self._row_of[group.number] = row
+        self._change(row, membership.node, Lane(group.number, membership))
+
+    def finish(self) -> list[Row]:
+        lanes: dict[int, Lane] = {}
+        ends = [*(row.at.record for row in self._rows[1:]), sys.maxsize]
+        for row, end in zip(self._rows, ends, strict=False):
+            changed = {**lanes, **row.changes}
+            lanes = {node: lane for node, lane in changed.items() if lane is not None}
+            row.lanes = lanes
+            row.normal = frozenset(node for node, lane in lanes.items() if lane.membership.is_normal_before(end))
+        return self._rows
+
+    def _joins_alone_row(self, membership: Membership) -> bool:
+        """Return whether the last row is one of nodes alone, and recent enough to share."""
+        if self._alone != len(self._rows) - 1 or membership.node in self._rows[-1].changes:
+            return False
+        return membership.since.at_us - self._rows[-1].at.at_us <= self._together_us
+
+    def _add(self, row: Row) -> int:
+        self._rows.append(row)
+        return len(self._rows) - 1
+
+    def _change(self, row: int, node: int, lane: Lane | None) -> None:
+        self._rows[row].changes[node] = lane
+        self._changed[node] = row
+
+
+def _is_alone(group: GroupHistory) -> bool:
+    """Return whether it was formed as the group of one node, in one step."""
+    return group.defined == group.formed and len(group.members) == 1

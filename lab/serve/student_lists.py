@@ -1,0 +1,281 @@
+"""The files that say who may log in: invitations, guests of an open server, known browsers.
+
+Invitations are one-time codes with which a student registers a key or a browser. A code has sixteen letters out of
+twenty-three, about seventy bits. It cannot be guessed over a network, nor recovered from its hash, and only the
+hash is stored. A browser has no key: a code gives it a token, which identifies it from then on. Only its hash is
+stored, too; deleting the line of a browser or a guest locks it out.
+"""
+
+import hashlib
+import os
+import re
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Generic, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from lab.durable import exclusive_lock, write_durably
+from lab.exercises.student_folder import NAME
+from lab.serve.folder import DataFolder
+from lab.text import sanitize
+
+GUEST = "guest-"
+"""The prefix of guests' names; no student of a class has such a name."""
+
+NAME_RULE = f"a letter or digit, then letters, digits, dots, dashes and underscores, 32 at most; not {GUEST}…"
+
+
+def is_name(text: str) -> bool:
+    """Return whether this is a valid student name, which is also a folder's name."""
+    return NAME.fullmatch(text) is not None and not text.lower().startswith(GUEST)
+
+
+K = TypeVar("K")
+
+
+class ListError(Exception):
+    """An invalid line of a list; the text names it, for its author."""
+
+
+class ListFile(Generic[K]):
+    """A list in a file, read again when the file changes. ``on_error`` is called if it cannot be read.
+
+    ``read`` maps the text (and the file's name) to students by key. Raises ListError.
+    """
+
+    def __init__(
+        self, path: Path, read: Callable[[str, str], dict[K, str]], on_error: Callable[[str], None]
+    ) -> None:
+        self._path = path
+        self._read = read
+        self._on_error = on_error
+        self._version: tuple[int, int, int] | None = None
+        self._students: dict[K, str] = {}
+
+    def students(self) -> dict[K, str]:
+        """Return the current list; the last valid one if the file is not readable now."""
+        try:
+            found = os.stat(self._path)
+            version = (found.st_mtime_ns, found.st_size, found.st_ino)
+            if version != self._version:
+                self._version = version
+                self._students = self._read(self._path.read_text("utf-8-sig"), str(self._path))
+        except FileNotFoundError:
+            self._version, self._students = None, {}
+        except (OSError, UnicodeDecodeError, ListError) as error:
+            self._on_error(str(error))
+        return self._students
+
+
+_LETTERS = "abcdefghjkmnpqrstuvwxyz"
+"""Letters that are not mistaken for others."""
+_CODE = re.compile(f"[{_LETTERS}]{{4}}(-?[{_LETTERS}]{{4}}){{3}}", re.IGNORECASE)
+
+
+class InvitationError(Exception):
+    """The code is not valid; the text gives the reason and the next step."""
+
+
+class _Invitation(Struct, frozen=True):
+    name: str
+    code: str
+    until: Annotated[datetime, Meta(tz=True)]
+    used: str = ""
+
+
+def is_code(text: str) -> bool:
+    """Return whether the text has the form of a code."""
+    return _CODE.fullmatch(text) is not None
+
+
+class Invitations:
+    """The file of invitations. The server and ``lab serve invite`` both change it, under a lock."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def invite(self, names: list[str], days: int) -> list[tuple[str, str]]:
+        """Return (name, code) for each; unused earlier codes of these students become invalid.
+
+        Raises InvitationError if the file cannot be read.
+        """
+        made = []
+        until = datetime.now(UTC).replace(microsecond=0) + timedelta(days=days)
+        with exclusive_lock(self._path):
+            kept = [each for each in self._read() if each.used or each.name not in names]
+            for name in names:
+                code = "-".join("".join(secrets.choice(_LETTERS) for _ in range(4)) for _ in range(4))
+                kept.append(_Invitation(name, _hash_code(code), until))
+                made.append((name, code))
+            self._write(kept)
+        return made
+
+    def waiting(self) -> dict[str, datetime]:
+        """Return the students with an unused code, and when it expires. Raises InvitationError."""
+        now = datetime.now(UTC)
+        return {each.name: each.until for each in self._read() if not each.used and each.until >= now}
+
+    def name_for(self, code: str) -> str:
+        """Return the student whom the code invites. Raises InvitationError."""
+        return self._find(code).name
+
+    @contextmanager
+    def used(self, code: str, by: str) -> Iterator[str]:
+        """Use up the code while this lasts, for a browser or a key's fingerprint; yield the student.
+
+        Raises InvitationError. A crash meanwhile costs the invitation and admits nobody. After an OSError the code
+        is valid again.
+        """
+        with exclusive_lock(self._path):
+            found, before = self._find(code), self._read()
+            self._write([replace(each, used=by) if each == found else each for each in before])
+            try:
+                yield found.name
+            except OSError:
+                self._write(before)
+                raise
+
+    def _find(self, code: str) -> _Invitation:
+        found = next((each for each in self._read() if each.code == _hash_code(code)), None)
+        if found is None:
+            raise InvitationError("unknown code; check for a typing error, or ask your teacher for a new one")
+        if found.used:
+            raise InvitationError("the code was already used; ask your teacher for a new one")
+        if found.until < datetime.now(UTC):
+            raise InvitationError("the code has expired; ask your teacher for a new one")
+        return found
+
+    def _read(self) -> list[_Invitation]:
+        """Read all invitations. Raises InvitationError if the file is not valid."""
+        try:
+            return msgspec.json.decode(self._path.read_bytes(), type=list[_Invitation])
+        except FileNotFoundError:
+            return []
+        except ValueError:
+            raise InvitationError("the server cannot read its invitations; tell your teacher") from None
+
+    def _write(self, invitations: list[_Invitation]) -> None:
+        write_durably(self._path, msgspec.json.format(msgspec.json.encode(invitations)))
+
+
+def _hash_code(code: str) -> str:
+    return hashlib.sha256(code.lower().replace("-", "").encode()).hexdigest()
+
+
+_GUEST_LINE = re.compile(rf"(SHA256:\S+) ({GUEST}[0-9]+)")
+
+
+class Guests:
+    """A file with a line for each guest: ``FINGERPRINT NAME``."""
+
+    def __init__(self, folder: DataFolder, on_error: Callable[[str], None]) -> None:
+        self._folder = folder
+        self._file = ListFile(folder.guests, _read_guests, on_error)
+
+    def guest_with_key(self, fingerprint: str) -> str | None:
+        """Return the guest who has used this key before."""
+        return self._file.students().get(fingerprint)
+
+    def add(self, fingerprint: str) -> str:
+        """Create a guest with this key. Raises OSError."""
+        name = self._folder.add_student(GUEST)
+        with exclusive_lock(self._folder.guests):
+            known = {**self._file.students(), fingerprint: name}
+            lines = (f"{key} {guest}\n" for key, guest in known.items())
+            write_durably(self._folder.guests, "".join(lines).encode())
+        return name
+
+
+def _read_guests(text: str, file: str) -> dict[str, str]:
+    guests = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        found = _GUEST_LINE.fullmatch(line)
+        if found is None:
+            raise ListError(f"{file}:{number}: {sanitize(line, 40)!r}: expected FINGERPRINT NAME; delete the line")
+        guests[found[1]] = found[2]
+    return guests
+
+
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")
+_BROWSER_LINE = re.compile(r"([0-9a-f]{64}) (\S+) \S+")
+
+
+class Browsers:
+    """The register of browsers. If ``is_open``, anybody may be a guest, known until the server ends."""
+
+    def __init__(self, folder: DataFolder, is_open: bool, on_error: Callable[[str], None]) -> None:
+        self._folder = folder
+        self._is_open = is_open
+        self._invitations = Invitations(folder.invites)
+        self._file = ListFile(folder.browsers, _read_browsers, on_error)
+        self._guests: dict[str, str] = {}
+
+    def enrol(self, code: str) -> tuple[str, str]:
+        """Use up the code; return its student, and the browser's token. Raises InvitationError or OSError."""
+        if not is_code(code):
+            raise InvitationError(
+                "not a valid code: a code has sixteen letters, as in abcd-efgh-jkmn-pqrs; check for a typing error"
+            )
+        token = _new_token()
+        with self._invitations.used(code, "a browser") as name, exclusive_lock(self._folder.browsers):
+            since = datetime.now(UTC).isoformat(timespec="seconds")
+            self._write([*self._lines(), f"{_hash_token(token)} {name} {since}"])
+        return name, token
+
+    def enrol_guest(self) -> tuple[str, str]:
+        """Create a guest; return its name, and the browser's token.
+
+        Raises InvitationError if the server accepts no guests, or OSError.
+        """
+        if not self._is_open:
+            raise InvitationError("this server accepts no guests; ask your teacher for a code")
+        token = _new_token()
+        self._guests[_hash_token(token)] = name = self._folder.add_student(GUEST)
+        return name, token
+
+    def student_with(self, token: str) -> str | None:
+        """Return the student whose browser has this token; the token may be any text."""
+        if not _TOKEN.fullmatch(token):
+            return None
+        return self._file.students().get(_hash_token(token)) or self._guests.get(_hash_token(token))
+
+    def forget(self, token: str) -> None:
+        """Forget the browser that has this token. Raises OSError."""
+        with exclusive_lock(self._folder.browsers):
+            self._write([line for line in self._lines() if not line.startswith(_hash_token(token))])
+        self._guests.pop(_hash_token(token), None)
+
+    def names(self) -> set[str]:
+        """Return the students whose browsers are in the file; guests are not."""
+        return set(self._file.students().values())
+
+    def _lines(self) -> list[str]:
+        path = self._folder.browsers
+        return path.read_text("utf-8").splitlines() if path.exists() else []
+
+    def _write(self, lines: list[str]) -> None:
+        write_durably(self._folder.browsers, "".join(f"{line}\n" for line in lines).encode())
+
+
+def _read_browsers(text: str, file: str) -> dict[str, str]:
+    students = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        found = _BROWSER_LINE.fullmatch(line)
+        if found is None or not is_name(found[2]):
+            raise ListError(f"{file}:{number}: {sanitize(line, 40)!r}: expected HASH NAME SINCE; delete the line")
+        students[found[1]] = found[2]
+    return students
+
+
+def _new_token() -> str:
+    return secrets.token_urlsafe(32)
+
+
+def _hash_token(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()

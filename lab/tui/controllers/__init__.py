@@ -1,0 +1,1 @@
+"""The controllers of a run screen: each performs the actions of one concern."""

@@ -1,0 +1,201 @@
+"""Predict mode: whenever the next leader is open, ask the user before showing how the run goes on."""
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.style import Style
+from rich.text import Text
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.widgets import Static
+
+from lab.analysis.elections import DecisionLog, LeaderDecision
+from lab.recording.cluster_state import ClusterState
+from lab.text import sanitize
+from lab.tui.terminal.styles import DIM, ThemeStyles
+from lab.tui.widgets.dialogs import Dialog
+
+if TYPE_CHECKING:
+    from lab.tui.screen import RunScreen
+
+NOBODY = "nobody"
+_LONGEST_GAP = 5000
+"""A jump over more records than this is not searched for decisions."""
+_CHUNK = 500
+_AGAIN_S = 0.05
+
+
+def grade_answer(decision: LeaderDecision, answer: str) -> tuple[bool, str]:
+    """Return (whether the answer was right, the outcome and how each node learnt of it)."""
+    right = answer in map(str, decision.leaders) if decision.leaders else answer == NOBODY
+    if not decision.leaders:
+        outcome = "nobody leads by the end of this run"
+    else:
+        who = " and ".join(map(str, decision.leaders))
+        outcome = f"{who} {'leads' if len(decision.leaders) == 1 else 'lead, each its own'}"
+    announcements: dict[tuple[int, str], list[str]] = {}
+    for leader, node, source, kind in decision.notifications:
+        if leader in decision.leaders:
+            announcements.setdefault((source, kind), []).append(str(node))
+    why = [
+        f"{source} informed {' '.join(nodes)} ({sanitize(kind, 40)})"
+        for (source, kind), nodes in announcements.items()
+    ]
+    verdict = "right" if right else f"not {answer}"
+    return right, "; ".join([f"{verdict}: {outcome}", *why])
+
+
+class Predicting:
+    """The predict mode and its score. ``score`` is shown in the title, and empty while the mode is off.
+
+    ``is_asking`` is set from the question until the outcome is known; nothing after the cursor may be shown then.
+    """
+
+    def __init__(self, screen: "RunScreen") -> None:
+        self._screen = screen
+        self._log: DecisionLog | None = None
+        self._is_on = False
+        self._asked = 0
+        self._right = 0
+        self.is_asking = False
+
+    @property
+    def score(self) -> str:
+        """The number of right answers."""
+        return f"predicted {self._right} of {self._asked}" if self._is_on else ""
+
+    def toggle(self) -> None:
+        """Turn the mode on or off."""
+        self._is_on, self._log = not self._is_on, None
+        asks = "predict mode on: you are asked who leads next whenever it is undecided"
+        self._screen.show_message(asks if self._is_on else "predict mode off")
+
+    def check(self) -> None:
+        """Look through the records up to the cursor. Stop at the first one that opens a decision, and ask."""
+        player = self._screen.player
+        if not self._is_on or self.is_asking:
+            return
+        log = self._log
+        if log is None or not 0 <= player.number - log.cluster.record <= _LONGEST_GAP:
+            self._log = DecisionLog(ClusterState.resume(player.cluster().snapshot()))
+            return
+        before = log.decision
+        for record in player.store.records(log.cluster.record + 1, player.number + 1):
+            log.observe(record)
+            if log.decision is not None and log.decision is not before:
+                self._ask(log, log.decision)
+                return
+
+    def _ask(self, log: DecisionLog, decision: LeaderDecision) -> None:
+        player, screen = self._screen.player, self._screen
+        went_on = "play" if player.playing else "end" if player.following else ""
+        player.go(decision.began)
+        self.is_asking = True
+
+        def on_answer(answer: str | None) -> None:
+            if answer is None:
+                self.is_asking = False
+                screen.show_message("skipped")
+                if went_on:
+                    player.move(went_on)
+            else:
+                if went_on == "end":
+                    player.to_end()
+                screen.run_worker(self._find_outcome(log, decision, answer))
+
+        screen.app.push_screen(
+            PredictDialog(screen.source.store.header.nodes, decision, screen.theme_styles), on_answer
+        )
+
+    async def _find_outcome(self, log: DecisionLog, decision: LeaderDecision, answer: str) -> None:
+        """Follow the run until the decision is settled, however long that takes, and show the outcome."""
+        screen, lines = self._screen, self._screen.player.store
+        while decision.settled is None and self._is_on:
+            begun = log.cluster.record + 1
+            for record in lines.records(begun, min(begun + _CHUNK, len(lines))):
+                log.observe(record)
+                if log.leaders is not None:
+                    break
+            if begun == len(lines):
+                if not screen.source.is_live or screen.source.ended:
+                    break
+                screen.show_message("nothing is decided yet; End returns to the present")
+                await asyncio.sleep(_AGAIN_S)
+            await asyncio.sleep(0)
+        self.is_asking = False
+        if not self._is_on:
+            return
+        right, outcome = grade_answer(decision, answer)
+        self._asked += 1
+        self._right += right
+        if not screen.player.following:
+            screen.player.go(log.cluster.record)
+        screen.show_message(outcome, warn=not right)
+        screen.draw()
+
+
+class PredictDialog(Dialog[str | None]):
+    """The question who will lead next. The result is a node's number or ``nobody``; None if it was skipped."""
+
+    DEFAULT_CSS = """
+    PredictDialog { align: center bottom; background: $background 0%; }
+    PredictDialog > Vertical { width: 76; max-height: 50%; margin-bottom: 2; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("q,P", "leave", "skip"),
+        ("enter,space", "take", ""),
+        ("left,up", "go(-1)", ""),
+        ("right,down", "go(1)", ""),
+        ("n", f"answer('{NOBODY}')", ""),
+    ]
+
+    def __init__(self, nodes: tuple[int, ...], decision: LeaderDecision, theme_styles: ThemeStyles) -> None:
+        super().__init__()
+        self._options = [*map(str, nodes), NOBODY]
+        self._before = decision.before
+        self._theme_styles = theme_styles
+        self._here = 0
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = "who will lead next?"
+            box.border_subtitle = "Esc skips"
+            yield Static(self._content(), markup=False)
+
+    def on_key(self, event: events.Key) -> None:
+        """Take a digit as the answer."""
+        if event.key in self._options:
+            event.stop()
+            self.dismiss(event.key)
+
+    def action_go(self, by: int) -> None:
+        self._here = (self._here + by) % len(self._options)
+        self.query_one(Static).update(self._content())
+
+    def action_take(self) -> None:
+        self.action_answer(self._options[self._here])
+
+    def action_answer(self, answer: str) -> None:
+        self.dismiss(answer)
+
+    def _content(self) -> Text:
+        before = " and ".join(map(str, self._before))
+        text = Text(f"{before} led so far; " if before else "nobody led so far; ")
+        text.append("look at the nodes and predict the outcome\n\n")
+        for place, option in enumerate(self._options):
+            style = (
+                self._theme_styles.accent + Style(reverse=True)
+                if place == self._here
+                else self._theme_styles.accent
+            )
+            text.append(f" {option} ", style + Style(meta={"@click": f"screen.answer('{option}')"}))
+        text.append("\n\na digit or a click answers, n means nobody; arrows move, Enter answers", DIM)
+        return text
+
+
+def prediction_actions(screen: "RunScreen") -> dict[str, Callable[[str], object]]:
+    """Return the handler that turns the mode on and off."""
+    return {"predict": lambda _: screen.predicting.toggle()}

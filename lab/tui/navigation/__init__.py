@@ -1,1 +1,0 @@
-"""Navigation in time: bookmarks, branches, searches for a record, and predictions."""

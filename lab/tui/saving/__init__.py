@@ -1,1 +1,0 @@
-"""Files written from the interface: exports, films, scenarios."""

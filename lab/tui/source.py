@@ -1,0 +1,288 @@
+"""The sources of records for the interface: a file, or the feed of a live run.
+
+Nothing of a run's scenario is executed here, and its protocol is not loaded: a recording may come from a stranger.
+"""
+
+import asyncio
+import contextlib
+import time
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from lab.analysis.bookmarks import Bookmarks
+from lab.analysis.group_history import GroupLog
+from lab.analysis.inspection import StoredFields
+from lab.analysis.marks import Density, Marks
+from lab.analysis.script_log import ScriptLog
+from lab.properties.judge import Judge
+from lab.recording.reader import FeedRecords, FileRecords, RecordStore, open_recording
+from lab.recording.records import End, Header, Record, decode
+from lab.scenario.head import as_key, read_head, split_scenario
+from lab.scenario.report import ScenarioFinding, ScriptChecker
+from lab.script.commands import CommandError
+from lab.script.parse import read_script
+from lab.text import sanitize
+from lab.worlds.feed_protocol import CLOCK_PREFIX, REPLY_PREFIX, Attach, Clock, FeedRequest, Reply
+from lab.worlds.host.runs import list_runs
+from lab.worlds.loading.settings import SettingError, positive
+from lab.worlds.simulated.simulated_host import Pace
+
+if TYPE_CHECKING:
+    from lab.exercises.exercise import Exercise
+    from lab.tui.classroom.attempt_log import AttemptLog, Note
+
+_LONGEST_SHOWS = 1000
+
+
+def scenario_purpose(header: Header) -> str:
+    """Return the text of the scenario's ``shows`` entry, or an empty string."""
+    shows = read_head(split_scenario(header.scenario)[0]).values.get("shows", "")
+    return sanitize(" ".join(shows.split()), _LONGEST_SHOWS)
+
+
+def course_of(header: Header) -> ScriptChecker | None:
+    """Return the checker of the run's scenario, or None.
+
+    None: the run has no scenario, or its script cannot be read here, or the run is a branch. A branch goes another
+    way than its scenario.
+    """
+    head, script, first = split_scenario(header.scenario)
+    ends = read_head(head).values.get("for")
+    if ends is None or header.parent is not None:
+        return None
+    try:
+        return ScriptChecker(read_script(script, first=first), positive("for", ends, as_key), header)
+    except (CommandError, SettingError):
+        return None
+
+
+_JUDGED_AT_ONCE = 200
+"""The number of records judged at a time, before the interface handles input again."""
+
+
+class Source:
+    """A source of records, which may accept commands. ``ended`` says why a live run is over; empty until then.
+
+    ``clock`` is the virtual clock of a simulated run that is still going on. ``recording`` is the file of the
+    records, if known. ``attempt`` assesses the exercise that the run belongs to, if any. ``is_served``: the user
+    has no shell on this machine. ``why_viewer`` tells a viewer why commands are refused.
+    """
+
+    can_command = False
+    is_live = False
+    ended: str = ""
+    clock: Clock | None = None
+    recording: Path | None = None
+    attempt: "AttemptLog | None" = None
+    is_served = False
+    why_viewer = "this viewer gives no commands; lab attach without --viewer does"
+
+    def __init__(self, store: RecordStore) -> None:
+        self.store = store
+        self.marks = Marks()
+        self.script_log = ScriptLog()
+        self.density = Density(store)
+        self._course = course_of(store.header)
+        self.judge = Judge(store.header) if self._course is None else self._course.judge
+        self.groups = GroupLog()
+        self.safe_fields = StoredFields()
+        self._is_judged = False
+
+    @cached_property
+    def bookmarks(self) -> Bookmarks:
+        """The bookmarks on its records."""
+        return Bookmarks(self.store.header, self.recording)
+
+    def assess(self, exercise: "Exercise", note: "Note | None" = None) -> None:
+        """Start assessing the run for an exercise. ``note`` is passed on to the attempt log."""
+        from lab.tui.classroom.attempt_log import AttemptLog  # noqa: PLC0415 - most runs belong to no exercise
+
+        self.attempt = AttemptLog(exercise, self.store.header, self.judge, note)
+
+    def now_us(self) -> int | None:
+        """Return the run's clock in microseconds, or None if the run is over or a recording."""
+        return None
+
+    def findings(self) -> list[ScenarioFinding] | None:
+        """Return how the run differs from its scenario, or None without a scenario or before all is judged."""
+        return self._course.findings() if self._course is not None and self._is_judged else None
+
+    async def work(self) -> None:
+        """Process records in the background until there are no more."""
+
+    async def command(self, text: str) -> Reply:
+        """Give a command, and return the host's reply."""
+        return Reply(0, False, False, "this is a recording; its past cannot be changed")
+
+    async def withdraw(self, text: str) -> Reply:
+        """Withdraw a command that waits for a predicate, and return the host's reply."""
+        return Reply(0, False, False, "this is a recording; nothing waits in it")
+
+    async def enabled_events(self) -> Reply:
+        """Ask for the events that may happen next."""
+        return Reply(0, False, False, "this is a recording; its events are fixed")
+
+    def close(self) -> None:
+        """Release what the source holds open."""
+
+    def _observe(self, record: Record | None) -> None:
+        """Pass the next record to all that observe the run. The header is the first record."""
+        (self.judge if self._course is None else self._course).observe(record)
+        if self.attempt is not None:
+            self.attempt.observe(record)
+        self.groups.observe(record)
+        self.safe_fields.observe(record)
+        self.density.observe(record)
+
+
+class FileSource(Source):
+    """The records of a file. Raises NotARecordingError."""
+
+    def __init__(self, path: Path) -> None:
+        self._recorded: FileRecords = open_recording(path)
+        super().__init__(self._recorded)
+        self.recording = path
+
+    async def work(self) -> None:
+        """Find the marks and judge the records, in chunks, so that the interface stays responsive."""
+        for _ in self.marks.find_in(self.store, self.script_log):
+            await asyncio.sleep(0)
+        for number, record in enumerate(self.store.records()):
+            self._observe(record)
+            if number % _JUDGED_AT_ONCE == 0:
+                await asyncio.sleep(0)
+        self._is_judged = True
+
+    def close(self) -> None:
+        """Unmap the file."""
+        self._recorded.close()
+
+
+class FeedSource(Source):
+    """The records of a live run. ``over`` is set once the feed has ended."""
+
+    is_live = True
+
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        role: Literal["driver", "viewer"],
+        header: bytes,
+    ) -> None:
+        self._reader = reader
+        self._writer = writer
+        self.can_command = role == "driver"
+        self._feed = FeedRecords(header)
+        super().__init__(self._feed)
+        self._observe(self.store.header)
+        self._orders = 0
+        self._replies: dict[int, asyncio.Future[Reply]] = {}
+        self._newest_us = 0
+        self._offset_us: int | None = None
+        self.over = asyncio.Event()
+
+    @classmethod
+    async def open(cls, path: str, role: Literal["driver", "viewer"]) -> "FeedSource":
+        """Attach to the host whose feed is on this socket. Raises OSError."""
+        reader, writer = await asyncio.open_unix_connection(path, limit=1 << 24)
+        writer.write(msgspec.json.encode(Attach(role)) + b"\n")
+        header = await reader.readline()
+        if not header:
+            raise ConnectionError("the run has just ended, or its number of viewers is at the limit")
+        source = cls(reader, writer, role, header.rstrip(b"\n"))
+        source.recording = next((Path(info.recording) for info in list_runs()[0] if info.socket == path), None)
+        return source
+
+    def now_us(self) -> int | None:
+        """Estimate the host's clock: at least the time of the newest record, or None once the run is over."""
+        if self.ended:
+            return None
+        real_us = time.monotonic_ns() // 1000
+        if self.clock is None:
+            if self._offset_us is None or self.store.header.world == "simulated":
+                return self._newest_us
+            return max(self._newest_us, real_us - self._offset_us)
+        pace = Pace(self.clock.factor)
+        pace.start(self.clock.at_us, self.clock.real_us)
+        reached_us = None if self.clock.frozen else pace.reached_us(real_us)
+        return max(self._newest_us, self.clock.at_us if reached_us is None else reached_us)
+
+    def assess(self, exercise: "Exercise", note: "Note | None" = None) -> None:
+        super().assess(exercise, note)
+        assert self.attempt is not None
+        # The header was judged before the attempt log existed.
+        self.attempt.observe(self.store.header)
+
+    async def work(self) -> None:
+        """Receive records until the run ends."""
+        rest = b""
+        with contextlib.suppress(ConnectionError):
+            while data := await self._reader.read(1 << 18):
+                *lines, rest = (rest + data).split(b"\n")
+                for line in lines:
+                    self._receive(line)
+                await asyncio.sleep(0)
+        self.ended = self.ended or "the host died"
+        self.over.set()
+        self._is_judged = True
+        for reply in self._replies.values():
+            if not reply.done():
+                reply.set_result(Reply(0, False, False, f"the run is over: {self.ended}"))
+
+    async def command(self, text: str) -> Reply:
+        return await self._ask(FeedRequest(0, text))
+
+    async def withdraw(self, text: str) -> Reply:
+        return await self._ask(FeedRequest(0, text, withdraw=True))
+
+    async def enabled_events(self) -> Reply:
+        """Ask the host, as only it knows when messages are due."""
+        return await self._ask(FeedRequest(0, enabled_events=True))
+
+    async def _ask(self, order: FeedRequest) -> Reply:
+        if self.ended:
+            return Reply(0, False, False, f"the run is over: {self.ended}")
+        self._orders += 1
+        reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self._replies[self._orders] = reply
+        self._writer.write(msgspec.json.encode(replace(order, id=self._orders)) + b"\n")
+        return await reply
+
+    def close(self) -> None:
+        self._writer.close()
+        self._feed.close()
+
+    def _receive(self, line: bytes) -> None:
+        if line.startswith(REPLY_PREFIX):
+            reply = msgspec.json.decode(line, type=Reply)
+            waiting = self._replies.pop(reply.id, None)
+            if waiting is not None and not waiting.done():
+                waiting.set_result(reply)
+            return
+        if line.startswith(CLOCK_PREFIX):
+            self.clock = msgspec.json.decode(line, type=Clock)
+            return
+        number = len(self._feed)
+        self._feed.append(line)
+        try:
+            record = decode(line)
+        except msgspec.DecodeError:
+            self._observe(None)
+            return
+        self.marks.add(number, record)
+        self.script_log.add(number, record)
+        self._observe(record)
+        at_us = getattr(record, "at_us", 0)
+        if at_us > self._newest_us:
+            self._newest_us = at_us
+            offset_us = time.monotonic_ns() // 1000 - at_us
+            # The smallest offset seen is the most accurate one: a record may arrive late, but never early.
+            self._offset_us = offset_us if self._offset_us is None else min(self._offset_us, offset_us)
+        if isinstance(record, End):
+            self.ended = record.why
+            self._is_judged = True

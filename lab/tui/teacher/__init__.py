@@ -1,1 +1,0 @@
-"""The teacher's screens, and the student's application on a server."""

@@ -1,0 +1,169 @@
+"""Styled text: styles by purpose, in colours that colour-blind people can distinguish, and text cut to a width.
+
+What is shown by a colour is also shown by a glyph or a word.
+"""
+
+import re
+from collections.abc import Iterable
+
+from rich.cells import cell_len, set_cell_size
+from rich.style import Style
+
+from lab.glyphs import Glyphs
+from lab.palette import Palette, text_colour_on
+
+DIM = Style(dim=True)
+_LOUD = ("unmet", "violation", "caption", "mark", "bookmark")
+_QUIET = ("delivered", "receiver down")
+
+
+class ThemeStyles:
+    """Styles by purpose. ``dark`` selects the palette for a dark background."""
+
+    def __init__(self, glyphs: Glyphs) -> None:
+        self.glyphs = glyphs
+        self._dark = Palette(dark=True)
+        self._light = Palette(dark=False)
+        self.dark = True
+
+    def status(self, status: str) -> Style:
+        """Return the style of a status, or of the state of a process."""
+        return _styled(self._palette.status(status))
+
+    def state(self, state: str) -> Style:
+        """Return the style of a transaction's state at a participant."""
+        return _styled(self._palette.state(state))
+
+    def glyph(self, status: str) -> str:
+        """Return the symbol of a status."""
+        return self.glyphs.status.get(status, self.glyphs.dot)
+
+    def fate(self, fate: str) -> Style:
+        """Return the style of a message's delivery outcome."""
+        return _styled(self._palette.fate(fate), dim=fate in _QUIET and self.dark)
+
+    def kind(self, kind: str) -> Style:
+        """Return the style of a kind of message; an answer has the style of its request, dimmed."""
+        return _styled(self._palette.kind(kind), dim=kind.endswith("Answer") and self.dark)
+
+    def mark(self, kind: str) -> Style:
+        """Return the style of a kind of mark, as on the scrub bar and in the script."""
+        return _styled(self._palette.mark(kind), bold=kind in _LOUD)
+
+    def verdict(self, word: str) -> Style:
+        """Return the style of a verdict: *holds*, *outside* (violated but excused), *fails*, or not known yet."""
+        if word == "fails":
+            return self.warning
+        colour = {"holds": "green", "outside": "orange"}.get(word)
+        return _styled(None if colour is None else self._palette.named(colour), bold=word == "outside")
+
+    def group(self, hue: int) -> Style:
+        """Return the style of a group by the number of its colour; its identifier always stands beside it."""
+        return _styled(self._palette.group(hue))
+
+    def badge(self, hue: int) -> Style:
+        """Return the style of a group's badge: its colour as the background of its identifier."""
+        ground = self._palette.group(hue)
+        return Style(color=text_colour_on(ground), bgcolor=ground, bold=True)
+
+    @property
+    def warning(self) -> Style:
+        """The style of warnings and errors."""
+        return _styled(self._palette.named("vermilion"), bold=True)
+
+    @property
+    def accent(self) -> Style:
+        """The style of what is selected."""
+        return _styled(self._palette.named("sky"), bold=True)
+
+    @property
+    def code(self) -> Style:
+        """The style of code within a text."""
+        return _styled(self._palette.named("sky"))
+
+    @property
+    def highlight(self) -> Style:
+        """The style of search hits."""
+        return self.leader + Style(reverse=True)
+
+    @property
+    def leader(self) -> Style:
+        """The style of the coordinator."""
+        return _styled(self._palette.named("yellow"), bold=True)
+
+    @property
+    def _palette(self) -> Palette:
+        return self._dark if self.dark else self._light
+
+
+def _styled(colour: str | None, bold: bool = False, dim: bool = False) -> Style:
+    return Style(color=colour, bold=bold or None, dim=dim or None)
+
+
+# text of a limited width
+
+Piece = tuple[str, Style]
+_MORE = "…"
+
+
+def fit(pieces: list[Piece], width: int) -> list[Piece]:
+    """Cut or pad these pieces to exactly ``width`` cells, with an ellipsis if more than blanks is cut off."""
+    if width <= 0:
+        return []
+    is_cut = cell_len("".join(text for text, _ in pieces).rstrip()) > width
+    left = width - is_cut
+    fitted: list[Piece] = []
+    for text, style in pieces:
+        kept = _kept(text, left)
+        fitted.append((kept + _MORE if is_cut and len(kept) < len(text) else kept, style))
+        left -= cell_len(kept)
+        if len(kept) < len(text):
+            break
+    blank = width - sum(cell_len(text) for text, _ in fitted)
+    return [*fitted, (" " * blank, Style())] if blank > 0 else fitted
+
+
+def _kept(text: str, width: int) -> str:
+    """Return as much of the text as fits; a number is dropped rather than cut, as it would read as another one."""
+    if cell_len(text) <= width:
+        return text
+    kept = set_cell_size(text, width).rstrip()
+    return kept.rstrip("0123456789") if text[len(kept)].isdigit() else kept
+
+
+def highlight(pieces: list[Piece], texts: Iterable[str], style: Style) -> list[Piece]:
+    """Return the pieces with every occurrence of these texts in this style, ignoring case."""
+    sought = "|".join(re.escape(text) for text in texts if text)
+    if not sought:
+        return pieces
+    found = []
+    for text, before in pieces:
+        parts = re.split(f"({sought})", text, flags=re.IGNORECASE)
+        found += [(part, before + style if place % 2 else before) for place, part in enumerate(parts) if part]
+    return found
+
+
+# terminals that draw nothing but ASCII
+
+_REPLACEMENTS = str.maketrans(
+    {
+        **dict.fromkeys("─━═▔▀", "-"),
+        **dict.fromkeys("│┃║▐▕", "|"),
+        **dict.fromkeys("▁▂▃▄▅▆▇▉▊▋▌▍▎▏", " "),  # ends of scroll bars, which are visible by their colours
+        **dict.fromkeys("╭╮╰╯┌┐└┘├┤┬┴┼┏┓┗┛", "+"),
+        "·": ".",
+        "×": "x",
+        "…": "~",  # a full stop would look like the end of the sentence
+        **dict.fromkeys("→▶", ">"),
+        **dict.fromkeys("←◀", "<"),
+        "\N{NO-BREAK SPACE}": " ",
+    }
+)
+
+
+def to_ascii(text: str) -> str:
+    """Return ``text`` in ASCII with the same width; a character without an equivalent becomes question marks."""
+    if text.isascii():
+        return text
+    replaced = text.translate(_REPLACEMENTS)
+    return "".join(letter if letter.isascii() else "?" * cell_len(letter) for letter in replaced)

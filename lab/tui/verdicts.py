@@ -1,0 +1,151 @@
+"""Verdicts as text: those at the cursor, a violation with its witness, and the outcome at the end of a run."""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+
+from lab.glyphs import Glyphs
+from lab.properties.assertions import A2, A4, ASSERTIONS, AUDITED, RAISES
+from lab.properties.verdicts import Broken, Verdict, Violation, verdict_of
+from lab.scenario.report import ScenarioFinding
+from lab.text import sanitize
+from lab.tui.player import SCRIPT_MARKS, Player
+from lab.tui.source import Source
+
+VerdictText = tuple[str, str]
+"""(text, verdict): *holds*, *outside*, *fails*, or *unknown* while the judge is behind the cursor."""
+
+
+_LONGEST_WHY = 40
+
+
+def format_verdicts(source: Source, number: int) -> Iterator[tuple[VerdictText, ...]]:
+    """Yield the verdicts on each promised assertion at a record, in ever shorter versions.
+
+    Assertions with equal verdicts share an entry.
+    """
+    judge, promises = source.judge, source.store.header.protocol.promises
+    shown = judge.violations[: bisect_right(judge.violations, number, key=lambda violation: violation.record)]
+    names = dict.fromkeys([*(name for name in promises if name in ASSERTIONS), *(v.assertion for v in shown)])
+    verdicts = [verdict_of(name, shown) for name in names]
+    versions = (
+        (True, "violated, excused", _LONGEST_WHY),
+        (False, "violated, excused", _LONGEST_WHY),
+        (False, "excused", _LONGEST_WHY),
+        (False, "excused", _LONGEST_WHY // 2),
+        (False, "excused", 0),
+    )
+    for has_short_names, excused, longest_why in versions:
+        alike: dict[VerdictText, list[str]] = {}
+        for verdict in verdicts:
+            name = verdict.assertion + (f" ({ASSERTIONS[verdict.assertion].short})" if has_short_names else "")
+            alike.setdefault(_format_verdict(verdict, excused, longest_why), []).append(name)
+        parts = [
+            (f"{', '.join(labels)} {text if len(labels) > 1 or word != 'holds' else 'holds so far'}", word)
+            for (text, word), labels in alike.items()
+        ]
+        yield (*parts, *([("judging …", "unknown")] if judge.number < number else []))
+
+
+def _format_verdict(verdict: Verdict, excused: str, longest_why: int) -> VerdictText:
+    if verdict.first is None:
+        return "hold so far", "holds"
+    if verdict.word == "fails":
+        return f"VIOLATED with {_assumptions_text(verdict.first)}", "fails"
+    broken = verdict.first.broken
+    numbers = ", ".join(f"{each.assumption}" for each in broken)
+    whys = dict.fromkeys(sanitize(each.why, longest_why) for each in broken) if longest_why else {}
+    why = f" ({'; '.join(whys)})" if whys else ""
+    return f"{excused}: {_noun(broken)} {numbers} broken{why}", "outside"
+
+
+def next_violation(violations: Sequence[Violation], number: int, last: Violation | None) -> Violation | None:
+    """Return the next violation from a record on, wrapping around at the end.
+
+    If the cursor is at ``last``, return the one after it.
+    """
+    if not violations:
+        return None
+    place = bisect_right(violations, number, key=lambda violation: violation.record)
+    if last is not None and last.record == number and last in violations:
+        place = violations.index(last) + 1
+    return violations[place % len(violations)]
+
+
+def format_witness(violation: Violation) -> str:
+    """Return a violation with its states and the record at which each began, short enough for three lines."""
+    return f"{_format_status(violation)}: {_format_states(violation)}"
+
+
+def _format_status(violation: Violation) -> str:
+    broken, name = violation.broken, f"{violation.assertion} ({ASSERTIONS[violation.assertion].short})"
+    if violation.is_failure:
+        return f"{name} violated with {_assumptions_text(violation)}"
+    numbers = " and ".join(f"{each.assumption}" for each in broken)
+    whys = dict.fromkeys(sanitize(each.why, _LONGEST_WHY // len(broken)) for each in broken)
+    return f"{name} violated, excused: {_noun(broken)} {numbers} broken ({'; '.join(whys)})"
+
+
+def _noun(broken: Sequence[Broken]) -> str:
+    return "assumption" if len(broken) == 1 else "assumptions"
+
+
+def _assumptions_text(violation: Violation) -> str:
+    """Return which assumptions were intact. The broken ones are those that the assertion does not rely on."""
+    but = " and ".join(f"{each.assumption}" for each in violation.other_broken)
+    return f"all assumptions intact{f' but {but}, on which it does not rely' if but else ''}"
+
+
+def _format_states(violation: Violation) -> str:
+    if violation.assertion in AUDITED:
+        return f"{violation.text} (record {', '.join(str(state.record) for state in violation.states)})"
+    states = [(state.node, f"{state.text} (record {state.record})") for state in violation.states]
+    if violation.assertion in (A2.id, A4.id):
+        since, _, _ = violation.text.partition(":")
+        return f"{since}: {'; '.join(f'{node} {text}' for node, text in states)}"
+    verb = "" if violation.assertion == RAISES.id else "is "
+    return " while ".join(f"node {node} {verb}{text}" for node, text in states)
+
+
+_LONGEST_FINDING = 150
+
+
+class EndNotice:
+    """Report the end of a live run once, and the end of a recording each time the cursor arrives there."""
+
+    def __init__(self, source: Source, player: Player, glyphs: Glyphs) -> None:
+        self._source = source
+        self._player = player
+        self._glyphs = glyphs
+        self._is_reported = False
+
+    def next_notice(self) -> tuple[str, bool] | None:
+        """Return (message, whether it is a warning) if there is something new to report."""
+        attempt = self._source.attempt
+        progress = attempt.news() if attempt is not None and self._player.live else ""
+        is_over = bool(self._source.ended) if self._player.live else self._player.is_at_end
+        ending = self._end_text() if is_over and not self._is_reported else None
+        self._is_reported = is_over and (self._is_reported or ending is not None)
+        return ending or ((progress, False) if progress else None)
+
+    def _end_text(self) -> tuple[str, bool] | None:
+        source = self._source
+        if source.attempt is not None and (source.ended or not source.is_live):
+            return source.attempt.ending(), not source.attempt.last.is_solved
+        findings = source.findings()
+        if findings is None and not source.is_live and source.store.torn:
+            return "the recording is truncated here, in the middle of a line", True
+        if findings is None:
+            return (f"the run is over: {source.ended}; look around, or press q", True) if source.ended else None
+        outcome = format_outcome(findings, self._glyphs)
+        through = "" if source.marks.found.isdisjoint(SCRIPT_MARKS) else "n and N visit the captions and marks, "
+        return f"the run is over: {outcome}; {through}s shows the script, q quits", bool(findings)
+
+
+def format_outcome(findings: Sequence[ScenarioFinding], glyphs: Glyphs) -> str:
+    """Return whether the scenario passed, and if not, the first line that failed and why."""
+    if not findings:
+        return f"{glyphs.marks['met']} passed"
+    first, *others = findings
+    where = f"line {first.line}" if first.line else f"expected: {first.expected}"
+    more = f" (and {len(others)} more)" if others else ""
+    return f"{glyphs.marks['unmet']} FAILED, {where}: {sanitize(first.was, _LONGEST_FINDING)}{more}"

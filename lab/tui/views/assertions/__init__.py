@@ -1,1 +1,0 @@
-"""The assertions, their verdicts and witnesses."""

@@ -1,0 +1,255 @@
+"""The assertions at the cursor in time: each with its statement, verdict, assumptions and witness."""
+
+import textwrap
+from bisect import bisect_right
+from collections.abc import Iterator
+
+from msgspec import Struct
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.geometry import Size
+from textual.message import Message
+from textual.strip import Strip
+
+from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS, RAISES, Assertion
+from lab.properties.judge import Judge
+from lab.properties.verdicts import Broken, Verdict, Violation, verdict_of
+from lab.recording.records import Header
+from lab.text import sanitize
+from lab.tui.player import Cursor
+from lab.tui.source import Source
+from lab.tui.terminal.clipboard import Copied
+from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit, highlight
+from lab.tui.verdicts import next_violation
+from lab.tui.views.following_view import FollowingView
+from lab.units import format_count
+
+Row = list[Piece]
+_MARGIN = 10
+_LONGEST = 300
+_VERDICT_WORDS = {
+    "holds": "holds so far",
+    "outside": "violated, excused",
+    "fails": "VIOLATED",
+    "unknown": "judging …",
+}
+_SIGNS = {"holds": "met", "fails": "unmet", "outside": "unmet"}
+
+
+class Judgement(Struct, frozen=True):
+    """The verdict on an assertion as of a record.
+
+    ``word`` is the verdict, or *unknown* while the judge is behind the record. ``relies_on`` are the assertion's
+    assumptions; those in ``broken`` do not hold at this record. ``next_violation`` is the first one after it.
+    """
+
+    assertion: Assertion
+    is_promised: bool
+    word: str
+    verdict: Verdict
+    relies_on: tuple[int, ...]
+    broken: tuple[Broken, ...]
+    next_violation: Violation | None
+
+
+def judgements_at(header: Header, judge: Judge, number: int, hides_future: bool = False) -> list[Judgement]:
+    """Return the judgements of the promised assertions, then of those judged for every protocol.
+
+    ``hides_future`` leaves out the next violations.
+    """
+    count = bisect_right(judge.violations, number, key=lambda violation: violation.record)
+    shown, later = judge.violations[:count], [] if hides_future else judge.violations[count:]
+    promises = [name for name in ASSERTIONS if name in header.protocol.promises]
+    broken = judge.broken_at(number)
+    found = []
+    for name in dict.fromkeys([*promises, RAISES.id]):
+        verdict = verdict_of(name, shown)
+        is_unknown = verdict.word == "holds" and judge.number < number
+        relies_on = judge.relies_on.get(name, tuple(ASSUMPTIONS)) if name in promises else ()
+        found.append(
+            Judgement(
+                ASSERTIONS[name],
+                name in promises,
+                "unknown" if is_unknown else verdict.word,
+                verdict,
+                relies_on,
+                tuple(broken[each] for each in sorted(broken) if each in relies_on),
+                next((violation for violation in later if violation.assertion == name), None),
+            )
+        )
+    return found
+
+
+def assertion_rows(judgement: Judgement, theme_styles: ThemeStyles, width: int, is_chosen: bool) -> Iterator[Row]:
+    """Yield the rows of one assertion; the last one is empty."""
+    style = theme_styles.verdict(judgement.word)
+    sign = (
+        theme_styles.glyphs.marks[_SIGNS[judgement.word]] if judgement.word in _SIGNS else theme_styles.glyphs.dot
+    )
+    name = (f"{judgement.assertion.id:{_MARGIN - 4}}", theme_styles.accent if is_chosen else Style(bold=True))
+    yield [
+        (f" {theme_styles.glyphs.play if is_chosen else ' '} ", theme_styles.accent),
+        name,
+        (f" {sign} {_VERDICT_WORDS[judgement.word]}", style),
+        (f"  {judgement.assertion.short}", DIM),
+        ("" if judgement.is_promised else "  for every protocol", DIM),
+    ]
+    yield from _indented(judgement.assertion.statement, Style(), width)
+    if judgement.is_promised:
+        yield from _indented(_assumptions_text(judgement), DIM, width)
+    for broken in judgement.broken:
+        text = f"assumption {broken.assumption} is broken here: {ASSUMPTIONS[broken.assumption]} ({broken.why})"
+        yield from _indented(text, theme_styles.status("Election"), width)
+    if judgement.verdict.first is not None:
+        counts = (
+            (judgement.verdict.failures, "violation"),
+            (judgement.verdict.outside, "excused violation"),
+        )
+        text = ", ".join(format_count(count, noun) for count, noun in counts if count)
+        yield from _witness_rows(f"{text} so far, first by", judgement.verdict.first, style, width)
+    if judgement.next_violation is not None:
+        yield from _witness_rows("after the cursor: violated by", judgement.next_violation, DIM, width)
+    yield []
+
+
+def unjudged_rows(header: Header, width: int) -> Iterator[Row]:
+    """Yield the assertions that the protocol does not promise, which are not judged."""
+    undeclared = [each for each in ASSERTIONS.values() if each.id not in (*header.protocol.promises, RAISES.id)]
+    if undeclared:
+        text = ", ".join(f"{each.id} ({each.short})" for each in undeclared)
+        title = sanitize(header.protocol.title, 40)
+        for row in textwrap.wrap(f"{title} does not promise {text}; not judged", max(20, width - 4)):
+            yield [(f"   {row}", DIM)]
+
+
+def _assumptions_text(judgement: Judgement) -> str:
+    if judgement.relies_on == tuple(ASSUMPTIONS):
+        return "while all nine assumptions hold"
+    text = ", ".join(f"{each} {ASSUMPTIONS[each]}" for each in judgement.relies_on if each in ASSUMPTIONS)
+    return f"while these assumptions hold: {text}" if text else "without any assumption"
+
+
+def _witness_rows(what: str, violation: Violation, style: Style, width: int) -> Iterator[Row]:
+    """Yield when the violation occurred, which assumptions were broken then, and the violating states."""
+    why = "; ".join(f"assumption {broken.assumption} broken: {broken.why}" for broken in violation.broken)
+    status = why or "all its assumptions intact"
+    yield from _indented(
+        f"{what} record {violation.record}, {violation.at_us / 1e6:.3f} s ({status})", style, width
+    )
+    for state in violation.states:
+        text = f"node {state.node}: {state.text} (record {state.record}, {state.at_us / 1e6:.3f} s)"
+        yield from _indented(text, Style(), width, 2)
+    if not violation.states:
+        yield from _indented(violation.text, Style(), width, 2)
+
+
+def _indented(text: str, style: Style, width: int, more: int = 0) -> Iterator[Row]:
+    blank = " " * (_MARGIN + more)
+    for row in textwrap.wrap(sanitize(text, _LONGEST), max(20, width - len(blank) - 1), break_on_hyphens=False):
+        yield [(blank, Style()), (row, style)]
+
+
+# the widget
+
+
+class AssertionsView(FollowingView):
+    """``cursor`` is the index of an assertion. ``Enter`` goes to its next violation, as ``v`` does to any."""
+
+    class Witnessed(Message):
+        """Request to show this violation, or to report that there is none of ``assertion``."""
+
+        def __init__(self, assertion: str, violation: Violation | None) -> None:
+            super().__init__()
+            self.assertion = assertion
+            self.violation = violation
+
+    def __init__(self, theme_styles: ThemeStyles, source: Source) -> None:
+        super().__init__("assertions")
+        self._theme_styles = theme_styles
+        self._source = source
+        self.cursor: int = 0
+        self._record = 0
+        self._last_violation: Violation | None = None
+        self._drawn: tuple[object, ...] = ()
+        self._judgements: list[Judgement] = []
+        self._highlighted = ""
+        self._shown: list[tuple[int | None, Row]] = []
+
+    def show(self, cursor: Cursor) -> None:
+        self._record = cursor.record
+        header, judge = self._source.store.header, self._source.judge
+        width = self.scrollable_content_region.width
+        judgements = judgements_at(header, judge, cursor.record, cursor.hides_future)
+        to_draw = (judgements, width, self._theme_styles.dark, self.cursor)
+        if to_draw == self._drawn:
+            return
+        self._drawn = to_draw
+        self._judgements = judgements
+        self._shown = [
+            (place, row)
+            for place, each in enumerate(judgements)
+            for row in assertion_rows(each, self._theme_styles, width, place == self.cursor)
+        ]
+        self._shown += [(None, row) for row in unjudged_rows(header, width)]
+        self.virtual_size = Size(width, len(self._shown))
+        self.refresh()
+
+    def texts(self) -> list[str]:
+        """Return its rows, from the top."""
+        return ["".join(text for text, _ in row) for _, row in self._shown]
+
+    def move_cursor(self, place: int) -> None:
+        """Move to the assertion of a row and scroll it into view. Rows below them select the last one."""
+        which = self._shown[place][0]
+        self.cursor = len(self._judgements) - 1 if which is None else which
+        self.scroll_to(y=place - self.size.height // 2, animate=False, immediate=True)
+
+    def highlight_text(self, text: str) -> None:
+        """Highlight every occurrence of a text."""
+        self._highlighted = text
+        self.refresh()
+
+    def copied(self) -> Copied | None:
+        """Return the name and the text of the assertion under the cursor."""
+        if not self._judgements:
+            return None
+        rows = [text for text, (which, _) in zip(self.texts(), self._shown, strict=True) if which == self.cursor]
+        return self._judgements[self.cursor].assertion.id, "\n".join(row.rstrip() for row in rows).rstrip()
+
+    def activate(self) -> None:
+        """Go to the next violation of the assertion under the cursor, wrapping around."""
+        if self._judgements:
+            name = self._judgements[self.cursor].assertion.id
+            own = [violation for violation in self._source.judge.violations if violation.assertion == name]
+            self._last_violation = next_violation(own, self._record, self._last_violation)
+            self.post_message(self.Witnessed(name, self._last_violation))
+
+    def action_cursor(self, by: int) -> None:
+        """Move to another assertion, and scroll all of it into view if it fits."""
+        if not self._judgements:
+            return
+        self.cursor = max(0, min(self.cursor + by, len(self._judgements) - 1))
+        places = [place for place, (which, _) in enumerate(self._shown) if which == self.cursor]
+        lowest = places[-1] - self.size.height + 1
+        top = min(places[0], max(lowest, self.scroll_offset.y))
+        self.scroll_to(y=top, animate=False, immediate=True)
+
+    def action_cursor_page(self, pages: int) -> None:
+        """Scroll by a screen."""
+        y = self.scroll_offset.y + pages * max(1, self.size.height - 1)
+        self.scroll_to(y=y, animate=False, immediate=True)
+
+    def on_click(self, event: events.Click) -> None:
+        offset = event.get_content_offset(self)
+        place = len(self._shown) if offset is None else self.scroll_offset.y + offset.y
+        which = self._shown[place][0] if place < len(self._shown) else None
+        if which is not None:
+            self.cursor = which
+
+    def render_line(self, y: int) -> Strip:
+        width, place = self.size.width, self.scroll_offset.y + y
+        row = self._shown[place][1] if place < len(self._shown) else []
+        base = self.rich_style
+        pieces = fit(highlight(row, [self._highlighted], self._theme_styles.highlight), width)
+        return Strip([Segment(text, base + style) for text, style in pieces], width)

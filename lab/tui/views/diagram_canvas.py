@@ -1,0 +1,229 @@
+"""A grid of cells with text, and with lines finer than a cell; and the diagram's signs, in Unicode and ASCII.
+
+Lines are braille dots, or strokes in ASCII. Text covers lines. Every cell knows the object that it was drawn
+for, so that a click finds it. Every colour is accompanied by a sign.
+"""
+
+from collections.abc import Callable
+
+from msgspec import Struct
+from rich.cells import cell_len
+from rich.style import Style
+
+from lab.glyphs import Glyphs
+from lab.tui.terminal.styles import Piece
+
+_BRAILLE = 0x2800
+_DOT = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
+_PLAIN = Style()
+_FLAT, _STEEP = 0.4, 2.5
+
+
+class Canvas:
+    """A grid of ``width`` by ``height`` cells; ``fine`` draws lines in braille. Drawing is clipped to the grid."""
+
+    def __init__(self, width: int, height: int, fine: bool) -> None:
+        self.width = width
+        self.height = height
+        self._fine = fine
+        self._text = [[""] * width for _ in range(height)]
+        self._is_text = [[False] * width for _ in range(height)]
+        self._dots = [[0] * width for _ in range(height)]
+        self._styles = [[_PLAIN] * width for _ in range(height)]
+        self._owners: list[list[object]] = [[None] * width for _ in range(height)]
+
+    def put(self, x: int, y: int, text: str, style: Style, owner: object = None) -> None:
+        """Write text, beginning at this cell."""
+        if not 0 <= y < self.height:
+            return
+        for letter in text:
+            wide = cell_len(letter) if not letter.isascii() else 1
+            if wide == 0 or not (x >= 0 and x + wide <= self.width):
+                x += wide
+                continue
+            for place in range(x, x + wide):
+                self._text[y][place] = letter if place == x else ""
+                self._is_text[y][place] = True
+                self._styles[y][place] = style
+                self._owners[y][place] = owner
+            x += wide
+
+    def line(
+        self, start: tuple[float, float], end: tuple[float, float], style: Style, owner: object, gaps: bool = False
+    ) -> None:
+        """Draw a line between two points, in cells from the upper left corner; with ``gaps``, a dashed one."""
+        (x0, y0), (x1, y1) = start, end
+        across, down = (2, 4) if self._fine else (1, 1)
+        count = max(1, round(max(abs(x1 - x0) * across, abs(y1 - y0) * down)))
+        stroke = "" if self._fine else _stroke(x1 - x0, y1 - y0)
+        for place in range(count + 1):
+            if gaps and place % 4 >= 2:
+                continue
+            at_x = int((x0 + (x1 - x0) * place / count) * across)
+            at_y = int((y0 + (y1 - y0) * place / count) * down)
+            x, y = at_x // across, at_y // down
+            if not (0 <= x < self.width and 0 <= y < self.height) or self._is_text[y][x]:
+                continue
+            if stroke:
+                self._text[y][x] = stroke
+            else:
+                self._dots[y][x] |= _DOT[at_y % 4][at_x % 2]
+            self._styles[y][x] = style
+            self._owners[y][x] = owner
+
+    def is_free(self, x: int, y: int, width: int) -> bool:
+        """Return whether these cells are in the grid and not covered by text; they may hold lines."""
+        if not (0 <= y < self.height and x >= 0 and x + width <= self.width):
+            return False
+        return not any(self._is_text[y][x : x + width])
+
+    def is_blank(self, x: int, y: int, width: int) -> bool:
+        """Return whether these cells are in the grid and hold neither text nor lines."""
+        return self.is_free(x, y, width) and not (
+            any(self._dots[y][x : x + width]) or any(self._text[y][x : x + width])
+        )
+
+    def fill_blank(self, x: int, y: int, letter: str, style: Style) -> None:
+        """Write a letter into a cell if it is blank. Lines and other text may still replace it."""
+        if self.is_blank(x, y, 1):
+            self._text[y][x] = letter
+            self._styles[y][x] = style
+
+    def restyle(self, x: int, y: int, restyled: Callable[[Style], Style]) -> None:
+        """Replace the style of a cell."""
+        self._styles[y][x] = restyled(self._styles[y][x])
+
+    def clear(self, x: int, y: int) -> None:
+        """Erase a cell."""
+        self._text[y][x], self._dots[y][x], self._is_text[y][x], self._owners[y][x] = "", 0, False, None
+
+    def letter(self, x: int, y: int) -> str:
+        return self._text[y][x]
+
+    def style(self, x: int, y: int) -> Style:
+        return self._styles[y][x]
+
+    def owner(self, x: int, y: int) -> object:
+        """Return the object that the cell, or one next to it, was drawn for."""
+        for near in (x, x - 1, x + 1):
+            if 0 <= y < self.height and 0 <= near < self.width and self._owners[y][near] is not None:
+                return self._owners[y][near]
+        return None
+
+    def row(self, y: int) -> list[Piece]:
+        """Return one row as styled pieces."""
+        pieces: list[Piece] = []
+        run, style = "", _PLAIN
+        texts, dots, styles, is_text = self._text[y], self._dots[y], self._styles[y], self._is_text[y]
+        for x in range(self.width):
+            if dots[x] and not is_text[x]:
+                letter, here = chr(_BRAILLE + dots[x]), styles[x]
+            elif texts[x]:
+                letter, here = texts[x], styles[x]
+            else:
+                letter, here = ("", style) if is_text[x] else (" ", _PLAIN)
+            if here is not style and here != style:
+                if run:
+                    pieces.append((run, style))
+                run, style = "", here
+            run += letter
+        return [*pieces, (run, style)] if run else pieces
+
+
+def _stroke(across: float, down: float) -> str:
+    """Return the ASCII stroke for a slope. Cells are about twice as high as wide."""
+    if abs(down) <= _FLAT * abs(across) / 2:
+        return "-"
+    if abs(down) >= _STEEP * abs(across):
+        return "|"
+    return "\\" if (across > 0) == (down > 0) else "/"
+
+
+# signs
+
+
+class Signs(Struct, frozen=True):
+    """The signs. ``lane`` is a node's line by status, downwards and to the right; ``other`` is for other statuses.
+
+    ``heads`` are arrow heads to the left, right, up and down; ``late`` are those of timed-out messages. ``joints``
+    are where messages leave a line: to one side, to the other, to both.
+    """
+
+    lane: dict[str, tuple[str, str]]
+    other: tuple[str, str]
+    heads: dict[str, str]
+    late: dict[str, str]
+    joints: dict[str, str]
+    lost: str
+    held: str
+    flying: str
+    delayed: str
+    up: str
+    band: tuple[str, str]
+    density: tuple[str, str, str]
+    across: tuple[str, str]
+    tick: tuple[str, str]
+    quiet: str
+
+    @property
+    def joined(self) -> frozenset[str]:
+        """The signs of lines that messages can leave."""
+        lines = (*(self.lane[status] for status in ("Election", "Reorganization")), self.other)
+        return frozenset(sign for pair in lines for sign in pair)
+
+
+_UNICODE = Signs(
+    {
+        "Election": ("╏", "╍"),
+        "Reorganization": ("┇", "┅"),
+        "Down": ("┊", "┈"),
+        "paused": ("║", "═"),
+        "killed": (" ", " "),
+        "failed": (" ", " "),
+        "absent": (" ", " "),
+    },
+    ("┃", "━"),
+    {"left": "◀", "right": "▶", "up": "▲", "down": "▼"},
+    {"left": "◁", "right": "▷", "up": "△", "down": "▽"},
+    {"left": "┫", "right": "┣", "up": "┻", "down": "┳", "both": "╋"},
+    "×",
+    "‖",
+    "•",
+    "!",
+    "○",
+    ("┊", "┈"),
+    ("─", "━", "░"),
+    ("─", "│"),
+    ("┤", "┴"),
+    "⋮",
+)
+_ASCII = Signs(
+    {
+        "Election": (":", "-"),
+        "Reorganization": (";", "_"),
+        "Down": (".", "."),
+        "paused": ("H", "="),
+        "killed": (" ", " "),
+        "failed": (" ", " "),
+        "absent": (" ", " "),
+    },
+    ("|", "-"),
+    {"left": "<", "right": ">", "up": "^", "down": "v"},
+    {"left": "(", "right": ")", "up": "'", "down": ","},
+    {"left": "+", "right": "+", "up": "+", "down": "+", "both": "+"},
+    "x",
+    "=",
+    "o",
+    "!",
+    "o",
+    (":", "."),
+    ("-", "=", "#"),
+    ("-", "|"),
+    ("+", "+"),
+    ":",
+)
+
+
+def signs_for(glyphs: Glyphs) -> Signs:
+    """Return the signs that match these glyphs."""
+    return _ASCII if glyphs.arrow.isascii() else _UNICODE

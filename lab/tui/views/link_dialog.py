@@ -1,0 +1,129 @@
+"""The dialog that changes a link: the commands available for it, one key each.
+
+A command that needs a number is put on the command line for editing; any other is run at once.
+"""
+
+from typing import TYPE_CHECKING, ClassVar
+
+from msgspec import Struct
+from rich.text import Text
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
+
+from lab.analysis.connectivity import Pair
+from lab.script.commands import VERBS
+from lab.tui.availability import reason_no_commands, takes_commands
+from lab.tui.views.network_state import NetworkNow
+from lab.tui.widgets.dialogs import Dialog, frame
+
+if TYPE_CHECKING:
+    from lab.tui.screen import RunScreen
+
+
+class LinkCommand(Struct, frozen=True):
+    """A command for a link, and its key. One that is not ``complete`` is edited on the command line first."""
+
+    key: str
+    command: str
+    complete: bool = True
+
+
+def commands_for(link: Pair, both_ways: bool, now: NetworkNow) -> tuple[LinkCommand, ...]:
+    """Return the commands for a link, or for both directions. A fault can be ended only if there is one."""
+    source, target = link
+    links = f"{source}{'<->' if both_ways else '->'}{target}"
+    ways = (link, (target, source)) if both_ways else (link,)
+    names = {effect.name for way in ways for effect in now.effects.get(way, ())}
+    held = any(flight.held for way in ways for flight in now.in_flight.get(way, ()))
+    commands = [
+        LinkCommand("d", f"delay {links} 400ms", complete=False),
+        LinkCommand("l", f"lose {links} 30%", complete=False),
+        LinkCommand("u", f"duplicate {links} 20%", complete=False),
+        LinkCommand("r", f"reorder {links} 50% 100ms", complete=False),
+        LinkCommand("o", f"hold {links}"),
+        LinkCommand("x", f"cut {links}"),
+    ]
+    if "hold" in names or held:
+        commands.append(LinkCommand("e", f"release {links}"))
+    if "cut" in names:
+        commands.append(LinkCommand("j", f"join {links}"))
+    if names:
+        commands.append(LinkCommand("h", f"heal {links}"))
+    return tuple(commands)
+
+
+def edit_link(screen: "RunScreen", link: Pair, now: NetworkNow) -> None:
+    """Ask for a command for the link, and run it; if commands are impossible, say why."""
+    source, target = link
+    if not takes_commands(screen.source):
+        message = f"the link {source}->{target} cannot be changed: {reason_no_commands(screen.source)}"
+        screen.show_message(message, warn=True)
+        return
+    if source == target:
+        screen.show_message(f"{source} has no link to itself; the arrows move to another", warn=True)
+        return
+
+    def run(command: LinkCommand | None) -> None:
+        if command is not None:
+            (screen.execute if command.complete else screen.open_line)(command.command)
+
+    screen.app.push_screen(LinkDialog(link, now), run)
+
+
+class LinkDialog(Dialog[LinkCommand | None]):
+    """The dialog. Its result is the chosen command, or None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("q", "leave", "close"),
+        ("b", "turn", ""),
+    ]
+
+    def __init__(self, link: Pair, now: NetworkNow) -> None:
+        super().__init__()
+        self._link = link
+        self._network = now
+        self._both_ways = False
+        self._commands = commands_for(link, both_ways=False, now=now)
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_subtitle = "b: both ways or one   Esc closes"
+            yield OptionList()
+
+    def on_mount(self) -> None:
+        self.query_one(OptionList).focus()
+        self._fill()
+
+    def on_key(self, event: events.Key) -> None:
+        """Choose a command by its key."""
+        command = next((command for command in self._commands if command.key == event.key), None)
+        if command is not None:
+            event.stop()
+            self.dismiss(command)
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(self._commands[event.option_index])
+
+    def action_turn(self) -> None:
+        """Switch between both directions and one."""
+        self._both_ways = not self._both_ways
+        self._commands = commands_for(self._link, self._both_ways, self._network)
+        self._fill()
+
+    def _fill(self) -> None:
+        source, target = self._link
+        way = "between {} and {}, both ways" if self._both_ways else "from {} to {}"
+        frame(self.query_one(Vertical), title=f"the link {way.format(source, target)}")
+        listed = self.query_one(OptionList)
+        listed.clear_options()
+        for command in self._commands:
+            row = Text()
+            row.append(f" {command.key} ", "bold")
+            row.append(f" {command.command + ('' if command.complete else ' …'):28}")
+            row.append(VERBS[command.command.partition(" ")[0]].help, "dim")
+            listed.add_option(Option(row))
+        listed.action_first()

@@ -1,1 +1,0 @@
-"""The message log."""

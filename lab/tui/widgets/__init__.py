@@ -1,0 +1,1 @@
+"""The widgets of a run screen, and the forms of dialogs."""

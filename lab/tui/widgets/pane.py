@@ -1,0 +1,328 @@
+"""From a snapshot to the text of the nodes' panes. Pure."""
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from rich.cells import cell_len
+from rich.style import Style
+
+from lab.analysis.bank_state import entries_of, node_bank_state
+from lab.analysis.group_history import GroupLog
+from lab.properties.assertions import ASSUMPTIONS
+from lab.protocols.accounts import format_cents
+from lab.recording.log_lines import format_value
+from lab.recording.snapshot import ActiveFault, NodeState, Snapshot
+from lab.text import sanitize
+from lab.tui.terminal.styles import DIM, Piece, ThemeStyles
+from lab.units import format_count, format_ranges
+
+_MOST_ENTRIES = 6
+_LONGEST_NAME = 20
+
+
+class LocalTransaction(Struct, frozen=True):
+    """An open transaction at this node: its state here, and since when."""
+
+    name: str
+    state: str
+    for_us: int
+    is_blocked: bool
+
+
+class BankPane(Struct, frozen=True):
+    """The bank at a node.
+
+    ``balances`` are (account, cents, holder of the lock). ``log`` has the newest entry last. ``refuses``: the node
+    votes NO next.
+    """
+
+    balances: tuple[tuple[str, int, str], ...]
+    open: tuple[LocalTransaction, ...]
+    log: tuple[str, ...]
+    refuses: bool
+
+
+def bank_pane(view: NodeState, now_us: int) -> BankPane | None:
+    """Return the bank at a node as of ``now_us``. Of a node that is down, only its log; None without a bank."""
+    log = tuple(f"{entry.what} {entry.transaction}" for entry in entries_of(view, last=_MOST_ENTRIES + 1))
+    share = node_bank_state(view)
+    if share is None:
+        return BankPane((), (), log, False) if log else None
+    locks = {name: str(holder) for name, holder in share.locks}
+    return BankPane(
+        tuple((sanitize(name, _LONGEST_NAME), cents, locks.get(name, "")) for name, cents in share.balances),
+        tuple(
+            LocalTransaction(
+                str(each.transaction),
+                each.state.value,
+                max(0, now_us - each.since_us),
+                each.blocked_us is not None,
+            )
+            for each in share.open
+        ),
+        log,
+        share.refuses,
+    )
+
+
+def bank_pieces(
+    pane: BankPane, theme_styles: ThemeStyles, width: int
+) -> tuple[list[Piece], list[Piece], list[Piece]]:
+    """Return three lines: the balances, the open transactions, and as much of the log's end as fits."""
+    return _balance_pieces(pane, theme_styles), _open_pieces(pane, theme_styles), _log_pieces(pane, width)
+
+
+def state_pieces(state: str, theme_styles: ThemeStyles) -> list[Piece]:
+    """Return a participant's state of a transaction as a symbol and a word."""
+    return [
+        (f"{theme_styles.glyphs.states.get(state, theme_styles.glyphs.dot)} {state}", theme_styles.state(state))
+    ]
+
+
+def _balance_pieces(pane: BankPane, theme_styles: ThemeStyles) -> list[Piece]:
+    pieces: list[Piece] = []
+    for name, cents, lock in pane.balances:
+        pieces += [
+            (f"{name} ", Style()),
+            (format_cents(cents), theme_styles.warning if lock else Style(bold=True)),
+        ]
+        pieces += [(f" {theme_styles.glyphs.lock}{lock}" if lock else "", theme_styles.warning), ("  ", Style())]
+    if pane.refuses:
+        pieces.append(("votes NO next", theme_styles.warning))
+    return pieces
+
+
+def _open_pieces(pane: BankPane, theme_styles: ThemeStyles) -> list[Piece]:
+    pieces: list[Piece] = []
+    for each in sorted(pane.open, key=lambda each: not each.is_blocked):
+        pieces += [(f"{each.name} ", Style(bold=True)), *state_pieces(each.state, theme_styles)]
+        blocked = ", blocked" if each.is_blocked else ""
+        pieces += [(f" {each.for_us / 1e6:.1f} s", Style()), (blocked, theme_styles.warning), ("  ", Style())]
+    return pieces or [("nothing is open", DIM)]
+
+
+def _log_pieces(pane: BankPane, width: int) -> list[Piece]:
+    """Return the newest entries that fit; older ones are cut off."""
+    text, more = "", len(pane.log)
+    for entry in reversed(pane.log[-_MOST_ENTRIES:]):
+        longer = f"{entry}, {text}" if text else entry
+        if text and cell_len(longer) > width - len("log … "):
+            break
+        text, more = longer, more - 1
+    return [(f"log {'… ' if more else ''}{text}" if text else "the log is empty", DIM)]
+
+
+_LEADER_WORDS = {"Normal": "leads", "Reorganization": "will lead"}
+
+
+class Pane(Struct, frozen=True):
+    """The content of a node's pane. ``shown`` is its Status, or the state of its process if that matters more.
+
+    ``leads`` is set if the node is its own coordinator: it *leads* in Normal, and *will lead* in Reorganization.
+
+    ``procedure`` waits at ``line``; ``waits`` says for what. ``left_us`` of ``total_us`` remain if the wait is
+    bounded. ``group`` is None if the protocol has no groups; ``hue`` is the number of its colour, if any.
+    ``facts`` is the state besides the Status of a protocol that elects nobody, and ``bank`` the state of a bank.
+    """
+
+    id: int
+    shown: str
+    status: str
+    process: str
+    coordinator: int | None
+    leads: str
+    up: tuple[int, ...]
+    group: str | None
+    hue: int | None
+    facts: tuple[str, ...]
+    procedure: str
+    line: int
+    waits: str
+    left_us: int | None
+    total_us: int
+    links: str
+    bank: BankPane | None = None
+
+
+def panes_of(snapshot: Snapshot, now_us: int, groups: GroupLog | None = None) -> tuple[Pane, ...]:
+    """Return all panes, by id, as of ``now_us``. ``groups`` supplies the colours of groups."""
+    views = sorted(snapshot.nodes, key=lambda view: view.id)
+    return tuple(pane_of(view, snapshot, now_us, groups) for view in views)
+
+
+def pane_of(view: NodeState, snapshot: Snapshot, now_us: int, groups: GroupLog | None = None) -> Pane:
+    """Return one node's pane."""
+    group = None if groups is None else groups.group_of(view, snapshot.record)
+    status = sanitize(view.status, 16)
+    procedure, waits, left_us, total_us = _wait_fields(view, now_us)
+    return Pane(
+        view.id,
+        view.process if view.process in ("killed", "paused", "failed", "absent") else status,
+        status,
+        view.process,
+        view.coordinator,
+        _LEADER_WORDS.get(status, "") if view.coordinator == view.id else "",
+        view.up,
+        _group(view),
+        None if group is None else group.hue,
+        _state_facts(view.state),
+        procedure,
+        view.waits[0].line if procedure else 0,
+        waits,
+        left_us,
+        total_us,
+        _describe_link_faults(view.id, snapshot),
+        bank_pane(view, now_us),
+    )
+
+
+def _group(view: NodeState) -> str | None:
+    if view.group is not None:
+        return sanitize(".".join(map(str, view.group)), 12)
+    group = view.state.get("group")
+    if group is None:
+        return None
+    return sanitize("/".join(map(str, group.values())) if isinstance(group, dict) else str(group), 12)
+
+
+def _state_facts(state: dict[str, Any]) -> tuple[str, ...]:
+    if "coordinator" in state:
+        return ()
+    plain = [(name, value) for name, value in state.items() if isinstance(value, int | float | str | None)]
+    texts = [f"{name} {'-' if value is None else value}" for name, value in plain if name != "status"]
+    return tuple(sanitize(each, 40) for each in texts)
+
+
+def _wait_fields(view: NodeState, now_us: int) -> tuple[str, str, int | None, int]:
+    if view.process == "killed":
+        return "", "stable storage is kept", None, 0
+    if view.process == "failed":
+        return "", sanitize(view.traceback.rpartition("\n")[2], 80), None, 0
+    if view.process == "absent":
+        return "", "has no process yet", None, 0
+    if not view.waits:
+        return "", _idle_text(view), None, 0
+    wait = view.waits[0]
+    peers = f" of {' '.join(map(str, wait.peers))}" if wait.peers else ""
+    procedure = sanitize(wait.procedure, 40)
+    waits = sanitize(f"waits for {wait.what}{peers}", 80)
+    if wait.until_us is None:
+        return procedure, waits, None, 0
+    return procedure, waits, max(0, wait.until_us - now_us), wait.until_us - wait.since_us
+
+
+def _idle_text(view: NodeState) -> str:
+    if "coordinator" not in view.state:
+        return "idle: waiting for a message or a timer"
+    if not view.state.get("processing"):
+        return "follower: waiting for the leader"
+    version = view.definition_version
+    return sanitize(f"definition {version}", 40) if version else "performing its task"
+
+
+def _describe_link_faults(node: int, snapshot: Snapshot) -> str:
+    """Return the faults on a node's links: their kind, direction, and the nodes at the other ends."""
+    others = {view.id for view in snapshot.nodes} - {node}
+    texts = []
+    for fault in snapshot.faults:
+        to = {target for source, target in fault.links if source == node}
+        of = {source for source, target in fault.links if target == node}
+        both = to & of
+        sorts = (("<>", both), (">", to - both), ("<", of - both))
+        ends = [f"{arrow}{_format_ids(ids, others)}" for arrow, ids in sorts if ids]
+        if ends:
+            texts.append(f"{sanitize(fault.kind, 16)} {' '.join(ends)}")
+    held = sum(flight.held and node in (flight.source, flight.target) for flight in snapshot.in_flight)
+    if held:
+        texts.append(f"{held} held")
+    return ", ".join(texts)
+
+
+def _format_ids(ids: set[int], others: set[int]) -> str:
+    return "all" if ids == others else ",".join(map(str, sorted(ids)))
+
+
+def format_leaders(panes: tuple[Pane, ...]) -> tuple[tuple[str, int | str | None], ...]:
+    """Return (text, leader) for each leader with its followers, then the nodes without one.
+
+    If the protocol elects nobody, return (text, Status) for each Status.
+    """
+    alive = [pane for pane in panes if pane.process in ("running", "paused")]
+    if any(pane.facts for pane in alive):
+        statuses = sorted({pane.status for pane in alive})
+        return tuple((f"{_nodes_in_status(alive, status)} {status}", status) for status in statuses)
+    leads = {pane.id: pane.leads for pane in alive if pane.leads}
+    followed: dict[int, list[int]] = {leader: [] for leader in leads}
+    lost = []
+    for pane in alive:
+        if pane.leads:
+            continue
+        if pane.status in ("Normal", "Reorganization") and pane.coordinator in followed:
+            followed[pane.coordinator].append(pane.id)
+        else:
+            lost.append(pane)
+    texts: list[tuple[str, int | str | None]] = []
+    for leader in sorted(followed, reverse=True):
+        paused = " (paused)" if any(pane.id == leader and pane.process == "paused" for pane in alive) else ""
+        whom = format_ranges(followed[leader]) or "nobody"
+        texts.append((f"{leader} {leads[leader]} {whom}{paused}", leader))
+    if lost:
+        texts.append((f"{format_ranges([pane.id for pane in lost])} without a coordinator", None))
+    return tuple(texts) or (("no node is up", None),)
+
+
+def groups_led(panes: tuple[Pane, ...]) -> int:
+    """Return the number of groups that have a leader; 0 if the protocol has no groups."""
+    return len({pane.group for pane in panes if pane.leads and pane.group is not None})
+
+
+def _nodes_in_status(panes: list[Pane], status: str) -> str:
+    return format_ranges([pane.id for pane in panes if pane.status == status])
+
+
+_MESSAGE_EFFECTS = {
+    "kill": "lost",
+    "pause": "queued",
+    "lose": "lost",
+    "cut": "lost",
+    "partition": "lost",
+    "delay": "delayed",
+    "duplicate": "duplicated",
+    "reorder": "reordered",
+}
+"""The outcome of the messages that a fault of each kind touches."""
+
+
+def format_faults(faults: tuple[ActiveFault, ...]) -> tuple[tuple[str, bool], ...]:
+    """Return (text, whether it is inert) for each fault in force.
+
+    The text says which assumptions the fault breaks, and what happened to messages.
+    """
+    texts = []
+    for fault in faults:
+        text = sanitize(fault.text, 60)
+        if fault.breaks:
+            broken = ", ".join(
+                f"{number} ({ASSUMPTIONS[number]})" for number in fault.breaks if number in ASSUMPTIONS
+            )
+            text += f"  breaks {'assumption' if len(fault.breaks) == 1 else 'assumptions'} {broken}"
+        if became := _MESSAGE_EFFECTS.get(fault.kind):
+            text += f"  {format_count(fault.messages, 'message')} {became}"
+        if not fault.touched:
+            text += "  no effect so far"
+        texts.append((text, not fault.touched))
+    return tuple(texts)
+
+
+def process_text(state: str) -> str:
+    """Return a process state or a Status as it is displayed."""
+    return "not started" if state == "absent" else state
+
+
+def short_body(body: str) -> str:
+    """Return a message's body without JSON punctuation. A body that is no JSON stays as it is."""
+    try:
+        return format_value(msgspec.json.decode(body)) if body[:1] in ("{", "[") else body
+    except (msgspec.DecodeError, RecursionError):
+        return body

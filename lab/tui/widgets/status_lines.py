@@ -1,0 +1,227 @@
+"""The lines around the views: title, captions, leaders, faults in force, verdicts."""
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
+from rich.cells import cell_len
+from rich.style import Style
+from rich.text import Text
+from textual.widgets import Static
+
+from lab.recording.records import Captioned
+from lab.text import sanitize
+from lab.tui.player import format_pace
+from lab.tui.source import Source
+from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit
+from lab.tui.verdicts import VerdictText
+from lab.units import format_count
+
+_LONGEST_REMARK = 60
+
+
+class Line(Static):
+    """A text of one or a few lines that redraws only when the text changes."""
+
+    DEFAULT_CSS = "Line { text-wrap: nowrap; text-overflow: ellipsis; }"
+
+    def __init__(self, id_: str) -> None:
+        super().__init__("", id=id_, markup=False)
+        self._shown = Text()
+
+    def put(self, text: Text, wraps: bool = False) -> None:
+        """Show this text. ``wraps``: the widget wraps it, so its height may change."""
+        if text != self._shown or text.spans != self._shown.spans:
+            taller = text.plain.count("\n") != self._shown.plain.count("\n")
+            one_line = self._fits(text) and self._fits(self._shown)
+            self._shown = text
+            # a new layout costs more than all drawing after a key
+            self.update(text, layout=taller or (wraps and not one_line))
+
+    def _fits(self, text: Text) -> bool:
+        return 0 < text.cell_len <= self.content_size.width
+
+    @property
+    def plain(self) -> str:
+        """The text without styles."""
+        return self._shown.plain
+
+
+class TitleLine(Line):
+    """A single line, such as the title of the run and the message line."""
+
+    DEFAULT_CSS = "TitleLine { height: 1; background: $panel; color: $text; padding: 0 1; }"
+
+
+def title_text(
+    source: Source, number: int, hidden: int, name: str, theme_styles: ThemeStyles, score: str = ""
+) -> Text:
+    """Return the title: protocol, record at the cursor, clock; the least important parts come last."""
+    header, clock = source.store.header, None if source.ended else source.clock
+    dot = f" {theme_styles.glyphs.dot} "
+    settings = [sanitize(" ".join(header.protocol.settings), 40)] if header.protocol.settings else []
+    world = header.world if source.is_live else "recording"
+    own = [sanitize(name, 60)]
+    # the name of an attempt comes first, so that it is never cut off
+    first, last = (own, []) if header.exercise is not None else ([], own)
+    parts: list[str] = [*first, *([score] if score else []), *settings, world, f"record {number}"]
+    if header.parent is not None:
+        parts.append(f"branch of record {header.parent.record}")
+    if clock is not None:
+        parts.append("frozen" if clock.frozen else format_pace(clock))
+    if source.is_live and not source.can_command:
+        parts.append("viewer")
+    if header.remark:
+        parts.append(sanitize(header.remark, _LONGEST_REMARK))
+    if source.store.damage:
+        parts.append(f"{format_count(len(source.store.damage), 'line')} unreadable: lab show lists them")
+    if hidden:
+        parts.append(f"{hidden} heartbeats hidden (f)")
+    t_us = header.timing.t_us
+    t = f"{t_us / 1e6:g} s" if t_us >= 1_000_000 else f"{t_us / 1000:g} ms"
+    parts += [f"T {t}", format_count(len(header.nodes), "node"), *last]
+    text = Text()
+    text.append("lab ", "bold")
+    text.append(sanitize(header.protocol.title, 30), theme_styles.accent)
+    text.append(dot + dot.join(parts))
+    return text
+
+
+class LeaderLine(Line):
+    """The leaders and their followers, or the nodes by status if nobody leads.
+
+    More than one leader is shown as a warning, unless each leads its own group.
+    """
+
+    DEFAULT_CSS = "LeaderLine { height: 1; padding: 0 1; }"
+
+    def show(
+        self, leaders: tuple[tuple[str, int | str | None], ...], theme_styles: ThemeStyles, groups: int = 0
+    ) -> None:
+        """Show leaders of (text, id or status or None for no leader); ``groups`` is the number of groups led."""
+        led = [leader for _, leader in leaders if isinstance(leader, int)]
+        text = Text()
+        if len(led) > 1:
+            are_in_groups = groups == len(led)
+            text.append(
+                f"{groups} groups (g)  " if are_in_groups else f"{len(led)} COORDINATORS  ",
+                DIM if are_in_groups else theme_styles.warning,
+            )
+        for place, (caption, leader) in enumerate(leaders):
+            if place:
+                text.append(f"  {theme_styles.glyphs.dot}  ", DIM)
+            if isinstance(leader, str):
+                text.append(f"{theme_styles.glyph(leader)} {caption}", theme_styles.status(leader))
+                continue
+            if leader is not None:
+                text.append(f"{theme_styles.glyphs.leads} ", theme_styles.leader)
+            text.append(caption, theme_styles.warning if leader is None else theme_styles.leader)
+        self.put(text)
+
+
+class FaultLines(Line):
+    """The faults in force, with their effect and the number of messages affected; at most three lines."""
+
+    DEFAULT_CSS = "FaultLines { height: auto; max-height: 3; padding: 0 1; }"
+
+    def show(self, faults: tuple[tuple[str, bool], ...], theme_styles: ThemeStyles) -> None:
+        """Show faults of (text, whether it is inert)."""
+        text = Text()
+        if not faults:
+            text.append("no fault in force", DIM)
+        shown = faults if len(faults) <= 3 else faults[-2:]
+        if len(shown) < len(faults):
+            text.append(f"… and {len(faults) - len(shown)} earlier faults\n", DIM)
+        for place, (caption, inert) in enumerate(shown):
+            text.append(f"{theme_styles.glyph('failed')} ", theme_styles.warning)
+            text.append(
+                caption + ("\n" if place < len(shown) - 1 else ""), theme_styles.fate("held") if inert else ""
+            )
+        self.put(text)
+
+
+class VerdictLine(Line):
+    """The verdicts on the promised assertions at the cursor."""
+
+    DEFAULT_CSS = "VerdictLine { height: 1; padding: 0 1; }"
+
+    def show(self, versions: Iterable[tuple[VerdictText, ...]], theme_styles: ThemeStyles) -> None:
+        """Show the first version that fits, or else the last; the first violation gets a hint at its key."""
+        text = Text()
+        for verdicts in versions:
+            text = self._line(verdicts, theme_styles)
+            if text.cell_len <= self.content_size.width:
+                break
+        self.put(text)
+
+    def _line(self, verdicts: tuple[VerdictText, ...], theme_styles: ThemeStyles) -> Text:
+        text, hint = Text(), " (v)"
+        for place, (verdict, word) in enumerate(verdicts):
+            if place:
+                text.append(f"  {theme_styles.glyphs.dot}  ", DIM)
+            text.append(verdict, theme_styles.verdict(word))
+            if word in ("outside", "fails"):
+                text.append(hint, DIM)
+                hint = ""
+        return text
+
+
+MOST_CAPTIONS = 3
+"""The most rows that the captions take, if the screen is high enough."""
+_FEW_ROWS = 2
+_ROOM_FOR_MOST = 30
+_RECENT_US = 2_500_000
+"""If the newest caption came this soon after an earlier one, that one is not dimmed: it may still be unread."""
+_LONGEST = 200
+_BOLD = Style(bold=True)
+
+
+class CaptionLine(Line):
+    """The latest captions, the newest at the bottom; hidden if there is neither a caption nor a purpose.
+
+    If the run has a purpose, the height is constant, so that the widgets below do not jump.
+    """
+
+    DEFAULT_CSS = "CaptionLine { height: auto; padding: 0 1; background: $boost; display: none; }"
+
+    def show(self, captions: Sequence[Captioned], purpose: str, theme_styles: ThemeStyles) -> None:
+        """Show the latest captions, or the purpose of the run if there is no caption."""
+        width, height = self.app.size.width - 2, self.app.size.height
+        most = MOST_CAPTIONS if height >= _ROOM_FOR_MOST else _FEW_ROWS
+        purpose_rows = textwrap.wrap(purpose, max(1, width - 2), max_lines=most, placeholder=" …")
+        rows = (
+            _caption_rows(captions, width, most, theme_styles)
+            if captions
+            else [fit([(f"  {row}", DIM)], width) for row in purpose_rows]
+        )
+        if purpose:
+            rows += [[]] * (most - len(rows))
+        self.display = bool(rows)
+        self.put(Text("\n").join(Text.assemble(*row) for row in rows))
+
+
+def _caption_rows(
+    captions: Sequence[Captioned], width: int, most: int, theme_styles: ThemeStyles
+) -> list[list[Piece]]:
+    """Return the rows of as many captions as fit: the newest in full, the earlier ones in a row each."""
+    newest = captions[-1]
+    rows = _rows(newest, width, most, theme_styles, _BOLD)
+    for caption in islice(reversed(captions), 1, 1 + most - len(rows)):
+        recent = newest.at_us - caption.at_us <= _RECENT_US
+        rows = [*_rows(caption, width, 1, theme_styles, Style() if recent else DIM), *rows]
+    return rows
+
+
+def _rows(caption: Captioned, width: int, most: int, theme_styles: ThemeStyles, style: Style) -> list[list[Piece]]:
+    """Return the rows of a caption: its sign, its text, and at the right end its time, if that fits."""
+    text, clock = sanitize(caption.text, _LONGEST), f"  {caption.at_us / 1e6:.3f} s"
+    if cell_len(text + clock) > width - 2:
+        clock = ""
+    room = width - 2 - cell_len(clock)
+    lines = textwrap.wrap(text, max(1, room), max_lines=most, placeholder=" …")
+    sign = (f"{theme_styles.glyphs.marks['caption']} ", theme_styles.mark("caption") if style != DIM else DIM)
+    first, *others = lines or [""]
+    return [
+        [sign, *fit([(first, style)], room), (clock, DIM)],
+        *(fit([("  ", style), (row, style)], width) for row in others),
+    ]

@@ -1,0 +1,232 @@
+"""Measure the cost of an election as the cluster grows: messages and virtual time, in simulation.
+
+A cluster of n nodes starts and runs until all are Normal. The coordinator crashes at a random moment of the second
+T after that (drawn from the seed). Counted are the messages, without heartbeats, until all others are Normal under
+the next coordinator and no message of the election is in flight any more. There are no link faults, and messages
+take no time. So all nodes heard from the coordinator equally late, and each detects the crash by its own timeout,
+unless ``DETECTION`` arranges otherwise, for the best and the worst case of any protocol. The virtual time, up to
+all Normal, is the sum of timeouts.
+
+The nodes start from the highest down. Each asks all higher ones, about n² messages, as at any start of a bully
+cluster; but none finds only lower nodes up, and makes itself their coordinator for a moment. For the next case
+only the crashed coordinator restarts. No record is kept: a thousand nodes make over two million.
+"""
+
+from collections.abc import Callable
+from random import Random
+
+from msgspec import Struct, field
+
+from lab.analysis.elections import ElectionLog
+from lab.kernel import Message, Step, Timing
+from lab.network import Hold, links_among
+from lab.protocols import Algorithm
+from lab.protocols.cost import Detection
+from lab.recording.cluster_state import ClusterState
+from lab.recording.records import Header, Link, Record
+from lab.units import format_us
+from lab.worlds.loading.config import RunConfig, header_of
+from lab.worlds.simulated.simulation import Simulation
+
+# Which nodes detect the crash. A paused node detects nothing. A message to it makes it resume, and is handled
+# before the timers that expired during the pause, so no message is late. A held message does not spread the news
+# of the election. Heartbeats are left alone.
+
+_HOLD = 1
+"""The number of the only rule."""
+
+
+class DetectedByEach:
+    """Let every node detect the crash by its own timeout. Create it right after the crash."""
+
+    def __init__(self, simulation: Simulation, kinds: frozenset[str]) -> None:
+        """``kinds`` are the messages other than heartbeats."""
+
+    @property
+    def over(self) -> bool:
+        """True if no node is kept from detecting the crash any more."""
+        return True
+
+    def on_sent(self, message: Message) -> None:
+        """Note a message, other than a heartbeat, that a node has sent."""
+
+    def advance(self, agreed: bool) -> bool:
+        """Do what is due; return whether anything was. ``agreed``: all running nodes agree."""
+        return False
+
+
+class DetectedInTurn(DetectedByEach):
+    """Pause all but the highest; resume the next when the others agree, or when a message is sent to it."""
+
+    def __init__(self, simulation: Simulation, kinds: frozenset[str]) -> None:
+        self._simulation = simulation
+        self._paused = sorted(simulation.incarnations)[:-1]
+        self._contacted: list[int] = []
+        for node in self._paused:
+            simulation.pause(node)
+
+    @property
+    def over(self) -> bool:
+        return not self._paused
+
+    def on_sent(self, message: Message) -> None:
+        self._contacted.append(message.target)
+
+    def advance(self, agreed: bool) -> bool:
+        contacted, self._contacted = self._contacted, []
+        if agreed and not contacted:
+            contacted = self._paused[-1:]
+        resumed = [node for node in contacted if self._simulation.resume(node)]
+        self._paused = [node for node in self._paused if node not in resumed]
+        return bool(resumed)
+
+
+class DetectedAtOnce(DetectedByEach):
+    """Hold all messages until every node has sent one."""
+
+    def __init__(self, simulation: Simulation, kinds: frozenset[str]) -> None:
+        self._simulation = simulation
+        self._not_sent = set(simulation.incarnations)
+        everybody = frozenset(simulation.ids)
+        simulation.network.add_rule(_HOLD, Hold(links=links_among(everybody, everybody), kinds=kinds))
+
+    @property
+    def over(self) -> bool:
+        return not self._simulation.network.rules
+
+    def on_sent(self, message: Message) -> None:
+        self._not_sent.discard(message.source)
+
+    def advance(self, agreed: bool) -> bool:
+        if self.over or self._not_sent:
+            return False
+        self._simulation.network.remove_rule(_HOLD, self._simulation.now_us)
+        return True
+
+
+DETECTION: dict[Detection, Callable[[Simulation, frozenset[str]], DetectedByEach]] = {
+    "by each": DetectedByEach,
+    "in turn": DetectedInTurn,
+    "at once": DetectedAtOnce,
+}
+
+# the measurement
+
+_EVENTS_PER_REPORT = 10_000
+
+
+class NoAgreementError(Exception):
+    """The nodes did not agree on a coordinator; the text says why, or how long they had."""
+
+
+class Measurement(Struct, frozen=True):
+    """The cost of one election among ``nodes`` nodes. ``kinds``: the number of messages by kind."""
+
+    nodes: int
+    detection: Detection = field(name="noticed")
+    coordinator: int
+    messages: int
+    virtual_us: int
+    kinds: dict[str, int]
+
+
+class _CountingLog:
+    """A log that keeps no records: only the state after the last one, and the elections so far."""
+
+    def __init__(self, header: Header) -> None:
+        self.header = header
+        self.cluster = ClusterState.of(header)
+        self.elections = ElectionLog()
+        self.detection: DetectedByEach | None = None
+
+    @property
+    def kinds(self) -> dict[str, int]:
+        """The messages so far, by kind, without heartbeats."""
+        heartbeats = self.header.protocol.heartbeats
+        return {kind: count for kind, count in self.cluster.messages.items() if kind not in heartbeats}
+
+    def append(self, record: Record) -> None:
+        if isinstance(record, Step) and record.failed:
+            raise NoAgreementError(f"node {record.node} failed: {record.failed.strip().splitlines()[-1]}")
+        self.cluster.apply(record)
+        self.elections.observe(record, self.cluster)
+        if self.detection is not None and isinstance(record, Step):
+            for message in record.sent:
+                if message.kind not in self.header.protocol.heartbeats:
+                    self.detection.on_sent(message)
+
+
+class ScalabilityTrial:
+    """A cluster that loses its coordinator again and again. Raises NoAgreementError.
+
+    ``progress`` is called now and then with the number of messages so far, those of the start included.
+    """
+
+    def __init__(
+        self,
+        protocol: type[Algorithm],
+        nodes: int,
+        timing: Timing,
+        seed: int,
+        progress: Callable[[int], None] = lambda messages: None,
+    ) -> None:
+        ids = tuple(range(1, nodes + 1))
+        config = RunConfig("scale", protocol.name, ids, timing, {}, Link(), seed, "", world="simulated")
+        header = header_of(config, protocol)
+        self._nodes, self._t_us, self._progress = nodes, timing.t_us, progress
+        self._rng = Random(f"{seed}/scale/{nodes}")
+        self._kinds = frozenset(protocol.payloads) - frozenset(header.protocol.heartbeats)
+        self._patience_us = header.protocol.settles_within_us
+        self._log = _CountingLog(header)
+        self._simulation = Simulation(protocol, header, self._log)
+        for node in reversed(ids):
+            self._simulation.restart(node)
+            self._simulation.run_to(0)
+            self._report_progress()
+
+    def measure(self, detection: Detection = "by each") -> Measurement:
+        """Restart the nodes that are down, crash the coordinator, and measure the election."""
+        simulation, log = self._simulation, self._log
+        for node in simulation.ids:
+            simulation.restart(node)
+        coordinator = self._run_until_agreement("at the start")
+        simulation.run_to(simulation.now_us + self._t_us + self._rng.randrange(self._t_us))
+
+        before = log.kinds
+        killed_us = simulation.now_us
+        simulation.kill(coordinator)
+        log.detection = DETECTION[detection](simulation, self._kinds)
+        successor = self._run_until_agreement(f"after the crash of {coordinator}")
+        took_us = simulation.now_us - killed_us
+        log.detection = None
+        self._run_until_quiet()
+        grown = {kind: count - before.get(kind, 0) for kind, count in log.kinds.items()}
+        kinds = {kind: count for kind, count in grown.items() if count > 0}
+        return Measurement(self._nodes, detection, successor, sum(kinds.values()), took_us, kinds)
+
+    def _run_until_agreement(self, when: str) -> int:
+        """Run until all nodes that are up agree on a coordinator; return it."""
+        simulation, log = self._simulation, self._log
+        end_us = simulation.now_us + self._patience_us
+        events = 0
+        while True:
+            coordinator = log.elections.coordinator
+            if log.detection is not None and log.detection.advance(coordinator is not None):
+                end_us = simulation.now_us + self._patience_us
+            elif coordinator is not None and (log.detection is None or log.detection.over):
+                return coordinator
+            elif simulation.now_us > end_us or not simulation.step():
+                count, within = len(simulation.incarnations), format_us(self._patience_us)
+                raise NoAgreementError(f"{when} {count} nodes did not agree within {within}")
+            events += 1
+            if events % _EVENTS_PER_REPORT == 0:
+                self._report_progress()
+
+    def _run_until_quiet(self) -> None:
+        """Run until no new messages are sent for T, the longest wait for an answer."""
+        counted = -1
+        while counted != (counted := sum(self._log.kinds.values())):
+            self._simulation.run_to(self._simulation.now_us + self._t_us)
+
+    def _report_progress(self) -> None:
+        self._progress(sum(self._log.cluster.messages.values()))

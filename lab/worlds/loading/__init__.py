@@ -1,0 +1,1 @@
+"""Loading what a user names: protocols, in their own files too, settings, and the configuration of a run."""

@@ -1,0 +1,161 @@
+"""The configuration of a run: one struct, sent to the host as JSON."""
+
+import secrets
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from lab import __version__
+from lab.kernel import Timing
+from lab.protocols import Algorithm, source_of
+from lab.recording.records import FORMAT, ExerciseAttempt, Header, Link, ProtocolInfo
+from lab.script.director import Director
+from lab.script.parse import parse, read_script
+from lab.script.statements import Statement
+from lab.worlds.loading.targets import recorded_target
+
+_LONGEST_NAME = 16
+
+
+class NotRunnableError(Exception):
+    """The run cannot begin with this configuration; the text is for the user."""
+
+
+class RunConfig(Struct, frozen=True):
+    """The configuration of a run.
+
+    ``commands`` are lines of the command language. ``script`` is a text of such lines, each of which may follow
+    the one before it; ``first_line`` is the number of its first. The run ends at ``end_us``; None: when a client
+    ends it. ``remark`` and ``scenario`` go into the header; without a scenario, the header has the script.
+
+    ``speed`` is the initial speed of a simulated run, virtual over real time; None: as fast as possible. A branch
+    continues from record ``at`` of the recording in the file ``parent``. ``exercise`` is the exercise that the run
+    is an attempt at; ``may`` are the commands, by first word, that may then be given by hand (None: any).
+    """
+
+    run: str
+    protocol: str
+    nodes: tuple[int, ...]
+    timing: Timing
+    parameters: dict[str, Any]
+    link: Link
+    seed: int
+    recording: str
+    commands: tuple[str, ...] = ()
+    end_us: int | None = None
+    world: Literal["live", "simulated"] = "live"
+    speed: float | None = 1.0
+    parent: str = ""
+    at: int = 0
+    script: str = ""
+    first_line: int = 1
+    remark: str = ""
+    scenario: str = ""
+    exercise: ExerciseAttempt | None = None
+    may: tuple[str, ...] | None = None
+
+
+class HostReady(Struct, frozen=True, tag="ready"):
+    """The host's first line to the process that started it: the feed is served on this socket."""
+
+    socket: str
+    pid: int
+
+
+class HostRefused(Struct, frozen=True, tag="refused"):
+    """The host's first line if it cannot run; the text is for the user."""
+
+    text: str
+
+
+def new_run_name(protocol: str) -> str:
+    """Return a new name for a run of this protocol, short enough for the path of the feed's socket."""
+    return f"{protocol[:_LONGEST_NAME]}-{datetime.now():%m%d-%H%M%S}-{secrets.token_hex(2)}"
+
+
+def branch_config(
+    header: Header,
+    parent: Path,
+    at: int,
+    run: str,
+    recording: str,
+    target: str = "",
+    seed: int | None = None,
+    commands: tuple[str, ...] = (),
+    end_us: int | None = None,
+) -> RunConfig:
+    """Return the configuration of a branch from record ``at`` of ``parent``; ``target``: a user's own protocol."""
+    return RunConfig(
+        run,
+        recorded_target(header.protocol, target),
+        header.nodes,
+        header.timing,
+        header.protocol.parameters,
+        header.link,
+        header.seed if seed is None else seed,
+        recording,
+        commands,
+        end_us,
+        "simulated",
+        parent=str(parent.resolve()),
+        at=at,
+    )
+
+
+class InitialCommands(Struct, frozen=True):
+    """The parsed commands and script of a run's configuration."""
+
+    commands: tuple[Statement, ...]
+    script: tuple[Statement, ...]
+
+    @classmethod
+    def of(cls, config: RunConfig) -> "InitialCommands":
+        """Parse the commands and the script. This takes a while, so do it before the clock starts."""
+        script = read_script(config.script, first=config.first_line)
+        return cls(tuple(map(parse, config.commands)), tuple(script))
+
+    def add_to(self, director: Director) -> None:
+        """Add the commands and the script to the director, which waits for their triggers."""
+        for line in self.commands:
+            director.add(line)
+        director.add_script(self.script)
+
+
+def header_of(config: RunConfig, protocol: type[Algorithm]) -> Header:
+    """Return the header of the run's recording.
+
+    A simulated run has no date and no random name, so that the bytes of its recording depend on the configuration
+    alone.
+    """
+    file, source = source_of(protocol)
+    info = ProtocolInfo(
+        protocol.name,
+        {**config.parameters, **protocol.fixed_parameters},
+        file,
+        source,
+        tuple(kind.__name__ for kind in protocol.heartbeats),
+        protocol.promises,
+        protocol.relies_on,
+        protocol.settles_within_us(
+            config.timing, msgspec.convert(config.parameters, protocol.Parameters), len(config.nodes)
+        ),
+    )
+    live = config.world == "live"
+    return Header(
+        FORMAT,
+        __version__,
+        config.run if live else f"{protocol.name} seed {config.seed}",
+        datetime.now(UTC).isoformat(timespec="seconds") if live else "",
+        config.world,
+        info,
+        config.nodes,
+        config.timing,
+        config.link,
+        config.seed,
+        remark=config.remark,
+        scenario=config.scenario or config.script,
+        exercise=config.exercise,
+    )

@@ -1,0 +1,150 @@
+"""Convert a user's texts to the values of a run: nodes, times, seed, parameters.
+
+The command line has these texts in options, the head of a scenario in keys. ``Written`` formats a setting as
+either, so that an error quotes it as the user wrote it. Every mistake raises SettingError.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import inspect
+
+from lab.kernel import Timing
+from lab.protocols import ELECTION, TASKS, Algorithm
+from lab.recording.records import Link
+from lab.text import did_you_mean
+from lab.units import parse_us
+from lab.worlds.loading.targets import stacked_target
+
+Written = Callable[[str, str], str]
+"""Formats a setting, given its name and value; with an empty value, its name alone."""
+
+_DESCRIPTIONS: dict[type[inspect.Type], str] = {
+    inspect.BoolType: "true or false",
+    inspect.IntType: "a whole number",
+    inspect.FloatType: "a number",
+    inspect.NoneType: "null",
+}
+
+
+class SettingError(Exception):
+    """A text that cannot be converted; the message says what was got, what is expected, and what to do."""
+
+
+def as_option(name: str, value: str) -> str:
+    """Format a setting as an option of the command line: ``--nodes 5``."""
+    return f"--{name} {value}".rstrip()
+
+
+def nodes_of(text: str, written: Written = as_option) -> Sequence[int]:
+    """Return the nodes, ascending. The caller limits their number."""
+    if re.fullmatch(r"\d{1,9}(,\d{1,9})+", text.strip()):
+        return tuple(sorted({int(number) for number in text.split(",")}))
+    got = written("nodes", text)
+    match = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", text.strip())
+    if match is None:
+        many, between = written("nodes", "5"), written("nodes", "0-7")
+        raise SettingError(f"{got}: write how many ({many}), from-to ({between}), or which (1,3,5)")
+    low, high = (1, int(match[1])) if match[2] is None else (int(match[1]), int(match[2]))
+    if match[2] is not None and high < low:
+        raise SettingError(f"{got}: write the lower number first ({written('nodes', f'{high}-{low}')})")
+    return range(low, high + 1)
+
+
+def timing_of(t: str | None, tm: str | None, tp: str | None, written: Written = as_option) -> Timing:
+    """Return the bounds, given as T or as Tm and Tp."""
+    option_t, option_tm, option_tp = (written(name, "") for name in ("t", "tm", "tp"))
+    if t is not None and (tm is not None or tp is not None):
+        raise SettingError(
+            f"{option_t} sets both Tm and Tp: write {option_t}, or {option_tm} and {option_tp}, not both"
+        )
+    if t is None and (tm is None) != (tp is None):
+        given, missing = (option_tm, option_tp) if tp is None else (option_tp, option_tm)
+        raise SettingError(f"{given} goes with {missing}, as T = 2·Tm + Tp: add {missing}, or write {option_t}")
+    if t is not None or tm is None or tp is None:
+        t_us = positive("t", t or "200ms", written)
+        tm_us = t_us * 2 // 5
+        return Timing(tm_us, t_us - 2 * tm_us)
+    return Timing(positive("tm", tm, written), duration("tp", tp, written))
+
+
+def usual_link(timing: Timing, simulated: bool) -> Link:
+    """Return the default link: simulated messages are slow enough to be seen in flight."""
+    return Link(timing.tm_us // 4, timing.tm_us // 8) if simulated else Link()
+
+
+def seed_of(text: str, written: Written = as_option) -> int:
+    if re.fullmatch(r"\d{1,18}", text.strip()) is None:
+        raise SettingError(f"{written('seed', text)}: write a whole number, such as {written('seed', '7')}")
+    return int(text)
+
+
+def target_of(protocol: str, settings: Sequence[str]) -> str:
+    """Return the target with the election set below a task: ``--set election=ring``."""
+    chosen = [value for name, _, value in (each.partition("=") for each in settings) if name == ELECTION]
+    return stacked_target(protocol, chosen[-1]) if protocol in TASKS and chosen else protocol
+
+
+def parameters_of(
+    protocol: type[Algorithm], settings: Sequence[str], written: Written = as_option
+) -> dict[str, Any]:
+    """Return the parameters set by ``NAME=VALUE`` texts."""
+    fields = {field.name: field for field in msgspec.structs.fields(protocol.Parameters)}
+    shown = {name.removesuffix("_us"): name for name in fields}
+    values: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        got = written("set", setting)
+        if not equals or name not in shown:
+            known = ", ".join(shown) or "no parameters"
+            how = written("set", "NAME=VALUE")
+            meant = "" if name in shown else did_you_mean(name, list(shown))
+            raise SettingError(f"{got}: write {how}; {protocol.name} has {known}{meant}")
+        field = fields[shown[name]]
+        election = protocol.fixed_parameters.get(name, value)
+        if value != election and protocol.upper_protocol not in TASKS.values():
+            raise SettingError(f"{got}: {protocol.name} runs above {election}: set usual_election in its file")
+        value = election  # for the built-in tasks, target_of has chosen it already
+        if field.name.endswith("_us"):
+            values[field.name] = positive(f"set {name}", value, written)
+        else:
+            values[field.name] = _value_of(got, value, field.type)
+    return values
+
+
+def duration(name: str, text: str, written: Written = as_option) -> int:
+    """Return a duration in microseconds."""
+    try:
+        return parse_us(text)
+    except ValueError as error:
+        raise SettingError(f"{written(name, '')}: {error}") from None
+
+
+def positive(name: str, text: str, written: Written = as_option) -> int:
+    """Return a duration in microseconds, of at least a millisecond."""
+    us = duration(name, text, written)
+    if us < 1000:
+        raise SettingError(f"{written(name, text)}: the minimum is 1ms")
+    return us
+
+
+def _value_of(got: str, text: str, kind: Any) -> Any:
+    """Convert ``text`` to this type."""
+    try:
+        return msgspec.convert(text, kind, strict=False)
+    except msgspec.ValidationError as error:
+        expected = _describe_values(inspect.type_info(kind))
+        raise SettingError(f"{got}: {f'write {expected}' if expected else error}") from None
+
+
+def _describe_values(kind: inspect.Type) -> str:
+    """Describe the values of this type; empty if there is no description."""
+    match kind:
+        case inspect.UnionType(types):
+            each = [_describe_values(one) for one in types]
+            return " or ".join(each) if all(each) else ""
+        case inspect.IntType(ge=int(least), le=int(most)):
+            return f"a whole number from {least} to {most}"
+    return _DESCRIPTIONS.get(type(kind), "")
