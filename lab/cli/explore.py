@@ -34,7 +34,6 @@ from lab.recording.reader import open_recording
 from lab.recording.records import Header, Link
 from lab.recording.writer import Writer
 from lab.script.commands import ProtocolCommandLine
-from lab.script.resolve import resolve_nodes
 from lab.text import sanitize
 from lab.units import format_count
 from lab.worlds.explored.explorer import INTERRUPTED, Explorer, NeverSettledError, SearchTally
@@ -277,7 +276,7 @@ def _resolve_commands(
                 f"number: tell {header.nodes[-1]} COMMAND; kills and cuts are explored by themselves"
             )
         command_input = CommandInput(command.command, command.words)
-        found += [(node, command_input) for node in resolve_nodes(command.nodes, ClusterState.of(header))]
+        found += [(node, command_input) for node in command.nodes.resolve(ClusterState.of(header))]
     return tuple(found)
 
 

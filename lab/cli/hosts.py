@@ -13,11 +13,12 @@ from lab.cli.options import one_of
 from lab.cli.program import app
 from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, EXIT_USAGE, UsageError, require_terminal
 from lab.protocols import PROTOCOLS, TASKS
-from lab.script.commands import VERBS, CommandError
 from lab.script.parse import parse
 from lab.script.parse_errors import EXPECTATIONS, TRIGGERS
-from lab.script.predicates import COUNTS, STATES
-from lab.script.protocol_commands import bare_commands
+from lab.script.predicates import STATES
+from lab.script.scope import CommandError
+from lab.script.values import COUNTS
+from lab.script.verbs import VERBS, bare_commands
 from lab.text import sanitize
 from lab.units import format_ranges
 from lab.worlds.host.launch import FeedClient

@@ -23,10 +23,10 @@ from lab.protocols import Algorithm, Election
 from lab.recording.reader import NotARecordingError, open_recording
 from lab.recording.records import Link
 from lab.recording.writer import BeingWrittenError, open_exclusive
-from lab.script.commands import FASTEST, SLOWEST, CommandError, WorldCommand
+from lab.script.commands import FASTEST, SLOWEST, WorldCommand
 from lab.script.parse import numbered_lines, parse
+from lab.script.scope import CommandError, Scope
 from lab.script.statements import Statement
-from lab.script.validation import check_interactive, check_line
 from lab.text import did_you_mean
 from lab.worlds.control import WATCHED
 from lab.worlds.loading import settings as run_settings
@@ -303,9 +303,9 @@ def check_command(
         scripted = parse(line, protocol)
         if isinstance(scripted.command, WorldCommand):
             _check_world_command(scripted, world, in_script=bool(place))
-        check_line(scripted, protocol, ids, parameters)
+        scripted.check(Scope(protocol, ids, parameters))
         if not place:
-            check_interactive(scripted)
+            scripted.check_interactive()
     except CommandError as error:
         raise UsageError(f"{place or f'--do {line!r}'}: {error}") from None
     return scripted

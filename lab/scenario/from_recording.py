@@ -14,8 +14,7 @@ from lab.scenario.run_scenario import run_simulated
 from lab.scenario.script_search import ScriptSearch, TriedDraft, shrink_script
 from lab.scenario.script_trial import expected_outcome
 from lab.scenario.writing import ScenarioSource, notes_on, scenario_text
-from lab.script.commands import CommandError
-from lab.script.printing import unparse
+from lab.script.scope import CommandError
 from lab.units import format_us
 from lab.worlds.loading.targets import recorded_protocol
 
@@ -104,7 +103,7 @@ def _worlds(history: CommandHistory, search: ScriptSearch, found: TriedDraft) ->
 
 def _doubts(scenario: Scenario, found: TriedDraft, worlds: tuple[World, ...]) -> list[str]:
     if not found.is_same:
-        missed = "; ".join(unparse(each) for each in found.missed) or "it did not end"
+        missed = "; ".join(map(str, found.missed)) or "it did not end"
         return [f"in simulation its outcome is different: {missed}"]
     report = run_simulated(scenario)
     doubts = [f"line {each.line}: {each.expected}: {each.was}" for each in report.findings]

@@ -31,8 +31,7 @@ from lab.script.commands import (
     ProtocolCommandLine,
     Slow,
 )
-from lab.script.predicates import All, Is, Predicate
-from lab.script.printing import unparse
+from lab.script.predicates import And, Is, Predicate
 from lab.script.statements import At, Expect, ExpectViolation
 from lab.text import sanitize
 from lab.units import format_count, format_us
@@ -90,7 +89,7 @@ def shows_of(history: CommandHistory, outcome: ExpectedOutcome, found: TriedDraf
             "The user chose the next events there, which a script cannot do; those commands are left out."
         )
     if not found.is_same:
-        missed = "; ".join(unparse(each) for each in found.missed)
+        missed = "; ".join(map(str, found.missed))
         parts.append(f"In simulation its outcome is different: {missed or 'it did not end'}.")
     elif not found.is_good:
         parts.append("Some of its lines have no effect, and yet the outcome is different without them.")
@@ -355,14 +354,14 @@ def _expected(
     makes a scenario fail in any case.
     """
     if outcome.agreed is not None:
-        yield unparse(Expect(outcome.agreed, history.within_us))
+        yield str(Expect(outcome.agreed, history.within_us))
     if outcome.agreed is not None or found.draft.lines:
         yield ""
     for predicate in _at_end(outcome):
-        yield unparse(Expect(predicate))
+        yield str(Expect(predicate))
     for verdict in outcome.verdicts:
         if not verdict.none or "live" not in worlds:
-            yield unparse(verdict)
+            yield str(verdict)
 
 
 def _at_end(outcome: ExpectedOutcome) -> list[Predicate]:
@@ -370,5 +369,5 @@ def _at_end(outcome: ExpectedOutcome) -> list[Predicate]:
     end = [each for each in outcome.end if each != Is("all", "normal")]
     if outcome.agreed is None:
         return end
-    is_whole = isinstance(outcome.agreed, All)
-    return [outcome.agreed if is_whole else All((Is("all", "normal"), outcome.agreed)), *end]
+    is_whole = isinstance(outcome.agreed, And)
+    return [outcome.agreed if is_whole else And((Is("all", "normal"), outcome.agreed)), *end]

@@ -20,7 +20,6 @@ from msgspec.structs import replace
 from lab.kernel import Message, Started, Step
 from lab.recording.records import Event, Process, Record
 from lab.recording.writer import RecordLog
-from lab.script.parse import predecessors
 from lab.script.predicate_fold import PredicateWait, PredicateWatch
 from lab.script.predicates import Predicate
 from lab.script.statements import (
@@ -36,6 +35,7 @@ from lab.script.statements import (
     OnStatus,
     Statement,
     When,
+    predecessors,
 )
 
 
@@ -104,7 +104,7 @@ class EventTriggers:
         """Remove and return the lines that waited for this message to be sent, delivered or dropped."""
         found = []
         for waiting in self._on_message:
-            if _matches(waiting.trigger, event, message):
+            if waiting.trigger.matches(event, message.kind, message.source, message.target):
                 waiting.remaining -= 1
                 if not waiting.remaining:
                     found.append(waiting)
@@ -134,15 +134,6 @@ def _entered(record: Record) -> tuple[int, str] | None:
     if isinstance(record, Process) and record.event in ("killed", "failed"):
         return record.node, "Down"
     return None
-
-
-def _matches(trigger: OnMessage, event: str, message: Message) -> bool:
-    return (
-        trigger.event == event
-        and trigger.kind == message.kind
-        and trigger.source in (None, message.source)
-        and trigger.target in (None, message.target)
-    )
 
 
 class _Pending(Struct, eq=False):
@@ -315,7 +306,7 @@ class Director:
     # the life cycle of a line
 
     def _begin(self, line: Statement) -> None:
-        if line.trigger or isinstance(line.command, Expectation):
+        if line.triggers or isinstance(line.command, Expectation):
             self._start(line)
         else:
             self._agenda.put(0, line)
@@ -339,8 +330,8 @@ class Director:
 
     def _next_trigger(self, line: Statement) -> None:
         """Start to wait for the line's next trigger; without one, the line is triggered."""
-        if line.then:
-            self._start(replace(line, trigger=line.then[0], then=line.then[1:]))
+        if len(line.triggers) > 1:
+            self._start(replace(line, triggers=line.triggers[1:]))
         else:
             self._on_triggered(line)
 
@@ -360,7 +351,7 @@ class Director:
             case ExpectThroughout(predicate, always):
                 self._watch(PredicateWait(line, predicate, target=not always, met=False))
                 self._start_all(self._sequencer.release_successor(line))
-            case Expect(predicate, None) if line.trigger or line.follows:
+            case Expect(predicate, None) if line.triggers or line.follows:
                 self._add_result(line, self._predicates.holds(predicate))
             case Expect(predicate, None):
                 self._at_end.append((line, predicate))

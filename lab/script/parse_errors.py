@@ -13,10 +13,10 @@ from lab.kernel import Protocol
 from lab.properties.assertions import ASSERTIONS
 from lab.protocols import PROTOCOLS, TASKS
 from lab.protocols.transaction import State
-from lab.script.commands import VERBS
-from lab.script.predicates import COUNTS, STATES
-from lab.script.protocol_commands import bare_commands
+from lab.script.predicates import STATES
 from lab.script.statements import CAUSES
+from lab.script.values import COUNTS
+from lab.script.verbs import VERBS, bare_commands
 from lab.text import sanitize
 
 if TYPE_CHECKING:

@@ -27,12 +27,10 @@ from lab.protocols import UnknownProtocolError, find_protocol
 from lab.recording.log_lines import LINE_TYPES, LogLine, lines_of
 from lab.recording.reader import FileRecords, RecordStore
 from lab.recording.records import Header, Record
-from lab.script.commands import CommandError
 from lab.script.parse import parse_predicate
 from lab.script.predicate_fold import PredicateFold
-from lab.script.predicates import All, Predicate
-from lab.script.printing import unparse
-from lab.script.validation import check_predicate
+from lab.script.predicates import And, Predicate
+from lab.script.scope import CommandError, Scope
 from lab.text import did_you_mean, sanitize
 
 FIELDS: dict[str, str] = {
@@ -53,6 +51,14 @@ _LINK = re.compile(r"(\d{1,9})->(\d{1,9})")
 _NUMBER = re.compile(r"\d{1,9}")
 _WHEN = "when"
 
+_BITS = 20
+_PLACES = (1 << _BITS) - 1
+"""A matching line is numbered by its record and, in the lower bits, its position among the record's lines."""
+_AT_ONCE = 200
+_CHUNK = 1 << 18
+_RECORD_OF = {"process": "process", "command": "command", "expectation": "expected", "end": "end"}
+"""For a sort of line: the only kind of record with such lines."""
+
 
 class Term(Struct, frozen=True):
     """A word: free text if ``field`` is empty. ``negated``: it must not match."""
@@ -61,12 +67,41 @@ class Term(Struct, frozen=True):
     field: str = ""
     negated: bool = False
 
+    def __str__(self) -> str:
+        sign, value = "-" * self.negated, self.value
+        if self.field:
+            return f"{sign}{self.field}:" + (f'"{value}"' if " " in value else value)
+        parts = _PARTS.fullmatch(value)
+        is_plain = parts is not None and not parts[1] and not parts[2] and value != _WHEN and " " not in value
+        return sign + (value if is_plain and (not sign or value[0].isalnum()) else f'"{value}"')
+
+    def matches(self, line: LogLine, fate: str, text: Callable[[LogLine], str]) -> bool:
+        """Return whether it matches a line, without regard to ``negated``."""
+        field, value = self.field, self.value
+        if not field:
+            return value in text(line)
+        if field == "what":
+            return line.what == value
+        if field == "node":
+            return str(line.source) == value or str(line.target) == value
+        if line.what != "message":
+            return False
+        found = {"kind": line.kind, "fate": fate, "from": line.source, "to": line.target}
+        return (f"{line.source}->{line.target}" if field == "link" else str(found[field])) == value
+
 
 class Query(Struct, frozen=True):
-    """A conjunction of words and a predicate; an empty query matches every line."""
+    """A conjunction of words and a predicate; an empty query matches every line.
+
+    Its ``str`` is its text; parsing that gives an equal query.
+    """
 
     terms: tuple[Term, ...] = ()
     predicate: Predicate | None = None
+
+    def __str__(self) -> str:
+        words = [*map(str, self.terms)]
+        return " ".join([*words, _WHEN, str(self.predicate)] if self.predicate is not None else words)
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -76,13 +111,17 @@ class Query(Struct, frozen=True):
     def combine(self, other: "Query") -> "Query":
         """Return the conjunction of two queries."""
         predicates = tuple(each.predicate for each in (self, other) if each.predicate is not None)
-        predicate = All(predicates) if len(predicates) > 1 else next(iter(predicates), None)
+        predicate = And(predicates) if len(predicates) > 1 else next(iter(predicates), None)
         return Query((*self.terms, *other.terms), predicate)
 
     @property
     def depends_on_outcome(self) -> bool:
         """True if the query is about the outcome of messages."""
         return any(term.field == "fate" for term in self.terms)
+
+    def matches(self, line: LogLine, fate: str, text: Callable[[LogLine], str]) -> bool:
+        """Return whether the words match a line; ``text`` returns the line as it is shown, in lower case."""
+        return all(term.matches(line, fate, text) != term.negated for term in self.terms)
 
 
 def read_query(text: str, header: Header | None = None) -> Query:
@@ -96,7 +135,7 @@ def read_query(text: str, header: Header | None = None) -> Query:
         if word[0] == _WHEN:
             predicate = parse_predicate(" " * end + text[end:], None if run is None else run.protocol)
             if run is not None and run.protocol is not None:
-                check_predicate(predicate, run.protocol, run.nodes, run.parameters)
+                predicate.check(Scope(run.protocol, run.nodes, run.parameters))
             return Query(tuple(terms), predicate)
         if (term := _term(word[0], run)).value:
             terms.append(term)
@@ -108,17 +147,6 @@ def kinds_in(header: Header) -> list[str]:
     """Return the kinds of messages of a run; empty if its protocol is not installed."""
     protocol = _Run(header).protocol
     return [] if protocol is None else sorted(protocol.payloads)
-
-
-def format_query(query: Query) -> str:
-    """Return the text of a query; parsing it gives the query again."""
-    words = [_format_term(term) for term in query.terms]
-    return " ".join([*words, _WHEN, unparse(query.predicate)] if query.predicate is not None else words)
-
-
-def matches(query: Query, line: LogLine, fate: str, text: Callable[[LogLine], str]) -> bool:
-    """Return whether the words match a line; ``text`` returns the line as it is shown, in lower case."""
-    return all(_term_matches(term, line, fate, text) != term.negated for term in query.terms)
 
 
 class _Run:
@@ -189,37 +217,6 @@ def _check_nodes(nodes: Sequence[int], run: _Run | None) -> None:
     for node in nodes:
         if run is not None and node not in run.nodes:
             raise CommandError(f"there is no node {node}; the nodes are {' '.join(map(str, run.nodes))}")
-
-
-def _format_term(term: Term) -> str:
-    sign, value = "-" * term.negated, term.value
-    if term.field:
-        return f"{sign}{term.field}:" + (f'"{value}"' if " " in value else value)
-    parts = _PARTS.fullmatch(value)
-    is_plain = parts is not None and not parts[1] and not parts[2] and value != _WHEN and " " not in value
-    return sign + (value if is_plain and (not sign or value[0].isalnum()) else f'"{value}"')
-
-
-def _term_matches(term: Term, line: LogLine, fate: str, text: Callable[[LogLine], str]) -> bool:
-    field, value = term.field, term.value
-    if not field:
-        return value in text(line)
-    if field == "what":
-        return line.what == value
-    if field == "node":
-        return str(line.source) == value or str(line.target) == value
-    if line.what != "message":
-        return False
-    found = {"kind": line.kind, "fate": fate, "from": line.source, "to": line.target}
-    return (f"{line.source}->{line.target}" if field == "link" else str(found[field])) == value
-
-
-_BITS = 20
-_PLACES = (1 << _BITS) - 1
-_AT_ONCE = 200
-_CHUNK = 1 << 18
-_RECORD_OF = {"process": "process", "command": "command", "expectation": "expected", "end": "end"}
-"""For a sort of line: the only kind of record with such lines."""
 
 
 class LogFilter:
@@ -311,7 +308,7 @@ class LogFilter:
             if line.what == "message" and self.query.depends_on_outcome:
                 self._open[line.message] = (hit, line)
                 self._outcomes.sent(line.message)
-            if matches(self.query, line, "in flight", self._text):
+            if self.query.matches(line, "in flight", self._text):
                 self._hits.append(hit)
 
     def _on_delivery(self, record: Record) -> None:
@@ -324,7 +321,7 @@ class LogFilter:
             del self._open[turn.message]
         index = bisect_left(self._hits, hit)
         is_found = index < len(self._hits) and self._hits[index] == hit
-        if matches(self.query, line, turn.fate, self._text) != is_found:
+        if self.query.matches(line, turn.fate, self._text) != is_found:
             if is_found:
                 del self._hits[index]
             else:

@@ -21,8 +21,9 @@ from lab.kernel import Protocol
 from lab.properties.assertions import AGREEMENTS, ASSERTIONS, ASSUMPTIONS, UNIQUENESS
 from lab.protocols import PROTOCOLS, TASKS
 from lab.recording.records import Record
-from lab.script.commands import commands_as_markdown
-from lab.script.predicates import COUNTS, STATES
+from lab.script.predicates import STATES
+from lab.script.values import COUNTS
+from lab.script.verbs import commands_as_markdown
 from lab.tui.actions import actions_as_markdown
 
 __all__ = ["command_names", "fill"]

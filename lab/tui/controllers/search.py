@@ -9,8 +9,8 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from lab.script.commands import CommandError
 from lab.script.query import LogFilter, read_query
+from lab.script.scope import CommandError
 from lab.tui.terminal.clipboard import copy
 from lab.tui.views.log_view import searchable_text
 from lab.tui.views.message_trace_dialog import follow_message

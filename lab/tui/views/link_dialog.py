@@ -15,7 +15,7 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from lab.analysis.connectivity import Pair
-from lab.script.commands import VERBS
+from lab.script.verbs import VERBS
 from lab.tui.availability import reason_no_commands, takes_commands
 from lab.tui.views.network_state import NetworkNow
 from lab.tui.widgets.dialogs import Dialog, frame

@@ -16,8 +16,7 @@ from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from lab.recording.reader import RecordStore
-from lab.script.commands import VERBS
-from lab.script.protocol_commands import bare_commands
+from lab.script.verbs import VERBS, bare_commands
 from lab.text import sanitize
 from lab.tui.actions import ACTIONS
 from lab.tui.terminal.clipboard import describe_copy, record_as_json
