@@ -14,8 +14,8 @@ from lab.recording.records import Record
 from lab.recording.snapshot import NodeState
 from lab.script.bank_terms import check_bank
 from lab.script.scope import CommandError, Scope, format_link
-from lab.script.value_types import LIST
 from lab.script.values import (
+    LIST,
     UNKNOWN,
     UP,
     Attribute,

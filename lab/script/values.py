@@ -1,16 +1,19 @@
-"""Values in predicates: constants, attributes of nodes, counts, and arithmetic on them."""
+"""Values in predicates: constants, attributes of nodes, counts, and arithmetic on them; and their types."""
 
 import operator
 from collections.abc import Callable, Iterator
 from decimal import Decimal
-from typing import Any, Literal
+from enum import Enum
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.kernel import Protocol
+from lab.protocols.transaction import State
 from lab.recording.cluster_state import ClusterState
-from lab.recording.snapshot import NodeState
+from lab.recording.snapshot import NodeState, ProcessState
 from lab.script.bank_terms import (
     ATTRIBUTES_OF_BANK,
     COUNTS_OF_BANK,
@@ -21,7 +24,6 @@ from lab.script.bank_terms import (
     keeps_accounts,
 )
 from lab.script.scope import CommandError, Scope, format_link, join_words, require_node
-from lab.script.value_types import AMOUNT, ANYTHING, CENTS, NUMBER, WORD, ValueType, attribute_type
 from lab.text import did_you_mean
 
 Who = int | Literal["all", "any", "coordinator"]
@@ -103,7 +105,7 @@ class Value(Part, frozen=True):
         """Return the value in a list; for an attribute of ``all`` or ``any``, one value per node."""
         raise NotImplementedError
 
-    def type_in(self, protocol: type[Protocol]) -> ValueType:
+    def type_in(self, protocol: type[Protocol]) -> "ValueType":
         """Return its type in a run of the protocol."""
         return NUMBER
 
@@ -130,7 +132,7 @@ class Number(Value, frozen=True):
     def values(self, cluster: ClusterState) -> list[Any]:
         return [self.value]
 
-    def type_in(self, protocol: type[Protocol]) -> ValueType:
+    def type_in(self, protocol: type[Protocol]) -> "ValueType":
         return CENTS if isinstance(self.value, Decimal) else NUMBER
 
     def check_against(self, other: Value, comparison: str, scope: Scope) -> None:
@@ -149,7 +151,7 @@ class Text(Value, frozen=True):
     def values(self, cluster: ClusterState) -> list[Any]:
         return [_WORDS.get(self.word, self.word)]
 
-    def type_in(self, protocol: type[Protocol]) -> ValueType:
+    def type_in(self, protocol: type[Protocol]) -> "ValueType":
         return WORD
 
     def check_against(self, other: Value, comparison: str, scope: Scope) -> None:
@@ -185,8 +187,8 @@ class Attribute(Value, frozen=True):
         known = view.process in UP or self.name in ("status", "process")
         return attribute_of(view, self.name) if known else UNKNOWN
 
-    def type_in(self, protocol: type[Protocol]) -> ValueType:
-        return attribute_type(self.name, protocol)
+    def type_in(self, protocol: type[Protocol]) -> "ValueType":
+        return _attribute_type(self.name, protocol)
 
     def check_alone(self, scope: Scope) -> None:
         scope.require_who(self.who)
@@ -253,7 +255,7 @@ class Count(Value, frozen=True):
             for flight in cluster.in_flight.values()
         )
 
-    def type_in(self, protocol: type[Protocol]) -> ValueType:
+    def type_in(self, protocol: type[Protocol]) -> "ValueType":
         return AMOUNT if self.what == "money" else NUMBER
 
     def check_alone(self, scope: Scope) -> None:
@@ -282,7 +284,7 @@ class Balance(Value, frozen=True):
         found = balance_of(self.account, states_of("all", cluster))
         return [UNKNOWN if found is None else found]
 
-    def type_in(self, protocol: type[Protocol]) -> ValueType:
+    def type_in(self, protocol: type[Protocol]) -> "ValueType":
         return AMOUNT
 
     def check_alone(self, scope: Scope) -> None:
@@ -324,7 +326,7 @@ class Arithmetic(Value, frozen=True):
             if isinstance(one, int | Decimal) and isinstance(other, int | Decimal)
         ]
 
-    def type_in(self, protocol: type[Protocol]) -> ValueType:
+    def type_in(self, protocol: type[Protocol]) -> "ValueType":
         return AMOUNT if AMOUNT in (self.left.type_in(protocol), self.right.type_in(protocol)) else NUMBER
 
     def check_alone(self, scope: Scope) -> None:
@@ -385,3 +387,89 @@ def _format(value: Any) -> str:
         case tuple():
             return f"[{' '.join(map(str, value))}]"
     return str(value)
+
+
+# types, to refuse comparisons that are always true or always false
+
+
+class ValueType(Struct, frozen=True):
+    """A type of values: its name, the ``words`` that are its values, if any, and whether it includes ``none``."""
+
+    name: str
+    words: tuple[str, ...] = ()
+    none: bool = False
+
+    @property
+    def is_computable(self) -> bool:
+        """True if its values can be ordered and computed with."""
+        return self.name in _COMPUTABLE
+
+    def overlaps(self, other: "ValueType") -> bool:
+        """Return whether values of the two types may be equal."""
+        names = {self.name, other.name}
+        return len(names) == 1 or ANYTHING in (self, other) or names in _MAY_BE_EQUAL
+
+
+ANYTHING = ValueType("anything")
+NUMBER = ValueType("a number")
+AMOUNT = ValueType("an amount", none=True)
+CENTS = ValueType("an amount of dollars and cents")
+LIST = ValueType("a list")
+WORD = ValueType("a word")
+_YES_OR_NO = ValueType("true or false", ("true", "false"))
+
+_MAY_BE_EQUAL = [{AMOUNT.name, NUMBER.name}, {AMOUNT.name, CENTS.name}, {LIST.name, NUMBER.name}]
+"""Different types whose values may be equal; a list compares by its length."""
+_COMPUTABLE = {each.name for each in (ANYTHING, NUMBER, AMOUNT, CENTS, LIST)}
+
+_TYPES = {
+    "coordinator": ValueType("a number", none=True),
+    "group": ValueType("a group", none=True),
+    "version": NUMBER,
+    "leads": _YES_OR_NO,
+    "process": ValueType("a process", get_args(ProcessState)),
+}
+"""The attributes of every node, except its status."""
+_TYPES_OF_BANK = {
+    "state": ValueType("a state", tuple(each.value for each in State), none=True),
+    "cash_out": AMOUNT,
+    "blocked": _YES_OR_NO,
+}
+
+
+def _attribute_type(name: str, protocol: type[Protocol]) -> ValueType:
+    """Return the type of an attribute of the protocol's nodes."""
+    fields = {field.name: field.type for field in protocol.fields}
+    known = _TYPES.get(name) or (_TYPES_OF_BANK.get(name) if keeps_accounts(fields) else None)
+    found = known or _declared_type(fields.get(name, Any))
+    if name != "status" or not found.words:
+        return found
+    return found if "Down" in found.words else ValueType(found.name, (*found.words, "Down"))
+
+
+def _declared_type(declared: Any) -> ValueType:
+    """Return the type of a field by its annotation; ``ANYTHING`` if that is not a simple one."""
+    none = False
+    if get_origin(declared) in (Union, UnionType):
+        parts = [part for part in get_args(declared) if part is not NoneType]
+        none = len(parts) < len(get_args(declared))
+        if len(parts) > 1:
+            return ANYTHING
+        declared = parts[0]
+    if get_origin(declared) is tuple:
+        return LIST
+    words = _declared_words(declared)
+    if words:
+        return ValueType(WORD.name, words, none)
+    plain = {int: NUMBER, bool: _YES_OR_NO}.get(declared)
+    return ANYTHING if plain is None else ValueType(plain.name, plain.words, none)
+
+
+def _declared_words(declared: Any) -> tuple[str, ...]:
+    if get_origin(declared) is Literal:
+        values = get_args(declared)
+    elif isinstance(declared, type) and issubclass(declared, Enum):
+        values = tuple(each.value for each in declared)
+    else:
+        return ()
+    return values if all(isinstance(each, str) for each in values) else ()

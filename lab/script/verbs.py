@@ -67,15 +67,6 @@ VERBS: dict[str, Verb] = {
 }
 
 
-def commands_as_markdown() -> str:
-    """Return the table of commands for the README."""
-    rows = ["| command | what it does | for example |", "|---|---|---|"]
-    for verb in VERBS.values():
-        usage, example = (text.replace("|", "\\|") for text in (verb.usage, verb.example))
-        rows.append(f"| `{usage}` | {verb.help} | `{example}` |")
-    return "\n".join(rows)
-
-
 # the commands of the built-in protocols, which need no *tell* before them
 
 _DEFAULT_TARGETS = {

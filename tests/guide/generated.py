@@ -23,7 +23,7 @@ from lab.protocols import PROTOCOLS, TASKS
 from lab.recording.records import Record
 from lab.script.predicates import STATES
 from lab.script.values import COUNTS
-from lab.script.verbs import commands_as_markdown
+from lab.script.verbs import VERBS
 from lab.tui.actions import actions_as_markdown
 
 __all__ = ["command_names", "fill"]
@@ -43,6 +43,13 @@ def fill(page: str) -> str:
 def _table(heads: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
     lines = [heads, ("---",) * len(heads), *((cell.replace("|", "\\|") for cell in row) for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _commands() -> str:
+    return _table(
+        ("command", "what it does", "for example"),
+        ((f"`{each.usage}`", each.help, f"`{each.example}`") for each in VERBS.values()),
+    )
 
 
 def _assertions() -> str:
@@ -244,7 +251,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "promises": _promises,
     "assumptions": _assumptions,
     "keys": actions_as_markdown,
-    "commands": commands_as_markdown,
+    "commands": _commands,
     "states": _states,
     "counts": _counts,
     "command-line": _command_line,
