@@ -45,11 +45,12 @@ def _table(heads: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _commands() -> str:
-    return _table(
-        ("command", "what it does", "for example"),
-        ((f"`{each.usage}`", each.help, f"`{each.example}`") for each in VERBS.values()),
-    )
+def _verbs() -> str:
+    rows = ["| command | what it does | for example |", "|---|---|---|"]
+    for verb in VERBS.values():
+        usage, example = (text.replace("|", "\\|") for text in (verb.usage, verb.example))
+        rows.append(f"| `{usage}` | {verb.help} | `{example}` |")
+    return "\n".join(rows)
 
 
 def _assertions() -> str:
@@ -251,7 +252,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "promises": _promises,
     "assumptions": _assumptions,
     "keys": actions_as_markdown,
-    "commands": _commands,
+    "commands": _verbs,
     "states": _states,
     "counts": _counts,
     "command-line": _command_line,
