@@ -16,8 +16,7 @@ import contextlib
 import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterator
 
 from msgspec import Struct
 
@@ -30,7 +29,7 @@ from lab.recording.records import Header, Record
 from lab.script.parse import parse_predicate
 from lab.script.predicate_fold import PredicateFold
 from lab.script.predicates import And, Predicate
-from lab.script.scope import CommandError, Scope
+from lab.script.scope import CommandError, Scope, require_node
 from lab.text import did_you_mean, sanitize
 
 FIELDS: dict[str, str] = {
@@ -126,18 +125,18 @@ class Query(Struct, frozen=True):
 
 def read_query(text: str, header: Header | None = None) -> Query:
     """Parse a query; with a header, check it against that run. Raises CommandError."""
-    run = None if header is None else _Run(header)
+    protocol = None if header is None else _protocol_of(header)
     terms: list[Term] = []
     end = 0
     while word := _WORD.search(text, end):
         _refuse_quote(text[end : word.start()])
         end = word.end()
         if word[0] == _WHEN:
-            predicate = parse_predicate(" " * end + text[end:], None if run is None else run.protocol)
-            if run is not None and run.protocol is not None:
-                predicate.check(Scope(run.protocol, run.nodes, run.parameters))
+            predicate = parse_predicate(" " * end + text[end:], protocol)
+            if header is not None and protocol is not None:
+                predicate.check(Scope(protocol, header.nodes, header.protocol.parameters))
             return Query(tuple(terms), predicate)
-        if (term := _term(word[0], run)).value:
+        if (term := _term(word[0], header)).value:
             terms.append(term)
     _refuse_quote(text[end:])
     return Query(tuple(terms))
@@ -145,19 +144,15 @@ def read_query(text: str, header: Header | None = None) -> Query:
 
 def kinds_in(header: Header) -> list[str]:
     """Return the kinds of messages of a run; empty if its protocol is not installed."""
-    protocol = _Run(header).protocol
+    protocol = _protocol_of(header)
     return [] if protocol is None else sorted(protocol.payloads)
 
 
-class _Run:
-    """The names that a query can use in a run; ``protocol`` is None if it is not installed."""
-
-    def __init__(self, header: Header) -> None:
-        self.nodes: Sequence[int] = sorted(header.nodes)
-        self.parameters: Mapping[str, Any] = header.protocol.parameters
-        self.protocol: type[Protocol] | None = None
-        with contextlib.suppress(UnknownProtocolError):
-            self.protocol = find_protocol(header.protocol.name, self.parameters)
+def _protocol_of(header: Header) -> type[Protocol] | None:
+    """Return the protocol of a run; None if it is not installed."""
+    with contextlib.suppress(UnknownProtocolError):
+        return find_protocol(header.protocol.name, header.protocol.parameters)
+    return None
 
 
 def _refuse_quote(between: str) -> None:
@@ -165,7 +160,7 @@ def _refuse_quote(between: str) -> None:
         raise CommandError('the quotes are not closed; put them on both sides of a text: "coordinator 4"')
 
 
-def _term(word: str, run: _Run | None) -> Term:
+def _term(word: str, header: Header | None) -> Term:
     parts = _PARTS.fullmatch(word)
     assert parts is not None
     negated, field, value = bool(parts[1]), (parts[2] or "").lower(), parts[3].replace('"', "")
@@ -176,11 +171,11 @@ def _term(word: str, run: _Run | None) -> Term:
             f"unknown field {sanitize(field, 30)}; the fields are {', '.join(FIELDS)}"
             f"; put a text with a colon in quotes{did_you_mean(field, list(FIELDS))}"
         )
-    _check(field, value, run)
+    _check(field, value, header)
     return Term(value, field, negated)
 
 
-def _check(field: str, value: str, run: _Run | None) -> None:
+def _check(field: str, value: str, header: Header | None) -> None:
     """Raise CommandError if the field never has this value."""
     if field in _CLOSED:
         if value not in _CLOSED[field]:
@@ -191,32 +186,27 @@ def _check(field: str, value: str, run: _Run | None) -> None:
     elif field == "kind":
         if not re.fullmatch(r"\w+", value):
             raise CommandError(f"{_describe_mismatch(field, value)} is a word: {FIELDS[field]}")
-        _check_kind(value, run)
+        _check_kind(value, [] if header is None else kinds_in(header))
     else:
         found = (_LINK if field == "link" else _NUMBER).fullmatch(value)
         if found is None:
             what = "two nodes" if field == "link" else "a node's number"
             raise CommandError(f"{_describe_mismatch(field, value)} is {what}: {FIELDS[field]}")
-        _check_nodes([int(each) for each in found.groups() or (value,)], run)
+        for node in found.groups() or (value,):
+            if header is not None:
+                require_node(int(node), header.nodes)
 
 
 def _describe_mismatch(field: str, value: str) -> str:
     return f"{sanitize(value, 30)!r} is not expected; {field}" if value else f"{field}: has no value; it"
 
 
-def _check_kind(kind: str, run: _Run | None) -> None:
-    known = [] if run is None or run.protocol is None else sorted(run.protocol.payloads)
+def _check_kind(kind: str, known: list[str]) -> None:
     if known and kind not in known:
         raise CommandError(
             f"unknown kind of message {sanitize(kind, 30)}; the kinds are {', '.join(known)}"
             f"{did_you_mean(kind, known)}"
         )
-
-
-def _check_nodes(nodes: Sequence[int], run: _Run | None) -> None:
-    for node in nodes:
-        if run is not None and node not in run.nodes:
-            raise CommandError(f"there is no node {node}; the nodes are {' '.join(map(str, run.nodes))}")
 
 
 class LogFilter:

@@ -123,6 +123,10 @@ class OnStatus(Trigger, frozen=True):
     def __str__(self) -> str:
         return f"on status {self.who} {self.status}"
 
+    def matches(self, node: int, status: str) -> bool:
+        """Return whether it waits for the node to enter this status."""
+        return self.status == status and self.who in (node, "any")
+
     def check(self, scope: Scope) -> None:
         scope.require_election(f"its nodes are never {self.status}")
         scope.require_nodes([self.who])
