@@ -35,13 +35,6 @@ class GeneratedScenario(Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def scenario_from(
-    recording: Path, shrink: bool = False, on_progress: Callable[[str], None] = lambda text: None
-) -> str:
-    """Return the text of a scenario that reproduces the recording; see ``make_scenario``."""
-    return make_scenario(ScenarioSource(recording), shrink, on_progress).text
-
-
 def make_scenario(source: ScenarioSource, shrink: bool, on_progress: Callable[[str], None]) -> GeneratedScenario:
     """Return a scenario that reproduces the recording; ``on_progress`` is called with a progress message.
 

@@ -48,31 +48,23 @@ class Trigger(Struct, frozen=True):
         """Raise CommandError if it can never fire in the run, whatever its predicates are."""
 
 
-class At(Trigger, frozen=True):
+class _TimeTrigger(Trigger, frozen=True):
+    us: int
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__.lower()} {format_us(self.us)}"
+
+
+class At(_TimeTrigger, frozen=True):
     """``at 2s``: this long after the start of the run."""
 
-    us: int
 
-    def __str__(self) -> str:
-        return f"at {format_us(self.us)}"
-
-
-class After(Trigger, frozen=True):
+class After(_TimeTrigger, frozen=True):
     """``after 2s``: this long after the previous trigger, the previous line, or the time the command was given."""
 
-    us: int
 
-    def __str__(self) -> str:
-        return f"after {format_us(self.us)}"
-
-
-class Every(Trigger, frozen=True):
+class Every(_TimeTrigger, frozen=True):
     """``every 2s``: repeatedly, with this period. Always the last trigger of a line."""
-
-    us: int
-
-    def __str__(self) -> str:
-        return f"every {format_us(self.us)}"
 
 
 class When(Trigger, frozen=True):
