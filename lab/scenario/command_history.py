@@ -34,6 +34,10 @@ _AT_ONCE_US = 1_000
 """The effects of a command are recorded before the command itself, within this time."""
 _LONG = 3
 """A multiple of the time that an agreement may take; later events are not effects of a command."""
+_BY_HAND_US = 20_000
+"""Shorter than the time between two commands given by hand."""
+_ALL_NORMAL = Is("all", "normal")
+_STATUSES = tuple(status.value for status in Status)
 
 
 class GivenCommand(Struct, frozen=True):
@@ -233,10 +237,7 @@ def happened_between(events: list[Observation[T]], after: int, before: int) -> l
     return [event for event in events if after < event.record < before]
 
 
-_BY_HAND_US = 20_000
-"""Shorter than the time between two commands given by hand."""
-_ALL_NORMAL = Is("all", "normal")
-_STATUSES = tuple(status.value for status in Status)
+# anchors
 
 
 class Anchor(Struct, frozen=True):

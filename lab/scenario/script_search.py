@@ -36,6 +36,8 @@ from lab.worlds.campaign.finding import fewer, shrink
 from lab.worlds.campaign.schedule import ScheduledFault
 from lab.worlds.campaign.trial import RunawayError
 
+_LEAST_NODES = 2
+
 
 class DraftLine(Struct, frozen=True):
     """A command and its anchor."""
@@ -216,7 +218,7 @@ class ScriptSearch:
         return found
 
 
-_LEAST_NODES = 2
+# shrinking
 
 
 def shrink_script(search: ScriptSearch, found: TriedDraft) -> TriedDraft | None:

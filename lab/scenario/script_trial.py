@@ -23,6 +23,7 @@ from lab.worlds.simulated.simulation import Simulation
 from lab.worlds.watchdog import watch_steps
 
 _DISTURBED = 3
+_STATUSES = {"Normal": "normal", "Election": "election", "Reorganization": "reorganization"}
 
 
 class ScriptTrial(Struct, frozen=True):
@@ -80,7 +81,7 @@ def faults_of(records: list[Record]) -> list[Fault]:
     return [record for record in records if isinstance(record, Fault) and not record.lifted]
 
 
-_STATUSES = {"Normal": "normal", "Election": "election", "Reorganization": "reorganization"}
+# the outcome of a run as expectations
 
 
 class ExpectedOutcome(Struct, frozen=True):
