@@ -86,21 +86,21 @@ class TriedDraft(Struct, frozen=True):
         return not self.is_same, len(self.missing) + len(self.missed), len(self.idle)
 
 
-_Choice = Callable[[CommandHistory, GivenCommand | None, GivenCommand], Anchor]
+_Selection = Callable[[CommandHistory, GivenCommand | None, GivenCommand], Anchor]
 
 
 def _most_robust(history: CommandHistory, before: GivenCommand | None, given: GivenCommand) -> Anchor:
     return anchors(history, before, given)[0]
 
 
-_CHOICES: tuple[_Choice, ...] = (
+_SELECTIONS: tuple[_Selection, ...] = (
     _most_robust,
     lambda history, before, given: anchors(history, before, given)[:2][-1],
     lambda history, before, given: exact_anchors(history, given)[0],  # as it was typed
     lambda history, before, given: exact_anchors(history, given)[-2:][0],  # by the message that triggered it
     lambda history, before, given: exact_anchors(history, given)[-1],  # by the clock
 )
-"""The choices of an anchor for a command that was given after another, from robust to exact."""
+"""The ways to select an anchor for a command that was given after another, from robust to exact."""
 
 
 class ScriptSearch:
@@ -125,8 +125,8 @@ class ScriptSearch:
         """Return the most robust draft with the same outcome; if there is none, the one with the closest."""
         best: TriedDraft | None = None
         for end_us in self._ends():
-            for choose in _CHOICES:
-                found = self._cleaned(choose, end_us)
+            for select in _SELECTIONS:
+                found = self._cleaned(select, end_us)
                 if best is None or found.rank < best.rank:
                     best = found
                 if found.is_good and self.is_steady(found):
@@ -180,16 +180,16 @@ class ScriptSearch:
         ends = dict.fromkeys([rounded_up(first_us), rounded_up(end_us), end_us])
         yield from (each for each in ends if each <= LONGEST_US)
 
-    def _assign(self, choose: _Choice, given: Iterable[GivenCommand]) -> tuple[DraftLine, ...]:
-        """Return these commands, each with the anchor that ``choose`` returns for it and the one before it."""
+    def _assign(self, select: _Selection, given: Iterable[GivenCommand]) -> tuple[DraftLine, ...]:
+        """Return these commands, each with the anchor that ``select`` returns for it and the one before it."""
         commands = tuple(given)
         pairs = zip((None, *commands), commands, strict=False)
-        return tuple(DraftLine(each, choose(self._history, before, each)) for before, each in pairs)
+        return tuple(DraftLine(each, select(self._history, before, each)) for before, each in pairs)
 
-    def _cleaned(self, choose: _Choice, end_us: int) -> TriedDraft:
+    def _cleaned(self, select: _Selection, end_us: int) -> TriedDraft:
         """Return the draft with these anchors, without the commands that can be left out."""
-        draft = Draft(self._history.header.nodes, self._assign(choose, self._history.given), end_us)
-        return self.cleaned(draft, lambda lines: self._assign(choose, (line.given for line in lines)))
+        draft = Draft(self._history.header.nodes, self._assign(select, self._history.given), end_us)
+        return self.cleaned(draft, lambda lines: self._assign(select, (line.given for line in lines)))
 
     def cleaned(self, draft: Draft, again: Callable[[tuple[DraftLine, ...]], tuple[DraftLine, ...]]) -> TriedDraft:
         """Run the draft; remove idle lines while it gets no worse. ``again`` reassigns the anchors of the rest."""
