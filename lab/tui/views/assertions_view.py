@@ -81,15 +81,13 @@ def judgements_at(header: Header, judge: Judge, number: int, hides_future: bool 
     return found
 
 
-def assertion_rows(judgement: Judgement, theme_styles: ThemeStyles, width: int, is_chosen: bool) -> Iterator[Row]:
+def assertion_rows(judgement: Judgement, styles: ThemeStyles, width: int, is_chosen: bool) -> Iterator[Row]:
     """Yield the rows of one assertion; the last one is empty."""
-    style = theme_styles.verdict(judgement.word)
-    sign = (
-        theme_styles.glyphs.marks[_SIGNS[judgement.word]] if judgement.word in _SIGNS else theme_styles.glyphs.dot
-    )
-    name = (f"{judgement.assertion.id:{_MARGIN - 4}}", theme_styles.accent if is_chosen else Style(bold=True))
+    style = styles.verdict(judgement.word)
+    sign = styles.glyphs.marks[_SIGNS[judgement.word]] if judgement.word in _SIGNS else styles.glyphs.dot
+    name = (f"{judgement.assertion.id:{_MARGIN - 4}}", styles.accent if is_chosen else Style(bold=True))
     yield [
-        (f" {theme_styles.glyphs.play if is_chosen else ' '} ", theme_styles.accent),
+        (f" {styles.glyphs.play if is_chosen else ' '} ", styles.accent),
         name,
         (f" {sign} {_VERDICT_WORDS[judgement.word]}", style),
         (f"  {judgement.assertion.short}", DIM),
@@ -100,12 +98,9 @@ def assertion_rows(judgement: Judgement, theme_styles: ThemeStyles, width: int, 
         yield from _indented(_assumptions_text(judgement), DIM, width)
     for broken in judgement.broken:
         text = f"assumption {broken.assumption} is broken here: {ASSUMPTIONS[broken.assumption]} ({broken.why})"
-        yield from _indented(text, theme_styles.status("Election"), width)
+        yield from _indented(text, styles.status("Election"), width)
     if judgement.verdict.first is not None:
-        counts = (
-            (judgement.verdict.failures, "violation"),
-            (judgement.verdict.outside, "excused violation"),
-        )
+        counts = ((judgement.verdict.failures, "violation"), (judgement.verdict.outside, "excused violation"))
         text = ", ".join(format_count(count, noun) for count, noun in counts if count)
         yield from _witness_rows(f"{text} so far, first by", judgement.verdict.first, style, width)
     if judgement.next_violation is not None:
@@ -164,9 +159,9 @@ class AssertionsView(FollowingView):
             self.assertion = assertion
             self.violation = violation
 
-    def __init__(self, theme_styles: ThemeStyles, source: Source) -> None:
+    def __init__(self, styles: ThemeStyles, source: Source) -> None:
         super().__init__("assertions")
-        self._theme_styles = theme_styles
+        self._styles = styles
         self._source = source
         self.cursor: int = 0
         self._record = 0
@@ -181,7 +176,7 @@ class AssertionsView(FollowingView):
         header, judge = self._source.store.header, self._source.judge
         width = self.scrollable_content_region.width
         judgements = judgements_at(header, judge, cursor.record, cursor.hides_future)
-        to_draw = (judgements, width, self._theme_styles.dark, self.cursor)
+        to_draw = (judgements, width, self._styles.dark, self.cursor)
         if to_draw == self._drawn:
             return
         self._drawn = to_draw
@@ -189,7 +184,7 @@ class AssertionsView(FollowingView):
         self._shown = [
             (place, row)
             for place, each in enumerate(judgements)
-            for row in assertion_rows(each, self._theme_styles, width, place == self.cursor)
+            for row in assertion_rows(each, self._styles, width, place == self.cursor)
         ]
         self._shown += [(None, row) for row in unjudged_rows(header, width)]
         self.virtual_size = Size(width, len(self._shown))
@@ -251,5 +246,5 @@ class AssertionsView(FollowingView):
         width, place = self.size.width, self.scroll_offset.y + y
         row = self._shown[place][1] if place < len(self._shown) else []
         base = self.rich_style
-        pieces = fit(highlight(row, [self._highlighted], self._theme_styles.highlight), width)
+        pieces = fit(highlight(row, [self._highlighted], self._styles.highlight), width)
         return Strip([Segment(text, base + style) for text, style in pieces], width)

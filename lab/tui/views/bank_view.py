@@ -47,9 +47,9 @@ class BankView(Widget, can_focus=True):
 
     DEFAULT_CSS = "BankView { height: 1fr; padding: 0 1; }"
 
-    def __init__(self, theme_styles: ThemeStyles, header: Header) -> None:
+    def __init__(self, styles: ThemeStyles, header: Header) -> None:
         super().__init__(id="bank")
-        self._theme_styles = theme_styles
+        self._styles = styles
         self._header = header
         self._record = -1
         self._now_us = 0
@@ -84,7 +84,7 @@ class BankView(Widget, can_focus=True):
         self.action_scroll(pages * max(1, self.size.height // 2))
 
     def render_line(self, y: int) -> Strip:
-        drawn = self._record, self._now_us, self.size, self._theme_styles.dark, self._top
+        drawn = self._record, self._now_us, self.size, self._styles.dark, self._top
         if drawn != self._drawn:
             self._drawn, self._lines = drawn, self._build_lines()
         width, base = self.size.width, self.rich_style
@@ -130,7 +130,7 @@ class BankView(Widget, can_focus=True):
         blank = " " * 6
         head: list[Piece] = [(f"{'account':{widest}}  node{'balance':>{_AMOUNT}}  locked by", DIM)]
         foot: list[list[Piece]] = [
-            [(self._theme_styles.glyphs.rest * (widest + 6 + _AMOUNT), DIM)],
+            [(self._styles.glyphs.rest * (widest + 6 + _AMOUNT), DIM)],
             [(f"{'total':{widest}}{blank}{self._amount(self._bank.total):>{_AMOUNT}}", _BOLD)],
             [(f"{'handed out':{widest}}{blank}{self._amount(self._bank.cash_out):>{_AMOUNT}}", Style())],
             self._conservation(),
@@ -142,7 +142,7 @@ class BankView(Widget, can_focus=True):
             (f"{account.name:{widest}}", _BOLD if account.is_alive else DIM),
             (f"  {account.node:>4}", Style()),
             (f"{self._amount(account.cents):>{_AMOUNT}}", self._balance(account)),
-            (f"  {self._lock(account)}", self._theme_styles.warning),
+            (f"  {self._lock(account)}", self._styles.warning),
             ("" if account.is_alive else f"{'  ' if account.lock else ''}{account.node} is down", DIM),
         ]
 
@@ -153,7 +153,7 @@ class BankView(Widget, can_focus=True):
             piece: list[Piece] = [
                 (f"{account.name} ", Style() if account.is_alive else DIM),
                 (format_cents(account.cents), self._balance(account)),
-                (f" {self._lock(account)}" if account.lock else "", self._theme_styles.warning),
+                (f" {self._lock(account)}" if account.lock else "", self._styles.warning),
             ]
             if line and self._width_of([[*line, *piece]]) > width:
                 yield line
@@ -172,22 +172,22 @@ class BankView(Widget, can_focus=True):
         return f"{text}   " if has_cents and not cents % 100 else text
 
     def _balance(self, account: Account) -> Style:
-        return self._theme_styles.warning if account.lock else _BOLD if account.is_alive else DIM
+        return self._styles.warning if account.lock else _BOLD if account.is_alive else DIM
 
     def _lock(self, account: Account) -> str:
-        return "" if account.lock is None else f"{self._theme_styles.glyphs.lock} {account.lock}"
+        return "" if account.lock is None else f"{self._styles.glyphs.lock} {account.lock}"
 
     def _conservation(self) -> list[Piece]:
         """Return whether the total is unchanged; while transactions are open, by how much it differs."""
-        missing, marks = self._bank.missing, self._theme_styles.glyphs.marks
+        missing, marks = self._bank.missing, self._styles.glyphs.marks
         if not missing:
-            return [(f"{marks['met']} conserved", self._theme_styles.mark("met"))]
+            return [(f"{marks['met']} conserved", self._styles.mark("met"))]
         less = f"{format_cents(abs(missing))} {'less' if missing > 0 else 'more'} than at first"
         if self._stuck:
             several = len(self._stuck) > 1
             what = f"{len(self._stuck)} are" if several else f"{self._stuck[0].transaction} is"
-            return [(f"{less}, while {what} open", self._theme_styles.mark("election"))]
-        return [(f"{marks['unmet']} {less}", self._theme_styles.warning)]
+            return [(f"{less}, while {what} open", self._styles.mark("election"))]
+        return [(f"{marks['unmet']} {less}", self._styles.warning)]
 
     # the transactions
 
@@ -195,8 +195,8 @@ class BankView(Widget, can_focus=True):
         """Yield the transactions that are committed at some nodes and aborted at others."""
         for split in self._splits:
             where = f"committed at {_names(split.committed)}, aborted at {_names(split.aborted)}"
-            text = f"{split.transaction} {self._theme_styles.glyphs.marks['unmet']} {where}"
-            yield from ([(line, self._theme_styles.warning)] for line in wrap(text, max(20, width)))
+            text = f"{split.transaction} {self._styles.glyphs.marks['unmet']} {where}"
+            yield from ([(line, self._styles.warning)] for line in wrap(text, max(20, width)))
 
     def _transactions(self, width: int) -> Iterator[list[Piece]]:
         """Yield the open transactions in detail. Several that are decided share a line."""
@@ -231,35 +231,30 @@ class BankView(Widget, can_focus=True):
                 )
 
     def _head(self, stuck: TransactionDiagnosis) -> list[Piece]:
-        theme_styles = self._theme_styles
-        pieces: list[Piece] = [(f"{stuck.transaction} ", theme_styles.accent)]
+        styles = self._styles
+        pieces: list[Piece] = [(f"{stuck.transaction} ", styles.accent)]
         if stuck.blocked_us is not None:
             pieces.append(
-                (
-                    f"{theme_styles.glyph('Blocked')} blocked for {self._seconds(stuck.blocked_us)}",
-                    theme_styles.warning,
-                )
+                (f"{styles.glyph('Blocked')} blocked for {self._seconds(stuck.blocked_us)}", styles.warning)
             )
         else:
             pieces.append(("open" if stuck.since_us is None else f"open, {self._seconds(stuck.since_us)}", DIM))
         if stuck.turned_away:
             detailed = f"  its locks rejected {', '.join(map(str, stuck.turned_away))}"
-            pieces.append((detailed, theme_styles.mark("election")))
+            pieces.append((detailed, styles.mark("election")))
         return pieces
 
     def _participant_row(self, participant: ParticipantState) -> list[Piece]:
-        theme_styles, view, wait = self._theme_styles, participant.view, participant.wait
+        styles, view, wait = self._styles, participant.view, participant.wait
         pieces: list[Piece] = [(f"  {participant.node:>2} ", _BOLD)]
-        pieces += fit(state_pieces(participant.part.state.value, theme_styles), 12)
+        pieces += fit(state_pieces(participant.part.state.value, styles), 12)
         if view.process != "running":
-            pieces.append(
-                (f"  {theme_styles.glyph(view.process)} {view.process}", theme_styles.status(view.process))
-            )
+            pieces.append((f"  {styles.glyph(view.process)} {view.process}", styles.status(view.process)))
         if participant.reported is not None:
             pieces.append((f"  {self._seconds(participant.reported.since_us)}", Style()))
         if participant.locks:
             held = ", ".join(sanitize(name, 20) for name in participant.locks)
-            pieces.append((f"  {theme_styles.glyphs.lock} {held}", theme_styles.warning))
+            pieces.append((f"  {styles.glyphs.lock} {held}", styles.warning))
         if wait is not None:
             peers = f" of {' '.join(map(str, wait.peers))}" if wait.peers else ""
             pieces.append((f"  waits for {sanitize(wait.what, 60)}{peers}", DIM))
@@ -269,8 +264,8 @@ class BankView(Widget, can_focus=True):
         down = "" if participant.view.process == "running" else f" {participant.view.process}"
         return [
             (f"  {participant.node} ", _BOLD),
-            *state_pieces(participant.part.state.value, self._theme_styles),
-            (down, self._theme_styles.status(participant.view.process)),
+            *state_pieces(participant.part.state.value, self._styles),
+            (down, self._styles.status(participant.view.process)),
         ]
 
     def _seconds(self, since_us: int) -> str:

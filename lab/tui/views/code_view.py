@@ -50,18 +50,18 @@ class CodeRow(Struct, frozen=True):
         return self.part == self.parts - 1
 
 
-def shade_style(theme_styles: ThemeStyles) -> Style:
+def shade_style(styles: ThemeStyles) -> Style:
     """Return the background of executed lines, which a bar marks too."""
-    return Style(bgcolor=_SHADES[theme_styles.dark])
+    return Style(bgcolor=_SHADES[styles.dark])
 
 
-def colour_lines(lines: Sequence[str], theme_styles: ThemeStyles) -> list[list[Piece]]:
+def colour_lines(lines: Sequence[str], styles: ThemeStyles) -> list[list[Piece]]:
     """Return the coloured pieces of every line, sanitized."""
     from rich.syntax import ANSISyntaxTheme, Syntax  # noqa: PLC0415 - slow, and not needed before the first screen
 
     safe = [sanitize(line[:_LONGEST_LINE].expandtabs(_TAB), _LONGEST_LINE) for line in lines[:_MOST_LINES]]
     text = "\n".join(safe)
-    syntax = Syntax("", "python", theme=ANSISyntaxTheme(_styles(Palette(theme_styles.dark))))
+    syntax = Syntax("", "python", theme=ANSISyntaxTheme(_styles(Palette(styles.dark))))
     head = syntax.highlight(text[:_MOST_COLOURED]).split("\n", allow_blank=True)
     pieces = [list(_line_pieces(line)) for line in head[: len(safe)]]
     for place, line in enumerate(safe):
@@ -176,9 +176,9 @@ class CodeView(FollowingView):
     The node is the selected one, or else the one that made the last step. ``Enter`` switches between the two.
     """
 
-    def __init__(self, theme_styles: ThemeStyles, source: Source) -> None:
+    def __init__(self, styles: ThemeStyles, source: Source) -> None:
         super().__init__("code")
-        self._theme_styles = theme_styles
+        self._styles = styles
         self._source = source
         self._steps = LastSteps(source.store)
         self._nodes_width = min(_WIDEST_NODES, len(" ".join(map(str, source.store.header.nodes))))
@@ -255,7 +255,7 @@ class CodeView(FollowingView):
             row = self._rows[place]
             pieces = fit(self._row_pieces(row), width)
             if self._ran is not None and row.line in self._ran.lines:
-                base += shade_style(self._theme_styles)
+                base += shade_style(self._styles)
         else:
             return Strip.blank(width, base)
         return Strip([Segment(text, base + style) for text, style in pieces], width)
@@ -272,7 +272,7 @@ class CodeView(FollowingView):
         return ExecutionTracer(self._source.store, self._listing)
 
     def _layout_source(self) -> None:
-        to_draw = (self.scrollable_content_region.width, self._theme_styles.dark)
+        to_draw = (self.scrollable_content_region.width, self._styles.dark)
         if to_draw == self._drawn:
             return
         self._drawn = to_draw
@@ -280,7 +280,7 @@ class CodeView(FollowingView):
         room = width - self._nodes_width - _NUMBER - 3
         await_lines = frozenset(n for n, line in enumerate(self._listing.lines, 1) if "await " in line)
         self._rows = wrap_lines(
-            colour_lines(self._listing.lines, self._theme_styles), room, _ROOM_FOR_WAITS, await_lines
+            colour_lines(self._listing.lines, self._styles), room, _ROOM_FOR_WAITS, await_lines
         )
         self._place_of = {row.line: place for place, row in reversed([*enumerate(self._rows)])}
         self.virtual_size = Size(width, len(self._rows) + _HEAD)
@@ -342,17 +342,17 @@ class CodeView(FollowingView):
     # contents of the rows
 
     def _row_pieces(self, row: CodeRow) -> list[Piece]:
-        theme_styles = self._theme_styles
+        styles = self._styles
         waiters = self._waiting.get(row.line, ())
         has_run = self._ran is not None and row.line in self._ran.lines
         file, number = self._listing.place_of(row.line)
-        bar: Piece = (theme_styles.glyphs.whole if has_run else " ", theme_styles.accent)
+        bar: Piece = (styles.glyphs.whole if has_run else " ", styles.accent)
         if row.part:
             before: list[Piece] = [(" " * (self._nodes_width + 1 + _NUMBER), Style())]
         else:
             before = [*self._node_numbers(waiters), (f"{number or '':>{_NUMBER + 1}}", DIM)]
-        code = row.pieces if file else [(text, theme_styles.accent) for text, _ in row.pieces]
-        pieces = [*before, bar, (" ", Style()), *highlight(code, [self._highlighted], theme_styles.highlight)]
+        code = row.pieces if file else [(text, styles.accent) for text, _ in row.pieces]
+        pieces = [*before, bar, (" ", Style()), *highlight(code, [self._highlighted], styles.highlight)]
         if not (waiters and row.is_last):
             return pieces
         room = self.size.width - cell_len("".join(text for text, _ in pieces)) - 1
@@ -365,10 +365,10 @@ class CodeView(FollowingView):
         width = self._nodes_width
         pieces: list[Piece] = []
         for waiter in sorted(waiters, key=lambda each: each.node):
-            style = self._theme_styles.status(waiter.status) + Style(bold=True, reverse=waiter.is_selected or None)
+            style = self._styles.status(waiter.status) + Style(bold=True, reverse=waiter.is_selected or None)
             pieces += [(f"{waiter.node}", style), (" ", Style())]
         if sum(len(text) for text, _ in pieces) > width + 1:
-            pieces = [(format_ranges(sorted(waiter.node for waiter in waiters)), self._theme_styles.accent)]
+            pieces = [(format_ranges(sorted(waiter.node for waiter in waiters)), self._styles.accent)]
         used = min(width, len("".join(text for text, _ in pieces).rstrip()))
         return [(" " * (width - used), Style()), *fit(pieces, used)]
 
@@ -378,23 +378,23 @@ class CodeView(FollowingView):
         for waiter in waiters:
             nodes.setdefault(waiter.left, []).append(waiter.node)
         text = ", ".join(f"{format_ranges(sorted(each))}: {left or 'waits'}" for left, each in nodes.items())
-        return [(f" {text} ", self._theme_styles.leader)]
+        return [(f" {text} ", self._styles.leader)]
 
     def _location_pieces(self, view: NodeState | None, target: int | None, now_us: int) -> list[Piece]:
         """Return the file, the function and its rules, and what the node waits for."""
         name = self._source.store.header.protocol.file if target is None else self._listing.place_of(target)[0]
-        pieces: list[Piece] = [(f" {sanitize(name, 40)}", self._theme_styles.accent)]
+        pieces: list[Piece] = [(f" {sanitize(name, 40)}", self._styles.accent)]
         function = None if target is None else self._listing.function_at(target)
         if function is not None:
             pieces.append((f"  {sanitize(function.name, 40)}", Style(bold=True)))
             if function.rules:
-                pieces.append((f" {' '.join(function.rules)}", self._theme_styles.mark("caption")))
+                pieces.append((f" {' '.join(function.rules)}", self._styles.mark("caption")))
         if view is not None:
             pieces.append((f"  {_describe_wait(view, now_us)}", Style()))
         return pieces
 
     def _ran_pieces(self, found: LastStep | None) -> list[Piece]:
-        ran, bar = self._ran, (f" {self._theme_styles.glyphs.whole} ", self._theme_styles.accent)
+        ran, bar = self._ran, (f" {self._styles.glyphs.whole} ", self._styles.accent)
         if found is None:
             return [(" no step so far", DIM)]
         if ran is None:

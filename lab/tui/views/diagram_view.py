@@ -57,9 +57,9 @@ class DiagramView(Widget, can_focus=True):
         ("pagedown", "page(1)"),
     ]
 
-    def __init__(self, theme_styles: ThemeStyles, source: Source, rows: LogRows) -> None:
+    def __init__(self, styles: ThemeStyles, source: Source, rows: LogRows) -> None:
         super().__init__(id="diagram")
-        self._theme_styles = theme_styles
+        self._styles = styles
         self._source = source
         self._rows = rows
         self._focus = Focus(source.store)
@@ -96,7 +96,7 @@ class DiagramView(Widget, can_focus=True):
             cursor.hides_future,
             self._picked,
             self._marked,
-            self._theme_styles.dark,
+            self._styles.dark,
             self._rows.hidden_kinds,
             len(violations),
         )
@@ -230,8 +230,8 @@ class DiagramView(Widget, can_focus=True):
             window.space,
             focus.scale,
             plane,
-            self._theme_styles,
-            signs_for(self._theme_styles.glyphs),
+            self._styles,
+            signs_for(self._styles.glyphs),
             focus.top,
             window.start,
             window.space.last,
@@ -262,7 +262,7 @@ class DiagramView(Widget, can_focus=True):
         window = self._focus.window
         if self._picked is not None and self._cone is not None and self._is_visible(self._picked):
             text = describe_selection(window, self._source.store, self._picked, self._cone, self._upto)
-            return [(" ", DIM), (sanitize(text, 300), self._theme_styles.accent)]
+            return [(" ", DIM), (sanitize(text, 300), self._styles.accent)]
         row = "row" if self._down else "column"
         parts = [f"a {row} is {self._focus.scale.unit_text} (+ -)", "arrows select", "| turns"]
         nodes = sorted(self._source.store.header.nodes)

@@ -42,9 +42,9 @@ class FieldView(Widget, can_focus=True):
 
     DEFAULT_CSS = "FieldView { height: 1fr; padding: 0 1; }"
 
-    def __init__(self, theme_styles: ThemeStyles, header: Header, groups: GroupLog) -> None:
+    def __init__(self, styles: ThemeStyles, header: Header, groups: GroupLog) -> None:
         super().__init__(id="map")
-        self._theme_styles = theme_styles
+        self._styles = styles
         self._groups = groups
         self._hues = {node: place for place, node in enumerate(header.nodes)}
         self._digits = max(len(str(node)) for node in header.nodes)
@@ -113,40 +113,32 @@ class FieldView(Widget, can_focus=True):
 
     def _cell(self, cell: Cell, layout: _Layout, named: bool) -> Piece:
         node, how = cell
-        theme_styles, hue = self._theme_styles, self._hues.get(node, 0)
-        lead = (
-            {"done": theme_styles.glyphs.done, "surveying": theme_styles.glyphs.play}.get(how, " ")
-            if named
-            else " "
-        )
+        styles, hue = self._styles, self._hues.get(node, 0)
+        lead = {"done": styles.glyphs.done, "surveying": styles.glyphs.play}.get(how, " ") if named else " "
         text = f"{lead}{node:>{self._digits}}" if named else ""
         left = (layout.wide - len(text)) // 2
-        style = (
-            theme_styles.badge(hue)
-            if how == "done"
-            else theme_styles.group(hue) + (DIM if how == "pending" else _BOLD)
-        )
+        style = styles.badge(hue) if how == "done" else styles.group(hue) + (DIM if how == "pending" else _BOLD)
         return (" " * left + text).ljust(layout.wide), style
 
     def _group_badge(self, group: tuple[str, int] | None) -> list[Piece]:
-        return [] if group is None else [(f" {group[0]} ", self._theme_styles.badge(group[1])), (" ", Style())]
+        return [] if group is None else [(f" {group[0]} ", self._styles.badge(group[1])), (" ", Style())]
 
     def _head(self, field: FieldMap, lines: int) -> list[list[Piece]]:
-        theme_styles, dot = self._theme_styles, f" {self._theme_styles.glyphs.dot} "
-        leads: list[Piece] = [(f"{theme_styles.glyphs.leads} {field.coordinator} leads ", theme_styles.leader)]
+        styles, dot = self._styles, f" {self._styles.glyphs.dot} "
+        leads: list[Piece] = [(f"{styles.glyphs.leads} {field.coordinator} leads ", styles.leader)]
         if not field.leads:
-            leads = [(f"{field.coordinator} no longer leads, unnoticed by ", theme_styles.warning)]
+            leads = [(f"{field.coordinator} no longer leads, unnoticed by ", styles.warning)]
         for node in field.others:
-            leads.append((f"{node} ", theme_styles.group(self._hues.get(node, 0)) + _BOLD))
+            leads.append((f"{node} ", styles.group(self._hues.get(node, 0)) + _BOLD))
         if not field.others:
             leads.append(("nobody else ", DIM))
         so_far = f"survey {field.number}: {field.done} of {len(field.cells)}"
-        twice: Piece = (f"{dot}{field.duplicates} done twice", theme_styles.warning if field.duplicates else DIM)
+        twice: Piece = (f"{dot}{field.duplicates} done twice", styles.warning if field.duplicates else DIM)
         if lines == 3:
             return [leads, [(so_far, Style()), twice], self._published(field)]
         short = f"survey {field.number} {field.done}/{len(field.cells)}"
         least: list[Piece] = [
-            (f"{theme_styles.glyphs.leads} {field.coordinator} ", theme_styles.leader),
+            (f"{styles.glyphs.leads} {field.coordinator} ", styles.leader),
             (short, Style()),
             twice,
         ]
@@ -154,21 +146,18 @@ class FieldView(Widget, can_focus=True):
 
     def _published(self, field: FieldMap) -> list[Piece]:
         """Return the outcome of the last attempt to publish, unless the newest edition shows it already."""
-        theme_styles = self._theme_styles
+        styles = self._styles
         edition = f"edition {field.edition} is published" if field.edition else "nothing published"
         if field.outcome in ("", edition):
-            return [(edition, theme_styles.accent if field.edition else DIM)]
-        return [
-            (sanitize(field.outcome, 200), theme_styles.warning),
-            (f" {theme_styles.glyphs.dot} {edition}", DIM),
-        ]
+            return [(edition, styles.accent if field.edition else DIM)]
+        return [(sanitize(field.outcome, 200), styles.warning), (f" {styles.glyphs.dot} {edition}", DIM)]
 
     def _idle_line(self) -> list[Piece]:
-        theme_styles = self._theme_styles
+        styles = self._styles
         pieces: list[Piece] = [("not surveying: ", DIM)]
         for node, status in self._idle:
             instead = sanitize(status, 16)
-            pieces.append((f"{theme_styles.glyph(instead)} {node} {instead}   ", theme_styles.status(instead)))
+            pieces.append((f"{styles.glyph(instead)} {node} {instead}   ", styles.status(instead)))
         return pieces
 
 

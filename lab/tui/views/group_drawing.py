@@ -43,12 +43,12 @@ class GroupDrawing:
         cluster_events: Iterable[ClusterEvent],
         nodes: Iterable[int],
         together_us: int,
-        theme_styles: ThemeStyles,
+        styles: ThemeStyles,
         width: int,
         most: int = sys.maxsize,
     ) -> None:
         self._groups = groups
-        self._theme_styles = theme_styles
+        self._styles = styles
         self._width = width
         self._rows = build_rows(groups, cluster_events, together_us)[-most:]
         self._nodes = sorted({*nodes, *(node for row in self._rows for node in row.changes)})
@@ -67,7 +67,7 @@ class GroupDrawing:
 
     def foot(self) -> list[Piece]:
         """Return the legend."""
-        glyphs = self._theme_styles.glyphs
+        glyphs = self._styles.glyphs
         signs = f"{glyphs.leads} coordinator  {glyphs.whole} Normal in it  {glyphs.broken} not Normal in it"
         return [(" " * _CLOCK + signs, DIM)] if self._in_lanes else []
 
@@ -84,7 +84,7 @@ class GroupDrawing:
         return [(f"{clock:{_CLOCK - 2}}{mark:2}", DIM), *lanes, *line.words]
 
     def _row_lines(self, row: Row) -> Iterator[DrawnLine]:
-        words = row_words(row, self._groups, self._theme_styles)
+        words = row_words(row, self._groups, self._styles)
         lanes = len(self._nodes) * self._lane
         if not self._in_lanes:
             words, lanes = [*(self._group_badge(number, leads=False) for number in row.groups), *words], 0
@@ -95,57 +95,55 @@ class GroupDrawing:
 
     def _group_badge(self, number: int, leads: bool) -> Piece:
         group = self._groups[number]
-        text = f"{self._theme_styles.glyphs.leads if leads else ' '}{group.name} "
-        return text[: self._lane - 1] if self._in_lanes else text, self._theme_styles.badge(group.hue)
+        text = f"{self._styles.glyphs.leads if leads else ' '}{group.name} "
+        return text[: self._lane - 1] if self._in_lanes else text, self._styles.badge(group.hue)
 
     def _across(self, row: Row) -> list[Piece]:
         """Return the lanes of a row: nodes that enter a group show its identifier, joined by a bar."""
         taken = [place for place, node in enumerate(self._nodes) if row.changes.get(node) is not None]
         joined = len(row.groups) == 1 and bool(taken)
         first, last = (taken[0], taken[-1]) if joined else (0, 0)
-        style = self._theme_styles.group(self._groups[row.groups[0]].hue) if joined else Style()
+        style = self._styles.group(self._groups[row.groups[0]].hue) if joined else Style()
         pieces: list[Piece] = []
         for place, node in enumerate(self._nodes):
             text, its = self._cell(row, node)
             left = (self._lane - 1 - cell_len(text)) // 2
             right = self._lane - left - cell_len(text)
             before, behind = first < place <= last, first <= place < last
-            bar = self._theme_styles.glyphs.full
+            bar = self._styles.glyphs.full
             pieces += [((bar if before else " ") * left, style), (text, its)]
             pieces.append(((bar if behind else " ") * right, style))
         return pieces
 
     def _cell(self, row: Row, node: int) -> Piece:
-        theme_styles, lane = self._theme_styles, row.lanes.get(node)
+        styles, lane = self._styles, row.lanes.get(node)
         if node in row.affected:
-            return theme_styles.glyph(row.text), theme_styles.status(row.text)
+            return styles.glyph(row.text), styles.status(row.text)
         if lane is None:
             return "", Style()
         group = self._groups[lane.group]
         if row.changes.get(node) is not None:
             return self._group_badge(lane.group, leads=group.coordinator == node)
-        return theme_styles.glyphs.whole if node in row.normal else theme_styles.glyphs.broken, theme_styles.group(
-            group.hue
-        )
+        return styles.glyphs.whole if node in row.normal else styles.glyphs.broken, styles.group(group.hue)
 
 
-def row_words(row: Row, groups: Sequence[GroupHistory], theme_styles: ThemeStyles) -> list[Piece]:
+def row_words(row: Row, groups: Sequence[GroupHistory], styles: ThemeStyles) -> list[Piece]:
     """Return the text about a row, word by word."""
-    return [(word, style) for text, style in _row_pieces(row, groups, theme_styles) for word in text.split()]
+    return [(word, style) for text, style in _row_pieces(row, groups, styles) for word in text.split()]
 
 
-def _row_pieces(row: Row, groups: Sequence[GroupHistory], theme_styles: ThemeStyles) -> list[Piece]:
+def _row_pieces(row: Row, groups: Sequence[GroupHistory], styles: ThemeStyles) -> list[Piece]:
     if not row.groups:
         whom = format_ranges(sorted(row.affected))
-        style = theme_styles.warning if row.text in ("killed", "failed") else theme_styles.accent
+        style = styles.warning if row.text in ("killed", "failed") else styles.accent
         return [(sanitize(f"{whom} {row.text}".strip(), _LONGEST), style)]
     formed = [groups[number] for number in row.groups]
     if row.late:
         takers = sorted(node for node, lane in row.changes.items() if lane is not None)
         joins = f"{format_ranges(takers)} {'joins' if len(takers) == 1 else 'join'}"
-        return [(joins, Style(bold=True)), _group_name(formed[0], theme_styles)]
+        return [(joins, Style(bold=True)), _group_name(formed[0], styles)]
     origins = sorted({number for each in formed for number in each.of}, key=lambda number: groups[number].group)
-    of = [_group_name(groups[number], theme_styles) for number in origins]
+    of = [_group_name(groups[number], styles) for number in origins]
     if len(formed[0].members) != 1:
         return _leader_pieces(formed[0], of)
     members = format_ranges(sorted(member for each in formed for member in each.members))
@@ -171,8 +169,8 @@ def _leader_pieces(group: GroupHistory, of: list[Piece]) -> list[Piece]:
     return [(f"{leader} leads {led},", Style(bold=True)), ("of", DIM), *others, (f"{last},", style), (became, DIM)]
 
 
-def _group_name(group: GroupHistory, theme_styles: ThemeStyles) -> Piece:
-    return group.name, theme_styles.group(group.hue)
+def _group_name(group: GroupHistory, styles: ThemeStyles) -> Piece:
+    return group.name, styles.group(group.hue)
 
 
 def wrap_words(words: list[Piece], width: int) -> list[list[Piece]]:

@@ -24,26 +24,26 @@ class GroupView(FollowingView):
     ``cursor`` is the line to whose record ``Enter`` goes, the first of its row.
     """
 
-    def __init__(self, theme_styles: ThemeStyles, header: Header, groups: GroupLog) -> None:
+    def __init__(self, styles: ThemeStyles, header: Header, groups: GroupLog) -> None:
         super().__init__("groups")
-        self._theme_styles = theme_styles
+        self._styles = styles
         self._header = header
         self._groups = groups
         self._drawn: tuple[int, int, bool] | None = None
-        self._drawing = GroupDrawing((), (), header.nodes, 0, theme_styles, 0)
+        self._drawing = GroupDrawing((), (), header.nodes, 0, styles, 0)
         self._lines: list[DrawnLine] = []
         self._highlighted = ""
 
     def show(self, cursor: Cursor) -> None:
         cluster = cursor.cluster
         width = self.scrollable_content_region.width
-        to_draw = (self._groups.changes_by(cluster.record), width, self._theme_styles.dark)
+        to_draw = (self._groups.changes_by(cluster.record), width, self._styles.dark)
         if to_draw != self._drawn:
             self._drawn = to_draw
             groups, cluster_events = self._groups.at(cluster.record)
             nodes, together_us = self._header.nodes, self._header.timing.t_us
             self._drawing = GroupDrawing(
-                groups, cluster_events, nodes, together_us, self._theme_styles, width, _MOST_ROWS
+                groups, cluster_events, nodes, together_us, self._styles, width, _MOST_ROWS
             )
             self._lines = self._drawing.lines()
             self.virtual_size = Size(width, len(self._lines) + 1)
@@ -110,11 +110,9 @@ class GroupView(FollowingView):
         if not y:
             pieces = self._drawing.head() if self._lines else [("no node is in a group so far", DIM)]
         elif place < len(self._lines):
-            mark = self._theme_styles.glyphs.play if place == self.cursor and self.has_focus else ""
+            mark = self._styles.glyphs.play if place == self.cursor and self.has_focus else ""
             pieces = highlight(
-                self._drawing.line_pieces(self._lines[place], mark),
-                [self._highlighted],
-                self._theme_styles.highlight,
+                self._drawing.line_pieces(self._lines[place], mark), [self._highlighted], self._styles.highlight
             )
         base = self.rich_style
         return Strip([Segment(text, base + style) for text, style in fit(pieces, width)], width)

@@ -20,72 +20,66 @@ from lab.tui.views.log_rows import LogRows
 from lab.tui.widgets.pane import short_body
 
 
-def clock_piece(line: LogLine, marked: bool, theme_styles: ThemeStyles) -> Piece:
+def clock_piece(line: LogLine, marked: bool, styles: ThemeStyles) -> Piece:
     """Return the time of a line, highlighted if it belongs to the marked violation."""
-    return f"{line.at_us / 1e6:9.3f} ", theme_styles.warning + Style(reverse=True) if marked else DIM
+    return f"{line.at_us / 1e6:9.3f} ", styles.warning + Style(reverse=True) if marked else DIM
 
 
-def row_pieces(line: LogLine, ending: DeliveryOutcome | None, theme_styles: ThemeStyles) -> list[Piece]:
+def row_pieces(line: LogLine, ending: DeliveryOutcome | None, styles: ThemeStyles) -> list[Piece]:
     """Return what happened; of a message, also its delivery outcome if known."""
     if line.what != "message":
-        return _event_pieces(line, theme_styles)
+        return _event_pieces(line, styles)
     fate = "in flight" if ending is None else ending.fate
     outcome_text = f"+{(ending.at_us - line.at_us) / 1000:.1f} ms" if ending and fate == "delivered" else fate
     is_answer = line.kind.endswith("Answer")
-    kind = f"{theme_styles.glyphs.answer if is_answer else ' '} {sanitize(line.kind, 22)}"
+    kind = f"{styles.glyphs.answer if is_answer else ' '} {sanitize(line.kind, 22)}"
     return [
-        (f"{line.source:>2} {theme_styles.glyphs.arrow} {line.target:<2} ", Style(bold=not is_answer)),
-        (f"{kind:24} ", theme_styles.kind(line.kind)),
-        (f"{outcome_text:>13} ", theme_styles.fate(fate)),
+        (f"{line.source:>2} {styles.glyphs.arrow} {line.target:<2} ", Style(bold=not is_answer)),
+        (f"{kind:24} ", styles.kind(line.kind)),
+        (f"{outcome_text:>13} ", styles.fate(fate)),
         (sanitize(short_body(line.text), 400), DIM),
     ]
 
 
-def row_text(line: LogLine, ending: DeliveryOutcome | None, theme_styles: ThemeStyles) -> str:
+def row_text(line: LogLine, ending: DeliveryOutcome | None, styles: ThemeStyles) -> str:
     """Return the whole row as plain text."""
-    pieces = [clock_piece(line, False, theme_styles), *row_pieces(line, ending, theme_styles)]
+    pieces = [clock_piece(line, False, styles), *row_pieces(line, ending, styles)]
     return " ".join("".join(text for text, _ in pieces).split())
 
 
-def searchable_text(line: LogLine, theme_styles: ThemeStyles) -> str:
+def searchable_text(line: LogLine, styles: ThemeStyles) -> str:
     """Return the text that a search looks in, in lower case: without time, outcome and answer sign."""
     if line.what == "message":
-        link = f"{line.source} {theme_styles.glyphs.arrow} {line.target}"
+        link = f"{line.source} {styles.glyphs.arrow} {line.target}"
         text = f"{link} {sanitize(line.kind)} {short_body(line.text)}"
     else:
-        text = "".join(text for text, _ in _event_pieces(line, theme_styles))
+        text = "".join(text for text, _ in _event_pieces(line, styles))
     return " ".join(text.lower().split())
 
 
-def _event_pieces(line: LogLine, theme_styles: ThemeStyles) -> list[Piece]:
+def _event_pieces(line: LogLine, styles: ThemeStyles) -> list[Piece]:
     if line.what == "status":
-        style = theme_styles.status(line.kind) + Style(bold=True)
-        return [
-            (f"{line.source:>2}      {theme_styles.glyph(line.kind)} ", style),
-            (sanitize(line.text, 80), style),
-        ]
+        style = styles.status(line.kind) + Style(bold=True)
+        return [(f"{line.source:>2}      {styles.glyph(line.kind)} ", style), (sanitize(line.text, 80), style)]
     if line.what in ("caption", "mark", "expectation"):
         kind = line.kind or line.what
         text = f"{'' if line.kind else f'{line.what}: '}{line.text}"
         return [
-            (f"        {theme_styles.glyphs.marks[kind]} ", theme_styles.mark(kind)),
-            (sanitize(text, 300), theme_styles.mark(kind)),
+            (f"        {styles.glyphs.marks[kind]} ", styles.mark(kind)),
+            (sanitize(text, 300), styles.mark(kind)),
         ]
     if line.what == "command":
-        return [
-            (f"        {theme_styles.glyphs.play} ", theme_styles.accent),
-            (sanitize(line.text, 200), theme_styles.accent),
-        ]
+        return [(f"        {styles.glyphs.play} ", styles.accent), (sanitize(line.text, 200), styles.accent)]
     if line.what == "process":
-        style = theme_styles.status({"resumed": "Normal", "started": "Normal"}.get(line.kind, line.kind))
+        style = styles.status({"resumed": "Normal", "started": "Normal"}.get(line.kind, line.kind))
         return [
-            (f"{line.source:>2}      {theme_styles.glyph(line.kind)} ", style + Style(bold=True)),
+            (f"{line.source:>2}      {styles.glyph(line.kind)} ", style + Style(bold=True)),
             (sanitize(line.text, 80), style + Style(bold=True)),
         ]
-    style = {"failure": theme_styles.warning, "log": DIM}.get(line.what, Style(italic=True))
+    style = {"failure": styles.warning, "log": DIM}.get(line.what, Style(italic=True))
     who = "  " if line.source is None else f"{line.source:>2}"
     label = {"protocol-command": "command: ", "log": "log: "}.get(line.what, "")
-    return [(f"{who}      {theme_styles.glyphs.dot} ", style), (sanitize(f"{label}{line.text}", 300), style)]
+    return [(f"{who}      {styles.glyphs.dot} ", style), (sanitize(f"{label}{line.text}", 300), style)]
 
 
 # the widget
@@ -101,10 +95,10 @@ class MessageLog(FollowingView):
             super().__init__()
             self.line = line
 
-    def __init__(self, theme_styles: ThemeStyles, rows: LogRows, name: str = "log") -> None:
+    def __init__(self, styles: ThemeStyles, rows: LogRows, name: str = "log") -> None:
         super().__init__(name)
         self.rows = rows
-        self._theme_styles = theme_styles
+        self._styles = styles
         self._count = 0
         self._number = -1
         self._seen: tuple[object, ...] = ()
@@ -166,7 +160,7 @@ class MessageLog(FollowingView):
     def copied(self) -> tuple[str, str] | None:
         """Return the row under the cursor as text."""
         found = self.under_cursor
-        return None if found is None else ("the line", row_text(*found, self._theme_styles))
+        return None if found is None else ("the line", row_text(*found, self._styles))
 
     def activate(self) -> None:
         """Open the row under the cursor."""
@@ -225,16 +219,13 @@ class MessageLog(FollowingView):
         return max(0, self._count - self.size.height)
 
     def _pieces(self, line: LogLine, ending: DeliveryOutcome | None) -> list[Piece]:
-        theme_styles = self._theme_styles
-        clock, pieces = (
-            clock_piece(line, line.record in self._marked, theme_styles),
-            row_pieces(line, ending, theme_styles),
-        )
+        styles = self._styles
+        clock, pieces = (clock_piece(line, line.record in self._marked, styles), row_pieces(line, ending, styles))
         if self._search is None:
             return [clock, *pieces]
         place = self.rows.place_of(line)
         if not self._search.has(line.record, place):
             return [clock, *pieces]
         is_here = (line.record, place) == self._hit
-        clock = clock[0], theme_styles.accent + Style(reverse=is_here, underline=not is_here)
-        return [clock, *highlight(pieces, self._search.query.texts, theme_styles.highlight)]
+        clock = clock[0], styles.accent + Style(reverse=is_here, underline=not is_here)
+        return [clock, *highlight(pieces, self._search.query.texts, styles.highlight)]

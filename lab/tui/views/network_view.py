@@ -57,9 +57,9 @@ class NetworkView(Widget, can_focus=True):
 
     DEFAULT_CSS = "NetworkView { height: 1fr; padding: 0 1; }"
 
-    def __init__(self, theme_styles: ThemeStyles, header: Header, groups: GroupLog) -> None:
+    def __init__(self, styles: ThemeStyles, header: Header, groups: GroupLog) -> None:
         super().__init__(id="network")
-        self._theme_styles = theme_styles
+        self._styles = styles
         self._header = header
         self._groups = groups
         self._record = -1
@@ -90,7 +90,7 @@ class NetworkView(Widget, can_focus=True):
             self.refresh()
 
     def _to_draw(self) -> object:
-        return self._now, self._cursor, self._selected, self.has_focus, self.size, self._theme_styles.dark
+        return self._now, self._cursor, self._selected, self.has_focus, self.size, self._styles.dark
 
     def activate(self) -> None:
         """Change the link under the cursor."""
@@ -143,16 +143,14 @@ class NetworkView(Widget, can_focus=True):
         return 5 if self._is_high else 2
 
     def _foot(self, width: int) -> list[list[Piece]]:
-        phrases = describe_link(self._cursor, self._now, self._header.link, self._now_us, self._theme_styles)
-        dot = self._theme_styles.glyphs.dot
+        phrases = describe_link(self._cursor, self._now, self._header.link, self._now_us, self._styles)
+        dot = self._styles.glyphs.dot
         words: list[Piece] = []
         for place, (phrase, style) in enumerate(phrases):
             words += [(dot, DIM)] if place > 1 else []
             words += [(word, style) for word in phrase.split()]
         lines = self._in_lines(wrap_words(words, width), 3 if self._is_high else self._foot_height)
-        return (
-            [[(self._theme_styles.glyphs.rest * width, DIM)], *lines, self._legend()] if self._is_high else lines
-        )
+        return [[(self._styles.glyphs.rest * width, DIM)], *lines, self._legend()] if self._is_high else lines
 
     def _in_lines(self, lines: list[list[Piece]], most: int) -> list[list[Piece]]:
         """Return exactly ``most`` lines. The rest is appended to the last one, which is cut off at the right."""
@@ -160,15 +158,15 @@ class NetworkView(Widget, can_focus=True):
         return [*lines[: most - 1], last, *([] for _ in range(most - len(lines)))][:most]
 
     def _legend(self) -> list[Piece]:
-        theme_styles = self._theme_styles
-        signs = theme_styles.glyphs.links
+        styles = self._styles
+        signs = styles.glyphs.links
         legend = [f"{signs[name]} {label}" for name, label in FAULT_LABELS.items() if name != "other"]
-        return [("  ".join([*legend, f"{theme_styles.glyphs.arrow}2 in flight", "(…) no effect so far"]), DIM)]
+        return [("  ".join([*legend, f"{styles.glyphs.arrow}2 in flight", "(…) no effect so far"]), DIM)]
 
     # above: the sides, and the matrix
 
     def _whole_body(self, width: int, height: int) -> list[list[Piece]]:
-        left = Sides(self._now, self._theme_styles, max(_BOXES, width // 4)).boxes(height)
+        left = Sides(self._now, self._styles, max(_BOXES, width // 4)).boxes(height)
         boxes = max(map(width_of, left), default=0)
         across = width - boxes - _GAP
         least = _LEAST_CELL if len(self._now.nodes) <= _MANY else 2
@@ -178,13 +176,13 @@ class NetworkView(Widget, can_focus=True):
             nothing: list[Piece] = []
             pairs = zip_longest(left, right, fillvalue=nothing)
             return [[*fit(one, boxes), (" " * _GAP, Style()), *other] for one, other in pairs]
-        words = Sides(self._now, self._theme_styles, width).words(_MOST_WORDS if self._is_high else 2)
+        words = Sides(self._now, self._styles, width).words(_MOST_WORDS if self._is_high else 2)
         lines = self._drawn_matrix(width, height - len(words))
         self._matrix_at = 0, self._matrix_at[1] + len(words)
         return [*words, *lines]
 
     def _new_matrix(self, width: int, height: int) -> Matrix:
-        return Matrix(self._now, self._theme_styles, width, height, self._cursor)
+        return Matrix(self._now, self._styles, width, height, self._cursor)
 
     def _drawn_matrix(self, width: int, height: int) -> list[list[Piece]]:
         """Return the matrix, with a title if there is room or if parts of the matrix are not visible."""

@@ -193,9 +193,9 @@ class _Row(Struct, frozen=True):
 class ScriptView(FollowingView):
     """Follows the line that was reached last. ``cursor`` is the line to whose record ``Enter`` goes."""
 
-    def __init__(self, theme_styles: ThemeStyles, source: Source) -> None:
+    def __init__(self, styles: ThemeStyles, source: Source) -> None:
         super().__init__("script")
-        self._theme_styles = theme_styles
+        self._styles = styles
         self._source = source
         self._script: Script | None = None
         self._drawn: tuple[object, ...] = ()
@@ -214,7 +214,7 @@ class ScriptView(FollowingView):
         judge = self._source.judge
         violations = [each for each in judge.violations if each.record <= cluster.record]
         is_judged = over and judge.number >= cluster.record
-        to_draw = (len(results), len(violations), over, is_judged, width, self._theme_styles.dark)
+        to_draw = (len(results), len(violations), over, is_judged, width, self._styles.dark)
         if to_draw != self._drawn:
             self._drawn = to_draw
             if self._script is None:
@@ -281,7 +281,7 @@ class ScriptView(FollowingView):
         row = self._rows[place]
         if row.line is not None and row.line == self.cursor and self.has_focus:
             base += Style(reverse=True)
-        pieces = highlight(row.pieces, [self._highlighted], self._theme_styles.highlight)
+        pieces = highlight(row.pieces, [self._highlighted], self._styles.highlight)
         return Strip([Segment(text, base + style) for text, style in fit(pieces, width)], width)
 
     def _seek(self, line: int | None) -> None:
@@ -318,18 +318,18 @@ class ScriptView(FollowingView):
             yield from self._line_rows(line, max(_LEAST_TEXT, width - _MARGIN))
 
     def _line_rows(self, line: ScriptLine, room: int) -> Iterator[_Row]:
-        theme_styles, state = self._theme_styles, self._states.get(line.number)
+        styles, state = self._styles, self._states.get(line.number)
         if state is None:
             yield _Row(
                 [(f"{line.number:5}{'':{_MARGIN - 5}}", DIM), (sanitize(line.text, _LONGEST), DIM)], line.number
             )
             return
         reached = line.number == self._reached
-        style = theme_styles.accent if reached else DIM if state.status == "later" else Style()
+        style = styles.accent if reached else DIM if state.status == "later" else Style()
         sign, signed = self._sign(state)
         clock = "" if state.record is None else f"{state.at_us / 1e6:.3f}"
         before: list[Piece] = [
-            (theme_styles.glyphs.play if reached else " ", theme_styles.accent),
+            (styles.glyphs.play if reached else " ", styles.accent),
             (f"{line.number:4} ", DIM),
             (f"{sign} {state.word:10}", signed),
             (f"{clock:>8}  ", DIM),
@@ -345,9 +345,9 @@ class ScriptView(FollowingView):
             yield _Row([(" " * (_MARGIN + 2), Style()), (text, signed)], line.number)
 
     def _sign(self, state: LineState) -> Piece:
-        theme_styles = self._theme_styles
+        styles = self._styles
         if state.status == "waits":
-            return theme_styles.glyph("Waiting"), theme_styles.status("Waiting")
+            return styles.glyph("Waiting"), styles.status("Waiting")
         if state.status == "later":
             return " ", DIM
-        return theme_styles.glyphs.marks[state.status], theme_styles.mark(state.status)
+        return styles.glyphs.marks[state.status], styles.mark(state.status)

@@ -65,8 +65,7 @@ VIEWS: tuple[ViewKind, ...] = (
     ViewKind("network", "the network: connectivity and every link; arrows move, Enter changes a link"),
     ViewKind("script", "the script; Enter goes to the record of a line"),
     ViewKind(
-        "code",
-        "the protocol's source, and where each node waits; Enter switches to the executed lines, and back",
+        "code", "the protocol's source, and where each node waits; Enter switches to the executed lines, and back"
     ),
     ViewKind(
         "inspect", "one node: its last step, its waits, its state, its stable storage; a digit selects another"
@@ -90,26 +89,26 @@ class Views(Horizontal):
     Views > .right { border-left: tall $panel; }
     """
 
-    def __init__(self, theme_styles: ThemeStyles, source: Source) -> None:
+    def __init__(self, styles: ThemeStyles, source: Source) -> None:
         super().__init__()
         header, groups = source.store.header, source.groups
-        self.message_log = MessageLog(theme_styles, LogRows(source.store, source.is_live))
-        self.diagram = DiagramView(theme_styles, source, self.rows)
-        self.compare = CompareView(theme_styles, source)
-        self.exercise = ExerciseView(theme_styles, source)
+        self.message_log = MessageLog(styles, LogRows(source.store, source.is_live))
+        self.diagram = DiagramView(styles, source, self.rows)
+        self.compare = CompareView(styles, source)
+        self.exercise = ExerciseView(styles, source)
         self._views: dict[str, View] = {
             LOG: self.message_log,
             EXERCISE: self.exercise,
             DIAGRAM: self.diagram,
-            "groups": GroupView(theme_styles, header, groups),
-            "bank": BankView(theme_styles, header),
-            "map": FieldView(theme_styles, header, groups),
-            "network": NetworkView(theme_styles, header, groups),
-            "script": ScriptView(theme_styles, source),
+            "groups": GroupView(styles, header, groups),
+            "bank": BankView(styles, header),
+            "map": FieldView(styles, header, groups),
+            "network": NetworkView(styles, header, groups),
+            "script": ScriptView(styles, source),
             "compare": self.compare,
-            "code": CodeView(theme_styles, source),
-            "inspect": InspectView(theme_styles, source),
-            "assertions": AssertionsView(theme_styles, source),
+            "code": CodeView(styles, source),
+            "inspect": InspectView(styles, source),
+            "assertions": AssertionsView(styles, source),
         }
         self.chosen = LOG
         self._is_alone = False
