@@ -5,11 +5,8 @@ from functools import cached_property
 
 from msgspec import Struct
 from rich.cells import cell_len
-from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
-from textual.geometry import Region, Size
-from textual.strip import Strip
 
 from lab.analysis.inspection import LastStep, LastSteps
 from lab.palette import Palette
@@ -20,7 +17,7 @@ from lab.tui.player import Cursor
 from lab.tui.source import Source
 from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit, highlight
 from lab.tui.views.executed_lines import ExecutedLines, ExecutionTracer
-from lab.tui.views.following_view import FollowingView
+from lab.tui.views.lines_view import Line, LinesView
 from lab.tui.widgets.pane import process_text
 from lab.units import format_count, format_ranges
 
@@ -152,8 +149,6 @@ def _slice_pieces(pieces: list[Piece], start: int, end: int) -> list[Piece]:
 
 # the widget
 
-_HEAD = 2
-"""Rows at the top that do not scroll."""
 _WIDEST_NODES = 5
 _NUMBER = 4
 _ROOM_FOR_WAITS = 14
@@ -170,19 +165,17 @@ class _Waiter(Struct, frozen=True):
     is_selected: bool
 
 
-class CodeView(FollowingView):
+class CodeView(LinesView):
     """Follows the line where a node waits, or the lines that it executed, until it is scrolled away.
 
     The node is the selected one, or else the one that made the last step. ``Enter`` switches between the two.
     """
 
     def __init__(self, styles: ThemeStyles, source: Source) -> None:
-        super().__init__("code")
-        self._styles = styles
+        super().__init__("code", styles)
         self._source = source
         self._steps = LastSteps(source.store)
         self._nodes_width = min(_WIDEST_NODES, len(" ".join(map(str, source.store.header.nodes))))
-        self._drawn: tuple[object, ...] = ()
         self._rows: list[CodeRow] = []
         self._place_of: dict[int, int] = {}
         self._waiting: dict[int, tuple[_Waiter, ...]] = {}
@@ -190,30 +183,29 @@ class CodeView(FollowingView):
         self._repeated: tuple[int, int] = (-1, 0)
         self._selected: int | None = None
         self._shows_ran = False
-        self._head: tuple[list[Piece], ...] = ([], [])
         self._highlighted = ""
 
     def show(self, cursor: Cursor) -> None:
-        self._layout_source()
+        if self._is_new():
+            self._layout_source()
         found = self._steps.at(cursor.record, cursor.selected)
         node = found.step.node if cursor.selected is None and found is not None else cursor.selected
-        waiting = self._waiters(cursor, node)
-        ran = self._ran_in(found)
-        changed = {line for line in {*waiting, *self._waiting} if waiting.get(line) != self._waiting.get(line)}
-        if ran != self._ran:
-            changed.update(ran.lines if ran is not None else (), self._ran.lines if self._ran is not None else ())
-        self._waiting, self._ran = waiting, ran
+        self._waiting, self._ran = self._waiters(cursor, node), self._ran_in(found)
         if cursor.selected != self._selected:
             self._selected, self._follow, self._shows_ran = cursor.selected, True, False
         view = None if node is None else cursor.cluster.nodes.get(node)
         target = self._target(node)
-        head = (self._location_pieces(view, target, cursor.now_us), self._ran_pieces(found))
-        if head != self._head:
-            self._head = head
-            self.refresh(Region(0, 0, self.size.width, _HEAD))
-        self._refresh_lines(changed)
+        self._put(len(self._rows), (self._location_pieces(view, target, cursor.now_us), self._ran_pieces(found)))
+        self._redraw()
         if self._follow and target is not None:
             self._scroll_into_view(target)
+
+    def line(self, place: int) -> Line:
+        row = self._rows[place]
+        has_run = self._ran is not None and row.line in self._ran.lines
+        return (
+            self._in_style(self._row_pieces(row), shade_style(self._styles)) if has_run else self._row_pieces(row)
+        )
 
     def texts(self) -> list[str]:
         """Return its rows, from the top."""
@@ -222,7 +214,7 @@ class CodeView(FollowingView):
     def move_cursor(self, place: int) -> None:
         """Scroll to a row, and stop following."""
         self._follow = False
-        self.scroll_to(y=place - (self.size.height - _HEAD) // 2, animate=False, immediate=True)
+        self._scroll(place - self._height // 2)
 
     def highlight_text(self, text: str) -> None:
         """Highlight every occurrence of a text."""
@@ -234,31 +226,13 @@ class CodeView(FollowingView):
         self._shows_ran = not (self._follow and self._shows_ran)
         self._follow = True
 
-    def action_cursor(self, by: int) -> None:
-        """Scroll, and stop following."""
-        self._follow = False
-        self.scroll_to(y=self.scroll_offset.y + by, animate=False, immediate=True)
-
-    def action_cursor_page(self, pages: int) -> None:
-        self.action_cursor(pages * max(1, self.size.height - _HEAD - 2))
+    @property
+    def _page(self) -> int:
+        return self._height - 2
 
     def on_mouse_scroll_down(self) -> None:
         """Stop following."""
         self._follow = False
-
-    def render_line(self, y: int) -> Strip:
-        width, place = self.size.width, self.scroll_offset.y + y - _HEAD
-        base = self.rich_style
-        if y < _HEAD:
-            pieces = fit(self._head[y], width)
-        elif place < len(self._rows):
-            row = self._rows[place]
-            pieces = fit(self._row_pieces(row), width)
-            if self._ran is not None and row.line in self._ran.lines:
-                base += shade_style(self._styles)
-        else:
-            return Strip.blank(width, base)
-        return Strip([Segment(text, base + style) for text, style in pieces], width)
 
     # layout
 
@@ -272,19 +246,12 @@ class CodeView(FollowingView):
         return ExecutionTracer(self._source.store, self._listing)
 
     def _layout_source(self) -> None:
-        to_draw = (self.scrollable_content_region.width, self._styles.dark)
-        if to_draw == self._drawn:
-            return
-        self._drawn = to_draw
-        width = to_draw[0]
-        room = width - self._nodes_width - _NUMBER - 3
+        room = self.scrollable_content_region.width - self._nodes_width - _NUMBER - 3
         await_lines = frozenset(n for n, line in enumerate(self._listing.lines, 1) if "await " in line)
         self._rows = wrap_lines(
             colour_lines(self._listing.lines, self._styles), room, _ROOM_FOR_WAITS, await_lines
         )
         self._place_of = {row.line: place for place, row in reversed([*enumerate(self._rows)])}
-        self.virtual_size = Size(width, len(self._rows) + _HEAD)
-        self.refresh()
 
     def _waiters(self, cursor: Cursor, selected: int | None) -> dict[int, tuple[_Waiter, ...]]:
         found: dict[int, list[_Waiter]] = {}
@@ -321,23 +288,14 @@ class CodeView(FollowingView):
         place = self._place_of.get(line)
         if place is None:
             return
-        height = max(1, self.size.height - _HEAD)
+        height = max(1, self._height)
         top = self.scroll_offset.y
         if top <= place < top + height - min(3, height - 1):
             return
         function = self._listing.function_at(line)
         begins = place if function is None else self._place_of.get(function.first, place)
         top = begins if place - begins < height - 3 else place - height // 2
-        self.scroll_to(y=max(0, top), animate=False, immediate=True)
-
-    def _refresh_lines(self, lines: set[int]) -> None:
-        for line in lines:
-            place = self._place_of.get(line)
-            while place is not None and place < len(self._rows) and self._rows[place].line == line:
-                y = place + _HEAD - self.scroll_offset.y
-                if _HEAD <= y < self.size.height:
-                    self.refresh(Region(0, y, self.size.width, 1))
-                place += 1
+        self._scroll(top)
 
     # contents of the rows
 

@@ -24,7 +24,7 @@ from lab.tui.controllers.branching import TreeDialog
 from lab.tui.player import Cursor
 from lab.tui.source import Source
 from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit
-from lab.tui.views.following_view import FollowingView
+from lab.tui.views.lines_view import LinesView
 from lab.tui.views.log_rows import LogRows
 from lab.tui.views.log_view import MessageLog
 from lab.tui.widgets.help import RecordDialog
@@ -188,7 +188,7 @@ class CompareView(Vertical):
         """Go to the divergence."""
         number = None if self._other is None else self._other.comparison.so_far().one
         if number is not None:
-            self.post_message(FollowingView.Sought(number))
+            self.post_message(LinesView.Sought(number))
 
     def focus(self, scroll_visible: bool = True) -> "CompareView":
         """Focus the log of the other recording."""

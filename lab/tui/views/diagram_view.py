@@ -30,7 +30,7 @@ from lab.tui.views.diagram_selection import (
     point_of,
 )
 from lab.tui.views.diagram_window import Window
-from lab.tui.views.following_view import FollowingView
+from lab.tui.views.lines_view import LinesView
 from lab.tui.views.log_rows import LogRows
 from lab.tui.views.log_view import MessageLog
 from lab.units import format_count, format_ranges
@@ -151,7 +151,7 @@ class DiagramView(Widget, can_focus=True):
         if point is None or point.record < 0:
             return "the selection is no longer visible here"
         self._focus.recentre()
-        self.post_message(FollowingView.Sought(point.record))
+        self.post_message(LinesView.Sought(point.record))
         return ""
 
     def action_pick(self, way: str) -> None:

@@ -6,12 +6,9 @@ from functools import cached_property
 from typing import Any
 
 from rich.cells import cell_len
-from rich.segment import Segment
 from rich.style import Style
-from textual.geometry import Region, Size
-from textual.strip import Strip
 
-from lab.analysis.inspection import FieldChange, Inspection, Inspector, LastStep, LastSteps, PendingWait
+from lab.analysis.inspection import FieldChange, Inspection, Inspector, LastSteps, PendingWait
 from lab.kernel import CommandInput, Fired, Message, Received, Started, Step
 from lab.recording.log_lines import format_body, format_entries, format_value
 from lab.recording.snapshot import NodeState
@@ -20,12 +17,11 @@ from lab.text import sanitize
 from lab.tui.player import Cursor
 from lab.tui.source import Source
 from lab.tui.terminal.clipboard import Copied
-from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit, highlight
-from lab.tui.views.following_view import FollowingView
+from lab.tui.terminal.styles import DIM, Piece, ThemeStyles
+from lab.tui.views.lines_view import Line, Row, RowsView
 from lab.tui.widgets.pane import process_text, short_body
 from lab.units import format_count, format_ranges
 
-Row = list[Piece]
 _NAME = 14
 _LONGEST = 4_000
 _DEEPEST = 4
@@ -38,7 +34,7 @@ _BOLD = Style(bold=True)
 
 def inspection_rows(
     found: Inspection, view: NodeState, now_us: int, listing: Listing, styles: ThemeStyles, width: int
-) -> list[Row]:
+) -> list[Line]:
     """Return all rows below the head."""
     inside = max(20, width - _NAME - 3)
     rows = [*_step_rows(found, styles, inside), []]
@@ -86,11 +82,11 @@ def value_rows(value: Any, width: int, depth: int = 0) -> Iterator[str]:
             yield from (f"  {row}" for row in rows)
 
 
-def _heading(text: str, styles: ThemeStyles) -> Iterator[Row]:
+def _heading(text: str, styles: ThemeStyles) -> Iterator[Line]:
     yield [(f" {text}", styles.accent)]
 
 
-def _named(name: str, rows: Iterator[str] | list[str], style: Style, name_style: Style = DIM) -> Iterator[Row]:
+def _named(name: str, rows: Iterator[str] | list[str], style: Style, name_style: Style = DIM) -> Iterator[Line]:
     title = sanitize(name, 40)
     for place, row in enumerate(rows):
         if place >= _MOST_ROWS:
@@ -105,7 +101,7 @@ def _named(name: str, rows: Iterator[str] | list[str], style: Style, name_style:
 # the last step
 
 
-def _step_rows(found: Inspection, styles: ThemeStyles, width: int) -> Iterator[Row]:
+def _step_rows(found: Inspection, styles: ThemeStyles, width: int) -> Iterator[Line]:
     step = found.last.step
     yield from _heading(f"its last step: record {found.last.number} at {step.at_us / 1e6:.3f} s", styles)
     yield from _named("input", _wrapped(_describe_input(step, found.received), width), _BOLD)
@@ -156,14 +152,14 @@ def _sent(step: Step) -> list[tuple[str, str, list[int]]]:
     return [(kind, body, sorted(targets)) for (kind, body), targets in found.items()]
 
 
-def _change_rows(change: FieldChange, styles: ThemeStyles, width: int) -> Iterator[Row]:
+def _change_rows(change: FieldChange, styles: ThemeStyles, width: int) -> Iterator[Line]:
     word = "stored" if change.is_safe else "changed"
     arrow = f" {styles.glyphs.arrow} "
     before, after = _in_a_row(change.before), _in_a_row(change.after)
     name = sanitize(change.name, 40)
     style = styles.leader if change.is_safe else Style()
     if cell_len(name + before + arrow + after) + 2 <= width:
-        pieces: Row = [(f"{name}  ", _BOLD), (before, DIM), (arrow, styles.accent), (after, style + _BOLD)]
+        pieces: Line = [(f"{name}  ", _BOLD), (before, DIM), (arrow, styles.accent), (after, style + _BOLD)]
         yield [(f"  {word:{_NAME}} ", DIM), *pieces]
         return
     yield [(f"  {word:{_NAME}} ", DIM), (name, _BOLD)]
@@ -183,7 +179,9 @@ def _in_a_row(value: Any) -> str:
 # the present state
 
 
-def _wait_rows(found: Inspection, now_us: int, listing: Listing, styles: ThemeStyles, width: int) -> Iterator[Row]:
+def _wait_rows(
+    found: Inspection, now_us: int, listing: Listing, styles: ThemeStyles, width: int
+) -> Iterator[Line]:
     if not found.waits:
         yield [("  idle: waiting for a message or a timer", DIM)]
     for pending, left in zip(found.waits, remaining_times(found, now_us), strict=True):
@@ -199,7 +197,7 @@ def _wait_rows(found: Inspection, now_us: int, listing: Listing, styles: ThemeSt
         yield from _asked_rows(pending, styles)
 
 
-def _asked_rows(pending: PendingWait, styles: ThemeStyles) -> Iterator[Row]:
+def _asked_rows(pending: PendingWait, styles: ThemeStyles) -> Iterator[Line]:
     """Yield the nodes that have answered and those that have not."""
     blank = " " * (_NAME + 3)
     if pending.answered:
@@ -210,7 +208,7 @@ def _asked_rows(pending: PendingWait, styles: ThemeStyles) -> Iterator[Row]:
         yield [(f"{blank}{silent} not yet", styles.status("Waiting")), (unknown, DIM)]
 
 
-def _state_rows(found: Inspection, styles: ThemeStyles, width: int) -> Iterator[Row]:
+def _state_rows(found: Inspection, styles: ThemeStyles, width: int) -> Iterator[Line]:
     changed = {change.name for change in found.changes} if len(found.changes) < len(found.state) else set()
     for name, value in found.state.items():
         if name not in found.logs:
@@ -218,7 +216,7 @@ def _state_rows(found: Inspection, styles: ThemeStyles, width: int) -> Iterator[
             yield from _named(name, ["-"] if value is None else value_rows(value, width), style)
 
 
-def _stored_rows(found: Inspection, styles: ThemeStyles, width: int) -> Iterator[Row]:
+def _stored_rows(found: Inspection, styles: ThemeStyles, width: int) -> Iterator[Line]:
     if found.last.wiped:
         yield [("  it was reset", styles.warning)]
     elif not found.stored:
@@ -243,21 +241,15 @@ def _wrapped(text: str, width: int) -> list[str]:
 # the widget
 
 
-class InspectView(FollowingView):
+class InspectView(RowsView):
     """Shows the selected node, or else the node that made the last step. Its head does not scroll."""
 
     def __init__(self, styles: ThemeStyles, source: Source) -> None:
-        super().__init__("inspect")
-        self._styles = styles
+        super().__init__("inspect", styles)
         self._source = source
         self._steps = LastSteps(source.store)
         self._inspector = Inspector(source.store, source.safe_fields)
-        self._shown: list[Row] = []
-        self._drawn: tuple[object, ...] = ()
-        self._rows: list[Row] = []
-        self._head: list[Piece] = []
         self._node: int | None = None
-        self._highlighted = ""
 
     def show(self, cursor: Cursor) -> None:
         last = self._steps.at(cursor.record, cursor.selected)
@@ -265,71 +257,25 @@ class InspectView(FollowingView):
         view = None if node is None else cursor.cluster.nodes.get(node)
         if node != self._node:
             self._node = node
-            self.scroll_to(y=0, animate=False, immediate=True)
-        width = self.scrollable_content_region.width
-        self._redraw(self._head_of(view, cursor.selected), self._rows_of(last, view, cursor, width), width)
+            self._scroll(0)
+        head = self._head_of(view, cursor.selected)
+        if view is None or last is None:
+            self._put_rows([Row([(" no step so far", DIM)])], [head])
+            return
+        found = self._inspector.of(last)
+        if self._is_new(found, head, view.process, remaining_times(found, cursor.now_us)):
+            width = self.scrollable_content_region.width
+            lines = inspection_rows(found, view, cursor.now_us, self._listing, self._styles, width)
+            self._put_rows([*map(Row, lines)], [head])
 
-    def texts(self) -> list[str]:
-        """Return its rows, from the top, without the head."""
-        return ["".join(text for text, _ in row) for row in self._shown]
-
-    def move_cursor(self, place: int) -> None:
-        """Scroll to a row."""
-        self.scroll_to(y=place - self.size.height // 2, animate=False, immediate=True)
-
-    def highlight_text(self, text: str) -> None:
-        """Highlight every occurrence of a text."""
-        self._highlighted = text
-        self.refresh()
-
-    def copied(self) -> Copied | None:
+    def copied(self) -> Copied:
         """Return the whole text about the node."""
-        head = "".join(text for text, _ in self._head)
+        head = "".join(text for line in self._head for text, _ in line)
         return f"node {self._node}", "\n".join(text.rstrip() for text in (head, *self.texts()))
-
-    def activate(self) -> None:
-        """Do nothing."""
-
-    def action_cursor(self, by: int) -> None:
-        """Scroll by a number of rows."""
-        self.scroll_to(y=self.scroll_offset.y + by, animate=False, immediate=True)
-
-    def action_cursor_page(self, pages: int) -> None:
-        self.action_cursor(pages * max(1, self.size.height - 2))
-
-    def render_line(self, y: int) -> Strip:
-        width, place = self.size.width, self.scroll_offset.y + y - 1
-        row = self._head if not y else self._shown[place] if place < len(self._shown) else []
-        base = self.rich_style
-        pieces = fit(highlight(row, [self._highlighted], self._styles.highlight), width)
-        return Strip([Segment(text, base + style) for text, style in pieces], width)
 
     @cached_property
     def _listing(self) -> Listing:
         return Listing(self._source.store.header.protocol)
-
-    def _redraw(self, head: list[Piece], rows: list[Row], width: int) -> None:
-        """Redraw the rows that changed."""
-        before = [self._head, *self._shown]
-        self._head, self._shown = head, rows
-        if len(rows) + 1 != len(before) or width != self.virtual_size.width:
-            self.virtual_size = Size(width, len(rows) + 1)
-            self.refresh()
-            return
-        for place, (was, now) in enumerate(zip(before, [head, *rows], strict=True)):
-            y = place - self.scroll_offset.y if place else 0
-            if was != now and 0 <= y < self.size.height:
-                self.refresh(Region(0, y, self.size.width, 1))
-
-    def _rows_of(self, last: LastStep | None, view: NodeState | None, cursor: Cursor, width: int) -> list[Row]:
-        if view is None or last is None:
-            return [[(" no step so far", DIM)]]
-        found = self._inspector.of(last)
-        to_draw = (found, view.process, remaining_times(found, cursor.now_us), width, self._styles.dark)
-        if to_draw != self._drawn:
-            self._drawn = to_draw
-            self._rows = inspection_rows(found, view, cursor.now_us, self._listing, self._styles, width)
-        return self._rows
 
     def _head_of(self, view: NodeState | None, selected: int | None) -> list[Piece]:
         styles = self._styles

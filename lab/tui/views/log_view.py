@@ -1,21 +1,16 @@
 """The message log: every message with its delivery outcome, and all other events, up to the cursor in time."""
 
-from itertools import zip_longest
-
-from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.geometry import Region, Size
 from textual.message import Message
-from textual.strip import Strip
 
 from lab.analysis.delivery import DeliveryOutcome
 from lab.recording.log_lines import LogLine
 from lab.script.query import LogFilter
 from lab.text import sanitize
 from lab.tui.player import Cursor
-from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit, highlight
-from lab.tui.views.following_view import FollowingView
+from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, highlight
+from lab.tui.views.lines_view import Line, LinesView
 from lab.tui.views.log_rows import LogRows
 from lab.tui.widgets.pane import short_body
 
@@ -85,8 +80,8 @@ def _event_pieces(line: LogLine, styles: ThemeStyles) -> list[Piece]:
 # the widget
 
 
-class MessageLog(FollowingView):
-    """Draws only the visible rows. ``cursor`` is the row that ``Enter`` opens."""
+class MessageLog(LinesView):
+    """``cursor`` is the row that ``Enter`` opens."""
 
     class Opened(Message):
         """Request to show the record of a line in full."""
@@ -96,46 +91,33 @@ class MessageLog(FollowingView):
             self.line = line
 
     def __init__(self, styles: ThemeStyles, rows: LogRows, name: str = "log") -> None:
-        super().__init__(name)
+        super().__init__(name, styles)
         self.rows = rows
-        self._styles = styles
-        self._count = 0
         self._number = -1
-        self._seen: tuple[object, ...] = ()
         self._marked: frozenset[int] = frozenset()
         self._search: LogFilter | None = None
         self._hit: tuple[int, int] | None = None
-        self._drawn_top = 0
-        self._drawn: list[tuple[LogLine, DeliveryOutcome | None] | None] = []
 
     def show(self, cursor: Cursor) -> None:
         cluster = cursor.cluster
-        filter_key = None if self.rows.filter is None else (id(self.rows.filter), self.rows.count(cluster))
-        seen = (cluster.record, self.rows.heartbeats, filter_key)
         behind = self._follow and self.scroll_offset.y != self._last_top  # scrolling takes effect a frame later
-        if seen == self._seen and not behind:
-            return
-        self._seen = seen
-        self._follow |= self.scroll_offset.y >= self._last_top
         count = self.rows.count(cluster)
+        if not self._is_new(cluster.record, self.rows.heartbeats, id(self.rows.filter), count) and not behind:
+            return
+        self._follow |= self.scroll_offset.y >= self._last_top
         self._number = cluster.record
-        if count != self._count:
-            self._count = count
-            self.virtual_size = Size(self.size.width, count)
-            if self.cursor is not None and self.cursor >= count:
-                self.cursor = None
-        if self._follow or self.scroll_offset.y > self._last_top:
-            self.scroll_to(y=self._last_top, animate=False, immediate=True)
-        top = self.scroll_offset.y
-        drawn = [self._row_at(row) for row in range(top, top + self.size.height)]
-        if top != self._drawn_top:
-            self.refresh()
-        else:
-            changed = (y for y, (now, was) in enumerate(zip_longest(drawn, self._drawn)) if now != was)
-            regions = [Region(0, y, self.size.width, 1) for y in changed]
-            if regions:
-                self.refresh(*regions)
-        self._drawn_top, self._drawn = top, drawn
+        self._put(count)
+        if self.cursor is not None and self.cursor >= count:
+            self.cursor = None
+        self._follow_end()
+        self._redraw()
+
+    def line(self, place: int) -> Line:
+        found = self._row_at(place)
+        if found is None:
+            return []
+        is_here = place == self.cursor and self.has_focus
+        return self._in_style(self._pieces(*found), Style(reverse=True)) if is_here else self._pieces(*found)
 
     def mark(self, records: frozenset[int]) -> None:
         """Mark the rows of these records, and no others."""
@@ -150,12 +132,12 @@ class MessageLog(FollowingView):
 
     def move_cursor(self, row: int) -> None:
         """Move the cursor to a row and scroll it into view."""
-        self.action_cursor(row - (self._count - 1 if self.cursor is None else self.cursor))
+        self.action_cursor(row - self._here)
 
     @property
     def under_cursor(self) -> tuple[LogLine, DeliveryOutcome | None] | None:
         """The row under the cursor, or the last one while following the end."""
-        return self._row_at(self._count - 1 if self.cursor is None else self.cursor)
+        return self._row_at(self._here)
 
     def copied(self) -> tuple[str, str] | None:
         """Return the row under the cursor as text."""
@@ -169,58 +151,37 @@ class MessageLog(FollowingView):
 
     def action_cursor(self, by: int) -> None:
         """Move the cursor. At the last row, follow the end."""
-        place = (self._count - 1 if self.cursor is None else self.cursor) + by
+        place = self._here + by
         self.cursor = None if place >= self._count - 1 else max(0, place)
         self._follow = self.cursor is None
-        top, height = self.scroll_offset.y, self.size.height
-        shown = self._count - 1 if self.cursor is None else self.cursor
-        if shown < top:
-            self.scroll_to(y=shown, animate=False)
-        elif shown >= top + height:
-            self.scroll_to(y=shown - height + 1, animate=False)
+        lowest = self._here - self._height + 1
+        self.scroll_to(y=min(self._here, max(lowest, self.scroll_offset.y)), animate=False)
         self.refresh()
-
-    def action_cursor_page(self, pages: int) -> None:
-        self.action_cursor(pages * max(1, self.size.height - 1))
-
-    def on_resize(self) -> None:
-        self._seen = ()
 
     def on_click(self, event: events.Click) -> None:
         """Move the cursor to a row; a second click opens it."""
-        offset = event.get_content_offset(self)
-        if offset is None:
-            return
-        row = self.scroll_offset.y + offset.y
-        if row < self._count:
+        row = self._place_at(event)
+        if row is not None:
             again = row == self.cursor or event.chain > 1
             self.cursor = row
             self.refresh()
             if again:
                 self.activate()
 
-    def render_line(self, y: int) -> Strip:
-        row = self.scroll_offset.y + y
-        width = self.size.width
-        base = self.rich_style
-        found = self._row_at(row)
-        if found is None:
-            return Strip.blank(width, base)
-        if row == self.cursor and self.has_focus:
-            base += Style(reverse=True)
-        pieces = self._pieces(*found)
-        return Strip([Segment(text, base + style) for text, style in fit(pieces, width)], width)
+    @property
+    def _here(self) -> int:
+        """The row under the cursor."""
+        return self._count - 1 if self.cursor is None else self.cursor
 
     def _row_at(self, row: int) -> tuple[LogLine, DeliveryOutcome | None] | None:
         return self.rows.row(row, self._number) if 0 <= row < self._count else None
 
-    @property
-    def _last_top(self) -> int:
-        return max(0, self._count - self.size.height)
-
     def _pieces(self, line: LogLine, ending: DeliveryOutcome | None) -> list[Piece]:
         styles = self._styles
-        clock, pieces = (clock_piece(line, line.record in self._marked, styles), row_pieces(line, ending, styles))
+        clock, pieces = (
+            clock_piece(line, line.record in self._marked, styles),
+            row_pieces(line, ending, styles),
+        )
         if self._search is None:
             return [clock, *pieces]
         place = self.rows.place_of(line)
