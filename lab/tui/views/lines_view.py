@@ -145,6 +145,22 @@ class LinesView(ScrollView, can_focus=True, inherit_bindings=False):
         return self.line(place) if place < self._count else []
 
 
+class PictureView(LinesView):
+    """A view whose lines are drawn for its size, and do not scroll."""
+
+    def __init__(self, name: str, styles: ThemeStyles) -> None:
+        super().__init__(name, styles)
+        self._lines: Sequence[Line] = ()
+
+    def line(self, place: int) -> Line:
+        return self._lines[place]
+
+    def _put_lines(self, lines: Sequence[Line]) -> None:
+        self._lines = lines
+        self._put(min(len(lines), self.size.height))
+        self._redraw()
+
+
 class Row(Struct, frozen=True):
     """A line of a view. ``item`` is the number of the item that it is part of, if any."""
 

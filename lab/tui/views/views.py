@@ -17,16 +17,17 @@ from lab.tui.player import Cursor
 from lab.tui.source import Source
 from lab.tui.terminal.styles import ThemeStyles
 from lab.tui.views.assertions_view import AssertionsView
-from lab.tui.views.bank_view import BankView
+from lab.tui.views.bank_view import draw_bank
 from lab.tui.views.code_view import CodeView
 from lab.tui.views.compare_view import CompareView
 from lab.tui.views.diagram_view import DiagramView
-from lab.tui.views.field_view import FieldView
+from lab.tui.views.field_view import draw_field
 from lab.tui.views.group_view import GroupView
 from lab.tui.views.inspect_view import InspectView
 from lab.tui.views.log_rows import LogRows
 from lab.tui.views.log_view import MessageLog
 from lab.tui.views.network_view import NetworkView
+from lab.tui.views.rendered_view import RenderedView
 from lab.tui.views.script_view import ScriptView
 
 EXERCISE = "exercise"
@@ -101,8 +102,8 @@ class Views(Horizontal):
             EXERCISE: self.exercise,
             DIAGRAM: self.diagram,
             "groups": GroupView(styles, header, groups),
-            "bank": BankView(styles, header),
-            "map": FieldView(styles, header, groups),
+            "bank": RenderedView("bank", styles, source, draw_bank),
+            "map": RenderedView("map", styles, source, draw_field),
             "network": NetworkView(styles, header, groups),
             "script": ScriptView(styles, source),
             "compare": self.compare,
