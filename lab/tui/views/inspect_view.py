@@ -17,7 +17,7 @@ from lab.text import sanitize
 from lab.tui.player import Cursor
 from lab.tui.source import Source
 from lab.tui.terminal.clipboard import Copied
-from lab.tui.terminal.styles import DIM, Piece, ThemeStyles
+from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, highlight
 from lab.tui.views.lines_view import Line, Row, RowsView
 from lab.tui.widgets.pane import process_text, short_body
 from lab.units import format_count, format_ranges
@@ -272,6 +272,10 @@ class InspectView(RowsView):
         """Return the whole text about the node."""
         head = "".join(text for line in self._head for text, _ in line)
         return f"node {self._node}", "\n".join(text.rstrip() for text in (head, *self.texts()))
+
+    def _line_at(self, y: int) -> Line:
+        line = super()._line_at(y)
+        return line if y else highlight(line, [self._highlighted], self._styles.highlight)  # the head too
 
     @cached_property
     def _listing(self) -> Listing:

@@ -148,6 +148,8 @@ class LinesView(ScrollView, can_focus=True, inherit_bindings=False):
 class PictureView(LinesView):
     """A view whose lines are drawn for its size, and do not scroll."""
 
+    DEFAULT_CSS = "PictureView { overflow: hidden; }"
+
     def __init__(self, name: str, styles: ThemeStyles) -> None:
         super().__init__(name, styles)
         self._lines: Sequence[Line] = ()
