@@ -5,6 +5,7 @@ from bisect import bisect_right
 from textual import events
 
 from lab.analysis.group_history import GroupLog
+from lab.export.group_layout import GroupLayout
 from lab.recording.records import Header
 from lab.tui.player import Cursor
 from lab.tui.terminal.styles import DIM, ThemeStyles, highlight
@@ -26,17 +27,15 @@ class GroupView(RowsView):
         super().__init__("groups", styles)
         self._header = header
         self._groups = groups
-        self._drawing = GroupDrawing((), (), header.nodes, 0, styles, 0)
+        self._drawing = GroupDrawing(GroupLayout((), (), header.nodes, 0), styles, 0)
         self._lines: list[DrawnLine] = []
 
     def show(self, cursor: Cursor) -> None:
         if self._is_new(self._groups.changes_by(cursor.record)):
             groups, cluster_events = self._groups.at(cursor.record)
-            nodes, together_us = self._header.nodes, self._header.timing.t_us
-            width = self.scrollable_content_region.width
-            self._drawing = GroupDrawing(
-                groups, cluster_events, nodes, together_us, self._styles, width, _MOST_ROWS
-            )
+            together_us = self._header.timing.t_us
+            layout = GroupLayout(groups, cluster_events, self._header.nodes, together_us, _MOST_ROWS)
+            self._drawing = GroupDrawing(layout, self._styles, self.scrollable_content_region.width)
             self._lines = self._drawing.lines()
             self._put(len(self._lines), [self._drawing.head() if self._lines else [(_NOTHING, DIM)]])
             if self.cursor is not None and self.cursor >= len(self._lines):

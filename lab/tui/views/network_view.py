@@ -16,8 +16,7 @@ from lab.analysis.group_history import GroupLog
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header
 from lab.tui.player import Cursor
-from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit
-from lab.tui.views.group_drawing import wrap_words
+from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit, wrap_words
 from lab.tui.views.lines_view import Line, PictureView
 from lab.tui.views.link_text import FAULT_LABELS, describe_link, format_latency
 from lab.tui.views.network_drawing import Matrix, Sides, width_of
