@@ -34,7 +34,7 @@ from lab.tui.source import Source, scenario_purpose
 from lab.tui.terminal.styles import ThemeStyles
 from lab.tui.verdicts import EndNotice
 from lab.tui.views.assertions_view import AssertionsView
-from lab.tui.views.following_view import FollowingView
+from lab.tui.views.lines_view import LinesView
 from lab.tui.views.link_dialog import edit_link
 from lab.tui.views.log_view import MessageLog
 from lab.tui.views.network_view import NetworkView
@@ -287,7 +287,7 @@ class RunScreen(Screen[None]):
         show_witness(self, message.violation, message.assertion)
         self.draw()
 
-    def on_following_view_sought(self, message: FollowingView.Sought) -> None:
+    def on_lines_view_sought(self, message: LinesView.Sought) -> None:
         """Go to the record that a view asks for."""
         self.player.go(message.record)
         self.draw()

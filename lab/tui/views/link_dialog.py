@@ -77,10 +77,7 @@ def edit_link(screen: "RunScreen", link: Pair, now: NetworkNow) -> None:
 class LinkDialog(Dialog[LinkCommand | None]):
     """The dialog. Its result is the chosen command, or None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        ("q", "leave", "close"),
-        ("b", "turn", ""),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [("q", "leave", "close"), ("b", "turn", "")]
 
     def __init__(self, link: Pair, now: NetworkNow) -> None:
         super().__init__()
