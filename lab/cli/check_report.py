@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table as Rows
 
 from lab.cli.terminal import print_wrapped
-from lab.cli.verdict_report import format_explanation_line
+from lab.cli.recording_report import format_explanation_line
 from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS
 from lab.properties.witness import explain_violation
 from lab.protocols import Algorithm

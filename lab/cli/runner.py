@@ -22,10 +22,11 @@ from lab.cli.terminal import (
     EXIT_NOT_AS_EXPECTED,
     count_progress,
     fail,
+    print_error,
     progress_line,
     require_terminal,
 )
-from lab.cli.verdict_report import format_verdicts, summarize_verdicts
+from lab.cli.recording_report import format_verdicts, summarize_verdicts
 from lab.kernel import Step
 from lab.properties.judge import Judge
 from lab.recording.cluster_state import ClusterState
@@ -39,6 +40,7 @@ from lab.script.evaluation import Suspicions
 from lab.script.parse import parse, read_script
 from lab.script.statements import Statement
 from lab.text import sanitize
+from lab.tui.terminal.guard import run_guarded
 from lab.units import format_count, format_us
 from lab.worlds.host.launch import HostFailedError, HostProcess, HostRefusedError
 from lab.worlds.loading.config import NotRunnableError, RunConfig
@@ -50,12 +52,10 @@ _MOST_OPEN = 10
 def run_with_interface(config: RunConfig, tour: bool = False) -> int:
     """Run with the interface, starting with the tour if wanted; print at the end where the recording is."""
     require_terminal("lab run … --headless --for 6s")
-    from lab.tui.terminal.guard import run_guarded  # noqa: PLC0415 - loads the interface
-
     host = HostProcess(config)
 
     def interface() -> int:
-        from lab.tui.lab_app import show_run  # noqa: PLC0415
+        from lab.tui.lab_app import show_run  # noqa: PLC0415 - only the child loads the interface
 
         return show_run(host.ready, config.run, tour)
 
@@ -65,7 +65,7 @@ def run_with_interface(config: RunConfig, tour: bool = False) -> int:
     finally:
         failure = host.end()
     if failure and not status:
-        print(f"lab: {sanitize(failure)}", file=sys.stderr)
+        print_error(failure)
         status = EXIT_NOT_AS_EXPECTED
     if Path(config.recording).exists():
         _print_failures(Path(config.recording))
@@ -76,7 +76,7 @@ def run_with_interface(config: RunConfig, tour: bool = False) -> int:
 def _print_failures(recording: Path) -> None:
     with contextlib.suppress(NotARecordingError), contextlib.closing(open_recording(recording)) as store:
         for line in failure_lines(failed_steps(store), store.header.protocol.file):
-            print(f"lab: {sanitize(line)}", file=sys.stderr)
+            print_error(line)
 
 
 def run_headless(config: RunConfig, as_json: bool, scenario: Scenario | None = None) -> int:
@@ -137,7 +137,7 @@ def _report_run(config: RunConfig, as_json: bool, interrupted: bool, scenario: S
     if config.script:
         problems += _script_problems(config, store)
     for line in problems:
-        print(f"lab: {sanitize(line)}", file=sys.stderr)
+        print_error(line)
     if interrupted:
         return EXIT_INTERRUPTED
     # with a script, unexpected failures are among the problems

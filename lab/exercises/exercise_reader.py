@@ -19,7 +19,7 @@ from lab.script.parse import parse_predicate, read_script
 from lab.script.protocol_commands import bare_commands
 from lab.script.statements import Expectation
 from lab.script.validation import check_line, check_predicate
-from lab.text import did_you_mean, sanitize
+from lab.text import UserError, did_you_mean, sanitize
 from lab.worlds.campaign.schedule import FAULTS
 from lab.worlds.loading.targets import load_protocol
 
@@ -109,12 +109,11 @@ _MOST_POINTS = 10
 _VIOLATION = "violation "
 
 
-class ExerciseError(Exception):
+class ExerciseError(UserError):
     """An exercise that cannot be used; ``mistakes`` are messages for the user, each with its file."""
 
     def __init__(self, mistakes: list[str]) -> None:
-        super().__init__("\n".join(mistakes))
-        self.mistakes = mistakes
+        super().__init__(*mistakes)
 
 
 class _TaskHead(Struct, forbid_unknown_fields=True):

@@ -16,11 +16,12 @@ from lab.scenario.script_trial import expected_outcome
 from lab.scenario.writing import ScenarioSource, notes_on, scenario_text
 from lab.script.commands import CommandError
 from lab.script.printing import unparse
+from lab.text import UserError
 from lab.units import format_us
 from lab.worlds.loading.targets import recorded_protocol
 
 
-class UnsuitableRecordingError(Exception):
+class UnsuitableRecordingError(UserError):
     """No scenario can be made from this recording; the message is for the user."""
 
 

@@ -1,14 +1,54 @@
-"""Verdicts as text and JSON: a line for each, and the events that led to the first violation."""
+"""What several commands print of a recording: what it is, its log lines, its damage, and verdicts."""
+
+from pathlib import Path
 
 from msgspec import Struct
 
-from lab.properties.judge import Judge
-from lab.properties.verdicts import Verdict
-from lab.properties.witness import ExplanationLine, explain_violation
-from lab.recording.reader import RecordStore
-from lab.recording.records import End
+from lab.analysis.delivery import LogPage
+from lab.cli.terminal import print_error
+from lab.properties.judge import ExplanationLine, Judge, Verdict, explain_violation
+from lab.recording.log_lines import LogLine
+from lab.recording.reader import FileRecords, RecordStore
+from lab.recording.records import End, Header
 from lab.text import sanitize
-from lab.units import format_count
+from lab.units import format_count, format_ranges
+
+
+def describe_run(header: Header) -> str:
+    """Return the protocol, settings, world, nodes and timing of a run, in one line."""
+    return ", ".join(
+        (
+            header.protocol.title,
+            *header.protocol.settings,
+            header.world,
+            f"nodes {format_ranges(header.nodes)}",
+            f"T {header.timing.t_us / 1000:g} ms",
+            f"began {header.began}" if header.began else f"seed {header.seed}",
+        )
+    )
+
+
+def report_damage(path: Path, store: FileRecords) -> bool:
+    """Print the unreadable lines found so far; return whether there are any."""
+    for number, why in store.damage.items():
+        print_error(f"{path}:{number + 1}: unreadable: {why}")
+    return bool(store.damage)
+
+
+def format_log_line(line: LogLine, page: LogPage, end: int) -> str:
+    """Format a log line; a message with its delivery as known at record ``end``."""
+    clock = f"{line.at_us / 1e6:10.6f}"
+    if line.what != "message":
+        who = "" if line.source is None else str(line.source)
+        return f"{clock}  {who:>3}        {line.what}: {sanitize(line.text)}"
+    ending = page.outcome(line, end)
+    fate = "in flight" if ending is None else ending.fate
+    if ending is not None and ending.fate == "delivered":
+        fate = f"+{(ending.at_us - line.at_us) / 1000:.1f} ms"
+    return f"{clock}  {line.source:>3} -> {line.target:<3} {line.kind:22} {fate:14} {sanitize(line.text)}"
+
+
+# verdicts
 
 
 class VerdictSummary(Struct, frozen=True):
