@@ -3,12 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from rich.console import Console
 from rich.table import Table as Rows
 
-from lab.cli.terminal import print_wrapped
 from lab.cli.recording_report import format_explanation_line
+from lab.cli.terminal import print_wrapped
 from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS
 from lab.properties.witness import explain_violation
 from lab.protocols import Algorithm
@@ -21,40 +20,40 @@ _MOST_ROWS = 3
 _FAILURES = "FAILURES: all relevant assumptions intact"
 
 
-def report(table: CampaignTotals, protocol: type[Algorithm], campaign: Campaign) -> None:
+def print_totals(totals: CampaignTotals, protocol: type[Algorithm], campaign: Campaign) -> None:
     """Print the totals: faults, violations, and the covered lines of the protocol."""
     console = Console(highlight=False)
     console.print(
-        f"[bold]{protocol.name}[/bold]: {format_count(table.runs, 'run')} from seed {campaign.seed} on, "
-        f"{format_count(table.steps, 'step')}, "
-        f"{table.virtual_us / 1e6:,.0f} s of virtual time"
+        f"[bold]{protocol.name}[/bold]: {format_count(totals.runs, 'run')} from seed {campaign.seed} on, "
+        f"{format_count(totals.steps, 'step')}, "
+        f"{totals.virtual_us / 1e6:,.0f} s of virtual time"
     )
-    if table.transactions:
-        console.print(f"  {_transactions(table)}")
+    if totals.transactions:
+        console.print(f"  {_transactions(totals)}")
     faults = Rows("fault", "injected", "with effect", box=None, pad_edge=True)
-    for kind, count in sorted(table.faults.items()):
+    for kind, count in sorted(totals.faults.items()):
         faults.add_row(kind, f"{count.faults:,}", f"{count.touched:,}")
     console.print(faults)
     found = Rows("assertion", "violations", "", box=None, pad_edge=True)
-    names = dict.fromkeys([*protocol.promises, *(name for name, _ in table.violations)])
+    names = dict.fromkeys([*protocol.promises, *(name for name, _ in totals.violations)])
     for name in names:
-        for times, text in _violation_rows(table, name) or [("none", ASSERTIONS[name].short)]:
+        for times, text in _violation_rows(totals, name) or [("none", ASSERTIONS[name].short)]:
             found.add_row(name, times, text, style="bold red" if text == _FAILURES else "")
             name = ""  # noqa: PLW2901 - only in the first row
     console.print(found)
-    console.print(f"  {_coverage(table, protocol)}")
+    console.print(f"  {_coverage(totals, protocol)}")
 
 
-def _transactions(table: CampaignTotals) -> str:
+def _transactions(totals: CampaignTotals) -> str:
     """Return the number of transactions by outcome, as text."""
-    committed, aborted, still = (table.transactions.get(how, 0) for how in ("committed", "aborted", None))
+    committed, aborted, still = (totals.transactions.get(how, 0) for how in ("committed", "aborted", None))
     transactions = format_count(committed + aborted + still, "transaction")
     return f"{transactions}: {committed:,} committed, {aborted:,} aborted, {still:,} still open"
 
 
-def _violation_rows(table: CampaignTotals, name: str) -> list[tuple[str, str]]:
+def _violation_rows(totals: CampaignTotals, name: str) -> list[tuple[str, str]]:
     """Return rows (count, broken assumptions) for an assertion: failures first, then the most frequent ones."""
-    found = [(broken, times) for (which, broken), times in table.violations.items() if which == name]
+    found = [(broken, times) for (which, broken), times in totals.violations.items() if which == name]
     found.sort(key=lambda sort: (bool(sort[0]), -sort[1], sort[0]))
     rows = [(f"{times:,}", _describe_broken(broken)) for broken, times in found[:_MOST_ROWS]]
     rest = [times for _, times in found[_MOST_ROWS:]]
@@ -69,9 +68,9 @@ def _describe_broken(broken: tuple[int, ...]) -> str:
     return f"excused: assumptions {', '.join(map(str, broken))} broken"
 
 
-def _coverage(table: CampaignTotals, protocol: type[Algorithm]) -> str:
+def _coverage(totals: CampaignTotals, protocol: type[Algorithm]) -> str:
     lines = lines_of_code(protocol)
-    missed = sorted(lines - table.lines)
+    missed = sorted(lines - totals.lines)
     text = f"line coverage of the protocol: {len(lines) - len(missed)} of {len(lines)}"
     return text + (f"; missed {_ranges(missed)}" if missed else "")
 
@@ -88,21 +87,21 @@ def _ranges(lines: list[int]) -> str:
 
 
 def format_no_findings(
-    protocol: type[Algorithm], table: CampaignTotals, find: str | None, interrupted: bool
+    protocol: type[Algorithm], totals: CampaignTotals, find: str | None, interrupted: bool
 ) -> str:
     """Return the result of a campaign that has found nothing."""
-    if not table.runs:
+    if not totals.runs:
         return "stopped before the first run was finished: no result"
-    so_far = f"stopped after {format_count(table.runs, 'run')}; " if interrupted else ""
+    so_far = f"stopped after {format_count(totals.runs, 'run')}; " if interrupted else ""
     if find is not None:
         return f"{so_far}no violation of {find} was found"
-    excused = sum(table.violations.values())
+    excused = sum(totals.violations.values())
     held = f"{', '.join(protocol.promises)} held in every consistent state with the assumptions intact"
     text = f"{so_far}no failure: {held}"
     return text + (f" ({format_count(excused, 'excused violation')}: see --strict, --find)" if excused else "")
 
 
-def report_finding(finding: Finding) -> None:
+def print_finding(finding: Finding) -> None:
     """Print the finding, its shrunk form, and the events that led to it."""
     drawn, least = finding.drawn, finding.least
     print()
@@ -119,22 +118,22 @@ def report_finding(finding: Finding) -> None:
 
 
 def as_json(
-    table: CampaignTotals, protocol: type[Algorithm], finding: Finding | None, files: list[Path], command: str
-) -> str:
-    """Return the report as one JSON object."""
+    totals: CampaignTotals, protocol: type[Algorithm], finding: Finding | None, files: list[Path], rerun: str
+) -> dict[str, Any]:
+    """Return the report as a JSON object."""
     lines = lines_of_code(protocol)
     result: dict[str, Any] = {
         "protocol": protocol.name,
-        "runs": table.runs,
-        "steps": table.steps,
-        "virtual_us": table.virtual_us,
-        "transactions": {how or "open": times for how, times in table.transactions.items()},
-        "faults": table.faults,
+        "runs": totals.runs,
+        "steps": totals.steps,
+        "virtual_us": totals.virtual_us,
+        "transactions": {how or "open": times for how, times in totals.transactions.items()},
+        "faults": totals.faults,
         "violations": [
             {"assertion": name, "broken": broken, "times": times}
-            for (name, broken), times in sorted(table.violations.items())
+            for (name, broken), times in sorted(totals.violations.items())
         ],
-        "lines": {"all": len(lines), "not_reached": sorted(lines - table.lines)},
+        "lines": {"all": len(lines), "not_reached": sorted(lines - totals.lines)},
         "finding": None,
     }
     if finding is not None:
@@ -147,6 +146,6 @@ def as_json(
             "commands": [str(fault) for fault in finding.least.faults],
             "recording": str(files[0]),
             "script": str(files[1]),
-            "again": command,
+            "again": rerun,
         }
-    return msgspec.json.encode(result).decode()
+    return result

@@ -11,12 +11,14 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
-from lab.cli.options import find_protocol
+from lab.cli.options import summary_of
+from lab.cli.terminal import print_json
 from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS
 from lab.protocols import PROTOCOLS, TASKS, Algorithm, commit_protocol
 from lab.protocols.parameters import Parameter, describe_parameters, parameters_summary
 from lab.text import sanitize
 from lab.units import format_us
+from lab.worlds.loading.targets import load_protocol
 
 _WIDEST = 100
 _MARGIN = 13
@@ -63,13 +65,13 @@ class ProtocolDescription(Struct, frozen=True):
 
 def print_protocols(target: str | None, as_json: bool) -> int:
     """Describe all protocols, or one in detail."""
-    classes = [find_protocol(name) for name in (sorted((*PROTOCOLS, *TASKS)) if target is None else [target])]
-    describe_state = [_described(each) for each in classes]
+    classes = [load_protocol(name) for name in (sorted((*PROTOCOLS, *TASKS)) if target is None else [target])]
+    described = [_described(each) for each in classes]
     if as_json:
-        print(msgspec.json.encode({"protocols": describe_state}).decode())
+        print_json({"protocols": described})
         return 0
     width = min(shutil.get_terminal_size((80, 24)).columns, _WIDEST)
-    for place, (klass, each) in enumerate(zip(classes, describe_state, strict=True)):
+    for place, (klass, each) in enumerate(zip(classes, described, strict=True)):
         if place:
             print()
         for line in _lines(each, width) if target is None else _detailed_lines(klass, each, width):
@@ -83,7 +85,7 @@ def _described(protocol: type[Algorithm]) -> ProtocolDescription:
     every = tuple(ASSUMPTIONS)
     return ProtocolDescription(
         protocol.name,
-        (protocol.__doc__ or "").partition("\n")[0],
+        summary_of(protocol),
         tuple(
             Promise(name, ASSERTIONS[name].statement, protocol.relies_on.get(name, every))
             for name in protocol.promises

@@ -20,10 +20,11 @@ from msgspec import Struct
 from lab.cli.program import app
 from lab.cli.terminal import UsageError
 from lab.durable import write_durably
-from lab.kernel import Protocol
+from lab.kernel import Protocol, Timing
 from lab.places import new_recording_path
-from lab.protocols import PROTOCOLS, TASKS, Election
+from lab.protocols import PROTOCOLS, TASKS, Algorithm, Election
 from lab.recording.reader import NotARecordingError, open_recording
+from lab.recording.records import Header, Link
 from lab.recording.writer import BeingWrittenError, open_exclusive
 from lab.scenario.file import ScenarioError, read_scenario, shipped
 from lab.script.commands import CommandError, WorldCommand
@@ -31,8 +32,10 @@ from lab.script.parse import numbered_lines, parse
 from lab.script.statements import Statement
 from lab.script.validation import check_interactive, check_line
 from lab.text import did_you_mean
+from lab.worlds.campaign.schedule import FAULTS
 from lab.worlds.campaign.workers import default_workers
 from lab.worlds.control import WATCHED
+from lab.worlds.loading.config import RunConfig, header_of
 from lab.worlds.loading.targets import load_protocol
 
 # declarations
@@ -42,32 +45,35 @@ W = TypeVar("W", bound=str)
 
 
 def command(group: typer.Typer = app, **settings: Any) -> Callable[[Function], Function]:
-    """Make a function a command of the group.
-
-    Its first argument is a struct, whose own fields, in their order, become the command's parameters.
-    """
+    """Make a function that takes a struct of options a command of the group."""
 
     def register(function: Function) -> Function:
-        name, kind = next(iter(typing.get_type_hints(function).items()))
-        defaults = {field.name: _default_of(field) for field in msgspec.structs.fields(kind)}
-        parameters = {
-            each: inspect.Parameter(
-                each, inspect.Parameter.KEYWORD_ONLY, default=defaults[each], annotation=annotation
-            )
-            for each, annotation in inspect.get_annotations(kind, eval_str=True).items()
-        }
-        others = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
-
-        @functools.wraps(function)
-        def call(**values: Any) -> int:
-            options = {each: values.pop(each) for each in parameters}
-            return function(**{name: kind(**options)}, **values)
-
-        vars(call)["__signature__"] = inspect.Signature([*others, *parameters.values()])
-        group.command(**settings)(call)
+        group.command(**settings)(spread_options(function))
         return function
 
     return register
+
+
+def spread_options(function: Callable[..., int]) -> Callable[..., int]:
+    """Return the function with the fields of its first argument, a struct, as its parameters.
+
+    Only fields that the struct itself declares become parameters, in their order.
+    """
+    name, kind = next(iter(typing.get_type_hints(function).items()))
+    defaults = {field.name: _default_of(field) for field in msgspec.structs.fields(kind)}
+    parameters = {
+        each: inspect.Parameter(each, inspect.Parameter.KEYWORD_ONLY, default=defaults[each], annotation=declared)
+        for each, declared in inspect.get_annotations(kind, eval_str=True).items()
+    }
+    others = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
+
+    @functools.wraps(function)
+    def call(**values: Any) -> int:
+        options = kind(**{each: values.pop(each) for each in parameters})
+        return function(**{name: options}, **values)
+
+    vars(call)["__signature__"] = inspect.Signature([*others, *parameters.values()])
+    return call
 
 
 def _default_of(field: msgspec.structs.FieldInfo) -> Any:
@@ -145,15 +151,16 @@ def complete_scenario(incomplete: str) -> list[tuple[str, str]]:
 def complete_target(incomplete: str) -> list[tuple[str, str]]:
     """Return the built-in protocols, tasks and scenarios."""
     named = sorted({**PROTOCOLS, **TASKS}.items())
-    found = [
-        (name, (protocol.__doc__ or "").partition("\n")[0])
-        for name, protocol in named
-        if name.startswith(incomplete)
-    ]
+    found = [(name, summary_of(protocol)) for name, protocol in named if name.startswith(incomplete)]
     return found + complete_scenario(incomplete)
 
 
 # values
+
+
+def summary_of(protocol: type[Algorithm]) -> str:
+    """Return the first line of what the protocol says of itself."""
+    return (protocol.__doc__ or "").partition("\n")[0]
 
 
 def find_election(target: str) -> type[Election]:
@@ -171,6 +178,24 @@ def whole_number(option: str, text: str, least: int, most: int | None = None) ->
         bounds = f"{least} or more" if most is None else f"from {least} to {most}"
         raise UsageError(f"{option} {text}: write a whole number, {bounds}")
     return number
+
+
+def fault_kinds(text: str) -> tuple[str, ...]:
+    """Return the kinds of faults given with ``--faults``."""
+    faults = tuple(FAULTS) if text == "all" else tuple(text.replace(" ", "").split(","))
+    for fault in faults:
+        if fault not in FAULTS:
+            raise UsageError(f"--faults {text}: unknown fault {fault!r}; expected {', '.join(FAULTS)}, or all")
+    return faults
+
+
+def base_header(
+    protocol: type[Algorithm], count: int, timing: Timing, parameters: dict[str, Any] | None = None
+) -> Header:
+    """Return the header that simulated runs of this many nodes have in common."""
+    nodes = tuple(range(1, count + 1))
+    config = RunConfig("", "", nodes, timing, parameters or {}, Link(), 0, "", world="simulated")
+    return header_of(config, protocol)
 
 
 def worker_count(text: str | None) -> int:

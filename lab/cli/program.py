@@ -11,7 +11,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
-from lab.cli.terminal import EXIT_INTERRUPTED, UsageError, fail, has_terminal, set_output_encoding
+from lab.cli.terminal import EXIT_INTERRUPTED, EXIT_USAGE, fail, has_terminal, print_error, set_output_encoding
+from lab.text import UserError
 
 COMMANDS = {
     "run": ("Run a protocol or a scenario.", "run"),
@@ -94,8 +95,10 @@ def run_commands() -> int:
     try:
         status = app(standalone_mode=False, prog_name="lab")
         print(end="", flush=True)
-    except UsageError as error:
-        fail(str(error))
+    except UserError as error:
+        for mistake in error.mistakes:
+            print_error(mistake)
+        return EXIT_USAGE
     except TyperException as error:
         context = getattr(error, "ctx", None)
         command = " ".join(["lab", *sys.argv[1:2]]) if context is None else context.command_path

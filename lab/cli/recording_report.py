@@ -6,7 +6,9 @@ from msgspec import Struct
 
 from lab.analysis.delivery import LogPage
 from lab.cli.terminal import print_error
-from lab.properties.judge import ExplanationLine, Judge, Verdict, explain_violation
+from lab.properties.judge import Judge
+from lab.properties.verdicts import Verdict
+from lab.properties.witness import ExplanationLine, explain_violation
 from lab.recording.log_lines import LogLine
 from lab.recording.reader import FileRecords, RecordStore
 from lab.recording.records import End, Header

@@ -36,7 +36,8 @@ from lab.recording.records import Header
 from lab.replay.reexecution import Report, reexecute
 from lab.text import did_you_mean, sanitize
 from lab.tui.terminal.guard import run_guarded
-from lab.units import format_count, format_ranges, format_us, parse_us
+from lab.units import format_count, format_ranges, format_us
+from lab.worlds.loading.settings import duration
 from lab.worlds.loading.targets import TargetError, load_protocol, recorded_protocol
 from lab.worlds.watchdog import watch_steps
 
@@ -243,10 +244,7 @@ def _show_blocked(options: ShowOptions) -> int:
         raise UsageError("--at requires --blocked: lab show FILE --blocked --at 2s")
     if options.node or options.kind or options.only or options.heartbeats:
         raise UsageError("--blocked prints no log lines, so the filters do not apply; leave them out")
-    try:
-        at_us = None if options.at is None else parse_us(options.at)
-    except ValueError as error:
-        raise UsageError(f"--at: {error}") from None
+    at_us = None if options.at is None else duration("at", options.at)
     with closing(open_recording(options.file)) as store:
         header = store.header
         if not has_bank(header):

@@ -16,6 +16,7 @@ from lab.analysis.commit_history import CommitLog
 from lab.analysis.elections import ElectionLog
 from lab.analysis.inspection import failed_steps, failure_lines
 from lab.analysis.run_summary import NoteLog, Summary, summarize
+from lab.cli.recording_report import format_verdicts, summarize_verdicts
 from lab.cli.scenario_check import format_report
 from lab.cli.terminal import (
     EXIT_INTERRUPTED,
@@ -26,7 +27,6 @@ from lab.cli.terminal import (
     progress_line,
     require_terminal,
 )
-from lab.cli.recording_report import format_verdicts, summarize_verdicts
 from lab.kernel import Step
 from lab.properties.judge import Judge
 from lab.recording.cluster_state import ClusterState

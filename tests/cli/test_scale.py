@@ -9,7 +9,7 @@ import pytest
 
 from lab.cli.chart import Axis, Chart, Series, decades, plot, whole_numbers
 from lab.cli.chart_svg import charts_as_svg
-from lab.cli.scale import ScaleRequest, run_scale
+from lab.cli.scale import ScaleOptions, scale
 from lab.protocols import Bully
 from lab.worlds.campaign.scalability import NoAgreementError, ScalabilityTrial
 from tests.cli.invocation import Lab
@@ -26,8 +26,8 @@ CHART = Chart(
 )
 
 
-def _request(output: Path | None = None, json: bool = False, nodes: str = "3,6,9") -> ScaleRequest:
-    return ScaleRequest.of(["bully"], nodes, None, "1", output, json)
+def _options(output: Path | None = None, json: bool = False, nodes: str = "3,6,9") -> ScaleOptions:
+    return ScaleOptions(["bully"], nodes=nodes, output=output, json=json)
 
 
 def test_table_charts_and_picture(lab: Lab) -> None:
@@ -162,7 +162,7 @@ def test_an_interrupt_shows_the_results_so_far(
 ) -> None:
     """Ctrl-C during the third cluster: two rows per case, both charts, the picture, and status 130."""
     _cut_short(monkeypatch, KeyboardInterrupt())
-    assert run_scale(_request(tmp_path / "two.svg")) == 130
+    assert scale(_options(tmp_path / "two.svg")) == 130
     output = capsys.readouterr()
     assert len(re.findall(r"^ +\d .* s$", output.out, re.MULTILINE)) == 4
     assert output.out.count("┌") == 2
@@ -174,7 +174,7 @@ def test_an_interrupt_before_the_first_measurement(
 ) -> None:
     """Nothing is shown or drawn."""
     _cut_short(monkeypatch, KeyboardInterrupt())
-    assert run_scale(_request(tmp_path / "none.svg", nodes="9")) == 130
+    assert scale(_options(tmp_path / "none.svg", nodes="9")) == 130
     assert capsys.readouterr().out == ""
     assert not (tmp_path / "none.svg").exists()
 
@@ -182,7 +182,7 @@ def test_an_interrupt_before_the_first_measurement(
 def test_nodes_that_never_agree(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """One line explains it, the measurements are shown, and the status is 1."""
     _cut_short(monkeypatch, NoAgreementError("9 nodes did not agree"))
-    assert run_scale(_request(json=True)) == 1
+    assert scale(_options(json=True)) == 1
     output = capsys.readouterr()
     assert output.err == "lab: bully: 9 nodes did not agree\n"
     assert [each["nodes"] for each in json.loads(output.out)["elections"]] == [3, 6, 3, 6]
