@@ -1,8 +1,5 @@
 """The report of ``lab compare``: a table with a column for each protocol, and charts of distributions."""
 
-import os
-import shutil
-import sys
 import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,14 +9,14 @@ import msgspec
 
 from lab.analysis.commit_history import PURPOSES, BlockedInterval, CommitHistory, Purpose, TransactionHistory
 from lab.analysis.field_map import Work
-from lab.cli.chart import Axis, Chart, Series, plot, whole_numbers
+from lab.cli.chart import Axis, Chart, Series, print_charts, whole_numbers
 from lab.cli.chart_svg import charts_as_svg
+from lab.cli.terminal import report_width
 from lab.properties.assertions import A4
 from lab.protocols import CommitCost
 from lab.units import format_count, format_ranges, format_us
 from lab.worlds.campaign.comparison import ProtocolTotals, quantile
 
-_WIDEST = 120
 _NOTHING = "-"
 _REMARK = (
     "Messages are counted without heartbeats. A violation is a failure if all relevant assumptions are intact, "
@@ -54,8 +51,7 @@ def _elections_as_json(sums: ProtocolTotals) -> dict[str, Any]:
 
 def report(sums: list[ProtocolTotals], t_us: int) -> None:
     """Print the table and the charts."""
-    columns, lines = shutil.get_terminal_size((100, 30))
-    width = min(columns, _WIDEST)
+    width = report_width()
     commits = bool(sums[0].commits)
     rows = [
         ["", *(each.name for each in sums)],
@@ -73,14 +69,12 @@ def report(sums: list[ProtocolTotals], t_us: int) -> None:
         print(
             textwrap.fill(f"* Each group of {' and '.join(grouped)} has its own coordinator, as specified.", width)
         )
-    colours = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    for chart in _charts(sums, t_us):
-        print("\n" + plot(chart, width, min(lines - 2, 20), colours))
+    print_charts(_charts(sums, t_us))
 
 
 def draw(sums: list[ProtocolTotals], t_us: int, path: Path) -> None:
     """Write the charts to an SVG file. Raises OSError."""
-    path.write_text(charts_as_svg([(chart, 360) for chart in _charts(sums, t_us)]), "utf-8")
+    path.write_text(charts_as_svg(_charts(sums, t_us)), "utf-8")
 
 
 def _rows(sums: list[ProtocolTotals]) -> list[list[str]]:

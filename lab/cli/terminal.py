@@ -54,6 +54,12 @@ def require_terminal(instead: str) -> None:
 # text and tables
 
 _WIDEST = 1_000
+_WIDEST_REPORT = 120
+
+
+def report_width() -> int:
+    """Return the width of reports and charts, which are no wider than easy to read."""
+    return min(shutil.get_terminal_size((100, 30)).columns, _WIDEST_REPORT)
 
 
 def print_wrapped(text: str) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from msgspec.structs import replace
 
 from lab.cli.chart import Axis, Chart, Series, decades, plot, whole_numbers
 from lab.cli.chart_svg import charts_as_svg
@@ -212,7 +213,7 @@ def test_a_plot_has_the_given_width() -> None:
 
 def test_a_picture_has_both_series() -> None:
     """Valid XML: a circle per point and one in the legend, a line through the points of the curve."""
-    text = charts_as_svg([(CHART, 300)])
+    text = charts_as_svg([replace(CHART, height=300)])
     (x1, y1), (x2, y2), (x3, y3) = [place for place in _circles(text) if place[1] != _circles(text)[-1][1]]
     assert x2 - x1 == pytest.approx(x3 - x2, abs=0.2), "the axis is logarithmic"
     assert y1 - y2 == pytest.approx(y2 - y3, abs=0.2)
@@ -255,7 +256,7 @@ def test_a_single_size_can_be_drawn() -> None:
     """No division by a zero range."""
     one = Chart("one", Axis("x", (5,), False), Axis("y", (5,), False), (Series("point", ((5, 5),)),))
     assert "5" in plot(one, 60, 12, colours=False)
-    assert _circles(charts_as_svg([(one, 200)]))[0][0] == pytest.approx(414, abs=1), "in the middle"
+    assert _circles(charts_as_svg([replace(one, height=200)]))[0][0] == pytest.approx(414, abs=1), "in the middle"
 
 
 def test_a_terminal_without_unicode_gets_ascii(lab: Lab) -> None:

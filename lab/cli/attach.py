@@ -1,4 +1,4 @@
-"""``lab list``, ``lab attach`` and ``lab ctl``: list, watch and control active runs."""
+"""``lab attach`` and ``lab ctl``: watch and control active runs."""
 
 import contextlib
 from typing import Annotated
@@ -6,18 +6,14 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from lab.cli.list_protocols import print_protocols
-from lab.cli.options import Json, one_of, summary_of
 from lab.cli.program import app
 from lab.cli.terminal import (
     EXIT_NOT_AS_EXPECTED,
     EXIT_USAGE,
     UsageError,
     print_error,
-    print_json,
     require_terminal,
 )
-from lab.protocols import PROTOCOLS, TASKS
 from lab.script.commands import VERBS, CommandError
 from lab.script.parse import parse
 from lab.script.parse_errors import EXPECTATIONS, TRIGGERS
@@ -25,55 +21,8 @@ from lab.script.predicates import COUNTS, STATES
 from lab.script.protocol_commands import bare_commands
 from lab.text import sanitize
 from lab.tui.terminal.guard import run_guarded
-from lab.units import format_ranges
 from lab.worlds.host.launch import FeedClient
 from lab.worlds.host.runs import find_run, list_runs
-
-_LISTED = ("runs", "protocols")
-
-
-@app.command("list")
-def list_(
-    what: Annotated[str, typer.Argument(metavar="[runs|protocols]", help="What to list.")] = "runs",
-    protocol: Annotated[
-        str | None,
-        typer.Argument(metavar="[PROTOCOL]", help="Describe this protocol in detail: a name, or FILE.py:CLASS."),
-    ] = None,
-    json: Json = False,
-) -> int:
-    """List the active runs, or describe the protocols.
-
-    lab list also removes leftovers of crashed runs.
-    """
-    if one_of("lab list", what, _LISTED) == "protocols":
-        return print_protocols(protocol, json)
-    if protocol is not None:
-        raise UsageError(f"lab list runs takes no name; leave out {protocol}")
-    return _print_runs(json)
-
-
-def _print_runs(as_json: bool) -> int:
-    """Print the active runs and the protocols; as JSON, only the runs."""
-    running, removed = list_runs()
-    if as_json:
-        print_json({"runs": running, "removed": removed})
-        return 0
-    for name in removed:
-        print(f"removed the files of {name}, whose host has crashed")
-    if not running:
-        print("no active runs")
-    for info in running:
-        world = "" if info.world == "live" else f" {info.world},"
-        nodes = f"{world} nodes {format_ranges(info.nodes)}"
-        print(f"{info.run}  {info.protocol},{nodes}, since {info.began}, process {info.pid}")
-        print(f'    lab attach {info.run}    lab ctl {info.run} "kill {info.nodes[-1]}"')
-    print("protocols:")
-    known = {**PROTOCOLS, **TASKS}
-    longest = max(map(len, known))
-    for name, protocol in sorted(known.items()):
-        print(f"  {name.ljust(longest)}  {summary_of(protocol)}")
-    print("details: lab list protocols")
-    return 0
 
 
 @app.command()
