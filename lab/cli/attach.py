@@ -3,17 +3,11 @@
 import contextlib
 from typing import Annotated
 
-import typer
 from rich.markup import escape
+from typer import Argument, Option
 
 from lab.cli.program import app
-from lab.cli.terminal import (
-    EXIT_NOT_AS_EXPECTED,
-    EXIT_USAGE,
-    UsageError,
-    print_error,
-    require_terminal,
-)
+from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, EXIT_USAGE, UsageError, print_error, require_terminal
 from lab.script.commands import VERBS, CommandError
 from lab.script.parse import parse
 from lab.script.parse_errors import EXPECTATIONS, TRIGGERS
@@ -29,9 +23,9 @@ from lab.worlds.host.runs import find_run, list_runs
 def attach(
     run: Annotated[
         str | None,
-        typer.Argument(metavar="[RUN]", help="A run, as named by lab list. May be omitted if there is only one."),
+        Argument(metavar="[RUN]", help="A run, as named by lab list. May be omitted if there is only one."),
     ] = None,
-    viewer: Annotated[bool, typer.Option("--viewer", help="Watch only: give no commands.")] = False,
+    viewer: Annotated[bool, Option("--viewer", help="Watch only: give no commands.")] = False,
 ) -> int:
     """Open the interface on an active run.
 
@@ -79,9 +73,7 @@ def _triggers_help() -> str:
     help=_ctl_help(),
     epilog='Example: lab ctl "partition 1 2 | 3 4 5"   (exit status 1 if a command has no effect)',
 )
-def ctl(
-    words: Annotated[list[str], typer.Argument(metavar="[RUN] COMMAND…", help="Commands, each in quotes.")],
-) -> int:
+def ctl(words: Annotated[list[str], Argument(metavar="[RUN] COMMAND…", help="Commands, each in quotes.")]) -> int:
     """Give commands to an active run (``_ctl_help`` is the help)."""
     named = len(words) > 1 and " " not in words[0].strip() and not _is_command(words[0])
     name, commands = (words[0], words[1:]) if named else (None, words)

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Annotated
 
 import msgspec
-import typer
 from msgspec import Struct
 from rich.text import Text
 from rich.tree import Tree
+from typer import Argument, Option
 
 from lab.analysis.delivery import LogPage
 from lab.cli.options import CommandChecker, OwnProtocol, Record, check_headless, command, recording_path
@@ -34,10 +34,10 @@ from lab.worlds.loading.targets import TargetError, absolute_target, recorded_pr
 class BranchOptions(Struct, frozen=True):
     """The options of ``lab branch``."""
 
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Any recording: live, simulated, or a branch.")]
+    file: Annotated[Path, Argument(metavar="FILE", help="Any recording: live, simulated, or a branch.")]
     at: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="RECORD|TIME",
             help="Keep the recording up to this record or time: 312, 2.5s. The interface shows record numbers; "
             "the line number in the file is one higher.",
@@ -45,7 +45,7 @@ class BranchOptions(Struct, frozen=True):
     ]
     do: Annotated[
         list[str],
-        typer.Option(
+        Option(
             metavar="COMMAND",
             help='Give a command, usually with a trigger, as in lab run. "at 3s heal": at that time of the run; '
             '"after 500ms kill 5": after the branch begins. Repeatable.',
@@ -53,27 +53,23 @@ class BranchOptions(Struct, frozen=True):
     ] = []
     for_: Annotated[
         str | None,
-        typer.Option(
-            "--for", metavar="TIME", help="End this long after the branch begins, in virtual time: 6s, 2m."
-        ),
+        Option("--for", metavar="TIME", help="End this long after the branch begins, in virtual time: 6s, 2m."),
     ] = None
     record: Record = None
     seed: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="NUMBER", help="Seed of message loss and jitter in the branch. Default: that of the recording."
         ),
     ] = None
-    headless: Annotated[bool, typer.Option("--headless", help="Run without the interface; requires --for.")] = (
-        False
-    )
+    headless: Annotated[bool, Option("--headless", help="Run without the interface; requires --for.")] = False
     protocol: OwnProtocol = None
 
 
 @command(
     epilog="""Examples:\n
     lab branch run.jsonl --at 2.5s\n
-    lab branch run.jsonl --at 312 --headless --for 5s --do "after 1s resume 5" --record resumed.jsonl""",
+    lab branch run.jsonl --at 312 --headless --for 5s --do "after 1s resume 5" --record resumed.jsonl"""
 )
 def branch(options: BranchOptions) -> int:
     """Continue a recording from any record, with new commands.
@@ -143,8 +139,7 @@ def _place(store: FileRecords, file: Path, at: str) -> int:
 @app.command()
 def branches(
     file: Annotated[
-        Path | None,
-        typer.Argument(metavar="[FILE]", help="A recording. Default: the recordings in lab's data folder."),
+        Path | None, Argument(metavar="[FILE]", help="A recording. Default: the recordings in lab's data folder.")
     ] = None,
 ) -> int:
     """Show recordings and their branches as a tree.
@@ -200,8 +195,8 @@ _LONGEST = 300
 
 @app.command(epilog="Example: lab diff run.jsonl branch.jsonl")
 def diff(
-    one: Annotated[Path, typer.Argument(metavar="A", help="A recording.")],
-    other: Annotated[Path, typer.Argument(metavar="B", help="Another recording.")],
+    one: Annotated[Path, Argument(metavar="A", help="A recording.")],
+    other: Annotated[Path, Argument(metavar="B", help="Another recording.")],
 ) -> int:
     """Find the first difference between two recordings.
 

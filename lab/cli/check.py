@@ -9,10 +9,10 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from msgspec import Struct
 from rich.console import Console
 from rich.table import Table
+from typer import Option
 
 from lab.cli.options import (
     Faults,
@@ -69,32 +69,26 @@ class CheckOptions(Struct, frozen=True):
     """The options of ``lab check``."""
 
     protocol: Target
-    runs: Annotated[str | None, typer.Option(help=r"Number of runs; 0: until interrupted.  \[default: 1000]")] = (
-        None
-    )
-    seed: Annotated[str, typer.Option(help="Seed of the first run; each run uses the next seed.")] = "1"
-    nodes: Annotated[str, typer.Option(help="Number of nodes: 5, or a range to draw from: 3-7.")] = "3-7"
+    runs: Annotated[str | None, Option(help=r"Number of runs; 0: until interrupted.  \[default: 1000]")] = None
+    seed: Annotated[str, Option(help="Seed of the first run; each run uses the next seed.")] = "1"
+    nodes: Annotated[str, Option(help="Number of nodes: 5, or a range to draw from: 3-7.")] = "3-7"
     faults: Faults = "kill"
     find: Annotated[
-        str | None,
-        typer.Option(metavar="ASSERTION", help="Look for a violation of this assertion, excused or not."),
+        str | None, Option(metavar="ASSERTION", help="Look for a violation of this assertion, excused or not.")
     ] = None
-    strict: Annotated[bool, typer.Option("--strict", help="Count excused violations as findings.")] = False
-    keep_going: Annotated[bool, typer.Option("--keep-going", help="Continue after the first finding.")] = False
+    strict: Annotated[bool, Option("--strict", help="Count excused violations as findings.")] = False
+    keep_going: Annotated[bool, Option("--keep-going", help="Continue after the first finding.")] = False
     minutes: Annotated[
-        str | None,
-        typer.Option(help="Stop after this many minutes. Replaces the default limit on runs."),
+        str | None, Option(help="Stop after this many minutes. Replaces the default limit on runs.")
     ] = None
     workers: Workers = None
     cluster: Annotated[
         str,
-        typer.Option(
-            metavar="ADDRESS", help="Run on a dask.distributed scheduler: tcp://host:8786 ([cluster] extra)."
-        ),
+        Option(metavar="ADDRESS", help="Run on a dask.distributed scheduler: tcp://host:8786 ([cluster] extra)."),
     ] = ""
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Record the shrunk finding to this .jsonl file.")
-    ] = None
+    out: Annotated[Path | None, Option(metavar="FILE", help="Record the shrunk finding to this .jsonl file.")] = (
+        None
+    )
     t: RequestBound = None
     set_: Parameters = []
     json: Json = False
@@ -104,7 +98,7 @@ class CheckOptions(Struct, frozen=True):
     epilog="""Examples:\n
     lab check bully --runs 1000 --faults kill\n
     lab check bully --faults kill,pause --find A1.1 --out paused.jsonl\n
-    lab check my_election.py:MyElection --minutes 5""",
+    lab check my_election.py:MyElection --minutes 5"""
 )
 def check(options: CheckOptions) -> int:
     """Test a protocol with random faults, in many simulated runs.

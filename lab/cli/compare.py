@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 from msgspec import Struct
+from typer import Option
 
 from lab.cli.compare_report import as_json, draw, report
 from lab.cli.options import (
@@ -26,14 +27,7 @@ from lab.cli.options import (
     whole_number,
     worker_count,
 )
-from lab.cli.terminal import (
-    EXIT_INTERRUPTED,
-    EXIT_NOT_AS_EXPECTED,
-    UsageError,
-    fail,
-    print_json,
-    progress_line,
-)
+from lab.cli.terminal import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, UsageError, fail, print_json, progress_line
 from lab.protocols import Algorithm, Field, commit_protocol
 from lab.script.parse import numbered_lines
 from lab.units import format_count
@@ -58,15 +52,14 @@ class CompareOptions(Struct, frozen=True):
 
     protocols: Targets
     script: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Give these commands, one per line, instead of random faults."),
+        Path | None, Option(metavar="FILE", help="Give these commands, one per line, instead of random faults.")
     ] = None
     faults: Faults = "kill,pause"
-    runs: Annotated[str, typer.Option(help="Number of runs of each protocol.")] = "200"
-    nodes: Annotated[str, typer.Option(help="Number of nodes.")] = "5"
-    seed: Annotated[str, typer.Option(help="Seed of the first run; each run uses the next seed.")] = "1"
+    runs: Annotated[str, Option(help="Number of runs of each protocol.")] = "200"
+    nodes: Annotated[str, Option(help="Number of nodes.")] = "5"
+    seed: Annotated[str, Option(help="Seed of the first run; each run uses the next seed.")] = "1"
     task: Annotated[
-        str, typer.Option(help="Task on top of each election: field, whose lost work is counted, or none.")
+        str, Option(help="Task on top of each election: field, whose lost work is counted, or none.")
     ] = "field"
     t: RequestBound = None
     workers: Workers = None
@@ -80,7 +73,7 @@ class CompareOptions(Struct, frozen=True):
     lab compare bully ring --faults kill,partition --runs 50 -o elections.svg\n
     lab compare bully my_election.py:MyElection --script lecture.script --task none\n
     lab compare 2pc 3pc --script blocking.script --runs 20\n
-    lab compare 2pc 3pc "3pc above ring" --faults partition""",
+    lab compare 2pc 3pc "3pc above ring" --faults partition"""
 )
 def compare(options: CompareOptions, context: typer.Context) -> int:
     """Compare the cost and failures of protocols under the same faults.

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 from rich.table import Table
+from typer import Argument, Option
 
 from lab.cli.exercise_grade import Folder, GradeOptions, complete_exercise, grade_submissions
 from lab.cli.options import Json, command
@@ -44,18 +45,16 @@ app.add_typer(
 
 Named = Annotated[
     str,
-    typer.Argument(
+    Argument(
         metavar="NAME|./DIR",
         help="An exercise by name, or the folder of your own: ./DIR.",
         autocompletion=complete_exercise,
     ),
 ]
-Student = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Name of the student. Default: your login name.")
-]
+Student = Annotated[str | None, Option(metavar="NAME", help="Name of the student. Default: your login name.")]
 HomeFolder = Annotated[
     Path | None,
-    typer.Option("--home", metavar="DIR", help="Folder for attempts and progress. Default: in lab's data folder."),
+    Option("--home", metavar="DIR", help="Folder for attempts and progress. Default: in lab's data folder."),
 ]
 
 
@@ -100,7 +99,7 @@ def list_(exercises: Folder = None, json: Json = False) -> int:
 
 @group.command()
 def show(
-    name: Named, solution: Annotated[bool, typer.Option("--solution", help="Print the solution too.")] = False
+    name: Named, solution: Annotated[bool, Option("--solution", help="Print the solution too.")] = False
 ) -> int:
     """Print an exercise: its tasks, the allowed commands, and the points of each task."""
     _print_exercise(resolve_exercise(name), solution)
@@ -139,7 +138,7 @@ def _print_exercise(exercise: Exercise, solution: bool) -> None:
 def start(
     name: Annotated[
         str | None,
-        typer.Argument(
+        Argument(
             metavar="[NAME|./DIR]",
             help="An exercise. Default: choose from a list.",
             autocompletion=complete_exercise,
@@ -254,7 +253,7 @@ def grade(options: GradeOptions) -> int:
 def check(
     named: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME|./DIR]…", help="Exercises. Default: all.", autocompletion=complete_exercise),
+        Argument(metavar="[NAME|./DIR]…", help="Exercises. Default: all.", autocompletion=complete_exercise),
     ] = None,
 ) -> int:
     """Check that exercises are correct.

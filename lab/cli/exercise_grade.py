@@ -4,9 +4,9 @@ import secrets
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from msgspec import Struct
 from rich.table import Table
+from typer import Argument, Option
 
 from lab.cli.options import write_whole
 from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError, print_table, progress_line
@@ -43,9 +43,7 @@ def complete_exercise(incomplete: str) -> list[tuple[str, str]]:
 
 Folder = Annotated[
     Path | None,
-    typer.Option(
-        "--exercises", metavar="DIR", help="Use the exercises in this folder instead of the built-in ones."
-    ),
+    Option("--exercises", metavar="DIR", help="Use the exercises in this folder instead of the built-in ones."),
 ]
 
 
@@ -53,29 +51,24 @@ class GradeOptions(Struct, frozen=True):
     """The options of ``lab exercise grade``."""
 
     named: Annotated[
-        list[Path],
-        typer.Argument(metavar="RECORDING|FILE.py|DIR…", help="The submissions: files, or folders of them."),
+        list[Path], Argument(metavar="RECORDING|FILE.py|DIR…", help="The submissions: files, or folders of them.")
     ]
     exercise: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--exercise",
             metavar="NAME",
             help="The exercise that FILE.py repairs.",
             autocompletion=complete_exercise,
         ),
     ] = None
-    student: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Grade only submissions of this student.")
-    ] = None
-    every: Annotated[
-        bool, typer.Option("--every", help="Grade every attempt, not only the best of each student.")
-    ] = False
-    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the grades as a spreadsheet.")] = (
-        None
+    student: Annotated[str | None, Option(metavar="NAME", help="Grade only submissions of this student.")] = None
+    every: Annotated[bool, Option("--every", help="Grade every attempt, not only the best of each student.")] = (
+        False
     )
+    csv: Annotated[Path | None, Option(metavar="FILE", help="Also write the grades as a spreadsheet.")] = None
     gradescope: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write Gradescope's results.json, for one student.")
+        Path | None, Option(metavar="FILE", help="Also write Gradescope's results.json, for one student.")
     ] = None
     exercises: Folder = None
 

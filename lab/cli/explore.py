@@ -5,9 +5,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from msgspec import Struct
 from msgspec.structs import replace
+from typer import Option
 
 from lab.analysis.inspection import failed_steps, failure_lines
 from lab.cli.options import (
@@ -59,25 +59,21 @@ class ExploreOptions(Struct, frozen=True):
 
     protocol: Target
     nodes: Annotated[
-        str, typer.Option(metavar="NUMBER", help="Number of nodes, 1 to 7. More than 4 gives very many states.")
+        str, Option(metavar="NUMBER", help="Number of nodes, 1 to 7. More than 4 gives very many states.")
     ] = "3"
-    kills: Annotated[
-        str, typer.Option(metavar="NUMBER", help="Maximum number of kills, of any node at any moment.")
-    ] = "1"
-    restarts: Annotated[
-        str, typer.Option(metavar="NUMBER", help="Maximum number of restarts of killed nodes.")
-    ] = "0"
+    kills: Annotated[str, Option(metavar="NUMBER", help="Maximum number of kills, of any node at any moment.")] = (
+        "1"
+    )
+    restarts: Annotated[str, Option(metavar="NUMBER", help="Maximum number of restarts of killed nodes.")] = "0"
     cuts: Annotated[
-        str,
-        typer.Option(metavar="NUMBER", help="Maximum number of cuts, one at a time; each may be healed."),
+        str, Option(metavar="NUMBER", help="Maximum number of cuts, one at a time; each may be healed.")
     ] = "0"
-    timeouts: Annotated[
-        str,
-        typer.Option(metavar="|".join(_TIMEOUTS), help="Timing model, as described above."),
-    ] = "synchronous"
+    timeouts: Annotated[str, Option(metavar="|".join(_TIMEOUTS), help="Timing model, as described above.")] = (
+        "synchronous"
+    )
     from_: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--from",
             metavar="|".join(_BEGINNINGS),
             help="Initial state: all nodes Normal under one coordinator, or all just started. "
@@ -86,7 +82,7 @@ class ExploreOptions(Struct, frozen=True):
     ] = None
     do: Annotated[
         list[str],
-        typer.Option(
+        Option(
             metavar="COMMAND",
             help='Give a command of the protocol in the initial state: "tell 3 withdraw 350". Repeatable. none: '
             "give no command. "
@@ -94,16 +90,14 @@ class ExploreOptions(Struct, frozen=True):
         ),
     ] = []
     states: Annotated[
-        str,
-        typer.Option(metavar="NUMBER", help="Stop after this many states; a million need about half a gigabyte."),
+        str, Option(metavar="NUMBER", help="Stop after this many states; a million need about half a gigabyte.")
     ] = "1000000"
     depth: Annotated[
-        str | None, typer.Option(metavar="NUMBER", help=r"Maximum depth, in moves.  \[default: no bound]")
+        str | None, Option(metavar="NUMBER", help=r"Maximum depth, in moves.  \[default: no bound]")
     ] = None
     set_: Parameters = []
     out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Record the shortest counterexample to this .jsonl file."),
+        Path | None, Option(metavar="FILE", help="Record the shortest counterexample to this .jsonl file.")
     ] = None
     json: Json = False
 
@@ -114,7 +108,7 @@ class ExploreOptions(Struct, frozen=True):
     lab explore bully --timeouts any --out two-coordinators.jsonl\n
     lab explore invitation --cuts 1 --timeouts prompt\n
     lab explore 2pc --restarts 1 --do "tell 3 transfer 100 savings checking"\n
-    lab explore my_election.py:MyElection --kills 2 --from start""",
+    lab explore my_election.py:MyElection --kills 2 --from start"""
 )
 def explore(options: ExploreOptions) -> int:
     """Model-check a protocol: explore all executions up to a bound.

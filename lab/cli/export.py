@@ -6,9 +6,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Annotated, get_args
 
-import typer
 from msgspec import Struct, ValidationError, convert
 from rich.table import Table as Grid
+from typer import Option
 
 from lab.cli.options import Recording, command, writable
 from lab.cli.recording_report import report_damage
@@ -41,7 +41,7 @@ class ExportRequest(Struct, frozen=True):
     file: Recording
     to: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="FORMAT",
             help="Output format. Default: from the suffix of --out. Without both, list the formats.",
             autocompletion=complete_format,
@@ -49,35 +49,32 @@ class ExportRequest(Struct, frozen=True):
     ] = None
     out: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--out",
             "-o",
             metavar="FILE",
             help=r"Output file; - is standard output.  \[default: the recording's name with the format's suffix]",
         ),
     ] = None
-    since: Annotated[
-        str | None,
-        typer.Option("--from", metavar="TIME", help="Start of the window: 2s, 350ms."),
-    ] = None
-    until: Annotated[str | None, typer.Option(metavar="TIME", help="End of the window.")] = None
+    since: Annotated[str | None, Option("--from", metavar="TIME", help="Start of the window: 2s, 350ms.")] = None
+    until: Annotated[str | None, Option(metavar="TIME", help="End of the window.")] = None
     nodes: Annotated[
-        str | None, typer.Option(metavar="1,2,3", help="Export only these nodes and the messages between them.")
+        str | None, Option(metavar="1,2,3", help="Export only these nodes and the messages between them.")
     ] = None
-    heartbeats: Annotated[bool, typer.Option("--heartbeats", help="Include heartbeats.")] = False
-    time: Annotated[str, typer.Option(metavar="down|right", help="Pictures: direction of time.")] = "down"
-    ascii_only: Annotated[bool, typer.Option("--ascii", help="Text: use only ASCII characters.")] = False
-    table: Annotated[
-        str, typer.Option(metavar="NAME", help="csv, jsonl: messages, statuses, faults or events.")
-    ] = "messages"
-    view: Annotated[
-        str, typer.Option(metavar="NAME", help="cast: the view to show: log, diagram, network, code …")
-    ] = "log"
-    size: Annotated[str, typer.Option(metavar="WxH", help="cast: columns and rows of the terminal.")] = "120x40"
-    speed: Annotated[str, typer.Option(metavar="FACTOR", help="cast: playback speed.")] = "1"
-    fps: Annotated[int, typer.Option(metavar="N", help="cast: frames per second.")] = 10
-    idle: Annotated[str, typer.Option(metavar="TIME", help="cast: longest pause between two events.")] = "2s"
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False
+    heartbeats: Annotated[bool, Option("--heartbeats", help="Include heartbeats.")] = False
+    time: Annotated[str, Option(metavar="down|right", help="Pictures: direction of time.")] = "down"
+    ascii_only: Annotated[bool, Option("--ascii", help="Text: use only ASCII characters.")] = False
+    table: Annotated[str, Option(metavar="NAME", help="csv, jsonl: messages, statuses, faults or events.")] = (
+        "messages"
+    )
+    view: Annotated[str, Option(metavar="NAME", help="cast: the view to show: log, diagram, network, code …")] = (
+        "log"
+    )
+    size: Annotated[str, Option(metavar="WxH", help="cast: columns and rows of the terminal.")] = "120x40"
+    speed: Annotated[str, Option(metavar="FACTOR", help="cast: playback speed.")] = "1"
+    fps: Annotated[int, Option(metavar="N", help="cast: frames per second.")] = 10
+    idle: Annotated[str, Option(metavar="TIME", help="cast: longest pause between two events.")] = "2s"
+    force: Annotated[bool, Option("--force", help="Overwrite an existing file.")] = False
 
     def format(self) -> Format:
         """Return the format given with ``--to``, or implied by the file's suffix. Raises UsageError."""
@@ -168,7 +165,7 @@ class ExportRequest(Struct, frozen=True):
     lab export run.jsonl --to mermaid --from 2s --until 2.2s --out -\n
     lab export run.jsonl --to text --out - | less\n
     lab export run.jsonl --to csv --table statuses\n
-    lab export run.jsonl --to cast --view diagram --speed 0.5""",
+    lab export run.jsonl --to cast --view diagram --speed 0.5"""
 )
 def export(options: ExportRequest) -> int:
     """Export a recording as a diagram, trace or table.

@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.console import Console
 from rich.markdown import Markdown
+from typer import Argument, Option
 
 from lab.cli.program import app
 from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError
@@ -25,21 +25,21 @@ def _complete_page(incomplete: str) -> list[tuple[str, str]]:
     epilog="""Examples:\n
     lab guide first-steps\n
     lab guide --search "consistent cut"\n
-    lab guide --html site""",
+    lab guide --html site"""
 )
 def guide(
     page: Annotated[
         str | None,
-        typer.Argument(help="The page to show. Without it: the list of pages.", autocompletion=_complete_page),
+        Argument(help="The page to show. Without it: the list of pages.", autocompletion=_complete_page),
     ] = None,
     search: Annotated[
-        str | None, typer.Option("--search", metavar="WORDS", help="List the lines that contain all these words.")
+        str | None, Option("--search", metavar="WORDS", help="List the lines that contain all these words.")
     ] = None,
     html: Annotated[
-        Path | None, typer.Option("--html", metavar="DIR", help="Write all pages as a small site into DIR.")
+        Path | None, Option("--html", metavar="DIR", help="Write all pages as a small site into DIR.")
     ] = None,
     plain: Annotated[
-        bool, typer.Option("--plain", help="Print the Markdown source (default when not on a terminal).")
+        bool, Option("--plain", help="Print the Markdown source (default when not on a terminal).")
     ] = False,
 ) -> int:
     """Read the guide: first steps, teaching a class, your own protocol, and the reference."""

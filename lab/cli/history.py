@@ -5,10 +5,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from msgspec import Struct
 from rich.console import Console
 from rich.text import Text
+from typer import Argument, Option
 
 from lab.analysis.group_history import GroupHistory, GroupLog, Point
 from lab.cli.group_svg import group_picture
@@ -30,17 +30,14 @@ class HistoryOptions(Struct, frozen=True):
     """The options of ``lab history``."""
 
     file: Annotated[
-        Path,
-        typer.Argument(metavar="FILE", help="A recording of a protocol that forms groups, such as invitation."),
+        Path, Argument(metavar="FILE", help="A recording of a protocol that forms groups, such as invitation.")
     ]
-    svg: Annotated[Path | None, typer.Option(metavar="FILE.svg", help="Also draw the history to this file.")] = (
+    svg: Annotated[Path | None, Option(metavar="FILE.svg", help="Also draw the history to this file.")] = None
+    dot: Annotated[Path | None, Option(metavar="FILE.dot", help="Also write the history as a Graphviz graph.")] = (
         None
     )
-    dot: Annotated[
-        Path | None, typer.Option(metavar="FILE.dot", help="Also write the history as a Graphviz graph.")
-    ] = None
     json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object and nothing else; times are in microseconds.")
+        bool, Option("--json", help="Print one JSON object and nothing else; times are in microseconds.")
     ] = False
 
 
@@ -50,7 +47,7 @@ class HistoryOptions(Struct, frozen=True):
 --do 'at 8s heal'\n
     lab history run.jsonl\n
     lab history run.jsonl --svg run.svg --dot run.dot\n
-    dot -Tpdf run.dot -o run.pdf""",
+    dot -Tpdf run.dot -o run.pdf"""
 )
 def history(options: HistoryOptions) -> int:
     """Show the history of groups in a recording.

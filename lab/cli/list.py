@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 import msgspec
-import typer
 from msgspec import Struct, field
+from typer import Argument
 
 from lab.cli.options import Json, one_of, summary_of
 from lab.cli.program import app
@@ -31,10 +31,10 @@ _LISTED = ("runs", "protocols")
 
 @app.command("list")
 def list_(
-    what: Annotated[str, typer.Argument(metavar="[runs|protocols]", help="What to list.")] = "runs",
+    what: Annotated[str, Argument(metavar="[runs|protocols]", help="What to list.")] = "runs",
     protocol: Annotated[
         str | None,
-        typer.Argument(metavar="[PROTOCOL]", help="Describe this protocol in detail: a name, or FILE.py:CLASS."),
+        Argument(metavar="[PROTOCOL]", help="Describe this protocol in detail: a name, or FILE.py:CLASS."),
     ] = None,
     json: Json = False,
 ) -> int:

@@ -16,6 +16,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 import typer
 from msgspec import Struct
+from typer import Argument, Option
 
 from lab.cli.program import app
 from lab.cli.terminal import UsageError
@@ -83,53 +84,46 @@ def _default_of(field: msgspec.structs.FieldInfo) -> Any:
 
 
 Target = Annotated[
-    str, typer.Argument(metavar="PROTOCOL", help="A protocol by name (bully), or your own: FILE.py:CLASS.")
+    str, Argument(metavar="PROTOCOL", help="A protocol by name (bully), or your own: FILE.py:CLASS.")
 ]
 
-Targets = Annotated[
-    list[str], typer.Argument(metavar="PROTOCOL", help="Protocols by name, or your own: FILE.py:CLASS.")
-]
+Targets = Annotated[list[str], Argument(metavar="PROTOCOL", help="Protocols by name, or your own: FILE.py:CLASS.")]
 
 Faults = Annotated[
     str,
-    typer.Option(
-        help="Kinds of random faults: kill, pause, partition, delay, loss, duplicate, reorder, wipe; or all."
-    ),
+    Option(help="Kinds of random faults: kill, pause, partition, delay, loss, duplicate, reorder, wipe; or all."),
 ]
 
 RequestBound = Annotated[
-    str | None, typer.Option(help=r"T, the bound for a request and its answer: 2·Tm + Tp.  \[default: 200ms]")
+    str | None, Option(help=r"T, the bound for a request and its answer: 2·Tm + Tp.  \[default: 200ms]")
 ]
 
 Parameters = Annotated[
     list[str],
-    typer.Option(
+    Option(
         "--set", metavar="NAME=VALUE", help="Set a parameter of the protocol; lab list protocols NAME lists them."
     ),
 ]
 
 OwnProtocol = Annotated[
-    str | None,
-    typer.Option(metavar="FILE.py:CLASS", help="Use this class, if the protocol is your own."),
+    str | None, Option(metavar="FILE.py:CLASS", help="Use this class, if the protocol is your own.")
 ]
 
 Recording = Annotated[
-    Path,
-    typer.Argument(metavar="FILE", help="A recording. Runs without --record are kept in lab's data folder."),
+    Path, Argument(metavar="FILE", help="A recording. Runs without --record are kept in lab's data folder.")
 ]
 
 Record = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Record to this file. Default: a new file in lab's data folder."),
+    Path | None, Option(metavar="FILE", help="Record to this file. Default: a new file in lab's data folder.")
 ]
 
 Picture = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE.svg", help="Also write the charts to this file.")
+    Path | None, Option("--output", "-o", metavar="FILE.svg", help="Also write the charts to this file.")
 ]
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Json = Annotated[bool, Option("--json", help="Print one JSON object and nothing else.")]
 
-Workers = Annotated[str | None, typer.Option(help=r"Number of worker processes.  \[default: one per processor]")]
+Workers = Annotated[str | None, Option(help=r"Number of worker processes.  \[default: one per processor]")]
 
 
 # completion

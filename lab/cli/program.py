@@ -8,6 +8,7 @@ from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
@@ -148,7 +149,7 @@ def _version(wanted: bool) -> None:
 def home(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool, Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> int:
     """Show the home screen, from which everything can be started."""

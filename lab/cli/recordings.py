@@ -4,8 +4,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from msgspec import Struct
+from typer import Argument, Option
 
 from lab.analysis.bank_state import ParticipantState, has_bank
 from lab.analysis.blocking import TransactionDiagnosis, diagnose_open_transactions
@@ -47,7 +47,7 @@ def replay(
     file: Recording,
     other: Annotated[
         Path | None,
-        typer.Option("--compare", metavar="FILE", help="Show this recording next to it, at the same moment."),
+        Option("--compare", metavar="FILE", help="Show this recording next to it, at the same moment."),
     ] = None,
 ) -> int:
     """Open a recording in the interface.
@@ -69,11 +69,9 @@ def replay(
 
 @app.command()
 def verify(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="The recordings.")],
+    files: Annotated[list[Path], Argument(metavar="FILE…", help="The recordings.")],
     protocol: OwnProtocol = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with status 1 for excused violations too.")
-    ] = False,
+    strict: Annotated[bool, Option("--strict", help="Exit with status 1 for excused violations too.")] = False,
 ) -> int:
     """Re-execute recordings and check the protocol's assertions.
 
@@ -143,27 +141,25 @@ def _print_report(path: Path, header: Header, report: Report) -> None:
 class ShowOptions(Struct, frozen=True):
     """The options of ``lab show``."""
 
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A recording.")]
+    file: Annotated[Path, Argument(metavar="FILE", help="A recording.")]
     node: Annotated[
-        list[str], typer.Option(metavar="NODE", help="Show only events of this node, and its messages.")
+        list[str], Option(metavar="NODE", help="Show only events of this node, and its messages.")
     ] = []
-    kind: Annotated[
-        list[str], typer.Option(metavar="KIND", help="Show only messages whose kind begins with KIND.")
-    ] = []
+    kind: Annotated[list[str], Option(metavar="KIND", help="Show only messages whose kind begins with KIND.")] = []
     only: Annotated[
         list[str],
-        typer.Option(
+        Option(
             metavar="WHAT",
             help="Show only lines of this type: message, status, process, command, caption, mark, expectation, "
             "protocol-command, log, note, failure or end.",
         ),
     ] = []
-    heartbeats: Annotated[bool, typer.Option("--heartbeats", help="Include heartbeats.")] = False
+    heartbeats: Annotated[bool, Option("--heartbeats", help="Include heartbeats.")] = False
     blocked: Annotated[
-        bool, typer.Option("--blocked", help="Show the open transactions instead, and why each is open.")
+        bool, Option("--blocked", help="Show the open transactions instead, and why each is open.")
     ] = False
     at: Annotated[
-        str | None, typer.Option(metavar="TIME", help="With --blocked: at this time. Default: at the end.")
+        str | None, Option(metavar="TIME", help="With --blocked: at this time. Default: at the end.")
     ] = None
 
 

@@ -6,9 +6,9 @@ import secrets
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from msgspec import field
 from msgspec.structs import replace
+from typer import Argument, Option
 
 from lab.cli.options import (
     CommandChecker,
@@ -44,7 +44,7 @@ class RunOptions(Settings, frozen=True, kw_only=True):
 
     protocol: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="PROTOCOL|SCENARIO",
             help="A protocol (bully, or your own FILE.py:CLASS), or a scenario (a name, or FILE.scenario).",
             autocompletion=complete_target,
@@ -52,40 +52,36 @@ class RunOptions(Settings, frozen=True, kw_only=True):
     ]
     nodes: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="Node ids: a count (5), a range (0-7) or a list (1,3,5). The id is the priority.  "
             r"\[default: 5]"
         ),
     ] = None
     t: RequestBound = None
-    tm: Annotated[str | None, typer.Option(help="Tm, the bound for message delivery; requires --tp.")] = None
-    tp: Annotated[str | None, typer.Option(help="Tp, the bound for handling a message; requires --tm.")] = None
+    tm: Annotated[str | None, Option(help="Tm, the bound for message delivery; requires --tp.")] = None
+    tp: Annotated[str | None, Option(help="Tp, the bound for handling a message; requires --tm.")] = None
     latency: Annotated[
-        str | None,
-        typer.Option(help=r"Base latency of every message.  \[default: 0s; with --sim Tm/4]"),
+        str | None, Option(help=r"Base latency of every message.  \[default: 0s; with --sim Tm/4]")
     ] = None
     jitter: Annotated[
         str | None,
-        typer.Option(help=r"Random variation of the latency, plus or minus.  \[default: 0s; with --sim Tm/8]"),
+        Option(help=r"Random variation of the latency, plus or minus.  \[default: 0s; with --sim Tm/8]"),
     ] = None
     sim: Annotated[
         bool,
-        typer.Option(
-            "--sim",
-            help="Simulate in virtual time: freeze, step, choose the next event. Same seed, same run.",
+        Option(
+            "--sim", help="Simulate in virtual time: freeze, step, choose the next event. Same seed, same run."
         ),
     ] = False
-    live: Annotated[bool, typer.Option("--live", help="Run on real processes (default), if the scenario can.")] = (
-        False
-    )
+    live: Annotated[bool, Option("--live", help="Run on real processes (default), if the scenario can.")] = False
     speed: Annotated[
         str | None,
-        typer.Option(metavar="FACTOR", help="With --sim: initial ratio of virtual to real time: 0.1, 10 or max."),
+        Option(metavar="FACTOR", help="With --sim: initial ratio of virtual to real time: 0.1, 10 or max."),
     ] = None
     set_: Parameters = field(default_factory=list)
     do: Annotated[
         list[str],
-        typer.Option(
+        Option(
             metavar="COMMAND",
             help='Give a command, usually with a trigger: "at 2s kill 5", "when all normal partition 1 2 | 3 4 '
             '5", "on send EnterElection 4->1 kill 4". Repeatable. All commands: lab ctl --help',
@@ -93,22 +89,22 @@ class RunOptions(Settings, frozen=True, kw_only=True):
     ] = field(default_factory=list)
     script: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Read more commands from this file, one per line; # starts a comment."),
+        Option(metavar="FILE", help="Read more commands from this file, one per line; # starts a comment."),
     ] = None
     record: Record = None
     seed: Annotated[
         str | None,
-        typer.Option(metavar="NUMBER", help="Seed of message loss and jitter. Default: random; it is recorded."),
+        Option(metavar="NUMBER", help="Seed of message loss and jitter. Default: random; it is recorded."),
     ] = None
     headless: Annotated[
-        bool, typer.Option("--headless", help="Run without the interface; requires --for, except for scenarios.")
+        bool, Option("--headless", help="Run without the interface; requires --for, except for scenarios.")
     ] = False
-    for_: Annotated[
-        str | None, typer.Option("--for", metavar="TIME", help="End the run after this time: 6s, 2m.")
-    ] = None
-    json: Annotated[
-        bool, typer.Option("--json", help="With --headless: print one JSON object and nothing else.")
-    ] = False
+    for_: Annotated[str | None, Option("--for", metavar="TIME", help="End the run after this time: 6s, 2m.")] = (
+        None
+    )
+    json: Annotated[bool, Option("--json", help="With --headless: print one JSON object and nothing else.")] = (
+        False
+    )
 
     def speed_factor(self) -> float | None:
         """Return the initial speed; None: as fast as possible."""
@@ -135,7 +131,7 @@ class RunOptions(Settings, frozen=True, kw_only=True):
     lab run bully --sim --headless --for 10m --do "at 1m kill coordinator" --nodes 100 --seed 7\n
     lab run my_election.py:MyElection   (see lab guide your-own-protocol)\n
     lab run coordinator-dies   (a scenario; lab scenario list shows all)\n
-    lab run my.scenario   (your own scenario; see lab guide scenarios)""",
+    lab run my.scenario   (your own scenario; see lab guide scenarios)"""
 )
 def run(options: RunOptions) -> int:
     """Run a protocol or a scenario.

@@ -5,8 +5,8 @@ import time
 from typing import Annotated, Any
 
 import msgspec
-import typer
 from msgspec import Struct
+from typer import Option
 
 from lab.cli.options import Json, Picture, RequestBound, Targets, check_picture, command, find_election
 from lab.cli.scale_report import MOST_MESSAGES, ScaleRow, ScaleStudy, draw, show
@@ -33,7 +33,7 @@ class ScaleOptions(Struct, frozen=True):
     protocols: Targets
     nodes: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="N,N,…",
             help="Cluster sizes, up to 2,000 nodes. "
             r"\[default: 3,10,30,100,300,1000; for several protocols 3,10,30,100]",
@@ -41,7 +41,7 @@ class ScaleOptions(Struct, frozen=True):
     ] = None
     t: RequestBound = None
     seed: Annotated[
-        str, typer.Option(metavar="NUMBER", help="Seed of the moment of the crash, between two heartbeats.")
+        str, Option(metavar="NUMBER", help="Seed of the moment of the crash, between two heartbeats.")
     ] = "1"
     output: Picture = None
     json: Json = False
@@ -52,7 +52,7 @@ class ScaleOptions(Struct, frozen=True):
     lab scale bully\n
     lab scale bully bully-tanenbaum ring invitation\n
     lab scale bully --nodes 5,50,500 -o bully.svg\n
-    lab scale my_election.py:MyElection --nodes 3,10,30 --json""",
+    lab scale my_election.py:MyElection --nodes 3,10,30 --json"""
 )
 def scale(options: ScaleOptions) -> int:
     """Measure the cost of an election as the cluster grows.

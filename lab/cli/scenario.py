@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 from rich.table import Table
+from typer import Argument, Option
 
 from lab.cli.options import Json, OwnProtocol, command, complete_scenario, writable
 from lab.cli.program import app
@@ -44,7 +45,7 @@ _LONGEST_WORD = 40
 
 Named = Annotated[
     str,
-    typer.Argument(
+    Argument(
         metavar="NAME|FILE",
         help="A scenario by name, or your own: FILE.scenario.",
         autocompletion=complete_scenario,
@@ -62,7 +63,7 @@ def print_help(context: typer.Context) -> None:
 @group.command("list")
 def list_(
     word: Annotated[
-        str, typer.Argument(metavar="WORD", help="List only scenarios with this word in name, title or protocol.")
+        str, Argument(metavar="WORD", help="List only scenarios with this word in name, title or protocol.")
     ] = "",
     json: Json = False,
 ) -> int:
@@ -156,15 +157,15 @@ def check(options: ScenarioCheckOptions) -> int:
     lab scenario from run.jsonl --shrink --title "A pause makes two coordinators" -o pause.scenario""",
 )
 def from_(
-    recording: Annotated[Path, typer.Argument(metavar="RECORDING", help="Any recording, live or simulated.")],
+    recording: Annotated[Path, Argument(metavar="RECORDING", help="Any recording, live or simulated.")],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write to this new FILE.scenario. Default: print it."),
+        Option("--output", "-o", metavar="FILE", help="Write to this new FILE.scenario. Default: print it."),
     ] = None,
     shrink: Annotated[
-        bool, typer.Option("--shrink", help="Keep only the commands and nodes that the outcome needs.")
+        bool, Option("--shrink", help="Keep only the commands and nodes that the outcome needs.")
     ] = False,
-    title: Annotated[str, typer.Option(metavar="TEXT", help="Title. Default: generated from the events.")] = "",
+    title: Annotated[str, Option(metavar="TEXT", help="Title. Default: generated from the events.")] = "",
     protocol: OwnProtocol = None,
 ) -> int:
     """Create a scenario from a recording.

@@ -10,10 +10,10 @@ from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from msgspec import Struct
 from msgspec.structs import replace
 from rich.table import Table
+from typer import Argument, Option
 
 from lab.cli.options import Workers, complete_scenario, whole_number, worker_count, writable
 from lab.cli.terminal import (
@@ -40,24 +40,22 @@ class ScenarioCheckOptions(Struct, frozen=True):
 
     named: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="[NAME|FILE|DIR]…",
             help="Scenarios, or folders of them. Default: all built-in scenarios.",
             autocompletion=complete_scenario,
         ),
     ] = []
-    sim: Annotated[bool, typer.Option("--sim", help="Check in simulation only.")] = False
-    live: Annotated[bool, typer.Option("--live", help="Check on real processes only.")] = False
-    runs: Annotated[str, typer.Option(help="Runs of each scenario; each run uses the next seed.")] = "1"
+    sim: Annotated[bool, Option("--sim", help="Check in simulation only.")] = False
+    live: Annotated[bool, Option("--live", help="Check on real processes only.")] = False
+    runs: Annotated[str, Option(help="Runs of each scenario; each run uses the next seed.")] = "1"
     workers: Workers = None
-    junit: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write the result as JUnit XML, for CI.")
-    ] = None
+    junit: Annotated[Path | None, Option(metavar="FILE", help="Also write the result as JUnit XML, for CI.")] = (
+        None
+    )
     keep: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR", help="Keep all recordings in this folder. Default: keep only those of failed runs."
-        ),
+        Option(metavar="DIR", help="Keep all recordings in this folder. Default: keep only those of failed runs."),
     ] = None
 
     @property

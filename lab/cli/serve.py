@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from msgspec import Struct
+from typer import Argument, Option
 
 from lab.cli.options import spread_options, whole_number
 from lab.cli.program import app
@@ -45,7 +46,7 @@ app.add_typer(
 
 Data = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--data",
         metavar="DIR",
         help="Folder of the server: keys, invitations, student folders, log. Default: in lab's data folder.",
@@ -56,37 +57,34 @@ Data = Annotated[
 class ServerOptions(Struct, frozen=True):
     """The options of ``lab serve``."""
 
-    port: Annotated[str, typer.Option(help="Listen on this port; 0 picks a free one.")] = "2222"
+    port: Annotated[str, Option(help="Listen on this port; 0 picks a free one.")] = "2222"
     web: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="PORT",
             help="Also serve browsers on this port, over plain HTTP. On an untrusted network, put a TLS proxy in "
             "front.",
         ),
     ] = ""
-    listen: Annotated[str, typer.Option(metavar="ADDRESS", help="Listen on this address only.")] = ""
+    listen: Annotated[str, Option(metavar="ADDRESS", help="Listen on this address only.")] = ""
     class_file: Annotated[
         Path | None,
-        typer.Option(
-            "--class", metavar="FILE", help="File of the class: public keys, each with the student's name."
-        ),
+        Option("--class", metavar="FILE", help="File of the class: public keys, each with the student's name."),
     ] = None
-    open_: Annotated[bool, typer.Option("--open", help="Admit anyone, as a guest.")] = False
+    open_: Annotated[bool, Option("--open", help="Admit anyone, as a guest.")] = False
     exercises: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Use the exercises in this folder instead of the built-in ones."),
+        Path | None, Option(metavar="DIR", help="Use the exercises in this folder instead of the built-in ones.")
     ] = None
-    lecture: Annotated[
-        bool, typer.Option("--lecture", help="Show lectures to everyone. Default: students join.")
-    ] = False
+    lecture: Annotated[bool, Option("--lecture", help="Show lectures to everyone. Default: students join.")] = (
+        False
+    )
     data: Data = None
-    nodes: Annotated[str, typer.Option(help=help_of("nodes"))] = "9"
-    sessions: Annotated[str, typer.Option(help=help_of("sessions"))] = "40"
-    log_ins: Annotated[str, typer.Option("--log-ins", help=help_of("logins_per_minute"))] = "20"
-    idle: Annotated[str, typer.Option(metavar="TIME", help=help_of("idle_s"))] = "60m"
-    linger: Annotated[str, typer.Option(metavar="TIME", help=help_of("linger_s"))] = "5m"
-    recording: Annotated[str, typer.Option(metavar="MIB", help=help_of("recording_mib"))] = "64"
+    nodes: Annotated[str, Option(help=help_of("nodes"))] = "9"
+    sessions: Annotated[str, Option(help=help_of("sessions"))] = "40"
+    log_ins: Annotated[str, Option("--log-ins", help=help_of("logins_per_minute"))] = "20"
+    idle: Annotated[str, Option(metavar="TIME", help=help_of("idle_s"))] = "60m"
+    linger: Annotated[str, Option(metavar="TIME", help=help_of("linger_s"))] = "5m"
+    recording: Annotated[str, Option(metavar="MIB", help=help_of("recording_mib"))] = "64"
 
     def limits(self) -> Limits:
         """Return the limits that are given; the others have their defaults."""
@@ -152,9 +150,9 @@ def serve_now(options: ServerOptions, context: typer.Context) -> int:
 @group.command()
 def invite(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME…]", help="The students. Default: list the unused codes.")
+        list[str] | None, Argument(metavar="[NAME…]", help="The students. Default: list the unused codes.")
     ] = None,
-    days: Annotated[str, typer.Option(help="Days for which the codes are valid.")] = "14",
+    days: Annotated[str, Option(help="Days for which the codes are valid.")] = "14",
     data: Data = None,
 ) -> int:
     """Create one-time codes for students.

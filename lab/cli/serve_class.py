@@ -7,9 +7,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from msgspec.structs import replace
 from rich.table import Table
+from typer import Argument, Option
 
 from lab.cli.options import Json, recording_path, write_whole
 from lab.cli.run import RunOptions, find_scenario, run_config
@@ -39,7 +39,7 @@ from lab.worlds.loading.config import RunConfig
 
 Folder = Annotated[
     Path | None,
-    typer.Option("--exercises", metavar="DIR", help="Folder of the server's exercises, if not the built-in ones."),
+    Option("--exercises", metavar="DIR", help="Folder of the server's exercises, if not the built-in ones."),
 ]
 
 
@@ -126,12 +126,9 @@ def watch(exercises: Folder = None, data: Data = None) -> int:
 )
 def lecture(
     target: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME|PROTOCOL", help="A scenario, a protocol, or the initial state of an exercise."
-        ),
+        str, Argument(metavar="NAME|PROTOCOL", help="A scenario, a protocol, or the initial state of an exercise.")
     ],
-    sim: Annotated[bool, typer.Option("--sim", help="Run in simulation.")] = False,
+    sim: Annotated[bool, Option("--sim", help="Run in simulation.")] = False,
     data: Data = None,
 ) -> int:
     """Give a lecture to the class.
@@ -180,10 +177,8 @@ def _config(named: str, sim: bool) -> RunConfig:
     lab serve notify --all "five minutes to go\""""
 )
 def notify(
-    words: Annotated[
-        list[str], typer.Argument(metavar="[NAME…] TEXT", help="The recipients, then the text in quotes.")
-    ],
-    all_: Annotated[bool, typer.Option("--all", help="Notify everyone logged in.")] = False,
+    words: Annotated[list[str], Argument(metavar="[NAME…] TEXT", help="The recipients, then the text in quotes.")],
+    all_: Annotated[bool, Option("--all", help="Notify everyone logged in.")] = False,
     data: Data = None,
 ) -> int:
     """Send students a message.
@@ -208,11 +203,9 @@ def notify(
     lab serve log anna --commands"""
 )
 def log(
-    name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Print only events of this student.")
-    ] = None,
+    name: Annotated[str | None, Argument(metavar="[NAME]", help="Print only events of this student.")] = None,
     commands: Annotated[
-        bool, typer.Option("--commands", help="Include every command, answer and hint, from the recordings.")
+        bool, Option("--commands", help="Include every command, answer and hint, from the recordings.")
     ] = False,
     data: Data = None,
 ) -> int:
@@ -244,13 +237,13 @@ def log(
     lab serve export --csv all.csv --every"""
 )
 def export(
-    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the grades as a spreadsheet.")] = None,
+    csv: Annotated[Path | None, Option(metavar="FILE", help="Write the grades as a spreadsheet.")] = None,
     gradescope: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Write Gradescope results to this folder: NAME.json for each student."),
+        Option(metavar="DIR", help="Write Gradescope results to this folder: NAME.json for each student."),
     ] = None,
     every: Annotated[
-        bool, typer.Option("--every", help="Grade every attempt, not only the best of each student.")
+        bool, Option("--every", help="Grade every attempt, not only the best of each student.")
     ] = False,
     exercises: Folder = None,
     data: Data = None,
