@@ -14,7 +14,7 @@ from lab.analysis.delivery import LogPage
 from lab.cli.options import CommandChecker, OwnProtocol, Record, check_headless, command, recording_path
 from lab.cli.program import app
 from lab.cli.recording_report import format_log_line, report_damage
-from lab.cli.runner import run_headless, run_with_interface
+from lab.cli.run import run_headless, run_with_interface
 from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError, console, count_progress, require_terminal
 from lab.places import recordings_folder
 from lab.recording.lineage import LineageTree, lineage_of

@@ -3,13 +3,20 @@
 import contextlib
 import re
 import secrets
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Annotated
 
 from msgspec import field
 from msgspec.structs import replace
 from typer import Argument, Option
 
+from lab.analysis.inspection import failed_steps, failure_lines
 from lab.cli.options import (
     CommandChecker,
     Parameters,
@@ -21,9 +28,17 @@ from lab.cli.options import (
     recording_path,
 )
 from lab.cli.program import app
-from lab.cli.runner import run_headless, run_with_interface
+from lab.cli.run_report import report_run
 from lab.cli.scenario_check import format_report
-from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError
+from lab.cli.terminal import (
+    EXIT_NOT_AS_EXPECTED,
+    UsageError,
+    fail,
+    interrupt_on_signals,
+    print_error,
+    progress_line,
+    require_terminal,
+)
 from lab.protocols import PROTOCOLS, TASKS
 from lab.recording.reader import NotARecordingError, open_recording
 from lab.scenario.file import SUFFIX, Scenario, World, find, is_path, names, read_scenario, suggestion
@@ -31,9 +46,14 @@ from lab.scenario.report import report_of
 from lab.scenario.run_scenario import config_of
 from lab.script.commands import FASTEST, SLOWEST, CommandError, WorldCommand
 from lab.script.parse import parse
-from lab.worlds.loading.config import RunConfig, new_run_name
+from lab.text import sanitize
+from lab.tui.terminal.guard import run_guarded
+from lab.units import format_us
+from lab.worlds.host.launch import HostFailedError, HostProcess, HostRefusedError
+from lab.worlds.loading.config import NotRunnableError, RunConfig, new_run_name
 from lab.worlds.loading.settings import Settings, as_option, parameters_of, usual_link
 from lab.worlds.loading.targets import TargetError, absolute_target, load_protocol
+from lab.worlds.simulated.execution import run_to_end
 
 _MOST_NODES = 64
 _MOST_SIMULATED = 1000
@@ -265,3 +285,120 @@ def _print_outcome(scenario: Scenario, recording: Path) -> int:
     for line in format_report(report):
         print(line)
     return 0 if report.passed else EXIT_NOT_AS_EXPECTED
+
+
+# the host, or the simulation
+
+
+def run_with_interface(config: RunConfig, tour: bool = False) -> int:
+    """Run with the interface, starting with the tour if wanted; print at the end where the recording is."""
+    require_terminal("lab run … --headless --for 6s")
+    host = HostProcess(config)
+
+    def interface() -> int:
+        from lab.tui.lab_app import show_run  # noqa: PLC0415 - only the child loads the interface
+
+        return show_run(host.ready, config.run, tour)
+
+    failure = ""
+    try:
+        status = run_guarded(interface)
+    finally:
+        failure = host.end()
+    if failure and not status:
+        print_error(failure)
+        status = EXIT_NOT_AS_EXPECTED
+    if Path(config.recording).exists():
+        _print_failures(Path(config.recording))
+        print(f"recorded: {config.recording}\nreplay:   lab replay {config.recording}")
+    return status
+
+
+def _print_failures(recording: Path) -> None:
+    with contextlib.suppress(NotARecordingError), contextlib.closing(open_recording(recording)) as store:
+        for line in failure_lines(failed_steps(store), store.header.protocol.file):
+            print_error(line)
+
+
+def run_headless(config: RunConfig, as_json: bool, scenario: Scenario | None = None) -> int:
+    """Run without the interface and print a report, with that of the ``scenario`` if given.
+
+    Ctrl-C ends the run early, with a complete recording.
+    """
+    if config.world == "simulated":
+        return report_run(config, as_json, _simulate(config), scenario)
+    interrupted = False
+    interrupt_on_signals()
+    host = HostProcess(config)
+    try:
+        host.ready()
+        _wait(host, config.end_us or 0)
+    except KeyboardInterrupt:
+        interrupted = True
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        host.end()
+    except HostRefusedError as error:
+        fail(str(error))
+    except HostFailedError as error:
+        recording = f" (recording: {config.recording})" if Path(config.recording).exists() else ""
+        text, *details = str(error).splitlines()
+        for line in details:
+            print(sanitize(line), file=sys.stderr)
+        fail(f"{text.rstrip(':')}{recording}", EXIT_NOT_AS_EXPECTED)
+    return report_run(config, as_json, interrupted, scenario)
+
+
+def _wait(host: HostProcess, end_us: int) -> None:
+    began_s = time.monotonic()
+    with progress_line() as progress:
+        while host.process.poll() is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                host.process.wait(0.1)
+            progress(_progress_bar(round((time.monotonic() - began_s) * 1e6), end_us))
+    host.wait()
+
+
+def _progress_bar(past_us: int, end_us: int) -> str:
+    return f"{'█' * int(min(1.0, past_us / end_us) * 30):░<30} {past_us / 1e6:.1f} of {format_us(end_us)}"
+
+
+def _simulate(config: RunConfig) -> bool:
+    """Simulate the run in this process, as fast as possible; return whether a signal ended it early."""
+    signals: list[str] = []
+    end_us = config.end_us or 0
+
+    def check_signals(now_us: int) -> str:
+        progress(_progress_bar(now_us, end_us))
+        return signals[0] if signals else ""
+
+    def on_reexecuted(done: int) -> None:
+        if signals:  # nothing is recorded yet
+            raise KeyboardInterrupt
+        progress(f"{done:,} of {config.at:,} records")
+
+    try:
+        with _signals_as_notes(signals), progress_line() as progress:
+            progress(_progress_bar(0, end_us))  # starting a thousand nodes takes some time
+            why = run_to_end(config, end_us, check_signals, on_reexecuted)
+    except NotRunnableError as error:
+        fail(str(error))
+    except OSError as error:
+        fail(f"the recording cannot be written to {config.recording}: {error.strerror}")
+    if why.startswith("the disk"):
+        fail(f"the run was stopped: {why} (recording: {config.recording})", EXIT_NOT_AS_EXPECTED)
+    return bool(signals)
+
+
+@contextlib.contextmanager
+def _signals_as_notes(signals: list[str]) -> Iterator[None]:
+    """Append signals to the list instead of raising; restore the handlers at the end."""
+
+    def note(number: int, frame: FrameType | None) -> None:
+        signals.append(f"signal {signal.Signals(number).name}")
+
+    before = [(number, signal.signal(number, note)) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+    try:
+        yield
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)

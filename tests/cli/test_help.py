@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pytest
 
+from lab.cli.program import COMMANDS, load_command
 from lab.script.commands import VERBS
 from lab.script.parse_errors import EXPECTATIONS, TRIGGERS
 from lab.script.predicates import COUNTS, STATES
@@ -83,6 +84,12 @@ def test_prose_is_wrapped_once(lab: Lab) -> None:
                 continue  # a table
             for line, following in pairwise(lines):
                 assert len(f"{line} {following.split()[0]}") > 58, f"{command}: {line!r} ends too soon"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_lab_has_the_first_sentence_of_each_command(command: str) -> None:
+    """It is written in a table too, so that the list needs no command's module."""
+    assert load_command(command).help.split("\n\n")[0] == COMMANDS[command][0]
 
 
 def test_the_help_of_lab(lab: Lab) -> None:
