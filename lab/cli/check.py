@@ -86,9 +86,10 @@ class CheckOptions(Struct, frozen=True):
         str,
         Option(metavar="ADDRESS", help="Run on a dask.distributed scheduler: tcp://host:8786 ([cluster] extra)."),
     ] = ""
-    out: Annotated[Path | None, Option(metavar="FILE", help="Record the shrunk finding to this .jsonl file.")] = (
-        None
-    )
+    out: Annotated[
+        Path | None,
+        Option(metavar="FILE", help="Record the shrunk finding to this .jsonl file."),
+    ] = None
     t: RequestBound = None
     set_: Parameters = []
     json: Json = False

@@ -274,9 +274,10 @@ class GradeOptions(Struct, frozen=True):
         ),
     ] = None
     student: Annotated[str | None, Option(metavar="NAME", help="Grade only submissions of this student.")] = None
-    every: Annotated[bool, Option("--every", help="Grade every attempt, not only the best of each student.")] = (
-        False
-    )
+    every: Annotated[
+        bool,
+        Option("--every", help="Grade every attempt, not only the best of each student."),
+    ] = False
     csv: Annotated[Path | None, Option(metavar="FILE", help="Also write the grades as a spreadsheet.")] = None
     gradescope: Annotated[
         Path | None, Option(metavar="FILE", help="Also write Gradescope's results.json, for one student.")

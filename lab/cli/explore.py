@@ -1,7 +1,6 @@
 """``lab explore``: model checking, the search of all executions up to a bound."""
 
 import time
-from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,7 +8,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 from typer import Option
 
-from lab.analysis.inspection import failed_steps, failure_lines
 from lab.cli.options import (
     CommandChecker,
     Json,
@@ -21,11 +19,11 @@ from lab.cli.options import (
     whole_number,
     writable_recording,
 )
+from lab.cli.recording_report import print_failures
 from lab.cli.terminal import (
     EXIT_INTERRUPTED,
     EXIT_NOT_AS_EXPECTED,
     UsageError,
-    print_error,
     print_json,
     print_wrapped,
     progress_line,
@@ -34,7 +32,6 @@ from lab.kernel import CommandInput, Timing
 from lab.properties.assertions import A2, ASSERTIONS, ENDS
 from lab.protocols import Algorithm, Election
 from lab.recording.cluster_state import ClusterState
-from lab.recording.reader import open_recording
 from lab.recording.records import Header
 from lab.recording.writer import Writer
 from lab.script.commands import ProtocolCommandLine
@@ -61,16 +58,18 @@ class ExploreOptions(Struct, frozen=True):
     nodes: Annotated[
         str, Option(metavar="NUMBER", help="Number of nodes, 1 to 7. More than 4 gives very many states.")
     ] = "3"
-    kills: Annotated[str, Option(metavar="NUMBER", help="Maximum number of kills, of any node at any moment.")] = (
-        "1"
-    )
+    kills: Annotated[
+        str,
+        Option(metavar="NUMBER", help="Maximum number of kills, of any node at any moment."),
+    ] = "1"
     restarts: Annotated[str, Option(metavar="NUMBER", help="Maximum number of restarts of killed nodes.")] = "0"
     cuts: Annotated[
         str, Option(metavar="NUMBER", help="Maximum number of cuts, one at a time; each may be healed.")
     ] = "0"
-    timeouts: Annotated[str, Option(metavar="|".join(_TIMEOUTS), help="Timing model, as described above.")] = (
-        "synchronous"
-    )
+    timeouts: Annotated[
+        str,
+        Option(metavar="|".join(_TIMEOUTS), help="Timing model, as described above."),
+    ] = "synchronous"
     from_: Annotated[
         str | None,
         Option(
@@ -329,9 +328,7 @@ class _Exploration:
             _wait_for_agreement(explorer, execution, self.header.protocol.settles_within_us)
         execution.end(f"{assertion} does not hold")
         writer.close()
-        with closing(open_recording(path)) as store:
-            for line in failure_lines(failed_steps(store), self.header.protocol.file):
-                print_error(line)
+        print_failures(path)
         return path
 
 

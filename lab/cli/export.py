@@ -64,12 +64,14 @@ class ExportRequest(Struct, frozen=True):
     heartbeats: Annotated[bool, Option("--heartbeats", help="Include heartbeats.")] = False
     time: Annotated[str, Option(metavar="down|right", help="Pictures: direction of time.")] = "down"
     ascii_only: Annotated[bool, Option("--ascii", help="Text: use only ASCII characters.")] = False
-    table: Annotated[str, Option(metavar="NAME", help="csv, jsonl: messages, statuses, faults or events.")] = (
-        "messages"
-    )
-    view: Annotated[str, Option(metavar="NAME", help="cast: the view to show: log, diagram, network, code …")] = (
-        "log"
-    )
+    table: Annotated[
+        str,
+        Option(metavar="NAME", help="csv, jsonl: messages, statuses, faults or events."),
+    ] = "messages"
+    view: Annotated[
+        str,
+        Option(metavar="NAME", help="cast: the view to show: log, diagram, network, code …"),
+    ] = "log"
     size: Annotated[str, Option(metavar="WxH", help="cast: columns and rows of the terminal.")] = "120x40"
     speed: Annotated[str, Option(metavar="FACTOR", help="cast: playback speed.")] = "1"
     fps: Annotated[int, Option(metavar="N", help="cast: frames per second.")] = 10

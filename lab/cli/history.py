@@ -33,9 +33,10 @@ class HistoryOptions(Struct, frozen=True):
         Path, Argument(metavar="FILE", help="A recording of a protocol that forms groups, such as invitation.")
     ]
     svg: Annotated[Path | None, Option(metavar="FILE.svg", help="Also draw the history to this file.")] = None
-    dot: Annotated[Path | None, Option(metavar="FILE.dot", help="Also write the history as a Graphviz graph.")] = (
-        None
-    )
+    dot: Annotated[
+        Path | None,
+        Option(metavar="FILE.dot", help="Also write the history as a Graphviz graph."),
+    ] = None
     json: Annotated[
         bool, Option("--json", help="Print one JSON object and nothing else; times are in microseconds.")
     ] = False

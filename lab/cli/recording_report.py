@@ -1,16 +1,18 @@
 """What several commands print of a recording: what it is, its log lines, its damage, and verdicts."""
 
+from contextlib import closing, suppress
 from pathlib import Path
 
 from msgspec import Struct
 
 from lab.analysis.delivery import LogPage
+from lab.analysis.inspection import failed_steps, failure_lines
 from lab.cli.terminal import print_error
 from lab.properties.judge import Judge
 from lab.properties.verdicts import Verdict
 from lab.properties.witness import ExplanationLine, explain_violation
 from lab.recording.log_lines import LogLine
-from lab.recording.reader import FileRecords, RecordStore
+from lab.recording.reader import FileRecords, NotARecordingError, RecordStore, open_recording
 from lab.recording.records import End, Header
 from lab.text import sanitize
 from lab.units import format_count, format_ranges
@@ -28,6 +30,13 @@ def describe_run(header: Header) -> str:
             f"began {header.began}" if header.began else f"seed {header.seed}",
         )
     )
+
+
+def print_failures(path: Path) -> None:
+    """Print the exceptions that nodes raised, if the file is a recording."""
+    with suppress(NotARecordingError), closing(open_recording(path)) as store:
+        for line in failure_lines(failed_steps(store), store.header.protocol.file):
+            print_error(line)
 
 
 def report_damage(path: Path, store: FileRecords) -> bool:

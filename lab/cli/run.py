@@ -16,7 +16,6 @@ from msgspec import field
 from msgspec.structs import replace
 from typer import Argument, Option
 
-from lab.analysis.inspection import failed_steps, failure_lines
 from lab.cli.options import (
     CommandChecker,
     Parameters,
@@ -28,6 +27,7 @@ from lab.cli.options import (
     recording_path,
 )
 from lab.cli.program import app
+from lab.cli.recording_report import print_failures
 from lab.cli.run_report import report_run
 from lab.cli.scenario_check import format_report
 from lab.cli.terminal import (
@@ -119,12 +119,14 @@ class RunOptions(Settings, frozen=True, kw_only=True):
     headless: Annotated[
         bool, Option("--headless", help="Run without the interface; requires --for, except for scenarios.")
     ] = False
-    for_: Annotated[str | None, Option("--for", metavar="TIME", help="End the run after this time: 6s, 2m.")] = (
-        None
-    )
-    json: Annotated[bool, Option("--json", help="With --headless: print one JSON object and nothing else.")] = (
-        False
-    )
+    for_: Annotated[
+        str | None,
+        Option("--for", metavar="TIME", help="End the run after this time: 6s, 2m."),
+    ] = None
+    json: Annotated[
+        bool,
+        Option("--json", help="With --headless: print one JSON object and nothing else."),
+    ] = False
 
     def speed_factor(self) -> float | None:
         """Return the initial speed; None: as fast as possible."""
@@ -309,15 +311,9 @@ def run_with_interface(config: RunConfig, tour: bool = False) -> int:
         print_error(failure)
         status = EXIT_NOT_AS_EXPECTED
     if Path(config.recording).exists():
-        _print_failures(Path(config.recording))
+        print_failures(Path(config.recording))
         print(f"recorded: {config.recording}\nreplay:   lab replay {config.recording}")
     return status
-
-
-def _print_failures(recording: Path) -> None:
-    with contextlib.suppress(NotARecordingError), contextlib.closing(open_recording(recording)) as store:
-        for line in failure_lines(failed_steps(store), store.header.protocol.file):
-            print_error(line)
 
 
 def run_headless(config: RunConfig, as_json: bool, scenario: Scenario | None = None) -> int:

@@ -50,9 +50,10 @@ class ScenarioCheckOptions(Struct, frozen=True):
     live: Annotated[bool, Option("--live", help="Check on real processes only.")] = False
     runs: Annotated[str, Option(help="Runs of each scenario; each run uses the next seed.")] = "1"
     workers: Workers = None
-    junit: Annotated[Path | None, Option(metavar="FILE", help="Also write the result as JUnit XML, for CI.")] = (
-        None
-    )
+    junit: Annotated[
+        Path | None,
+        Option(metavar="FILE", help="Also write the result as JUnit XML, for CI."),
+    ] = None
     keep: Annotated[
         Path | None,
         Option(metavar="DIR", help="Keep all recordings in this folder. Default: keep only those of failed runs."),

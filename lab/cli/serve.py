@@ -75,9 +75,10 @@ class ServerOptions(Struct, frozen=True):
     exercises: Annotated[
         Path | None, Option(metavar="DIR", help="Use the exercises in this folder instead of the built-in ones.")
     ] = None
-    lecture: Annotated[bool, Option("--lecture", help="Show lectures to everyone. Default: students join.")] = (
-        False
-    )
+    lecture: Annotated[
+        bool,
+        Option("--lecture", help="Show lectures to everyone. Default: students join."),
+    ] = False
     data: Data = None
     nodes: Annotated[str, Option(help=help_of("nodes"))] = "9"
     sessions: Annotated[str, Option(help=help_of("sessions"))] = "40"
