@@ -290,7 +290,7 @@ def start_exercise(named: str | None, student: str | None, home: Path | None, fo
     if exercise is not None and exercise.repairs is not None:
         return _copy_repair_file(exercise, exercise.repairs)
     require_terminal("lab exercise show NAME")
-    from lab.tui.classroom.show_classroom import show_classroom  # noqa: PLC0415 - loads the interface
+    from lab.tui.apps.classroom_app import show_classroom  # noqa: PLC0415 - loads the interface
     from lab.tui.terminal.guard import run_guarded  # noqa: PLC0415
 
     own = _home(student, home)

@@ -18,7 +18,7 @@ from lab.export.excerpt import Excerpt, ExportError, ExportOptions, Film, TableN
 from lab.export.formats import Format, default_path, format_for_file, write_file
 from lab.glyphs import draws_unicode
 from lab.text import did_you_mean
-from lab.tui.export_formats import ALL_FORMATS, format_named
+from lab.tui.apps.export_formats import ALL_FORMATS, format_named
 from lab.units import parse_us
 
 

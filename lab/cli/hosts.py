@@ -141,7 +141,7 @@ def open_interface(name: str | None, viewer: bool) -> int:
     from lab.tui.terminal.guard import run_guarded  # noqa: PLC0415 - loads the interface
 
     def interface() -> int:
-        from lab.tui.lab_app import show_feed  # noqa: PLC0415
+        from lab.tui.apps.runs_app import show_feed  # noqa: PLC0415
 
         return show_feed(info.socket, info.run, "viewer" if viewer else "driver")
 

@@ -93,7 +93,7 @@ def complete_exercise(incomplete: str) -> list[tuple[str, str]]:
 
 def complete_format(incomplete: str) -> list[tuple[str, str]]:
     """Return the formats of ``lab export`` with their descriptions."""
-    from lab.tui.export_formats import ALL_FORMATS  # noqa: PLC0415 - keeps completion fast
+    from lab.tui.apps.export_formats import ALL_FORMATS  # noqa: PLC0415 - keeps completion fast
 
     return [(each.name, each.help) for each in ALL_FORMATS if each.name.startswith(incomplete)]
 

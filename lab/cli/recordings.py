@@ -51,7 +51,7 @@ def replay(
     from lab.tui.terminal.guard import run_guarded  # noqa: PLC0415
 
     def interface() -> int:
-        from lab.tui.lab_app import show_recording  # noqa: PLC0415
+        from lab.tui.apps.runs_app import show_recording  # noqa: PLC0415
 
         return show_recording(file, other)
 

@@ -55,7 +55,7 @@ def run_with_interface(config: RunConfig, tour: bool = False) -> int:
     host = HostProcess(config)
 
     def interface() -> int:
-        from lab.tui.lab_app import show_run  # noqa: PLC0415
+        from lab.tui.apps.runs_app import show_run  # noqa: PLC0415
 
         return show_run(host.ready, config.run, tour)
 

@@ -290,7 +290,7 @@ def watch_class(exercises: Path | None, data: Path | None) -> int:
     with server_errors_as_usage(), AdminConnection(folder) as connection:
         connection.report()
     require_terminal("lab serve status")
-    from lab.tui.classroom.show_teacher import show_class  # noqa: PLC0415 - loads the interface
+    from lab.tui.apps.class_app import show_class  # noqa: PLC0415 - loads the interface
     from lab.tui.terminal.guard import run_guarded  # noqa: PLC0415
 
     def exercise(name: str) -> Exercise | None:
@@ -339,7 +339,7 @@ def give_lecture(named: str, sim: bool, data: Path | None) -> int:
 
 
 def _show_lecture(feed: str, named: str, connection: AdminConnection) -> int:
-    from lab.tui.classroom.show_teacher import show_lecture  # noqa: PLC0415 - loads the interface
+    from lab.tui.apps.lecture import show_lecture  # noqa: PLC0415 - loads the interface
     from lab.tui.terminal.guard import run_guarded  # noqa: PLC0415
 
     return run_guarded(lambda: show_lecture(feed, named, connection))

@@ -19,10 +19,10 @@ from lab.recording.records import Header
 from lab.text import sanitize
 from lab.tui.player import Cursor
 from lab.tui.source import Source
-from lab.tui.terminal.clipboard import Copied
 from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit, highlight
 from lab.tui.verdicts import next_violation
 from lab.tui.views.following_view import FollowingView
+from lab.tui.widgets.record_dialog import Copied
 from lab.units import format_count
 
 Row = list[Piece]

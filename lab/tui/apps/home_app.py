@@ -81,3 +81,10 @@ class HomeApp(TerminalApp[int]):
 
     def action_leave(self) -> None:
         self.exit(None)
+
+
+def show_home(entries: list[tuple[str, str]]) -> tuple[int | None, int]:
+    """Show the home screen with (group, text) entries; return (index of the chosen one or None, exit status)."""
+    app = HomeApp(entries)
+    chosen = app.run()
+    return chosen, app.return_code or 0

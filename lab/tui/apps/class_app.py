@@ -20,10 +20,11 @@ from textual.strip import Strip
 
 from lab.exercises.exercise import Exercise
 from lab.exercises.teacher import ClassReport, ServerAdminError, Student, format_minutes, sort_by_stuck_time
+from lab.places import settings_file
 from lab.recording.records import Header
 from lab.text import sanitize
-from lab.tui.controllers.branching import Left
-from lab.tui.runs_app import RunsApp
+from lab.tui.apps.runs_app import RunsApp
+from lab.tui.controllers.runs import LeaveRequested
 from lab.tui.source import FeedSource, Source
 from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit
 from lab.tui.widgets.dialogs import LineDialog, contains_words
@@ -269,7 +270,6 @@ class WatchApp(RunsApp):
         self._class = ClassScreen(self.theme_styles)
         self._filter = ""
         self._driven: tuple[Source, ControlGrant] | None = None
-        self.failure = ""
 
     def on_mount(self) -> None:
         self.run_worker(self._watch())
@@ -278,7 +278,7 @@ class WatchApp(RunsApp):
         """Return the exercise of a run, if the server has it."""
         return None if header.exercise is None else self._find_exercise(header.exercise.name)
 
-    async def leave_lowest(self, message: Left) -> None:
+    async def leave_lowest(self, message: LeaveRequested) -> None:
         self.exit(return_code=0)
 
     # actions of the teacher
@@ -316,7 +316,7 @@ class WatchApp(RunsApp):
             self._class.show_message(f"filter: {self._filter}; / and Esc clears" if self._filter else _HINT)
 
         body = [Text("Words of a name or an exercise; Esc shows all students.")]
-        self.push_screen(LineDialog("filter the class", body, self._filter, self.theme_styles), on_words)
+        self.push_screen(LineDialog("filter the class", body, self._filter), on_words)
 
     def action_lecture(self) -> None:
         """Start a lecture: a cluster of the teacher's that the class sees."""
@@ -328,7 +328,7 @@ class WatchApp(RunsApp):
                 self._class.show_message(error or "the lecture is over", warn=bool(error))
 
         body = [Text("A scenario, protocol or exercise, such as bully or two-coordinators. q in it returns here.")]
-        self.push_screen(LineDialog("lecture: what to run?", body, "", self.theme_styles), on_name)
+        self.push_screen(LineDialog("lecture: what to run?", body), on_name)
 
     def _ask_text(self, title: str, students: tuple[str, ...]) -> None:
         def on_text(text: str | None) -> None:
@@ -336,7 +336,7 @@ class WatchApp(RunsApp):
                 self._do(self._send_message(students, text))
 
         body = [Text("It stays on the student's screen until dismissed.")]
-        self.push_screen(LineDialog(title, body, "", self.theme_styles), on_text)
+        self.push_screen(LineDialog(title, body), on_text)
 
     # the work of these actions
 
@@ -391,3 +391,10 @@ class WatchApp(RunsApp):
                 self._class.show_message(f"this failed: {error}", warn=True)
 
         self.run_worker(run())
+
+
+def show_class(
+    admin: ServerAdmin, exercises: Callable[[str], Exercise | None], lecture: Callable[[str], str]
+) -> int:
+    """Show the class, and return the exit status."""
+    return WatchApp(admin, exercises, lecture, settings_file()).show()

@@ -1,7 +1,5 @@
 """The exercise view: the tasks and their state at the cursor in time."""
 
-from typing import TYPE_CHECKING
-
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -9,15 +7,12 @@ from textual.geometry import Size
 from textual.strip import Strip
 
 from lab.exercises.assessment import AttemptStatus
-from lab.tui.availability import takes_commands
-from lab.tui.classroom.attempt_log import AttemptLog
+from lab.tui.attempt_log import AttemptLog
 from lab.tui.player import Cursor
 from lab.tui.source import Source
 from lab.tui.terminal.styles import Piece, ThemeStyles, fit, highlight
+from lab.tui.views.exercise_text import Row, Sheet
 from lab.tui.views.following_view import FollowingView
-
-if TYPE_CHECKING:
-    from lab.tui.classroom.exercise_text import Row, Sheet
 
 
 class ExerciseView(FollowingView):
@@ -54,7 +49,7 @@ class ExerciseView(FollowingView):
         if attempt is None:
             return
         before, self._status = self._status, attempt.at(time_cursor.record)
-        takes = takes_commands(self._source)
+        takes = self._source.takes_commands
         width = self.scrollable_content_region.width
         to_draw = (self._status, self.selected, takes, width, self._theme_styles.dark)
         if to_draw == self._drawn:
@@ -143,8 +138,6 @@ class ExerciseView(FollowingView):
 
     def _layout_rows(self, attempt: AttemptLog, status: AttemptStatus, takes: bool, width: int) -> None:
         if self._sheet is None:
-            from lab.tui.classroom.exercise_text import Sheet  # noqa: PLC0415 - other runs need not load it
-
             self._sheet = Sheet(attempt.exercise, attempt.number, self._theme_styles)
         self._head = self._sheet.head(status)
         self._rows = list(self._sheet.rows(status, self.selected, takes, width))
