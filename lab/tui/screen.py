@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable
 from typing import ClassVar
 
-from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -49,6 +48,7 @@ from lab.tui.widgets.status_lines import (
     CaptionLine,
     FaultLines,
     LeaderLine,
+    MessageLine,
     TitleLine,
     VerdictLine,
     title_text,
@@ -90,7 +90,6 @@ class RunScreen(Screen[None]):
 
     DEFAULT_CSS = """
     RunScreen { layout: vertical; layers: default above; }
-    #message { height: auto; max-height: 3; padding: 0 1; text-wrap: wrap; text-overflow: fold; }
     #room { height: 1; padding: 0 1; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis; }
     #tiny { layer: above; dock: top; width: 100%; height: 100%; display: none; background: $background; }
     RunScreen.tiny #tiny { display: block; }
@@ -126,7 +125,7 @@ class RunScreen(Screen[None]):
         self._tabs = TabLine(theme_styles)
         self.views = views = Views(theme_styles, source)
         self._scrub_bar = ScrubBar(theme_styles, source)
-        self._message = TitleLine("message")
+        self._message = MessageLine(theme_styles)
         self._command_line = CommandLine(self._panes, self._message)
         self._search_line = SearchLine(source.store.header, self._panes)
         self._tour_line = TourLine("tour")
@@ -248,9 +247,7 @@ class RunScreen(Screen[None]):
     @on(RunContext.Notice)
     def show_notice(self, message: RunContext.Notice) -> None:
         if self.is_ready:
-            styles = self.context.theme_styles
-            text = Text(sanitize(message.text, 300), styles.warning if message.warn else styles.accent)
-            self._message.put(text, wraps=True)
+            self._message.show(message.text, message.warn)
 
     @on(RunContext.Changed)
     def draw_changes(self) -> None:

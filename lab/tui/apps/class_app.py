@@ -29,7 +29,7 @@ from lab.tui.source import FeedSource, Source
 from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit
 from lab.tui.widgets.dialogs import LineDialog, contains_words
 from lab.tui.widgets.key_lines import KeyLine
-from lab.tui.widgets.status_lines import TitleLine
+from lab.tui.widgets.status_lines import MessageLine, TitleLine
 from lab.units import format_count
 
 _STUCK_S = 300
@@ -193,7 +193,6 @@ class ClassScreen(Screen[None]):
     DEFAULT_CSS = """
     ClassScreen { layout: vertical; }
     ClassScreen #head { height: 1; }
-    ClassScreen #message { height: auto; max-height: 3; padding: 0 1; text-wrap: wrap; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "app.watch_student", "watch", key_display="Enter"),
@@ -208,16 +207,17 @@ class ClassScreen(Screen[None]):
     def __init__(self, theme_styles: ThemeStyles) -> None:
         super().__init__()
         self._theme_styles = theme_styles
+        self.message = MessageLine(theme_styles)
 
     def compose(self) -> ComposeResult:
         yield TitleLine("head")
         yield ClassRows(self._theme_styles)
-        yield TitleLine("message")
+        yield self.message
         yield KeyLine()
 
     def on_mount(self) -> None:
         self.query_one(ClassRows).focus()
-        self.show_message(_HINT)
+        self.message.show(_HINT)
 
     def show(self, report: ClassReport, words: str) -> None:
         """Draw the students that match the filter words."""
@@ -238,11 +238,6 @@ class ClassScreen(Screen[None]):
             *([f"filter: {sanitize(words, 40)}"] if words else []),
         ]
         self.query_one("#head", TitleLine).put(Text.assemble(("lab class", "bold"), dot, dot.join(parts)))
-
-    def show_message(self, text: str, warn: bool = False) -> None:
-        """Show a text in the message line."""
-        style = self._theme_styles.warning if warn else self._theme_styles.accent
-        self.query_one("#message", TitleLine).put(Text(sanitize(text, 300), style), wraps=True)
 
     @property
     def student(self) -> Student | None:
@@ -300,7 +295,7 @@ class WatchApp(RunsApp):
         """Send a message to the selected student."""
         student = self._class.student
         if student is None or not student.since:
-            self._class.show_message("this student is not logged in, so cannot receive a message", warn=True)
+            self._class.message.show("this student is not logged in, so cannot receive a message", warn=True)
         else:
             self._ask_text(f"a message to {student.name}", (student.name,))
 
@@ -313,7 +308,7 @@ class WatchApp(RunsApp):
 
         def on_words(words: str | None) -> None:
             self._filter = (words or "").strip()
-            self._class.show_message(f"filter: {self._filter}; / and Esc clears" if self._filter else _HINT)
+            self._class.message.show(f"filter: {self._filter}; / and Esc clears" if self._filter else _HINT)
 
         body = [Text("Words of a name or an exercise; Esc shows all students.")]
         self.push_screen(LineDialog("filter the class", body, self._filter), on_words)
@@ -325,7 +320,7 @@ class WatchApp(RunsApp):
             if name and name.strip():
                 with self.suspend():
                     error = self._give_lecture(name.strip())
-                self._class.show_message(error or "the lecture is over", warn=bool(error))
+                self._class.message.show(error or "the lecture is over", warn=bool(error))
 
         body = [Text("A scenario, protocol or exercise, such as bully or two-coordinators. q in it returns here.")]
         self.push_screen(LineDialog("lecture: what to run?", body), on_name)
@@ -354,14 +349,14 @@ class WatchApp(RunsApp):
 
     async def _send_message(self, students: tuple[str, ...], text: str) -> None:
         recipients = await asyncio.to_thread(self._admin.notify, students, text)
-        self._class.show_message(
+        self._class.message.show(
             f"sent to {', '.join(recipients)}" if recipients else "nobody is logged in, so nobody received it"
         )
 
     async def _open_cluster(self, role: Literal["driver", "viewer"]) -> None:
         student = self._class.student
         if student is None or not student.socket:
-            self._class.show_message("this student has no running cluster", warn=True)
+            self._class.message.show("this student has no running cluster", warn=True)
             return
         with ExitStack() as until_shown:
             if role == "driver":
@@ -388,7 +383,7 @@ class WatchApp(RunsApp):
             try:
                 await task
             except (ServerAdminError, OSError) as error:
-                self._class.show_message(f"this failed: {error}", warn=True)
+                self._class.message.show(f"this failed: {error}", warn=True)
 
         self.run_worker(run())
 

@@ -275,7 +275,7 @@ class ClassroomApp(RunsApp):
 
     def _show_message(self, text: str, warn: bool = False) -> None:
         shown = next(each for each in reversed(self.screen_stack) if isinstance(each, RunScreen | ListScreen))
-        (shown.context.notify if isinstance(shown, RunScreen) else shown.show_message)(text, warn)
+        (shown.context.notify if isinstance(shown, RunScreen) else shown.message.show)(text, warn)
 
 
 def show_classroom(home: StudentFolder, clusters: Clusters, exercises: Sequence[Exercise], first: str = "") -> int:

@@ -12,7 +12,7 @@ from rich.text import Text
 from textual import events, work
 from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.message import Message
@@ -126,8 +126,13 @@ def contains_words(text: str, words: str) -> bool:
 class FilterableList(OptionList):
     """A list filtered by typed words. Backspace deletes a letter, Escape clears the filter.
 
-    ``keys`` are letters bound by the screen: they do not begin a filter, except after a slash.
+    ``keys`` are letters bound here or by the screen: they do not begin a filter, except after a slash.
     """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("j", "cursor_down", show=False),
+        Binding("k", "cursor_up", show=False),
+    ]
 
     class FilterChanged(Message):
         """The filter text changed; None means that there is no filter."""
