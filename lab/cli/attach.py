@@ -36,7 +36,7 @@ def attach(
     info = find_run(run)
 
     def interface() -> int:
-        from lab.tui.lab_app import show_feed  # noqa: PLC0415 - only the child loads the interface
+        from lab.tui.apps.runs_app import show_feed  # noqa: PLC0415 - only the child loads the interface
 
         return show_feed(info.socket, info.run, "viewer" if viewer else "driver")
 

@@ -299,7 +299,7 @@ def run_with_interface(config: RunConfig, tour: bool = False) -> int:
     host = HostProcess(config)
 
     def interface() -> int:
-        from lab.tui.lab_app import show_run  # noqa: PLC0415 - only the child loads the interface
+        from lab.tui.apps.runs_app import show_run  # noqa: PLC0415 - only the child loads the interface
 
         return show_run(host.ready, config.run, tour)
 

@@ -17,11 +17,11 @@ from lab.exercises.exercise import Exercise
 from lab.exercises.student_folder import StudentFolder
 from lab.recording.reader import NotARecordingError, open_recording
 from lab.recording.records import Header
-from lab.tui.classroom.attempt_log import AttemptLog
-from lab.tui.classroom.exercise_actions import HandInRequested, RestartRequested
-from lab.tui.classroom.exercise_list import ListScreen, RunningAttempt
-from lab.tui.controllers.branching import Left
-from lab.tui.runs_app import RunsApp
+from lab.tui.apps.exercise_list import ListScreen, RunningAttempt
+from lab.tui.apps.runs_app import RunsApp
+from lab.tui.attempt_log import AttemptLog
+from lab.tui.controllers.runs import LeaveRequested
+from lab.tui.controllers.tasks import HandInRequested, RestartRequested
 from lab.tui.screen import RunScreen
 from lab.tui.source import FeedSource
 from lab.tui.widgets.dialogs import ChoiceDialog
@@ -113,7 +113,7 @@ class ClassroomApp(RunsApp):
             text = f"Attempt {attempt.number} ends. The best of your attempts counts."
             self._ask("begin again?", text, ["begin a new attempt"], answered)
 
-    async def leave_lowest(self, message: Left) -> None:
+    async def leave_lowest(self, message: LeaveRequested) -> None:
         """Return to the list; ask what to do with the attempt, unless it is over."""
 
         def answered(choice: str | None) -> None:
@@ -267,7 +267,7 @@ class ClassroomApp(RunsApp):
             self.run_worker(run())
 
     def _ask(self, title: str, text: str, options: Sequence[str], answered: Any) -> None:
-        self.push_screen(ChoiceDialog(title, [Text(text)], options, self.theme_styles, "Esc cancels"), answered)
+        self.push_screen(ChoiceDialog(title, [Text(text)], options, "Esc cancels"), answered)
 
     def _deactivate_screen(self) -> None:
         if isinstance(self.screen, RunScreen):
@@ -275,4 +275,12 @@ class ClassroomApp(RunsApp):
 
     def _show_message(self, text: str, warn: bool = False) -> None:
         shown = next(each for each in reversed(self.screen_stack) if isinstance(each, RunScreen | ListScreen))
-        shown.show_message(text, warn)
+        (shown.context.notify if isinstance(shown, RunScreen) else shown.message.show)(text, warn)
+
+
+def show_classroom(home: StudentFolder, clusters: Clusters, exercises: Sequence[Exercise], first: str = "") -> int:
+    """Show the list of exercises, or the exercise ``first``; return the exit status."""
+    try:
+        return ClassroomApp(home, clusters, exercises, is_served=False, first=first).show()
+    finally:
+        clusters.end()

@@ -1,25 +1,79 @@
-"""A dialog to choose the next event of a simulated run, one event at a time.
-
-The dialog is at the bottom of the screen, so that the nodes above it show the effect of each event.
-"""
+"""Move in time: the cursor, or at the end of a simulated run its world, also by choosing the next event."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import ClassVar
 
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from lab.recording.snapshot import NodeState
 from lab.text import sanitize
-from lab.tui.source import Source
+from lab.tui.context import ActionHandler, RunContext
+from lab.tui.controllers.search import SearchController
+from lab.tui.player import time_command
 from lab.tui.terminal.styles import ThemeStyles
-from lab.tui.widgets.dialogs import Dialog, frame
-from lab.worlds.feed_protocol import Delivery, EnabledEvent
+from lab.tui.views.log_rows import LogRows
+from lab.tui.widgets.dialogs import Dialog
+from lab.worlds.feed_protocol import Delivery, EnabledEvent, Reply
+
+
+class PlaybackController:
+    """Plays, steps and jumps. While a search is active, its hits take the place of the marks."""
+
+    def __init__(self, context: RunContext, rows: LogRows, search: SearchController) -> None:
+        self._context = context
+        self._rows = rows
+        self._search = search
+        moves = ("play", "back", "step", "slower", "faster", "rewind", "forward", "start", "end")
+        jumps = (f"{way}-{kind}" for way in ("previous", "next") for kind in ("fault", "election", "status"))
+        self.actions: dict[str, ActionHandler] = {
+            **{word: partial(self._move, word) for word in (*moves, *jumps)},
+            **{word: partial(self._go_to_mark, word) for word in ("next-mark", "previous-mark")},
+            "choose": self._choose_event,
+        }
+
+    def _move(self, word: str) -> None:
+        context, player = self._context, self._context.player
+        clock = context.source.clock if context.source.controls_time else None
+        if word in ("slower", "faster") and player.following and clock is None:
+            text = "a live run follows the real clock; only playback of the past can be slower or faster"
+            context.notify(text, warn=True)
+        elif command := time_command(word, clock, player):
+            context.execute(command, self._step_note() if command == "step" else None)
+        else:
+            text = player.move(word)
+            bookmark = context.source.bookmarks.at(player.number) if word.endswith("-mark") else None
+            if bookmark is not None and not text.startswith("no "):
+                text = f"record {bookmark.record}: {bookmark.note}"
+            if text:
+                context.notify(text, warn=text.startswith("no "))
+
+    def _go_to_mark(self, word: str) -> None:
+        if not self._search.step(forward=word == "next-mark"):
+            self._move(word)
+
+    def _step_note(self) -> Callable[[Reply], str]:
+        """Return what notes, once the next event has happened, that the log does not show it."""
+        rows, player = self._rows, self._context.player
+        before = rows.counts(player.cluster())
+
+        def note(reply: Reply) -> str:
+            self._context.catch_up()
+            is_hidden = rows.is_hidden_step(before, player.cluster(), reply.text)
+            return "; a heartbeat, hidden (f shows them)" if is_hidden else ""
+
+        return note
+
+    def _choose_event(self) -> None:
+        context = self._context
+        context.player.to_end()
+        context.show_dialog(NextEventDialog(context), lambda _: context.notify("time is frozen; space resumes it"))
+
 
 _NOTHING = "nothing is in flight and no timer is set: restart a node, or resume one"
 
@@ -42,7 +96,7 @@ def describe_event(event: EnabledEvent, nodes: Mapping[int, NodeState], theme_st
 
 
 class NextEventDialog(Dialog[None]):
-    """A list of the enabled events. ``nodes`` returns the node states, ``redraw`` redraws the screen below."""
+    """The enabled events, at the bottom of the screen, so that the nodes above show the effect of each."""
 
     DEFAULT_CSS = """
     NextEventDialog { align: center bottom; background: transparent; }
@@ -55,26 +109,16 @@ class NextEventDialog(Dialog[None]):
         ("k", "move(-1)", ""),
     ]
 
-    def __init__(
-        self,
-        source: Source,
-        nodes: Callable[[], Mapping[int, NodeState]],
-        redraw: Callable[[], object],
-        theme_styles: ThemeStyles,
-    ) -> None:
-        super().__init__()
-        self._source = source
-        self._node_states = nodes
-        self._redraw = redraw
-        self._theme_styles = theme_styles
+    def __init__(self, context: RunContext) -> None:
+        super().__init__("choose the next event", "Enter executes it, Esc closes")
+        self._run = context
+        self._source = context.source
+        self._theme_styles = context.theme_styles
         self._enabled_events: Sequence[EnabledEvent] = ()
 
-    def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            box.border_title = "choose the next event"
-            box.border_subtitle = "Enter executes it, Esc closes"
-            yield Static("earliest first; time is frozen while this is open", id="done", markup=False)
-            yield OptionList()
+    def compose_box(self) -> ComposeResult:
+        yield Static("earliest first; time is frozen while this is open", id="done", markup=False)
+        yield OptionList()
 
     def on_mount(self) -> None:
         self.query_one(OptionList).focus()
@@ -103,9 +147,10 @@ class NextEventDialog(Dialog[None]):
         reply = await self._source.enabled_events()
         if not self.query(OptionList):
             return  # the dialog was closed meanwhile
-        self._redraw()  # with the records of the reply: a row shows where a node waits now
+        self._run.catch_up()  # with the records of the reply: a row shows where a node waits now
+        self._run.redraw()
         self._enabled_events = reply.enabled_events
-        nodes, now_us = self._node_states(), self._source.now_us() or 0
+        nodes, now_us = self._run.player.cluster().nodes, self._source.now_us() or 0
         listed = self.query_one(OptionList)
         listed.clear_options()
         for place, event in enumerate(reply.enabled_events):
@@ -121,7 +166,7 @@ class NextEventDialog(Dialog[None]):
             self._show_text(reply.text, warn=True)
         elif not reply.enabled_events:
             self._show_text(_NOTHING, warn=True)
-        frame(self.query_one(Vertical), title=f"choose the next event, at {now_us / 1e6:.4f} s")
+        self.frame(title=f"choose the next event, at {now_us / 1e6:.4f} s")
 
     def _show_text(self, text: str, warn: bool) -> None:
         style = self._theme_styles.warning if warn else self._theme_styles.accent

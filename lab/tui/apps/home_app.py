@@ -28,9 +28,6 @@ class HomeApp(TerminalApp[int]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         ("q,escape", "leave", "quit"),
-        ("enter", "choose", "choose"),
-        ("j,down", "down", "down"),
-        ("k,up", "up", "up"),
     ]
 
     def __init__(self, entries: list[tuple[str, str]]) -> None:
@@ -70,14 +67,12 @@ class HomeApp(TerminalApp[int]):
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         self.exit(int(event.option_id or 0))
 
-    def action_choose(self) -> None:
-        self.query_one(OptionList).action_select()
-
-    def action_down(self) -> None:
-        self.query_one(OptionList).action_cursor_down()
-
-    def action_up(self) -> None:
-        self.query_one(OptionList).action_cursor_up()
-
     def action_leave(self) -> None:
         self.exit(None)
+
+
+def show_home(entries: list[tuple[str, str]]) -> tuple[int | None, int]:
+    """Show the home screen with (group, text) entries; return (index of the chosen one or None, exit status)."""
+    app = HomeApp(entries)
+    chosen = app.run()
+    return chosen, app.return_code or 0

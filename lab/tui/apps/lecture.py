@@ -8,16 +8,16 @@ from typing import ClassVar, Literal, Protocol
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.widgets import Static
 
 from lab.exercises.teacher import ServerAdminError, VoteTally
+from lab.places import settings_file
 from lab.text import sanitize
-from lab.tui.lab_app import LabApp
+from lab.tui.apps.runs_app import LabApp
 from lab.tui.screen import RunScreen
 from lab.tui.source import FeedSource
 from lab.tui.terminal.styles import DIM, ThemeStyles
-from lab.tui.widgets.dialogs import Dialog, LineDialog, frame
+from lab.tui.widgets.dialogs import Dialog, LineDialog
 from lab.units import format_count
 from lab.worlds.feed_protocol import Reply
 
@@ -57,36 +57,22 @@ class LectureSource(FeedSource):
 
 
 class TallyDialog(Dialog[VoteTally]):
-    """The votes so far, updated live; its result is the tally when the teacher closes the vote."""
+    """The votes so far, updated live. Closing the vote gives the tally as the result; leaving lets it go on."""
 
-    DEFAULT_CSS = """
-    TallyDialog { align: center middle; }
-    TallyDialog > Vertical {
-        width: 84; max-width: 100%; height: auto; border: round $accent; background: $surface; padding: 0 1;
-    }
-    """
-    BINDINGS: ClassVar[list[BindingType]] = [("enter", "close_vote", "close"), ("escape,q", "leave", "leave")]
+    DEFAULT_CSS = "TallyDialog > Vertical { width: 84; }"
+    BINDINGS: ClassVar[list[BindingType]] = [("enter", "close_vote", "close"), ("q", "leave", "leave")]
 
     def __init__(self, control: LectureControl, theme_styles: ThemeStyles) -> None:
-        super().__init__()
+        hint = "Enter closes the vote and shows the tally to all; Esc hides this, Ctrl+L shows it"
+        super().__init__("vote of the class", hint)
         self._control = control
         self._theme_styles = theme_styles
 
-    def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            frame(
-                box,
-                "vote of the class",
-                "Enter closes the vote and shows the tally to all; Esc hides this, Ctrl+L shows it",
-            )
-            yield Static(id="tally", markup=False)
+    def compose_box(self) -> ComposeResult:
+        yield Static(id="tally", markup=False)
 
     def on_mount(self) -> None:
         self.run_worker(self._poll())
-
-    def action_leave(self) -> None:
-        """Hide the dialog; the vote continues."""
-        self.dismiss(None)
 
     def action_close_vote(self) -> None:
         self.run_worker(self._close_vote())
@@ -144,9 +130,7 @@ class LectureApp(LabApp):
         try:
             await asyncio.to_thread(self._control.tally)
         except ServerAdminError:  # no vote is open
-            self.push_screen(
-                LineDialog("ask the class", [Text(_FORMAT)], "", self.theme_styles), self._on_question
-            )
+            self.push_screen(LineDialog("ask the class", [Text(_FORMAT)]), self._on_question)
         else:
             self._show_votes()
 
@@ -178,4 +162,9 @@ class LectureApp(LabApp):
     def _show_message(self, text: str, warn: bool = False) -> None:
         shown = next((each for each in reversed(self.screen_stack) if isinstance(each, RunScreen)), None)
         if shown is not None:
-            shown.show_message(text, warn)
+            shown.context.notify(text, warn)
+
+
+def show_lecture(socket: str, title: str, control: LectureControl) -> int:
+    """Show the lecture whose feed is on this socket, and return the exit status."""
+    return LectureApp(socket, title, control, settings_file()).show()

@@ -1,27 +1,67 @@
-"""Bookmarks in the interface: the dialog that writes, lists and removes them."""
+"""Bookmarks: notes on records, and the dialog that writes, lists and removes them."""
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from lab.analysis.bookmarks import Bookmark, Bookmarks
 from lab.text import sanitize
+from lab.tui.context import ActionHandler, RunContext
 from lab.tui.terminal.styles import DIM, ThemeStyles
-from lab.tui.widgets.dialogs import Dialog, frame
-
-if TYPE_CHECKING:
-    from lab.tui.action_handlers import ActionHandler
-    from lab.tui.screen import RunScreen
+from lab.tui.widgets.dialogs import Dialog
 
 _LONGEST = 200
+_SAVE = "Enter saves, Esc closes"
 
 
-class BookmarkDialog(Dialog[str | int | None]):
+class BookmarkController:
+    """Puts a bookmark on the record at the cursor, or shows the dialog."""
+
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
+        self._bookmarks = context.source.bookmarks
+        self.actions: dict[str, ActionHandler] = {"bookmark": self._bookmark}
+
+    def _bookmark(self, text: str) -> None:
+        player = self._context.player
+        record, at_us = player.number, player.cluster().at_us
+        if text:
+            self._put(record, at_us, text)
+            return
+
+        def on_closed(result: str | int | None) -> None:
+            if isinstance(result, int):
+                self._go_to(result)
+            elif result is not None:
+                self._put(record, at_us, result)
+
+        self._bookmarks.read()
+        dialog = BookmarkDialog(self._bookmarks, record, at_us, self._context.theme_styles)
+        self._context.show_dialog(dialog, on_closed)
+
+    def _go_to(self, record: int) -> None:
+        self._context.player.go(record)
+        bookmark = self._bookmarks.at(record)
+        note = "" if bookmark is None else sanitize(bookmark.note, _LONGEST)
+        self._context.notify(note or f"record {record}")
+        self._context.redraw()
+
+    def _put(self, record: int, at_us: int, text: str) -> None:
+        had = self._bookmarks.at(record)
+        self._bookmarks.put(record, at_us, text[:_LONGEST])
+        message = f"bookmark at record {record}{' changed' if had else ''}"
+        if trouble := self._bookmarks.trouble:
+            self._context.notify(f"{message}, kept only while this is open: {trouble}", warn=True)
+        else:
+            self._context.notify(f"{message}; n and N go to the next and previous one, M lists them")
+        self._context.redraw()
+
+
+class BookmarkDialog(Dialog[str | int]):
     """A note on the record at the cursor, and the list of all notes.
 
     The result is the text of the note, the record to go to, or None.
@@ -37,25 +77,21 @@ class BookmarkDialog(Dialog[str | int | None]):
     ]
 
     def __init__(self, bookmarks: Bookmarks, record: int, at_us: int, theme_styles: ThemeStyles) -> None:
-        super().__init__()
+        super().__init__(f"note on record {record}, at {at_us / 1e6:.3f} s", _SAVE)
         self._bookmarks = bookmarks
         self._record = record
-        self._at_us = at_us
         self._theme_styles = theme_styles
 
-    def compose(self) -> ComposeResult:
+    def compose_box(self) -> ComposeResult:
         here = self._bookmarks.at(self._record)
-        with Vertical() as box:
-            frame(box, title=f"note on record {self._record}, at {self._at_us / 1e6:.3f} s")
-            box.border_subtitle = "Enter saves, Esc closes"
-            yield Input("" if here is None else here.note, "what happens here", select_on_focus=False)
-            yield OptionList()
+        yield Input("" if here is None else here.note, "what happens here", select_on_focus=False)
+        yield OptionList()
 
     def on_mount(self) -> None:
         """Select the note on this record, if there is one."""
         self._fill()
         if self._bookmarks.trouble:
-            frame(self.query_one(Vertical), subtitle=self._bookmarks.trouble)
+            self.frame(subtitle=self._bookmarks.trouble)
         self.query_one(Input).focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -67,8 +103,7 @@ class BookmarkDialog(Dialog[str | int | None]):
     def on_descendant_focus(self) -> None:
         """Show the keys of the focused part."""
         is_list = self.query_one(OptionList).has_focus
-        subtitle = "Enter goes there, d removes it, Tab writes a note" if is_list else "Enter saves, Esc closes"
-        frame(self.query_one(Vertical), subtitle=subtitle)
+        self.frame(subtitle="Enter goes there, d removes it, Tab writes a note" if is_list else _SAVE)
 
     def action_to_list(self) -> None:
         self.query_one(OptionList).focus()
@@ -84,9 +119,9 @@ class BookmarkDialog(Dialog[str | int | None]):
         kept = self._bookmarks.at(record)
         self._fill(place)
         if kept is not None:
-            self.query_one(Vertical).border_subtitle = "it belongs to the parent recording"
+            self.frame(subtitle="it belongs to the parent recording")
         elif self._bookmarks.trouble:
-            frame(self.query_one(Vertical), subtitle=self._bookmarks.trouble)
+            self.frame(subtitle=self._bookmarks.trouble)
 
     def _fill(self, place: int | None = None) -> None:
         notes = self.query_one(OptionList)
@@ -109,37 +144,3 @@ class BookmarkDialog(Dialog[str | int | None]):
         if bookmark.inherited:
             text.append("  from the parent recording", DIM)
         return text
-
-
-def bookmark_actions(screen: "RunScreen") -> "dict[str, ActionHandler]":
-    """Return the handler of the bookmark action."""
-    player, bookmarks = screen.player, screen.source.bookmarks
-
-    def note(record: int, at_us: int, text: str) -> None:
-        had = bookmarks.at(record)
-        bookmarks.put(record, at_us, text[:_LONGEST])
-        message = f"bookmark at record {record}{' changed' if had else ''}"
-        if bookmarks.trouble:
-            screen.show_message(f"{message}, kept only while this is open: {bookmarks.trouble}", warn=True)
-        else:
-            screen.show_message(f"{message}; n and N go to the next and previous one, M lists them")
-
-    def bookmark(text: str) -> None:
-        record, at_us = player.number, player.cluster().at_us
-
-        def noted(result: str | int | None) -> None:
-            if isinstance(result, int):
-                player.go(result)
-                notes = bookmarks.at(result)
-                screen.show_message((notes and sanitize(notes.note, _LONGEST)) or f"record {result}")
-            elif result is not None:
-                note(record, at_us, result)
-            screen.draw()
-
-        if text:
-            note(record, at_us, text)
-        else:
-            bookmarks.read()
-            screen.app.push_screen(BookmarkDialog(bookmarks, record, at_us, screen.theme_styles), noted)
-
-    return {"bookmark": bookmark}

@@ -77,7 +77,7 @@ async def _write(excerpt: Excerpt, out: TextIO) -> None:
     async with _loaded_screen(excerpt) as (pilot, screen):
         out.write(encode(_cast_header(excerpt)).decode() + "\n")
         for seen_us, moment_us in frames(pace, film):
-            screen.player.seek(moment_us)
+            screen.context.player.seek(moment_us)
             screen.draw()
             await _wait_for_redraw(pilot)
             if not rows:
@@ -124,8 +124,8 @@ async def _loaded_screen(excerpt: Excerpt) -> AsyncIterator[tuple[Pilot[None], R
             await source.is_read.wait()
             screen.views.rows.heartbeats = excerpt.options.heartbeats
             _show_view(screen, film.view)
-            screen.player.speed = film.speed
-            screen.show_message("")
+            screen.context.player.speed = film.speed
+            screen.context.notify("")
             yield pilot, screen
     finally:
         source.close()
@@ -152,9 +152,9 @@ def _show_view(screen: RunScreen, view: str) -> None:
     if view not in words:
         raise ExportError(f"unknown view {view!r}; the views are {', '.join(words)}")
     if action is not None:  # None for the log, which is already shown
-        if missing := reason_unavailable(action, screen.source):
+        if missing := reason_unavailable(action, screen.context.source):
             raise ExportError(f"--view {view}: {missing}")
-        screen.show_view(view)
+        screen.layout_controller.show_view(view)
 
 
 def _picture(screen: RunScreen) -> list[str]:

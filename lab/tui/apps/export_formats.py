@@ -7,7 +7,7 @@ from lab.export.formats import FORMATS, Format
 
 
 def _write_cast(excerpt: Excerpt, out: TextIO) -> None:
-    from lab.tui.cast import write_cast  # noqa: PLC0415 - it imports the whole interface
+    from lab.tui.apps.cast import write_cast  # noqa: PLC0415 - it imports the whole interface
 
     write_cast(excerpt, out)
 

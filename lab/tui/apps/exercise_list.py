@@ -18,12 +18,12 @@ from textual.widgets import OptionList, Static
 from lab.exercises.exercise import KINDS, LEVELS, Exercise, describe_topic
 from lab.exercises.student_folder import ExerciseProgress, StudentFolder
 from lab.text import sanitize
-from lab.tui.classroom.exercise_text import markdown_lines, wrap
 from lab.tui.terminal.styles import DIM, ThemeStyles
 from lab.tui.terminal.terminal_app import DARK, LIGHT
+from lab.tui.views.exercise_text import markdown_lines, wrap
 from lab.tui.widgets.dialogs import Entry, FilterableList
 from lab.tui.widgets.key_lines import KeyLine
-from lab.tui.widgets.status_lines import TitleLine
+from lab.tui.widgets.status_lines import MessageLine, TitleLine
 from lab.units import format_count
 
 RUNNING_ROW = "/"
@@ -60,7 +60,6 @@ class ListScreen(Screen[None]):
     ListScreen #box.columns #about { height: 1fr; width: 60; padding: 1 2; }
     ListScreen #box.columns FilterableList { height: 1fr; }
     ListScreen #about Static { height: auto; }
-    ListScreen #message { height: auto; max-height: 3; padding: 0 1; text-wrap: wrap; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "choose", "begin", key_display="Enter", priority=True),
@@ -68,8 +67,6 @@ class ListScreen(Screen[None]):
         Binding("t", "theme", "light or dark"),
         Binding("pagedown", "more(1)", show=False, priority=True),
         Binding("pageup", "more(-1)", show=False, priority=True),
-        Binding("j", "move(1)", show=False),
-        Binding("k", "move(-1)", show=False),
     ]
 
     class AttemptRequested(Message):
@@ -94,6 +91,7 @@ class ListScreen(Screen[None]):
         self._exercises = {each.name: each for each in exercises}
         self._is_served = is_served
         self._theme_styles = theme_styles
+        self.message = MessageLine(theme_styles)
         self.running: RunningAttempt | None = None
 
     def compose(self) -> ComposeResult:
@@ -102,7 +100,7 @@ class ListScreen(Screen[None]):
             yield FilterableList([], "qjkt")
             with VerticalScroll(id="about", can_focus=False):
                 yield Static(markup=False)
-        yield TitleLine("message")
+        yield self.message
         yield KeyLine()
 
     def on_mount(self) -> None:
@@ -124,12 +122,7 @@ class ListScreen(Screen[None]):
         if is_new:
             listed = self.query_one(FilterableList)
             listed.highlighted = listed.get_option_index(RUNNING_ROW)
-            self.show_message("one of your attempts is still running: Enter resumes it")
-
-    def show_message(self, text: str, warn: bool = False) -> None:
-        """Show a text in the message line."""
-        style = self._theme_styles.warning if warn else self._theme_styles.accent
-        self.query_one("#message", TitleLine).put(Text(sanitize(text, 300), style), wraps=True)
+            self.message.show("one of your attempts is still running: Enter resumes it")
 
     # actions of the user
 
@@ -139,7 +132,7 @@ class ListScreen(Screen[None]):
             return
         exercise = self._exercises[event.option_id or ""]
         if exercise.repairs is not None:
-            self.show_message(f"{exercise.title}: {self._start_hint(exercise)}", warn=True)
+            self.message.show(f"{exercise.title}: {self._start_hint(exercise)}", warn=True)
         else:
             self.post_message(self.AttemptRequested(exercise))
 
@@ -148,15 +141,11 @@ class ListScreen(Screen[None]):
 
     def on_filterable_list_filter_changed(self, event: FilterableList.FilterChanged) -> None:
         note = "" if self.query_one(FilterableList).option_count else "; no match"
-        self.show_message(_HINT if event.typed is None else f"filter: {event.typed}{note}; Esc clears")
+        self.message.show(_HINT if event.typed is None else f"filter: {event.typed}{note}; Esc clears")
         self._describe_selected()
 
     def action_choose(self) -> None:
         self.query_one(FilterableList).action_select()
-
-    def action_move(self, by: int) -> None:
-        listed = self.query_one(FilterableList)
-        (listed.action_cursor_down if by > 0 else listed.action_cursor_up)()
 
     def action_more(self, pages: int) -> None:
         """Scroll the description of the exercise."""
@@ -178,8 +167,8 @@ class ListScreen(Screen[None]):
         self.query_one("#head", TitleLine).put(self._head())
         self.query_one(FilterableList).put(self._entries())
         self._describe_selected()
-        if not self.query_one("#message", TitleLine).plain:
-            self.show_message(_HINT)
+        if not self.message.plain:
+            self.message.show(_HINT)
 
     def _head(self) -> Text:
         progress = [self._home.progress_of(name) for name in self._exercises]

@@ -6,15 +6,14 @@ from rich.style import Style
 from textual import events
 
 from lab.exercises.assessment import AttemptStatus
-from lab.tui.availability import takes_commands
-from lab.tui.classroom.attempt_log import AttemptLog
+from lab.tui.attempt_log import AttemptLog
 from lab.tui.player import Cursor
 from lab.tui.source import Source
 from lab.tui.terminal.styles import ThemeStyles
 from lab.tui.views.lines_view import RowsView
 
 if TYPE_CHECKING:
-    from lab.tui.classroom.exercise_text import Sheet
+    from lab.tui.views.exercise_text import Sheet
 
 
 class ExerciseView(RowsView):
@@ -46,7 +45,7 @@ class ExerciseView(RowsView):
         if attempt is None:
             return
         before, self._status = self._status, attempt.at(time_cursor.record)
-        takes = takes_commands(self._source)
+        takes = self._source.takes_commands
         panel = Style(bgcolor=self.app.current_theme.panel)
         if not self._is_new(self._status, self.selected, takes, panel):
             return
@@ -105,7 +104,7 @@ class ExerciseView(RowsView):
 
     def _sheet_of(self, attempt: AttemptLog) -> "Sheet":
         if self._sheet is None:
-            from lab.tui.classroom.exercise_text import Sheet  # noqa: PLC0415 - other runs need not load it
+            from lab.tui.views.exercise_text import Sheet  # noqa: PLC0415 - other runs need not load it
 
             self._sheet = Sheet(attempt.exercise, attempt.number, self._styles)
         return self._sheet

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -13,10 +14,13 @@ from rich.text import Text
 from lab.exercises.assessment import AttemptStatus, Result
 from lab.exercises.exercise import Exercise, Task
 from lab.text import sanitize
-from lab.tui.classroom.attempt_log import format_points
+from lab.tui.attempt_log import format_points
 from lab.tui.terminal.styles import DIM, Piece, ThemeStyles
 from lab.tui.views.lines_view import Row
 from lab.units import format_count
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
 
 _LEAST_ROOM = 10
 _OPENS = {"strong_open": Style(bold=True), "em_open": Style(italic=True)}
@@ -53,7 +57,7 @@ class _Renderer:
         self._margins: list[tuple[str, str]] = []
         self._counts: list[int | None] = []
 
-    def of(self, tokens: Sequence[Token]) -> Iterator[Text]:
+    def of(self, tokens: "Sequence[Token]") -> Iterator[Text]:
         is_first = True
         for token in tokens:
             if token.type in ("bullet_list_open", "ordered_list_open"):
@@ -72,7 +76,7 @@ class _Renderer:
                 is_first = False
                 yield from self._block(token)
 
-    def _is_tight(self, token: Token) -> bool:
+    def _is_tight(self, token: "Token") -> bool:
         """Return whether the block is a list item, which has no blank line before it."""
         return bool(self._counts) and token.type == "inline"
 
@@ -83,7 +87,7 @@ class _Renderer:
             self._counts[-1] = count + 1
         self._margins.append((sign, " " * len(sign)))
 
-    def _block(self, token: Token) -> Iterator[Text]:
+    def _block(self, token: "Token") -> Iterator[Text]:
         if token.type == "inline":
             lines = wrap(self._inline(token.children or []), self._room)
         else:
@@ -97,7 +101,7 @@ class _Renderer:
     def _room(self) -> int:
         return self._width - sum(len(first) for first, _ in self._margins)
 
-    def _inline(self, tokens: Sequence[Token]) -> Text:
+    def _inline(self, tokens: "Sequence[Token]") -> Text:
         text, styles = Text(), [Style()]
         for token in tokens:
             if token.type in _OPENS:

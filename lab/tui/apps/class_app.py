@@ -20,15 +20,16 @@ from textual.strip import Strip
 
 from lab.exercises.exercise import Exercise
 from lab.exercises.teacher import ClassReport, ServerAdminError, Student, format_minutes, sort_by_stuck_time
+from lab.places import settings_file
 from lab.recording.records import Header
 from lab.text import sanitize
-from lab.tui.controllers.branching import Left
-from lab.tui.runs_app import RunsApp
+from lab.tui.apps.runs_app import RunsApp
+from lab.tui.controllers.runs import LeaveRequested
 from lab.tui.source import FeedSource, Source
 from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit
 from lab.tui.widgets.dialogs import LineDialog, contains_words
 from lab.tui.widgets.key_lines import KeyLine
-from lab.tui.widgets.status_lines import TitleLine
+from lab.tui.widgets.status_lines import MessageLine, TitleLine
 from lab.units import format_count
 
 _STUCK_S = 300
@@ -192,7 +193,6 @@ class ClassScreen(Screen[None]):
     DEFAULT_CSS = """
     ClassScreen { layout: vertical; }
     ClassScreen #head { height: 1; }
-    ClassScreen #message { height: auto; max-height: 3; padding: 0 1; text-wrap: wrap; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "app.watch_student", "watch", key_display="Enter"),
@@ -207,16 +207,17 @@ class ClassScreen(Screen[None]):
     def __init__(self, theme_styles: ThemeStyles) -> None:
         super().__init__()
         self._theme_styles = theme_styles
+        self.message = MessageLine(theme_styles)
 
     def compose(self) -> ComposeResult:
         yield TitleLine("head")
         yield ClassRows(self._theme_styles)
-        yield TitleLine("message")
+        yield self.message
         yield KeyLine()
 
     def on_mount(self) -> None:
         self.query_one(ClassRows).focus()
-        self.show_message(_HINT)
+        self.message.show(_HINT)
 
     def show(self, report: ClassReport, words: str) -> None:
         """Draw the students that match the filter words."""
@@ -237,11 +238,6 @@ class ClassScreen(Screen[None]):
             *([f"filter: {sanitize(words, 40)}"] if words else []),
         ]
         self.query_one("#head", TitleLine).put(Text.assemble(("lab class", "bold"), dot, dot.join(parts)))
-
-    def show_message(self, text: str, warn: bool = False) -> None:
-        """Show a text in the message line."""
-        style = self._theme_styles.warning if warn else self._theme_styles.accent
-        self.query_one("#message", TitleLine).put(Text(sanitize(text, 300), style), wraps=True)
 
     @property
     def student(self) -> Student | None:
@@ -269,7 +265,6 @@ class WatchApp(RunsApp):
         self._class = ClassScreen(self.theme_styles)
         self._filter = ""
         self._driven: tuple[Source, ControlGrant] | None = None
-        self.failure = ""
 
     def on_mount(self) -> None:
         self.run_worker(self._watch())
@@ -278,7 +273,7 @@ class WatchApp(RunsApp):
         """Return the exercise of a run, if the server has it."""
         return None if header.exercise is None else self._find_exercise(header.exercise.name)
 
-    async def leave_lowest(self, message: Left) -> None:
+    async def leave_lowest(self, message: LeaveRequested) -> None:
         self.exit(return_code=0)
 
     # actions of the teacher
@@ -300,7 +295,7 @@ class WatchApp(RunsApp):
         """Send a message to the selected student."""
         student = self._class.student
         if student is None or not student.since:
-            self._class.show_message("this student is not logged in, so cannot receive a message", warn=True)
+            self._class.message.show("this student is not logged in, so cannot receive a message", warn=True)
         else:
             self._ask_text(f"a message to {student.name}", (student.name,))
 
@@ -313,10 +308,10 @@ class WatchApp(RunsApp):
 
         def on_words(words: str | None) -> None:
             self._filter = (words or "").strip()
-            self._class.show_message(f"filter: {self._filter}; / and Esc clears" if self._filter else _HINT)
+            self._class.message.show(f"filter: {self._filter}; / and Esc clears" if self._filter else _HINT)
 
         body = [Text("Words of a name or an exercise; Esc shows all students.")]
-        self.push_screen(LineDialog("filter the class", body, self._filter, self.theme_styles), on_words)
+        self.push_screen(LineDialog("filter the class", body, self._filter), on_words)
 
     def action_lecture(self) -> None:
         """Start a lecture: a cluster of the teacher's that the class sees."""
@@ -325,10 +320,10 @@ class WatchApp(RunsApp):
             if name and name.strip():
                 with self.suspend():
                     error = self._give_lecture(name.strip())
-                self._class.show_message(error or "the lecture is over", warn=bool(error))
+                self._class.message.show(error or "the lecture is over", warn=bool(error))
 
         body = [Text("A scenario, protocol or exercise, such as bully or two-coordinators. q in it returns here.")]
-        self.push_screen(LineDialog("lecture: what to run?", body, "", self.theme_styles), on_name)
+        self.push_screen(LineDialog("lecture: what to run?", body), on_name)
 
     def _ask_text(self, title: str, students: tuple[str, ...]) -> None:
         def on_text(text: str | None) -> None:
@@ -336,7 +331,7 @@ class WatchApp(RunsApp):
                 self._do(self._send_message(students, text))
 
         body = [Text("It stays on the student's screen until dismissed.")]
-        self.push_screen(LineDialog(title, body, "", self.theme_styles), on_text)
+        self.push_screen(LineDialog(title, body), on_text)
 
     # the work of these actions
 
@@ -354,14 +349,14 @@ class WatchApp(RunsApp):
 
     async def _send_message(self, students: tuple[str, ...], text: str) -> None:
         recipients = await asyncio.to_thread(self._admin.notify, students, text)
-        self._class.show_message(
+        self._class.message.show(
             f"sent to {', '.join(recipients)}" if recipients else "nobody is logged in, so nobody received it"
         )
 
     async def _open_cluster(self, role: Literal["driver", "viewer"]) -> None:
         student = self._class.student
         if student is None or not student.socket:
-            self._class.show_message("this student has no running cluster", warn=True)
+            self._class.message.show("this student has no running cluster", warn=True)
             return
         with ExitStack() as until_shown:
             if role == "driver":
@@ -388,6 +383,13 @@ class WatchApp(RunsApp):
             try:
                 await task
             except (ServerAdminError, OSError) as error:
-                self._class.show_message(f"this failed: {error}", warn=True)
+                self._class.message.show(f"this failed: {error}", warn=True)
 
         self.run_worker(run())
+
+
+def show_class(
+    admin: ServerAdmin, exercises: Callable[[str], Exercise | None], lecture: Callable[[str], str]
+) -> int:
+    """Show the class, and return the exit status."""
+    return WatchApp(admin, exercises, lecture, settings_file()).show()

@@ -16,8 +16,8 @@ from lab.exercises.exercise import Exercise
 from lab.exercises.student_folder import StudentFolder
 from lab.exercises.teacher import Announcement, Lecture, Notice, Teacher, TeacherControl, VoteQuestion, VoteTally
 from lab.text import sanitize
-from lab.tui.classroom.classroom_app import ClassroomApp
-from lab.tui.classroom.exercise_list import ListScreen
+from lab.tui.apps.classroom_app import ClassroomApp
+from lab.tui.apps.exercise_list import ListScreen
 from lab.tui.screen import RunScreen
 from lab.tui.source import FeedSource
 from lab.tui.widgets.dialogs import ChoiceDialog
@@ -175,7 +175,7 @@ class StudentApp(ClassroomApp):
             self._show()
 
         body = [Text(sanitize(question.text))]
-        self._vote_dialog = ChoiceDialog("your teacher asks the class", body, question.options, self.theme_styles)
+        self._vote_dialog = ChoiceDialog("your teacher asks the class", body, question.options)
         self.push_screen(self._vote_dialog, answered)
 
     async def _vote(self, question: VoteQuestion, choice: int) -> None:
@@ -211,7 +211,7 @@ class StudentApp(ClassroomApp):
     def _lines(self, shown: Screen[object]) -> list[Text]:
         theme_styles = self.theme_styles
         lines = []
-        if self._is_controlled and isinstance(shown, RunScreen) and shown.source is self._source:
+        if self._is_controlled and isinstance(shown, RunScreen) and shown.context.source is self._source:
             lines.append(Text(_CONTROL, theme_styles.warning))
         if self._question is not None:
             lines.append(
@@ -233,3 +233,13 @@ def _has_lines(screen: Screen[object]) -> bool:
 def _format_tally(tally: VoteTally) -> str:
     parts = (f"{choice}: {count}" for choice, count in zip(tally.options, tally.votes, strict=True))
     return f"{tally.text}  {format_count(sum(tally.votes), 'answer')}: {', '.join(parts)}"
+
+
+def show_student(
+    home: StudentFolder, clusters: Clusters, exercises: Sequence[Exercise], teacher: Teacher, first: str
+) -> int:
+    """Show the exercises to a student on a server, and return the exit status.
+
+    The cluster belongs to the server, and continues after the interface has ended.
+    """
+    return StudentApp(home, clusters, exercises, teacher, first).show()
