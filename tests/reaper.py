@@ -18,7 +18,7 @@ MARK = "LAB_TESTS"
 def start() -> None:
     """Mark this process's environment, and start a reaper for it."""
     os.environ[MARK] = str(os.getpid())
-    subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, __file__, str(os.getpid())],
         start_new_session=True,
         stdin=subprocess.DEVNULL,
@@ -26,6 +26,7 @@ def start() -> None:
         stderr=subprocess.DEVNULL,
         env={name: value for name, value in os.environ.items() if name != MARK},
     )
+    process.returncode = 0  # it outlives this process, so nobody waits for it
 
 
 def default_signals() -> None:
