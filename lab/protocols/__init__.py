@@ -61,7 +61,7 @@ PROTOCOLS: dict[str, type[Algorithm]] = {
 }
 
 TASKS: dict[str, type[Task]] = {each.name: each for each in (Field, ThreePhaseCommit)}
-"""Tasks run above an election; the run's parameters choose it among the elections in PROTOCOLS."""
+"""The built-in tasks by name. A task runs above an election of PROTOCOLS, chosen by a parameter of the run."""
 
 
 class UnknownProtocolError(LookupError):
