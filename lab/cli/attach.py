@@ -8,11 +8,12 @@ from typer import Argument, Option
 
 from lab.cli.program import app
 from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, EXIT_USAGE, UsageError, print_error, require_terminal
-from lab.script.commands import VERBS, CommandError
 from lab.script.parse import parse
 from lab.script.parse_errors import EXPECTATIONS, TRIGGERS
-from lab.script.predicates import COUNTS, STATES
-from lab.script.protocol_commands import bare_commands
+from lab.script.predicates import STATES
+from lab.script.scope import CommandError
+from lab.script.values import COUNTS
+from lab.script.verbs import VERBS, bare_commands
 from lab.text import sanitize
 from lab.tui.terminal.guard import run_guarded
 from lab.worlds.host.launch import FeedClient
@@ -35,7 +36,7 @@ def attach(
     info = find_run(run)
 
     def interface() -> int:
-        from lab.tui.lab_app import show_feed  # noqa: PLC0415 - only the child loads the interface
+        from lab.tui.apps.runs_app import show_feed  # noqa: PLC0415 - only the child loads the interface
 
         return show_feed(info.socket, info.run, "viewer" if viewer else "driver")
 

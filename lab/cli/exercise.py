@@ -192,7 +192,7 @@ def start(
     if exercise is not None and exercise.repairs is not None:
         return _copy_repair_file(exercise, exercise.repairs)
     require_terminal("lab exercise show NAME")
-    from lab.tui.classroom.show_classroom import show_classroom  # noqa: PLC0415 - loads the interface
+    from lab.tui.apps.classroom_app import show_classroom  # noqa: PLC0415 - loads the interface
 
     own = _home(student, home)
     clusters = LocalClusters()

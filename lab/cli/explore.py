@@ -35,7 +35,6 @@ from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header
 from lab.recording.writer import Writer
 from lab.script.commands import ProtocolCommandLine
-from lab.script.resolve import resolve_nodes
 from lab.text import sanitize
 from lab.units import format_count
 from lab.worlds.explored.explorer import INTERRUPTED, Explorer, NeverSettledError, SearchTally
@@ -347,7 +346,7 @@ def _resolve_commands(
                 f"number: tell {header.nodes[-1]} COMMAND; kills and cuts are explored by themselves"
             )
         command_input = CommandInput(given.command, given.words)
-        found += [(node, command_input) for node in resolve_nodes(given.nodes, ClusterState.of(header))]
+        found += [(node, command_input) for node in given.nodes.resolve(ClusterState.of(header))]
     return tuple(found)
 
 

@@ -18,7 +18,7 @@ from lab.export.formats import Format, default_path, format_for_file, write_file
 from lab.glyphs import draws_unicode
 from lab.recording.reader import open_recording
 from lab.text import did_you_mean
-from lab.tui.export_formats import ALL_FORMATS, format_named
+from lab.tui.apps.export_formats import ALL_FORMATS, format_named
 from lab.worlds.loading.settings import duration
 
 _STANDARD_OUTPUT = Path("-")

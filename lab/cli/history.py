@@ -11,11 +11,11 @@ from rich.text import Text
 from typer import Argument, Option
 
 from lab.analysis.group_history import GroupHistory, GroupLog, Point
-from lab.cli.group_svg import group_picture
 from lab.cli.options import command, writable
 from lab.cli.recording_report import report_damage
 from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError, count_progress, print_json
-from lab.export.group_graph import format_graph
+from lab.export.group_layout import GroupLayout
+from lab.export.group_pictures import format_graph, group_picture
 from lab.glyphs import draws_unicode, glyphs_for
 from lab.recording.reader import FileRecords, open_recording
 from lab.recording.records import Header
@@ -103,9 +103,8 @@ def _print(header: Header, log: GroupLog) -> None:
     unicode = draws_unicode()
     width = min(shutil.get_terminal_size((100, 30)).columns, _WIDEST)
     console = Console(width=width, highlight=False, soft_wrap=True)
-    drawing = GroupDrawing(
-        log.groups, log.cluster_events, header.nodes, header.timing.t_us, ThemeStyles(glyphs_for()), width
-    )
+    layout = GroupLayout(log.groups, log.cluster_events, header.nodes, header.timing.t_us)
+    drawing = GroupDrawing(layout, ThemeStyles(glyphs_for()), width)
 
     def put(pieces: list[Piece]) -> None:
         fitted = ((text if unicode else to_ascii(text), style) for text, style in fit(pieces, width))

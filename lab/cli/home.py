@@ -57,7 +57,7 @@ def run_home() -> int:
         reading, writing = os.pipe()
 
         def interface(writing: int = writing, entries: list[HomeEntry] = entries) -> int:
-            from lab.tui.lab_app import show_home  # noqa: PLC0415
+            from lab.tui.apps.home_app import show_home  # noqa: PLC0415
 
             chosen, status = show_home([(group, label) for group, label, _ in entries])
             os.write(writing, b"" if chosen is None else str(chosen).encode())

@@ -28,10 +28,10 @@ from lab.recording.reader import NotARecordingError, open_recording
 from lab.recording.records import Header, Link
 from lab.recording.writer import BeingWrittenError, open_exclusive
 from lab.scenario.file import ScenarioError, read_scenario, shipped
-from lab.script.commands import CommandError, WorldCommand
+from lab.script.commands import WorldCommand
 from lab.script.parse import numbered_lines, parse
+from lab.script.scope import CommandError, Scope
 from lab.script.statements import Statement
-from lab.script.validation import check_interactive, check_line
 from lab.text import did_you_mean
 from lab.worlds.campaign.schedule import FAULTS
 from lab.worlds.campaign.workers import default_workers
@@ -229,9 +229,9 @@ class CommandChecker(Struct, frozen=True):
             statement = parse(line, self.protocol)
             if isinstance(statement.command, WorldCommand):
                 self._check_world_command(statement, in_script=bool(place))
-            check_line(statement, self.protocol, self.nodes, self.parameters)
+            statement.check(Scope(self.protocol, self.nodes, self.parameters))
             if not place:
-                check_interactive(statement)
+                statement.check_interactive()
         except CommandError as error:
             raise UsageError(f"{place or f'--do {line!r}'}: {error}") from None
         return statement

@@ -60,7 +60,7 @@ def replay(
     require_terminal(f"lab show {file}")
 
     def interface() -> int:
-        from lab.tui.lab_app import show_recording  # noqa: PLC0415 - only the child loads the interface
+        from lab.tui.apps.runs_app import show_recording  # noqa: PLC0415 - only the child loads the interface
 
         return show_recording(file, other)
 

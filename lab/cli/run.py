@@ -44,8 +44,9 @@ from lab.recording.reader import NotARecordingError, open_recording
 from lab.scenario.file import SUFFIX, Scenario, World, find, is_path, names, read_scenario, suggestion
 from lab.scenario.report import report_of
 from lab.scenario.run_scenario import config_of
-from lab.script.commands import FASTEST, SLOWEST, CommandError, WorldCommand
+from lab.script.commands import FASTEST, SLOWEST, WorldCommand
 from lab.script.parse import parse
+from lab.script.scope import CommandError
 from lab.text import sanitize
 from lab.tui.terminal.guard import run_guarded
 from lab.units import format_us
@@ -298,7 +299,7 @@ def run_with_interface(config: RunConfig, tour: bool = False) -> int:
     host = HostProcess(config)
 
     def interface() -> int:
-        from lab.tui.lab_app import show_run  # noqa: PLC0415 - only the child loads the interface
+        from lab.tui.apps.runs_app import show_run  # noqa: PLC0415 - only the child loads the interface
 
         return show_run(host.ready, config.run, tour)
 

@@ -27,11 +27,10 @@ from lab.recording.reader import FileRecords, NotARecordingError, open_recording
 from lab.recording.records import Captioned, Commanded, Expected, Record
 from lab.scenario.file import Scenario
 from lab.scenario.report import ScriptChecker, report_of
-from lab.scenario.values import explain_unmet
 from lab.script.commands import Caption
-from lab.script.evaluation import Suspicions
 from lab.script.parse import parse, read_script
-from lab.script.statements import Statement
+from lab.script.predicates import Suspicions
+from lab.script.statements import Expectation, Statement
 from lab.text import sanitize
 from lab.units import format_count, format_us
 from lab.worlds.loading.config import RunConfig
@@ -175,7 +174,9 @@ class ManualCommands:
         if isinstance(record, Commanded) and record.refused:
             self._problems.append(f"{record.text}: {record.outcome}")
         elif isinstance(record, Expected) and not record.met:
-            why = explain_unmet(record.why, parse(record.text).command, self._cluster, self._suspicions)
+            expectation = parse(record.text).command
+            assert isinstance(expectation, Expectation)
+            why = expectation.explain_unmet(record.why, self._cluster, self._suspicions)
             self._problems.append(f"{record.text}: {why}")
 
     def problems(self) -> list[str]:

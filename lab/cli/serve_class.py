@@ -94,7 +94,7 @@ def watch(exercises: Folder = None, data: Data = None) -> int:
     with AdminConnection(folder) as connection:
         connection.report()
     require_terminal("lab serve status")
-    from lab.tui.classroom.show_teacher import show_class  # noqa: PLC0415 - loads the interface
+    from lab.tui.apps.class_app import show_class  # noqa: PLC0415 - loads the interface
 
     def exercise(name: str) -> Exercise | None:
         try:
@@ -142,7 +142,7 @@ def lecture(
     config = _config(target, sim)
     with AdminConnection(folder) as connection:
         require_terminal("lab serve notify")
-        from lab.tui.classroom.show_teacher import show_lecture  # noqa: PLC0415 - loads the interface
+        from lab.tui.apps.lecture import show_lecture  # noqa: PLC0415 - loads the interface
 
         host = HostProcess(config)
         try:

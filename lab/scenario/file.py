@@ -27,10 +27,10 @@ from lab.scenario.head import (
     read_head,
     split_scenario,
 )
-from lab.script.commands import CommandError, WorldCommand
+from lab.script.commands import WorldCommand
 from lab.script.parse import numbered_lines, read_script
+from lab.script.scope import CommandError, Scope
 from lab.script.statements import After, At, Every, ExpectViolation, Statement
-from lab.script.validation import check_line
 from lab.text import UserError, did_you_mean, sanitize
 from lab.units import format_us
 from lab.worlds.control import WATCHED
@@ -202,7 +202,7 @@ class _ScenarioReader:
                 _check_use(line, found.worlds)
                 _check_times(line, found.ends_us)
                 if protocol is not None and found.nodes:
-                    check_line(line, protocol, found.nodes, found.parameters)
+                    line.check(Scope(protocol, found.nodes, found.parameters))
                     _check_promise(line, protocol)
             except CommandError as error:
                 self._wrong(_located(number, str(error), text))
@@ -277,10 +277,9 @@ def _check_use(line: Statement, worlds: tuple[World, ...]) -> None:
 
 def _check_times(line: Statement, ends_us: int) -> None:
     """Raise CommandError if it waits for a time after the end; ``ends_us`` is 0 if the end is unknown."""
-    for trigger in (line.trigger, *line.then):
+    for trigger in line.triggers:
         if isinstance(trigger, At | After | Every) and 0 < ends_us < trigger.us:
-            waits = f"{type(trigger).__name__.lower()} {format_us(trigger.us)}"
-            raise CommandError(f"{waits} is after the end of the run, {as_key('for', format_us(ends_us))}")
+            raise CommandError(f"{trigger} is after the end of the run, {as_key('for', format_us(ends_us))}")
 
 
 def _check_promise(line: Statement, protocol: type[Algorithm]) -> None:

@@ -8,9 +8,10 @@ from itertools import pairwise
 import pytest
 
 from lab.cli.program import COMMANDS, load_command
-from lab.script.commands import VERBS
 from lab.script.parse_errors import EXPECTATIONS, TRIGGERS
-from lab.script.predicates import COUNTS, STATES
+from lab.script.predicates import STATES
+from lab.script.values import COUNTS
+from lab.script.verbs import VERBS
 from tests.cli.invocation import ROOT, Lab
 
 OPTIONS = {
