@@ -131,7 +131,7 @@ def _all_commands() -> Iterator[tuple[str, Callable[..., Any], str]]:
 def _commands(command: TyperCommand | TyperGroup, path: str) -> Iterator[tuple[str, Callable[..., Any], str]]:
     """Yield the full name, function and help of a command; and then of those in it, if it is a group."""
     assert command.callback is not None
-    function = inspect.unwrap(command.callback)
+    function = inspect.unwrap(command.callback, stop=lambda each: hasattr(each, "__signature__"))
     if isinstance(command, TyperGroup):
         yield path, function, inspect.getdoc(function) or ""
         for name, each in command.commands.items():
