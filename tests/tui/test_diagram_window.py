@@ -10,6 +10,7 @@ from msgspec import Raw
 import lab.tui.views.diagram_window as windows
 from lab.analysis.group_history import Point
 from lab.analysis.spacetime import SpaceTime
+from lab.export.diagram_layout import RowOrder
 from lab.kernel import Fired, Message, Received, Step
 from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import FileRecords, open_recording
@@ -18,7 +19,7 @@ from lab.recording.timeline import Timeline
 from lab.tui.player import Cursor
 from lab.tui.views.diagram_focus import Focus
 from lab.tui.views.diagram_selection import CausalCone, Picked, describe_selection
-from lab.tui.views.diagram_window import RowOrder, Window
+from lab.tui.views.diagram_window import Window
 from tests.harness import Rig
 from tests.tui.recorded import written
 

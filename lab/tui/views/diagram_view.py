@@ -12,10 +12,10 @@ from lab.text import sanitize
 from lab.tui.player import Cursor
 from lab.tui.source import Source
 from lab.tui.terminal.styles import DIM, ThemeStyles
-from lab.tui.views.diagram_canvas import Canvas, signs_for
+from lab.tui.views.diagram_canvas import Canvas
 from lab.tui.views.diagram_focus import Focus
-from lab.tui.views.diagram_layout import Plane, Scene, plane_of
 from lab.tui.views.diagram_picture import draw
+from lab.tui.views.diagram_scene import Plane, Scene, plane_of
 from lab.tui.views.diagram_selection import (
     CausalCone,
     Picked,
@@ -74,7 +74,7 @@ class DiagramView(PictureView, inherit_bindings=False):
         focus, hidden = self._focus, self._rows.hidden_kinds
         focus.update(cursor, plane.along, hidden, 1 if self._down else 3)
         at = cursor.record, cursor.following, cursor.selected, cursor.hides_future
-        part = focus.window.version, focus.top, focus.scale.us, plane, hidden
+        part = focus.window.version, focus.top, focus.axis.us, plane, hidden
         if self._is_new(at, part, self._picked, self._marked, len(self._source.judge.violations)):
             self._canvas = draw(self._scene(cursor, plane))
             self._put_lines([*map(self._canvas.row, range(height - 1)), self._foot(plane)])
@@ -90,7 +90,7 @@ class DiagramView(PictureView, inherit_bindings=False):
         """Change the scale. Return a message for the user."""
         if not self._focus.zoom(by):
             return "this is the finest scale: a step" if by < 0 else "this is the coarsest scale"
-        return f"a {'row' if self._down else 'column'} is {self._focus.scale.unit_text}"
+        return f"a {'row' if self._down else 'column'} is {self._focus.axis.unit_text}"
 
     def turn(self) -> str:
         """Change the direction of time. Return a message for the user."""
@@ -182,29 +182,11 @@ class DiagramView(PictureView, inherit_bindings=False):
             self._focus.reveal(point)
 
     def _scene(self, cursor: Cursor, plane: Plane) -> Scene:
-        focus = self._focus
-        window = focus.window
-        edge = edge_of(window, self._picked)
-        cone = self._cone = self._update_cone(window)
+        cone = self._cone = self._update_cone(self._focus.window)
+        violations = self._source.judge.violations[-_MOST_VIOLATIONS:]
+        hidden = self._rows.hidden_kinds
         return Scene(
-            window.space,
-            focus.scale,
-            plane,
-            self._styles,
-            signs_for(self._styles.glyphs),
-            focus.top,
-            window.start,
-            window.space.last,
-            self._rows.hidden_kinds,
-            focus.cursor,
-            cursor.following,
-            cursor.hides_future,
-            edge if edge is not None else self._picked if isinstance(self._picked, int) else None,
-            None if cone is None else cone.records,
-            {} if cone is None else cone.bounds,
-            cursor.selected,
-            self._marked,
-            self._source.judge.violations[-_MOST_VIOLATIONS:],
+            self._focus, plane, cursor, self._styles, hidden, self._picked, cone, self._marked, violations
         )
 
     def _update_cone(self, window: Window) -> CausalCone | None:
@@ -224,7 +206,7 @@ class DiagramView(PictureView, inherit_bindings=False):
             text = describe_selection(window, self._source.store, self._picked, self._cone, self._upto)
             return [(" ", DIM), (sanitize(text, 300), self._styles.accent)]
         row = "row" if self._down else "column"
-        parts = [f"a {row} is {self._focus.scale.unit_text} (+ -)", "arrows select", "| turns"]
+        parts = [f"a {row} is {self._focus.axis.unit_text} (+ -)", "arrows select", "| turns"]
         nodes = sorted(self._source.store.header.nodes)
         if len(plane.lanes) < len(nodes):
             seen = format_ranges(sorted(plane.lanes))
