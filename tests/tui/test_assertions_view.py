@@ -153,12 +153,12 @@ def test_enter_goes_to_the_next_violation_and_marks_it() -> None:
         for violation in (*own, own[0]):
             await seen.press("enter")
             assert seen.player.number == violation.record
-            assert seen.run.witness == violation
+            assert seen.run.context.witness == violation
         assert "A1.2 (one definition) violated, excused: assumption 9 broken" in seen.message
         await seen.press("down", "enter")
         assert seen.message.strip() == "no violation of A2 so far"
         await seen.press("home", "v")
-        assert seen.run.witness == seen.source.judge.violations[0]
+        assert seen.run.context.witness == seen.source.judge.violations[0]
 
     replay(test)
 

@@ -20,7 +20,7 @@ def _text(seen: Seen) -> str:
 
 
 async def _go(seen: Seen, number: int, node: int | None = None) -> str:
-    seen.run.selected = node
+    seen.run.context.selected = node
     seen.player.go(number)
     seen.run.draw()
     return _text(seen)

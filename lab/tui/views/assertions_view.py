@@ -16,10 +16,10 @@ from lab.recording.records import Header
 from lab.text import sanitize
 from lab.tui.player import Cursor
 from lab.tui.source import Source
-from lab.tui.terminal.clipboard import Copied
 from lab.tui.terminal.styles import DIM, ThemeStyles
 from lab.tui.verdicts import next_violation
 from lab.tui.views.lines_view import Line, Row, RowsView
+from lab.tui.widgets.record_dialog import Copied
 from lab.units import format_count
 
 _MARGIN = 10

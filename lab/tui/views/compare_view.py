@@ -6,7 +6,6 @@ Up to the divergence, both are shown at the same record; after it, at the same t
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 from rich.text import Text
@@ -14,21 +13,19 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.worker import Worker
 
-from lab.recording.lineage import LineageTree
-from lab.recording.reader import FileRecords, NotARecordingError, open_recording
+from lab.recording.reader import FileRecords, open_recording
 from lab.recording.records import decode_fields, differing_fields
 from lab.recording.timeline import Timeline
 from lab.replay.divergence import Comparison, header_differences
 from lab.text import sanitize
-from lab.tui.controllers.branching import TreeDialog
 from lab.tui.player import Cursor
 from lab.tui.source import Source
 from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit
 from lab.tui.views.lines_view import LinesView
 from lab.tui.views.log_rows import LogRows
 from lab.tui.views.log_view import MessageLog
-from lab.tui.widgets.help import RecordDialog
 from lab.tui.widgets.pane import Pane, panes_of, process_text
+from lab.tui.widgets.record_dialog import RecordDialog
 from lab.tui.widgets.status_lines import Line
 from lab.units import format_count
 
@@ -85,11 +82,6 @@ def _format_difference(name: str, here: str, there: str) -> str:
 def _join(lines: list[str]) -> str:
     more = f" and {len(lines) - _MOST_FIELDS} more" if len(lines) > _MOST_FIELDS else ""
     return ", ".join(lines[:_MOST_FIELDS]) + more
-
-
-if TYPE_CHECKING:
-    from lab.tui.action_handlers import ActionHandler
-    from lab.tui.screen import RunScreen
 
 
 # the widget
@@ -276,35 +268,3 @@ def _node_summary(pane: Pane) -> str:
 
 def _differs(pane: Pane, counterpart: Pane | None) -> bool:
     return counterpart is None or _node_summary(pane) != _node_summary(counterpart)
-
-
-def compare_actions(screen: "RunScreen") -> "dict[str, ActionHandler]":
-    """Return the handler that opens another recording for comparison, and shows or hides it."""
-    view, source = screen.views.compare, screen.source
-
-    def open_file(path: Path) -> None:
-        try:
-            view.open(path.expanduser())
-        except (NotARecordingError, RuntimeError, ValueError) as error:
-            screen.show_message(str(error), warn=True)
-            return
-        if screen.views.chosen != view.id:
-            screen.show_view("compare")
-
-    def chosen(tree: LineageTree | None) -> None:
-        if tree is not None:
-            open_file(tree.path)
-
-    def compare(text: str) -> None:
-        if text:
-            open_file(Path(text))
-        elif not view.is_empty:
-            screen.show_view("compare")
-        elif source.recording is None:
-            screen.show_message(
-                "the file of this run's recording is unknown; :compare FILE opens another one", warn=True
-            )
-        else:
-            screen.app.push_screen(TreeDialog(source.recording, screen.theme_styles), chosen)
-
-    return {"compare": compare}

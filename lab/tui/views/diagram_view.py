@@ -1,7 +1,7 @@
 """The widget of the space-time diagram: draws it at the cursor in time, and handles keys and clicks."""
 
 import sys
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual import events
 from textual.binding import BindingType
@@ -214,24 +214,3 @@ class DiagramView(PictureView, inherit_bindings=False):
         if window.is_full():
             parts.insert(0, f"only {format_count(window.fed - window.start, 'record')} shown: + shows all")
         return [(f" {' · '.join(parts)}", DIM)]
-
-
-if TYPE_CHECKING:
-    from lab.tui.action_handlers import ActionHandler
-    from lab.tui.screen import RunScreen
-
-
-def diagram_actions(screen: "RunScreen") -> "dict[str, ActionHandler]":
-    """Return the handlers of the actions that are available while the diagram is visible."""
-    diagram = screen.views.diagram
-
-    def jump(_: str) -> None:
-        if message := diagram.jump():
-            screen.show_message(message, warn=True)
-
-    return {
-        "zoom-in": lambda _: screen.show_message(diagram.zoom(-1)),
-        "zoom-out": lambda _: screen.show_message(diagram.zoom(1)),
-        "turn": lambda _: screen.show_message(diagram.turn()),
-        "jump": jump,
-    }

@@ -16,10 +16,10 @@ from lab.replay.source_listing import Listing
 from lab.text import sanitize
 from lab.tui.player import Cursor
 from lab.tui.source import Source
-from lab.tui.terminal.clipboard import Copied
 from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, highlight
 from lab.tui.views.lines_view import Line, Row, RowsView
 from lab.tui.widgets.pane import process_text, short_body
+from lab.tui.widgets.record_dialog import Copied
 from lab.units import format_count, format_ranges
 
 _NAME = 14

@@ -16,9 +16,9 @@ from lab.analysis.script_log import LineResult
 from lab.properties.verdicts import Violation
 from lab.scenario.head import read_head, split_scenario
 from lab.scenario.report import matches_violation
-from lab.script.commands import CommandError
-from lab.script.parse import numbered_lines, parse, predecessors
-from lab.script.statements import Expect, Expectation, ExpectThroughout, ExpectViolation, Statement
+from lab.script.parse import numbered_lines, parse
+from lab.script.scope import CommandError
+from lab.script.statements import Expect, Expectation, ExpectThroughout, ExpectViolation, Statement, predecessors
 from lab.text import sanitize
 from lab.tui.player import Cursor
 from lab.tui.source import Source

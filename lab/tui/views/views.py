@@ -12,7 +12,6 @@ from textual.containers import Horizontal
 from textual.message import Message
 from textual.widget import Widget
 
-from lab.tui.classroom.exercise_view import ExerciseView
 from lab.tui.player import Cursor
 from lab.tui.source import Source
 from lab.tui.terminal.styles import ThemeStyles
@@ -21,6 +20,7 @@ from lab.tui.views.bank_view import draw_bank
 from lab.tui.views.code_view import CodeView
 from lab.tui.views.compare_view import CompareView
 from lab.tui.views.diagram_view import DiagramView
+from lab.tui.views.exercise_view import ExerciseView
 from lab.tui.views.field_view import draw_field
 from lab.tui.views.group_view import GroupView
 from lab.tui.views.inspect_view import InspectView
