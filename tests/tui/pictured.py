@@ -11,7 +11,7 @@ from lab.tui.views.diagram_canvas import Canvas
 from lab.tui.views.diagram_focus import Focus
 from lab.tui.views.diagram_picture import draw
 from lab.tui.views.diagram_scene import Scene, plane_of
-from lab.tui.views.diagram_selection import CausalCone, Picked
+from lab.tui.views.diagram_selection import Picked, Selection
 
 __all__ = ["pictured", "text_of"]
 
@@ -46,10 +46,9 @@ def pictured(
             version = focus.window.version
             focus.update(moment, plane.along, hidden, 1 if down else 3)
         window = focus.window
-        cone = None if picked is None else CausalCone(window, picked)
-        if cone is not None:
-            cone.learn(window)
-        return draw(Scene(focus, plane, moment, theme_styles, hidden, picked, cone))
+        selection = Selection(window)
+        selection.picked = picked
+        return draw(Scene(focus, plane, moment, theme_styles, hidden, selection))
     finally:
         lines.close()
 

@@ -118,9 +118,8 @@ class Focus:
             left -= learnt
         is_short = not order.rows or order.row(record) - order.rows[0] < rows
         if is_short and window.fed > record and window.start > 0:
-            self._back = min(
-                self._back * 4, MOST_RECORDS // 2
-            )  # with more, the window might be full before the cursor
+            # with more, the window might be full before the cursor
+            self._back = min(self._back * 4, MOST_RECORDS // 2)
 
     def _learn_times(self, hidden: frozenset[str]) -> None:
         window, us = self.window, self.axis.us

@@ -13,7 +13,7 @@ from lab.tui.player import Cursor
 from lab.tui.terminal.styles import ThemeStyles
 from lab.tui.views.diagram_canvas import signs_for
 from lab.tui.views.diagram_focus import Focus
-from lab.tui.views.diagram_selection import CausalCone, Picked
+from lab.tui.views.diagram_selection import Selection
 
 _CLOCK = 10
 _LEAST_PITCH = 3
@@ -94,7 +94,7 @@ class Scene:
     """The content of the picture: the part in focus, at the cursor in time.
 
     ``hidden`` are the kinds of messages that are not drawn, ``marked`` the records of a witness. ``cone`` is the
-    causal past and future of what is ``picked``.
+    causal past and future of the selection.
     """
 
     def __init__(
@@ -104,8 +104,7 @@ class Scene:
         cursor: Cursor,
         styles: ThemeStyles,
         hidden: frozenset[str],
-        picked: Picked | None = None,
-        cone: CausalCone | None = None,
+        selection: Selection,
         marked: frozenset[int] = frozenset(),
         violations: Sequence[Violation] = (),
     ) -> None:
@@ -118,14 +117,14 @@ class Scene:
         self.top = focus.top
         self.last = self.space.last
         """The point at which the known part of the run ends."""
-        self.cone = cone
+        self.cone = selection.cone
         self.marked = marked
         self.violations = violations
         self.cursor_cell = int(self.place(focus.cursor) // 1)
         """The position of the cursor in time along the picture."""
         self._start = focus.window.start
         self._hidden = hidden
-        self._picked = picked
+        self._picked = selection.picked
 
     def place(self, point: Point) -> float:
         """Return a point's position along the picture."""
