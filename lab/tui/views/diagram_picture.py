@@ -1,7 +1,5 @@
 """The picture of the diagram, drawn in layers: names, times, node lines, messages, labels, the cursor in time."""
 
-import itertools
-
 from msgspec import Struct
 from rich.cells import cell_len
 from rich.style import Style
@@ -12,12 +10,11 @@ from lab.recording.log_lines import LogLine
 from lab.text import sanitize
 from lab.tui.terminal.styles import DIM
 from lab.tui.views.diagram_canvas import Canvas
-from lab.tui.views.diagram_layout import QUIET, Scene
 from lab.tui.views.diagram_messages import draw_messages
+from lab.tui.views.diagram_scene import QUIET, Scene
 
 _LOUD_KINDS = ("command", "caption", "mark", "expectation", "failure", "end")
 _MARGIN_KINDS = (*_LOUD_KINDS, "note", "protocol-command", "log")
-_TICKS_APART = (5, 16)
 _LONGEST = 120
 
 
@@ -33,7 +30,7 @@ def draw_names(canvas: Canvas, scene: Scene) -> None:
         sign, style = (
             (styles.glyphs.leads, styles.leader) if at.leads else (styles.glyph(at.shown), styles.status(at.shown))
         )
-        name_style = Style(bold=True, reverse=node == scene.selected or None)
+        name_style = Style(bold=True, reverse=node == scene.cursor.selected or None)
         if plane.down:
             canvas.put(lane + 1 - len(str(node)), 0, str(node), name_style, node)
             if plane.pitch > 4:
@@ -44,34 +41,16 @@ def draw_names(canvas: Canvas, scene: Scene) -> None:
 
 
 def draw_axis(canvas: Canvas, scene: Scene) -> None:
-    """Draw the clock times along the flow of time."""
-    if scene.scale.by_records:
-        _clock_of_records(canvas, scene)
-        return
-    plane, scale = scene.plane, scene.scale
-    tick_us = scale.tick_us(_TICKS_APART[0 if plane.down else 1])
-    at_us = max(0, -(-scene.top * scale.us // tick_us) * tick_us)
-    while (along := at_us // scale.us - scene.top) < plane.along:
-        digits = 0 if tick_us >= 1_000_000 else 4 if scale.us < 1_000 else 3
-        _put_clock(canvas, scene, along, f"{at_us / 1e6:.{digits}f}{'' if digits else ' s'}", scene.signs.tick)
-        at_us += tick_us
-
-
-def _clock_of_records(canvas: Canvas, scene: Scene) -> None:
-    plane, scale = scene.plane, scene.scale
-    last_clock, free_from = "", 0
-    for along in range(plane.along):
-        row, inside = divmod(along + scene.top, scale.step)
-        if inside:
-            continue
-        found, quiet_us = scale.order.at(row), scale.order.quiet_us(row)
-        if found is not None:
-            clock = f"{found[1] / 1e6:.3f}"
-            if clock != last_clock and along >= free_from:
-                _put_clock(canvas, scene, along, clock, ("", ""))
-                last_clock, free_from = clock, along + (0 if plane.down else len(clock) + 2)
-        elif quiet_us is not None:
-            _draw_quiet(canvas, scene, along, quiet_us)
+    """Draw the clock times along the flow of time, and the lengths of quiet periods."""
+    plane, axis = scene.plane, scene.axis
+    before, behind = scene.signs.tick if axis.us else ("", "")
+    for along, clock in axis.ticks(scene.top, plane.along, plane.down):
+        if plane.down:
+            canvas.put(plane.left - 2 - len(clock), plane.top + along, f"{clock}{before}", DIM)
+        elif canvas.is_blank(plane.left + along, 0, len(clock) + 2):
+            canvas.put(plane.left + along, 0, f"{behind}{clock}", DIM)
+    for along, quiet_us in axis.rests(scene.top, plane.along):
+        _draw_quiet(canvas, scene, along, quiet_us)
 
 
 def _draw_quiet(canvas: Canvas, scene: Scene, along: int, quiet_us: int) -> None:
@@ -84,20 +63,11 @@ def _draw_quiet(canvas: Canvas, scene: Scene, along: int, quiet_us: int) -> None
         canvas.put(plane.left + along, 0, sign, DIM)
 
 
-def _put_clock(canvas: Canvas, scene: Scene, along: int, clock: str, tick: tuple[str, str]) -> None:
-    plane = scene.plane
-    if plane.down:
-        canvas.put(plane.left - 2 - len(clock), plane.top + along, f"{clock}{tick[0]}", DIM)
-    elif canvas.is_blank(plane.left + along, 0, len(clock) + 2):
-        canvas.put(plane.left + along, 0, f"{tick[1]}{clock}", DIM)
-
-
 def draw_events(canvas: Canvas, scene: Scene) -> None:
     """Draw commands, captions, other events and violations in the margin."""
     pieces: dict[int, list[tuple[str, Style]]] = {}
-    for event in scene.events():
-        if event.what in (_MARGIN_KINDS if scene.scale.by_records else _LOUD_KINDS):
-            along = int(scene.place(Point(event.record, event.at_us)))
+    for along, event in scene.events():
+        if event.what in (_LOUD_KINDS if scene.axis.us else _MARGIN_KINDS):
             pieces.setdefault(along, []).append(_event_label(scene, event))
     for violation in scene.violations:
         along = int(scene.place(Point(violation.record, violation.at_us)) // 1)
@@ -144,19 +114,14 @@ def _put_labels(canvas: Canvas, scene: Scene, along: int, labels: list[tuple[str
 def draw_bands(canvas: Canvas, scene: Scene) -> None:
     """Draw link faults as bands between the lines that they separate, for as long as they are in force."""
     plane = scene.plane
-    lanes = sorted(plane.lanes.items())
-    for fault_interval in scene.space.fault_intervals:
-        first = int(scene.place(fault_interval.since) // 1)
-        last = int(scene.place(fault_interval.until or scene.last) // 1)
-        links = set(fault_interval.fault.links)
-        parts = fault_interval.fault.kind in ("partition", "cut")
+    sign = scene.signs.band[0 if plane.down else 1]
+    for interval in scene.space.fault_intervals:
+        first, last = (int(scene.place(point) // 1) for point in (interval.since, interval.until or scene.last))
+        parts = interval.fault.kind in ("partition", "cut")
         style = scene.styles.warning if parts else scene.styles.fate("held")
-        for (node, lane), (other, next_lane) in itertools.pairwise(lanes):
-            if (node, other) not in links and (other, node) not in links:
-                continue
+        for lane, next_lane, _ in plane.gaps(interval.fault):
             for along in range(max(0, first), min(plane.along, last + 1)):
-                x, y = plane.cell(along, (lane + next_lane) // 2)
-                canvas.fill_blank(x, y, scene.signs.band[0 if plane.down else 1], style)
+                canvas.fill_blank(*plane.cell(along, (lane + next_lane) // 2), sign, style)
 
 
 def draw_cursor(canvas: Canvas, scene: Scene) -> None:
@@ -166,11 +131,11 @@ def draw_cursor(canvas: Canvas, scene: Scene) -> None:
     for along in range(max(0, at + 1), plane.along):
         for across in range(plane.width if plane.down else plane.height - 1):
             x, y = (across, plane.top + along) if plane.down else (plane.left + along, across)
-            if scene.hides_future:
+            if scene.cursor.hides_future:
                 canvas.clear(x, y)
             elif scene.cone is None:
                 canvas.restyle(x, y, _dimmed)
-    if not 0 <= at < plane.along or scene.follows:
+    if not 0 <= at < plane.along or scene.cursor.following:
         return
     if plane.down:
         canvas.put(0, plane.top + at, scene.styles.glyphs.cursor, style)
@@ -254,7 +219,7 @@ def _cells(scene: Scene, node: int) -> Cells:
     """Return the content of each cell of a node's line."""
     along = scene.plane.along
     cells: Cells = [None] * along
-    end = int(scene.place(scene.last)) + scene.scale.step
+    end = int(scene.place(scene.last)) + scene.axis.step
     before: StatusInterval | None = None
     for interval in scene.status_intervals(node):
         first = int(scene.place(interval.since) // 1)

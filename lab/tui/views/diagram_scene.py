@@ -1,22 +1,19 @@
-"""The layout and the content of the diagram: the lines of nodes, the axis of time, and what is highlighted.
-
-*Along* is the direction in which time flows; *across* is the direction from node to node. Both are counted in
-cells.
-"""
+"""What the diagram draws, and where: the lanes in cells, the part of a run, and what is highlighted."""
 
 from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
 
-from msgspec import Struct
 from rich.style import Style
 
 from lab.analysis.group_history import Point
-from lab.analysis.spacetime import MessageEdge, SpaceTime, StatusInterval
+from lab.analysis.spacetime import MessageEdge, StatusInterval
+from lab.export.diagram_layout import Layout
 from lab.properties.verdicts import Violation
 from lab.recording.log_lines import LogLine
+from lab.tui.player import Cursor
 from lab.tui.terminal.styles import ThemeStyles
-from lab.tui.views.diagram_canvas import Signs
-from lab.tui.views.diagram_focus import Scale
+from lab.tui.views.diagram_canvas import signs_for
+from lab.tui.views.diagram_focus import Focus
+from lab.tui.views.diagram_selection import Selection
 
 _CLOCK = 10
 _LEAST_PITCH = 3
@@ -29,27 +26,18 @@ _NAMES = 8
 _TALLEST_PITCH = 7
 
 
-class Plane(Struct, frozen=True):
-    """The layout. ``lanes`` are the positions of nodes; the picture begins at ``left`` and ``top``.
+class Plane(Layout[int], frozen=True):
+    """The layout of a picture of ``width`` by ``height`` cells, which begins at ``left`` and ``top``.
 
-    ``along`` is the number of cells of time, ``across`` the number of cells for nodes, and ``pitch`` the distance
-    from line to line. ``margin`` is the first column for labels, if time flows down.
+    ``along`` is the number of cells of time; ``margin`` is the first column for labels, if time flows down.
     """
 
-    down: bool
     width: int
     height: int
     left: int
     top: int
     along: int
-    across: int
-    pitch: int
     margin: int
-    lanes: dict[int, int]
-
-    def xy(self, along: float, across: float) -> tuple[float, float]:
-        """Return a point in canvas coordinates."""
-        return (across, self.top + along) if self.down else (self.left + along, across)
 
     def cell(self, along: int, across: int) -> tuple[int, int]:
         """Return a cell in canvas coordinates."""
@@ -85,9 +73,9 @@ def plane_of(nodes: Sequence[int], selected: int | None, width: int, height: int
     seen = _around(nodes, selected, most)
     first = left + 1 if down else top + (pitch - 1) // 2
     lanes = {node: first + place * pitch for place, node in enumerate(seen)}
-    across = len(seen) * pitch
     margin = left + (len(seen) - 1) * pitch + min(pitch, _WIDEST_PITCH) + 1
-    return Plane(down, width, height, left, top, along, across, pitch, margin, lanes)
+    origin = top if down else left
+    return Plane(down, lanes, pitch, origin, width, height, left, top, along, margin)
 
 
 def _around(nodes: Sequence[int], selected: int | None, most: int) -> Sequence[int]:
@@ -98,48 +86,49 @@ def _around(nodes: Sequence[int], selected: int | None, most: int) -> Sequence[i
     return nodes[first : first + most]
 
 
-# the content
-
 QUIET = Style(color="#7f7f7f", dim=True)
 """The style of what has no causal relation to the selection."""
 
 
-class Scene(Struct):
-    """The content of the picture. ``top`` is its first position; the window holds ``start`` to the point ``last``.
+class Scene:
+    """The content of the picture: the part in focus, at the cursor in time.
 
-    ``hidden`` are the kinds of messages that are not drawn. ``picked`` is the selected message, or the record of
-    the selected step; ``cone`` are the records in its causal past and future, and ``bounds`` are, for each node,
-    where that past ends and that future begins. ``cursor`` is the cursor in time; if ``follows``, it stays at the
-    end of the run. ``marked`` are the records of a witness.
+    ``hidden`` are the kinds of messages that are not drawn, ``marked`` the records of a witness. ``cone`` is the
+    causal past and future of the selection.
     """
 
-    space: SpaceTime
-    scale: Scale
-    plane: Plane
-    styles: ThemeStyles
-    signs: Signs
-    top: int
-    start: int
-    last: Point
-    hidden: frozenset[str]
-    cursor: Point
-    follows: bool = False
-    hides_future: bool = False
-    picked: MessageEdge | int | None = None
-    cone: AbstractSet[int] | None = None
-    bounds: dict[int, tuple[Point | None, Point | None]] = {}
-    selected: int | None = None
-    marked: frozenset[int] = frozenset()
-    violations: Sequence[Violation] = ()
+    def __init__(
+        self,
+        focus: Focus,
+        plane: Plane,
+        cursor: Cursor,
+        styles: ThemeStyles,
+        hidden: frozenset[str],
+        selection: Selection,
+        marked: frozenset[int] = frozenset(),
+        violations: Sequence[Violation] = (),
+    ) -> None:
+        self.plane = plane
+        self.cursor = cursor
+        self.styles = styles
+        self.signs = signs_for(styles.glyphs)
+        self.space = focus.window.space
+        self.axis = focus.axis
+        self.top = focus.top
+        self.last = self.space.last
+        """The point at which the known part of the run ends."""
+        self.cone = selection.cone
+        self.marked = marked
+        self.violations = violations
+        self.cursor_cell = int(self.place(focus.cursor) // 1)
+        """The position of the cursor in time along the picture."""
+        self._start = focus.window.start
+        self._hidden = hidden
+        self._picked = selection.picked
 
     def place(self, point: Point) -> float:
         """Return a point's position along the picture."""
-        return self.scale.place(point) - self.top
-
-    @property
-    def cursor_cell(self) -> int:
-        """The position of the cursor in time along the picture."""
-        return int(self.place(self.cursor) // 1)
+        return self.axis.place(point) - self.top
 
     def is_seen(self, first: float, last: float) -> bool:
         """Return whether any part of an interval is in the picture."""
@@ -147,14 +136,13 @@ class Scene(Struct):
 
     def messages(self) -> list[MessageEdge]:
         """Return the messages that are drawn, in the order sent."""
-        first, last = self.scale.span(self.top, self.plane.along)
-        by_records = self.scale.by_records
+        key, (first, last) = self.axis.key, self.axis.span(self.top, self.plane.along)
         return [
-            each
-            for each in self.space.messages
-            if (each.line.record if by_records else each.line.at_us) <= last
-            and (each.end is None or _last(each, by_records) >= first)
-            and each.line.kind not in self.hidden
+            edge
+            for edge in self.space.messages
+            if key(edge.sent) <= last
+            and (edge.end is None or key(edge.again[-1] if edge.again else edge.end) >= first)
+            and edge.line.kind not in self._hidden
         ]
 
     def status_intervals(self, node: int) -> list[StatusInterval]:
@@ -163,46 +151,35 @@ class Scene(Struct):
             each
             for each in self.space.status_intervals
             if each.node == node
-            and self.is_seen(self.place(each.since), self.place(each.until or self.last) + self.scale.step)
+            and self.is_seen(self.place(each.since), self.place(each.until or self.last) + self.axis.step)
         ]
 
-    def events(self) -> list[LogLine]:
-        """Return the visible log lines other than messages."""
+    def events(self) -> list[tuple[int, LogLine]]:
+        """Return the visible log lines other than messages, with their positions along the picture."""
+        lines = [line for line in self.space.events if line.record >= self._start]
+        places = [self.place(Point(line.record, line.at_us)) for line in lines]
         return [
-            each
-            for each in self.space.events
-            if each.record >= self.start and self.is_seen(*[self.place(Point(each.record, each.at_us))] * 2)
+            (int(place), line) for place, line in zip(places, lines, strict=True) if self.is_seen(place, place)
         ]
 
-    def end_points(self, edge: MessageEdge) -> list[Point]:
-        """Return the ends of a message: several if it was duplicated, the last known point if it has none yet."""
-        return [edge.end or self.last, *edge.again]
+    def is_picked(self, edge: MessageEdge) -> bool:
+        return edge.line.message == self._picked
 
     def is_apart(self, node: int, along: int) -> bool:
         """Return whether a node, at this position, is in neither the causal past nor future of the selection."""
         if self.cone is None:
             return False
-        past, future = self.bounds.get(node, (None, None))
+        past, future = self.cone.bounds.get(node, (None, None))
         before = past is not None and along <= int(self.place(past))
         return not before and (future is None or along < int(self.place(future)))
 
-    def is_quiet(self, *records: int) -> bool:
-        """Return whether to draw these records in grey: there is a causal cone, and not all belong to it."""
-        return self.cone is not None and not all(record in self.cone for record in records)
-
     def style_of(self, edge: MessageEdge) -> Style:
-        """Return the style of a message."""
-        if edge is self.picked:
+        """Return the style of a message; grey if part of it is in neither the causal past nor the future."""
+        if self.is_picked(edge):
             return Style(bold=True, color="bright_white" if self.styles.dark else "black")
         ends = [edge.end.record] if edge.arrived and edge.end is not None else []
-        if self.is_quiet(edge.sent.record, *ends):
+        if self.cone is not None and not self.cone.records.issuperset((edge.sent.record, *ends)):
             return QUIET
         if not edge.arrived and edge.fate != "in flight":
             return self.styles.fate(edge.fate)
         return self.styles.kind(edge.line.kind)
-
-
-def _last(edge: MessageEdge, by_records: bool) -> int:
-    end = edge.again[-1] if edge.again else edge.end
-    assert end is not None
-    return end.record if by_records else end.at_us
