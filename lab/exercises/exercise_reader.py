@@ -18,7 +18,7 @@ from lab.script.parse import parse_predicate, read_script
 from lab.script.scope import CommandError, Scope
 from lab.script.statements import Expectation
 from lab.script.verbs import VERBS, bare_commands
-from lab.text import did_you_mean, sanitize
+from lab.text import UserError, did_you_mean, sanitize
 from lab.worlds.campaign.schedule import FAULTS
 from lab.worlds.loading.targets import load_protocol
 
@@ -108,12 +108,11 @@ _MOST_POINTS = 10
 _VIOLATION = "violation "
 
 
-class ExerciseError(Exception):
+class ExerciseError(UserError):
     """An exercise that cannot be used; ``mistakes`` are messages for the user, each with its file."""
 
     def __init__(self, mistakes: list[str]) -> None:
-        super().__init__("\n".join(mistakes))
-        self.mistakes = mistakes
+        super().__init__(*mistakes)
 
 
 class _TaskHead(Struct, forbid_unknown_fields=True):

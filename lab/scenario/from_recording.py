@@ -15,11 +15,12 @@ from lab.scenario.script_search import ScriptSearch, TriedDraft, shrink_script
 from lab.scenario.script_trial import expected_outcome
 from lab.scenario.writing import ScenarioSource, notes_on, scenario_text
 from lab.script.scope import CommandError
+from lab.text import UserError
 from lab.units import format_us
 from lab.worlds.loading.targets import recorded_protocol
 
 
-class UnsuitableRecordingError(Exception):
+class UnsuitableRecordingError(UserError):
     """No scenario can be made from this recording; the message is for the user."""
 
 

@@ -8,7 +8,7 @@ from lab.exercises.exercise import Exercise
 from lab.exercises.student_folder import StudentFolder
 from lab.serve.fork_protocol import SessionInfo
 from lab.serve.session_control import ControlClient
-from lab.tui.classroom.show_classroom import show_classroom
+from lab.tui.apps.student_app import show_student
 
 
 def run_session(info: SessionInfo, control: socket.socket, exercises: Sequence[Exercise]) -> int:
@@ -18,4 +18,4 @@ def run_session(info: SessionInfo, control: socket.socket, exercises: Sequence[E
     """
     home = StudentFolder(Path(info.home), info.student)
     portal = ControlClient(control)
-    return show_classroom(home, portal, exercises, info.first, portal)
+    return show_student(home, portal, exercises, portal, info.first)

@@ -1,6 +1,6 @@
 """Turning recordings into scenarios with the same outcome.
 
-LAB_SOAK=200 pytest tests/scenario/test_from_recording.py   uses 200 random recordings; a failure names its seed.
+The profile ``soak`` uses 200 random recordings; a failure names its seed.
 """
 
 import os
@@ -22,9 +22,10 @@ from lab.script.statements import ExpectViolation
 from lab.text import sanitize
 from lab.worlds.loading.targets import TargetError
 from tests.harness import simulated_header
+from tests.profile import amount
 from tests.scenario.recorded_runs import random_recording, session
 
-RANDOM = int(os.environ.get("LAB_SOAK", "6"))
+RANDOM = amount(quick=6, soak=200)
 TAKEOVER = [(1_500, "kill 5"), (3_400, "restart 5")]
 
 
@@ -44,7 +45,6 @@ def _script(text: str) -> list[str]:
     return [" ".join(re.sub(r"  # .*", "", line).split()) for line in lines if line and not line.startswith("# ")]
 
 
-@pytest.mark.timeout(0 if "LAB_SOAK" in os.environ else 120)
 def test_random_recordings_have_the_same_outcome(tmp_path: Path) -> None:
     """Issue 5: at least 99 % do; they pass, unless an inert fault is needed."""
     others, idle = [], []

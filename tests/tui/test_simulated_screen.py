@@ -9,7 +9,7 @@ from textual.widgets import OptionList, Static
 
 from lab.kernel import Timing
 from lab.recording.records import Link
-from lab.tui.controllers.next_event import NextEventDialog
+from lab.tui.controllers.playback import NextEventDialog
 from lab.tui.views.log_view import MessageLog
 from lab.tui.widgets.scrub_bar import ScrubBar
 from lab.worlds.host.launch import FeedClient

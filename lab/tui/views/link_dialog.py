@@ -3,7 +3,7 @@
 A command that needs a number is put on the command line for editing; any other is run at once.
 """
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from msgspec import Struct
 from rich.text import Text
@@ -16,12 +16,8 @@ from textual.widgets.option_list import Option
 
 from lab.analysis.connectivity import Pair
 from lab.script.verbs import VERBS
-from lab.tui.availability import reason_no_commands, takes_commands
 from lab.tui.views.network_state import NetworkNow
 from lab.tui.widgets.dialogs import Dialog, frame
-
-if TYPE_CHECKING:
-    from lab.tui.screen import RunScreen
 
 
 class LinkCommand(Struct, frozen=True):
@@ -56,31 +52,10 @@ def commands_for(link: Pair, both_ways: bool, now: NetworkNow) -> tuple[LinkComm
     return tuple(commands)
 
 
-def edit_link(screen: "RunScreen", link: Pair, now: NetworkNow) -> None:
-    """Ask for a command for the link, and run it; if commands are impossible, say why."""
-    source, target = link
-    if not takes_commands(screen.source):
-        message = f"the link {source}->{target} cannot be changed: {reason_no_commands(screen.source)}"
-        screen.show_message(message, warn=True)
-        return
-    if source == target:
-        screen.show_message(f"{source} has no link to itself; the arrows move to another", warn=True)
-        return
-
-    def run(command: LinkCommand | None) -> None:
-        if command is not None:
-            (screen.execute if command.complete else screen.open_line)(command.command)
-
-    screen.app.push_screen(LinkDialog(link, now), run)
-
-
 class LinkDialog(Dialog[LinkCommand | None]):
     """The dialog. Its result is the chosen command, or None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        ("q", "leave", "close"),
-        ("b", "turn", ""),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [("q", "leave", "close"), ("b", "turn", "")]
 
     def __init__(self, link: Pair, now: NetworkNow) -> None:
         super().__init__()

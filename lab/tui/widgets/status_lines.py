@@ -48,9 +48,24 @@ class Line(Static):
 
 
 class TitleLine(Line):
-    """A single line, such as the title of the run and the message line."""
+    """A single line, such as the title of the run."""
 
     DEFAULT_CSS = "TitleLine { height: 1; background: $panel; color: $text; padding: 0 1; }"
+
+
+class MessageLine(TitleLine):
+    """The line that answers the user."""
+
+    DEFAULT_CSS = "MessageLine { height: auto; max-height: 3; text-wrap: wrap; text-overflow: fold; }"
+
+    def __init__(self, theme_styles: ThemeStyles) -> None:
+        super().__init__("message")
+        self._theme_styles = theme_styles
+
+    def show(self, text: str, warn: bool = False) -> None:
+        """Show a text, perhaps as a warning."""
+        style = self._theme_styles.warning if warn else self._theme_styles.accent
+        self.put(Text(sanitize(text, 300), style), wraps=True)
 
 
 def title_text(
