@@ -212,15 +212,7 @@ MARGIN, RIGHT_MARGIN = 380, 60
 _LETTERS = 56
 _LINE = 15
 _SIZE = 12
-_SIGNS = {
-    "fault": "✖",
-    "unmet": "✗",
-    "met": "✓",
-    "caption": "“",
-    "mark": "⚑",
-    "command": "▶",
-    "status": "·",
-}
+_SIGNS = {"fault": "✖", "unmet": "✗", "met": "✓", "caption": "“", "mark": "⚑", "command": "▶", "status": "·"}
 
 
 def draw_times(frame: Frame) -> Iterator[drawsvg.DrawingElement]:

@@ -32,7 +32,7 @@ from lab.tui.source import Source, scenario_purpose
 from lab.tui.terminal.styles import ThemeStyles
 from lab.tui.verdicts import EndNotice, format_verdicts
 from lab.tui.views.assertions_view import AssertionsView
-from lab.tui.views.following_view import FollowingView
+from lab.tui.views.lines_view import LinesView
 from lab.tui.views.log_view import MessageLog
 from lab.tui.views.network_view import NetworkView
 from lab.tui.views.views import LOG, VIEWS, Views
@@ -289,7 +289,7 @@ class RunScreen(Screen[None]):
         self._display.show_witness(message.violation, message.assertion)
         self.draw()
 
-    def on_following_view_sought(self, message: FollowingView.Sought) -> None:
+    def on_lines_view_sought(self, message: LinesView.Sought) -> None:
         """Go to the record that a view asks for."""
         self.context.player.go(message.record)
         self.draw()

@@ -24,8 +24,8 @@ from lab.recording.reader import FeedRecords, FileRecords, RecordStore, open_rec
 from lab.recording.records import End, Header, Record, decode
 from lab.scenario.head import as_key, read_head, split_scenario
 from lab.scenario.report import ScenarioFinding, ScriptChecker
-from lab.script.commands import CommandError
 from lab.script.parse import read_script
+from lab.script.scope import CommandError
 from lab.text import sanitize
 from lab.tui.attempt_log import AttemptLog, Note
 from lab.worlds.feed_protocol import CLOCK_PREFIX, REPLY_PREFIX, Attach, Clock, FeedRequest, Reply

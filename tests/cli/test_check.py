@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.cli.check_report import format_no_findings
+from lab.cli.check import format_no_findings
 from lab.properties.judge import Judge
 from lab.protocols import Bully, source_of
 from lab.recording.reader import open_recording

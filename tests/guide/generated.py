@@ -21,8 +21,9 @@ from lab.kernel import Protocol
 from lab.properties.assertions import AGREEMENTS, ASSERTIONS, ASSUMPTIONS, UNIQUENESS
 from lab.protocols import PROTOCOLS, TASKS
 from lab.recording.records import Record
-from lab.script.commands import commands_as_markdown
-from lab.script.predicates import COUNTS, STATES
+from lab.script.predicates import STATES
+from lab.script.values import COUNTS
+from lab.script.verbs import VERBS
 from lab.tui.actions import actions_as_markdown
 
 __all__ = ["command_names", "fill"]
@@ -42,6 +43,14 @@ def fill(page: str) -> str:
 def _table(heads: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
     lines = [heads, ("---",) * len(heads), *((cell.replace("|", "\\|") for cell in row) for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _verbs() -> str:
+    rows = ["| command | what it does | for example |", "|---|---|---|"]
+    for verb in VERBS.values():
+        usage, example = (text.replace("|", "\\|") for text in (verb.usage, verb.example))
+        rows.append(f"| `{usage}` | {verb.help} | `{example}` |")
+    return "\n".join(rows)
 
 
 def _assertions() -> str:
@@ -243,7 +252,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "promises": _promises,
     "assumptions": _assumptions,
     "keys": actions_as_markdown,
-    "commands": commands_as_markdown,
+    "commands": _verbs,
     "states": _states,
     "counts": _counts,
     "command-line": _command_line,

@@ -20,8 +20,7 @@ COMMIT = SCENARIOS / "3pc-a-partition-breaks-it.jsonl"
 
 
 def _text(seen: Seen) -> str:
-    rows = (row for _, row in seen.of("#assertions", AssertionsView)._shown)
-    return "\n".join("".join(text for text, _ in row).rstrip() for row in rows)
+    return "\n".join(row.rstrip() for row in seen.of("#assertions", AssertionsView).texts())
 
 
 def _block(seen: Seen, name: str) -> str:
@@ -174,14 +173,14 @@ def test_the_cursor_is_scrolled_into_view() -> None:
         for place in (*range(1, last + 1), last):
             await seen.press("down")
             assert view.cursor == place
-            rows = [y for y in range(view.size.height) if view._shown[view.scroll_offset.y + y][0] == place]
+            rows = [y for y in range(view.size.height) if view._rows[view.scroll_offset.y + y].item == place]
             assert rows
         await seen.press(*["up"] * (last + 3))
         assert (view.cursor, view.scroll_offset.y) == (0, 0)
         await seen.press("pagedown")
         assert view.scroll_offset.y > 0
         await seen.press("pageup")
-        place = next(place for place, (which, _) in enumerate(view._shown) if which == 1)
+        place = next(place for place, row in enumerate(view._rows) if row.item == 1)
         if place < view.size.height:
             await seen.pilot.click(AssertionsView, offset=(4, place))
             assert view.cursor == 1

@@ -15,9 +15,8 @@ BANK = SHIPPED.parent / "scenarios" / "same-blocking-crash-2pc.jsonl"
 
 
 def _text(seen: Seen) -> str:
-    view = seen.of("#inspect", InspectView)
-    rows = [view._head, *view._shown]
-    return "\n".join("".join(text for text, _ in row).rstrip() for row in rows)
+    _, text = seen.of("#inspect", InspectView).copied()
+    return text
 
 
 async def _go(seen: Seen, number: int, node: int | None = None) -> str:
@@ -153,7 +152,7 @@ def test_the_log_of_a_bank_shows_the_newest_entry_last(size: tuple[int, int]) ->
         view = seen.of("#inspect", InspectView)
         await seen.press(*["pagedown"] * 9)
         bottom = view.scroll_offset.y
-        assert bottom > 0 or view.size.height > len(view._shown)
+        assert bottom > 0 or view.size.height > len(view.texts())
         assert view.render_line(0).text.startswith(" node 4 ")
         await seen.press("up")
         assert view.scroll_offset.y == max(0, bottom - 1)

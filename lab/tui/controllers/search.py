@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Protocol, runtime_checkable
 
-from lab.script.commands import CommandError
 from lab.script.query import LogFilter, read_query
+from lab.script.scope import CommandError
 from lab.tui.context import ActionHandler, RunContext
 from lab.tui.controllers.layout import LayoutController
 from lab.tui.views.log_view import searchable_text

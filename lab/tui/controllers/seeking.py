@@ -11,11 +11,10 @@ from textual.worker import Worker
 
 from lab.analysis.record_search import Matcher, MessageMatcher, NodeRecordMatcher, RecordSearch
 from lab.protocols import UnknownProtocolError, find_protocol
-from lab.script.commands import CommandError
 from lab.script.parse import parse_predicate
 from lab.script.predicate_fold import OnsetMatcher
 from lab.script.predicates import Predicate
-from lab.script.validation import check_predicate
+from lab.script.scope import CommandError, Scope
 from lab.text import sanitize
 from lab.tui.context import ActionHandler, RunContext
 from lab.tui.source import Source
@@ -167,5 +166,5 @@ def _predicate(text: str, source: Source) -> Predicate:
     except UnknownProtocolError:
         return parse_predicate(text)
     predicate = parse_predicate(text, protocol)
-    check_predicate(predicate, protocol, header.nodes, header.protocol.parameters)
+    predicate.check(Scope(protocol, header.nodes, header.protocol.parameters))
     return predicate

@@ -21,7 +21,7 @@ from lab.text import sanitize
 from lab.tui.player import Cursor
 from lab.tui.source import Source
 from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit
-from lab.tui.views.following_view import FollowingView
+from lab.tui.views.lines_view import LinesView
 from lab.tui.views.log_rows import LogRows
 from lab.tui.views.log_view import MessageLog
 from lab.tui.widgets.pane import Pane, panes_of, process_text
@@ -124,9 +124,9 @@ class CompareView(Vertical):
     CompareView MessageLog { height: 1fr; border-top: solid $panel; }
     """
 
-    def __init__(self, theme_styles: ThemeStyles, source: Source) -> None:
+    def __init__(self, styles: ThemeStyles, source: Source) -> None:
         super().__init__(id="compare")
-        self._theme_styles = theme_styles
+        self._styles = styles
         self._source = source
         self._other: _OtherRecording | None = None
         self._worker: Worker[None] | None = None
@@ -145,7 +145,7 @@ class CompareView(Vertical):
         other = _OtherRecording(self._source, path)
         self.close()
         self._other = other
-        self._log = MessageLog(self._theme_styles, LogRows(other.store, growing=False), "compare-log")
+        self._log = MessageLog(self._styles, LogRows(other.store, growing=False), "compare-log")
         self.mount(self._log)
         self._worker = self.run_worker(self._compare(other))
 
@@ -180,7 +180,7 @@ class CompareView(Vertical):
         """Go to the divergence."""
         number = None if self._other is None else self._other.comparison.so_far().one
         if number is not None:
-            self.post_message(FollowingView.Sought(number))
+            self.post_message(LinesView.Sought(number))
 
     def focus(self, scroll_visible: bool = True) -> "CompareView":
         """Focus the log of the other recording."""
@@ -208,13 +208,13 @@ class CompareView(Vertical):
         other.differs = describe_differences(comparison)
 
     def _rows(self, other: _OtherRecording, here: Cursor, there: Cursor, width: int) -> Iterator[list[Piece]]:
-        theme_styles = self._theme_styles
+        styles = self._styles
         place = f"  record {there.record} of {len(other.store) - 1}, {there.cluster.at_us / 1e6:.3f} s"
-        yield [(sanitize(other.path.name, 60), theme_styles.accent), (place, DIM)]
+        yield [(sanitize(other.path.name, 60), styles.accent), (place, DIM)]
         text, is_parted = describe_divergence(
             other.comparison, here, bool(self._worker and self._worker.is_finished)
         )
-        yield [(text, theme_styles.warning if is_parted else theme_styles.status("Normal"))]
+        yield [(text, styles.warning if is_parted else styles.status("Normal"))]
         differs = [] if here.hides_future and not is_parted else other.differs
         for line in differs[: 2 if self.size.height >= _ROOM_FOR_RUNS else 1]:
             yield [(line, DIM)]
@@ -237,19 +237,19 @@ class CompareView(Vertical):
             yield [(f"{format_count(len(nodes) - len(shown), 'node')} more", DIM)]
 
     def _node(self, pane: Pane, counterpart: Pane | None) -> list[Piece]:
-        theme_styles, differs = self._theme_styles, _differs(pane, counterpart)
+        styles, differs = self._styles, _differs(pane, counterpart)
         pieces: list[Piece] = [
-            (f"{theme_styles.glyphs.differs if differs else ' '} ", theme_styles.warning),
-            (f"{pane.id:>2} ", theme_styles.accent if differs else DIM),
-            (f"{theme_styles.glyph(pane.shown)} {_node_summary(pane)}", theme_styles.status(pane.shown)),
+            (f"{styles.glyphs.differs if differs else ' '} ", styles.warning),
+            (f"{pane.id:>2} ", styles.accent if differs else DIM),
+            (f"{styles.glyph(pane.shown)} {_node_summary(pane)}", styles.status(pane.shown)),
         ]
         if differs:
             now = (
                 "not here"
                 if counterpart is None
-                else f"here {theme_styles.glyph(counterpart.shown)} {_node_summary(counterpart)}"
+                else f"here {styles.glyph(counterpart.shown)} {_node_summary(counterpart)}"
             )
-            pieces.append((f" {now}", DIM if counterpart is None else theme_styles.status(counterpart.shown)))
+            pieces.append((f" {now}", DIM if counterpart is None else styles.status(counterpart.shown)))
         return pieces
 
 

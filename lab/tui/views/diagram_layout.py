@@ -116,7 +116,7 @@ class Scene(Struct):
     space: SpaceTime
     scale: Scale
     plane: Plane
-    theme_styles: ThemeStyles
+    styles: ThemeStyles
     signs: Signs
     top: int
     start: int
@@ -193,13 +193,13 @@ class Scene(Struct):
     def style_of(self, edge: MessageEdge) -> Style:
         """Return the style of a message."""
         if edge is self.picked:
-            return Style(bold=True, color="bright_white" if self.theme_styles.dark else "black")
+            return Style(bold=True, color="bright_white" if self.styles.dark else "black")
         ends = [edge.end.record] if edge.arrived and edge.end is not None else []
         if self.is_quiet(edge.sent.record, *ends):
             return QUIET
         if not edge.arrived and edge.fate != "in flight":
-            return self.theme_styles.fate(edge.fate)
-        return self.theme_styles.kind(edge.line.kind)
+            return self.styles.fate(edge.fate)
+        return self.styles.kind(edge.line.kind)
 
 
 def _last(edge: MessageEdge, by_records: bool) -> int:

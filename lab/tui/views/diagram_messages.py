@@ -85,13 +85,7 @@ def _draw_density(canvas: Canvas, scene: Scene, cell: int, many: list[MessageEdg
         if not edge.arrived:
             lost.update(crossed)
     for gap, count in passing.items():
-        style = (
-            QUIET
-            if scene.cone is not None
-            else scene.theme_styles.warning
-            if gap in lost
-            else scene.theme_styles.accent
-        )
+        style = QUIET if scene.cone is not None else scene.styles.warning if gap in lost else scene.styles.accent
         sign = scene.signs.density[0 if count <= _FEW else 1 if count < 16 else 2]
         if scene.plane.down:
             first, room = lanes[gap] + 1, lanes[gap + 1] - lanes[gap] - 1
@@ -230,4 +224,4 @@ def _label(scene: Scene, edge: MessageEdge) -> str:
     kind = sanitize(edge.line.kind, 40)
     is_answer = kind.endswith("Answer")
     sign = scene.signs.delayed if edge.by and edge.arrived else ""
-    return f"{sign}{scene.theme_styles.glyphs.answer if is_answer else ''}{kind.removesuffix('Answer')}"
+    return f"{sign}{scene.styles.glyphs.answer if is_answer else ''}{kind.removesuffix('Answer')}"

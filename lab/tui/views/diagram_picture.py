@@ -23,7 +23,7 @@ _LONGEST = 120
 
 def draw_names(canvas: Canvas, scene: Scene) -> None:
     """Draw the name of each line, and the node's status at the cursor in time."""
-    plane, theme_styles = scene.plane, scene.theme_styles
+    plane, styles = scene.plane, scene.styles
     statuses: dict[int, StatusInterval] = {}
     for interval in scene.space.status_intervals:
         if interval.since.record <= scene.cursor.record or interval.node not in statuses:
@@ -31,9 +31,7 @@ def draw_names(canvas: Canvas, scene: Scene) -> None:
     for node, lane in plane.lanes.items():
         at = statuses[node]
         sign, style = (
-            (theme_styles.glyphs.leads, theme_styles.leader)
-            if at.leads
-            else (theme_styles.glyph(at.shown), theme_styles.status(at.shown))
+            (styles.glyphs.leads, styles.leader) if at.leads else (styles.glyph(at.shown), styles.status(at.shown))
         )
         name_style = Style(bold=True, reverse=node == scene.selected or None)
         if plane.down:
@@ -81,9 +79,7 @@ def _draw_quiet(canvas: Canvas, scene: Scene, along: int, quiet_us: int) -> None
     plane, sign = scene.plane, scene.signs.quiet
     labels = f"{sign} {quiet_us / 1e6:.1f} s" if quiet_us >= 1_000_000 else f"{sign} {round(quiet_us / 1000)} ms"
     if plane.down:
-        canvas.put(
-            plane.left - 1 - len(labels), plane.top + along, labels, scene.theme_styles.mark("caption") + DIM
-        )
+        canvas.put(plane.left - 1 - len(labels), plane.top + along, labels, scene.styles.mark("caption") + DIM)
     elif canvas.is_blank(plane.left + along, 0, 1):
         canvas.put(plane.left + along, 0, sign, DIM)
 
@@ -105,8 +101,8 @@ def draw_events(canvas: Canvas, scene: Scene) -> None:
             pieces.setdefault(along, []).append(_event_label(scene, event))
     for violation in scene.violations:
         along = int(scene.place(Point(violation.record, violation.at_us)) // 1)
-        sign = scene.theme_styles.glyphs.marks["unmet"]
-        style = scene.theme_styles.warning if violation.is_failure else scene.theme_styles.mark("election")
+        sign = scene.styles.glyphs.marks["unmet"]
+        style = scene.styles.warning if violation.is_failure else scene.styles.mark("election")
         text = f"{sign} {violation.assertion} {' '.join(map(str, violation.nodes))}"
         pieces.setdefault(along, []).append((text, style))
     for along, labels in sorted(pieces.items()):
@@ -115,15 +111,15 @@ def draw_events(canvas: Canvas, scene: Scene) -> None:
 
 
 def _event_label(scene: Scene, event: LogLine) -> tuple[str, Style]:
-    theme_styles, text = scene.theme_styles, sanitize(event.text, _LONGEST)
+    styles, text = scene.styles, sanitize(event.text, _LONGEST)
     who = "" if event.source is None else f"{event.source} "
     if event.what == "command":
-        return f"{theme_styles.glyphs.play} {text}", theme_styles.accent
+        return f"{styles.glyphs.play} {text}", styles.accent
     if event.what in ("caption", "mark", "expectation"):
         kind = event.kind or event.what
-        return f"{theme_styles.glyphs.marks[kind]} {text}", theme_styles.mark(kind)
+        return f"{styles.glyphs.marks[kind]} {text}", styles.mark(kind)
     if event.what == "failure":
-        return f"{theme_styles.glyph('failed')} {who}{text}", theme_styles.warning
+        return f"{styles.glyph('failed')} {who}{text}", styles.warning
     label = {"note": "", "protocol-command": "command "}.get(event.what, f"{event.what} ")
     return f"{who}{label}{text}", DIM
 
@@ -154,7 +150,7 @@ def draw_bands(canvas: Canvas, scene: Scene) -> None:
         last = int(scene.place(fault_interval.until or scene.last) // 1)
         links = set(fault_interval.fault.links)
         parts = fault_interval.fault.kind in ("partition", "cut")
-        style = scene.theme_styles.warning if parts else scene.theme_styles.fate("held")
+        style = scene.styles.warning if parts else scene.styles.fate("held")
         for (node, lane), (other, next_lane) in itertools.pairwise(lanes):
             if (node, other) not in links and (other, node) not in links:
                 continue
@@ -166,7 +162,7 @@ def draw_bands(canvas: Canvas, scene: Scene) -> None:
 def draw_cursor(canvas: Canvas, scene: Scene) -> None:
     """Draw the cursor in time. Erase what must be hidden after it; otherwise dim it if nothing is selected."""
     plane, at = scene.plane, scene.cursor_cell
-    style = scene.theme_styles.accent
+    style = scene.styles.accent
     for along in range(max(0, at + 1), plane.along):
         for across in range(plane.width if plane.down else plane.height - 1):
             x, y = (across, plane.top + along) if plane.down else (plane.left + along, across)
@@ -177,11 +173,11 @@ def draw_cursor(canvas: Canvas, scene: Scene) -> None:
     if not 0 <= at < plane.along or scene.follows:
         return
     if plane.down:
-        canvas.put(0, plane.top + at, scene.theme_styles.glyphs.cursor, style)
+        canvas.put(0, plane.top + at, scene.styles.glyphs.cursor, style)
         for x in range(1, plane.width):
             canvas.fill_blank(x, plane.top + at, scene.signs.across[0], style)
     else:
-        canvas.put(plane.left + at, 0, scene.theme_styles.glyphs.cursor, style)
+        canvas.put(plane.left + at, 0, scene.styles.glyphs.cursor, style)
         for y in range(1, canvas.height - 1):
             canvas.fill_blank(plane.left + at, y, scene.signs.across[1], style)
 
@@ -298,15 +294,15 @@ def _word(cell: _Cell) -> str:
 
 
 def _cell_sign(scene: Scene, cell: _Cell, along: int) -> tuple[str, Style]:
-    interval, signs, theme_styles = cell.interval, scene.signs, scene.theme_styles
+    interval, signs, styles = cell.interval, scene.signs, scene.styles
     style = _cell_style(scene, cell, along)
     if cell.begins:
         if _is_start(cell):
             return signs.up, style
         if not interval.leads:
-            return theme_styles.glyph(interval.shown), style + Style(bold=True)
+            return styles.glyph(interval.shown), style + Style(bold=True)
     if cell.starred:
-        return theme_styles.glyphs.leads, style if style == QUIET else theme_styles.leader
+        return styles.glyphs.leads, style if style == QUIET else styles.leader
     return signs.lane.get(interval.shown, signs.other)[0 if scene.plane.down else 1], style
 
 
@@ -315,8 +311,8 @@ def _cell_style(scene: Scene, cell: _Cell, along: int) -> Style:
     if scene.is_apart(interval.node, along):
         return QUIET
     if scene.marked and interval.since.record in scene.marked:
-        return scene.theme_styles.warning
-    return scene.theme_styles.status(interval.shown)
+        return scene.styles.warning
+    return scene.styles.status(interval.shown)
 
 
 # all layers

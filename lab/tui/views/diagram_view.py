@@ -3,19 +3,15 @@
 import sys
 from typing import ClassVar
 
-from rich.segment import Segment
 from textual import events
 from textual.binding import BindingType
-from textual.geometry import Region
-from textual.strip import Strip
-from textual.widget import Widget
 
 from lab.analysis.spacetime import MessageEdge
 from lab.recording.log_lines import LogLine
 from lab.text import sanitize
 from lab.tui.player import Cursor
 from lab.tui.source import Source
-from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit
+from lab.tui.terminal.styles import DIM, ThemeStyles
 from lab.tui.views.diagram_canvas import Canvas, signs_for
 from lab.tui.views.diagram_focus import Focus
 from lab.tui.views.diagram_layout import Plane, Scene, plane_of
@@ -30,7 +26,7 @@ from lab.tui.views.diagram_selection import (
     point_of,
 )
 from lab.tui.views.diagram_window import Window
-from lab.tui.views.following_view import FollowingView
+from lab.tui.views.lines_view import Line, PictureView
 from lab.tui.views.log_rows import LogRows
 from lab.tui.views.log_view import MessageLog
 from lab.units import format_count, format_ranges
@@ -40,13 +36,11 @@ _MOST_VIOLATIONS = 200
 """At most this many violations are drawn, the latest ones."""
 
 
-class DiagramView(Widget, can_focus=True):
+class DiagramView(PictureView, inherit_bindings=False):
     """A line for each node, coloured by its status, and arrows for the messages between them.
 
     It follows the cursor in time until it is scrolled away.
     """
-
-    DEFAULT_CSS = "DiagramView { height: 1fr; }"
 
     BINDINGS: ClassVar[list[BindingType]] = [
         ("up", "pick('up')"),
@@ -57,9 +51,8 @@ class DiagramView(Widget, can_focus=True):
         ("pagedown", "page(1)"),
     ]
 
-    def __init__(self, theme_styles: ThemeStyles, source: Source, rows: LogRows) -> None:
-        super().__init__(id="diagram")
-        self._theme_styles = theme_styles
+    def __init__(self, styles: ThemeStyles, source: Source, rows: LogRows) -> None:
+        super().__init__("diagram", styles)
         self._source = source
         self._rows = rows
         self._focus = Focus(source.store)
@@ -70,46 +63,21 @@ class DiagramView(Widget, can_focus=True):
         self._cursor: Cursor | None = None
         self._plane: Plane | None = None
         self._canvas: Canvas | None = None
-        self._key: object = None
-        self._lines: list[list[Piece]] = []
 
     def show(self, cursor: Cursor) -> None:
-        """Draw the diagram at the cursor, and refresh only the rows that changed."""
         self._cursor = cursor
         width, height = self.size
         if width < 20 or height < 4:
             return
-        lines = self._source.store
-        nodes = sorted(lines.header.nodes)
+        nodes = sorted(self._source.store.header.nodes)
         plane = self._plane = plane_of(nodes, cursor.selected, width, height, self._down)
-        focus = self._focus
-        focus.update(cursor, plane.along, self._rows.hidden_kinds, 1 if self._down else 3)
-        violations = self._source.judge.violations
-        key = (
-            focus.window.version,
-            focus.top,
-            focus.scale.us,
-            plane,
-            cursor.record,
-            cursor.following,
-            cursor.selected,
-            cursor.hides_future,
-            self._picked,
-            self._marked,
-            self._theme_styles.dark,
-            self._rows.hidden_kinds,
-            len(violations),
-        )
-        if key == self._key:
-            return
-        self._key = key
-        self._canvas = draw(self._scene(cursor, plane))
-        rows = [self._canvas.row(y) for y in range(height - 1)]
-        rows.append(self._foot(plane))
-        before, self._lines = self._lines, rows
-        changed = [y for y in range(height) if y >= len(before) or rows[y] != before[y]]
-        if changed:
-            self.refresh(*(Region(0, y, width, 1) for y in changed))
+        focus, hidden = self._focus, self._rows.hidden_kinds
+        focus.update(cursor, plane.along, hidden, 1 if self._down else 3)
+        at = cursor.record, cursor.following, cursor.selected, cursor.hides_future
+        part = focus.window.version, focus.top, focus.scale.us, plane, hidden
+        if self._is_new(at, part, self._picked, self._marked, len(self._source.judge.violations)):
+            self._canvas = draw(self._scene(cursor, plane))
+            self._put_lines([*map(self._canvas.row, range(height - 1)), self._foot(plane)])
 
     def mark(self, records: frozenset[int]) -> None:
         """Mark the status intervals that begin with these records, and no others."""
@@ -151,7 +119,7 @@ class DiagramView(Widget, can_focus=True):
         if point is None or point.record < 0:
             return "the selection is no longer visible here"
         self._focus.recentre()
-        self.post_message(FollowingView.Sought(point.record))
+        self.post_message(self.Sought(point.record))
         return ""
 
     def action_pick(self, way: str) -> None:
@@ -197,14 +165,6 @@ class DiagramView(Widget, can_focus=True):
         else:
             self._picked = found
 
-    def on_resize(self) -> None:
-        self._key, self._lines = None, []
-
-    def render_line(self, y: int) -> Strip:
-        width, base = self.size.width, self.rich_style
-        pieces = self._lines[y] if y < len(self._lines) else []
-        return Strip([Segment(text, base + style) for text, style in fit(pieces, width)], width)
-
     @property
     def _upto(self) -> int:
         """The last record that may be shown."""
@@ -230,8 +190,8 @@ class DiagramView(Widget, can_focus=True):
             window.space,
             focus.scale,
             plane,
-            self._theme_styles,
-            signs_for(self._theme_styles.glyphs),
+            self._styles,
+            signs_for(self._styles.glyphs),
             focus.top,
             window.start,
             window.space.last,
@@ -257,12 +217,12 @@ class DiagramView(Widget, can_focus=True):
         cone.learn(window)
         return cone
 
-    def _foot(self, plane: Plane) -> list[Piece]:
+    def _foot(self, plane: Plane) -> Line:
         """Return the text about the selection, or about the picture."""
         window = self._focus.window
         if self._picked is not None and self._cone is not None and self._is_visible(self._picked):
             text = describe_selection(window, self._source.store, self._picked, self._cone, self._upto)
-            return [(" ", DIM), (sanitize(text, 300), self._theme_styles.accent)]
+            return [(" ", DIM), (sanitize(text, 300), self._styles.accent)]
         row = "row" if self._down else "column"
         parts = [f"a {row} is {self._focus.scale.unit_text} (+ -)", "arrows select", "| turns"]
         nodes = sorted(self._source.store.header.nodes)

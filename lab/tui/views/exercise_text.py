@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
 from rich.cells import cell_len
 from rich.console import Console
 from rich.style import Style
@@ -15,6 +14,7 @@ from lab.exercises.exercise import Exercise, Task
 from lab.text import sanitize
 from lab.tui.attempt_log import format_points
 from lab.tui.terminal.styles import DIM, Piece, ThemeStyles
+from lab.tui.views.lines_view import Row
 from lab.units import format_count
 
 if TYPE_CHECKING:
@@ -129,15 +129,8 @@ _LONGEST_LINE = 100
 _BOLD = Style(bold=True)
 
 
-class Row(Struct, frozen=True):
-    """A row of a task, or of the introduction if ``task`` is None."""
-
-    pieces: list[Piece]
-    task: int | None = None
-
-
 class Sheet:
-    """Formats the rows of an exercise; wrapped texts are cached for each width."""
+    """Formats the rows of an exercise, whose items are the tasks; wrapped texts are cached for each width."""
 
     def __init__(self, exercise: Exercise, number: int, theme_styles: ThemeStyles) -> None:
         self._exercise = exercise

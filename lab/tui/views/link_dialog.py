@@ -15,7 +15,7 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from lab.analysis.connectivity import Pair
-from lab.script.commands import VERBS
+from lab.script.verbs import VERBS
 from lab.tui.views.network_state import NetworkNow
 from lab.tui.widgets.dialogs import Dialog, frame
 
@@ -55,10 +55,7 @@ def commands_for(link: Pair, both_ways: bool, now: NetworkNow) -> tuple[LinkComm
 class LinkDialog(Dialog[LinkCommand | None]):
     """The dialog. Its result is the chosen command, or None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        ("q", "leave", "close"),
-        ("b", "turn", ""),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [("q", "leave", "close"), ("b", "turn", "")]
 
     def __init__(self, link: Pair, now: NetworkNow) -> None:
         super().__init__()

@@ -25,15 +25,13 @@ class TraceDialog(Dialog[int | None]):
     DEFAULT_CSS = """
     TraceDialog > Vertical { width: 100; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        ("q,F", "leave", "close"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [("q,F", "leave", "close")]
 
-    def __init__(self, entries: Sequence[TraceEntry], here: int, theme_styles: ThemeStyles) -> None:
+    def __init__(self, entries: Sequence[TraceEntry], here: int, styles: ThemeStyles) -> None:
         super().__init__()
         self._trace = entries
         self._here = here
-        self._theme_styles = theme_styles
+        self._styles = styles
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
@@ -52,18 +50,12 @@ class TraceDialog(Dialog[int | None]):
         self.dismiss(self._trace[int(event.option_id or 0)].record)
 
     def _entry_text(self, line: TraceEntry) -> Text:
-        theme_styles = self._theme_styles
+        styles = self._styles
         text = Text(f"{line.at_us / 1e6:9.3f} ", DIM)
         text.append("    " * line.depth)
-        sign = {"sent": theme_styles.glyphs.arrow, "did": " ", "lost": theme_styles.glyph("killed")}.get(
-            line.what, theme_styles.glyphs.dot
+        sign = {"sent": styles.glyphs.arrow, "did": " ", "lost": styles.glyph("killed")}.get(
+            line.what, styles.glyphs.dot
         )
-        style = (
-            "bold"
-            if line.what == "sent"
-            else theme_styles.fate(_STYLES[line.what])
-            if line.what in _STYLES
-            else ""
-        )
+        style = "bold" if line.what == "sent" else styles.fate(_STYLES[line.what]) if line.what in _STYLES else ""
         text.append(f"{sign} {sanitize(line.text, 200)}", style)
         return text

@@ -10,8 +10,7 @@ from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
 
-from lab.script.commands import VERBS
-from lab.script.protocol_commands import bare_commands
+from lab.script.verbs import VERBS, bare_commands
 from lab.tui.actions import ACTIONS
 from lab.tui.terminal.styles import DIM, ThemeStyles
 from lab.tui.widgets.dialogs import TextBox, contains_words

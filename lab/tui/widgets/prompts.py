@@ -16,12 +16,11 @@ from lab.analysis.delivery import OUTCOMES
 from lab.recording.log_lines import LINE_TYPES
 from lab.recording.records import Header
 from lab.script.bank_terms import ATTRIBUTES_OF_BANK
-from lab.script.commands import VERBS
-from lab.script.evaluation import ATTRIBUTES
 from lab.script.parse_errors import EXPECTATIONS, TRIGGERS
-from lab.script.predicates import COUNTS, STATES
-from lab.script.protocol_commands import bare_commands
+from lab.script.predicates import STATES
 from lab.script.query import FIELDS, kinds_in
+from lab.script.values import ATTRIBUTES, COUNTS
+from lab.script.verbs import VERBS, bare_commands
 from lab.tui.actions import ACTIONS
 
 

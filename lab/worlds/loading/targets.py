@@ -31,6 +31,7 @@ from lab.protocols import (
     stacked,
 )
 from lab.recording.records import ProtocolInfo
+from lab.text import UserError
 from lab.worlds.loading.declarations import DeclarationError, check_declarations
 
 _ABOVE = " above "
@@ -39,7 +40,7 @@ _YOURS = "one-of-your-own"
 _BASES = (Algorithm, Election, Task)
 
 
-class TargetError(LookupError):
+class TargetError(UserError):
     """The target names nothing that can run; the text is for the user."""
 
 

@@ -1,4 +1,7 @@
-"""``lab list protocols``: describe protocols, their promises, assumptions, costs, parameters and commands."""
+"""``lab list``: list the active runs, or describe the protocols.
+
+A protocol is described by its promises, assumptions, costs, parameters and commands.
+"""
 
 import inspect
 import re
@@ -6,17 +9,71 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Struct, field
+from typer import Argument
 
-from lab.cli.options import find_protocol
+from lab.cli.options import Json, one_of, summary_of
+from lab.cli.program import app
+from lab.cli.terminal import UsageError, print_json
 from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS
 from lab.protocols import PROTOCOLS, TASKS, Algorithm, commit_protocol
 from lab.protocols.parameters import Parameter, describe_parameters, parameters_summary
 from lab.text import sanitize
-from lab.units import format_us
+from lab.units import format_ranges, format_us
+from lab.worlds.host.runs import list_runs
+from lab.worlds.loading.targets import load_protocol
+
+_LISTED = ("runs", "protocols")
+
+
+@app.command("list")
+def list_(
+    what: Annotated[str, Argument(metavar="[runs|protocols]", help="What to list.")] = "runs",
+    protocol: Annotated[
+        str | None,
+        Argument(metavar="[PROTOCOL]", help="Describe this protocol in detail: a name, or FILE.py:CLASS."),
+    ] = None,
+    json: Json = False,
+) -> int:
+    """List the active runs, or describe the protocols.
+
+    lab list also removes leftovers of crashed runs.
+    """
+    if one_of("lab list", what, _LISTED) == "protocols":
+        return _print_protocols(protocol, json)
+    if protocol is not None:
+        raise UsageError(f"lab list runs takes no name; leave out {protocol}")
+    return _print_runs(json)
+
+
+def _print_runs(as_json: bool) -> int:
+    """Print the active runs and the protocols; as JSON, only the runs."""
+    running, removed = list_runs()
+    if as_json:
+        print_json({"runs": running, "removed": removed})
+        return 0
+    for name in removed:
+        print(f"removed the files of {name}, whose host has crashed")
+    if not running:
+        print("no active runs")
+    for info in running:
+        world = "" if info.world == "live" else f" {info.world},"
+        nodes = f"{world} nodes {format_ranges(info.nodes)}"
+        print(f"{info.run}  {info.protocol},{nodes}, since {info.began}, process {info.pid}")
+        print(f'    lab attach {info.run}    lab ctl {info.run} "kill {info.nodes[-1]}"')
+    print("protocols:")
+    known = {**PROTOCOLS, **TASKS}
+    longest = max(map(len, known))
+    for name, protocol in sorted(known.items()):
+        print(f"  {name.ljust(longest)}  {summary_of(protocol)}")
+    print("details: lab list protocols")
+    return 0
+
+
+# protocols
 
 _WIDEST = 100
 _MARGIN = 13
@@ -61,15 +118,15 @@ class ProtocolDescription(Struct, frozen=True):
     messages: tuple[str, ...]
 
 
-def print_protocols(target: str | None, as_json: bool) -> int:
+def _print_protocols(target: str | None, as_json: bool) -> int:
     """Describe all protocols, or one in detail."""
-    classes = [find_protocol(name) for name in (sorted((*PROTOCOLS, *TASKS)) if target is None else [target])]
-    describe_state = [_described(each) for each in classes]
+    classes = [load_protocol(name) for name in (sorted((*PROTOCOLS, *TASKS)) if target is None else [target])]
+    described = [_described(each) for each in classes]
     if as_json:
-        print(msgspec.json.encode({"protocols": describe_state}).decode())
+        print_json({"protocols": described})
         return 0
     width = min(shutil.get_terminal_size((80, 24)).columns, _WIDEST)
-    for place, (klass, each) in enumerate(zip(classes, describe_state, strict=True)):
+    for place, (klass, each) in enumerate(zip(classes, described, strict=True)):
         if place:
             print()
         for line in _lines(each, width) if target is None else _detailed_lines(klass, each, width):
@@ -83,7 +140,7 @@ def _described(protocol: type[Algorithm]) -> ProtocolDescription:
     every = tuple(ASSUMPTIONS)
     return ProtocolDescription(
         protocol.name,
-        (protocol.__doc__ or "").partition("\n")[0],
+        summary_of(protocol),
         tuple(
             Promise(name, ASSERTIONS[name].statement, protocol.relies_on.get(name, every))
             for name in protocol.promises
