@@ -166,15 +166,9 @@ def _lines(protocol: type[Algorithm], width: int) -> Iterator[str]:
 def _detailed_lines(protocol: type[Algorithm], width: int) -> Iterator[str]:
     """Yield the full description; last the theory, from the docstring of the protocol's module."""
     yield from _lines(protocol, width)
-<<<<<<< HEAD
-    yield from _table("derived", [(cost.formula, cost.source) for cost in protocol.costs], width)
-    if protocol.messages:
-        yield from _table("messages", [("", ", ".join(protocol.messages))], width)
-=======
     yield from _table("derived", [(formula, source) for formula, _, source in _costs(protocol)], width)
     if protocol.payloads:
         yield from _table("messages", [("", ", ".join(sorted(protocol.payloads)))], width)
->>>>>>> r-cli
     yield ""
     module = sys.modules[(protocol.upper_protocol or protocol).__module__]
     for paragraph in re.split(r"\n(?=\n|\* )", inspect.getdoc(module) or ""):

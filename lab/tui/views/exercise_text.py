@@ -4,8 +4,6 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
 from rich.cells import cell_len
 from rich.console import Console
 from rich.style import Style

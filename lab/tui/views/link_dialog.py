@@ -8,16 +8,12 @@ from typing import ClassVar
 from msgspec import Struct
 from rich.text import Text
 from textual import events
-from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
-from textual.widgets import OptionList
-from textual.widgets.option_list import Option
 
 from lab.analysis.connectivity import Pair
 from lab.script.verbs import VERBS
 from lab.tui.views.network_state import NetworkNow
-from lab.tui.widgets.dialogs import Dialog, frame
+from lab.tui.widgets.dialogs import ListDialog
 
 
 class LinkCommand(Struct, frozen=True):
@@ -52,25 +48,19 @@ def commands_for(link: Pair, both_ways: bool, now: NetworkNow) -> tuple[LinkComm
     return tuple(commands)
 
 
-class LinkDialog(Dialog[LinkCommand | None]):
+class LinkDialog(ListDialog[LinkCommand]):
     """The dialog. Its result is the chosen command, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("q", "leave", "close"), ("b", "turn", "")]
 
     def __init__(self, link: Pair, now: NetworkNow) -> None:
-        super().__init__()
+        super().__init__(subtitle="b: both ways or one   Esc closes")
         self._link = link
         self._network = now
         self._both_ways = False
         self._commands = commands_for(link, both_ways=False, now=now)
 
-    def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            box.border_subtitle = "b: both ways or one   Esc closes"
-            yield OptionList()
-
     def on_mount(self) -> None:
-        self.query_one(OptionList).focus()
         self._fill()
 
     def on_key(self, event: events.Key) -> None:
@@ -79,9 +69,6 @@ class LinkDialog(Dialog[LinkCommand | None]):
         if command is not None:
             event.stop()
             self.dismiss(command)
-
-    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(self._commands[event.option_index])
 
     def action_turn(self) -> None:
         """Switch between both directions and one."""
@@ -92,13 +79,11 @@ class LinkDialog(Dialog[LinkCommand | None]):
     def _fill(self) -> None:
         source, target = self._link
         way = "between {} and {}, both ways" if self._both_ways else "from {} to {}"
-        frame(self.query_one(Vertical), title=f"the link {way.format(source, target)}")
-        listed = self.query_one(OptionList)
-        listed.clear_options()
-        for command in self._commands:
-            row = Text()
-            row.append(f" {command.key} ", "bold")
-            row.append(f" {command.command + ('' if command.complete else ' …'):28}")
-            row.append(VERBS[command.command.partition(" ")[0]].help, "dim")
-            listed.add_option(Option(row))
-        listed.action_first()
+        self.frame(f"the link {way.format(source, target)}")
+        self.put((_row(command), command) for command in self._commands)
+
+
+def _row(command: LinkCommand) -> Text:
+    shown = command.command + ("" if command.complete else " …")
+    help_text = VERBS[command.command.partition(" ")[0]].help
+    return Text.assemble((f" {command.key} ", "bold"), f" {shown:28}", (help_text, "dim"))

@@ -4,50 +4,33 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from rich.text import Text
-from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
-from textual.widgets import OptionList
-from textual.widgets.option_list import Option
 
 from lab.analysis.delivery import TraceEntry
 from lab.text import sanitize
 from lab.tui.terminal.styles import DIM, ThemeStyles
-from lab.tui.widgets.dialogs import Dialog
+from lab.tui.widgets.dialogs import ListDialog
 
 _STYLES = {"lost": "lost", "taken": "delivered", "routed": "held", "meanwhile": "held", "open": "in flight"}
 """The delivery outcome that gives a line its colour."""
 
 
-class TraceDialog(Dialog[int | None]):
+class TraceDialog(ListDialog[int]):
     """The trace of a message. The result is the record of the chosen line; ``here`` is the cursor in time."""
 
-    DEFAULT_CSS = """
-    TraceDialog > Vertical { width: 100; }
-    """
+    DEFAULT_CSS = "TraceDialog > Vertical { width: 100; }"
     BINDINGS: ClassVar[list[BindingType]] = [("q,F", "leave", "close")]
 
     def __init__(self, entries: Sequence[TraceEntry], here: int, styles: ThemeStyles) -> None:
-        super().__init__()
+        super().__init__("the trace of a message", "Enter goes to a line's record, Esc closes")
         self._trace = entries
         self._here = here
         self._styles = styles
 
-    def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            box.border_title = "the trace of a message"
-            box.border_subtitle = "Enter goes to a line's record, Esc closes"
-            yield OptionList(
-                *(Option(self._entry_text(line), str(place)) for place, line in enumerate(self._trace))
-            )
-
     def on_mount(self) -> None:
-        """Highlight the last line that is not after the cursor in time."""
+        # the cursor is on the last line that is not after the cursor in time
         reached = [place for place, line in enumerate(self._trace) if line.record <= self._here]
-        self.query_one(OptionList).highlighted = reached[-1] if reached else 0
-
-    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(self._trace[int(event.option_id or 0)].record)
+        self.put(((self._entry_text(line), line.record) for line in self._trace), reached[-1] if reached else 0)
 
     def _entry_text(self, line: TraceEntry) -> Text:
         styles = self._styles
