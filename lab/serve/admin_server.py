@@ -29,7 +29,7 @@ from lab.serve.admin_client import (
 )
 from lab.serve.cluster_pool import ClusterProcess
 from lab.serve.server_context import ActiveSession, ServerContext
-from lab.worlds.host.line_buffer import LONGEST_LINE
+from lab.worlds.processes.json_lines import LONGEST_LINE
 
 
 class ClassList:

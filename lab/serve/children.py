@@ -21,7 +21,7 @@ from lab.serve.fork_protocol import (
     SignalChild,
     Work,
 )
-from lab.worlds.host.line_buffer import LineBuffer
+from lab.worlds.processes.json_lines import LineBuffer
 
 _END_WITHIN_S = 6.0
 _encode = msgspec.json.Encoder().encode

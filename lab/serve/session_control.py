@@ -16,9 +16,9 @@ from lab.exercises.teacher import Notice
 from lab.serve.broadcast_hub import BroadcastHub
 from lab.serve.cluster_pool import ClusterPool
 from lab.worlds.host.launch import HostFailedError, HostRefusedError
-from lab.worlds.host.line_buffer import GARBAGE, LONGEST_LINE, LineBuffer
 from lab.worlds.host.runs import RunInfo
 from lab.worlds.loading.config import HostReady, RunConfig
+from lab.worlds.processes.json_lines import GARBAGE, LONGEST_LINE, LineBuffer
 
 
 class StartRun(Struct, frozen=True, tag="start"):

@@ -23,7 +23,7 @@ from lab.exercises.exercise import Exercise
 from lab.exercises.exercise_reader import all_exercises
 from lab.serve.child import run_child
 from lab.serve.fork_protocol import ChildEnded, ChildForked, ForkChild, ForkFailed, SignalChild
-from lab.worlds.host.line_buffer import LineBuffer
+from lab.worlds.processes.json_lines import LineBuffer
 
 _MOST_DESCRIPTORS = 3
 _PATIENCE_S = 2.0
