@@ -23,8 +23,7 @@ from lab.exercises.attempt import attempt_config
 from lab.exercises.exercise import Exercise
 from lab.exercises.student_folder import recording_of
 from lab.recording.records import ExerciseAttempt
-from lab.serve.children import Child, Children
-from lab.serve.fork_protocol import ChildEnvironment, HostInfo
+from lab.serve.children import Child, ChildEnvironment, Children, HostWork
 from lab.serve.limits import Limits
 from lab.serve.server_log import ServerLog
 from lab.worlds.host.launch import HostFailedError, HostRefusedError
@@ -85,7 +84,7 @@ class ClusterProcess:
         stdin, owner = os.pipe()
         host_stdout, stdout = os.pipe()
         try:
-            child = await children.fork(environment, (stdin, stdout, log.fileno()), HostInfo(config.world))
+            child = await children.fork(environment, (stdin, stdout, log.fileno()), HostWork(config.world))
         except BaseException as error:
             for descriptor in (owner, host_stdout):
                 os.close(descriptor)

@@ -11,8 +11,7 @@ import msgspec
 import pytest
 
 from lab.exercises.teacher import Announcement, Notice
-from lab.serve.children import Children
-from lab.serve.fork_protocol import ChildEnvironment, HostInfo
+from lab.serve.children import ChildEnvironment, Children, HostWork
 from lab.serve.session_control import ControlClient, ControlReply
 from lab.worlds.host.launch import HostFailedError
 
@@ -29,10 +28,10 @@ def test_a_cancelled_fork_leaves_nothing_behind() -> None:
         gone = asyncio.Event()
         children = Children(ours, process, gone.set)
         its.sendall(b"\n")
-        first = asyncio.create_task(children.fork(_ROOM, (nowhere,), HostInfo("live")))
+        first = asyncio.create_task(children.fork(_ROOM, (nowhere,), HostWork("live")))
         while not await asyncio.get_running_loop().run_in_executor(None, its.recv, 4096):
             pass
-        second = asyncio.create_task(children.fork(_ROOM, (nowhere,), HostInfo("live")))
+        second = asyncio.create_task(children.fork(_ROOM, (nowhere,), HostWork("live")))
         await asyncio.sleep(0)
         second.cancel()
         its.close()
