@@ -14,6 +14,8 @@ from lab.exercises.teacher import Announcement, Notice
 from lab.serve.children import ChildEnvironment, Children, HostWork
 from lab.serve.session_control import ControlClient, ControlReply
 from lab.worlds.host.launch import HostFailedError
+from lab.worlds.processes.fork_server import Ready
+from lab.worlds.processes.json_lines import to_line
 
 _ROOM = ChildEnvironment({}, "/", 1 << 30, 1 << 20, 0)
 
@@ -27,7 +29,7 @@ def test_a_cancelled_fork_leaves_nothing_behind() -> None:
         ours, its = socket.socketpair()
         gone = asyncio.Event()
         children = Children(ours, process, gone.set)
-        its.sendall(b"\n")
+        its.sendall(to_line(Ready()))
         first = asyncio.create_task(children.fork(_ROOM, (nowhere,), HostWork("live")))
         while not await asyncio.get_running_loop().run_in_executor(None, its.recv, 4096):
             pass
