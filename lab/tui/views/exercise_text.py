@@ -43,6 +43,8 @@ def pieces_of(text: Text) -> list[Piece]:
 
 def markdown_lines(markdown: str, width: int, theme_styles: ThemeStyles) -> list[Text]:
     """Render Markdown as lines of this width; HTML is shown as plain text."""
+    from markdown_it import MarkdownIt  # noqa: PLC0415 - loads slowly, and most runs show no Markdown
+
     return list(_Renderer(width, theme_styles).of(MarkdownIt("commonmark", {"html": False}).parse(markdown)))
 
 
