@@ -69,11 +69,15 @@ class CheckOptions(Struct, frozen=True):
     """The options of ``lab check``."""
 
     protocol: Target
-    runs: Annotated[str | None, Option(help=r"Number of runs; 0: until interrupted.  \[default: 1000]")] = None
-    seed: Annotated[str, Option(help="Seed of the first run; each run uses the next seed.")] = "1"
-    nodes: Annotated[str, Option(help="Number of nodes: 5, or a range, from which each run draws one: 3-7.")] = (
-        "3-7"
+    runs: Annotated[
+        str | None, Option(metavar="NUMBER", help=r"Number of runs; 0: until interrupted.  \[default: 1000]")
+    ] = None
+    seed: Annotated[str, Option(metavar="NUMBER", help="Seed of the first run; each run uses the next seed.")] = (
+        "1"
     )
+    nodes: Annotated[
+        str, Option(metavar="NUMBER", help="Number of nodes: 5, or a range, from which each run draws one: 3-7.")
+    ] = "3-7"
     faults: Faults = "kill"
     find: Annotated[
         str | None,
@@ -82,7 +86,11 @@ class CheckOptions(Struct, frozen=True):
     strict: Annotated[bool, Option("--strict", help="Count excused violations as findings.")] = False
     keep_going: Annotated[bool, Option("--keep-going", help="Continue after the first finding.")] = False
     minutes: Annotated[
-        str | None, Option(help="Stop after this many minutes. Without --runs, the number of runs is not limited.")
+        str | None,
+        Option(
+            metavar="NUMBER",
+            help="Stop after this many minutes. Without --runs, the number of runs is not limited.",
+        ),
     ] = None
     workers: Workers = None
     cluster: Annotated[

@@ -55,11 +55,16 @@ class CompareOptions(Struct, frozen=True):
         Path | None, Option(metavar="FILE", help="Give these commands, one per line, instead of random faults.")
     ] = None
     faults: Faults = "kill,pause"
-    runs: Annotated[str, Option(help="Number of runs of each protocol.")] = "200"
-    nodes: Annotated[str, Option(help="Number of nodes.")] = "5"
-    seed: Annotated[str, Option(help="Seed of the first run; each run uses the next seed.")] = "1"
+    runs: Annotated[str, Option(metavar="NUMBER", help="Number of runs of each protocol.")] = "200"
+    nodes: Annotated[str, Option(metavar="NUMBER", help="Number of nodes.")] = "5"
+    seed: Annotated[str, Option(metavar="NUMBER", help="Seed of the first run; each run uses the next seed.")] = (
+        "1"
+    )
     task: Annotated[
-        str, Option(help="Task that runs above each election. With field, lost work is counted, too.")
+        str,
+        Option(
+            metavar="field|none", help="Task that runs above each election. With field, lost work is counted, too."
+        ),
     ] = "field"
     t: RequestBound = None
     workers: Workers = None

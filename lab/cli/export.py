@@ -72,7 +72,7 @@ class ExportRequest(Struct, frozen=True):
         str,
         Option(metavar="NAME", help="cast: the view to show: log, diagram, network, code …"),
     ] = "log"
-    size: Annotated[str, Option(metavar="WxH", help="cast: size of the terminal.")] = "120x40"
+    size: Annotated[str, Option(metavar="COLSxROWS", help="cast: size of the terminal.")] = "120x40"
     speed: Annotated[str, Option(metavar="FACTOR", help="cast: playback speed.")] = "1"
     fps: Annotated[int, Option(metavar="N", help="cast: frames per second.")] = 10
     idle: Annotated[

@@ -91,11 +91,15 @@ Targets = Annotated[list[str], Argument(metavar="PROTOCOL", help="Protocols by n
 
 Faults = Annotated[
     str,
-    Option(help="Kinds of random faults: kill, pause, partition, delay, loss, duplicate, reorder, wipe; or all."),
+    Option(
+        metavar="KIND,KIND,…",
+        help="Kinds of random faults: kill, pause, partition, delay, loss, duplicate, reorder, wipe; or all.",
+    ),
 ]
 
 RequestBound = Annotated[
-    str | None, Option(help=r"T, the bound for a request and its answer: 2·Tm + Tp.  \[default: 200ms]")
+    str | None,
+    Option(metavar="TIME", help=r"T, the bound for a request and its answer: 2·Tm + Tp.  \[default: 200ms]"),
 ]
 
 Parameters = Annotated[
@@ -123,7 +127,9 @@ Picture = Annotated[
 
 Json = Annotated[bool, Option("--json", help="Print one JSON object and nothing else.")]
 
-Workers = Annotated[str | None, Option(help=r"Number of worker processes.  \[default: one per processor]")]
+Workers = Annotated[
+    str | None, Option(metavar="NUMBER", help=r"Number of worker processes.  \[default: one per processor]")
+]
 
 
 # completion

@@ -74,19 +74,27 @@ class RunOptions(Settings, frozen=True, kw_only=True):
     nodes: Annotated[
         str | None,
         Option(
+            metavar="NODES",
             help="Node ids: a count (5: ids 1 to 5), a range (0-7) or a list (1,3,5). The id is the priority.  "
-            "\\[default: 5]"
+            "\\[default: 5]",
         ),
     ] = None
     t: RequestBound = None
-    tm: Annotated[str | None, Option(help="Tm, the bound for message delivery; requires --tp.")] = None
-    tp: Annotated[str | None, Option(help="Tp, the bound for handling a message; requires --tm.")] = None
+    tm: Annotated[
+        str | None, Option(metavar="TIME", help="Tm, the bound for message delivery; requires --tp.")
+    ] = None
+    tp: Annotated[
+        str | None, Option(metavar="TIME", help="Tp, the bound for handling a message; requires --tm.")
+    ] = None
     latency: Annotated[
-        str | None, Option(help=r"Base latency of every message.  \[default: 0s; with --sim Tm/4]")
+        str | None, Option(metavar="TIME", help=r"Base latency of every message.  \[default: 0s; with --sim Tm/4]")
     ] = None
     jitter: Annotated[
         str | None,
-        Option(help=r"Random variation of the latency, plus or minus.  \[default: 0s; with --sim Tm/8]"),
+        Option(
+            metavar="TIME",
+            help=r"Random variation of the latency, plus or minus.  \[default: 0s; with --sim Tm/8]",
+        ),
     ] = None
     sim: Annotated[
         bool,

@@ -48,7 +48,9 @@ class ScenarioCheckOptions(Struct, frozen=True):
     ] = []
     sim: Annotated[bool, Option("--sim", help="Check in simulation only.")] = False
     live: Annotated[bool, Option("--live", help="Check on real processes only.")] = False
-    runs: Annotated[str, Option(help="Runs of each scenario; each run uses the next seed.")] = "1"
+    runs: Annotated[str, Option(metavar="NUMBER", help="Runs of each scenario; each run uses the next seed.")] = (
+        "1"
+    )
     workers: Workers = None
     junit: Annotated[
         Path | None,

@@ -58,7 +58,7 @@ Data = Annotated[
 class ServerOptions(Struct, frozen=True):
     """The options of ``lab serve``."""
 
-    port: Annotated[str, Option(help="Port for SSH; 0 picks a free one.")] = "2222"
+    port: Annotated[str, Option(metavar="PORT", help="Port for SSH; 0 picks a free one.")] = "2222"
     web: Annotated[
         str,
         Option(
@@ -88,9 +88,9 @@ class ServerOptions(Struct, frozen=True):
         Option("--lecture", help="Open lectures on every screen. Default: each student joins with Ctrl+L."),
     ] = False
     data: Data = None
-    nodes: Annotated[str, Option(help=help_of("nodes"))] = "9"
-    sessions: Annotated[str, Option(help=help_of("sessions"))] = "40"
-    log_ins: Annotated[str, Option("--log-ins", help=help_of("logins_per_minute"))] = "20"
+    nodes: Annotated[str, Option(metavar="NUMBER", help=help_of("nodes"))] = "9"
+    sessions: Annotated[str, Option(metavar="NUMBER", help=help_of("sessions"))] = "40"
+    log_ins: Annotated[str, Option("--log-ins", metavar="NUMBER", help=help_of("logins_per_minute"))] = "20"
     idle: Annotated[str, Option(metavar="TIME", help=help_of("idle_s"))] = "60m"
     linger: Annotated[str, Option(metavar="TIME", help=help_of("linger_s"))] = "5m"
     recording: Annotated[str, Option(metavar="MIB", help=help_of("recording_mib"))] = "64"
@@ -162,7 +162,7 @@ def invite(
         list[str] | None,
         Argument(metavar="[NAME…]", help="The students' names. Without names, the unused codes are listed."),
     ] = None,
-    days: Annotated[str, Option(help="Number of days for which the codes are valid.")] = "14",
+    days: Annotated[str, Option(metavar="NUMBER", help="Number of days for which the codes are valid.")] = "14",
     data: Data = None,
 ) -> int:
     """Create one-time codes for students.
