@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 import msgspec
 
-from lab.analysis.commit_history import PURPOSES, BlockedInterval, CommitHistory, Purpose
-from lab.analysis.field_map import Work
 from lab.cli.chart import Axis, Chart, Series, print_charts, whole_numbers
 from lab.cli.chart_svg import charts_as_svg
 from lab.cli.terminal import report_width
 from lab.properties.assertions import A4
+from lab.tasks.bank.commit_history import PURPOSES, BlockedInterval, CommitHistory, Purpose
+from lab.tasks.field_map import Work
 from lab.units import format_count, format_ranges, format_us
 from lab.worlds.campaign.comparison import ProtocolTotals, quantile
 

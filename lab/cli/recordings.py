@@ -7,8 +7,6 @@ from typing import Annotated
 from msgspec import Struct
 from typer import Argument, Option
 
-from lab.analysis.bank_state import ParticipantState, has_bank
-from lab.analysis.blocking import TransactionDiagnosis, diagnose_open_transactions
 from lab.analysis.delivery import LogPage
 from lab.cli.options import OwnProtocol, Recording, command
 from lab.cli.program import app
@@ -34,6 +32,8 @@ from lab.recording.log_lines import LINE_TYPES, LogLine
 from lab.recording.reader import FileRecords, NotARecordingError, open_recording
 from lab.recording.records import Header
 from lab.replay.reexecution import Report, reexecute
+from lab.tasks.bank.bank_state import ParticipantState, has_bank
+from lab.tasks.bank.blocking import TransactionDiagnosis, diagnose_open_transactions
 from lab.text import did_you_mean, sanitize
 from lab.tui.terminal.guard import run_guarded
 from lab.units import format_count, format_ranges, format_us

@@ -6,11 +6,10 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from lab.analysis.commit_history import CommitLog
 from lab.analysis.elections import ElectionLog
 from lab.analysis.inspection import failure_lines
-from lab.analysis.run_summary import NoteLog, Summary, summarize
 from lab.cli.recording_report import format_verdicts, summarize_verdicts
+from lab.cli.run_summary import NoteLog, Summary, summarize
 from lab.cli.scenario_check import format_report
 from lab.cli.terminal import (
     EXIT_INTERRUPTED,
@@ -31,6 +30,7 @@ from lab.script.commands import Caption
 from lab.script.parse import parse, read_script
 from lab.script.predicates import Suspicions
 from lab.script.statements import Expectation, Statement
+from lab.tasks.bank.commit_history import CommitLog
 from lab.text import sanitize
 from lab.units import format_count, format_us
 from lab.worlds.loading.config import RunConfig

@@ -15,13 +15,13 @@ from random import Random
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.analysis.commit_history import CommitLog
 from lab.exercises.assessment import Result
 from lab.exercises.exercise import Exercise, Repair, Task
 from lab.kernel import Step, Timing
 from lab.properties.assertions import RAISES
 from lab.protocols import Algorithm, commit_protocol
 from lab.recording.records import Header, Link, Record
+from lab.tasks.bank.commit_history import CommitLog
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault, SchedulePlan, draw, plan_of
 from lab.worlds.campaign.trial import RunawayError, Trial, run_trial
 from lab.worlds.loading.config import RunConfig, header_of

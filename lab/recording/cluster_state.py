@@ -4,12 +4,11 @@ The host, the interface, triggers and summaries all see a run through this one c
 in order; ``snapshot`` freezes the state reached.
 """
 
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
 from lab.kernel import CommandInput, Message, Received, Started, Step, as_lists
-from lab.recording.decided_transactions import DecidedTransactions
 from lab.recording.log_lines import count_lines
 from lab.recording.records import (
     FAULT_KIND_SEEN,
@@ -24,6 +23,8 @@ from lab.recording.records import (
 )
 from lab.recording.snapshot import ActiveFault, InFlightMessage, NodeState, Snapshot
 
+T = TypeVar("T")
+
 _ENDED_BY = {"started": "kill", "resumed": "pause", "killed": "pause", "failed": "pause"}
 
 
@@ -36,8 +37,7 @@ class ClusterState:
     """The cluster after the records applied so far. ``lifted`` holds the faults that have ended.
 
     ``nodes`` maps ids to node states, ``in_flight`` maps (source, serial) to messages. Both are updated lazily, on
-    access, and so is ``outcomes``: most steps change only where procedures wait, most messages arrive soon, and
-    most runs have no transactions.
+    access: most steps change only where procedures wait, and most messages arrive soon.
     """
 
     def __init__(self, nodes: tuple[int, ...]) -> None:
@@ -48,7 +48,7 @@ class ClusterState:
         self._newest: dict[int, Step] = {}
         self._in_flight: dict[tuple[int, int], InFlightMessage] = {}
         self._sent: dict[tuple[int, int], tuple[Message, int]] = {}
-        self._outcomes = DecidedTransactions()
+        self._derived: dict[type, Any] = {}
         self.faults: dict[int, ActiveFault] = {}
         self.lifted: list[ActiveFault] = []
         self.messages: dict[str, int] = {}
@@ -97,13 +97,15 @@ class ClusterState:
         self._sent.clear()
         return self._in_flight
 
-    @property
-    def outcomes(self) -> DecidedTransactions:
-        """Outcomes of transactions in the logs of all nodes."""
-        for view in self.nodes.values():
-            log = view.state.get("log")
-            self._outcomes.read(view.id, log if isinstance(log, list) else [])
-        return self._outcomes
+    def derived(self, kind: type[T]) -> T:
+        """Return the object of this type that accompanies this state, made on first use.
+
+        It may keep what it has read of the nodes so far, and go on from there as the state changes.
+        """
+        if kind not in self._derived:
+            self._derived[kind] = kind()
+        found: T = self._derived[kind]
+        return found
 
     def snapshot(self) -> Snapshot:
         """Return this state, frozen."""

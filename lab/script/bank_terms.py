@@ -9,14 +9,15 @@ from typing import Any
 
 import msgspec
 
-from lab.analysis.bank_state import NodeBankState, entries_of, node_bank_state, open_at
-from lab.analysis.blocking import blocked_since_us
 from lab.kernel import Protocol
 from lab.protocols.accounts import account_names
 from lab.protocols.ledger import STATE_AFTER
 from lab.recording.cluster_state import ClusterState
 from lab.recording.snapshot import NodeState
 from lab.script.scope import CommandError
+from lab.tasks.bank.bank_state import NodeBankState, entries_of, node_bank_state, open_at
+from lab.tasks.bank.blocking import blocked_since_us
+from lab.tasks.bank.decided_transactions import decided_in
 from lab.text import did_you_mean
 
 COUNTS_OF_BANK = ("money", "committed", "aborted", "locks", "blocked")
@@ -77,7 +78,7 @@ def balance_of(account: str, views: Iterable[NodeState]) -> Decimal | None:
 def evaluate_bank_count(what: str, cluster: ClusterState) -> Decimal | int | None:
     """Return the value of one of ``COUNTS_OF_BANK``; None for the money while a node is down."""
     if what in ("committed", "aborted"):
-        return cluster.outcomes.count(what)
+        return decided_in(cluster).count(what)
     shares = _shares(cluster.nodes.values())
     if what == "locks":
         return sum(len(share.locks) for share in shares)

@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 
-from lab.analysis.blocking import blocked_since_us
 from lab.analysis.elections import agreed_coordinator
 from lab.kernel import Fired, Received, Started, Step, Wait
 from lab.recording.cluster_state import ClusterState
@@ -29,6 +28,7 @@ from lab.script.values import (
     nobody,
     states_of,
 )
+from lab.tasks.bank.blocking import blocked_since_us
 
 STATES = {
     "normal": "status Normal; all normal: every running node is Normal, under one coordinator",

@@ -1,7 +1,7 @@
 """Which actions are available, why the others are not, and which keys to press first."""
 
-from lab.analysis.bank_state import has_bank
-from lab.analysis.field_map import has_field
+from lab.tasks.bank.bank_state import has_bank
+from lab.tasks.field_map import has_field
 from lab.text import sanitize
 from lab.tui.actions import ACTIONS, Action
 from lab.tui.player import SCRIPT_MARKS

@@ -7,12 +7,12 @@ from typing import ClassVar
 import msgspec
 import pytest
 
-from lab.analysis.bank_state import bank_in, open_at
-from lab.analysis.blocking import TransactionDiagnosis, blocked_since_us, diagnose_open_transactions
 from lab.kernel import Started, Step
 from lab.protocols import Algorithm, Bully, ThreePhaseCommit, TwoPhaseCommit, stacked
 from lab.protocols.transaction import DECIDED, Transaction
 from lab.script.parse import parse
+from lab.tasks.bank.bank_state import bank_in, open_at
+from lab.tasks.bank.blocking import TransactionDiagnosis, blocked_since_us, diagnose_open_transactions
 from tests.harness import T_US, Rig
 
 RUN_US = 20 * T_US

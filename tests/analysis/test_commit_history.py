@@ -5,10 +5,10 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Raw
 
-from lab.analysis.commit_history import BlockedInterval, CommitHistory, CommitLog, Purpose, TransactionHistory
 from lab.kernel import Fired, Message, Step
 from lab.protocols.transaction import Transaction
 from lab.recording.records import Process, Record
+from lab.tasks.bank.commit_history import BlockedInterval, CommitHistory, CommitLog, Purpose, TransactionHistory
 
 _T = [3, 1]
 _PARTICIPANTS = [1, 2, 3]

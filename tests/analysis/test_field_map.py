@@ -2,8 +2,8 @@
 
 import pytest
 
-from lab.analysis.field_map import idle_nodes, maps_of
 from lab.recording.snapshot import NodeState
+from lab.tasks.field_map import idle_nodes, maps_of
 from tests.analysis.split_field import NODES, SPLIT_US, STRUCK_US, WHOLE_US, cluster_at
 
 

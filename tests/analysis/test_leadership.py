@@ -6,10 +6,10 @@ import pytest
 from msgspec import Raw
 
 from lab.analysis.elections import ElectionLog, Leadership, Span
-from lab.analysis.field_map import Work, WorkLog
 from lab.kernel import Fired, Message, Step
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Process, Record
+from lab.tasks.field_map import Work, WorkLog
 
 Fold = tuple[Leadership, WorkLog, ClusterState]
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import msgspec
 
-from lab.analysis.commit_history import CommitHistory, CommitLog
 from lab.kernel import Node, Started, Timing
 from lab.protocols import TASKS, Committing, TwoPhaseCommit, commit_protocol, find_protocol
 from lab.protocols.transaction import Change, Entry, Transaction
 from lab.recording.records import Header, Link, Record
 from lab.recording.writer import MemoryLog
 from lab.script.parse import parse
+from lab.tasks.bank.commit_history import CommitHistory, CommitLog
 from lab.worlds.live.node_process import StableStorage
 from lab.worlds.simulated.simulation import Simulation
 from tests.benchmarks.figures import Figure, median

@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from lab.analysis.field_map import Work
 from lab.cli.compare import CompareOptions, run_compare
 from lab.cli.compare_report import as_json, cumulative_steps, report
+from lab.tasks.field_map import Work
 from lab.worlds.campaign.comparison import ProtocolComparison, ProtocolTotals, RunMeasurement, run_comparison
 from tests.cli.invocation import Lab
 

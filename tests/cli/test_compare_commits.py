@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from lab.analysis.commit_history import CommitHistory, TransactionHistory
 from lab.cli.compare_report import commit_rows, commits_as_json
 from lab.protocols import TwoPhaseCommit
+from lab.tasks.bank.commit_history import CommitHistory, TransactionHistory
 from lab.worlds.campaign.comparison import ProtocolTotals, RunMeasurement
 from tests.cli.invocation import Lab
 

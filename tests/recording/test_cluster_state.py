@@ -2,11 +2,11 @@
 
 import pytest
 
-from lab.analysis.commit_history import CommitLog
 from lab.analysis.elections import ElectionLog, SettledElection, agreed_coordinator
-from lab.analysis.run_summary import NoteLog, summarize
+from lab.cli.run_summary import NoteLog, summarize
 from lab.recording.cluster_state import ClusterState
 from lab.recording.snapshot import ActiveFault, Snapshot
+from lab.tasks.bank.commit_history import CommitLog
 from tests.harness import T_US, Rig
 from tests.recording.samples import eventful
 

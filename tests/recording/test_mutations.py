@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
-from lab.analysis.commit_history import CommitLog
 from lab.analysis.delivery import LogPage
 from lab.analysis.elections import ElectionLog
 from lab.analysis.marks import Marks
-from lab.analysis.run_summary import NoteLog, summarize
+from lab.cli.run_summary import NoteLog, summarize
 from lab.protocols import Bully, source_of
 from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import NotARecordingError, open_recording
 from lab.recording.records import encode
 from lab.recording.timeline import Timeline
 from lab.replay.reexecution import reexecute
+from lab.tasks.bank.commit_history import CommitLog
 from tests.recording.samples import eventful_lines
 
 BYTES, VALUES, BATCH = 300, 300, 50

@@ -7,9 +7,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from lab.analysis.commit_history import CommitLog
-from lab.analysis.run_summary import NoteLog, summarize
+from lab.cli.run_summary import NoteLog, summarize
 from lab.recording.records import End, Fault, Header, Process
+from lab.tasks.bank.commit_history import CommitLog
 from lab.worlds.host.runs import list_runs
 from tests.worlds.live import STEADY, LiveRun
 

@@ -25,6 +25,7 @@ from lab.protocols import (
     stacked,
 )
 from lab.recording.records import Link, ProtocolInfo
+from lab.tasks.bank.decided_transactions import decided_in
 from lab.worlds.loading.config import RunConfig, branch_config, header_of
 from lab.worlds.loading.settings import SettingError, parameters_of
 from lab.worlds.loading.targets import (
@@ -175,7 +176,7 @@ def test_a_task_of_the_users_own_is_above_its_usual_election(tmp_path: Path) -> 
     rig.run_until_agreed()
     rig.do("withdraw 350")
     rig.run(10 * T_US)
-    assert rig.cluster.outcomes.count("committed") == 1
+    assert decided_in(rig.cluster).count("committed") == 1
     info = rig.header.protocol
     assert recorded_protocol(info, f"{file}:MyCommit") is protocol
     with pytest.raises(TargetError, match=r"is not built in: add --protocol FILE\.py:MyCommit, with the path "):

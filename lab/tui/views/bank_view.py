@@ -7,11 +7,11 @@ from textwrap import wrap
 from rich.style import Style
 from rich.text import Text
 
-from lab.analysis.bank_state import Account, ParticipantState, bank_in
-from lab.analysis.blocking import TransactionDiagnosis, diagnose_bank
-from lab.analysis.commit_history import split_outcomes
 from lab.protocols.accounts import format_cents
 from lab.protocols.transaction import DECIDED
+from lab.tasks.bank.bank_state import Account, ParticipantState, bank_in
+from lab.tasks.bank.blocking import TransactionDiagnosis, diagnose_bank
+from lab.tasks.bank.commit_history import split_outcomes
 from lab.text import sanitize
 from lab.tui.terminal.styles import DIM, Piece, fit
 from lab.tui.views.lines_view import Line

@@ -7,7 +7,7 @@ from msgspec import Struct
 from rich.style import Style
 from rich.text import Text
 
-from lab.analysis.field_map import Cell, FieldMap, idle_nodes, maps_of
+from lab.tasks.field_map import Cell, FieldMap, idle_nodes, maps_of
 from lab.text import sanitize
 from lab.tui.terminal.styles import DIM, Piece, fit
 from lab.tui.views.lines_view import Line

@@ -7,12 +7,12 @@ from msgspec import Struct
 from rich.cells import cell_len
 from rich.style import Style
 
-from lab.analysis.bank_state import entries_of, node_bank_state
 from lab.analysis.group_history import GroupLog
 from lab.properties.assertions import ASSUMPTIONS
 from lab.protocols.accounts import format_cents
 from lab.recording.log_lines import format_value
 from lab.recording.snapshot import ActiveFault, NodeState, Snapshot
+from lab.tasks.bank.bank_state import entries_of, node_bank_state
 from lab.text import sanitize
 from lab.tui.terminal.styles import DIM, Piece, ThemeStyles
 from lab.units import format_count, format_ranges

@@ -15,11 +15,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from lab.analysis.commit_history import CommitLog
 from lab.kernel import Protocol, Step
 from lab.properties.verdicts import Violation
 from lab.protocols import Algorithm, commit_protocol
 from lab.recording.records import Header, Record
+from lab.tasks.bank.commit_history import CommitLog
 from lab.worlds.campaign.schedule import SchedulePlan, draw
 from lab.worlds.campaign.trial import FaultCount, count_faults, run_trial
 from lab.worlds.campaign.workers import map_seeds, split_seeds

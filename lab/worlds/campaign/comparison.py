@@ -15,15 +15,15 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.analysis.commit_history import CommitHistory, CommitLog
 from lab.analysis.elections import Leadership
-from lab.analysis.field_map import Work, WorkLog
 from lab.kernel import Timing
 from lab.protocols import Algorithm, CommitCost, Field, commit_protocol
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header, Link, Record
 from lab.script.parse import read_script
 from lab.script.statements import After, At, Statement
+from lab.tasks.bank.commit_history import CommitHistory, CommitLog
+from lab.tasks.field_map import Work, WorkLog
 from lab.units import format_us
 from lab.worlds.campaign.schedule import SchedulePlan, draw
 from lab.worlds.campaign.trial import RunawayError, judging_log

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from lab.analysis.bank_state import Bank, ParticipantState, TransactionOverview, bank_in, has_bank, open_at
 from lab.protocols.termination import StateAnswer, next_state
 from lab.protocols.transaction import DECIDED, State, Transaction
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header
 from lab.recording.snapshot import NodeState
+from lab.tasks.bank.bank_state import Bank, ParticipantState, TransactionOverview, bank_in, has_bank, open_at
 
 
 class Situation:

@@ -22,8 +22,8 @@ from lab.analysis.elections import Span, extend_spans
 from lab.kernel import Message, Step
 from lab.protocols.transaction import Entry, OpenTransaction, State, Transaction
 from lab.recording.cluster_state import ClusterState
-from lab.recording.decided_transactions import outcome_of
 from lab.recording.records import Process, Record, convert_or_none
+from lab.tasks.bank.decided_transactions import decided_in, outcome_of
 
 TransactionOutcome = Literal["committed", "aborted"]
 Purpose = Literal["own", "work", "again", "acknowledgement", "termination", "election"]
@@ -301,7 +301,7 @@ def split_outcomes(cluster: ClusterState) -> tuple[SplitOutcome, ...]:
         SplitOutcome(
             Transaction(*name), _nodes_with(cluster, name, "committed"), _nodes_with(cluster, name, "aborted")
         )
-        for name in cluster.outcomes.split
+        for name in decided_in(cluster).split
     )
 
 

@@ -3,6 +3,8 @@
 from collections import Counter
 from typing import Any
 
+from lab.recording.cluster_state import ClusterState
+
 
 class DecidedTransactions:
     """An incremental count of outcomes in logs.
@@ -41,6 +43,15 @@ class DecidedTransactions:
             counter[name] += times
             if not counter[name]:
                 del counter[name]
+
+
+def decided_in(cluster: ClusterState) -> DecidedTransactions:
+    """Return the outcomes in the logs of all nodes as of now."""
+    decided = cluster.derived(DecidedTransactions)
+    for view in cluster.nodes.values():
+        log = view.state.get("log")
+        decided.read(view.id, log if isinstance(log, list) else [])
+    return decided
 
 
 def outcome_of(entry: Any) -> tuple[str, tuple[int, int]] | None:

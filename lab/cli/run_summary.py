@@ -2,14 +2,14 @@
 
 from msgspec import Struct
 
-from lab.analysis.blocking import TransactionDiagnosis, diagnose_open_transactions
-from lab.analysis.commit_history import CommitHistory, CommitLog
 from lab.analysis.elections import ElectionLog, SettledElection
 from lab.kernel import CommandInput, Step
 from lab.protocols.bank_commands import Load
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header, Process, Record, convert_or_none
 from lab.recording.snapshot import ActiveFault, NodeState
+from lab.tasks.bank.blocking import TransactionDiagnosis, diagnose_open_transactions
+from lab.tasks.bank.commit_history import CommitHistory, CommitLog
 from lab.units import format_count
 
 

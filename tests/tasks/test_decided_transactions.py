@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from lab.protocols import TwoPhaseCommit
-from lab.recording.decided_transactions import DecidedTransactions
+from lab.tasks.bank.decided_transactions import DecidedTransactions, decided_in
 from tests.harness import T_US, Rig
 
 
@@ -61,14 +61,14 @@ def test_outcomes_across_crashes() -> None:
     rig = Rig((1, 2, 3), protocol=TwoPhaseCommit).started()
     rig.do("tell 3 withdraw 350")
     rig.run(10 * T_US)
-    assert _counts(rig.cluster.outcomes) == (1, 0)
+    assert _counts(decided_in(rig.cluster)) == (1, 0)
     rig.do("kill 2", "tell 3 transfer 10 checking savings")
     rig.run(10 * T_US)
-    assert _counts(rig.cluster.outcomes) == (1, 1)
+    assert _counts(decided_in(rig.cluster)) == (1, 1)
     rig.do("restart 2")
     rig.run(10 * T_US)
-    assert _counts(rig.cluster.outcomes) == (1, 1)
+    assert _counts(decided_in(rig.cluster)) == (1, 1)
     rig.do("kill 1 2 3", "wipe 1 2")
-    assert _counts(rig.cluster.outcomes) == (1, 1)
+    assert _counts(decided_in(rig.cluster)) == (1, 1)
     rig.do("wipe 3")
-    assert _counts(rig.cluster.outcomes) == (0, 0)
+    assert _counts(decided_in(rig.cluster)) == (0, 0)

@@ -1,0 +1,1 @@
+"""What belongs to one task, beside its protocols: folds, descriptions, predicates, views."""

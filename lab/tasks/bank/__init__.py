@@ -1,0 +1,1 @@
+"""The bank: accounts, transactions, and why a transaction is open."""
