@@ -19,8 +19,8 @@ from lab.export.group_pictures import format_graph, group_picture
 from lab.glyphs import draws_unicode, glyphs_for
 from lab.recording.reader import FileRecords, open_recording
 from lab.recording.records import Header
+from lab.styles import Piece, ThemeStyles, fit, to_ascii
 from lab.text import sanitize
-from lab.tui.terminal.styles import Piece, ThemeStyles, fit, to_ascii
 from lab.tui.views.group_drawing import GroupDrawing
 
 _WIDEST = 160

@@ -10,6 +10,7 @@ import os
 import re
 import typing
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -37,7 +38,7 @@ from lab.worlds.campaign.schedule import FAULTS
 from lab.worlds.campaign.workers import default_workers
 from lab.worlds.control import WATCHED
 from lab.worlds.loading.config import RunConfig, header_of
-from lab.worlds.loading.targets import load_protocol
+from lab.worlds.loading.targets import TargetError, load_protocol, recorded_protocol
 
 # declarations
 
@@ -335,3 +336,12 @@ def write_whole(path: Path, data: bytes) -> None:
         write_durably(path, data)
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}; name another file") from None
+
+
+def load_protocol_of(file: Path, target: str) -> None:
+    """Load the user's protocol of this recording, so that it has what the protocol brings. Raises UsageError."""
+    with closing(open_recording(file)) as store:
+        try:
+            recorded_protocol(store.header.protocol, target)
+        except TargetError as error:
+            raise UsageError(f"{file}: {error}") from None

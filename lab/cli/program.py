@@ -20,7 +20,7 @@ COMMANDS = {
     "tour": ("Take a guided tour of the interface, in five steps.", "run"),
     "replay": ("Open a recording in the interface.", "recordings"),
     "verify": ("Re-execute recordings and check the protocol's assertions.", "recordings"),
-    "show": ("Print a recording as text.", "recordings"),
+    "show": ("Print a recording as text.", "show"),
     "history": ("Show the history of groups in a recording.", "history"),
     "export": ("Export a recording as a diagram, trace or table.", "export"),
     "branch": ("Continue a recording from any record, with new commands.", "branch"),

@@ -162,7 +162,7 @@ def set_output_encoding(stream: TextIOWrapper) -> None:
 
 def _replace_unencodable(error: UnicodeError) -> tuple[bytes, int]:
     """Encode the characters that the stream cannot encode by similar ASCII (an error handler of ``codecs``)."""
-    from lab.tui.terminal.styles import to_ascii  # noqa: PLC0415 - slow, and rarely needed
+    from lab.styles import to_ascii  # noqa: PLC0415 - slow, and rarely needed
 
     assert isinstance(error, UnicodeEncodeError)
     encoding = "utf-8" if error.encoding == "ascii" else error.encoding

@@ -25,6 +25,7 @@ from lab.protocols.two_phase import TwoPhaseCommit
 
 __all__ = [
     "ELECTION",
+    "OWN_PROTOCOLS",
     "PROTOCOLS",
     "TASKS",
     "Algorithm",
@@ -63,6 +64,10 @@ PROTOCOLS: dict[str, type[Algorithm]] = {
 
 TASKS: dict[str, type[Task]] = {each.name: each for each in (Field, ThreePhaseCommit)}
 """The built-in tasks by name. A task runs above an election of PROTOCOLS, chosen by a parameter of the run."""
+
+
+OWN_PROTOCOLS: dict[str, type[Algorithm]] = {}
+"""The protocols that this process was told to load from files of the user's, by name."""
 
 
 class UnknownProtocolError(LookupError):

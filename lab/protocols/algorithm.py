@@ -23,6 +23,12 @@ class Algorithm(Protocol):
     workload: ClassVar[tuple[str, ...]] = ()
     """Commands that a campaign gives to random nodes, so that faults have work to interrupt."""
 
+    extension: ClassVar[str | type] = ""
+    """What the protocol brings to the interface and the reports: a class of ``lab.tasks.extension.Extension``.
+
+    Or its place, as ``module:class``: it is loaded only where it is needed, and never by the process of a node.
+    """
+
     costs: ClassVar[tuple[Cost, ...]] = ()
     """The cost of an election by formula, for one or several cases."""
 

@@ -79,6 +79,7 @@ class Committing(ParticipantStorage):
     """A node that coordinates transactions and participates in those of others."""
 
     promises: ClassVar[tuple[str, ...]] = ("A6", "A7", "A8", "ends")
+    extension: ClassVar[str | type] = "lab.tasks.bank.bank_extension:BankExtension"
     cost: ClassVar[CommitCost | None] = None
 
     class Parameters(ParticipantStorage.Parameters, frozen=True):

@@ -58,6 +58,7 @@ class Field(Publishing):
 
     name: ClassVar[str] = "field"
     heartbeats: ClassVar[tuple[type[Payload], ...]] = (Reading, ReadingAnswer, Known)
+    extension: ClassVar[str | type] = "lab.tasks.field_view:FieldExtension"
 
     class Parameters(Struct, frozen=True):
         """The field, and how fast it is surveyed."""

@@ -36,6 +36,7 @@ def _stacked(task: type[Task], election: type[Election]) -> type[Election]:
             "relies_on": {**election.relies_on, **task.relies_on},
             "heartbeats": (*election.heartbeats, *task.heartbeats),
             "workload": (*election.workload, *task.workload),
+            "extension": task.extension,
             "settles_within_us": classmethod(_combined_settling(task, election)),
             "Parameters": _parameters(task, election),
         },

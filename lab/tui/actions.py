@@ -4,6 +4,9 @@ from functools import partial
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
+
+from lab.tasks.extension import Extension, View, built_in_extensions
 
 _SHOWN = {"comma": ",", "escape": "Esc", "?,f1": "?"}
 
@@ -40,6 +43,11 @@ _cluster = partial(Action, group="cluster", where="driver")
 _time = partial(Action, group="time")
 _exercise = partial(Action, group="exercise")
 _view = partial(Action, group="views")
+
+
+def _view_of_task(view: View) -> Action:
+    return _view(view.word, view.key, f"show or hide {view.help or view.hint}")
+
 
 ACTIONS: tuple[Action, ...] = (
     _cluster("kill", "k", "kill the selected node (SIGKILL)", "kill", needs_node=True),
@@ -123,8 +131,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("jump", "j", "move the time cursor to what is selected in the diagram", of_view="diagram"),
     _view("exercise", "I", "show or hide the exercise: its tasks and their state"),
     _view("groups", "g", "show or hide the history of groups"),
-    _view("bank", "b", "show or hide the bank: accounts, open transactions and why they are open"),
-    _view("map", "m", "show or hide the map of the field"),
+    *(_view_of_task(view) for brought in built_in_extensions() for view in brought.views),
     _view("network", "L", "show or hide the network: which nodes are connected, every link; Enter changes a link"),
     _view("script", "s", "show or hide the script: lines done and lines waiting"),
     _view("code", "C", "show or hide the protocol's source: where each node waits, and what ran"),
@@ -176,6 +183,14 @@ _FIRST = (
 """The first actions of the footer: a narrow terminal cuts it off at the right end."""
 
 
+def actions_of(extension: Extension) -> dict[str, Action]:
+    """Return the table by word, with the views that a user's own protocol brings; a taken key is left out."""
+    actions = {action.word: action for action in ACTIONS}
+    taken = {key for action in ACTIONS for key in action.keys.split(",")}
+    own = [_view_of_task(view) for view in extension.views if view.word not in actions]
+    return actions | {each.word: replace(each, keys="") if each.keys in taken else each for each in own}
+
+
 def footer_actions() -> list[Action]:
     """Return all actions in the order of the footer, the most needed first; views have tabs instead of labels."""
     places = {word: place for place, word in enumerate(_FIRST)}
@@ -189,8 +204,3 @@ def actions_as_markdown() -> str:
         key = f"`{action.shown}`".replace("|", r"\|") if action.shown else ""
         rows.append(f"| {key} | `{action.word}` | {action.help} |")
     return "\n".join(rows)
-
-
-def find_action(word: str) -> Action | None:
-    """Return the action with this word, or None."""
-    return next((action for action in ACTIONS if action.word == word), None)

@@ -1,7 +1,6 @@
 """Which actions are available, why the others are not, and which keys to press first."""
 
-from lab.tasks.bank.bank_state import has_bank
-from lab.tasks.field_map import has_field
+from lab.tasks.extension import built_in_extensions
 from lab.text import sanitize
 from lab.tui.actions import ACTIONS, Action
 from lab.tui.player import SCRIPT_MARKS
@@ -79,13 +78,17 @@ def _reason_missing(word: str, source: Source, seen: tuple[str, ...]) -> str:
             reason = "{} has no groups; try lab run invitation"
         case "script" if not header.scenario:
             reason = "this run has no script; try lab run SCENARIO, or lab run bully --script FILE"
-        case "bank" if not has_bank(header):
-            reason = "{} has no bank; try lab run 2pc or lab run 3pc"
         case "code" if not header.protocol.source.strip():
             reason = "this recording does not contain the source of its protocol"
-        case "map" if not has_field(header):
-            reason = "{} has no field; try lab run field"
+        case _ if source.extension.view(word) is None:
+            reason = _absent(word)
     return reason.format(sanitize(header.protocol.title, 30)) if reason else ""
+
+
+def _absent(word: str) -> str:
+    """Return what the runs of other protocols lack, if this is the word of a view that a built-in task brings."""
+    views = (view for brought in built_in_extensions() for view in brought.views)
+    return next((f"{{}} {view.absent}" for view in views if view.word == word), "")
 
 
 def _has_marks(source: Source) -> bool:
@@ -107,5 +110,5 @@ def opening_hint(source: Source) -> str:
         return f"{sanitize(remark, 250)} (? for all keys{script})"
     if source.is_live and source.store.header.world == "simulated":
         return "space freezes and resumes time, . executes the next event, c chooses which; ? for all keys"
-    field = "; m shows the map of the field" if has_field(source.store.header) else ""
-    return f"press a node's number to select it, ? for all keys{field}"
+    hint = source.extension.opening_hint
+    return f"press a node's number to select it, ? for all keys{hint and f'; {hint}'}"

@@ -9,9 +9,9 @@ from textual.screen import Screen
 from textual.worker import Worker
 
 from lab.properties.verdicts import Violation
+from lab.styles import ThemeStyles
 from lab.tui.player import Cursor, Player
 from lab.tui.source import Source
-from lab.tui.terminal.styles import ThemeStyles
 from lab.worlds.feed_protocol import Reply
 
 R = TypeVar("R")

@@ -11,9 +11,11 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import Input
 
-from lab.recording.snapshot import Snapshot
+from lab.recording.snapshot import NodeState, Snapshot
+from lab.styles import ThemeStyles
+from lab.tasks.extension import NodeText
 from lab.text import sanitize
-from lab.tui.actions import ACTIONS, Action, find_action, footer_actions
+from lab.tui.actions import ACTIONS, Action, actions_of, footer_actions
 from lab.tui.availability import is_available, opening_hint, reason_unavailable
 from lab.tui.context import ActionHandler, RunContext
 from lab.tui.controllers.bookmarks import BookmarkController
@@ -29,13 +31,12 @@ from lab.tui.controllers.tasks import TaskController
 from lab.tui.controllers.tour import TourController, TourLine
 from lab.tui.player import FOLLOWING
 from lab.tui.source import Source, scenario_purpose
-from lab.tui.terminal.styles import ThemeStyles
 from lab.tui.verdicts import EndNotice, format_verdicts
 from lab.tui.views.assertions_view import AssertionsView
 from lab.tui.views.lines_view import LinesView
 from lab.tui.views.log_view import MessageLog
 from lab.tui.views.network_view import NetworkView
-from lab.tui.views.views import LOG, VIEWS, Views
+from lab.tui.views.views import LOG, Views
 from lab.tui.widgets.frame_rate import FrameTimer
 from lab.tui.widgets.key_lines import KeyLine, Tab, TabLine
 from lab.tui.widgets.node_panes import NodePanes
@@ -155,6 +156,7 @@ class RunScreen(Screen[None]):
         ):
             self._handlers |= controller.actions
 
+        self._actions = actions_of(source.extension)
         self.offered: list[Action] = []
         self._purpose = scenario_purpose(source.store.header)
         self._ending = EndNotice(source, context.player, theme_styles.glyphs)
@@ -207,7 +209,9 @@ class RunScreen(Screen[None]):
     def actions(self) -> list[Action]:
         """Return the actions that are available now."""
         process, seen = self.context.selected_process, self._seen
-        return [action for action in ACTIONS if is_available(action, self.context.source, process, seen)]
+        return [
+            action for action in self._actions.values() if is_available(action, self.context.source, process, seen)
+        ]
 
     @property
     def _seen(self) -> tuple[str, ...]:
@@ -222,7 +226,7 @@ class RunScreen(Screen[None]):
 
     def action_do(self, word: str, rest: str = "") -> None:
         """Perform the action with this word; ``rest`` is the text typed after the word."""
-        action = find_action(word)
+        action = self._actions.get(word)
         if action is None or not self.is_ready or (self.layout_controller.is_tiny and word != "quit"):
             return
         self.layout_controller.is_touched = True
@@ -235,6 +239,12 @@ class RunScreen(Screen[None]):
         else:
             self._handlers[word]()
         self.draw()
+
+    def on_key(self, event: events.Key) -> None:
+        """Show a view that a user's own protocol brings; the keys of the table are bindings."""
+        own = (action for action in self._actions.values() if action not in ACTIONS)
+        if (action := next((each for each in own if each.keys == event.key), None)) is not None:
+            self.action_do(action.word)
 
     def action_digit(self, digit: str) -> None:
         """Select a node by its number; two digits typed quickly select a two-digit node."""
@@ -256,7 +266,7 @@ class RunScreen(Screen[None]):
     def on_command_line_given(self, message: CommandLine.Given) -> None:
         """Perform an entered line: an action, or a command for the run."""
         word, _, rest = message.text.partition(" ")
-        action, source = find_action(word), self.context.source
+        action, source = self._actions.get(word), self.context.source
         if action is not None and word != "command" and (action.takes or not rest):
             self.action_do(word, rest.strip())
         elif source.takes_commands:
@@ -326,7 +336,7 @@ class RunScreen(Screen[None]):
             self._take_clock(source.clock)
         cluster = player.cluster()
         snapshot = cluster.snapshot()
-        panes = panes_of(snapshot, player.now_us, source.groups)
+        panes = panes_of(snapshot, player.now_us, source.groups, self._describe_task)
         self._offer_actions()
         disagree = frozenset(context.witness.nodes) if context.witness is not None else frozenset()
         self._panes.show(panes, context.selected, disagree)
@@ -341,6 +351,9 @@ class RunScreen(Screen[None]):
             self._title.put(title_text(source, player.number, hidden, self.run_name, styles, score))
         if news := self._ending.next_notice():
             context.notify(*news)
+
+    def _describe_task(self, node: NodeState, now_us: int) -> NodeText | None:
+        return self.context.source.extension.describe_node(node, now_us, self.context.theme_styles)
 
     def _advance(self) -> None:
         """Advance playback by the time since the last frame."""
@@ -374,7 +387,9 @@ class RunScreen(Screen[None]):
         self._faults.show(format_faults(snapshot.faults), styles)
         self._verdicts.show(format_verdicts(source, number), styles)
         keys = {action.word: action.shown for action in self.offered}
-        tabs = tuple(Tab(kind.word, keys.get(kind.word, "")) for kind in VIEWS if kind.word in {LOG, *keys})
+        tabs = tuple(
+            Tab(kind.word, keys.get(kind.word, "")) for kind in self.views.kinds if kind.word in {LOG, *keys}
+        )
         self._tabs.show(tabs, self.views.shown_views, self.search.note)
 
     def _on_theme_changed(self) -> None:

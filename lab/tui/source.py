@@ -26,6 +26,7 @@ from lab.scenario.head import as_key, read_head, split_scenario
 from lab.scenario.report import ScenarioFinding, ScriptChecker
 from lab.script.parse import read_script
 from lab.script.scope import CommandError
+from lab.tasks.extension import extension_of
 from lab.text import sanitize
 from lab.tui.attempt_log import AttemptLog, Note
 from lab.worlds.feed_protocol import CLOCK_PREFIX, REPLY_PREFIX, Attach, Clock, FeedRequest, Reply
@@ -67,7 +68,8 @@ class Source:
 
     ``clock`` is the virtual clock of a simulated run that is still going on. ``recording`` is the file of the
     records, if known. ``attempt`` assesses the exercise that the run belongs to, if any. ``is_served``: the user
-    has no shell on this machine. ``why_viewer`` tells a viewer why commands are refused.
+    has no shell on this machine. ``extension`` is what the protocol brings. ``why_viewer`` tells a viewer why
+    commands are refused.
     """
 
     can_command = False
@@ -86,6 +88,7 @@ class Source:
         self.density = Density(store)
         self._course = course_of(store.header)
         self.judge = Judge(store.header) if self._course is None else self._course.judge
+        self.extension = extension_of(store.header)
         self.groups = GroupLog()
         self.safe_fields = StoredFields()
         self._is_judged = False

@@ -5,8 +5,8 @@ from pathlib import Path
 from lab.glyphs import glyphs_for
 from lab.recording.reader import open_recording
 from lab.recording.timeline import Timeline
+from lab.styles import ThemeStyles
 from lab.tui.player import Cursor
-from lab.tui.terminal.styles import ThemeStyles
 from lab.tui.views.diagram_canvas import Canvas
 from lab.tui.views.diagram_focus import Focus
 from lab.tui.views.diagram_picture import draw

@@ -5,10 +5,13 @@ from collections import Counter
 
 from textual.binding import Binding
 
+from lab.protocols import Bully
 from lab.script.verbs import VERBS
-from lab.tui.actions import ACTIONS, find_action, footer_actions
+from lab.tasks.extension import Extension
+from lab.tui.actions import ACTIONS, actions_of, footer_actions
 from lab.tui.screen import RunScreen
 from lab.tui.widgets.prompts import CommandLine
+from tests.harness import simulated_header
 from tests.tui.seen import Seen, replay
 
 
@@ -21,8 +24,9 @@ def test_no_word_or_key_occurs_twice() -> None:
 
 
 def test_only_a_word_names_an_action() -> None:
-    assert [find_action(action.word) for action in ACTIONS] == list(ACTIONS)
-    assert find_action("no-such-word") is None
+    actions = actions_of(Extension(simulated_header(Bully, (1, 2))))
+    assert [actions[action.word] for action in ACTIONS] == list(ACTIONS)
+    assert len(actions) == len(ACTIONS)
 
 
 def test_cluster_actions_are_script_commands_too() -> None:

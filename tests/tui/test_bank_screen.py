@@ -12,11 +12,13 @@ from lab.kernel import Timing
 from lab.protocols import Bully, ThreePhaseCommit, TwoPhaseCommit, stacked
 from lab.recording.records import Link
 from lab.recording.writer import Writer
+from lab.styles import ThemeStyles
+from lab.tasks.bank.bank_extension import BankExtension
+from lab.tasks.extension import NodeText
 from lab.tui.source import FileSource
-from lab.tui.terminal.styles import ThemeStyles
 from lab.tui.views.rendered_view import RenderedView
 from lab.tui.views.views import Views
-from lab.tui.widgets.pane import bank_pane, bank_pieces
+from lab.tui.widgets.node_panes import log_pieces
 from lab.tui.widgets.status_lines import title_text
 from lab.worlds.loading.config import RunConfig
 from tests.harness import T_US, Rig
@@ -149,15 +151,14 @@ def test_a_list_of_many(tmp_path: Path) -> None:
 
 
 def test_a_long_log_shows_its_newest_entries() -> None:
-    rig = blocked_run()
-    pane = bank_pane(rig.cluster.nodes[2], rig.now_us)
-    assert pane is not None
-    assert pane.log[-1] == "aborted 3.1"
+    text = _text_of(blocked_run())
+    assert text.log is not None
+    assert text.log[-1] == "aborted 3.1"
     for width in (20, 30, 40, 80):
-        ((text, _),) = bank_pieces(pane, ThemeStyles(glyphs_for({"LC_ALL": "C.UTF-8"})), width)[2]
-        assert text.endswith(pane.log[-1])
-        assert cell_len(text) <= width
-        assert text.startswith("log … ") == (width < 80)
+        ((shown, _),) = log_pieces(text, width)
+        assert shown.endswith(text.log[-1])
+        assert cell_len(shown) <= width
+        assert shown.startswith("log … ") == (width < 80)
 
 
 def test_a_node_that_votes_no_next_is_labelled() -> None:
@@ -165,12 +166,18 @@ def test_a_node_that_votes_no_next_is_labelled() -> None:
     rig = Rig((1, 2, 3), protocol=TwoPhaseCommit).started()
     rig.do("tell 2 refuse")
     rig.run(1)
-    pane = bank_pane(rig.cluster.nodes[2], 0)
-    assert pane is not None
-    balances, opened, log = bank_pieces(pane, ThemeStyles(glyphs_for({"LC_ALL": "C.UTF-8"})), 40)
-    assert "".join(text for text, _ in balances) == "checking 1,000  votes NO next"
-    assert "".join(text for text, _ in opened) == "nothing is open"
-    assert "".join(text for text, _ in log) == "the log is empty"
+    text = _text_of(rig)
+    assert "".join(text for text, _ in text.state) == "checking 1,000  votes NO next"
+    assert "".join(text for text, _ in text.work) == "nothing is open"
+    assert "".join(text for text, _ in log_pieces(text, 40)) == "the log is empty"
+
+
+def _text_of(rig: Rig) -> NodeText:
+    """Return what the bank adds to the pane of node 2."""
+    styles = ThemeStyles(glyphs_for({"LC_ALL": "C.UTF-8"}))
+    text = BankExtension(rig.header).describe_node(rig.cluster.nodes[2], rig.now_us, styles)
+    assert text is not None
+    return text
 
 
 def test_three_phase_commit_has_its_coordinator_too(tmp_path: Path) -> None:

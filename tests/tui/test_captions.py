@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from rich.style import Style
 
-from lab.tui.terminal.styles import DIM
+from lab.styles import DIM
 from lab.tui.widgets.status_lines import CaptionLine, LeaderLine
 from tests.tui.scripted import scripted_file
 from tests.tui.seen import Seen, replay

@@ -13,7 +13,7 @@ from lab.recording.reader import open_recording
 from lab.recording.records import Link
 from lab.replay.line_trace import installed_protocol, trace_lines
 from lab.replay.source_listing import Listing
-from lab.tui.terminal.styles import ThemeStyles
+from lab.styles import ThemeStyles
 from lab.tui.views.code_view import CodeView, colour_lines, wrap_lines
 from lab.worlds.loading.config import RunConfig
 from tests.harness import TIMING

@@ -9,8 +9,8 @@ from textual.events import Key
 from lab.glyphs import glyphs_for
 from lab.script.parse import parse
 from lab.script.verbs import VERBS
+from lab.styles import ThemeStyles
 from lab.tui.actions import ACTIONS
-from lab.tui.terminal.styles import ThemeStyles
 from lab.tui.views.views import Views
 from lab.tui.widgets.help import HelpDialog
 from lab.tui.widgets.key_lines import KeyLine

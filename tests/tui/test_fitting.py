@@ -4,7 +4,7 @@ import pytest
 from rich.cells import cell_len
 from rich.style import Style
 
-from lab.tui.terminal.styles import fit
+from lab.styles import fit
 from lab.tui.widgets.node_panes import NodePanes
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, replay

@@ -21,7 +21,7 @@ from lab.analysis.group_history import (
 from lab.export.group_layout import GroupLayout
 from lab.glyphs import glyphs_for
 from lab.recording.reader import open_recording
-from lab.tui.terminal.styles import ThemeStyles
+from lab.styles import ThemeStyles
 from lab.tui.views.group_drawing import GroupDrawing
 from tests.harness import T_US
 from tests.tui.grouped import partitioned_run

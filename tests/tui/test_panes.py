@@ -2,13 +2,15 @@
 
 import asyncio
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 from textual.app import App, ComposeResult
 
 from lab.glyphs import glyphs_for
 from lab.protocols import Algorithm, Bully, Field, ThreePhaseCommit, TwoPhaseCommit, stacked
-from lab.tui.terminal.styles import ThemeStyles
+from lab.styles import ThemeStyles
+from lab.tasks.extension import extension_of
 from lab.tui.widgets.node_panes import NodePanes
 from lab.tui.widgets.pane import Pane, panes_of
 from tests.harness import T_US, Rig
@@ -47,13 +49,20 @@ def _drawn(seen: list[Panes], size: tuple[int, int]) -> Iterator[list[str]]:
     yield from drawn
 
 
+def _panes_in(rig: Rig, now_us: int) -> Panes:
+    """Return the panes as the interface draws them, with what the protocol brings."""
+    styles = ThemeStyles(glyphs_for({"LC_ALL": "C.UTF-8"}))
+    describe = partial(extension_of(rig.header).describe_node, styles=styles)
+    return panes_of(rig.cluster.snapshot(), now_us, task=describe)
+
+
 def _prefixes(protocol: type[Algorithm], nodes: int) -> list[Panes]:
     """Yield the panes after each record of a run in which nodes start late, die early and are wiped."""
     rig = Rig(range(1, nodes + 1), protocol=protocol)
     seen: list[Panes] = []
 
     def add_panes() -> None:
-        panes = panes_of(rig.cluster.snapshot(), 0)
+        panes = _panes_in(rig, 0)
         if not seen or panes != seen[-1]:
             seen.append(panes)
 
@@ -92,7 +101,7 @@ def test_a_coordinator_that_does_not_fit_after_the_balances_is_left_out() -> Non
     """No word is cut off."""
     rig = Rig(range(1, 4), protocol=stacked(ThreePhaseCommit, Bully)).started()
     rig.run_until_agreed()
-    seen = [panes_of(rig.cluster.snapshot(), rig.now_us)]
+    seen = [_panes_in(rig, rig.now_us)]
     *_, narrow = _drawn(seen, (80, 24))
     assert "savings 1,000" in "\n".join(narrow)
     assert "coo" not in "\n".join(narrow)

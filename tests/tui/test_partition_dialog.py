@@ -7,8 +7,8 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from lab.glyphs import glyphs_for
+from lab.styles import ThemeStyles
 from lab.tui.controllers.cluster import PartitionDialog
-from lab.tui.terminal.styles import ThemeStyles
 
 NODES = (1, 2, 3, 12, 13)
 

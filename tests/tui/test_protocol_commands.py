@@ -6,7 +6,7 @@ from rich.console import Console
 
 from lab.glyphs import glyphs_for
 from lab.protocols import TASKS
-from lab.tui.terminal.styles import ThemeStyles
+from lab.styles import ThemeStyles
 from lab.tui.widgets.help import HelpDialog
 from tests.harness import Rig
 from tests.tui.seen import Seen, replay

@@ -11,7 +11,7 @@ from textual.theme import Theme
 from lab.analysis.delivery import OUTCOMES
 from lab.glyphs import Glyphs, glyphs_for
 from lab.protocols.transaction import State
-from lab.tui.terminal.styles import ThemeStyles
+from lab.styles import ThemeStyles
 from lab.tui.terminal.terminal_app import OWN_THEMES
 
 UNICODE = glyphs_for({"LC_ALL": "C.UTF-8", "TERM": "xterm"})

@@ -8,7 +8,7 @@ from lab.glyphs import glyphs_for
 from lab.protocols import Token
 from lab.recording.records import Commanded
 from lab.recording.snapshot import NodeState, Snapshot
-from lab.tui.terminal.styles import ThemeStyles
+from lab.styles import ThemeStyles
 from lab.tui.widgets.pane import format_leaders, pane_of, panes_of
 from tests.harness import Rig
 from tests.tui.seen import Seen, replay

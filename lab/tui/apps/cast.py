@@ -20,14 +20,13 @@ from lab.export.excerpt import Excerpt, ExportError
 from lab.export.film import Pace, chapters_of, frames
 from lab.glyphs import UNICODE
 from lab.recording.records import encode
+from lab.styles import ThemeStyles
 from lab.text import sanitize
-from lab.tui.actions import find_action
+from lab.tui.actions import actions_of
 from lab.tui.availability import reason_unavailable
 from lab.tui.screen import RunScreen
 from lab.tui.source import FileSource
-from lab.tui.terminal.styles import ThemeStyles
 from lab.tui.terminal.terminal_app import DARK, OWN_THEMES, TerminalApp
-from lab.tui.views.views import VIEWS
 
 _REDRAW_TURNS = 4
 _SAME_PICTURES = 3
@@ -147,8 +146,8 @@ async def _wait_for_layout(pilot: Pilot[None], screen: RunScreen) -> None:
 
 
 def _show_view(screen: RunScreen, view: str) -> None:
-    words = [kind.word for kind in VIEWS]
-    action = find_action(view)
+    words = [kind.word for kind in screen.views.kinds]
+    action = actions_of(screen.context.source.extension).get(view)
     if view not in words:
         raise ExportError(f"unknown view {view!r}; the views are {', '.join(words)}")
     if action is not None:  # None for the log, which is already shown

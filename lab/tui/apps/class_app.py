@@ -22,11 +22,11 @@ from lab.exercises.exercise import Exercise
 from lab.exercises.teacher import ClassReport, ServerAdminError, Student, format_minutes, sort_by_stuck_time
 from lab.places import settings_file
 from lab.recording.records import Header
+from lab.styles import DIM, Piece, ThemeStyles, fit
 from lab.text import sanitize
 from lab.tui.apps.runs_app import RunsApp
 from lab.tui.controllers.runs import LeaveRequested
 from lab.tui.source import FeedSource, Source
-from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit
 from lab.tui.widgets.dialogs import LineDialog, contains_words
 from lab.tui.widgets.key_lines import KeyLine
 from lab.tui.widgets.status_lines import MessageLine, TitleLine

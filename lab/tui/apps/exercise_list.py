@@ -17,8 +17,8 @@ from textual.widgets import OptionList, Static
 
 from lab.exercises.exercise import KINDS, LEVELS, Exercise, describe_topic
 from lab.exercises.student_folder import ExerciseProgress, StudentFolder
+from lab.styles import DIM, ThemeStyles
 from lab.text import sanitize
-from lab.tui.terminal.styles import DIM, ThemeStyles
 from lab.tui.terminal.terminal_app import DARK, LIGHT
 from lab.tui.views.exercise_text import markdown_lines, wrap
 from lab.tui.widgets.dialogs import Entry, FilterableList

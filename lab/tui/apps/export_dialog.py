@@ -15,10 +15,10 @@ from textual.widgets.option_list import Option
 from lab.export.excerpt import ExportError, ExportOptions, parse_nodes, read_excerpt
 from lab.export.formats import Format, default_path, write_file
 from lab.recording.reader import NotARecordingError, open_recording
+from lab.styles import DIM, ThemeStyles
 from lab.text import did_you_mean
 from lab.tui.apps.export_formats import ALL_FORMATS, format_named
 from lab.tui.controllers.runs import ExportRequested
-from lab.tui.terminal.styles import DIM, ThemeStyles
 from lab.tui.widgets.dialogs import FileDialog
 from lab.units import format_us, parse_us
 

@@ -8,8 +8,8 @@ from textual.binding import BindingType
 from textual.widgets import OptionList, Static
 
 from lab.glyphs import glyphs_for
+from lab.styles import ThemeStyles
 from lab.text import sanitize
-from lab.tui.terminal.styles import ThemeStyles
 from lab.tui.terminal.terminal_app import TerminalApp
 from lab.tui.widgets.dialogs import Entry, FilterableList
 

@@ -12,11 +12,11 @@ from textual.widgets import Static
 
 from lab.exercises.teacher import ServerAdminError, VoteTally
 from lab.places import settings_file
+from lab.styles import DIM, ThemeStyles
 from lab.text import sanitize
 from lab.tui.apps.runs_app import LabApp
 from lab.tui.screen import RunScreen
 from lab.tui.source import FeedSource
-from lab.tui.terminal.styles import DIM, ThemeStyles
 from lab.tui.widgets.dialogs import Dialog, LineDialog
 from lab.units import format_count
 from lab.worlds.feed_protocol import Reply

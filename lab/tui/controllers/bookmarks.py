@@ -9,9 +9,9 @@ from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from lab.analysis.bookmarks import Bookmark, Bookmarks
+from lab.styles import DIM, ThemeStyles
 from lab.text import sanitize
 from lab.tui.context import ActionHandler, RunContext
-from lab.tui.terminal.styles import DIM, ThemeStyles
 from lab.tui.widgets.dialogs import Dialog
 
 _LONGEST = 200

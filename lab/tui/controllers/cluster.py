@@ -10,8 +10,8 @@ from textual import events
 from textual.binding import BindingType
 
 from lab.analysis.connectivity import Pair
+from lab.styles import DIM, ThemeStyles
 from lab.tui.context import ActionHandler, RunContext
-from lab.tui.terminal.styles import DIM, ThemeStyles
 from lab.tui.views.link_dialog import LinkCommand, LinkDialog
 from lab.tui.views.network_state import NetworkNow
 from lab.tui.widgets.dialogs import TextBox

@@ -2,6 +2,7 @@
 
 from lab.analysis.delivery import message_at, message_trace
 from lab.properties.verdicts import Violation
+from lab.tui.actions import actions_of
 from lab.tui.context import ActionHandler, RunContext
 from lab.tui.controllers.search import SearchController
 from lab.tui.controllers.seeking import SeekController
@@ -126,4 +127,5 @@ class DisplayController:
 
     def _show_help(self) -> None:
         context = self._context
-        context.show_dialog(HelpDialog(context.source.takes_commands, context.theme_styles))
+        actions = actions_of(context.source.extension).values()
+        context.show_dialog(HelpDialog(actions, context.source.takes_commands, context.theme_styles))

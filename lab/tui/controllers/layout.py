@@ -12,7 +12,7 @@ from rich.text import Text
 from textual.widgets import Static
 
 from lab.tui.context import ActionHandler, RunContext
-from lab.tui.views.views import EXERCISE, LOG, VIEWS, Views
+from lab.tui.views.views import EXERCISE, LOG, Views
 from lab.tui.widgets.key_lines import TabLine
 from lab.tui.widgets.node_panes import NodePanes
 from lab.tui.widgets.status_lines import TitleLine
@@ -101,10 +101,10 @@ class LayoutController:
         self.missing = TitleLine("room")
         views.rows.heartbeats = layout.heartbeats
         self.actions: dict[str, ActionHandler] = {
-            **{kind.word: partial(self.show_view, kind.word) for kind in VIEWS},
+            **{kind.word: partial(self.show_view, kind.word) for kind in views.kinds},
             "full": self._toggle_full,
             "taller": partial(self._move_tabs, -1),
-            "lower": partial(self._move_tabs, 1),
+            "shorter": partial(self._move_tabs, 1),
             "wider": partial(self._widen, -1),
             "narrower": partial(self._widen, 1),
             "heartbeats": self._toggle_heartbeats,

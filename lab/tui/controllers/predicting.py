@@ -12,9 +12,9 @@ from textual.widgets import Static
 
 from lab.analysis.elections import DecisionLog, LeaderDecision
 from lab.recording.cluster_state import ClusterState
+from lab.styles import DIM, ThemeStyles
 from lab.text import sanitize
 from lab.tui.context import ActionHandler, RunContext
-from lab.tui.terminal.styles import DIM, ThemeStyles
 from lab.tui.widgets.dialogs import Dialog
 
 NOBODY = "nobody"

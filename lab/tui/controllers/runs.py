@@ -18,10 +18,10 @@ from lab.recording.reader import NotARecordingError
 from lab.scenario.file import SUFFIX
 from lab.scenario.from_recording import UnsuitableRecordingError, make_scenario
 from lab.scenario.writing import ScenarioSource
+from lab.styles import DIM, ThemeStyles
 from lab.text import sanitize
 from lab.tui.context import ActionHandler, RunContext
 from lab.tui.controllers.layout import LayoutController
-from lab.tui.terminal.styles import DIM, ThemeStyles
 from lab.tui.views.views import Views
 from lab.tui.widgets.dialogs import Dialog, Entry, FileDialog, FilterableList
 from lab.worlds.loading.targets import TargetError

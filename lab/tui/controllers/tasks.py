@@ -6,10 +6,10 @@ from textual.message import Message
 
 from lab.exercises.assessment import Result
 from lab.exercises.exercise import Task
+from lab.styles import DIM
 from lab.text import sanitize
 from lab.tui.attempt_log import AttemptLog
 from lab.tui.context import ActionHandler, RunContext
-from lab.tui.terminal.styles import DIM
 from lab.tui.views.exercise_text import describe_hint, markdown_lines, rules_of, wrap
 from lab.tui.views.exercise_view import ExerciseView
 from lab.tui.widgets.dialogs import (

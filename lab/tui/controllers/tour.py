@@ -14,9 +14,9 @@ from lab.analysis.elections import DecisionLog, LeaderDecision
 from lab.kernel import Step
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Record
+from lab.styles import DIM, ThemeStyles
 from lab.tui.context import ActionHandler, RunContext
 from lab.tui.controllers.layout import LayoutController
-from lab.tui.terminal.styles import DIM, ThemeStyles
 from lab.tui.views.views import DIAGRAM, Views
 from lab.tui.widgets.record_dialog import RecordDialog
 from lab.tui.widgets.status_lines import Line

@@ -16,7 +16,7 @@ from textual.theme import Theme
 
 from lab.glyphs import draws_unicode
 from lab.palette import Palette
-from lab.tui.terminal.styles import to_ascii
+from lab.styles import to_ascii
 
 DARK, LIGHT = "lab-dark", "lab-light"
 _GROUNDS = {

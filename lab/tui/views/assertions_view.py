@@ -13,12 +13,12 @@ from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS, RAISES, Assertion
 from lab.properties.judge import Judge
 from lab.properties.verdicts import Broken, Verdict, Violation, verdict_of
 from lab.recording.records import Header
+from lab.styles import DIM, Line, ThemeStyles
 from lab.text import sanitize
 from lab.tui.player import Cursor
 from lab.tui.source import Source
-from lab.tui.terminal.styles import DIM, ThemeStyles
 from lab.tui.verdicts import next_violation
-from lab.tui.views.lines_view import Line, Row, RowsView
+from lab.tui.views.lines_view import Row, RowsView
 from lab.tui.widgets.record_dialog import Copied
 from lab.units import format_count
 

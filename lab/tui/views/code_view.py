@@ -12,12 +12,12 @@ from lab.analysis.inspection import LastStep, LastSteps
 from lab.palette import Palette
 from lab.recording.snapshot import NodeState
 from lab.replay.source_listing import Listing
+from lab.styles import DIM, Line, Piece, ThemeStyles, fit, highlight
 from lab.text import sanitize
 from lab.tui.player import Cursor
 from lab.tui.source import Source
-from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit, highlight
 from lab.tui.views.executed_lines import ExecutedLines, ExecutionTracer
-from lab.tui.views.lines_view import Line, LinesView
+from lab.tui.views.lines_view import LinesView
 from lab.tui.widgets.pane import process_text
 from lab.units import format_count, format_ranges
 

@@ -17,10 +17,10 @@ from lab.recording.reader import FileRecords, open_recording
 from lab.recording.records import decode_fields, differing_fields
 from lab.recording.timeline import Timeline
 from lab.replay.divergence import Comparison, header_differences
+from lab.styles import DIM, Piece, ThemeStyles, fit
 from lab.text import sanitize
 from lab.tui.player import Cursor
 from lab.tui.source import Source
-from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit
 from lab.tui.views.lines_view import LinesView
 from lab.tui.views.log_rows import LogRows
 from lab.tui.views.log_view import MessageLog

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from rich.style import Style
 
 from lab.glyphs import Glyphs
-from lab.tui.terminal.styles import Piece
+from lab.styles import Piece
 
 _BRAILLE = 0x2800
 _DOT = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))

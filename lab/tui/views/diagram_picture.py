@@ -7,8 +7,8 @@ from rich.style import Style
 from lab.analysis.group_history import Point
 from lab.analysis.spacetime import StatusInterval
 from lab.recording.log_lines import LogLine
+from lab.styles import DIM
 from lab.text import sanitize
-from lab.tui.terminal.styles import DIM
 from lab.tui.views.diagram_canvas import Canvas
 from lab.tui.views.diagram_messages import draw_messages
 from lab.tui.views.diagram_scene import QUIET, Scene

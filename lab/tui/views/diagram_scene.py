@@ -9,8 +9,8 @@ from lab.analysis.spacetime import MessageEdge, StatusInterval
 from lab.export.diagram_layout import Layout
 from lab.properties.verdicts import Violation
 from lab.recording.log_lines import LogLine
+from lab.styles import ThemeStyles
 from lab.tui.player import Cursor
-from lab.tui.terminal.styles import ThemeStyles
 from lab.tui.views.diagram_canvas import signs_for
 from lab.tui.views.diagram_focus import Focus
 from lab.tui.views.diagram_selection import Selection

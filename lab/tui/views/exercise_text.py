@@ -11,9 +11,9 @@ from rich.text import Text
 
 from lab.exercises.assessment import AttemptStatus, Result
 from lab.exercises.exercise import Exercise, Task
+from lab.styles import DIM, Piece, ThemeStyles
 from lab.text import sanitize
 from lab.tui.attempt_log import format_points
-from lab.tui.terminal.styles import DIM, Piece, ThemeStyles
 from lab.tui.views.lines_view import Row
 from lab.units import format_count
 

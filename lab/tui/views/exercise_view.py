@@ -4,10 +4,10 @@ from rich.style import Style
 from textual import events
 
 from lab.exercises.assessment import AttemptStatus
+from lab.styles import ThemeStyles
 from lab.tui.attempt_log import AttemptLog
 from lab.tui.player import Cursor
 from lab.tui.source import Source
-from lab.tui.terminal.styles import ThemeStyles
 from lab.tui.views.exercise_text import Sheet
 from lab.tui.views.lines_view import RowsView
 

@@ -15,7 +15,7 @@ from rich.cells import cell_len
 from rich.style import Style
 
 from lab.export.group_layout import GroupLayout, Row
-from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, wrap_words
+from lab.styles import DIM, Piece, ThemeStyles, wrap_words
 
 _CLOCK = 11
 _LEAST_TEXT = 20

@@ -7,10 +7,10 @@ from textual import events
 from lab.analysis.group_history import GroupLog
 from lab.export.group_layout import GroupLayout
 from lab.recording.records import Header
+from lab.styles import DIM, Line, ThemeStyles, highlight
 from lab.tui.player import Cursor
-from lab.tui.terminal.styles import DIM, ThemeStyles, highlight
 from lab.tui.views.group_drawing import DrawnLine, GroupDrawing
-from lab.tui.views.lines_view import Line, RowsView
+from lab.tui.views.lines_view import RowsView
 
 _MOST_ROWS = 500
 """The most rows shown; ``lab history`` prints all of them."""

@@ -13,11 +13,11 @@ from lab.kernel import CommandInput, Fired, Message, Received, Started, Step
 from lab.recording.log_lines import format_body, format_entries, format_value
 from lab.recording.snapshot import NodeState
 from lab.replay.source_listing import Listing
+from lab.styles import DIM, Line, Piece, ThemeStyles, highlight
 from lab.text import sanitize
 from lab.tui.player import Cursor
 from lab.tui.source import Source
-from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, highlight
-from lab.tui.views.lines_view import Line, Row, RowsView
+from lab.tui.views.lines_view import Row, RowsView
 from lab.tui.widgets.pane import process_text, short_body
 from lab.tui.widgets.record_dialog import Copied
 from lab.units import format_count, format_ranges

@@ -8,8 +8,8 @@ from rich.style import Style
 from lab.analysis.connectivity import Pair
 from lab.recording.records import Link
 from lab.recording.snapshot import InFlightMessage
+from lab.styles import DIM, Piece, ThemeStyles
 from lab.text import sanitize
-from lab.tui.terminal.styles import DIM, Piece, ThemeStyles
 from lab.tui.views.network_state import STOPPED, LinkEffect, NetworkNow
 from lab.tui.widgets.pane import process_text
 from lab.units import format_count, format_us

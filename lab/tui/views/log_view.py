@@ -7,10 +7,10 @@ from textual.message import Message
 from lab.analysis.delivery import DeliveryOutcome
 from lab.recording.log_lines import LogLine
 from lab.script.query import LogFilter
+from lab.styles import DIM, Line, Piece, ThemeStyles, highlight
 from lab.text import sanitize
 from lab.tui.player import Cursor
-from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, highlight
-from lab.tui.views.lines_view import Line, LinesView
+from lab.tui.views.lines_view import LinesView
 from lab.tui.views.log_rows import LogRows
 from lab.tui.widgets.pane import short_body
 

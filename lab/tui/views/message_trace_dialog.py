@@ -7,8 +7,8 @@ from rich.text import Text
 from textual.binding import BindingType
 
 from lab.analysis.delivery import TraceEntry
+from lab.styles import DIM, ThemeStyles
 from lab.text import sanitize
-from lab.tui.terminal.styles import DIM, ThemeStyles
 from lab.tui.widgets.dialogs import ListDialog
 
 _STYLES = {"lost": "lost", "taken": "delivered", "routed": "held", "meanwhile": "held", "open": "in flight"}

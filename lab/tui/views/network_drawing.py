@@ -30,7 +30,7 @@ from rich.cells import cell_len
 from rich.style import Style
 
 from lab.analysis.connectivity import Pair
-from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit, wrap_words
+from lab.styles import DIM, Piece, ThemeStyles, fit, wrap_words
 from lab.tui.views.link_text import FAULT_LABELS, OUTCOMES, cell_of, label_of, style_of
 from lab.tui.views.network_state import STOPPED, NetworkNode, NetworkNow
 from lab.tui.widgets.pane import process_text

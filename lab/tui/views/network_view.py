@@ -15,9 +15,9 @@ from lab.analysis.connectivity import Pair
 from lab.analysis.group_history import GroupLog
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header
+from lab.styles import DIM, Line, Piece, ThemeStyles, fit, wrap_words
 from lab.tui.player import Cursor
-from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit, wrap_words
-from lab.tui.views.lines_view import Line, PictureView
+from lab.tui.views.lines_view import PictureView
 from lab.tui.views.link_text import FAULT_LABELS, describe_link, format_latency
 from lab.tui.views.network_drawing import Matrix, Sides, width_of
 from lab.tui.views.network_state import NetworkNow, network_now

@@ -19,11 +19,11 @@ from lab.scenario.report import matches_violation
 from lab.script.parse import numbered_lines, parse
 from lab.script.scope import CommandError
 from lab.script.statements import Expect, Expectation, ExpectThroughout, ExpectViolation, Statement, predecessors
+from lab.styles import DIM, Line, Piece, ThemeStyles
 from lab.text import sanitize
 from lab.tui.player import Cursor
 from lab.tui.source import Source
-from lab.tui.terminal.styles import DIM, Piece, ThemeStyles
-from lab.tui.views.lines_view import Line, Row, RowsView
+from lab.tui.views.lines_view import Row, RowsView
 
 _HEAD = ("title", "shows", "source")
 

@@ -12,16 +12,15 @@ from textual.containers import Horizontal
 from textual.message import Message
 from textual.widget import Widget
 
+from lab.styles import ThemeStyles
+from lab.tasks.extension import built_in_extensions
 from lab.tui.player import Cursor
 from lab.tui.source import Source
-from lab.tui.terminal.styles import ThemeStyles
 from lab.tui.views.assertions_view import AssertionsView
-from lab.tui.views.bank_view import draw_bank
 from lab.tui.views.code_view import CodeView
 from lab.tui.views.compare_view import CompareView
 from lab.tui.views.diagram_view import DiagramView
 from lab.tui.views.exercise_view import ExerciseView
-from lab.tui.views.field_view import draw_field
 from lab.tui.views.group_view import GroupView
 from lab.tui.views.inspect_view import InspectView
 from lab.tui.views.log_rows import LogRows
@@ -61,8 +60,7 @@ VIEWS: tuple[ViewKind, ...] = (
     ViewKind(LOG, "the message log"),
     ViewKind("diagram", "space-time diagram: arrow keys or a click select, Enter opens, j goes there"),
     ViewKind("groups", "the history of groups; Enter goes to the record of a line"),
-    ViewKind("bank", "the bank: accounts, locks, open transactions and why they are open"),
-    ViewKind("map", "the map of the field: filled is surveyed, ▶ is being surveyed, pale is not surveyed yet"),
+    *(ViewKind(view.word, view.hint) for brought in built_in_extensions() for view in brought.views),
     ViewKind("network", "the network: connectivity and every link; arrows move, Enter changes a link"),
     ViewKind("script", "the script; Enter goes to the record of a line"),
     ViewKind(
@@ -74,13 +72,14 @@ VIEWS: tuple[ViewKind, ...] = (
     ViewKind("assertions", "the assertions and their verdicts; Enter goes to the next violation of one"),
     ViewKind("compare", "another recording at the same point of the run; Enter goes to where the two diverge"),
 )
-"""In the order of their tabs."""
+"""In the order of their tabs; those that a user's own protocol brings follow."""
 
 
 class Views(Horizontal):
     """All views. ``chosen`` is the one chosen last. If there is room, the log stays visible on the left.
 
-    If there is room and no other view is chosen, the diagram stands beside the log.
+    If there is room and no other view is chosen, the diagram stands beside the log. ``kinds`` are the views of
+    this run, in the order of their tabs.
     """
 
     DEFAULT_CSS = """
@@ -97,13 +96,13 @@ class Views(Horizontal):
         self.diagram = DiagramView(styles, source, self.rows)
         self.compare = CompareView(styles, source)
         self.exercise = ExerciseView(styles, source)
+        brought = source.extension.views
         self._views: dict[str, View] = {
+            **{each.word: RenderedView(each.word, styles, source, each.draw) for each in brought},
             LOG: self.message_log,
             EXERCISE: self.exercise,
             DIAGRAM: self.diagram,
             "groups": GroupView(styles, header, groups),
-            "bank": RenderedView("bank", styles, source, draw_bank),
-            "map": RenderedView("map", styles, source, draw_field),
             "network": NetworkView(styles, header, groups),
             "script": ScriptView(styles, source),
             "compare": self.compare,
@@ -111,6 +110,8 @@ class Views(Horizontal):
             "inspect": InspectView(styles, source),
             "assertions": AssertionsView(styles, source),
         }
+        known = {kind.word for kind in VIEWS}
+        self.kinds = (*VIEWS, *(ViewKind(each.word, each.hint) for each in brought if each.word not in known))
         self.chosen = LOG
         self._is_alone = False
 
@@ -142,7 +143,7 @@ class Views(Horizontal):
         back = word in (self.chosen, LOG)
         self.chosen = LOG if back else word
         self._arrange()
-        return "back to the log" if back else next(kind.hint for kind in VIEWS if kind.word == word)
+        return "back to the log" if back else next(kind.hint for kind in self.kinds if kind.word == word)
 
     @property
     def shown_views(self) -> tuple[str, ...]:

@@ -21,8 +21,8 @@ from textual.widget import Widget
 from textual.widgets import Button, Input, OptionList, Static, TextArea
 from textual.widgets.option_list import Option
 
+from lab.styles import ThemeStyles
 from lab.text import sanitize
-from lab.tui.terminal.styles import ThemeStyles
 
 R = TypeVar("R")
 

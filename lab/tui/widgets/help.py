@@ -1,6 +1,6 @@
 """Dialogs of the run screen: the help, a record in full, and the sides of a partition."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import Group
 from rich.padding import Padding
@@ -11,8 +11,8 @@ from textual import events
 from textual.app import ComposeResult
 
 from lab.script.verbs import VERBS, bare_commands
-from lab.tui.actions import ACTIONS
-from lab.tui.terminal.styles import DIM, ThemeStyles
+from lab.styles import DIM, ThemeStyles
+from lab.tui.actions import Action
 from lab.tui.widgets.dialogs import TextBox, contains_words
 
 _SIGNS = {
@@ -59,8 +59,9 @@ class HelpDialog(TextBox):
     HelpDialog.wide > VerticalScroll { width: 168; }
     """
 
-    def __init__(self, driver: bool, theme_styles: ThemeStyles) -> None:
+    def __init__(self, actions: Iterable[Action], driver: bool, theme_styles: ThemeStyles) -> None:
         super().__init__(_HELP_TITLE)
+        self._actions = tuple(actions)
         self._driver = driver
         self._theme_styles = theme_styles
         self._typed = ""
@@ -120,7 +121,7 @@ class HelpDialog(TextBox):
                 continue
             if not self._typed:
                 table.add_row("", Text(_GROUPS[group], _TITLE))
-            for action in ACTIONS:
+            for action in self._actions:
                 if action.group == group and (self._driver or action.where == "all"):
                     word = f":{action.word} {action.takes}".rstrip()
                     self._add(table, f"{action.shown:{_KEY}}", Text.assemble(action.help, (f"  {word}", DIM)))

@@ -14,7 +14,7 @@ from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
-from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit
+from lab.styles import DIM, Piece, ThemeStyles, fit
 
 
 class Tab(Struct, frozen=True):

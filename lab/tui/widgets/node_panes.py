@@ -12,13 +12,16 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit
-from lab.tui.widgets.pane import BankPane, Pane, bank_pieces, process_text
+from lab.styles import DIM, Piece, ThemeStyles, fit
+from lab.tasks.extension import NodeText
+from lab.tui.widgets.pane import Pane, process_text
 
 _LOW, _HIGH = 5, 7
-"""The height of a box, and of a box with a bank if there is room."""
+"""The height of a box, and of a box with the text of a task if there is room."""
 _LEAST_WIDTH = 26
 _BEST_WIDTH = 40
+_MOST_ENTRIES = 6
+"""The most entries of a log."""
 _LEAST_PEERS = 8
 """The least columns beside the coordinator in which the members fit."""
 
@@ -54,13 +57,14 @@ class NodePanes(Widget, can_focus=True):
         """Draw these panes; ``marked`` are the nodes of a witness."""
         if (panes, selected, marked) == (self._panes, self._selected, self._marked):
             return
-        before = {pane: self._frame_of(pane) for pane in self._panes}
-        resized = len(panes) != len(self._panes) or _has_bank(panes) != _has_bank(self._panes)
+        before = [(pane, self._frame_of(pane)) for pane in self._panes]
+        resized = len(panes) != len(self._panes) or _has_task(panes) != _has_task(self._panes)
         self._panes, self._selected, self._marked = panes, selected, marked
         if resized or not self._boxed:
             self.refresh(layout=resized)
             return
-        changed = [place for place, pane in enumerate(panes) if before.get(pane) != self._frame_of(pane)]
+        now = [(pane, self._frame_of(pane)) for pane in panes]
+        changed = [place for place, each in enumerate(now) if before[place] != each]
         self.refresh(*map(self._region_of, changed))
 
     def _frame_of(self, pane: Pane) -> tuple[bool, bool]:
@@ -70,7 +74,7 @@ class NodePanes(Widget, can_focus=True):
         """Return the height of the boxes, or of one line for each node if the boxes would be too high."""
         columns = self._columns(width)
         rows = -(-len(self._panes) // columns) if self._panes else 1
-        highest = _HIGH if _has_bank(self._panes) else _LOW
+        highest = _HIGH if _has_task(self._panes) else _LOW
         box = highest if rows * highest <= self.most_height else _LOW
         return rows * box if rows * box <= self.most_height else min(len(self._panes), self.most_height)
 
@@ -123,7 +127,7 @@ class NodePanes(Widget, can_focus=True):
     def _box_height(self) -> int:
         """The height of a box, at most what its content needs. Less than ``_LOW``: no boxes are drawn."""
         rows = -(-len(self._panes) // self._columns(self.size.width)) or 1
-        return min(self.size.height // rows, _HIGH if _has_bank(self._panes) else _LOW)
+        return min(self.size.height // rows, _HIGH if _has_task(self._panes) else _LOW)
 
     @property
     def _first(self) -> int:
@@ -180,8 +184,8 @@ class NodePanes(Widget, can_focus=True):
         return [*rows, *([] for _ in range(inside - len(rows)))]
 
     def _rows(self, pane: Pane, width: int) -> tuple[list[Piece], ...]:
-        if pane.bank is not None:
-            return self._bank_rows(pane, pane.bank, width)
+        if pane.task is not None:
+            return self._task_rows(pane, pane.task, width)
         if pane.process in ("killed", "failed", "absent"):
             return [], [(pane.waits, DIM)]
         peers = self._peer_pieces(pane)
@@ -200,21 +204,21 @@ class NodePanes(Widget, can_focus=True):
         procedure = fit([(where if cell_len(where) <= room else pane.procedure, Style())], room)
         return [*procedure, (left, self._theme_styles.leader)]
 
-    def _bank_rows(self, pane: Pane, bank: BankPane, width: int) -> tuple[list[Piece], ...]:
+    def _task_rows(self, pane: Pane, task: NodeText, width: int) -> tuple[list[Piece], ...]:
         """Return up to five lines, or the three that matter most if there is no room."""
-        balances, opened, log = bank_pieces(bank, self._theme_styles, width)
+        state, work, log = task.state, task.work, log_pieces(task, width)
         waits: list[Piece] = [(pane.waits, Style() if pane.procedure else DIM)]
         if pane.process in ("killed", "failed", "absent"):
             return waits, log
         is_low = self._box_height < _HIGH
-        first = [*balances, *opened] if is_low and not pane.procedure else balances
+        first = [*state, *work] if is_low and not pane.procedure else state
         leader = [] if pane.facts else [*self._leader_pieces(pane), ("  ", Style())]
         if cell_len("".join(text for text, _ in (*leader, *first)).rstrip()) <= width:
-            first = [*balances, *leader, *first[len(balances) :]]
+            first = [*state, *leader, *first[len(state) :]]
         procedure = self._procedure_pieces(pane, width) if pane.procedure else []
         if is_low:
-            return first, opened if pane.procedure else log, waits
-        return (first, opened, log, procedure, waits) if pane.procedure else (first, opened, log, waits)
+            return first, work if pane.procedure else log, waits
+        return (first, *filter(None, (work, log, procedure)), waits)
 
     def _status_pieces(self, pane: Pane) -> list[Piece]:
         theme_styles = self._theme_styles
@@ -259,9 +263,8 @@ class NodePanes(Widget, can_focus=True):
         else:
             left = "" if pane.left_us is None else f", {pane.left_us / 1e6:.1f} of {pane.total_us / 1e6:.1f} s"
             procedure = f"{pane.procedure}, line {pane.line}: {pane.waits}{left}" if pane.procedure else pane.waits
-            if pane.bank is not None:
-                balances, opened, _ = bank_pieces(pane.bank, theme_styles, 0)
-                leader, peers = fit(balances, 25), fit(opened, 26)
+            if pane.task is not None:
+                leader, peers = fit(pane.task.state, 25), fit(pane.task.work, 26)
             else:
                 leader = fit(self._leader_pieces(pane), 19 if pane.facts else 15 if pane.group is None else 21)
                 peers = fit(self._peer_pieces(pane), 20)
@@ -271,5 +274,18 @@ class NodePanes(Widget, can_focus=True):
         return pieces
 
 
-def _has_bank(panes: tuple[Pane, ...]) -> bool:
-    return any(pane.bank is not None for pane in panes)
+def log_pieces(task: NodeText, width: int) -> list[Piece]:
+    """Return the newest entries of the log that fit; older ones are cut off."""
+    if task.log is None:
+        return []
+    text, more = "", len(task.log)
+    for entry in reversed(task.log[-_MOST_ENTRIES:]):
+        longer = f"{entry}, {text}" if text else entry
+        if text and cell_len(longer) > width - len("log … "):
+            break
+        text, more = longer, more - 1
+    return [(f"log {'… ' if more else ''}{text}" if text else "the log is empty", DIM)]
+
+
+def _has_task(panes: tuple[Pane, ...]) -> bool:
+    return any(pane.task is not None for pane in panes)

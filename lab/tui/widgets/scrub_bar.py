@@ -14,10 +14,10 @@ from textual.widget import Widget
 
 from lab.analysis.marks import Places
 from lab.recording.log_lines import lines_of
+from lab.styles import DIM, ThemeStyles
 from lab.text import sanitize
 from lab.tui.player import Player, format_pace
 from lab.tui.source import Source
-from lab.tui.terminal.styles import DIM, ThemeStyles
 from lab.units import format_count
 from lab.worlds.feed_protocol import Clock
 

@@ -10,10 +10,10 @@ from rich.text import Text
 from textual.widgets import Static
 
 from lab.recording.records import Captioned
+from lab.styles import DIM, Piece, ThemeStyles, fit
 from lab.text import sanitize
 from lab.tui.player import format_pace
 from lab.tui.source import Source
-from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit
 from lab.tui.verdicts import VerdictText
 from lab.units import format_count
 

@@ -21,6 +21,7 @@ from types import ModuleType
 from lab.kernel import ProtocolError
 from lab.protocols import (
     ELECTION,
+    OWN_PROTOCOLS,
     PROTOCOLS,
     TASKS,
     Algorithm,
@@ -74,6 +75,7 @@ def load_protocol(target: str) -> type[Algorithm]:
             path.with_name(error.place) if error.place else file
         )  # the mistake may be in a file that it imports
         raise TargetError(f"{place}: {error}") from None
+    OWN_PROTOCOLS[found.name] = found
     return _stack(found, load_protocol(found.usual_election)) if issubclass(found, Task) else found
 
 

@@ -11,7 +11,7 @@ from lab.glyphs import glyphs_for
 from lab.protocols import InvitationElection
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Fault, Link
-from lab.tui.terminal.styles import Piece, ThemeStyles
+from lab.styles import Piece, ThemeStyles
 from lab.tui.views.link_text import describe_link
 from lab.tui.views.network_drawing import Matrix, Sides
 from lab.tui.views.network_state import NetworkNow, network_now

@@ -103,6 +103,7 @@ def _styled(colour: str | None, bold: bool = False, dim: bool = False) -> Style:
 # text of a limited width
 
 Piece = tuple[str, Style]
+Line = list[Piece]
 _MORE = "…"
 
 

@@ -2,16 +2,17 @@
 
 from itertools import product
 from math import ceil, isqrt
+from typing import ClassVar
 
 from msgspec import Struct
 from rich.style import Style
 from rich.text import Text
 
+from lab.styles import DIM, Line, Piece, fit
+from lab.tasks.extension import Extension, View
 from lab.tasks.field_map import Cell, FieldMap, idle_nodes, maps_of
+from lab.tasks.view_frame import ViewFrame
 from lab.text import sanitize
-from lab.tui.terminal.styles import DIM, Piece, fit
-from lab.tui.views.lines_view import Line
-from lab.tui.views.rendered_view import ViewFrame
 
 _GAP = 3
 _BOLD = Style(bold=True)
@@ -144,3 +145,19 @@ class _FieldPicture:
             instead = sanitize(status, 16)
             pieces.append((f"{styles.glyph(instead)} {node} {instead}   ", styles.status(instead)))
         return pieces
+
+
+class FieldExtension(Extension):
+    """The field of sensors: its map."""
+
+    views: ClassVar[tuple[View, ...]] = (
+        View(
+            "map",
+            "the map of the field: filled is surveyed, ▶ is being surveyed, pale is not surveyed yet",
+            draw_field,
+            help="the map of the field",
+            key="m",
+            absent="has no field; try lab run field",
+        ),
+    )
+    opening_hint: ClassVar[str] = "m shows the map of the field"

@@ -9,14 +9,12 @@ from rich.text import Text
 
 from lab.protocols.accounts import format_cents
 from lab.protocols.transaction import DECIDED
+from lab.styles import DIM, Line, Piece, ThemeStyles, fit
 from lab.tasks.bank.bank_state import Account, ParticipantState, bank_in
 from lab.tasks.bank.blocking import TransactionDiagnosis, diagnose_bank
 from lab.tasks.bank.commit_history import split_outcomes
+from lab.tasks.view_frame import ViewFrame
 from lab.text import sanitize
-from lab.tui.terminal.styles import DIM, Piece, fit
-from lab.tui.views.lines_view import Line
-from lab.tui.views.rendered_view import ViewFrame
-from lab.tui.widgets.pane import state_pieces
 
 _BOLD = Style(bold=True)
 _GAP = 4
@@ -205,6 +203,11 @@ class _BankPicture:
 
     def _seconds(self, since_us: int) -> str:
         return f"{max(0, self._frame.now_us - since_us) / 1e6:.1f} s"
+
+
+def state_pieces(state: str, styles: ThemeStyles) -> list[Piece]:
+    """Return a participant's state of a transaction as a symbol and a word."""
+    return [(f"{styles.glyphs.states.get(state, styles.glyphs.dot)} {state}", styles.state(state))]
 
 
 def _is_decided(stuck: TransactionDiagnosis) -> bool:

@@ -1,0 +1,278 @@
+"""``lab show``: print a recording as text, or what the nodes are doing at a time."""
+
+from collections.abc import Callable
+from contextlib import closing
+from itertools import groupby
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Struct
+from rich.text import Text
+from typer import Argument, Option
+
+from lab.analysis.delivery import LogPage
+from lab.analysis.group_history import GroupLog
+from lab.cli.options import OwnProtocol, command, load_protocol_of
+from lab.cli.recording_report import (
+    describe_run,
+    format_log_line,
+    report_damage,
+)
+from lab.cli.terminal import (
+    EXIT_NOT_AS_EXPECTED,
+    UsageError,
+    console,
+    count_progress,
+    report_width,
+)
+from lab.glyphs import glyphs_for
+from lab.recording.cluster_state import ClusterState
+from lab.recording.log_lines import LINE_TYPES, LogLine
+from lab.recording.reader import FileRecords, open_recording
+from lab.recording.records import Header, Record
+from lab.styles import ThemeStyles
+from lab.tasks.bank.bank_state import ParticipantState, has_bank
+from lab.tasks.bank.blocking import TransactionDiagnosis, diagnose_open_transactions
+from lab.tasks.extension import View, extension_of
+from lab.tasks.view_frame import ViewFrame
+from lab.text import did_you_mean, sanitize
+from lab.units import format_count, format_ranges, format_us
+from lab.worlds.loading.settings import duration
+from lab.worlds.loading.targets import TargetError, recorded_protocol
+
+
+class ShowOptions(Struct, frozen=True):
+    """The options of ``lab show``."""
+
+    file: Annotated[Path, Argument(metavar="FILE", help="A recording.")]
+    node: Annotated[
+        list[str], Option(metavar="NODE", help="Show only events of this node, and its messages.")
+    ] = []
+    kind: Annotated[list[str], Option(metavar="KIND", help="Show only messages whose kind begins with KIND.")] = []
+    only: Annotated[
+        list[str],
+        Option(
+            metavar="WHAT",
+            help="Show only lines of this type: message, status, process, command, caption, mark, expectation, "
+            "protocol-command, log, note, failure or end.",
+        ),
+    ] = []
+    heartbeats: Annotated[bool, Option("--heartbeats", help="Include heartbeats.")] = False
+    blocked: Annotated[
+        bool, Option("--blocked", help="Show the open transactions instead, and why each is open.")
+    ] = False
+    view: Annotated[
+        str, Option(metavar="WORD", help="Draw this view of the protocol instead, such as bank or map.")
+    ] = ""
+    at: Annotated[
+        str | None,
+        Option(metavar="TIME", help="With --blocked or --view: the state at this time. Default: at the end."),
+    ] = None
+    protocol: OwnProtocol = None
+
+
+@command(epilog="Example: lab show run.jsonl --node 4 --kind EnterElection --kind SetCoordinator")
+def show(options: ShowOptions) -> int:
+    """Print a recording as text.
+
+    One line per message, status change, fault and command. A line must match all filters given; a filter given
+    several times matches any of its values.
+    """
+    if options.protocol is not None:
+        load_protocol_of(options.file, options.protocol)
+    if options.view:
+        return _show_view(options)
+    if options.blocked or options.at is not None:
+        return _show_blocked(options)
+    return _show_log(options)
+
+
+def _show_log(options: ShowOptions) -> int:
+    """Print the log, and return the exit status."""
+    for word in options.only:
+        if word not in LINE_TYPES:
+            raise UsageError(f"--only {word}: expected one of {', '.join(LINE_TYPES)}")
+    store = open_recording(options.file)
+    header = store.header
+    known = {str(node): node for node in header.nodes}
+    for name in options.node:
+        if name not in known:
+            raise UsageError(
+                f"--node {name}: no such node; the nodes of this run are {format_ranges(header.nodes)}"
+            )
+    nodes = [known[name] for name in options.node]
+    page = LogPage(0, len(store))
+    for record in store.records():
+        page.feed(record)
+    _check_kinds(options.kind, page)
+    print(f"# {sanitize(describe_run(header))}")
+    if header.remark:
+        print(f"# {sanitize(header.remark)}")
+    hidden = frozenset() if options.heartbeats or options.kind else frozenset(header.protocol.heartbeats)
+    shown = 0
+    in_order = sorted(page.lines, key=lambda line: line.at_us)  # steps are recorded slightly after they are taken
+    for line in in_order:
+        if _is_wanted(line, nodes, options) and line.kind not in hidden:
+            print(format_log_line(line, page, len(store)))
+            shown += 1
+    left_out = sum(line.kind in hidden for line in page.lines)
+    notes = [format_count(shown, "line")]
+    if left_out:
+        notes.append(f"{left_out} heartbeats hidden (show them with --heartbeats)")
+    if store.torn:
+        notes.append("the last line is truncated, and was skipped")
+    if store.unknown:
+        notes.append(f"{len(store.unknown)} records of unknown kinds skipped")
+    print(f"# {'; '.join(notes)}")
+    return EXIT_NOT_AS_EXPECTED if report_damage(options.file, store) else 0
+
+
+def _check_kinds(kinds: list[str], page: LogPage) -> None:
+    sent = sorted({line.kind for line in page.lines if line.what == "message"})
+    for kind in kinds:
+        if not any(each.lower().startswith(kind.lower()) for each in sent):
+            known = (
+                f"the kinds of messages in this run are {', '.join(sent)}" if sent else "this run has no messages"
+            )
+            raise UsageError(f"--kind {kind}: {known}{did_you_mean(kind, sent)}")
+
+
+def _is_wanted(line: LogLine, nodes: list[int], options: ShowOptions) -> bool:
+    begins = tuple(kind.lower() for kind in options.kind)
+    return (
+        (not nodes or line.source in nodes or line.target in nodes)
+        and (not options.kind or (line.what == "message" and line.kind.lower().startswith(begins)))
+        and (not options.only or line.what in options.only)
+    )
+
+
+# the state at a time: a view that the protocol brings
+
+_UNLIMITED = 1000
+"""The height of a view that is printed."""
+
+
+def _show_view(options: ShowOptions) -> int:
+    """Print a view and return the exit status."""
+    if options.blocked:
+        raise UsageError("--view and --blocked show different things; leave one out")
+    _refuse_filters(options, "--view")
+    with closing(open_recording(options.file)) as store:
+        header, groups = store.header, GroupLog()
+        view = _find_view(options, header)
+        cluster, now_us, remark = _state_at(store, options.at, groups.observe)
+        damaged = report_damage(options.file, store)
+    out = console()
+    frame = ViewFrame(header, cluster, groups, now_us, ThemeStyles(glyphs_for()), report_width(), _UNLIMITED)
+    lines = out.render_lines(view.draw(frame), out.options.update(width=frame.width, height=None), pad=False)
+    print(f"# {sanitize(describe_run(header))}")
+    if remark:
+        print(remark)
+    print(f"# at {_format_time(now_us)}: {view.hint}")
+    texts = [Text.assemble(*((text, style or "") for text, style, _ in line)) for line in lines]
+    for is_blank, together in groupby(texts, lambda text: not text.plain.strip()):
+        for text in [Text()] if is_blank else together:
+            text.rstrip()
+            out.print(text)
+    return EXIT_NOT_AS_EXPECTED if damaged else 0
+
+
+def _find_view(options: ShowOptions, header: Header) -> View:
+    extension = extension_of(header)
+    if (view := extension.view(options.view)) is not None:
+        return view
+    title = sanitize(header.protocol.title, 40)
+    words = ", ".join(each.word for each in extension.views) or "none"
+    try:
+        recorded_protocol(header.protocol, options.protocol)
+    except TargetError as error:
+        raise UsageError(f"{options.file}: --view {options.view}: {error}") from None
+    raise UsageError(f"{options.file}: {title} brings no view {options.view}; its views: {words}")
+
+
+def _state_at(
+    store: FileRecords, at: str | None, observe: Callable[[Record | None], object] = lambda record: None
+) -> tuple[ClusterState, int, str]:
+    """Return the cluster's state at that time or the end, the time, and a remark if the recording ends earlier."""
+    at_us = None if at is None else duration("at", at)
+    cluster = ClusterState.of(store.header)
+    with count_progress(len(store)) as progress:
+        for number, record in enumerate(store.records()):
+            if at_us is not None and getattr(record, "at_us", 0) > at_us:
+                return cluster, at_us, ""
+            cluster.apply(record)
+            observe(record)
+            progress(number)
+    is_short = at_us is not None and cluster.at_us < at_us
+    remark = f"# the recording ends before {format_us(at_us or 0)}; this is its end" if is_short else ""
+    return cluster, cluster.at_us if at_us is None or is_short else at_us, remark
+
+
+def _refuse_filters(options: ShowOptions, shown: str) -> None:
+    if options.node or options.kind or options.only or options.heartbeats:
+        raise UsageError(f"{shown} prints no log lines, so the filters do not apply; leave them out")
+
+
+# open transactions
+
+_WIDEST_STATE = 10
+
+
+def _show_blocked(options: ShowOptions) -> int:
+    """Print the open transactions and return the exit status."""
+    if not options.blocked:
+        raise UsageError("--at requires --blocked: lab show FILE --blocked --at 2s")
+    _refuse_filters(options, "--blocked")
+    with closing(open_recording(options.file)) as store:
+        header = store.header
+        if not has_bank(header):
+            raise UsageError(
+                f"{options.file}: {sanitize(header.protocol.title, 40)} has no transactions; "
+                "2pc and 3pc have: lab run 2pc --record run.jsonl"
+            )
+        cluster, now_us, remark = _state_at(store, options.at)
+        found = diagnose_open_transactions(cluster, header)
+        damaged = report_damage(options.file, store)
+    print(f"# {sanitize(describe_run(header))}")
+    if remark:
+        print(remark)
+    print(f"# at {_format_time(now_us)}: {format_count(len(found), 'open transaction')}")
+    for diagnosis in found:
+        for line in _lines(diagnosis, now_us):
+            print(sanitize(line))
+    return EXIT_NOT_AS_EXPECTED if damaged else 0
+
+
+def _lines(diagnosis: TransactionDiagnosis, now_us: int) -> list[str]:
+    blocked_us = diagnosis.blocked_us
+    blocked = "not blocked" if blocked_us is None else f"blocked for {_seconds(now_us - blocked_us)}"
+    lines = ["", f"{diagnosis.transaction}  {blocked}"]
+    lines += [f"  {sentence}" for sentence in diagnosis.sentences]
+    lines += [f"  {_row(participant, now_us)}" for participant in diagnosis.overview.participant_states]
+    if diagnosis.turned_away:
+        lines.append(f"  refused because of its locks: {', '.join(map(str, diagnosis.turned_away))}")
+    return lines
+
+
+def _row(participant: ParticipantState, now_us: int) -> str:
+    reported, wait = participant.reported, participant.wait
+    parts = [f"node {participant.node}  {participant.part.state.value:{_WIDEST_STATE}}"]
+    if participant.view.process != "running":
+        parts.append(participant.view.process)
+    if reported is not None:
+        parts.append(f"for {_seconds(now_us - reported.since_us)}")
+    if wait is not None:
+        peers = f" of {', '.join(map(str, wait.peers))}" if wait.peers else ""
+        parts.append(f"waits for {wait.what}{peers}")
+    if participant.locks:
+        parts.append(f"locks {', '.join(participant.locks)}")
+    return "  ".join(parts).rstrip()
+
+
+def _format_time(us: int) -> str:
+    """Format a time as in the log, without trailing zeros."""
+    return f"{us / 1e6:.6f}".rstrip("0").rstrip(".") + "s"
+
+
+def _seconds(us: int) -> str:
+    return f"{us / 1e6:.1f} s"

@@ -1,0 +1,120 @@
+"""What a protocol can bring to the rooms above it: lines in the panes of its nodes, and views.
+
+    class VotesExtension(Extension):
+        views = (View("votes", "who has voted for what", draw_votes),)
+
+        def describe_node(self, node: NodeState, now_us: int, styles: ThemeStyles) -> NodeText | None:
+            return NodeText([(f"{len(node.state['votes'])} votes", styles.accent)])
+
+    class Voting(Algorithm):
+        extension = VotesExtension
+
+The built-in tasks use the same door: ``lab.tasks.bank.bank_extension`` and ``lab.tasks.field_view``. No class is
+loaded because a recording names it: an extension comes from a built-in protocol, or from a file of the user's that
+this process was told to load.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import ClassVar
+
+from msgspec import Struct
+from rich.console import RenderableType
+
+from lab.protocols import OWN_PROTOCOLS, PROTOCOLS, TASKS, Algorithm
+from lab.recording.records import Header
+from lab.recording.snapshot import NodeState
+from lab.styles import Line, ThemeStyles
+from lab.tasks.view_frame import ViewFrame
+from lab.text import UserError
+
+
+class NodeText(Struct, frozen=True):
+    """What the pane of a node shows of its task.
+
+    ``state`` is what the node holds, ``work`` what it is busy with. ``log`` are the newest entries of its log, the
+    newest last; as many as fit are shown. None: nothing is said of a log.
+    """
+
+    state: Line
+    work: Line = []
+    log: tuple[str, ...] | None = None
+
+
+class View(Struct, frozen=True):
+    """A view: a tab of the interface, an action with this ``word``, and ``lab show --view WORD``.
+
+    ``hint`` says what it shows and how to read it, ``help`` the same in short for the table of keys. ``draw``
+    returns a text or any other rich renderable. ``key`` shows and hides it, unless another action has that key.
+    ``absent`` is said of the runs of other protocols.
+    """
+
+    word: str
+    hint: str
+    draw: Callable[[ViewFrame], RenderableType]
+    help: str = ""
+    key: str = ""
+    absent: str = "has no such view"
+
+
+class Extension:
+    """What a protocol brings to a run of it. Each part brings nothing unless a subclass declares it."""
+
+    views: ClassVar[tuple[View, ...]] = ()
+    opening_hint: ClassVar[str] = ""
+    """What the interface says first, besides its own keys: ``m shows the map``."""
+
+    def __init__(self, header: Header) -> None:
+        self.header = header
+
+    @classmethod
+    def recognizes(cls, header: Header) -> bool:
+        """Return whether this built-in extension fits a run whose protocol is not installed."""
+        return False
+
+    def describe_node(self, node: NodeState, now_us: int, styles: ThemeStyles) -> NodeText | None:
+        """Return what the pane of a node shows; None for nothing. The state of a dead node is mostly empty."""
+        return None
+
+    def view(self, word: str) -> View | None:
+        """Return the view with this word."""
+        return next((view for view in self.views if view.word == word), None)
+
+
+class ExtensionError(UserError):
+    """A protocol declares an extension that is none; the message is for the user."""
+
+
+def extension_of(header: Header) -> Extension:
+    """Return what the protocol of a run brings; of one that is not loaded here, what a built-in one recognizes."""
+    name = header.protocol.name
+    protocol = PROTOCOLS.get(name) or TASKS.get(name) or OWN_PROTOCOLS.get(name)
+    if protocol is not None:
+        return extension_class(protocol)(header)
+    return next((each for each in built_in_extensions() if each.recognizes(header)), Extension)(header)
+
+
+def built_in_extensions() -> tuple[type[Extension], ...]:
+    """Return the extensions of the built-in protocols and tasks, each once."""
+    return tuple(dict.fromkeys(extension_class(each) for each in (*PROTOCOLS.values(), *TASKS.values())))
+
+
+def extension_class(protocol: type[Algorithm]) -> type[Extension]:
+    """Return the class that the protocol declares; ``Extension`` if it declares none. Raises ExtensionError."""
+    declared = protocol.extension
+    if isinstance(declared, str):
+        declared = _imported(declared, protocol) if declared else Extension
+    if not issubclass(declared, Extension):
+        raise ExtensionError(f"{protocol.__name__}.extension is {declared.__name__}: write a class of Extension")
+    return declared
+
+
+def _imported(place: str, protocol: type[Algorithm]) -> type:
+    module, _, name = place.partition(":")
+    try:
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ExtensionError(f"{protocol.__name__}.extension is {place!r}: {error}") from None
+    if not isinstance(found, type):
+        raise ExtensionError(f"{protocol.__name__}.extension is {place!r}, which is not a class")
+    return found

@@ -1,0 +1,81 @@
+"""A commit protocol as a user writes it in a file of their own, with what it brings to the lab.
+
+The highest node asks all others to promise; once all have, it tells them to commit.
+"""
+
+from typing import ClassVar
+
+from rich.text import Text
+
+from lab.kernel import Payload, Request, on, procedure
+from lab.protocols.algorithm import Algorithm
+from lab.recording.snapshot import NodeState
+from lab.styles import ThemeStyles
+from lab.tasks.extension import Extension, NodeText, View
+from lab.tasks.view_frame import ViewFrame
+
+
+class Promise(Payload, frozen=True):
+    """I will commit if you say so."""
+
+
+class Prepare(Request[Promise], frozen=True):
+    """Promise to commit."""
+
+
+class Commit(Payload, frozen=True):
+    """All have promised: commit."""
+
+
+def draw_promises(frame: ViewFrame) -> Text:
+    """Draw a line for each node: whether it has promised, and whether it has committed."""
+    rows = []
+    for node, view in sorted(frame.cluster.nodes.items()):
+        state = "committed" if view.state.get("committed") else "promised" if view.state.get("promised") else "-"
+        rows.append([(f"node {node}: {state}", frame.styles.state(state))])
+    return frame.text(rows)
+
+
+class PromisesExtension(Extension):
+    """Promises in the panes, and a view of all of them."""
+
+    views: ClassVar[tuple[View, ...]] = (View("promises", "who has promised to commit", draw_promises, key="Z"),)
+
+    def describe_node(self, node: NodeState, now_us: int, styles: ThemeStyles) -> NodeText | None:
+        if node.state.get("committed"):
+            return NodeText([("has committed", styles.state("committed"))])
+        promised = "promised" if node.state.get("promised") else "no promise"
+        return NodeText([(promised, styles.accent)])
+
+
+class OwnCommit(Algorithm):
+    """Commit once all have promised."""
+
+    name: ClassVar[str] = "own-commit"
+    extension: ClassVar[str | type] = PromisesExtension
+
+    promised: bool = False
+    committed: bool = False
+
+    def started(self) -> None:
+        if self.id > max(self.peers):
+            self.begin(self.coordinate)
+
+    @procedure
+    async def coordinate(self) -> None:
+        """Ask until all have promised; then commit, and tell the others to."""
+        self.promised = True
+        while len(await self.ask_all(self.peers, Prepare(), within=self.timing.t_us)) < len(self.peers):
+            await self.sleep(self.timing.t_us, "the next attempt")
+        self.committed = True
+        for peer in self.peers:
+            self.send(peer, Commit())
+
+    @on(Prepare)
+    def on_prepare(self, sender: int, message: Prepare) -> Promise:
+        self.promised = True
+        return Promise()
+
+    @on(Commit)
+    def on_commit(self, sender: int, message: Commit) -> None:
+        self.committed = True

@@ -1,0 +1,118 @@
+"""A user's own commit protocol has what the built-in ones have: pane lines and views of its own."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from lab.protocols import OWN_PROTOCOLS, Bully
+from lab.tasks.extension import ExtensionError, extension_class
+from lab.worlds.loading.targets import load_protocol
+from tests.cli.invocation import Lab
+from tests.tui.seen import Seen, replay
+
+OWN = Path(__file__).with_name("own_commit.py")
+TARGET = "own_commit.py:OwnCommit"
+
+
+@pytest.fixture
+def own(lab: Lab) -> str:
+    """Return a recording of the protocol in the working directory, beside its file."""
+    shutil.copy(OWN, lab.folder)
+    done = lab("run", TARGET, "--nodes", "3", "--sim", "--headless", "--for", "2s", "--record", "own.jsonl")
+    assert done.status == 0, done
+    return str(lab.folder / "own.jsonl")
+
+
+@pytest.fixture
+def loaded(own: str) -> Iterator[None]:
+    """Load the user's file in this process, as ``lab replay --protocol`` does."""
+    before = dict(OWN_PROTOCOLS)
+    load_protocol(str(Path(own).with_name(TARGET)))
+    yield
+    OWN_PROTOCOLS.clear()
+    OWN_PROTOCOLS.update(before)
+
+
+def test_its_view_is_printed(lab: Lab, own: str) -> None:
+    """At the end, and at any time before."""
+    done = lab("show", own, "--view", "promises", "--protocol", TARGET)
+    assert done.status == 0, done
+    assert done.out.splitlines()[1:] == [
+        "# at 2s: who has promised to commit",
+        *(f"node {node}: committed" for node in (1, 2, 3)),
+    ]
+    begun = lab("show", own, "--view", "promises", "--protocol", TARGET, "--at", "0s")
+    assert begun.out.splitlines()[2:] == ["node 1: -", "node 2: -", "node 3: promised"]
+
+
+def test_without_its_file_the_error_says_what_to_add(lab: Lab, own: str) -> None:
+    """No code runs because a recording names it."""
+    done = lab("show", own, "--view", "promises")
+    assert done.status == 2
+    assert "own-commit, is not built in: add --protocol own_commit.py:OwnCommit" in done.err
+
+
+def test_an_unknown_view_is_refused(lab: Lab, own: str) -> None:
+    done = lab("show", own, "--view", "bank", "--protocol", TARGET)
+    assert done.status == 2
+    assert "own-commit brings no view bank; its views: promises" in done.err
+
+
+def test_the_bank_is_a_view_like_any_other(lab: Lab) -> None:
+    """What a built-in protocol brings goes through the same door."""
+    lab("run", "2pc", "--nodes", "3", "--sim", "--headless", "--for", "1s", "--record", "2pc.jsonl")
+    done = lab("show", "2pc.jsonl", "--view", "bank")
+    assert "no open transaction" in done.out
+    assert "conserved" in done.out
+
+
+@pytest.mark.usefixtures("loaded")
+def test_the_interface_shows_its_lines_and_its_view(own: str) -> None:
+    """In the panes; by its key, by its word, in the tabs and in the help."""
+
+    async def test(seen: Seen) -> None:
+        seen.player.seek(1)
+        await seen.until(lambda: "no promise" in seen.text, "a pane before the question has arrived")
+        await seen.press("end")
+        await seen.until(lambda: seen.text.count("has committed") == 3, "the end of the run")
+        assert " Z promises " in seen.text
+        await seen.press("Z")
+        await seen.until(lambda: "node 2: committed" in seen.text, "the view")
+        assert "who has promised to commit" in seen.message
+        await seen.press("Z")
+        assert "back to the log" in seen.message
+        await seen.press("?", *"promised")
+        await seen.until(lambda: "show or hide who has promised to commit" in seen.text, "the help")
+
+    replay(test, Path(own))
+
+
+def test_the_interface_without_its_file_shows_the_run_alone(own: str) -> None:
+    async def test(seen: Seen) -> None:
+        assert "promises" not in seen.text
+        assert "no promise" not in seen.text
+
+    replay(test, Path(own))
+
+
+class Misplaced(Bully):
+    """A protocol whose extension is not where it says."""
+
+    extension: ClassVar[str | type] = "no.such:Thing"
+
+
+class Mistaken(Bully):
+    """A protocol whose extension is none."""
+
+    extension: ClassVar[str | type] = int
+
+
+def test_what_is_no_extension_is_refused() -> None:
+    """With the class that declares it."""
+    with pytest.raises(ExtensionError, match=r"Misplaced\.extension is 'no\.such:Thing': No module named 'no'"):
+        extension_class(Misplaced)
+    with pytest.raises(ExtensionError, match=r"Mistaken\.extension is int: write a class of Extension"):
+        extension_class(Mistaken)
