@@ -14,10 +14,9 @@ from asyncssh import DISC_BY_APPLICATION, DISC_NO_MORE_AUTH_METHODS_AVAILABLE, D
 from msgspec import Struct
 
 from lab.serve.limits import HalfOpen
-from lab.serve.pty import size_of
 from lab.serve.server_context import ServerContext
 from lab.serve.student_lists import InvitationError, is_code
-from lab.serve.terminal_session import REFUSED, TerminalSession
+from lab.serve.terminal_session import REFUSED, TerminalSession, size_of
 from lab.text import did_you_mean, sanitize
 from lab.units import format_count
 

@@ -12,9 +12,8 @@ import msgspec
 from aiohttp import WSMsgType, web
 from msgspec import Struct
 
-from lab.serve.pty import size_of
 from lab.serve.server_context import ServerContext
-from lab.serve.terminal_session import TerminalSession
+from lab.serve.terminal_session import TerminalSession, size_of
 
 _TERMINAL = "xterm-256color"
 _HEARTBEAT_S = 30.0
