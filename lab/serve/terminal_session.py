@@ -16,6 +16,7 @@ import termios
 import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from functools import partial
 from typing import Protocol
 
 from lab.serve.children import Child, SessionWork
@@ -75,6 +76,7 @@ class TerminalSession:
         self._context = context
         self._student = student
         self._address = address
+        self._log = partial(context.log.write, student=student, address=address)
         self._stream: ClientStream
         self._size = (80, 24)
         self._held: set[str] = set()
@@ -234,9 +236,6 @@ class TerminalSession:
             if text:
                 self._stream.write((text + "\r\n").encode())
             self._stream.exit(status)
-
-    def _log(self, event: str, text: str) -> None:
-        self._context.log.write(event, text, student=self._student, address=self._address)
 
 
 def _clock(began: str) -> str:
