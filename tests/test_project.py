@@ -1,4 +1,4 @@
-"""The project as a whole: checks that are programs of their own, and what the rooms may bring along."""
+"""The project as a whole: checks that are programs of their own, and what the packages may import."""
 
 import ast
 import importlib.util
@@ -36,7 +36,7 @@ def test_the_types_are_right(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 def test_imports_point_down() -> None:
-    """``lint-imports``: no room imports one above it, and the lower ones do no I/O."""
+    """``lint-imports``: no package imports one above it, and the lower ones do no I/O."""
     _run("-c", "from importlinter.cli import lint_imports_command as run; run(['--no-cache'])")
 
 

@@ -94,7 +94,7 @@ def _row(participant: ParticipantState, now_us: int) -> str:
     if reported is not None:
         parts.append(f"for {_seconds(now_us - reported.since_us)}")
     if wait is not None:
-        peers = f" of {', '.join(map(str, wait.peers))}" if wait.peers else ""
+        peers = f" from {', '.join(map(str, wait.peers))}" if wait.peers else ""
         parts.append(f"waits for {wait.what}{peers}")
     if participant.locks:
         parts.append(f"locks {', '.join(participant.locks)}")

@@ -214,7 +214,7 @@ def _unviolated(assertion: str, explorer: Explorer, tally: SearchTally) -> str:
     """Return the verdict on an assertion without a violation."""
     lives = explorer.liveness is not None and assertion == explorer.liveness.id
     if lives and not tally.stopped_by and not explorer.agrees:
-        return "not judged: no live node is left to agree"
+        return "not judged: no running node is left to agree"
     if lives and (tally.stopped_by or not explorer.judges_liveness):
         so = "no transaction is open with all nodes up" if explorer.liveness is ENDS else "all agree"
         return f"not judged; but in every state without further events, {so}"

@@ -23,8 +23,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="""A laboratory for coordinator election and atomic commit, in the terminal.
 
-    Run protocols on real processes or in simulation. Watch every message; kill, pause and partition nodes from \
-the keyboard. Every run is recorded: replay it, step backwards, verify it.
+    Run protocols on real processes or in simulation. Watch every message; kill and pause nodes, and \
+partition the network, from the keyboard. Every run is recorded: replay it, step backwards, verify it.
 
     Begin with: [bold]lab run bully[/bold]
     then press [bold]5[/bold] and [bold]k[/bold] to kill node 5. \

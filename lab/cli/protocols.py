@@ -140,7 +140,7 @@ def _lines(protocol: ProtocolDescription, width: int) -> Iterator[str]:
 def _detailed_lines(klass: type[Algorithm], protocol: ProtocolDescription, width: int) -> Iterator[str]:
     """Yield the full description; last the theory, from the docstring of the protocol's module."""
     yield from _lines(protocol, width)
-    yield from _table("counted", [(cost.formula, cost.source) for cost in protocol.costs], width)
+    yield from _table("derived", [(cost.formula, cost.source) for cost in protocol.costs], width)
     if protocol.messages:
         yield from _table("messages", [("", ", ".join(protocol.messages))], width)
     yield ""

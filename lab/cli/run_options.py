@@ -13,7 +13,7 @@ from msgspec import Struct
 from lab.cli.output_files import recording_path
 from lab.cli.usage_errors import UsageError
 from lab.kernel import Protocol, Timing
-from lab.protocols import Algorithm, Election
+from lab.protocols import PROTOCOLS, TASKS, Algorithm, Election
 from lab.recording.records import Link
 from lab.script import (
     FASTEST,
@@ -31,7 +31,7 @@ from lab.worlds import settings as run_settings
 from lab.worlds.config import RunConfig, new_run_name
 from lab.worlds.operations import WATCHED
 from lab.worlds.settings import SettingError, target_of, usual_link
-from lab.worlds.targets import TargetError, absolute_target, load_protocol
+from lab.worlds.targets import TargetError, UnknownNameError, absolute_target, load_protocol
 
 __all__ = [
     "RunMode",
@@ -97,6 +97,8 @@ def find_protocol(target: str) -> type[Algorithm]:
     """Return the protocol that ``target`` names: a name, or FILE.py:CLASS. Raises UsageError."""
     try:
         return load_protocol(target)
+    except UnknownNameError as error:
+        raise UsageError(f"{error}{did_you_mean(error.name, [*PROTOCOLS, *TASKS])}") from None
     except TargetError as error:
         raise UsageError(str(error)) from None
 

@@ -78,12 +78,12 @@ def print_list(word: str, as_json: bool) -> int:
     table = Table(box=None, pad_edge=False, expand=os.isatty(1))
     table.add_column("name", no_wrap=True)  # never shortened, as users type it
     table.add_column("title", no_wrap=True, overflow="ellipsis", ratio=1)
-    table.add_column("only", no_wrap=True)
+    table.add_column("runs in", no_wrap=True)
     for protocol, group in groupby(found, key=itemgetter(0)):
         table.add_row(sanitize(protocol), style="bold")
         for _, each in group:
-            only = "" if each.worlds[1:] else each.worlds[0]
-            table.add_row(f"  {sanitize(each.name)}", sanitize(each.title), only)
+            worlds = "both worlds" if each.worlds[1:] else each.worlds[0]
+            table.add_row(f"  {sanitize(each.name)}", sanitize(each.title), worlds)
     print_table(table)
     return 0
 

@@ -30,7 +30,7 @@ Who = int | Literal["all", "any", "coordinator"]
 """A node by its number; all nodes that are up, any of them, or the coordinator."""
 
 STATES = {
-    "normal": "status Normal; all normal: every running node, under one coordinator",
+    "normal": "status Normal; all normal: every running node is Normal, under one coordinator",
     "election": "status Election",
     "reorganization": "status Reorganization",
     "leads": "status Normal, and its own coordinator",
@@ -38,13 +38,13 @@ STATES = {
     "down": "its process has crashed, or has not been started",
     "running": "its process is running",
     "paused": "its process is paused",
-    "blocked": "bank: a transaction is blocked: the node asked everybody, and has to wait",
+    "blocked": "bank: a transaction is blocked: the node has asked all others, and must wait",
 }
 """The states of a node."""
 
 COUNTS = {
     "live": "nodes that are up",
-    "groups": "groups of nodes in Reorganization or Normal, by group or coordinator",
+    "groups": "different groups of nodes in Reorganization or Normal; without groups, their coordinators",
     "coordinators": "nodes that lead",
     "faults": "faults in force",
     "messages": "messages sent so far, of all kinds or one: messages(Accept)",

@@ -1,4 +1,4 @@
-"""The table of actions: the source of the keys, the footer, the help, the ``:`` words and the README's table."""
+"""The table of actions: the source of the keys, the footer, the help, the ``:`` words and the guide's table."""
 
 from typing import Literal
 
@@ -71,7 +71,7 @@ ACTIONS: tuple[Action, ...] = (
         takes="[TASK [TEXT]]",
     ),
     Action(
-        *("hint", "H", "H", "take the next hint for the task; asks first, as some cost points", "hint"),
+        *("hint", "H", "H", "show the next hint for the task; asks first, because it may cost points", "hint"),
         group="exercise",
         takes="[TASK]",
     ),
@@ -141,7 +141,7 @@ ACTIONS: tuple[Action, ...] = (
         "previous-mark",
         "N",
         "N",
-        "go to the previous search hit, or else bookmark, caption, mark or unmet expectation",
+        "go to the previous search hit; without a search, bookmark, caption or unmet expectation",
         "",
         "time",
     ),
@@ -149,7 +149,7 @@ ACTIONS: tuple[Action, ...] = (
         "next-mark",
         "n",
         "n",
-        "go to the next search hit, or else bookmark, caption, mark or unmet expectation",
+        "go to the next search hit; without a search, bookmark, caption or unmet expectation",
         "next mark",
         "time",
     ),
@@ -177,7 +177,7 @@ ACTIONS: tuple[Action, ...] = (
             "compare",
             "equals_sign",
             "=",
-            "compare with another recording, starting where the two diverge; again: hide it",
+            "compare with another recording, from where the two diverge; press again to hide it",
             "compare",
         ),
         takes="FILE",
@@ -233,15 +233,29 @@ ACTIONS: tuple[Action, ...] = (
     Action("open", "enter", "Enter", "show the record under the log's cursor in full", "", "view"),
     Action("heartbeats", "f", "f", "show or hide heartbeats in the log", "heartbeats", "view"),
     Action("deselect", "escape", "Esc", "end the search, or else deselect the node and the witness", "", "view"),
-    Action("predict", "P", "P", "be asked who will lead next, until pressed again", "", "time"),
+    Action(
+        "predict",
+        "P",
+        "P",
+        "turn predict mode on or off: it asks who will lead next, before showing it",
+        "",
+        "time",
+    ),
     Action("tour", "", "", "start or end the tour: five steps for newcomers"),
     Action("skip", "S", "S", "skip to the next step of the tour"),
-    Action("full", "z", "z", "show only this view, without nodes and log; again: show everything", "", "view"),
-    Action("taller", "ctrl+up", "Ctrl+Up", "make the view taller and the nodes lower; or drag the line of tabs"),
-    Action("lower", "ctrl+down", "Ctrl+Down", "make the view lower and the nodes taller"),
+    Action(
+        "full", "z", "z", "show only this view, without nodes and log; press again to show everything", "", "view"
+    ),
+    Action(
+        "taller",
+        "ctrl+up",
+        "Ctrl+Up",
+        "make the view taller, and the nodes' area shorter; or drag the line of tabs",
+    ),
+    Action("shorter", "ctrl+down", "Ctrl+Down", "make the view shorter, and the nodes' area taller"),
     Action("wider", "ctrl+left", "Ctrl+Left", "make the view beside the log wider; or drag their border"),
     Action("narrower", "ctrl+right", "Ctrl+Right", "make the view beside the log narrower"),
-    Action("theme", "t", "t", "switch between light and dark; after : also by name", takes="[NAME]"),
+    Action("theme", "t", "t", "switch between light and dark; with a name after :, to that theme", takes="[NAME]"),
     Action("themes", "", "", "choose a theme from the list of all"),
     Action("help", "question_mark,f1", "?", "show this help", "help", "view"),
     Action("quit", "q", "q", "quit, or go back from a branch to its parent run", "quit", "view"),
@@ -278,7 +292,7 @@ def footer_actions() -> list[Action]:
 
 
 def actions_as_markdown() -> str:
-    """Format the table as the README has it."""
+    """Format the table as the guide has it."""
     rows = ["| key | `:` word | what it does |", "|---|---|---|"]
     for action in ACTIONS:
         key = f"`{action.shown}`".replace("|", r"\|") if action.shown else ""

@@ -35,6 +35,7 @@ from lab.worlds.declarations import DeclarationError, check_declarations
 
 __all__ = [
     "TargetError",
+    "UnknownNameError",
     "absolute_target",
     "load_protocol",
     "recorded_protocol",
@@ -52,6 +53,14 @@ class TargetError(LookupError):
     """The target names nothing that can run; the text is for the user."""
 
 
+class UnknownNameError(TargetError):
+    """The target is neither a file nor the ``name`` of a built-in protocol."""
+
+    def __init__(self, text: str, name: str) -> None:
+        super().__init__(text)
+        self.name = name
+
+
 def load_protocol(target: str) -> type[Algorithm]:
     """Return the protocol that ``target`` names. A file is loaded once in a process. Raises TargetError."""
     task, stacks, election = target.partition(_ABOVE)
@@ -62,9 +71,11 @@ def load_protocol(target: str) -> type[Algorithm]:
         try:
             return find_protocol(target)
         except UnknownProtocolError as error:
-            own = f"{file}.py:{name}" if name else f"{file}.py"
-            meant = f"; did you mean {own}?" if Path(f"{file}.py").is_file() else ""
-            raise TargetError(f"{error}, or FILE.py:CLASS for your own{meant}") from None
+            text = f"{error}, or FILE.py:CLASS for your own"
+            if Path(f"{file}.py").is_file():
+                own = f"{file}.py:{name}" if name else f"{file}.py"
+                raise TargetError(f"{text}; did you mean {own}?") from None
+            raise UnknownNameError(text, target) from None
     path = Path(file)
     if not path.is_file():
         raise TargetError(f"there is no file {file}; name one of your Python files: FILE.py:CLASS")

@@ -22,8 +22,8 @@ def branch(
         str,
         typer.Option(
             metavar="RECORD|TIME",
-            help="Keep the recording up to this record or time: 312, 2.5s. The interface shows record numbers; "
-            "the line number in the file is one higher.",
+            help="Branch after this record, or at this time: 312, 2.5s. The interface shows record numbers; the "
+            "line number of a record in the file is one higher.",
         ),
     ],
     do: Annotated[
@@ -52,9 +52,10 @@ def branch(
 ) -> int:
     """Continue a recording from any record, with new commands.
 
-    The branch is simulated. It begins in exactly the state of the recording at that record. The recording is
-    re-executed up to that record, so it must pass lab verify up to there. The new recording starts with the same
-    records. lab diff shows where two recordings diverge; lab branches shows the tree of branches.
+    The branch is simulated, and begins in exactly the state of the recording after that record. To restore this
+    state, the recording is re-executed, which fails if lab verify finds a difference up to there. The new
+    recording begins with the same records. lab diff shows where two recordings diverge; lab branches shows the
+    tree of branches.
     """
     from lab.cli.branches import branch_run  # noqa: PLC0415
     from lab.cli.runner import run_headless, run_with_interface  # noqa: PLC0415

@@ -20,26 +20,38 @@ __all__ = ["check"]
 def check(
     target: Target,
     runs: Annotated[
-        str | None, typer.Option(help=r"Number of runs; 0: until interrupted.  \[default: 1000]")
+        str | None, typer.Option(metavar="NUMBER", help=r"Number of runs; 0: until interrupted.  \[default: 1000]")
     ] = None,
-    seed: Annotated[str, typer.Option(help="Seed of the first run; each run uses the next seed.")] = "1",
-    nodes: Annotated[str, typer.Option(help="Number of nodes: 5, or a range to draw from: 3-7.")] = "3-7",
+    seed: Annotated[
+        str, typer.Option(metavar="NUMBER", help="Seed of the first run; each run uses the next seed.")
+    ] = "1",
+    nodes: Annotated[
+        str,
+        typer.Option(metavar="NUMBER", help="Number of nodes: 5, or a range, from which each run draws one: 3-7."),
+    ] = "3-7",
     faults: Faults = "kill",
     find: Annotated[
         str | None,
-        typer.Option(metavar="ASSERTION", help="Look for a violation of this assertion, excused or not."),
+        typer.Option(
+            metavar="ASSERTION", help="Count as findings all violations of this assertion, and no others."
+        ),
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Count excused violations as findings.")] = False,
     keep_going: Annotated[bool, typer.Option("--keep-going", help="Continue after the first finding.")] = False,
     minutes: Annotated[
         str | None,
-        typer.Option(help="Stop after this many minutes. Replaces the default limit on runs."),
+        typer.Option(
+            metavar="NUMBER",
+            help="Stop after this many minutes. Without --runs, the number of runs is not limited.",
+        ),
     ] = None,
     workers: Workers = None,
     cluster: Annotated[
         str,
         typer.Option(
-            metavar="ADDRESS", help="Run on a dask.distributed scheduler: tcp://host:8786 ([cluster] extra)."
+            metavar="ADDRESS",
+            help="Run on a dask.distributed cluster; the address of its scheduler: tcp://host:8786. "
+            r"Requires: pip install 'coordinator-lab\[cluster]'",
         ),
     ] = "",
     out: Annotated[
@@ -55,8 +67,8 @@ def check(
     elections, between two messages of one step, and during recovery from the previous fault. The first failure is
     shrunk to the few events that matter, and written as a recording and as a script that reproduces it.
 
-    A violation is excused, and only counted, if a fault breaks an assumption that the protocol relies on. With all
-    these assumptions intact it is a failure. To search all executions up to a bound instead: lab explore.
+    A violation is excused if an assumption that the assertion relies on was broken; it is then counted, but is no
+    finding. Otherwise it is a failure. To search all executions up to a bound instead: lab explore.
 
     Exit status: 0 nothing found, 1 a finding, 2 usage error, 130 Ctrl-C.
     """

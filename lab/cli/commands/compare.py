@@ -28,11 +28,16 @@ def compare(
         typer.Option(metavar="FILE", help="Give these commands, one per line, instead of random faults."),
     ] = None,
     faults: Faults = "kill,pause",
-    runs: Annotated[str, typer.Option(help="Number of runs of each protocol.")] = "200",
-    nodes: Annotated[str, typer.Option(help="Number of nodes.")] = "5",
-    seed: Annotated[str, typer.Option(help="Seed of the first run; each run uses the next seed.")] = "1",
+    runs: Annotated[str, typer.Option(metavar="NUMBER", help="Number of runs of each protocol.")] = "200",
+    nodes: Annotated[str, typer.Option(metavar="NUMBER", help="Number of nodes.")] = "5",
+    seed: Annotated[
+        str, typer.Option(metavar="NUMBER", help="Seed of the first run; each run uses the next seed.")
+    ] = "1",
     task: Annotated[
-        str, typer.Option(help="Task on top of each election: field, whose lost work is counted, or none.")
+        str,
+        typer.Option(
+            metavar="field|none", help="Task that runs above each election. With field, lost work is counted, too."
+        ),
     ] = "field",
     t: RequestBound = None,
     workers: Workers = None,
@@ -41,16 +46,16 @@ def compare(
 ) -> int:
     """Compare the cost and failures of protocols under the same faults.
 
-    The runs are simulated. Each seed determines the links and the random faults. Every protocol runs under the
-    same links and faults, and every run is checked against the protocol's assertions. With a script, the seed
-    determines only the links. 200 runs of four protocols take some minutes; Ctrl-C stops and shows the results so
+    The runs are simulated. The seed of a run determines the latencies of its links and its random faults; they are
+    the same for every protocol. Every run is checked against the protocol's assertions. With --script, the script
+    replaces the random faults. 200 runs of four protocols take some minutes; Ctrl-C stops and shows the results so
     far.
 
     A node leads while it is running, is Normal, and is its own coordinator. A cluster that has had a coordinator
     is without one while no node leads, and while a running node is Normal under a node that does not lead because
     it is down or paused. An election lasts from the moment when the running nodes no longer agree on a coordinator
     until they agree again; it counts only if messages other than heartbeats are sent. A reading of the field is
-    lost if no running node knows it at the end, and made twice if its region had already been read.
+    lost if no running node knows it at the end of the run, and made twice if its region had already been read.
 
     Commit protocols (2pc, 3pc) run transactions. The report shows messages and forced writes next to the formulas,
     times, and how long nodes were blocked and locks were held. Without a script, the coordinator crashes during

@@ -15,9 +15,9 @@ exercise = typer.Typer()
 app.add_typer(
     exercise,
     name="exercise",
-    help="Solve and grade exercises.\n\nEach gives you a cluster of your own: cause, predict, find, repair or "
-    "explain a behaviour. [bold]lab exercise list[/bold] shows them all. "
-    "For a class, over SSH: [bold]lab serve[/bold].",
+    help="Solve and grade exercises.\n\nEach exercise gives you a cluster of your own, and asks you to bring "
+    "about, predict, find, repair or explain a behaviour. [bold]lab exercise list[/bold] shows them all. "
+    "To host them for a class: [bold]lab serve[/bold].",
 )
 
 Named = Annotated[
@@ -146,10 +146,10 @@ def grade(
     """Grade submissions by re-executing them.
 
     A recording is refused if its inputs do not reproduce its steps, if it contains an effect without a command, if
-    a command is not allowed in the exercise, or if two students submit the same run. To detect the latter, grade
-    all students in one call; to grade one student alone, as Gradescope does, --student NAME refuses the recordings
-    of others. A recording from a student's own machine is only as trustworthy as that machine; students cannot
-    edit the recordings that lab serve keeps.
+    a command is not allowed in the exercise, or if two students submit the same run. The last is only detected if
+    all students are graded in one call. To grade one student alone, as Gradescope does, --student NAME refuses the
+    recordings of others. Whoever made a recording on their own machine could have forged it; recordings that
+    lab serve keeps cannot be edited by students.
 
     Exit status: 0 all were graded, 1 one was refused, 2 usage error, 130 Ctrl-C.
     """
@@ -167,7 +167,8 @@ def check(
 ) -> int:
     """Check that exercises are correct.
 
-    The solution must earn all points; an empty attempt, known wrong attempts and random attempts must not.
+    The solution must earn all points. An empty attempt and each wrong attempt in the exercise's folder must earn
+    none, and random commands must not solve it.
 
     Exit status: 0 all are correct, 1 one is not, 2 usage error, 130 Ctrl-C.
     """

@@ -60,10 +60,12 @@ def export(
     view: Annotated[
         str, typer.Option(metavar="NAME", help="cast: the view to show: log, diagram, network, code …")
     ] = "log",
-    size: Annotated[str, typer.Option(metavar="WxH", help="cast: columns and rows of the terminal.")] = "120x40",
+    size: Annotated[str, typer.Option(metavar="COLSxROWS", help="cast: size of the terminal.")] = "120x40",
     speed: Annotated[str, typer.Option(metavar="FACTOR", help="cast: playback speed.")] = "1",
     fps: Annotated[int, typer.Option(metavar="N", help="cast: frames per second.")] = 10,
-    idle: Annotated[str, typer.Option(metavar="TIME", help="cast: longest pause between two events.")] = "2s",
+    idle: Annotated[
+        str, typer.Option(metavar="TIME", help="cast: shorten longer pauses between events to this time.")
+    ] = "2s",
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
 ) -> int:
     """Export a recording as a diagram, trace or table.
@@ -74,7 +76,7 @@ def export(
 
     In the diagram each node has a lane in the colour of its status, and a message is an arrow from sender to
     receiver. Heartbeats are left out. A long run has too many messages for one picture: select a window with
-    --from and --until. It starts from the nodes, faults and messages as of --from.
+    --from and --until. The window begins with the nodes, faults and messages in flight as they are at --from.
     """
     from lab.cli.export_request import ExportRequest, run_export  # noqa: PLC0415
     from lab.cli.film_options import FilmOptions  # noqa: PLC0415

@@ -23,7 +23,7 @@ def list_(
 ) -> int:
     """List the active runs, or describe the protocols.
 
-    lab list also removes leftovers of crashed runs.
+    lab list also removes the folders of runs whose host has crashed; their recordings are kept.
     """
     from lab.cli.run_options import one_of  # noqa: PLC0415
 
@@ -42,7 +42,9 @@ def list_(
 def attach(
     run: Annotated[
         str | None,
-        typer.Argument(metavar="[RUN]", help="A run, as named by lab list. May be omitted if there is only one."),
+        typer.Argument(
+            metavar="[RUN]", help="The name of a run, from lab list. May be omitted if only one is active."
+        ),
     ] = None,
     viewer: Annotated[bool, typer.Option("--viewer", help="Watch only: give no commands.")] = False,
 ) -> int:
@@ -76,13 +78,13 @@ def _triggers_help() -> str:
     from lab.script.predicates import COUNTS, STATES  # noqa: PLC0415
 
     return (
-        "\n\b\nTriggers, written before a command; several are awaited in turn:\n"
+        "\n\b\nTriggers, written before a command; several are waited for one after the other:\n"
         + "\n".join(f"  {example}" for example in TRIGGERS.values())
         + "\n\n\b\nPredicates, combined with and, or, not and parentheses:\n"
-        f"  4 normal · all normal · any leads   {' '.join(STATES)}\n"
+        f"  4 normal · all normal · any leads   states: {' '.join(STATES)}\n"
         "  4 suspects 5 · 2->3 cut\n"
         "  all.coordinator == 4 · 4.status != Normal\n"
-        f"  groups <= 2 · messages(Accept) > 3   {' '.join(COUNTS)}\n\n"
+        f"  groups <= 2 · messages(Accept) > 3   counts: {' '.join(COUNTS)}\n\n"
         "\b\nExpectations, written instead of a command:\n"
         + "\n".join(f"  {example}" for example in EXPECTATIONS.values())
         + "\n\n\b\nFull reference: lab guide commands, lab guide predicates."
@@ -94,7 +96,9 @@ def _triggers_help() -> str:
     epilog='Example: lab ctl "partition 1 2 | 3 4 5"   (exit status 1 if a command has no effect)',
 )
 def ctl(
-    words: Annotated[list[str], typer.Argument(metavar="[RUN] COMMAND…", help="Commands, each in quotes.")],
+    words: Annotated[
+        list[str], typer.Argument(metavar="[RUN] COMMAND…", help="One or more commands, each in quotes.")
+    ],
 ) -> int:
     """Give commands to an active run (``_ctl_help`` is the help)."""
     from lab.cli.hosts import control  # noqa: PLC0415

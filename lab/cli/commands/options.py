@@ -30,12 +30,14 @@ Targets = Annotated[
 Faults = Annotated[
     str,
     typer.Option(
-        help="Kinds of random faults: kill, pause, partition, delay, loss, duplicate, reorder, wipe; or all."
+        metavar="KIND,KIND,…",
+        help="Kinds of random faults: kill, pause, partition, delay, loss, duplicate, reorder, wipe; or all.",
     ),
 ]
 
 RequestBound = Annotated[
-    str | None, typer.Option(help=r"T, the bound for a request and its answer: 2·Tm + Tp.  \[default: 200ms]")
+    str | None,
+    typer.Option(metavar="TIME", help=r"T, the bound for a request and its answer: 2·Tm + Tp.  \[default: 200ms]"),
 ]
 
 Parameters = Annotated[
@@ -61,6 +63,9 @@ Picture = Annotated[
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
-Workers = Annotated[str | None, typer.Option(help=r"Number of worker processes.  \[default: one per processor]")]
+Workers = Annotated[
+    str | None,
+    typer.Option(metavar="NUMBER", help=r"Number of worker processes.  \[default: one per processor]"),
+]
 
 Headless = Annotated[bool, typer.Option("--headless", help="Run without the interface; requires --for.")]

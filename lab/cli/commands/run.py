@@ -37,20 +37,28 @@ def run(
     nodes: Annotated[
         str | None,
         typer.Option(
-            help="Node ids: a count (5), a range (0-7) or a list (1,3,5). The id is the priority.  "
-            r"\[default: 5]"
+            metavar="NODES",
+            help="Node ids: a count (5: ids 1 to 5), a range (0-7) or a list (1,3,5). The id is the priority.  "
+            r"\[default: 5]",
         ),
     ] = None,
     t: RequestBound = None,
-    tm: Annotated[str | None, typer.Option(help="Tm, the bound for message delivery; requires --tp.")] = None,
-    tp: Annotated[str | None, typer.Option(help="Tp, the bound for handling a message; requires --tm.")] = None,
+    tm: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Tm, the bound for message delivery; requires --tp.")
+    ] = None,
+    tp: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Tp, the bound for handling a message; requires --tm.")
+    ] = None,
     latency: Annotated[
         str | None,
-        typer.Option(help=r"Base latency of every message.  \[default: 0s; with --sim Tm/4]"),
+        typer.Option(metavar="TIME", help=r"Base latency of every message.  \[default: 0s; with --sim Tm/4]"),
     ] = None,
     jitter: Annotated[
         str | None,
-        typer.Option(help=r"Random variation of the latency, plus or minus.  \[default: 0s; with --sim Tm/8]"),
+        typer.Option(
+            metavar="TIME",
+            help=r"Random variation of the latency, plus or minus.  \[default: 0s; with --sim Tm/8]",
+        ),
     ] = None,
     sim: Annotated[
         bool,
@@ -60,11 +68,14 @@ def run(
         ),
     ] = False,
     live: Annotated[
-        bool, typer.Option("--live", help="Run on real processes (default), if the scenario can.")
+        bool,
+        typer.Option(
+            "--live", help="Run on real processes: the default, except for scenarios that only run in simulation."
+        ),
     ] = False,
     speed: Annotated[
         str | None,
-        typer.Option(metavar="FACTOR", help="With --sim: initial ratio of virtual to real time: 0.1, 10 or max."),
+        typer.Option(metavar="FACTOR", help="With --sim: virtual time per real time, at first: 0.1, 10 or max."),
     ] = None,
     set_: Annotated[
         list[str] | None,

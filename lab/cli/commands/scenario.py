@@ -39,7 +39,10 @@ def scenario_alone(context: typer.Context) -> None:
 @scenario.command("list")
 def list_(
     word: Annotated[
-        str, typer.Argument(metavar="WORD", help="List only scenarios with this word in name, title or protocol.")
+        str,
+        typer.Argument(
+            metavar="WORD", help="List only scenarios with this text in their name, title or protocol."
+        ),
     ] = "",
     json: Json = False,
 ) -> int:
@@ -74,7 +77,9 @@ def check(
     ] = None,
     sim: Annotated[bool, typer.Option("--sim", help="Check in simulation only.")] = False,
     live: Annotated[bool, typer.Option("--live", help="Check on real processes only.")] = False,
-    runs: Annotated[str, typer.Option(help="Runs of each scenario; each run uses the next seed.")] = "1",
+    runs: Annotated[
+        str, typer.Option(metavar="NUMBER", help="Runs of each scenario; each run uses the next seed.")
+    ] = "1",
     workers: Workers = None,
     junit: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write the result as JUnit XML, for CI.")
@@ -89,8 +94,9 @@ def check(
     """Run scenarios and report failures.
 
     Each scenario runs in simulation, on real processes, or both, as it declares. It fails if an expectation is not
-    met; if a line of its script is never due, is refused or has no effect; if a fault affects nothing; if a node
-    raises an exception; or if an assertion fails with all assumptions intact and no line expects it.
+    met; if a line of its script is never reached, is refused or has no effect; if a fault touches no message and
+    no node; if a node raises an error; or if an assertion that no line expects to be violated fails with all its
+    assumptions intact.
 
     Exit status: 0 all passed, 1 one failed, 2 usage error or a mistake in a file, 130 Ctrl-C.
     """
@@ -121,10 +127,10 @@ def from_(
 ) -> int:
     """Create a scenario from a recording.
 
-    It gives the commands of the recording, and expects the same outcome. Each command is triggered by the event
-    that preceded it, such as all nodes being Normal again. A fixed time is used only where no such trigger
-    reproduces the outcome; simulated runs decide. Commands without effect are left out, and so are commands that
-    control time. Differences from the recording are reported.
+    The scenario gives the commands of the recording, and expects the same outcome. Each command is triggered by
+    the event that preceded it, such as all nodes being Normal again. Simulated runs test whether this reproduces
+    the outcome; where it does not, the command is given at a fixed time. Commands without effect are left out, and
+    so are commands that control time. Differences from the recording are reported.
 
     Exit status: 0 the scenario reproduces the outcome, 1 it does not, 2 usage error, 130 Ctrl-C.
     """

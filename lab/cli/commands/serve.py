@@ -14,9 +14,9 @@ serve = typer.Typer()
 app.add_typer(
     serve,
     name="serve",
-    help="Serve the laboratory to a class over SSH.\n\nEach student connects with any ssh client, or with a "
-    "browser (--web), and gets a private cluster. Students get no shell, no access to files and no port "
-    "forwarding. The server runs until Ctrl-C.",
+    help="Serve the laboratory to a class, over SSH and in browsers.\n\nEach student connects with any ssh "
+    "client, or with a browser (--web), and gets the exercises and a private cluster. Students get no shell, no "
+    "access to files and no port forwarding. The server runs until Ctrl-C.",
     epilog="""Examples:\n
     lab serve --class class.keys   (public keys as in authorized_keys; the comment is the student's name)\n
     lab serve invite anna ben   (one-time codes to register a key or a browser)\n
@@ -37,34 +37,42 @@ Data = Annotated[
 @serve.callback(invoke_without_command=True)
 def serve_now(
     context: typer.Context,
-    port: Annotated[str, typer.Option(help="Listen on this port; 0 picks a free one.")] = "2222",
+    port: Annotated[str, typer.Option(metavar="PORT", help="Port for SSH; 0 picks a free one.")] = "2222",
     web: Annotated[
         str,
         typer.Option(
             metavar="PORT",
             help="Also serve browsers on this port, over plain HTTP. On an untrusted network, put a TLS proxy in "
-            "front.",
+            "front of it.",
         ),
     ] = "",
-    listen: Annotated[str, typer.Option(metavar="ADDRESS", help="Listen on this address only.")] = "",
+    listen: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Listen on this address only. Default: on all.")
+    ] = "",
     class_file: Annotated[
         Path | None,
         typer.Option(
-            "--class", metavar="FILE", help="File of the class: public keys, each with the student's name."
+            "--class",
+            metavar="FILE",
+            help="Admit the students in this file: one public key per line, with the student's name as the "
+            "comment.",
         ),
     ] = None,
-    open_: Annotated[bool, typer.Option("--open", help="Admit anyone, as a guest.")] = False,
+    open_: Annotated[
+        bool, typer.Option("--open", help="Admit everyone, as a guest: no key and no code is needed.")
+    ] = False,
     exercises: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Use the exercises in this folder instead of the built-in ones."),
     ] = None,
     lecture: Annotated[
-        bool, typer.Option("--lecture", help="Show lectures to everyone. Default: students join.")
+        bool,
+        typer.Option("--lecture", help="Open lectures on every screen. Default: each student joins with Ctrl+L."),
     ] = False,
     data: Data = None,
-    nodes: Annotated[str, typer.Option(help=help_of("nodes"))] = "9",
-    sessions: Annotated[str, typer.Option(help=help_of("sessions"))] = "40",
-    log_ins: Annotated[str, typer.Option("--log-ins", help=help_of("logins_per_minute"))] = "20",
+    nodes: Annotated[str, typer.Option(metavar="NUMBER", help=help_of("nodes"))] = "9",
+    sessions: Annotated[str, typer.Option(metavar="NUMBER", help=help_of("sessions"))] = "40",
+    log_ins: Annotated[str, typer.Option("--log-ins", metavar="NUMBER", help=help_of("logins_per_minute"))] = "20",
     idle: Annotated[str, typer.Option(metavar="TIME", help=help_of("idle_s"))] = "60m",
     linger: Annotated[str, typer.Option(metavar="TIME", help=help_of("linger_s"))] = "5m",
     recording: Annotated[str, typer.Option(metavar="MIB", help=help_of("recording_mib"))] = "64",
@@ -81,15 +89,19 @@ def serve_now(
 @serve.command()
 def invite(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME…]", help="The students. Default: list the unused codes.")
+        list[str] | None,
+        typer.Argument(metavar="[NAME…]", help="The students' names. Without names, the unused codes are listed."),
     ] = None,
-    days: Annotated[str, typer.Option(help="Days for which the codes are valid.")] = "14",
+    days: Annotated[
+        str, typer.Option(metavar="NUMBER", help="Number of days for which the codes are valid.")
+    ] = "14",
     data: Data = None,
 ) -> int:
     """Create one-time codes for students.
 
-    A student connects with the code as user name, which registers the public key of that connection as theirs.
-    If the server runs with --web, its page accepts the code too, and registers the browser.
+    The first time, a student connects with the code as the user name: ssh -p 2222 CODE@HOST. This registers the
+    student's public key, so later log-ins need no code. If the server runs with --web, its page also accepts the
+    code, and registers the browser.
     """
     from lab.cli.server_runner import print_invitations  # noqa: PLC0415
 

@@ -12,7 +12,9 @@ __all__ = ["export", "lecture", "log", "notify", "status", "watch"]
 
 Folder = Annotated[
     Path | None,
-    typer.Option("--exercises", metavar="DIR", help="Folder of the server's exercises, if not the built-in ones."),
+    typer.Option(
+        "--exercises", metavar="DIR", help="The folder given to lab serve --exercises. Default: the built-in ones."
+    ),
 ]
 
 
@@ -20,8 +22,9 @@ Folder = Annotated[
 def status(data: Data = None, json: Json = False) -> int:
     """Print the state of the class.
 
-    One line per student: whether they are logged in, their exercise and points, and how long they have been stuck.
-    Students who have been stuck longest come first. lab serve watch shows the same, live.
+    One line per student: how long they have been logged in, their exercise, the tasks done in it, how long they
+    have been stuck (the time since they last solved a task), and their points. Those who have been stuck longest
+    come first. lab serve watch shows the same, live.
     """
     from lab.cli.class_admin import print_status  # noqa: PLC0415
 
@@ -32,9 +35,9 @@ def status(data: Data = None, json: Json = False) -> int:
 def watch(exercises: Folder = None, data: Data = None) -> int:
     """Watch the class live.
 
-    The screen shows the table of lab serve status, live. Enter views a student's run, at any moment you choose; t
-    takes control as well: the student sees that, and keeps control too. m and M send a message to one student or
-    to all. L gives a lecture.
+    The screen shows the table of lab serve status, live. Enter opens the cluster of the selected student; you can
+    move through its timeline independently. t also lets you give commands to it; the student is notified, and can
+    still give commands. m sends a message to the selected student, M to all. L gives a lecture.
     """
     from lab.cli.teacher_screens import watch_class  # noqa: PLC0415
 
@@ -51,18 +54,19 @@ def lecture(
     target: Annotated[
         str,
         typer.Argument(
-            metavar="NAME|PROTOCOL", help="A scenario, a protocol, or the initial state of an exercise."
+            metavar="SCENARIO|PROTOCOL|EXERCISE",
+            help="A scenario, a protocol, or an exercise, of which the initial state is run.",
         ),
     ],
-    sim: Annotated[bool, typer.Option("--sim", help="Run in simulation.")] = False,
+    sim: Annotated[bool, typer.Option("--sim", help="Run it in simulation.")] = False,
     data: Data = None,
 ) -> int:
     """Give a lecture to the class.
 
     Everyone logged in can watch your cluster, and move through its timeline independently. Students who are logged
-    in are notified and join with Ctrl+L. Students who log in during the lecture see it at once; so does everyone
-    if the server was started with --lecture. During the lecture, your Ctrl+L asks the class a question: votes are
-    counted as they arrive, and everyone sees the result when you close the vote.
+    in when the lecture begins are notified, and join with Ctrl+L; those who log in later see it at once. If the
+    server was started with --lecture, the lecture opens on every screen. During the lecture, Ctrl+L lets you ask
+    the class a question: votes are counted as they arrive, and everyone sees the result when you close the vote.
     """
     from lab.cli.teacher_screens import give_lecture  # noqa: PLC0415
 
@@ -71,19 +75,20 @@ def lecture(
 
 @serve.command(
     epilog="""Examples:\n
-    lab serve notify anna ben "look at the line of node 3"\n
+    lab serve notify anna ben "look at node 3 in the diagram"\n
     lab serve notify --all "five minutes to go\""""
 )
 def notify(
     words: Annotated[
-        list[str], typer.Argument(metavar="[NAME…] TEXT", help="The recipients, then the text in quotes.")
+        list[str],
+        typer.Argument(metavar="[NAME…] TEXT", help="The names of the recipients, then the text in quotes."),
     ],
     all_: Annotated[bool, typer.Option("--all", help="Notify everyone logged in.")] = False,
     data: Data = None,
 ) -> int:
-    """Send students a message.
+    """Send a message to students.
 
-    It is a line on their screens that stays until they dismiss it.
+    The message is a line on their screens that stays until they dismiss it.
     """
     from lab.cli.class_admin import notify_students  # noqa: PLC0415
 
@@ -101,13 +106,13 @@ def log(
         str | None, typer.Argument(metavar="[NAME]", help="Print only events of this student.")
     ] = None,
     commands: Annotated[
-        bool, typer.Option("--commands", help="Include every command, answer and hint, from the recordings.")
+        bool, typer.Option("--commands", help="Include each command, answer and hint, read from the recordings.")
     ] = False,
     data: Data = None,
 ) -> int:
     """Print the server's log.
 
-    The log contains log-ins, refusals, attempts, messages, and when you took control; oldest first.
+    The log contains log-ins, refused requests, attempts, messages, and each time you took control; oldest first.
     """
     from lab.cli.class_admin import print_log  # noqa: PLC0415
 
@@ -136,8 +141,8 @@ def export(
     """Grade the whole class.
 
     Every recording is re-executed, and the points of each student are printed. When a run ends, the server seals
-    its recording. A recording that does not match its seal, belongs to another student or is missing is not
-    graded, and the reason is printed. An active run is graded up to the present.
+    its recording: it stores a digest. A recording that does not match its seal, belongs to another student or is
+    missing is refused, and the reason is printed. An active run is graded as far as it is recorded.
 
     Exit status: 0 all were graded, 1 one was refused or the seals were edited, 2 usage error, 130 Ctrl-C.
     """

@@ -12,8 +12,8 @@ _T = "500ms"
 def tour() -> int:
     """Take a guided tour of the interface, in five steps.
 
-    Five nodes run the bully algorithm. You kill the coordinator, find the moment when its successor was set, and
-    export it. Every step can be skipped. The tour is an ordinary run, and is recorded.
+    Five nodes run the bully algorithm. You kill the coordinator, find the moment when its successor was elected,
+    and export the run. Every step can be skipped. The tour is an ordinary run, and is recorded.
     """
     from lab.cli.run_options import run_config, world_of  # noqa: PLC0415
     from lab.cli.runner import run_with_interface  # noqa: PLC0415

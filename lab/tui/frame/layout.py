@@ -155,7 +155,7 @@ def layout_actions(screen: "RunScreen") -> dict[str, Callable[[str], object]]:
     return {
         "full": lambda _: layout_controller.toggle_full(),
         "taller": lambda _: layout_controller.move_tabs(-1),
-        "lower": lambda _: layout_controller.move_tabs(1),
+        "shorter": lambda _: layout_controller.move_tabs(1),
         "wider": lambda _: layout_controller.widen(-1),
         "narrower": lambda _: layout_controller.widen(1),
     }

@@ -264,7 +264,7 @@ class BankView(Widget, can_focus=True):
             held = ", ".join(sanitize(name, 20) for name in participant.locks)
             pieces.append((f"  {theme_styles.glyphs.lock} {held}", theme_styles.warning))
         if wait is not None:
-            peers = f" of {' '.join(map(str, wait.peers))}" if wait.peers else ""
+            peers = f" from {' '.join(map(str, wait.peers))}" if wait.peers else ""
             pieces.append((f"  waits for {sanitize(wait.what, 60)}{peers}", DIM))
         return pieces
 

@@ -2,6 +2,7 @@
 
 from functools import cached_property
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual.geometry import Region, Size
@@ -22,6 +23,9 @@ from lab.tui.views.following_view import FollowingView
 from lab.tui.views.inspect.inspect_rows import Row, inspection_rows, remaining_times
 
 __all__ = ["InspectView"]
+
+_REASONS = ("it made the last step; a digit selects another", "it made the last step", "last step")
+"""The reason why a node is shown that is not selected: the first that fits."""
 
 
 class InspectView(FollowingView):
@@ -48,7 +52,7 @@ class InspectView(FollowingView):
             self._node = node
             self.scroll_to(y=0, animate=False, immediate=True)
         width = self.scrollable_content_region.width
-        self._redraw(self._head_of(view, cursor.selected), self._rows_of(last, view, cursor, width), width)
+        self._redraw(self._head_of(view, cursor.selected, width), self._rows_of(last, view, cursor, width), width)
 
     def texts(self) -> list[str]:
         """Return its rows, from the top, without the head."""
@@ -112,7 +116,7 @@ class InspectView(FollowingView):
             self._rows = inspection_rows(found, view, cursor.now_us, self._listing, self._theme_styles, width)
         return self._rows
 
-    def _head_of(self, view: NodeState | None, selected: int | None) -> list[Piece]:
+    def _head_of(self, view: NodeState | None, selected: int | None, width: int) -> list[Piece]:
         theme_styles = self._theme_styles
         if view is None:
             return [(" no node has made a step so far; a digit selects one", DIM)]
@@ -126,8 +130,8 @@ class InspectView(FollowingView):
         ]
         if view.leads:
             pieces.append((f" {theme_styles.glyphs.leads} leads", theme_styles.leader))
-        process = f"  {process_text(view.process)}, incarnation {view.incarnation}" + (
-            f", process {view.pid}" if view.pid else ""
-        )
-        why = "selected" if selected is not None else "it made the last step; a digit selects another"
-        return [*pieces, (process, Style()), (f"  {why}", DIM)]
+        process = f"  incarnation {view.incarnation}" + (f", process {view.pid}" if view.pid else "")
+        pieces.append((process, Style()))
+        reasons = ("selected",) if selected is not None else _REASONS
+        left = width - sum(cell_len(text) for text, _ in pieces) - 2
+        return [*pieces, (f"  {next((each for each in reasons if cell_len(each) <= left), reasons[-1])}", DIM)]
