@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from lab.durable import write_durably
 from lab.serve.limits import RateLimit
-from lab.text import sanitize
+from lab.text import UserError, sanitize
 
 _SOCKETS = "lab-serve-"
 _LONGEST = 300
@@ -33,7 +33,7 @@ _FLOODING = frozenset({"refused", "gone", "ssh command"})
 _MOST_A_MINUTE = 300
 
 
-class FolderError(Exception):
+class FolderError(UserError):
     """The folder cannot be used; the text is for the user."""
 
 

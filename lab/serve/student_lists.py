@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from lab.durable import exclusive_lock, write_durably
 from lab.exercises.student_folder import NAME
 from lab.serve.data_folder import DataFolder, ServerLog
-from lab.text import sanitize
+from lab.text import UserError, sanitize
 
 K = TypeVar("K")
 
@@ -46,7 +46,7 @@ def is_name(text: str) -> bool:
 # invitations
 
 
-class InvitationError(Exception):
+class InvitationError(UserError):
     """The code is not valid; the text gives the reason and the next step."""
 
 
@@ -139,7 +139,7 @@ def _hash_code(code: str) -> str:
 # lists
 
 
-class ListError(Exception):
+class ListError(UserError):
     """An invalid line of a list; the text names it, for its author."""
 
 
