@@ -38,7 +38,9 @@ def mine(lab: Lab) -> Path:
 
 
 @pytest.mark.usefixtures("mine")
-@pytest.mark.parametrize("how", [("--sim",), ()], ids=["simulated", "live"])
+@pytest.mark.parametrize(
+    "how", [pytest.param(("--sim",), id="simulated"), pytest.param((), id="live", marks=pytest.mark.live)]
+)
 def test_run(lab: Lab, how: tuple[str, ...]) -> None:
     """The node fails, which is reported at the end with the line; the recording re-executes."""
     done = lab("run", "mine.py", *how, "--nodes", "2", "--headless", "--for", "4s", "--record", "run.jsonl")

@@ -164,6 +164,7 @@ def test_names_are_sanitized(lab: Lab) -> None:
     assert [case.get("file") for case in suite] == [r"bad\xdcff.scenario", r"good\x1b[31m.scenario"]
 
 
+@pytest.mark.live
 def test_check_live(lab: Lab, files: Path) -> None:
     """On real processes, if the scenario supports it; nothing of them is left."""
     done = lab("scenario", "check", "there", "--live")
@@ -171,6 +172,7 @@ def test_check_live(lab: Lab, files: Path) -> None:
     assert _rows(done) == [["bad", "live", "FAILED"]]
 
 
+@pytest.mark.live
 def test_ctrl_c_ends_a_check(lab: Lab, files: Path) -> None:
     """Status 130, with a report on the finished runs; no host is left."""
     long = BAD.replace('"2s"', '"60s"')
@@ -219,6 +221,7 @@ def test_run_headless(lab: Lab, files: Path) -> None:
     assert (found["world"], found["scenario"]["findings"]) == ("simulated", [])
 
 
+@pytest.mark.live
 def test_run_is_live_by_default(lab: Lab, files: Path) -> None:
     """Without --sim, if the scenario supports it."""
     done = lab("run", "there/bad.scenario", "--headless")

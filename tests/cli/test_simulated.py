@@ -158,6 +158,7 @@ def test_conflicting_options(lab: Lab, words: tuple[str, ...], output: str) -> N
     assert not list(lab.recordings.glob("*"))
 
 
+@pytest.mark.live
 def test_a_live_run_refuses_time_commands(lab: Lab) -> None:
     """With what to do instead."""
     with lab.start("--for", "60s", "--nodes", "2") as run:

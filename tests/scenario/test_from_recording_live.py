@@ -15,6 +15,8 @@ from tests.worlds.conftest import runs  # noqa: F401 - a folder of their own for
 from tests.worlds.live import STEADY, LiveRun
 from tests.worlds.random_faults import random_commands
 
+pytestmark = pytest.mark.live
+
 SEEDS = range(amount(quick=1, soak=10))
 
 

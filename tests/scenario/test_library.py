@@ -43,6 +43,7 @@ def _failed(wanted: list[Path], worlds: tuple[World, ...], runs: int, folder: Pa
     return [line for report in reports if not report.passed for line in format_report(report)]
 
 
+@pytest.mark.live
 def test_some_pass_live(tmp_path: Path) -> None:
     """On real processes, in every run of the tests."""
     failed = _failed([find(name) for name in ALWAYS_LIVE], ("live",), 1, tmp_path)

@@ -26,6 +26,8 @@ from lab.worlds.host.launch import HostFailedError, HostRefusedError
 from lab.worlds.loading.config import RunConfig
 from tests.waiting import wait_for
 
+pytestmark = pytest.mark.live
+
 _MIB = 1 << 20
 
 

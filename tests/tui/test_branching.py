@@ -151,6 +151,7 @@ def test_a_run_with_an_unknown_recording_cannot_be_branched(recording: Path) -> 
     over(opened, test)
 
 
+@pytest.mark.live
 def test_a_live_run_is_branched_while_it_goes_on(tmp_path: Path, runs: Path) -> None:
     """Its processes are untouched; the branch has its records up to the cursor."""
     assert runs.parent.is_dir()

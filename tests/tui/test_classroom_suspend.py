@@ -5,9 +5,12 @@ import signal
 from pathlib import Path
 
 import psutil
+import pytest
 
 from tests.tui.terminal import Terminal
 from tests.waiting import wait_for
+
+pytestmark = pytest.mark.live
 
 
 def test_ctrl_z_gives_the_terminal_back_and_fg_takes_it_again(tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ from tests.waiting import wait_for
 from tests.worlds.live import STEADY, LiveRun
 from tests.worlds.protocols import Flood
 
+pytestmark = pytest.mark.live
+
 
 def test_from_the_first_record(tmp_path: Path) -> None:
     """A client gets the recording, byte for byte, to its end."""

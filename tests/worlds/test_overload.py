@@ -11,6 +11,8 @@ from tests.waiting import wait_for
 from tests.worlds.live import LiveRun
 from tests.worlds.protocols import Spill
 
+pytestmark = pytest.mark.live
+
 
 @pytest.mark.parametrize("ending", ["resume 2", "kill 2"])
 def test_messages_to_a_paused_node(tmp_path: Path, ending: str) -> None:

@@ -13,6 +13,8 @@ from lab.recording.records import Process
 from tests.waiting import wait_for
 from tests.worlds.live import STEADY, LiveRun
 
+pytestmark = pytest.mark.live
+
 MOST_GROWTH = 120 << 20
 """64 strangers with a megabyte each, and some room."""
 
