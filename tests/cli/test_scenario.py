@@ -16,7 +16,7 @@ from lab.cli.options import complete_scenario, complete_target
 from lab.recording.reader import open_recording
 from lab.scenario.file import names
 from tests.cli.invocation import ROOT, Called, Lab
-from tests.waiting import wait_for
+from tests.waiting import WAIT_S, wait_for
 from tests.worlds.live import is_gone
 
 HEAD = 'title = "A test"\nprotocol = "bully"\nfor = "2s"\n'
@@ -82,7 +82,7 @@ def test_list_fits_the_terminal() -> None:
         capture_output=True,
         text=True,
         env=environment,
-        timeout=60,
+        timeout=WAIT_S,
         check=True,
     )
     lines = done.stdout.splitlines()
@@ -181,7 +181,7 @@ def test_ctrl_c_ends_a_check(lab: Lab, files: Path) -> None:
     info = wait_for(lambda: next(iter(lab.published().values()), None), "a live run is published")
     assert info is not None
     checking.send_signal(signal.SIGINT)
-    out, err = checking.communicate(timeout=30)
+    out, err = checking.communicate(timeout=WAIT_S)
     assert (checking.returncode, err) == (130, b"3 runs, 1 of them live: about 60 s\n")
     assert b"good" in out
     assert out.endswith(b"\ninterrupted: 2 of 3 runs, 1 of them failed\n")

@@ -18,6 +18,7 @@ from lab.worlds.loading.config import RunConfig
 from tests.recording.samples import execute_again
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, attached, over, replay
+from tests.waiting import WAIT_S
 from tests.worlds.branches import grow
 
 AT = 150
@@ -95,7 +96,7 @@ def test_a_branch_of_a_running_branch(recording: Path) -> None:
 
     replay(test, recording)
     assert len(list(recordings_folder().iterdir())) == 2
-    assert psutil.wait_procs(children, timeout=20)[1] == []
+    assert psutil.wait_procs(children, timeout=WAIT_S)[1] == []
 
 
 def test_a_recording_that_fails_verification_is_not_branched(recording: Path) -> None:

@@ -38,7 +38,7 @@ def _steps(path: Path) -> list[Step]:
 def _heartbeats(path: Path, for_ms: int) -> list[int]:
     """Wait until the run has lasted that long; return the times of heartbeats sent meanwhile."""
     began_us = _clock_us(path)
-    wait_for(lambda: _clock_us(path) > began_us + for_ms * 1000, "the run goes on", 20, 0.1)
+    wait_for(lambda: _clock_us(path) > began_us + for_ms * 1000, "the run goes on", every_s=0.1)
     sending = [step for step in _steps(path) if any(message.kind == "AreYouNormal" for message in step.sent)]
     return [step.at_us for step in sending if step.at_us >= began_us]
 
