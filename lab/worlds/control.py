@@ -21,7 +21,6 @@ from lab.script.commands import (
     Answer,
     Caption,
     Command,
-    CommandError,
     Heal,
     Hint,
     Inject,
@@ -33,10 +32,8 @@ from lab.script.commands import (
     WorldCommand,
 )
 from lab.script.director import Director
-from lab.script.protocol_commands import command_input
-from lab.script.resolve import fault_rule, resolve_links, resolve_nodes, target_nodes
+from lab.script.scope import CommandError, Scope
 from lab.script.statements import CAUSES, Expectation, ExpectationResult, Statement
-from lab.script.validation import forged_payload
 from lab.units import format_count
 
 
@@ -176,7 +173,7 @@ class LinkFaults:
         selected = [number for number, kind in self._kinds.items() if not kinds or kind in kinds]
         if not selected:
             return CommandOutcome(False, f"{none}, nothing changed")
-        healed = None if command.links is None else resolve_links(command.links, cluster)
+        healed = None if command.links is None else command.links.resolve(cluster)
         touching = [n for n in selected if healed is None or self._network.rules[n].links & healed]
         if not touching:
             return CommandOutcome(False, f"{none_there} on these links, nothing changed")
@@ -255,7 +252,7 @@ class NodeCommands:
     def execute(self, command: NodeCommand, line: int, cluster: ClusterState) -> CommandOutcome:
         """Apply the verb to the nodes' processes; lift a fault at once if it affected none."""
         verb, action = command.verb, _ACTIONS[command.verb]
-        named = resolve_nodes(command.nodes, cluster)
+        named = command.nodes.resolve(cluster)
         act = getattr(self._nodes, verb)
         fault = None
         if action.is_fault:
@@ -278,7 +275,7 @@ class NodeCommands:
     def inject(self, command: Inject, text: str, line: int, cluster: ClusterState) -> CommandOutcome:
         """Forge a message."""
         source, target = command.source, command.target
-        payload = forged_payload(command, self._protocol, tuple(cluster.nodes))
+        payload = command.payload(Scope(self._protocol, cluster.nodes))
         fault = self._number_next()
         message = Message(source, target, -fault, command.kind, encode(payload))
         self._record(Fault(self._now_us(), fault, "inject", text, (), (CAUSES["inject"],), line=line))
@@ -292,8 +289,8 @@ class NodeCommands:
 
     def give_command(self, command: ProtocolCommandLine, cluster: ClusterState) -> CommandOutcome:
         """Return the outcome with each node's command input; ``Control`` delivers them after recording it."""
-        given = command_input(command, self._protocol, tuple(cluster.nodes), self._parameters)
-        named = target_nodes(command, cluster, self._protocol)
+        given = command.input(Scope(self._protocol, cluster.nodes, self._parameters))
+        named = command.targets(cluster, self._protocol)
         how = {node: self._nodes.process_state(node) for node in named}
         reached = {node: given for node in named if how[node] != "down"}
         for_leader = self._protocol.commands[given.command].to == "one" and issubclass(self._protocol, Election)
@@ -389,7 +386,7 @@ class Control:
         if not isinstance(command, NodeCommand) or not (events := confirming_events(command)):
             return (), ()
         try:
-            return resolve_nodes(command.nodes, self._log.cluster), events
+            return command.nodes.resolve(self._log.cluster), events
         except CommandError:
             return (), ()
 
@@ -423,7 +420,7 @@ class Control:
             case NodeCommand():
                 return self._node_commands.execute(command, line, cluster)
             case LinkFault() | Slow() | Partition():
-                return self._link_faults.add_rule(text.partition(" ")[0], text, line, fault_rule(command, cluster))
+                return self._link_faults.add_rule(text.partition(" ")[0], text, line, command.rule(cluster))
             case Heal():
                 return self._link_faults.heal(command, cluster)
             case Inject() | ProtocolCommandLine():

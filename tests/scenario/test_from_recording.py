@@ -14,7 +14,7 @@ from lab.recording.reader import NotARecordingError
 from lab.recording.records import Link
 from lab.scenario import from_recording as recorded  # RENAMED
 from lab.scenario.file import Scenario, read_scenario
-from lab.scenario.from_recording import GeneratedScenario, UnsuitableRecordingError, make_scenario, scenario_from
+from lab.scenario.from_recording import GeneratedScenario, UnsuitableRecordingError, make_scenario
 from lab.scenario.run_scenario import run_simulated
 from lab.scenario.script_trial import ExpectedOutcome
 from lab.scenario.writing import ScenarioSource
@@ -202,7 +202,7 @@ def test_a_file_that_is_no_recording_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     path.write_text("when all normal: kill 5\n")
     with pytest.raises(NotARecordingError, match="not a recording"):
-        scenario_from(path)
+        _made(path)
 
 
 def test_a_protocol_of_the_user(tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_a_protocol_of_the_user(tmp_path: Path) -> None:
     protocol = load_protocol(f"{file}:Mine")
     recording = session(tmp_path / "run.jsonl", [(1_500, "kill 5")], protocol=protocol)
     with pytest.raises(TargetError, match="add --protocol"):
-        scenario_from(recording)
+        _made(recording)
     text = make_scenario(ScenarioSource(recording, f"{file}:Mine", tmp_path), False, lambda text: None).text
     assert 'protocol = "mine.py:Mine"' in text
     assert run_simulated(_read(tmp_path, text)).passed
@@ -226,7 +226,7 @@ def test_a_protocol_of_the_user(tmp_path: Path) -> None:
 def test_progress_is_reported(tmp_path: Path) -> None:
     """With every run."""
     progress: list[str] = []
-    scenario_from(session(tmp_path / "run.jsonl", TAKEOVER), on_progress=progress.append)
+    make_scenario(ScenarioSource(session(tmp_path / "run.jsonl", TAKEOVER)), False, progress.append)
     assert progress[:2] == ["1 runs tried", "2 runs tried"]
 
 

@@ -19,11 +19,10 @@ import trio
 
 from lab.recording.records import End
 from lab.recording.writer import Writer
-from lab.script.commands import CommandError
 from lab.script.director import Director
 from lab.script.parse import parse
+from lab.script.scope import CommandError
 from lab.script.statements import Statement
-from lab.script.validation import check_interactive
 from lab.worlds.control import CommandOutcome, Control
 from lab.worlds.feed_protocol import FeedRequest, Reply
 from lab.worlds.host.feed import Feed
@@ -116,7 +115,7 @@ class Host:
             return Reply(request.id, False, False, "the next event can be chosen only in simulated runs")
         try:
             scripted = parse(request.command, self.control.protocol)
-            check_interactive(scripted)
+            scripted.check_interactive()
             _check_allowed(scripted, self.config.may)
         except CommandError as error:
             return Reply(request.id, False, False, str(error))
@@ -210,7 +209,8 @@ class Host:
                 self.end(f"signal {signal.Signals(number).name}")
 
     async def _watch_owner(self) -> None:
-        async with trio.lowlevel.FdStream(os.dup(0)) as owner:
-            while await owner.receive_some(4096):
-                pass
+        with contextlib.suppress(trio.BrokenResourceError):
+            async with trio.lowlevel.FdStream(os.dup(0)) as owner:
+                while await owner.receive_some(4096):
+                    pass
         self.end("the process that started it has ended")

@@ -20,9 +20,9 @@ from msgspec import Struct
 from lab.kernel import CommandInput, Fired, Message, Node, Protocol, Started, as_lists
 from lab.recording.records import Header, Process, Record, Routed
 from lab.recording.writer import RecordLog
-from lab.script.commands import CommandError, Nodes, WorldCommand
+from lab.script.commands import Nodes, WorldCommand
 from lab.script.director import Director
-from lab.script.resolve import resolve_nodes
+from lab.script.scope import CommandError
 from lab.units import format_count
 from lab.worlds.control import WATCHED, Control, NodeOperations
 from lab.worlds.feed_protocol import Delivery, EnabledEvent, TimerExpiry
@@ -418,7 +418,7 @@ def steer(simulation: "Simulation", command: WorldCommand) -> tuple[bool, str]:
     if command.verb == "step":
         raise CommandError("step: only by hand, with : or lab ctl")
     named = {"deliver": (command.source, command.node), "fire": (command.node,)}.get(command.verb, ())
-    resolve_nodes(Nodes(named), simulation.log.cluster)
+    Nodes(named).resolve(simulation.log.cluster)
     event = _find_event(simulation, command)
     if event is None:
         return False, f"{_describe_missing(simulation, command)}, nothing changed"
