@@ -47,6 +47,20 @@ Function = TypeVar("Function", bound=Callable[..., int])
 W = TypeVar("W", bound=str)
 
 
+def command_group(name: str, text: str) -> typer.Typer:
+    """Return a new group of commands; ``text`` is its help, which it prints if no command is given."""
+    group = typer.Typer()
+    app.add_typer(group, name=name, help=text)
+
+    @group.callback(invoke_without_command=True)
+    def print_help(context: typer.Context) -> None:
+        """Print the help if there is no command."""
+        if context.invoked_subcommand is None:
+            print(context.get_help())
+
+    return group
+
+
 def command(group: typer.Typer = app, **settings: Any) -> Callable[[Function], Function]:
     """Make a function that takes a struct of options a command of the group."""
 
