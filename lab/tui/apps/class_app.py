@@ -316,22 +316,17 @@ class WatchApp(RunsApp):
     def action_lecture(self) -> None:
         """Start a lecture: a cluster of the teacher's that the class sees."""
 
-        def on_name(name: str | None) -> None:
-            if name and name.strip():
-                with self.suspend():
-                    error = self._give_lecture(name.strip())
-                self._class.message.show(error or "the lecture is over", warn=bool(error))
+        def lecture(name: str) -> None:
+            with self.suspend():
+                error = self._give_lecture(name)
+            self._class.message.show(error or "the lecture is over", warn=bool(error))
 
         body = [Text("A scenario, protocol or exercise, such as bully or two-coordinators. q in it returns here.")]
-        self.push_screen(LineDialog("lecture: what to run?", body), on_name)
+        self.ask(LineDialog("lecture: what to run?", body), lecture)
 
     def _ask_text(self, title: str, students: tuple[str, ...]) -> None:
-        def on_text(text: str | None) -> None:
-            if text and text.strip():
-                self._do(self._send_message(students, text))
-
         body = [Text("It stays on the student's screen until dismissed.")]
-        self.push_screen(LineDialog(title, body), on_text)
+        self.ask(LineDialog(title, body), lambda text: self._do(self._send_message(students, text)))
 
     # the work of these actions
 
