@@ -37,7 +37,7 @@ class Findable(Protocol):
 
 
 class LogSearch:
-    """A search in the log. ``log_filter`` finds the lines meanwhile; a step past the searched part waits for it."""
+    """A search in the log. ``log_filter`` finds lines meanwhile; a step past the searched part waits for it."""
 
     def __init__(self, context: RunContext, views: Views, text: str, log_filter: LogFilter) -> None:
         self.text = text
