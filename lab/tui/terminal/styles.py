@@ -5,9 +5,12 @@ What is shown by a colour is also shown by a glyph or a word.
 
 import re
 from collections.abc import Iterable
+from functools import cache
 
 from rich.cells import cell_len, set_cell_size
+from rich.console import Console
 from rich.style import Style
+from rich.text import Text
 
 from lab.glyphs import Glyphs
 from lab.palette import Palette, text_colour_on
@@ -129,6 +132,19 @@ def _kept(text: str, width: int) -> str:
         return text
     kept = set_cell_size(text, width).rstrip()
     return kept.rstrip("0123456789") if text[len(kept)].isdigit() else kept
+
+
+@cache
+def plain_console() -> Console:
+    """Return a console for measuring and wrapping text."""
+    return Console(color_system=None)
+
+
+def pieces_of(text: Text) -> list[Piece]:
+    """Return a line as pieces of one style each."""
+    if not text.spans:  # without spans, Rich ignores the base style
+        return [(text.plain, plain_console().get_style(text.style))]
+    return [(segment.text, segment.style or Style()) for segment in text.render(plain_console())]
 
 
 def wrap_words(words: list[Piece], width: int) -> list[list[Piece]]:

@@ -1,13 +1,11 @@
 """The text of exercises as styled lines: Markdown, and the rows of the exercise view."""
 
 from collections.abc import Iterator, Sequence
-from functools import cache
 from typing import TYPE_CHECKING
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from rich.cells import cell_len
-from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
@@ -15,7 +13,7 @@ from lab.exercises.assessment import AttemptStatus, Result
 from lab.exercises.exercise import Exercise, Task
 from lab.text import sanitize
 from lab.tui.attempt_log import format_points
-from lab.tui.terminal.styles import DIM, Piece, ThemeStyles
+from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, pieces_of, plain_console
 from lab.tui.views.lines_view import Row
 from lab.units import format_count
 
@@ -26,21 +24,9 @@ _LEAST_ROOM = 10
 _OPENS = {"strong_open": Style(bold=True), "em_open": Style(italic=True)}
 
 
-@cache
-def _console() -> Console:
-    return Console(color_system=None)
-
-
 def wrap(text: Text, width: int) -> list[Text]:
     """Return the text wrapped to lines of this width."""
-    return list(text.wrap(_console(), max(_LEAST_ROOM, width)))
-
-
-def pieces_of(text: Text) -> list[Piece]:
-    """Return a line as pieces of one style each."""
-    if not text.spans:  # without spans, Rich ignores the base style
-        return [(text.plain, _console().get_style(text.style))]
-    return [(segment.text, segment.style or Style()) for segment in text.render(_console())]
+    return list(text.wrap(plain_console(), max(_LEAST_ROOM, width)))
 
 
 def markdown_lines(markdown: str, width: int, theme_styles: ThemeStyles) -> list[Text]:
