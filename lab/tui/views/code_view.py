@@ -15,9 +15,9 @@ from lab.replay.source_listing import Listing
 from lab.text import sanitize
 from lab.tui.player import Cursor
 from lab.tui.source import Source
-from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit, highlight, pieces_of
+from lab.tui.terminal.styles import DIM, Line, Piece, ThemeStyles, fit, highlight, pieces_of, width_of
 from lab.tui.views.executed_lines import ExecutedLines, ExecutionTracer
-from lab.tui.views.lines_view import Line, Row, RowsView
+from lab.tui.views.lines_view import Row, RowsView
 from lab.tui.widgets.pane import process_text
 from lab.units import format_count, format_ranges
 
@@ -98,7 +98,7 @@ def _wrap(pieces: Line, width: int, room_left: int) -> Iterator[Line]:
     text = whole.plain
     indent = len(text) - len(text.lstrip())
     hanging = min(indent + _HANGING, width // 2)
-    start, room, before = 0, width, list[Piece]()
+    start, room, before = 0, width, Line()
     while (rest := cell_len(text[start:])) > room - room_left:
         end = _row_end(text, start, min(room, rest - 1))
         blank = text.rfind(" ", start + (0 if start else indent) + 1, end + 1)
@@ -178,7 +178,6 @@ class CodeView(RowsView):
         return self._in_style(pieces, shade_style(self._styles)) if has_run else pieces
 
     def move_cursor(self, place: int) -> None:
-        """Scroll to a row, and stop following."""
         self._follow = False
         self._scroll(place - self._height // 2)
 
@@ -192,7 +191,6 @@ class CodeView(RowsView):
         return self._height - 2
 
     def on_mouse_scroll_down(self) -> None:
-        """Stop following."""
         self._follow = False
 
     # layout
@@ -272,9 +270,9 @@ class CodeView(RowsView):
         pieces = [*before, bar, (" ", Style()), *highlight(code, [self._highlighted], styles.highlight)]
         if not waiters or row.part < row.parts - 1:
             return pieces
-        room = self.size.width - cell_len("".join(text for text, _ in pieces)) - 1
+        room = self.size.width - width_of(pieces) - 1
         times = self._wait_times(waiters)
-        used = min(room - 1, sum(cell_len(text) for text, _ in times))
+        used = min(room - 1, width_of(times))
         return [*pieces, (" " * (room - used), Style()), *fit(times, used)]
 
     def _node_numbers(self, waiters: tuple[_Waiter, ...]) -> Line:

@@ -13,7 +13,7 @@ from lab.exercises.assessment import AttemptStatus, Result
 from lab.exercises.exercise import Exercise, Task
 from lab.text import sanitize
 from lab.tui.attempt_log import format_points
-from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, pieces_of, plain_console
+from lab.tui.terminal.styles import DIM, Line, Piece, ThemeStyles, pieces_of, plain_console
 from lab.tui.views.lines_view import Row
 from lab.units import format_count
 
@@ -123,11 +123,11 @@ class Sheet:
         self._number = number
         self._theme_styles = theme_styles
         self._width = _LONGEST_LINE
-        self._wrapped: dict[tuple[str, int, bool], list[list[Piece]]] = {}
+        self._wrapped: dict[tuple[str, int, bool], list[Line]] = {}
 
-    def head(self, status: AttemptStatus) -> list[Piece]:
+    def head(self, status: AttemptStatus) -> Line:
         """Return the head line: the sign of every task, the points, the allowed commands."""
-        theme_styles, pieces = self._theme_styles, list[Piece]()
+        theme_styles, pieces = self._theme_styles, Line()
         for result in status.results:
             sign, style = self._sign(result)
             pieces += [(f" {result.task}", _BOLD), (f"{sign} ", style)]
@@ -169,7 +169,7 @@ class Sheet:
             task.number,
         )
 
-    def _task_body(self, task: Task, result: Result, given: int, takes: bool) -> Iterator[list[Piece]]:
+    def _task_body(self, task: Task, result: Result, given: int, takes: bool) -> Iterator[Line]:
         theme_styles, is_open = self._theme_styles, result.state == "open"
         yield from self._text(task.text)
         if question := task.question or task.explain:
@@ -191,7 +191,7 @@ class Sheet:
         if takes and (keys := _key_hints(task, result)):
             yield [(keys, theme_styles.accent)]
 
-    def _outcome(self, task: Task, result: Result) -> Iterator[list[Piece]]:
+    def _outcome(self, task: Task, result: Result) -> Iterator[Line]:
         if result.state not in ("done", "missed"):
             return
         if result.why:
@@ -209,11 +209,11 @@ class Sheet:
             return theme_styles.glyph("Waiting"), theme_styles.status("Waiting")
         return theme_styles.glyph("Working"), Style()
 
-    def _plain(self, text: str, style: Style) -> Iterator[list[Piece]]:
+    def _plain(self, text: str, style: Style) -> Iterator[Line]:
         shown = Text(sanitize(" ".join(text.split())), style)
         return (pieces_of(line) for line in wrap(shown, self._width - _INDENT))
 
-    def _text(self, markdown: str, indent: int = _INDENT) -> list[list[Piece]]:
+    def _text(self, markdown: str, indent: int = _INDENT) -> list[Line]:
         key = (markdown, self._width - indent, self._theme_styles.dark)
         if key not in self._wrapped:
             self._wrapped[key] = [pieces_of(line) for line in markdown_lines(markdown, key[1], self._theme_styles)]

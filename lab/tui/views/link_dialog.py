@@ -10,14 +10,13 @@ from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from lab.analysis.connectivity import Pair
 from lab.script.verbs import VERBS
 from lab.tui.views.network_state import NetworkNow
-from lab.tui.widgets.dialogs import Dialog, frame
+from lab.tui.widgets.dialogs import Dialog
 
 
 class LinkCommand(Struct, frozen=True):
@@ -58,23 +57,20 @@ class LinkDialog(Dialog[LinkCommand | None]):
     BINDINGS: ClassVar[list[BindingType]] = [("q", "leave", "close"), ("b", "turn", "")]
 
     def __init__(self, link: Pair, now: NetworkNow) -> None:
-        super().__init__()
+        super().__init__(subtitle="b: both ways or one   Esc closes")
         self._link = link
         self._network = now
         self._both_ways = False
         self._commands = commands_for(link, both_ways=False, now=now)
 
-    def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            box.border_subtitle = "b: both ways or one   Esc closes"
-            yield OptionList()
+    def compose_box(self) -> ComposeResult:
+        yield OptionList()
 
     def on_mount(self) -> None:
         self.query_one(OptionList).focus()
         self._fill()
 
     def on_key(self, event: events.Key) -> None:
-        """Choose a command by its key."""
         command = next((command for command in self._commands if command.key == event.key), None)
         if command is not None:
             event.stop()
@@ -84,7 +80,6 @@ class LinkDialog(Dialog[LinkCommand | None]):
         self.dismiss(self._commands[event.option_index])
 
     def action_turn(self) -> None:
-        """Switch between both directions and one."""
         self._both_ways = not self._both_ways
         self._commands = commands_for(self._link, self._both_ways, self._network)
         self._fill()
@@ -92,7 +87,7 @@ class LinkDialog(Dialog[LinkCommand | None]):
     def _fill(self) -> None:
         source, target = self._link
         way = "between {} and {}, both ways" if self._both_ways else "from {} to {}"
-        frame(self.query_one(Vertical), title=f"the link {way.format(source, target)}")
+        self.frame(title=f"the link {way.format(source, target)}")
         listed = self.query_one(OptionList)
         listed.clear_options()
         for command in self._commands:

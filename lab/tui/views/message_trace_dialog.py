@@ -6,7 +6,6 @@ from typing import ClassVar
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
@@ -28,18 +27,13 @@ class TraceDialog(Dialog[int | None]):
     BINDINGS: ClassVar[list[BindingType]] = [("q,F", "leave", "close")]
 
     def __init__(self, entries: Sequence[TraceEntry], here: int, styles: ThemeStyles) -> None:
-        super().__init__()
+        super().__init__("the trace of a message", "Enter goes to a line's record, Esc closes")
         self._trace = entries
         self._here = here
         self._styles = styles
 
-    def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            box.border_title = "the trace of a message"
-            box.border_subtitle = "Enter goes to a line's record, Esc closes"
-            yield OptionList(
-                *(Option(self._entry_text(line), str(place)) for place, line in enumerate(self._trace))
-            )
+    def compose_box(self) -> ComposeResult:
+        yield OptionList(*(Option(self._entry_text(line), str(place)) for place, line in enumerate(self._trace)))
 
     def on_mount(self) -> None:
         """Highlight the last line that is not after the cursor in time."""
