@@ -157,10 +157,11 @@ def _show_view(options: ShowOptions) -> int:
     if options.blocked:
         raise UsageError("--view and --blocked show different things; leave one out")
     _refuse_filters(options, "--view")
+    at_us = None if options.at is None else duration("at", options.at)
     with closing(open_recording(options.file)) as store:
         header, groups = store.header, GroupLog()
         view = _find_view(options, header)
-        cluster, now_us, remark = _state_at(store, options.at, groups.observe)
+        cluster, now_us, remark = _state_at(store, at_us, groups.observe)
         damaged = report_damage(options.file, store)
     out = console()
     frame = ViewFrame(header, cluster, groups, now_us, ThemeStyles(glyphs_for()), report_width(), _UNLIMITED)
@@ -191,10 +192,9 @@ def _find_view(options: ShowOptions, header: Header) -> View:
 
 
 def _state_at(
-    store: FileRecords, at: str | None, observe: Callable[[Record | None], object] = lambda record: None
+    store: FileRecords, at_us: int | None, observe: Callable[[Record | None], object] = lambda record: None
 ) -> tuple[ClusterState, int, str]:
     """Return the cluster's state at that time or the end, the time, and a remark if the recording ends earlier."""
-    at_us = None if at is None else duration("at", at)
     cluster = ClusterState.of(store.header)
     with count_progress(len(store)) as progress:
         for number, record in enumerate(store.records()):
@@ -223,6 +223,7 @@ def _show_blocked(options: ShowOptions) -> int:
     if not options.blocked:
         raise UsageError("--at requires --blocked: lab show FILE --blocked --at 2s")
     _refuse_filters(options, "--blocked")
+    at_us = None if options.at is None else duration("at", options.at)
     with closing(open_recording(options.file)) as store:
         header = store.header
         if not has_bank(header):
@@ -230,7 +231,7 @@ def _show_blocked(options: ShowOptions) -> int:
                 f"{options.file}: {sanitize(header.protocol.title, 40)} has no transactions; "
                 "2pc and 3pc have: lab run 2pc --record run.jsonl"
             )
-        cluster, now_us, remark = _state_at(store, options.at)
+        cluster, now_us, remark = _state_at(store, at_us)
         found = diagnose_open_transactions(cluster, header)
         damaged = report_damage(options.file, store)
     print(f"# {sanitize(describe_run(header))}")
@@ -262,7 +263,7 @@ def _row(participant: ParticipantState, now_us: int) -> str:
     if reported is not None:
         parts.append(f"for {_seconds(now_us - reported.since_us)}")
     if wait is not None:
-        peers = f" of {', '.join(map(str, wait.peers))}" if wait.peers else ""
+        peers = f" from {', '.join(map(str, wait.peers))}" if wait.peers else ""
         parts.append(f"waits for {wait.what}{peers}")
     if participant.locks:
         parts.append(f"locks {', '.join(participant.locks)}")

@@ -25,7 +25,6 @@ from lab.protocols.two_phase import TwoPhaseCommit
 
 __all__ = [
     "ELECTION",
-    "OWN_PROTOCOLS",
     "PROTOCOLS",
     "TASKS",
     "Algorithm",

@@ -111,7 +111,7 @@ class _FieldPicture:
 
     def _head(self, field: FieldMap, lines: int) -> list[Line]:
         styles, dot = self._styles, f" {self._styles.glyphs.dot} "
-        leads: list[Piece] = [(f"{styles.glyphs.leads} {field.coordinator} leads ", styles.leader)]
+        leads: Line = [(f"{styles.glyphs.leads} {field.coordinator} leads ", styles.leader)]
         if not field.leads:
             leads = [(f"{field.coordinator} no longer leads, unnoticed by ", styles.warning)]
         for node in field.others:
@@ -123,7 +123,7 @@ class _FieldPicture:
         if lines == 3:
             return [leads, [(so_far, Style()), twice], self._published(field)]
         short = f"survey {field.number} {field.done}/{len(field.cells)}"
-        least: list[Piece] = [
+        least: Line = [
             (f"{styles.glyphs.leads} {field.coordinator} ", styles.leader),
             (short, Style()),
             twice,
@@ -140,7 +140,7 @@ class _FieldPicture:
 
     def _idle_line(self) -> Line:
         styles = self._styles
-        pieces: list[Piece] = [("not surveying: ", DIM)]
+        pieces: Line = [("not surveying: ", DIM)]
         for node, status in self._idle:
             instead = sanitize(status, 16)
             pieces.append((f"{styles.glyph(instead)} {node} {instead}   ", styles.status(instead)))

@@ -199,13 +199,11 @@ class AssertionsView(RowsView):
             self.post_message(self.Witnessed(name, self._last_violation))
 
     def action_cursor(self, by: int) -> None:
-        """Move to another assertion, and scroll all of it into view if it fits."""
         if self._judgements:
             self.cursor = max(0, min(self.cursor + by, len(self._judgements) - 1))
             self._scroll(self._top_for(self.cursor))
 
     def action_cursor_page(self, pages: int) -> None:
-        """Scroll by a screen."""
         self._scroll(self.scroll_offset.y + pages * max(1, self._page))
 
     def on_click(self, event: events.Click) -> None:

@@ -132,7 +132,6 @@ class DiagramView(PictureView, inherit_bindings=False):
             self._focus.reveal(selection.point)
 
     def action_page(self, pages: int) -> None:
-        """Scroll by screens."""
         if self._plane is not None:
             self._focus.pan(pages * max(1, self._plane.along - 2))
 

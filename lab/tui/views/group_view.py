@@ -53,7 +53,6 @@ class GroupView(RowsView):
         return ["".join(text for text, _ in self._drawing.line_pieces(line)) for line in self._lines]
 
     def move_cursor(self, place: int) -> None:
-        """Move the cursor to a line and scroll it into view."""
         self._follow = False
         self._see(next(row for row in range(place, -1, -1) if not self._lines[row].place))
 
@@ -81,7 +80,6 @@ class GroupView(RowsView):
         return self.size.height // 2 - 1
 
     def on_click(self, event: events.Click) -> None:
-        """Go to the record of a line."""
         place = self._place_at(event)
         if place is not None:
             self._seek(place)

@@ -38,7 +38,6 @@ class RenderedView(PictureView):
         self._put_lines([[(text, style or Style()) for text, style, _ in line] for line in lines])
 
     def action_cursor(self, by: int) -> None:
-        """Scroll."""
         self._top = max(0, min(self._top + by, self._lowest))
 
     @property

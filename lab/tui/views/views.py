@@ -134,7 +134,6 @@ class Views(Horizontal):
         self._arrange()
 
     def show(self, cursor: Cursor) -> None:
-        """Draw the visible views as of the cursor."""
         for word in self.shown_views:
             self._views[word].show(cursor)
 
@@ -154,7 +153,6 @@ class Views(Horizontal):
 
     @property
     def widget(self) -> Widget:
-        """The chosen view."""
         view = self._views[self.chosen]
         assert isinstance(view, Widget)
         return view
@@ -167,7 +165,6 @@ class Views(Horizontal):
 
     @property
     def rows(self) -> LogRows:
-        """The rows of the log."""
         return self.message_log.rows
 
     def mark(self, records: frozenset[int]) -> None:
@@ -176,7 +173,6 @@ class Views(Horizontal):
         self.diagram.mark(records)
 
     def activate(self) -> None:
-        """Open what is under the cursor of the focused view."""
         self.focused_view.activate()
 
     def share(self, alone: bool, log: int) -> None:
