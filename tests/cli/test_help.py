@@ -19,14 +19,14 @@ OPTIONS = {
         "--nodes --t --tm --tp --latency --jitter --sim --live --speed --set --do --script --record --seed "
         "--headless --for --json"
     ),
-    "replay": "--compare",
+    "replay": "--compare --protocol",
     "tour": "",
     "export": (
         "--to --out --from --until --nodes --time --heartbeats --ascii --force --table --view --size --speed "
         "--fps --idle"
     ),
     "verify": "--protocol --strict",
-    "show": "--node --kind --only --heartbeats --blocked --at",
+    "show": "--node --kind --only --heartbeats --blocked --view --at --protocol",
     "list": "--json",
     "attach": "--viewer",
     "ctl": "",

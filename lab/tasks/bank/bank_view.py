@@ -189,7 +189,7 @@ class _BankPicture:
             held = ", ".join(sanitize(name, 20) for name in participant.locks)
             pieces.append((f"  {styles.glyphs.lock} {held}", styles.warning))
         if wait is not None:
-            peers = f" of {' '.join(map(str, wait.peers))}" if wait.peers else ""
+            peers = f" from {' '.join(map(str, wait.peers))}" if wait.peers else ""
             pieces.append((f"  waits for {sanitize(wait.what, 60)}{peers}", DIM))
         return pieces
 

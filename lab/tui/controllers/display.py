@@ -127,4 +127,4 @@ class DisplayController:
     def _show_help(self) -> None:
         context = self._context
         actions = actions_of(context.source.extension).values()
-        context.show_dialog(HelpDialog(actions, context.source.takes_commands, context.theme_styles))
+        context.show_dialog(HelpDialog(context.source.takes_commands, context.theme_styles, actions))

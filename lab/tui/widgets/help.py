@@ -12,7 +12,7 @@ from textual.app import ComposeResult
 
 from lab.script.verbs import VERBS, bare_commands
 from lab.styles import DIM, ThemeStyles
-from lab.tui.actions import Action
+from lab.tui.actions import ACTIONS, Action
 from lab.tui.widgets.dialogs import TextBox, contains_words
 
 _SIGNS = {
@@ -59,7 +59,7 @@ class HelpDialog(TextBox):
     HelpDialog.wide > VerticalScroll { width: 168; }
     """
 
-    def __init__(self, actions: Iterable[Action], driver: bool, theme_styles: ThemeStyles) -> None:
+    def __init__(self, driver: bool, theme_styles: ThemeStyles, actions: Iterable[Action] = ACTIONS) -> None:
         super().__init__(_HELP_TITLE)
         self._actions = tuple(actions)
         self._driver = driver
