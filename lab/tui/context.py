@@ -39,11 +39,11 @@ class RunContext:
     class Changed(Message, bubble=False):
         """What is shown has changed."""
 
-    def __init__(self, screen: Screen[None], source: Source, theme_styles: ThemeStyles) -> None:
+    def __init__(self, screen: Screen[None], source: Source, styles: ThemeStyles) -> None:
         self.screen = screen
         self.source = source
         self.player = Player(source.store, source.marks, source.is_live, source.bookmarks)
-        self.theme_styles = theme_styles
+        self.styles = styles
         self.selected: int | None = None
         self.witness: Violation | None = None
         self.hides_future = False

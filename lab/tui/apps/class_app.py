@@ -44,8 +44,8 @@ class ClassRows(LinesView):
     class Opened(Message):
         """The user clicked the selected line."""
 
-    def __init__(self, theme_styles: ThemeStyles) -> None:
-        super().__init__("students", theme_styles)
+    def __init__(self, styles: ThemeStyles) -> None:
+        super().__init__("students", styles)
         self._students: tuple[Student, ...] = ()
         self.chosen = ""
 
@@ -92,9 +92,9 @@ class ClassRows(LinesView):
         self._redraw()
 
     def _pieces(self, student: Student) -> Line:
-        theme_styles = self._styles
+        styles = self._styles
         is_on, stuck_s = bool(student.since), student.stuck_s
-        sign = theme_styles.glyphs.status["Normal"] if is_on else theme_styles.glyphs.status["absent"]
+        sign = styles.glyphs.status["Normal"] if is_on else styles.glyphs.status["absent"]
         note = (
             "you have control" if student.keys else "" if is_on or not student.cluster else "cluster still running"
         )
@@ -110,7 +110,7 @@ class ClassRows(LinesView):
         )
         if stuck_s is not None and stuck_s >= _STUCK_S:
             pieces = [
-                (text, theme_styles.warning if place == 1 else style) for place, (text, style) in enumerate(pieces)
+                (text, styles.warning if place == 1 else style) for place, (text, style) in enumerate(pieces)
             ]
         return pieces
 
@@ -171,14 +171,14 @@ class ClassScreen(Screen[None]):
         Binding("q", "app.leave_class", "quit"),
     ]
 
-    def __init__(self, theme_styles: ThemeStyles) -> None:
+    def __init__(self, styles: ThemeStyles) -> None:
         super().__init__()
-        self._theme_styles = theme_styles
-        self.message = MessageLine(theme_styles)
+        self._styles = styles
+        self.message = MessageLine(styles)
 
     def compose(self) -> ComposeResult:
         yield TitleLine("head")
-        yield ClassRows(self._theme_styles)
+        yield ClassRows(self._styles)
         yield self.message
         yield KeyLine()
 
@@ -196,7 +196,7 @@ class ClassScreen(Screen[None]):
         self.query_one(ClassRows).put(students)
         on = sum(bool(each.since) for each in report.students)
         clusters = sum(bool(each.cluster) for each in report.students)
-        dot = f" {self._theme_styles.glyphs.dot} "
+        dot = f" {self._styles.glyphs.dot} "
         parts = [
             f"{on} of {format_count(len(report.students), 'student')} logged in",
             format_count(clusters, "cluster"),

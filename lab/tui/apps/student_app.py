@@ -209,20 +209,20 @@ class StudentApp(ClassroomApp):
         self.screen.refresh_bindings()
 
     def _lines(self, shown: Screen[object]) -> list[Text]:
-        theme_styles = self.theme_styles
+        styles = self.theme_styles
         lines = []
         if self._is_controlled and isinstance(shown, RunScreen) and shown.context.source is self._source:
-            lines.append(Text(_CONTROL, theme_styles.warning))
+            lines.append(Text(_CONTROL, styles.warning))
         if self._question is not None:
             lines.append(
-                Text(sanitize(f"your teacher asks: {self._question.text}  (Ctrl+L answers)"), theme_styles.warning)
+                Text(sanitize(f"your teacher asks: {self._question.text}  (Ctrl+L answers)"), styles.warning)
             )
         if self._lecture is not None and self._may_join:
             title = sanitize(self._lecture.title)
-            lines.append(Text(f"your teacher shows {title}  (Ctrl+L or a click here joins)", theme_styles.accent))
-        lines += [Text(sanitize(text), theme_styles.warning) for text in self._messages]
+            lines.append(Text(f"your teacher shows {title}  (Ctrl+L or a click here joins)", styles.accent))
+        lines += [Text(sanitize(text), styles.warning) for text in self._messages]
         if self._messages:
-            lines[-1].append("  (Esc dismisses)", theme_styles.accent)
+            lines[-1].append("  (Esc dismisses)", styles.accent)
         return lines
 
 

@@ -40,7 +40,7 @@ class BookmarkController:
                 self._put(record, at_us, result)
 
         self._bookmarks.read()
-        dialog = BookmarkDialog(self._bookmarks, record, at_us, self._context.theme_styles)
+        dialog = BookmarkDialog(self._bookmarks, record, at_us, self._context.styles)
         self._context.show_dialog(dialog, use)
 
     def _go_to(self, record: int) -> None:
@@ -71,16 +71,13 @@ class BookmarkDialog(Dialog[str | int]):
     BookmarkDialog Input { margin-bottom: 1; }
     BookmarkDialog OptionList { max-height: 20; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        ("down", "to_list", ""),
-        ("delete,d", "remove", ""),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [("down", "to_list", ""), ("delete,d", "remove", "")]
 
-    def __init__(self, bookmarks: Bookmarks, record: int, at_us: int, theme_styles: ThemeStyles) -> None:
+    def __init__(self, bookmarks: Bookmarks, record: int, at_us: int, styles: ThemeStyles) -> None:
         super().__init__(f"note on record {record}, at {at_us / 1e6:.3f} s", _SAVE)
         self._bookmarks = bookmarks
         self._record = record
-        self._theme_styles = theme_styles
+        self._styles = styles
 
     def compose_box(self) -> ComposeResult:
         here = self._bookmarks.at(self._record)
@@ -138,7 +135,7 @@ class BookmarkDialog(Dialog[str | int]):
 
     def _option_text(self, bookmark: Bookmark) -> Text:
         style = "bold" if bookmark.record == self._record else ""
-        text = Text(f"{self._theme_styles.glyphs.marks['bookmark']} ", self._theme_styles.mark("bookmark"))
+        text = Text(f"{self._styles.glyphs.marks['bookmark']} ", self._styles.mark("bookmark"))
         text.append(f"{bookmark.at_us / 1e6:9.3f} s  record {bookmark.record:<7} ", DIM)
         text.append(sanitize(bookmark.note, _LONGEST) or "(no note)", style)
         if bookmark.inherited:

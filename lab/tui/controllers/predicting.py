@@ -100,7 +100,7 @@ class PredictController:
                     player.to_end()
                 context.work(self._find_outcome(log, decision, answer))
 
-        context.show_dialog(PredictDialog(context.nodes, decision, context.theme_styles), on_answer)
+        context.show_dialog(PredictDialog(context.nodes, decision, context.styles), on_answer)
 
     async def _find_outcome(self, log: DecisionLog, decision: LeaderDecision, answer: str) -> None:
         """Follow the run until the decision is settled, however long that takes, and show the outcome."""
@@ -144,11 +144,11 @@ class PredictDialog(Dialog[str]):
         ("n", f"answer('{NOBODY}')", ""),
     ]
 
-    def __init__(self, nodes: tuple[int, ...], decision: LeaderDecision, theme_styles: ThemeStyles) -> None:
+    def __init__(self, nodes: tuple[int, ...], decision: LeaderDecision, styles: ThemeStyles) -> None:
         super().__init__("who will lead next?", "Esc skips")
         self._options = [*map(str, nodes), NOBODY]
         self._before = decision.before
-        self._theme_styles = theme_styles
+        self._styles = styles
         self._here = 0
 
     def compose_box(self) -> ComposeResult:
@@ -178,11 +178,7 @@ class PredictDialog(Dialog[str]):
         text = Text(f"{before} led so far; " if before else "nobody led so far; ")
         text.append("look at the nodes and predict the outcome\n\n")
         for place, option in enumerate(self._options):
-            style = (
-                self._theme_styles.accent + Style(reverse=True)
-                if place == self._here
-                else self._theme_styles.accent
-            )
+            style = self._styles.accent + Style(reverse=True) if place == self._here else self._styles.accent
             text.append(f" {option} ", style + Style(meta={"@click": f"screen.answer('{option}')"}))
         text.append("\n\na digit or a click answers, n means nobody; arrows move, Enter answers", DIM)
         return text

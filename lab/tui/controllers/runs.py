@@ -91,7 +91,7 @@ class RunController:
     def _show_tree(self) -> None:
         context = self._context
         if recording := self._recording():
-            dialog = TreeDialog(recording, context.theme_styles)
+            dialog = TreeDialog(recording, context.styles)
             context.show_dialog(dialog, lambda path: context.post(RecordingChosen(context, path)))
 
     def _compare(self, file: str) -> None:
@@ -105,7 +105,7 @@ class RunController:
             text = "the file of this run's recording is unknown; :compare FILE opens another one"
             context.notify(text, warn=True)
         else:
-            context.show_dialog(TreeDialog(context.source.recording, context.theme_styles), self._open_other)
+            context.show_dialog(TreeDialog(context.source.recording, context.styles), self._open_other)
 
     def _open_other(self, path: Path) -> None:
         view = self._views.compare
@@ -124,7 +124,7 @@ class RunController:
     def _write_scenario(self) -> None:
         context = self._context
         if recording := self._recording():
-            context.show_dialog(ScenarioDialog(recording, context.theme_styles), context.notify)
+            context.show_dialog(ScenarioDialog(recording, context.styles), context.notify)
 
     def _recording(self, effect: str = "") -> Path | None:
         """Return the file of the run's recording; say so if it is unknown."""
@@ -143,10 +143,10 @@ class TreeDialog(Dialog[Path]):
     DEFAULT_CSS = "TreeDialog > Vertical { width: 100; }"
     BINDINGS: ClassVar[list[BindingType]] = [("q,T", "leave", "close")]
 
-    def __init__(self, recording: Path, theme_styles: ThemeStyles) -> None:
+    def __init__(self, recording: Path, styles: ThemeStyles) -> None:
         super().__init__("recordings and their branches", _TREE_KEYS)
         self._recording = recording
-        self._theme_styles = theme_styles
+        self._styles = styles
         trees = lineage_of({recording, *recording.resolve().parent.glob("*.jsonl")})
         self._rows = list(_rows(trees, 0))
 
@@ -179,11 +179,11 @@ class TreeDialog(Dialog[Path]):
         text = Text("   " * depth)
         text.append(sanitize(tree.path.name, 60), "bold" if here else "")
         if tree.info is None:
-            text.append("  no longer exists", self._theme_styles.warning)
+            text.append("  no longer exists", self._styles.warning)
             return text
         parent = tree.info.header.parent
         if parent is not None:
-            text.append(f"  from record {parent.record}, at {parent.at_us / 1e6:.3f} s", self._theme_styles.accent)
+            text.append(f"  from record {parent.record}, at {parent.at_us / 1e6:.3f} s", self._styles.accent)
         text.append(f"  {tree.info.header.world}; {sanitize(tree.info.ending, 40) or 'unfinished'}", DIM)
         return text
 
@@ -206,8 +206,8 @@ class ScenarioDialog(FileDialog):
     """
     refusals: ClassVar[tuple[type[Exception], ...]] = (NotARecordingError, UnsuitableRecordingError, TargetError)
 
-    def __init__(self, recording: Path, theme_styles: ThemeStyles) -> None:
-        super().__init__("write this run as a scenario to the file", "Esc closes", theme_styles)
+    def __init__(self, recording: Path, styles: ThemeStyles) -> None:
+        super().__init__("write this run as a scenario to the file", "Esc closes", styles)
         self._recording = recording
 
     def compose_box(self) -> ComposeResult:

@@ -340,10 +340,10 @@ class ExplanationDialog(QuestionDialog[Explanation]):
     ExplanationDialog Button { height: 1; min-width: 20; border: none; margin-top: 1; }
     """
 
-    def __init__(self, title: str, body: Sequence[Text], draft: str, theme_styles: ThemeStyles) -> None:
+    def __init__(self, title: str, body: Sequence[Text], draft: str, styles: ThemeStyles) -> None:
         super().__init__(title, body, "Tab, then Enter submits; Esc closes and keeps your draft")
         self._draft = draft
-        self._theme_styles = theme_styles
+        self._styles = styles
 
     def compose_controls(self) -> ComposeResult:
         yield TextArea(self._draft, tab_behavior="focus", show_line_numbers=False)
@@ -373,7 +373,7 @@ class ExplanationDialog(QuestionDialog[Explanation]):
     def _show_room(self) -> None:
         left = LONGEST_ANSWER - len(as_line(self._text))
         text = f"{left} characters left" if left >= 0 else f"{-left} characters too long"
-        self.query_one("#left", Static).update(Text(text, self._theme_styles.warning if left < 0 else "dim"))
+        self.query_one("#left", Static).update(Text(text, self._styles.warning if left < 0 else "dim"))
 
 
 # name a file
@@ -394,9 +394,9 @@ class FileDialog(Dialog[str]):
     control: ClassVar[type[Widget]] = Input
     """The widget that gets the focus again after an error."""
 
-    def __init__(self, title: str, subtitle: str, theme_styles: ThemeStyles) -> None:
+    def __init__(self, title: str, subtitle: str, styles: ThemeStyles) -> None:
         super().__init__(title, subtitle)
-        self._theme_styles = theme_styles
+        self._styles = styles
         self._warned: Path | None = None
         self._progress = ""
         self._cancelled = threading.Event()
@@ -417,7 +417,7 @@ class FileDialog(Dialog[str]):
 
     def show_text(self, text: str, warn: bool = False) -> None:
         """Show a text in the line of the answer."""
-        style = self._theme_styles.warning if warn else self._theme_styles.accent
+        style = self._styles.warning if warn else self._styles.accent
         self.query_one("#answer", Static).update(Text(sanitize(text, 400), style))
 
     def on_progress(self, text: str) -> None:
