@@ -51,7 +51,6 @@ class ClassRows(LinesView):
 
     @property
     def student(self) -> Student | None:
-        """The selected student."""
         return next((each for each in self._students if each.name == self.chosen), None)
 
     def put(self, students: Sequence[Student]) -> None:
@@ -208,7 +207,6 @@ class ClassScreen(Screen[None]):
 
     @property
     def student(self) -> Student | None:
-        """The selected student."""
         return self.query_one(ClassRows).student
 
 
@@ -251,7 +249,6 @@ class WatchApp(RunsApp):
 
     @on(ClassRows.Opened)
     def action_watch_student(self) -> None:
-        """Watch the cluster of the selected student."""
         self._do(self._open_cluster("viewer"))
 
     def action_take_control(self) -> None:
@@ -259,7 +256,6 @@ class WatchApp(RunsApp):
         self._do(self._open_cluster("driver"))
 
     def action_message_one(self) -> None:
-        """Send a message to the selected student."""
         student = self._class.student
         if student is None or not student.since:
             self._class.message.show("this student is not logged in, so cannot receive a message", warn=True)
@@ -267,7 +263,6 @@ class WatchApp(RunsApp):
             self._ask_text(f"a message to {student.name}", (student.name,))
 
     def action_message_all(self) -> None:
-        """Send a message to all students who are logged in."""
         self._ask_text("a message to all who are logged in", ())
 
     def action_filter(self) -> None:

@@ -1,6 +1,7 @@
 """The list of exercises with the progress in each, and a description of the one at the cursor."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from msgspec import Struct
@@ -69,19 +70,17 @@ class ListScreen(Screen[None]):
         Binding("pageup", "more(-1)", show=False, priority=True),
     ]
 
+    @dataclass
     class AttemptRequested(Message):
         """The user wants a new attempt at an exercise."""
 
-        def __init__(self, exercise: Exercise) -> None:
-            super().__init__()
-            self.exercise = exercise
+        exercise: Exercise
 
+    @dataclass
     class ResumeRequested(Message):
         """The user wants to resume the running attempt."""
 
-        def __init__(self, running: RunningAttempt) -> None:
-            super().__init__()
-            self.running = running
+        running: RunningAttempt
 
     def __init__(
         self, home: StudentFolder, exercises: Sequence[Exercise], is_served: bool, styles: ThemeStyles
@@ -148,7 +147,6 @@ class ListScreen(Screen[None]):
         self.query_one(FilterableList).action_select()
 
     def action_more(self, pages: int) -> None:
-        """Scroll the description of the exercise."""
         pane = self.query_one("#about", VerticalScroll)
         pane.scroll_relative(y=pages * max(1, pane.size.height - 1), animate=False)
 

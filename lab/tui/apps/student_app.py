@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.text import Text
@@ -60,12 +61,11 @@ class StudentApp(ClassroomApp):
         Binding("escape", "dismiss_messages", "dismiss", key_display="Esc", priority=True),
     ]
 
+    @dataclass
     class NoticeReceived(Message):
         """A notice from the teacher arrived."""
 
-        def __init__(self, notice: Notice) -> None:
-            super().__init__()
-            self.notice = notice
+        notice: Notice
 
     def __init__(
         self, home: StudentFolder, clusters: Clusters, exercises: Sequence[Exercise], teacher: Teacher, first: str
@@ -191,7 +191,6 @@ class StudentApp(ClassroomApp):
     # drawing
 
     def _show(self) -> None:
-        """Draw the lines on the visible screen."""
         shown = next((each for each in reversed(self.screen_stack) if _has_lines(each)), None)
         if shown is None or not shown.is_attached:
             return

@@ -85,7 +85,6 @@ class BookmarkDialog(Dialog[str | int]):
         yield OptionList()
 
     def on_mount(self) -> None:
-        """Select the note on this record, if there is one."""
         self._fill()
         if self._bookmarks.trouble:
             self.frame(subtitle=self._bookmarks.trouble)
@@ -98,7 +97,6 @@ class BookmarkDialog(Dialog[str | int]):
         self.dismiss(int(event.option_id or 0))
 
     def on_descendant_focus(self) -> None:
-        """Show the keys of the focused part."""
         is_list = self.query_one(OptionList).has_focus
         self.frame(subtitle="Enter goes there, d removes it, Tab writes a note" if is_list else _SAVE)
 
@@ -106,7 +104,6 @@ class BookmarkDialog(Dialog[str | int]):
         self.query_one(OptionList).focus()
 
     def action_remove(self) -> None:
-        """Remove the highlighted note."""
         notes = self.query_one(OptionList)
         place = notes.highlighted
         if place is None:

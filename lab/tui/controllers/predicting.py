@@ -62,7 +62,6 @@ class PredictController:
         return f"predicted {self._right} of {self._asked}" if self._is_on else ""
 
     def _toggle(self) -> None:
-        """Turn the mode on or off."""
         self._is_on, self._log = not self._is_on, None
         asks = "predict mode on: you are asked who leads next whenever it is undecided"
         self._context.notify(asks if self._is_on else "predict mode off")
@@ -155,7 +154,6 @@ class PredictDialog(Dialog[str]):
         yield Static(self._content(), markup=False)
 
     def on_key(self, event: events.Key) -> None:
-        """Take a digit as the answer."""
         if event.key in self._options:
             event.stop()
             self.dismiss(event.key)

@@ -4,6 +4,7 @@ The application opens and leaves runs, so it is asked by messages.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -27,39 +28,35 @@ from lab.tui.widgets.dialogs import Dialog, Entry, FileDialog, FilterableList
 from lab.worlds.loading.targets import TargetError
 
 
+@dataclass
 class RunRequest(Message):
     """A request to the application, which answers the user through ``context``."""
 
-    def __init__(self, context: RunContext) -> None:
-        super().__init__()
-        self.context = context
+    context: RunContext
 
 
+@dataclass
 class BranchRequested(RunRequest):
     """Branch from a record of the recording ``parent``, and show the branch."""
 
-    def __init__(self, context: RunContext, parent: Path, record: int) -> None:
-        super().__init__(context)
-        self.parent = parent
-        self.record = record
+    parent: Path
+    record: int
 
 
+@dataclass
 class RecordingChosen(RunRequest):
     """Show this recording."""
 
-    def __init__(self, context: RunContext, recording: Path) -> None:
-        super().__init__(context)
-        self.recording = recording
+    recording: Path
 
 
+@dataclass
 class ExportRequested(RunRequest):
     """Export the recording; ``options`` is the format and the file, as far as they were typed."""
 
-    def __init__(self, context: RunContext, recording: Path, options: str, heartbeats: bool) -> None:
-        super().__init__(context)
-        self.recording = recording
-        self.options = options
-        self.heartbeats = heartbeats
+    recording: Path
+    options: str
+    heartbeats: bool
 
 
 class LeaveRequested(RunRequest):
@@ -161,13 +158,11 @@ class TreeDialog(Dialog[Path]):
         )
 
     def on_mount(self) -> None:
-        """Highlight the recording that the dialog was opened for."""
         here = self._recording.resolve()
         place = next((n for n, (tree, _) in enumerate(self._rows) if tree.path.resolve() == here), 0)
         self.query_one(OptionList).highlighted = place
 
     def on_filterable_list_filter_changed(self, event: FilterableList.FilterChanged) -> None:
-        """Show the text that filters the list."""
         sought = f"filter: {event.typed}, Esc removes it"
         self.frame(subtitle=_TREE_KEYS if event.typed is None else sought)
 

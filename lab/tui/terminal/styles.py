@@ -31,7 +31,6 @@ class ThemeStyles:
         return _styled(self._palette.status(status))
 
     def state(self, state: str) -> Style:
-        """Return the style of a transaction's state at a participant."""
         return _styled(self._palette.state(state))
 
     def glyph(self, status: str) -> str:
@@ -68,7 +67,6 @@ class ThemeStyles:
 
     @property
     def warning(self) -> Style:
-        """The style of warnings and errors."""
         return _styled(self._palette.named("vermilion"), bold=True)
 
     @property
@@ -78,17 +76,14 @@ class ThemeStyles:
 
     @property
     def code(self) -> Style:
-        """The style of code within a text."""
         return _styled(self._palette.named("sky"))
 
     @property
     def highlight(self) -> Style:
-        """The style of search hits."""
         return self.leader + Style(reverse=True)
 
     @property
     def leader(self) -> Style:
-        """The style of the coordinator."""
         return _styled(self._palette.named("yellow"), bold=True)
 
     @property
@@ -148,7 +143,6 @@ def wrap_words(words: list[Piece], width: int) -> list[list[Piece]]:
 
 
 def highlight(pieces: list[Piece], texts: Iterable[str], style: Style) -> list[Piece]:
-    """Return the pieces with every occurrence of these texts in this style, ignoring case."""
     sought = "|".join(re.escape(text) for text in texts if text)
     if not sought:
         return pieces

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
@@ -76,7 +77,6 @@ class Dialog(ModalScreen[R]):
         return super().dismiss(result) if self.is_active else AwaitComplete()
 
     def action_leave(self) -> None:
-        """Close without a result."""
         self.dismiss(None)
 
 
@@ -98,7 +98,6 @@ class TextBox(Dialog[str]):
         raise NotImplementedError
 
     def redraw(self) -> None:
-        """Draw the text again."""
         self.query_one(Static).update(self.content())
 
 
@@ -154,12 +153,11 @@ class FilterableList(OptionList):
         Binding("k", "cursor_up", show=False),
     ]
 
+    @dataclass
     class FilterChanged(Message):
         """The filter text changed; None means that there is no filter."""
 
-        def __init__(self, typed: str | None) -> None:
-            super().__init__()
-            self.typed = typed
+        typed: str | None
 
     def __init__(self, entries: Iterable[Entry], keys: str = "") -> None:
         self._entries = list(entries)
@@ -294,7 +292,6 @@ class ChoiceDialog(QuestionDialog[str]):
         self.query_one(OptionList).action_first()
 
     def on_key(self, event: events.Key) -> None:
-        """Choose by number."""
         if event.key.isdigit() and 1 <= int(event.key) <= len(self._options):
             event.stop()
             self.dismiss(self._options[int(event.key) - 1])

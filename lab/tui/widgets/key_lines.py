@@ -1,6 +1,7 @@
 """Lines to click on: the tabs of the views, and the keys of the footer."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import ClassVar
 
 from msgspec import Struct
@@ -33,19 +34,17 @@ class TabLine(Widget):
 
     DEFAULT_CSS = "TabLine { height: 1; background: $panel; }"
 
+    @dataclass
     class Chosen(Message):
         """The user clicked the tab of the view with this word."""
 
-        def __init__(self, word: str) -> None:
-            super().__init__()
-            self.word = word
+        word: str
 
+    @dataclass
     class Dragged(Message):
         """The user dragged the line to this row of the screen."""
 
-        def __init__(self, row: int) -> None:
-            super().__init__()
-            self.row = row
+        row: int
 
     def __init__(self, styles: ThemeStyles) -> None:
         super().__init__()

@@ -1,5 +1,6 @@
 """The nodes in one widget drawn line by line: boxes if there is room, else one line for each node."""
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -28,12 +29,11 @@ class NodePanes(Widget, can_focus=True):
 
     DEFAULT_CSS = "NodePanes { height: auto; }"
 
+    @dataclass
     class Selected(Message):
         """A node was selected by click or arrow key."""
 
-        def __init__(self, node: int) -> None:
-            super().__init__()
-            self.node = node
+        node: int
 
     BINDINGS: ClassVar[list[BindingType]] = [
         ("left", "move(-1, 0)"),

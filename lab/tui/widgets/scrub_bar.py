@@ -5,6 +5,7 @@ The marks are found fast enough for recordings of a million records.
 
 from bisect import bisect_left
 from collections.abc import Iterator
+from dataclasses import dataclass
 from math import isqrt
 
 from rich.text import Text
@@ -120,12 +121,11 @@ class ScrubBar(Widget, can_focus=True):
 
     DEFAULT_CSS = "ScrubBar { height: 1; padding: 0 1; } ScrubBar.tall { height: 2; }"
 
+    @dataclass
     class Sought(Message):
         """The user chose a place on the bar, from 0 to 1."""
 
-        def __init__(self, share: float) -> None:
-            super().__init__()
-            self.share = share
+        share: float
 
     def __init__(self, styles: ThemeStyles, source: Source) -> None:
         super().__init__()
@@ -183,7 +183,6 @@ class ScrubBar(Widget, can_focus=True):
         self.release_mouse()
 
     def on_key(self, event: events.Key) -> None:
-        """Jump to a tenth of the run by a digit."""
         if event.key.isdigit():
             event.stop()
             self.post_message(self.Sought(int(event.key) / 10))
@@ -258,7 +257,6 @@ class ScrubBar(Widget, can_focus=True):
         return Text.assemble((drawn[:here], self._styles.mark("caption")), (after, DIM))
 
     def _cursor_cell(self, player: Player, width: int) -> int:
-        """Return the cell of the cursor."""
         return min(width - 1, player.now_us * (width - 1) // self._end_us(player))
 
     def _track(self, player: Player, width: int) -> Text:

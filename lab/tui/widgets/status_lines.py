@@ -43,7 +43,6 @@ class Line(Static):
 
     @property
     def plain(self) -> str:
-        """The text without styles."""
         return self._shown.plain
 
 
