@@ -143,6 +143,7 @@ def wrap_words(words: list[Piece], width: int) -> list[list[Piece]]:
 
 
 def highlight(pieces: list[Piece], texts: Iterable[str], style: Style) -> list[Piece]:
+    """Return the pieces with every occurrence of these texts in this style, ignoring case."""
     sought = "|".join(re.escape(text) for text in texts if text)
     if not sought:
         return pieces
