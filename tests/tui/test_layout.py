@@ -263,7 +263,7 @@ def test_a_theme_is_chosen_by_name() -> None:
         await seen.pilot.pause()
         assert seen.app.theme == "nord"
         seen.run.action_do("theme", "no-such")
-        assert "unknown theme 'no-such'; the themes are " in seen.message
+        await seen.until_message("unknown theme 'no-such'; the themes are ")
         assert LIGHT in seen.message
 
     replay(test)
