@@ -28,11 +28,11 @@ from lab.script.parse import numbered_lines, parse
 from lab.script.statements import Statement
 from lab.script.validation import check_interactive, check_line
 from lab.text import did_you_mean
-from lab.worlds.control import WATCHED
 from lab.worlds.loading import settings as run_settings
 from lab.worlds.loading.config import RunConfig, new_run_name
 from lab.worlds.loading.settings import SettingError, target_of, usual_link
 from lab.worlds.loading.targets import TargetError, absolute_target, load_protocol
+from lab.worlds.run import WATCHED
 
 Target = Annotated[
     str, typer.Argument(metavar="PROTOCOL", help="A protocol by name (bully), or your own: FILE.py:CLASS.")

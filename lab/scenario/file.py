@@ -33,10 +33,10 @@ from lab.script.statements import After, At, Every, ExpectViolation, Statement
 from lab.script.validation import check_line
 from lab.text import did_you_mean, sanitize
 from lab.units import format_us
-from lab.worlds.control import WATCHED
 from lab.worlds.loading import settings
 from lab.worlds.loading.settings import SettingError
 from lab.worlds.loading.targets import TargetError, absolute_target, load_protocol
+from lab.worlds.run import WATCHED
 
 V = TypeVar("V")
 

@@ -58,7 +58,7 @@ def try_script(protocol: type[Protocol], header: Header, script: Sequence[str], 
     """Run the script. Raises RunawayError if its messages multiply without bound."""
     watch_steps()
     log, judge = judging_log(header)
-    simulation = Simulation(protocol, header, log)
+    simulation = Simulation(protocol, log)
     simulation.director.add_script(read_script("\n".join(script)))
     simulation.start()
     simulation.run_to(end_us)

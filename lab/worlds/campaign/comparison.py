@@ -151,7 +151,7 @@ def measure_run(protocol: type[Algorithm], base: Header, course: SharedSchedule)
     run = f"{base.protocol.name} seed {course.seed}"
     header = replace(base, run=run, nodes=course.nodes, link=course.link, seed=course.seed)
     log, judge = judging_log(header)
-    simulation = Simulation(protocol, header, log)
+    simulation = Simulation(protocol, log)
     simulation.director.add_script(course.commands)
     simulation.start()
     try:

@@ -215,7 +215,7 @@ def write_finding(protocol: type[Protocol], base: Header, finding: Finding, path
     text = "\n".join([f"# {finding.violation}", f"# {command}", *map(str, schedule.faults)]) + "\n"
     writer = Writer(path, replace(header_for(base, schedule), scenario=text))
     watch_steps()
-    simulation = Simulation(protocol, writer.header, writer)
+    simulation = Simulation(protocol, writer)
     simulation.director.add_script(read_script(text))
     simulation.start()
     simulation.run_to(schedule.end_us)

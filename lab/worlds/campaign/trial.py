@@ -70,7 +70,7 @@ def judging_log(header: Header) -> tuple[MemoryLog, Judge]:
 def start_simulation(protocol: type[Protocol], header: Header, schedule: Schedule, log: RecordLog) -> Simulation:
     """Start the simulation of this schedule; steps are watched from now on."""
     watch_steps()
-    simulation = Simulation(protocol, header, log)
+    simulation = Simulation(protocol, log)
     for fault in schedule.faults:
         simulation.director.add(_scripted(fault))
     simulation.start()

@@ -68,7 +68,7 @@ def build(config: RunConfig, progress: Callable[[int], None] = lambda done: None
         writer, simulation = open_branch(config, protocol, progress)
     else:
         writer = new_writer(config)
-        simulation = Simulation(protocol, writer.header, writer)
+        simulation = Simulation(protocol, writer)
     InitialCommands.of(config).add_to(simulation.director)
     simulation.start()
     return writer, simulation
