@@ -10,9 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
-from lab.serve.children import Children
+from lab.serve.children import ChildEnvironment, Children, ProgressWork
 from lab.serve.folder import DataFolder
-from lab.serve.fork_protocol import ChildEnvironment, ProgressInfo
 from lab.serve.server_log import ServerLog
 
 _WITHIN_S = 5.0
@@ -77,7 +76,7 @@ class ProgressUpdater:
 
     async def _note(self, student: str, recording: Path, output: IO[bytes]) -> None:
         async with self._alone:
-            environment, note = self._environment_for(student), ProgressInfo(student, str(recording))
+            environment, note = self._environment_for(student), ProgressWork(student, str(recording))
             child = await self._children.fork(environment, [output.fileno()] * 3, note)
             status = await child.ended
         if status < 0:

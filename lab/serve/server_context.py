@@ -12,10 +12,9 @@ from lab.exercises.exercise import Exercise
 from lab.exercises.student_folder import StudentFolder
 from lab.serve.admission import Admission
 from lab.serve.broadcast_hub import BroadcastHub
-from lab.serve.children import Children
+from lab.serve.children import ChildEnvironment, Children
 from lab.serve.cluster_pool import ClusterPool
 from lab.serve.folder import DataFolder
-from lab.serve.fork_protocol import ChildEnvironment, SessionInfo
 from lab.serve.limits import Limits, RateLimit
 from lab.serve.progress_updates import ProgressUpdater
 from lab.serve.pty import terminal_name
@@ -134,10 +133,6 @@ class ServerContext:
     def student_folder(self, student: str) -> StudentFolder:
         """Return the student's folder, with the student's progress."""
         return StudentFolder(self.folder.student_path(student), student)
-
-    def session_info(self, student: str, first: str) -> SessionInfo:
-        """Describe a session of this student that begins with exercise ``first``; empty means with the list."""
-        return SessionInfo(student, str(self.folder.student_path(student)), first)
 
     def session_environment(self, student: str, terminal: str) -> ChildEnvironment:
         """Return the environment of a session of this student, with the client's terminal name."""

@@ -8,7 +8,7 @@ import time
 from datetime import datetime
 from typing import Protocol
 
-from lab.serve.children import Child
+from lab.serve.children import Child, SessionWork
 from lab.serve.pty import RESTORE, Pty
 from lab.serve.server_context import ActiveSession, ServerContext
 from lab.serve.session_control import serve_control
@@ -175,8 +175,8 @@ class TerminalSession:
             with its, self._pty.open_slave() as slave:
                 await self._context.progress_updater.wait_until_done(self._student)
                 environment = self._context.session_environment(self._student, terminal)
-                info = self._context.session_info(self._student, first)
-                self._child = await self._context.children.fork(environment, (slave, its.fileno()), info)
+                work = SessionWork(self._student, environment.folder, first)
+                self._child = await self._context.children.fork(environment, (slave, its.fileno()), work)
             if self._end_reason or self._stream.is_closing():
                 self._stop()  # ended during the start
             status = await self._child.ended

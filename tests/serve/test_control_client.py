@@ -16,9 +16,8 @@ from lab.exercises.exercise_reader import SHIPPED, find_exercise
 from lab.exercises.student_folder import recording_of
 from lab.recording.reader import open_recording
 from lab.serve.broadcast_hub import BroadcastHub
-from lab.serve.children import Children, start_fork_server
+from lab.serve.children import ChildEnvironment, Children, start_fork_server
 from lab.serve.cluster_pool import ClusterPool
-from lab.serve.fork_protocol import ChildEnvironment
 from lab.serve.limits import Limits
 from lab.serve.server_log import ServerLog
 from lab.serve.session_control import ControlClient, serve_control

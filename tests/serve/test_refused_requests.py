@@ -181,7 +181,7 @@ def test_a_child_has_only_the_given_environment(tmp_path: Path) -> None:
     code = f"""
 import os, resource, subprocess
 from lab.serve.child import apply_environment
-from lab.serve.fork_protocol import ChildEnvironment
+from lab.serve.children import ChildEnvironment
 apply_environment(ChildEnvironment({{"TERM": "xterm"}}, {str(tmp_path)!r}, 1 << 30, 1 << 20, 3))
 print(dict(os.environ), os.getcwd(), oct(os.umask(0)), os.nice(0))
 print([resource.getrlimit(each)[0] for each in (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE, resource.RLIMIT_AS)])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 M = TypeVar("M")
 
 LONGEST_LINE = 1 << 20
-"""In bytes; a longer line is refused."""
+"""In bytes; a longer line is refused from those who are not trusted."""
 
 MOST_PENDING = 8 << 20
 """The most bytes that may wait for a reader that does not read; further lines are lost."""
@@ -33,7 +33,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class TooLongError(ValueError):
-    """A line longer than ``LONGEST_LINE``."""
+    """A line that is too long."""
 
 
 def to_line(message: Struct) -> bytes:
@@ -42,9 +42,10 @@ def to_line(message: Struct) -> bytes:
 
 
 class LineBuffer:
-    """Collects bytes until lines are complete."""
+    """Collects bytes until lines are complete. ``longest`` limits the length of a line, in bytes."""
 
-    def __init__(self) -> None:
+    def __init__(self, longest: float = LONGEST_LINE) -> None:
+        self._longest = longest
         self._rest = b""
 
     def feed(self, data: bytes) -> list[bytes]:
@@ -55,17 +56,17 @@ class LineBuffer:
             self._rest = rest
         else:
             self._rest += rest
-        if len(self._rest) > LONGEST_LINE:
-            raise TooLongError(f"a line of more than {LONGEST_LINE} bytes")
+        if len(self._rest) > self._longest:
+            raise TooLongError(f"a line of more than {self._longest} bytes")
         return lines
 
 
 class Channel:
-    """One end of a channel, over a socket that blocks or does not."""
+    """One end of a channel, over a socket that blocks or does not. ``longest`` limits the length of a line."""
 
-    def __init__(self, peer: socket.socket) -> None:
+    def __init__(self, peer: socket.socket, longest: float = LONGEST_LINE) -> None:
         self._peer = peer
-        self._buffer = LineBuffer()
+        self._buffer = LineBuffer(longest)
         self._pending: list[bytes] = []
         self._pending_size = 0
 
@@ -149,16 +150,17 @@ async def answer_requests(
 ) -> None:
     """Answer each request, a line that holds a ``kind``, until the other side has gone or sends an endless line.
 
-    ``misunderstood`` is the answer to everything else. The streams' limit is ``LONGEST_LINE``.
+    ``misunderstood`` is the answer to everything else. The limit of the streams is ``LONGEST_LINE``.
     """
     decode = msgspec.json.Decoder(kind).decode
-    with contextlib.closing(writer), contextlib.suppress(ConnectionError, ValueError):  # an endless line
+    with (
+        contextlib.closing(writer),
+        contextlib.suppress(ConnectionError, ValueError),
+    ):  # the latter: an endless line
         while line := await reader.readline():
             try:
-                request = decode(line)
+                reply = await answer(decode(line))
             except GARBAGE:
                 reply = misunderstood
-            else:
-                reply = await answer(request)
             writer.write(to_line(reply))
             await writer.drain()
