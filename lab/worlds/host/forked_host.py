@@ -80,6 +80,6 @@ class _ForkedProcess:
 
 def _run_host(*descriptors: int) -> int:
     detach(*descriptors)
-    from lab.worlds.live.__main__ import main  # noqa: PLC0415 - see ``preload``
+    from lab.worlds.host.__main__ import main  # noqa: PLC0415 - see ``preload``
 
     return main()

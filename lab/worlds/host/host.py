@@ -26,8 +26,7 @@ from lab.script.validation import check_interactive
 from lab.worlds.feed_protocol import FeedRequest, Reply
 from lab.worlds.host.feed import Feed
 from lab.worlds.host.runs import RunFolder, RunInfo
-from lab.worlds.host.startup import send_reply
-from lab.worlds.loading.config import HostReady, HostRefused, NotRunnableError, RunConfig
+from lab.worlds.loading.config import HostReady, HostRefused, NotRunnableError, RunConfig, send_reply
 from lab.worlds.run import ActiveRun, CommandOutcome
 
 P = TypeVar("P")

@@ -62,7 +62,7 @@ class HostProcess:
     def _start_process(self, config: RunConfig, module: str) -> StartedProcess:
         return subprocess.Popen(
             # -P: no file in the current folder can shadow a module
-            [sys.executable, "-P", "-m", module or f"lab.worlds.{config.world}"],
+            [sys.executable, "-P", "-m", module or "lab.worlds.host"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,

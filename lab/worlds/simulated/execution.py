@@ -12,8 +12,7 @@ from collections.abc import Callable
 from lab.recording.records import End
 from lab.recording.writer import Writer
 from lab.units import format_us
-from lab.worlds.host.startup import new_writer
-from lab.worlds.loading.config import InitialCommands, RunConfig
+from lab.worlds.loading.config import InitialCommands, RunConfig, new_writer
 from lab.worlds.loading.targets import load_protocol
 from lab.worlds.simulated.branch import open_branch
 from lab.worlds.simulated.simulation import Simulation
