@@ -1,24 +1,40 @@
-"""Shared by all tests: transcripts, rewritten with ``pytest --rewrite``, and settings of hypothesis."""
+"""Shared by all tests: the profile, transcripts (``pytest --rewrite``), the end of what tests start."""
 
 import difflib
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+
+from tests import reaper
+from tests.profile import SOAK, load_hypothesis_profile
 
 TRANSCRIPTS = Path(__file__).parent / "transcripts"
+_SERVED = {"server", "school"}
+"""Fixtures with a server, or with the keys to log in at one."""
 
-# the same examples in every run, and no database: the failing example is in the message
-settings.register_profile(
-    "lab",
-    deadline=None,
-    derandomize=True,
-    database=None,
-    max_examples=60,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-settings.load_profile("lab")
+reaper.default_signals()
+reaper.start()
+load_hypothesis_profile()
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Return the number of workers: two more than there are cores, since many tests wait for processes."""
+    return (os.cpu_count() or 1) + 2
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Lift the time limit of a test in the profile ``soak``."""
+    if SOAK:
+        config.option.timeout = 0
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that log in at a server."""
+    for item in items:
+        if _SERVED.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.serve)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,7 +1,6 @@
-"""The project as a whole: checks that are programs of their own, and what the rooms may bring along."""
+"""The project as a whole: what the rooms may bring along. Style, types and layers: ``.ci/lint``."""
 
 import ast
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -10,34 +9,6 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 FILES = sorted((ROOT / "lab").rglob("*.py"))
-
-
-def _run(*arguments: str) -> None:
-    done = subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.fail(f"{' '.join(arguments)}\n{done.stdout}{done.stderr}", pytrace=False)
-
-
-def test_ruff_finds_nothing() -> None:
-    """Run ``ruff check .``."""
-    _run("-m", "ruff", "check", "--no-cache", ".")
-
-
-def test_the_code_is_formatted() -> None:
-    """``ruff format .`` changes nothing."""
-    _run("-m", "ruff", "format", "--no-cache", "--check", ".")
-
-
-def test_the_types_are_right(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """``mypy``, strict, over lab and tests."""
-    if importlib.util.find_spec("mypy") is None:
-        pytest.skip("mypy is not installed")
-    _run("-m", "mypy", "--cache-dir", str(ROOT / ".mypy_cache"))
-
-
-def test_imports_point_down() -> None:
-    """``lint-imports``: no room imports one above it, and the lower ones do no I/O."""
-    _run("-c", "from importlinter.cli import lint_imports_command as run; run(['--no-cache'])")
 
 
 @pytest.mark.parametrize(

@@ -1,37 +1,25 @@
 """``lab branch``, ``lab branches`` and ``lab diff``: continue recordings differently, and compare them."""
 
-import contextlib
-import os
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
-import typer
-from rich.console import Console
+from msgspec import Struct
 from rich.text import Text
 from rich.tree import Tree
+from typer import Argument, Option
 
 from lab.analysis.delivery import LogPage
-from lab.cli.options import (
-    Headless,
-    OwnProtocol,
-    Record,
-    RunMode,
-    check_command,
-    check_headless,
-    positive,
-    recording_path,
-    seed_of,
-)
+from lab.cli.options import CommandChecker, OwnProtocol, Record, check_headless, command, recording_path
 from lab.cli.program import app
-from lab.cli.recordings import format_log_line, open_or_exit, report_damage
-from lab.cli.runner import run_headless, run_with_interface
-from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError, count_progress, require_terminal
+from lab.cli.recording_report import format_log_line, report_damage
+from lab.cli.run import run_headless, run_with_interface
+from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError, console, count_progress, require_terminal
 from lab.places import recordings_folder
 from lab.recording.lineage import LineageTree, lineage_of
 from lab.recording.log_lines import count_lines
-from lab.recording.reader import FileRecords, RecordStore
+from lab.recording.reader import FileRecords, RecordStore, open_recording
 from lab.recording.records import End, decode_fields, differing_fields
 from lab.recording.timeline import Timeline
 from lab.replay.divergence import find_divergence, header_differences
@@ -39,131 +27,93 @@ from lab.script.statements import At
 from lab.text import sanitize
 from lab.units import format_ranges, parse_us
 from lab.worlds.loading.config import RunConfig, branch_config, new_run_name
+from lab.worlds.loading.settings import positive, seed_of
 from lab.worlds.loading.targets import TargetError, absolute_target, recorded_protocol
 
 
-@app.command(
-    epilog="""Examples:\n
-    lab branch run.jsonl --at 2.5s\n
-    lab branch run.jsonl --at 312 --headless --for 5s --do "after 1s resume 5" --record resumed.jsonl""",
-)
-def branch(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Any recording: live, simulated, or a branch.")],
+class BranchOptions(Struct, frozen=True):
+    """The options of ``lab branch``."""
+
+    file: Annotated[Path, Argument(metavar="FILE", help="Any recording: live, simulated, or a branch.")]
     at: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="RECORD|TIME",
-            help="Keep the recording up to this record or time: 312, 2.5s. The interface shows record numbers; "
-            "the line number in the file is one higher.",
+            help="Branch after this record, or at this time: 312, 2.5s. The interface shows record numbers; the "
+            "line number of a record in the file is one higher.",
         ),
-    ],
+    ]
     do: Annotated[
-        list[str] | None,
-        typer.Option(
+        list[str],
+        Option(
             metavar="COMMAND",
             help='Give a command, usually with a trigger, as in lab run. "at 3s heal": at that time of the run; '
             '"after 500ms kill 5": after the branch begins. Repeatable.',
         ),
-    ] = None,
+    ] = []
     for_: Annotated[
         str | None,
-        typer.Option(
-            "--for", metavar="TIME", help="End this long after the branch begins, in virtual time: 6s, 2m."
-        ),
-    ] = None,
-    record: Record = None,
+        Option("--for", metavar="TIME", help="End this long after the branch begins, in virtual time: 6s, 2m."),
+    ] = None
+    record: Record = None
     seed: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="NUMBER", help="Seed of message loss and jitter in the branch. Default: that of the recording."
         ),
-    ] = None,
-    headless: Headless = False,
-    protocol: OwnProtocol = None,
-) -> int:
+    ] = None
+    headless: Annotated[bool, Option("--headless", help="Run without the interface; requires --for.")] = False
+    protocol: OwnProtocol = None
+
+
+@command(
+    epilog="""Examples:\n
+    lab branch run.jsonl --at 2.5s\n
+    lab branch run.jsonl --at 312 --headless --for 5s --do "after 1s resume 5" --record resumed.jsonl"""
+)
+def branch(options: BranchOptions) -> int:
     """Continue a recording from any record, with new commands.
 
-    The branch is simulated. It begins in exactly the state of the recording at that record. The recording is
-    re-executed up to that record, so it must pass lab verify up to there. The new recording starts with the same
-    records. lab diff shows where two recordings diverge; lab branches shows the tree of branches.
+    The branch is simulated, and begins in exactly the state of the recording after that record. To restore this
+    state, the recording is re-executed, which fails if lab verify finds a difference up to there. The new
+    recording begins with the same records. lab diff shows where two recordings diverge; lab branches shows the
+    tree of branches.
     """
-    config = branch_run(file, at, do or [], for_, record, seed, headless, protocol)
-    return run_headless(config, as_json=False) if headless else run_with_interface(config)
+    config = _branch_config(options)
+    return run_headless(config, as_json=False) if options.headless else run_with_interface(config)
 
 
-@app.command()
-def branches(
-    file: Annotated[
-        Path | None,
-        typer.Argument(metavar="[FILE]", help="A recording. Default: the recordings in lab's data folder."),
-    ] = None,
-) -> int:
-    """Show recordings and their branches as a tree.
-
-    The tree contains the recordings in the folder of FILE, each below the recording that it branched from.
-    """
-    return print_tree(file)
-
-
-@app.command(epilog="Example: lab diff run.jsonl branch.jsonl")
-def diff(
-    one: Annotated[Path, typer.Argument(metavar="A", help="A recording.")],
-    other: Annotated[Path, typer.Argument(metavar="B", help="Another recording.")],
-) -> int:
-    """Find the first difference between two recordings.
-
-    It prints the log lines before and after the difference. The name of the run, its start date and its parent are
-    not compared. lab replay A --compare B shows both recordings at the same moment.
-
-    Exit status: 0 no difference, 1 they differ, 2 one is not a recording.
-    """
-    return print_difference(one, other)
-
-
-_WIDEST = 1_000
-
-
-def branch_run(
-    file: Path,
-    at: str,
-    commands: list[str],
-    for_: str | None,
-    record: Path | None,
-    seed: str | None,
-    headless: bool,
-    target: str | None,
-) -> RunConfig:
-    """Return the configuration of the branch. Raises UsageError."""
-    check_headless(headless, for_)
-    with contextlib.closing(open_or_exit(file)) as store:
-        header, place = store.header, _place(store, file, at)
+def _branch_config(options: BranchOptions) -> RunConfig:
+    check_headless(options.headless, options.for_)
+    with closing(open_recording(options.file)) as store:
+        header, place = store.header, _place(store, options.file, options.at)
         at_us = Timeline(store).at(place).at_us
-    if not headless:
+    if not options.headless:
         require_terminal("lab branch … --headless --for 6s")
     try:
-        protocol = recorded_protocol(header.protocol, target)
+        protocol = recorded_protocol(header.protocol, options.protocol)
     except TargetError as error:
-        raise UsageError(f"{file} cannot be re-executed: {error}") from None
-    world, parameters = RunMode(simulated=True, headless=headless), header.protocol.parameters
-    for line in commands:
-        trigger = check_command(line, protocol, header.nodes, world, parameters).trigger
+        raise UsageError(f"{options.file} cannot be re-executed: {error}") from None
+    checker = CommandChecker(protocol, header.nodes, header.protocol.parameters, headless=options.headless)
+    for line in options.do:
+        trigger = checker.check(line).trigger
         if isinstance(trigger, At) and trigger.us < at_us:
             raise UsageError(
                 f"--do {line!r}: the branch begins at {at_us / 1e6:g}s; write a later time, or: after 1s"
             )
-    end_us = None if for_ is None else at_us + positive("for", for_)
-    if record is not None and record.resolve() == file.resolve():
-        raise UsageError(f"--record {record} is the recording to branch from; name another file")
+    end_us = None if options.for_ is None else at_us + positive("for", options.for_)
+    if options.record is not None and options.record.resolve() == options.file.resolve():
+        raise UsageError(f"--record {options.record} is the recording to branch from; name another file")
     run = new_run_name(header.protocol.name)
     return branch_config(
         header,
-        file,
+        options.file,
         place,
         run,
-        str(recording_path(record, run, file)),
-        "" if target is None else absolute_target(target),
-        seed=None if seed is None else seed_of(seed),
-        commands=tuple(commands),
+        str(recording_path(options.record, run, options.file)),
+        "" if options.protocol is None else absolute_target(options.protocol),
+        seed=None if options.seed is None else seed_of(options.seed),
+        commands=tuple(options.do),
         end_us=end_us,
     )
 
@@ -187,21 +137,28 @@ def _place(store: FileRecords, file: Path, at: str) -> int:
     return timeline.record_at(at_us)
 
 
-def print_tree(file: Path | None) -> int:
-    """Print the tree of the recordings next to ``file``, or of those that lab keeps. Return the exit status."""
+@app.command()
+def branches(
+    file: Annotated[
+        Path | None, Argument(metavar="[FILE]", help="A recording. Default: the recordings in lab's data folder.")
+    ] = None,
+) -> int:
+    """Show recordings and their branches as a tree.
+
+    The tree contains the recordings in the folder of FILE, each below the recording that it branched from.
+    """
     folder = recordings_folder()
     if file is not None:
-        open_or_exit(file).close()
+        open_recording(file).close()
         folder = file.resolve().parent
     trees = lineage_of({*folder.glob("*.jsonl"), *([] if file is None else [folder / file.name])})
-    console = Console(highlight=False, width=None if os.isatty(1) else _WIDEST)
     if not trees:
         print(f"there are no recordings in {folder}")
         return 0
     top = Tree(Text(sanitize(f"{folder}/")))
     for tree in trees:
         _add_branch(top, tree, folder.resolve(), file)
-    console.print(top)
+    console().print(top)
     return 0
 
 
@@ -230,14 +187,26 @@ def _add_branch(parent: Tree, tree: LineageTree, folder: Path, marked: Path | No
         _add_branch(subtree, branch, folder, marked)
 
 
+# differences
+
 _CONTEXT = 5
 _FARTHEST = 1_000
 _LONGEST = 300
 
 
-def print_difference(one: Path, other: Path) -> int:
-    """Print the first difference and return the exit status."""
-    with closing(open_or_exit(one)) as a, closing(open_or_exit(other)) as b:
+@app.command(epilog="Example: lab diff run.jsonl branch.jsonl")
+def diff(
+    one: Annotated[Path, Argument(metavar="A", help="A recording.")],
+    other: Annotated[Path, Argument(metavar="B", help="Another recording.")],
+) -> int:
+    """Find the first difference between two recordings.
+
+    It prints the log lines before and after the difference. The name of the run, its start date and its parent are
+    not compared. lab replay A --compare B shows both recordings at the same moment.
+
+    Exit status: 0 no difference, 1 they differ, 2 one is not a recording.
+    """
+    with closing(open_recording(one)) as a, closing(open_recording(other)) as b:
         differences = header_differences(a.header, b.header)
         for name, here, there in differences:
             print(f"header, {name}: A {sanitize(here)} · B {sanitize(there)}")

@@ -1,10 +1,15 @@
 """A chart as data, and drawn in the terminal; ``chart_svg`` draws it as a picture."""
 
+import os
+import shutil
+import sys
+from collections.abc import Iterable
 from math import ceil, floor, log10
 
 import plotext
 from msgspec import Struct
 
+from lab.cli.terminal import report_width
 from lab.glyphs import draws_unicode
 
 _TOO_NEAR = 0.05
@@ -45,12 +50,17 @@ class Series(Struct, frozen=True):
 
 
 class Chart(Struct, frozen=True):
-    """Series over two axes; the first series is drawn on top."""
+    """Series over two axes; the first series is drawn on top.
+
+    ``lines`` is the greatest height in the terminal, ``height`` that in a picture.
+    """
 
     title: str
     x: Axis
     y: Axis
     series: tuple[Series, ...]
+    lines: int = 20
+    height: int = 360
 
     def bounds(self) -> tuple[float, float, float, float]:
         """Return (left, right, bottom, top) of everything drawn, in the axes' own units."""
@@ -80,6 +90,8 @@ def whole_numbers(high: float) -> tuple[int, ...]:
     return tuple(range(0, ceil(high / step) * step + 1, step))
 
 
+# in the terminal
+
 _HUES = (
     ("●", "•", "blue+"),
     ("■", "braille", "orange"),
@@ -91,6 +103,14 @@ _HUES = (
 """(mark of points, mark of curves, colour) of each hue, distinguishable without colours."""
 _ASCII_MARKS = (("o", "."), ("#", ":"), ("^", "'"), ("*", "-"), ("@", "x"), ("%", "+"))
 """The marks for ASCII terminals."""
+
+
+def print_charts(charts: Iterable[Chart]) -> None:
+    """Print the charts; in colours on a terminal."""
+    colours = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    lines = shutil.get_terminal_size((100, 30)).lines
+    for chart in charts:
+        print("\n" + plot(chart, report_width(), min(lines - 2, chart.lines), colours))
 
 
 def plot(chart: Chart, width: int, height: int, colours: bool) -> str:

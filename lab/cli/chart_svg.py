@@ -1,6 +1,6 @@
 """Charts as an SVG picture, one below the other."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import drawsvg
 
@@ -20,25 +20,25 @@ _HUES = (
 """(colour, dash pattern of curves). Okabe and Ito's colours, which colour-blind people can distinguish."""
 
 
-def charts_as_svg(charts: list[tuple[Chart, int]]) -> str:
-    """Return the charts, each with its height, as the text of an SVG file with a white background."""
-    total = sum(height for _, height in charts)
-    width = _WIDTH + max(_legend_width(chart) for chart, _ in charts)
+def charts_as_svg(charts: Sequence[Chart]) -> str:
+    """Return the charts as the text of an SVG file with a white background."""
+    total = sum(chart.height for chart in charts)
+    width = _WIDTH + max(map(_legend_width, charts))
     drawing = drawsvg.Drawing(width, total, font_family="Helvetica, Arial, sans-serif")
     drawing.append(drawsvg.Rectangle(0, 0, width, total, fill=_PAPER))
     offset = 0
-    for chart, height in charts:
-        drawing.append(_Panel(chart, height).drawn(offset))
-        offset += height
+    for chart in charts:
+        drawing.append(_Panel(chart).drawn(offset))
+        offset += chart.height
     return str(drawing.as_svg())
 
 
 class _Panel:
     """One chart, with room for its ticks and labels."""
 
-    def __init__(self, chart: Chart, height: int) -> None:
+    def __init__(self, chart: Chart) -> None:
         self.chart = chart
-        self.height = height
+        self.height = chart.height
         self.left, self.right, self.bottom, self.top = chart.bounds()
 
     def x(self, value: float) -> float:

@@ -4,17 +4,16 @@ The options become a campaign; its first finding is shrunk, reported and recorde
 """
 
 import contextlib
-import signal
 import time
 from collections.abc import Generator
 from pathlib import Path
-from types import FrameType
-from typing import Annotated
+from typing import Annotated, Any
 
-import typer
 from msgspec import Struct
+from rich.console import Console
+from rich.table import Table
+from typer import Option
 
-from lab.cli.check_report import as_json, format_no_findings, report, report_finding
 from lab.cli.options import (
     Faults,
     Json,
@@ -22,203 +21,164 @@ from lab.cli.options import (
     RequestBound,
     Target,
     Workers,
-    find_protocol,
-    parameters_of,
-    timing_of,
+    base_header,
+    command,
+    fault_kinds,
     whole_number,
+    worker_count,
     writable,
     writable_recording,
 )
-from lab.cli.program import app
-from lab.cli.terminal import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, UsageError, fail, print_wrapped, progress_line
-from lab.properties.assertions import RAISES
+from lab.cli.recording_report import format_explanation_line
+from lab.cli.terminal import (
+    EXIT_INTERRUPTED,
+    EXIT_NOT_AS_EXPECTED,
+    UsageError,
+    fail,
+    interrupt_on_signals,
+    print_json,
+    print_wrapped,
+    progress_line,
+)
+from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS, RAISES
+from lab.properties.witness import explain_violation
 from lab.protocols import Algorithm
-from lab.recording.records import Link
 from lab.units import format_count
-from lab.worlds.campaign.campaign import Campaign, CampaignTotals, RunOutcome, SearchGoal, run_campaign
+from lab.worlds.campaign.campaign import (
+    Campaign,
+    CampaignTotals,
+    RunOutcome,
+    SearchGoal,
+    lines_of_code,
+    run_campaign,
+)
 from lab.worlds.campaign.finding import Finding, format_rerun, shrink_finding, write_finding
-from lab.worlds.campaign.schedule import FAULTS, plan_of
+from lab.worlds.campaign.schedule import plan_of
 from lab.worlds.campaign.trial import RunawayError
-from lab.worlds.campaign.workers import WorkerDiedError, default_workers
-from lab.worlds.loading.config import RunConfig, header_of
-from lab.worlds.loading.settings import target_of
-from lab.worlds.loading.targets import absolute_target
+from lab.worlds.campaign.workers import WorkerDiedError
+from lab.worlds.loading.settings import parameters_of, target_of, timing_of
+from lab.worlds.loading.targets import absolute_target, load_protocol
+
+_MOST_NODES = 100
+_DEFAULT_RUNS = "1000"
+_PROBE = "finding.jsonl"
+"""A name to test whether the folder is writable: the real name depends on the finding."""
 
 
-@app.command(
+class CheckOptions(Struct, frozen=True):
+    """The options of ``lab check``."""
+
+    protocol: Target
+    runs: Annotated[
+        str | None, Option(metavar="NUMBER", help=r"Number of runs; 0: until interrupted.  \[default: 1000]")
+    ] = None
+    seed: Annotated[str, Option(metavar="NUMBER", help="Seed of the first run; each run uses the next seed.")] = (
+        "1"
+    )
+    nodes: Annotated[
+        str, Option(metavar="NUMBER", help="Number of nodes: 5, or a range, from which each run draws one: 3-7.")
+    ] = "3-7"
+    faults: Faults = "kill"
+    find: Annotated[
+        str | None,
+        Option(metavar="ASSERTION", help="Count as findings all violations of this assertion, and no others."),
+    ] = None
+    strict: Annotated[bool, Option("--strict", help="Count excused violations as findings.")] = False
+    keep_going: Annotated[bool, Option("--keep-going", help="Continue after the first finding.")] = False
+    minutes: Annotated[
+        str | None,
+        Option(
+            metavar="NUMBER",
+            help="Stop after this many minutes. Without --runs, the number of runs is not limited.",
+        ),
+    ] = None
+    workers: Workers = None
+    cluster: Annotated[
+        str,
+        Option(
+            metavar="ADDRESS",
+            help="Run on a dask.distributed cluster; the address of its scheduler: tcp://host:8786. Requires: pip "
+            "install 'coordinator-lab\\[cluster]'",
+        ),
+    ] = ""
+    out: Annotated[
+        Path | None,
+        Option(metavar="FILE", help="Record the shrunk finding to this .jsonl file."),
+    ] = None
+    t: RequestBound = None
+    set_: Parameters = []
+    json: Json = False
+
+
+@command(
     epilog="""Examples:\n
     lab check bully --runs 1000 --faults kill\n
     lab check bully --faults kill,pause --find A1.1 --out paused.jsonl\n
-    lab check my_election.py:MyElection --minutes 5""",
+    lab check my_election.py:MyElection --minutes 5"""
 )
-def check(
-    target: Target,
-    runs: Annotated[
-        str | None, typer.Option(help=r"Number of runs; 0: until interrupted.  \[default: 1000]")
-    ] = None,
-    seed: Annotated[str, typer.Option(help="Seed of the first run; each run uses the next seed.")] = "1",
-    nodes: Annotated[str, typer.Option(help="Number of nodes: 5, or a range to draw from: 3-7.")] = "3-7",
-    faults: Faults = "kill",
-    find: Annotated[
-        str | None,
-        typer.Option(metavar="ASSERTION", help="Look for a violation of this assertion, excused or not."),
-    ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Count excused violations as findings.")] = False,
-    keep_going: Annotated[bool, typer.Option("--keep-going", help="Continue after the first finding.")] = False,
-    minutes: Annotated[
-        str | None,
-        typer.Option(help="Stop after this many minutes. Replaces the default limit on runs."),
-    ] = None,
-    workers: Workers = None,
-    cluster: Annotated[
-        str,
-        typer.Option(
-            metavar="ADDRESS", help="Run on a dask.distributed scheduler: tcp://host:8786 ([cluster] extra)."
-        ),
-    ] = "",
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Record the shrunk finding to this .jsonl file.")
-    ] = None,
-    t: RequestBound = None,
-    set_: Parameters = None,
-    json: Json = False,
-) -> int:
+def check(options: CheckOptions) -> int:
     """Test a protocol with random faults, in many simulated runs.
 
     Every run is checked against the protocol's assertions. Faults are injected at sensitive moments: around
     elections, between two messages of one step, and during recovery from the previous fault. The first failure is
     shrunk to the few events that matter, and written as a recording and as a script that reproduces it.
 
-    A violation is excused, and only counted, if a fault breaks an assumption that the protocol relies on. With all
-    these assumptions intact it is a failure. To search all executions up to a bound instead: lab explore.
+    A violation is excused if an assumption that the assertion relies on was broken; it is then counted, but is no
+    finding. Otherwise it is a failure. To search all executions up to a bound instead: lab explore.
 
     Exit status: 0 nothing found, 1 a finding, 2 usage error, 130 Ctrl-C.
     """
-    if runs is None and minutes is None:
-        runs = "1000"
-    return run_check(
-        CheckOptions(
-            target_of(target, set_ or []),
-            whole_number("--runs", runs, 0) if runs is not None else 0,
-            whole_number("--seed", seed, 0),
-            nodes,
-            faults,
-            find,
-            strict,
-            keep_going,
-            whole_number("--minutes", minutes, 1) if minutes is not None else None,
-            whole_number("--workers", workers, 1) if workers is not None else None,
-            cluster,
-            out,
-            t,
-            set_ or [],
-            json,
-        )
-    )
-
-
-_MOST_NODES = 100
-_PROBE = "finding.jsonl"
-"""A name to test whether the folder is writable: the real name depends on the finding."""
-
-
-class CheckOptions(Struct, frozen=True):
-    """The options of ``lab check``, as given, with numbers parsed."""
-
-    target: str
-    runs: int
-    seed: int
-    nodes: str
-    faults: str
-    find: str | None
-    strict: bool
-    keep_going: bool
-    minutes: int | None
-    workers: int | None
-    cluster: str
-    out: Path | None
-    t: str | None
-    settings: list[str]
-    json: bool
-
-
-def run_check(options: CheckOptions) -> int:
-    """Run the campaign, shrink the first finding, report, and return the exit status."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
-    protocol = find_protocol(options.target)
-    campaign = _campaign(options, protocol)
-    out = _out(options.out)
-    table, first, interrupted = _run(options, campaign)
+    target = target_of(options.protocol, options.set_)
+    protocol = load_protocol(target)
+    campaign = _campaign(options, target, protocol)
+    _check_out(options.out)
+    interrupt_on_signals()
+    totals, first, interrupted = _run(options, campaign)
     if not options.json:
-        report(table, protocol, campaign)
+        _print_totals(totals, protocol, campaign)
     finding = None
     if first is not None and not interrupted:
         finding, interrupted = _shrink(protocol, campaign, first)
     files: list[Path] = []
-    command = ""
+    rerun = ""
     if finding is not None:
         if not options.json:
-            report_finding(finding)
-        name = f"{protocol.name}-{finding.violation.assertion}-seed{finding.drawn.seed}.jsonl"
-        path = out or Path(name)
-        command = format_rerun(options.target, campaign.base, finding.least, path.with_suffix(".script"))
-        files = [path, write_finding(protocol, campaign.base, finding, path, command)]
+            _print_finding(finding)
+        path = options.out or Path(f"{protocol.name}-{finding.violation.assertion}-seed{finding.drawn.seed}.jsonl")
+        rerun = format_rerun(target, campaign.base, finding.least, path.with_suffix(".script"))
+        files = [path, write_finding(protocol, campaign.base, finding, path, rerun)]
     if options.json:
-        print(as_json(table, protocol, finding, files, command))
+        print_json(_as_json(totals, protocol, finding, files, rerun))
     elif finding is not None:
-        print(f"recorded: {files[0]}\nscript:   {files[1]}\nreplay:   lab replay {files[0]}\nagain:    {command}")
+        print(f"recorded: {files[0]}\nscript:   {files[1]}\nreplay:   lab replay {files[0]}\nagain:    {rerun}")
     elif first is not None:
         print(f"found with seed {first}; interrupted before shrinking: lab check … --seed {first} --runs 1")
     else:
-        print_wrapped(format_no_findings(protocol, table, options.find, interrupted))
+        print_wrapped(format_no_findings(protocol, totals, options.find, interrupted))
     if interrupted:
         return EXIT_INTERRUPTED
     return 0 if first is None else EXIT_NOT_AS_EXPECTED
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
+# from the options to a campaign
 
 
-# from options to a campaign
-
-
-def _campaign(options: CheckOptions, protocol: type[Algorithm]) -> Campaign:
-    timing = timing_of(options.t, None, None)
+def _campaign(options: CheckOptions, target: str, protocol: type[Algorithm]) -> Campaign:
+    runs = options.runs or (_DEFAULT_RUNS if options.minutes is None else "0")
+    timing = timing_of(options.t)
     faults = fault_kinds(options.faults)
     promised = (*protocol.promises, RAISES.id)
     if options.find is not None and options.find not in promised:
         raise UsageError(f"--find {options.find}: the assertions of {protocol.name} are {', '.join(promised)}")
     least, most = _range(options.nodes)
-    config = RunConfig(
-        "",
-        options.target,
-        tuple(range(1, most + 1)),
-        timing,
-        parameters_of(protocol, options.settings),
-        Link(),
-        0,
-        "",
-        world="simulated",
-    )
     return Campaign(
-        absolute_target(options.target),
-        header_of(config, protocol),
+        absolute_target(target),
+        base_header(protocol, most, timing, parameters_of(protocol, options.set_)),
         plan_of(protocol, (least, most), faults, timing),
         SearchGoal(options.find or "", options.strict),
-        options.seed,
-        options.runs,
+        whole_number("--seed", options.seed, 0),
+        whole_number("--runs", runs, 0),
     )
-
-
-def fault_kinds(text: str) -> tuple[str, ...]:
-    """Return the kinds of faults given with ``--faults``. Raises UsageError."""
-    faults = tuple(FAULTS) if text == "all" else tuple(text.replace(" ", "").split(","))
-    for fault in faults:
-        if fault not in FAULTS:
-            raise UsageError(f"--faults {text}: unknown fault {fault!r}; expected {', '.join(FAULTS)}, or all")
-    return faults
 
 
 def _range(text: str) -> tuple[int, int]:
@@ -231,15 +191,14 @@ def _range(text: str) -> tuple[int, int]:
     return least, most
 
 
-def _out(path: Path | None) -> Path | None:
-    """Return the file for the finding. Raises UsageError now, and not after a long campaign."""
+def _check_out(path: Path | None) -> None:
+    """Raise UsageError now, and not after a long campaign, if the finding cannot be written."""
+    if path is not None and path.suffix != ".jsonl":
+        raise UsageError(f"--out {path}: name a .jsonl file; the script is written next to it")
     if path is None:
         writable("--out", Path(_PROBE))
-        return None
-    if path.suffix != ".jsonl":
-        raise UsageError(f"--out {path}: name a .jsonl file; the script is written next to it")
-    writable_recording("--out", path)
-    return path
+    else:
+        writable_recording("--out", path)
 
 
 # running
@@ -247,9 +206,9 @@ def _out(path: Path | None) -> Path | None:
 
 def _run(options: CheckOptions, campaign: Campaign) -> tuple[CampaignTotals, int | None, bool]:
     """Return the totals, the seed of the first finding, and whether Ctrl-C was pressed."""
-    table, first = CampaignTotals(), None
-    workers = options.workers or default_workers()
-    for_s = None if options.minutes is None else options.minutes * 60.0
+    totals, first = CampaignTotals(), None
+    workers = worker_count(options.workers)
+    for_s = None if options.minutes is None else whole_number("--minutes", options.minutes, 1) * 60.0
     began_s = time.monotonic()
     with (
         contextlib.closing(_outcomes(campaign, workers, options.cluster, for_s)) as coming,
@@ -258,15 +217,15 @@ def _run(options: CheckOptions, campaign: Campaign) -> tuple[CampaignTotals, int
         progress(f"starting {workers} processes" if workers > 1 else "running")
         try:
             for outcome in coming:
-                table.add(outcome)
+                totals.add(outcome)
                 if outcome.found and first is None:
                     first = outcome.seed
-                progress(_progress_text(table, options.runs, first, time.monotonic() - began_s))
+                progress(_progress_text(totals, campaign.runs, first, time.monotonic() - began_s))
                 if outcome.found and not options.keep_going:
                     break
         except KeyboardInterrupt:
-            return table, first, True
-    return table, first, False
+            return totals, first, True
+    return totals, first, False
 
 
 def _outcomes(
@@ -282,10 +241,10 @@ def _outcomes(
         raise UsageError(f"--cluster {cluster}: {error}; is a scheduler running there?") from None
 
 
-def _progress_text(table: CampaignTotals, runs: int, first: int | None, seconds: float) -> str:
-    done = f"{table.runs:,} of {format_count(runs, 'run')}" if runs else format_count(table.runs, "run")
+def _progress_text(totals: CampaignTotals, runs: int, first: int | None, seconds: float) -> str:
+    done = f"{totals.runs:,} of {format_count(runs, 'run')}" if runs else format_count(totals.runs, "run")
     found = "" if first is None else f", found with seed {first}"
-    return f"{done}, {table.steps:,} steps, {seconds:.0f} s{found}"
+    return f"{done}, {totals.steps:,} steps, {seconds:.0f} s{found}"
 
 
 def _shrink(protocol: type[Algorithm], campaign: Campaign, seed: int) -> tuple[Finding | None, bool]:
@@ -297,3 +256,141 @@ def _shrink(protocol: type[Algorithm], campaign: Campaign, seed: int) -> tuple[F
             ), False
     except KeyboardInterrupt:
         return None, True
+
+
+# reporting
+
+_MOST_ROWS = 3
+"""At most this many rows per assertion, one for each set of broken assumptions; one more row sums up the rest."""
+_FAILURES = "FAILURES: all relevant assumptions intact"
+
+
+def _print_totals(totals: CampaignTotals, protocol: type[Algorithm], campaign: Campaign) -> None:
+    """Print the totals: faults, violations, and the covered lines of the protocol."""
+    console = Console(highlight=False)
+    console.print(
+        f"[bold]{protocol.name}[/bold]: {format_count(totals.runs, 'run')} from seed {campaign.seed} on, "
+        f"{format_count(totals.steps, 'step')}, "
+        f"{totals.virtual_us / 1e6:,.0f} s of virtual time"
+    )
+    if totals.transactions:
+        console.print(f"  {_transactions(totals)}")
+    faults = Table("fault", "injected", "with effect", box=None, pad_edge=True)
+    for kind, count in sorted(totals.faults.items()):
+        faults.add_row(kind, f"{count.faults:,}", f"{count.touched:,}")
+    console.print(faults)
+    found = Table("assertion", "violations", "", box=None, pad_edge=True)
+    names = dict.fromkeys([*protocol.promises, *(name for name, _ in totals.violations)])
+    for name in names:
+        for times, text in _violation_rows(totals, name) or [("none", ASSERTIONS[name].short)]:
+            found.add_row(name, times, text, style="bold red" if text == _FAILURES else "")
+            name = ""  # noqa: PLW2901 - only in the first row
+    console.print(found)
+    console.print(f"  {_coverage(totals, protocol)}")
+
+
+def _transactions(totals: CampaignTotals) -> str:
+    """Return the number of transactions by outcome, as text."""
+    committed, aborted, still = (totals.transactions.get(how, 0) for how in ("committed", "aborted", None))
+    transactions = format_count(committed + aborted + still, "transaction")
+    return f"{transactions}: {committed:,} committed, {aborted:,} aborted, {still:,} still open"
+
+
+def _violation_rows(totals: CampaignTotals, name: str) -> list[tuple[str, str]]:
+    """Return rows (count, broken assumptions) for an assertion: failures first, then the most frequent ones."""
+    found = [(broken, times) for (which, broken), times in totals.violations.items() if which == name]
+    found.sort(key=lambda sort: (bool(sort[0]), -sort[1], sort[0]))
+    rows = [(f"{times:,}", _describe_broken(broken)) for broken, times in found[:_MOST_ROWS]]
+    rest = [times for _, times in found[_MOST_ROWS:]]
+    return rows + ([(f"{sum(rest):,}", f"excused: {len(rest)} more sets of assumptions")] if rest else [])
+
+
+def _describe_broken(broken: tuple[int, ...]) -> str:
+    if not broken:
+        return _FAILURES
+    if len(broken) == 1:
+        return f"excused: assumption {broken[0]} broken ({ASSUMPTIONS[broken[0]]})"
+    return f"excused: assumptions {', '.join(map(str, broken))} broken"
+
+
+def _coverage(totals: CampaignTotals, protocol: type[Algorithm]) -> str:
+    lines = lines_of_code(protocol)
+    missed = sorted(lines - totals.lines)
+    text = f"line coverage of the protocol: {len(lines) - len(missed)} of {len(lines)}"
+    return text + (f"; missed {_ranges(missed)}" if missed else "")
+
+
+def _ranges(lines: list[int]) -> str:
+    """Format 1, 2, 3, 7 as ``1-3, 7``."""
+    spans: list[list[int]] = []
+    for line in lines:
+        if spans and line == spans[-1][1] + 1:
+            spans[-1][1] = line
+        else:
+            spans.append([line, line])
+    return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in spans)
+
+
+def format_no_findings(
+    protocol: type[Algorithm], totals: CampaignTotals, find: str | None, interrupted: bool
+) -> str:
+    """Return the result of a campaign that has found nothing."""
+    if not totals.runs:
+        return "stopped before the first run was finished: no result"
+    so_far = f"stopped after {format_count(totals.runs, 'run')}; " if interrupted else ""
+    if find is not None:
+        return f"{so_far}no violation of {find} was found"
+    excused = sum(totals.violations.values())
+    held = f"{', '.join(protocol.promises)} held in every consistent state with the assumptions intact"
+    text = f"{so_far}no failure: {held}"
+    return text + (f" ({format_count(excused, 'excused violation')}: see --strict, --find)" if excused else "")
+
+
+def _print_finding(finding: Finding) -> None:
+    """Print the finding, its shrunk form, and the events that led to it."""
+    drawn, least = finding.drawn, finding.least
+    print()
+    print_wrapped(f"seed {drawn.seed}: {finding.violation}")
+    print_wrapped(
+        f"shrunk in {format_count(finding.tried, 'run')}, from {format_count(len(drawn.nodes), 'node')} and "
+        f"{format_count(len(drawn.faults), 'command')} to {len(least.nodes)} and {len(least.faults)}:"
+    )
+    for fault in least.faults:
+        print(f"    {fault}")
+    print("events that led to it (line of the recording, seconds):")
+    for line in explain_violation(finding.records, finding.violation):
+        print(f"    {format_explanation_line(line)}")
+
+
+def _as_json(
+    totals: CampaignTotals, protocol: type[Algorithm], finding: Finding | None, files: list[Path], rerun: str
+) -> dict[str, Any]:
+    """Return the report as a JSON object."""
+    lines = lines_of_code(protocol)
+    result: dict[str, Any] = {
+        "protocol": protocol.name,
+        "runs": totals.runs,
+        "steps": totals.steps,
+        "virtual_us": totals.virtual_us,
+        "transactions": {how or "open": times for how, times in totals.transactions.items()},
+        "faults": totals.faults,
+        "violations": [
+            {"assertion": name, "broken": broken, "times": times}
+            for (name, broken), times in sorted(totals.violations.items())
+        ],
+        "lines": {"all": len(lines), "not_reached": sorted(lines - totals.lines)},
+        "finding": None,
+    }
+    if finding is not None:
+        result["finding"] = {
+            "seed": finding.drawn.seed,
+            "assertion": finding.violation.assertion,
+            "failure": finding.violation.is_failure,
+            "text": str(finding.violation),
+            "nodes": finding.least.nodes,
+            "commands": [str(fault) for fault in finding.least.faults],
+            "recording": str(files[0]),
+            "script": str(files[1]),
+            "again": rerun,
+        }
+    return result

@@ -1,37 +1,34 @@
 """``lab compare``: compare protocols under the same faults."""
 
-import contextlib
 from collections.abc import Collection, Generator
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import typer
 from msgspec import Struct
+from typer import Option
 
-from lab.cli.check import fault_kinds
 from lab.cli.compare_report import as_json, draw, report
 from lab.cli.options import (
+    CommandChecker,
     Faults,
     Json,
     Picture,
     RequestBound,
-    RunMode,
     Targets,
     Workers,
+    base_header,
+    check_picture,
+    command,
+    fault_kinds,
     find_election,
-    find_protocol,
     one_of,
-    picture_file,
-    script_text,
-    seed_of,
-    timing_of,
     whole_number,
+    worker_count,
 )
-from lab.cli.program import app
-from lab.cli.terminal import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, UsageError, fail, progress_line
+from lab.cli.terminal import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, UsageError, fail, print_json, progress_line
 from lab.protocols import Algorithm, Field, commit_protocol
-from lab.recording.records import Link
 from lab.script.parse import numbered_lines
 from lab.units import format_count
 from lab.worlds.campaign.comparison import (
@@ -43,50 +40,59 @@ from lab.worlds.campaign.comparison import (
 )
 from lab.worlds.campaign.schedule import SchedulePlan
 from lab.worlds.campaign.trial import RunawayError
-from lab.worlds.campaign.workers import WorkerDiedError, default_workers
-from lab.worlds.loading.config import RunConfig, header_of
-from lab.worlds.loading.targets import absolute_target, stacked_target
+from lab.worlds.campaign.workers import WorkerDiedError
+from lab.worlds.loading.settings import seed_of, timing_of
+from lab.worlds.loading.targets import absolute_target, load_protocol, stacked_target
+
+_MOST_NODES = 64
 
 
-@app.command(
+class CompareOptions(Struct, frozen=True):
+    """The options of ``lab compare``."""
+
+    protocols: Targets
+    script: Annotated[
+        Path | None, Option(metavar="FILE", help="Give these commands, one per line, instead of random faults.")
+    ] = None
+    faults: Faults = "kill,pause"
+    runs: Annotated[str, Option(metavar="NUMBER", help="Number of runs of each protocol.")] = "200"
+    nodes: Annotated[str, Option(metavar="NUMBER", help="Number of nodes.")] = "5"
+    seed: Annotated[str, Option(metavar="NUMBER", help="Seed of the first run; each run uses the next seed.")] = (
+        "1"
+    )
+    task: Annotated[
+        str,
+        Option(
+            metavar="field|none", help="Task that runs above each election. With field, lost work is counted, too."
+        ),
+    ] = "field"
+    t: RequestBound = None
+    workers: Workers = None
+    output: Picture = None
+    json: Json = False
+
+
+@command(
     epilog="""Examples:\n
     lab compare bully invitation\n
     lab compare bully ring --faults kill,partition --runs 50 -o elections.svg\n
     lab compare bully my_election.py:MyElection --script lecture.script --task none\n
     lab compare 2pc 3pc --script blocking.script --runs 20\n
-    lab compare 2pc 3pc "3pc above ring" --faults partition""",
+    lab compare 2pc 3pc "3pc above ring" --faults partition"""
 )
-def compare(
-    context: typer.Context,
-    protocols: Targets,
-    script: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Give these commands, one per line, instead of random faults."),
-    ] = None,
-    faults: Faults = "kill,pause",
-    runs: Annotated[str, typer.Option(help="Number of runs of each protocol.")] = "200",
-    nodes: Annotated[str, typer.Option(help="Number of nodes.")] = "5",
-    seed: Annotated[str, typer.Option(help="Seed of the first run; each run uses the next seed.")] = "1",
-    task: Annotated[
-        str, typer.Option(help="Task on top of each election: field, whose lost work is counted, or none.")
-    ] = "field",
-    t: RequestBound = None,
-    workers: Workers = None,
-    output: Picture = None,
-    json: Json = False,
-) -> int:
+def compare(options: CompareOptions, context: typer.Context) -> int:
     """Compare the cost and failures of protocols under the same faults.
 
-    The runs are simulated. Each seed determines the links and the random faults. Every protocol runs under the
-    same links and faults, and every run is checked against the protocol's assertions. With a script, the seed
-    determines only the links. 200 runs of four protocols take some minutes; Ctrl-C stops and shows the results so
+    The runs are simulated. The seed of a run determines the latencies of its links and its random faults; they are
+    the same for every protocol. Every run is checked against the protocol's assertions. With --script, the script
+    replaces the random faults. 200 runs of four protocols take some minutes; Ctrl-C stops and shows the results so
     far.
 
     A node leads while it is running, is Normal, and is its own coordinator. A cluster that has had a coordinator
     is without one while no node leads, and while a running node is Normal under a node that does not lead because
     it is down or paused. An election lasts from the moment when the running nodes no longer agree on a coordinator
     until they agree again; it counts only if messages other than heartbeats are sent. A reading of the field is
-    lost if no running node knows it at the end, and made twice if its region had already been read.
+    lost if no running node knows it at the end of the run, and made twice if its region had already been read.
 
     Commit protocols (2pc, 3pc) run transactions. The report shows messages and forced writes next to the formulas,
     times, and how long nodes were blocked and locks were held. Without a script, the coordinator crashes during
@@ -95,12 +101,9 @@ def compare(
     the node reports that it must wait, until it knows the outcome.
     """
     given = [name for name in ("faults", "task") if _is_given(context, name)]
-    if script is not None and "faults" in given:
-        raise UsageError(f"--script {script} and --faults exclude each other; leave out one of them")
-
-    return run_compare(
-        CompareRequest.of(protocols, script, faults, runs, nodes, seed, task, t, workers, output, json, given)
-    )
+    if options.script is not None and "faults" in given:
+        raise UsageError(f"--script {options.script} and --faults exclude each other; leave out one of them")
+    return run_compare(options, given)
 
 
 def _is_given(context: typer.Context, name: str) -> bool:
@@ -108,94 +111,105 @@ def _is_given(context: typer.Context, name: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-_MOST_NODES = 64
+def run_compare(options: CompareOptions, given: Collection[str] = ()) -> int:
+    """Run the comparison and show the result; after Ctrl-C, the result so far.
 
-
-class CompareRequest(Struct, frozen=True):
-    """The arguments of ``lab compare``. ``text`` describes the common conditions."""
-
-    names: tuple[str, ...]
-    comparison: ProtocolComparison
-    text: str
-    workers: int
-    output: Path | None
-    json: bool
-
-    @classmethod
-    def of(
-        cls,
-        protocols: list[str],
-        script: Path | None,
-        faults: str,
-        runs: str,
-        nodes: str,
-        seed: str,
-        task: str,
-        t: str | None,
-        workers: str | None,
-        output: Path | None,
-        json: bool,
-        given: Collection[str] = (),
-    ) -> "CompareRequest":
-        """Build the request from the command's options. Raises UsageError.
-
-        ``given`` names the options that the user gave, in contrast to defaults.
-        """
-        timing = timing_of(t, None, None)
-        count = whole_number("--nodes", nodes, 2, _MOST_NODES)
-        ids = tuple(range(1, count + 1))
-        kinds = fault_kinds(faults)
-        commits = _commit(protocols)
-        task_name = one_of("--task", task, ("none", Field.name))
-        if commits:
-            if "task" in given:
-                raise UsageError(
-                    f"--task {task} runs on elections, and {protocols[0]} is a commit protocol; leave it out"
+    ``given`` names the options that the user gave, in contrast to defaults.
+    """
+    comparison, totals, conditions = _comparison(options, given)
+    workers = worker_count(options.workers)
+    check_picture(options.output)
+    status = 0
+    with closing(_iter_measurements(comparison, workers)) as coming, progress_line() as progress:
+        progress(f"starting {workers} processes" if workers > 1 else "running")
+        try:
+            for done, measured in enumerate(coming, 1):
+                for each, one in zip(totals, measured, strict=True):
+                    each.add(one)
+                progress(
+                    f"{done:,} of {format_count(comparison.runs, 'run')} "
+                    f"of {format_count(len(totals), 'protocol')}"
                 )
-            task_name = "none"
-        names: list[str] = []
-        targets: list[str] = []
-        bases = []
-        lines = None
-        for protocol in protocols:
-            named = find_protocol(protocol) if commits else find_election(protocol)
-            if named.upper_protocol is not None and task_name != "none":
-                raise UsageError(f"{protocol} is a task already; name an election, or add --task none")
-            names.append(named.name)
-            target = absolute_target(protocol if task_name == "none" else stacked_target(task_name, protocol))
-            found = find_protocol(target)
-            if script is not None:
-                lines = _script(script, found, ids)
-            config = RunConfig("", target, ids, timing, {}, Link(), 0, "", world="simulated")
-            targets.append(target)
-            bases.append(header_of(config, found))
-        names = _distinct_names(names, [base.protocol.title for base in bases])
-        conditions = str(script or ", ".join(kinds))
-        if commits and script is None:
-            conditions = f"transactions, {conditions}"
-            if "faults" not in given:
-                conditions, lines = "transactions, a crash during the vote", default_script(ids, timing)
-        comparison = ProtocolComparison(
-            tuple(targets),
-            tuple(bases),
-            SchedulePlan((count, count), kinds, timing, ()),
-            lines,
-            seed_of(seed),
-            whole_number("--runs", runs, 1),
-            commits,
-        )
-        text = f"{count} nodes, {conditions}"
-        text += "" if task_name == "none" else f", the {task_name} on top of each"
-        busy = default_workers() if workers is None else whole_number("--workers", workers, 1)
-        return cls(tuple(names), comparison, text, busy, picture_file(output), json)
+        except KeyboardInterrupt:
+            status = EXIT_INTERRUPTED
+    t_us = comparison.bases[0].timing.t_us
+    if options.json:
+        result = {"t_us": t_us, "seed": comparison.seed, "protocols": [as_json(each) for each in totals]}
+        print_json(result)
+    elif totals[0].runs:
+        runs = format_count(totals[0].runs, "run") + " each"
+        if status:
+            runs = f"interrupted after {totals[0].runs:,} of {format_count(comparison.runs, 'run')}"
+        print(f"{conditions}; {runs}, from seed {comparison.seed} on\n")
+        report(totals, t_us)
+    if totals[0].runs and options.output is not None:
+        draw(totals, t_us, options.output)
+        if not options.json:
+            print(f"\ndrawn: {options.output}")
+    return status
 
-    def sums(self) -> list[ProtocolTotals]:
-        """Return empty totals, one for each protocol."""
-        found = (commit_protocol(find_protocol(target)) for target in self.comparison.targets)
-        costs = (None if each is None else each.cost for each in found)
-        return [
-            ProtocolTotals(name, cost, self.comparison.seed) for name, cost in zip(self.names, costs, strict=True)
-        ]
+
+def _iter_measurements(
+    comparison: ProtocolComparison, workers: int
+) -> Generator[tuple[RunMeasurement, ...], None, None]:
+    try:
+        yield from run_comparison(comparison, workers)
+    except (RunawayError, WorkerDiedError) as error:
+        fail(str(error), EXIT_NOT_AS_EXPECTED)
+
+
+# from the options to a comparison
+
+
+def _comparison(
+    options: CompareOptions, given: Collection[str]
+) -> tuple[ProtocolComparison, list[ProtocolTotals], str]:
+    """Return the comparison, empty totals of each protocol, and a text that describes the common conditions."""
+    timing = timing_of(options.t)
+    count = whole_number("--nodes", options.nodes, 2, _MOST_NODES)
+    nodes = tuple(range(1, count + 1))
+    kinds = fault_kinds(options.faults)
+    commits = _are_commits(options.protocols)
+    task = one_of("--task", options.task, ("none", Field.name))
+    if commits:
+        if "task" in given:
+            raise UsageError(
+                f"--task {task} runs on elections, and {options.protocols[0]} is a commit protocol; leave it out"
+            )
+        task = "none"
+    names, targets, headers, totals = list[str](), list[str](), [], []
+    lines = None
+    for named in options.protocols:
+        protocol = load_protocol(named) if commits else find_election(named)
+        if protocol.upper_protocol is not None and task != "none":
+            raise UsageError(f"{named} is a task already; name an election, or add --task none")
+        names.append(protocol.name)
+        targets.append(absolute_target(named if task == "none" else stacked_target(task, named)))
+        stack = load_protocol(targets[-1])
+        if options.script is not None:
+            lines = _script(options.script, stack, nodes)
+        headers.append(base_header(stack, count, timing))
+    conditions = str(options.script or ", ".join(kinds))
+    if commits and options.script is None:
+        conditions = f"transactions, {conditions}"
+        if "faults" not in given:
+            conditions, lines = "transactions, a crash during the vote", default_script(nodes, timing)
+    comparison = ProtocolComparison(
+        tuple(targets),
+        tuple(headers),
+        SchedulePlan((count, count), kinds, timing, ()),
+        lines,
+        seed_of(options.seed),
+        whole_number("--runs", options.runs, 1),
+        commits,
+    )
+    for name, target in zip(
+        _distinct_names(names, [each.protocol.title for each in headers]), targets, strict=True
+    ):
+        commit = commit_protocol(load_protocol(target))
+        totals.append(ProtocolTotals(name, None if commit is None else commit.cost, comparison.seed))
+    text = f"{count} nodes, {conditions}" + ("" if task == "none" else f", the {task} on top of each")
+    return comparison, totals, text
 
 
 def _distinct_names(names: list[str], titles: list[str]) -> list[str]:
@@ -207,9 +221,9 @@ def _distinct_names(names: list[str], titles: list[str]) -> list[str]:
     return found
 
 
-def _commit(protocols: list[str]) -> bool:
+def _are_commits(protocols: list[str]) -> bool:
     """Return whether these are commit protocols. Raises UsageError for a mixture."""
-    commit = [name for name in protocols if commit_protocol(find_protocol(name)) is not None]
+    commit = [name for name in protocols if commit_protocol(load_protocol(name)) is not None]
     others = [name for name in protocols if name not in commit]
     if commit and others:
         raise UsageError(
@@ -218,49 +232,9 @@ def _commit(protocols: list[str]) -> bool:
     return bool(commit)
 
 
-def _script(path: Path, protocol: type[Algorithm], ids: tuple[int, ...]) -> tuple[str, ...]:
-    text = script_text(path, protocol, ids, RunMode(simulated=True, headless=True))
+def _script(path: Path, protocol: type[Algorithm], nodes: tuple[int, ...]) -> tuple[str, ...]:
+    text = CommandChecker(protocol, nodes).check_script(path)
     lines = tuple(line for _, line in numbered_lines(text))
     if not lines:
         raise UsageError(f"--script {path} has no commands; write one per line: at 3s kill coordinator")
     return lines
-
-
-def run_compare(request: CompareRequest) -> int:
-    """Run the comparison and show the result; after Ctrl-C, the result so far."""
-    sums = request.sums()
-    status = 0
-    with contextlib.closing(_iter_measurements(request)) as coming, progress_line() as progress:
-        progress(f"starting {request.workers} processes" if request.workers > 1 else "running")
-        try:
-            for done, measured in enumerate(coming, 1):
-                for each, one in zip(sums, measured, strict=True):
-                    each.add(one)
-                progress(
-                    f"{done:,} of {format_count(request.comparison.runs, 'run')} "
-                    f"of {format_count(len(sums), 'protocol')}"
-                )
-        except KeyboardInterrupt:
-            status = EXIT_INTERRUPTED
-    t_us = request.comparison.bases[0].timing.t_us
-    if request.json:
-        result = {"t_us": t_us, "seed": request.comparison.seed, "protocols": [as_json(each) for each in sums]}
-        print(msgspec.json.encode(result).decode())
-    elif sums[0].runs:
-        runs = format_count(sums[0].runs, "run") + " each"
-        if status:
-            runs = f"interrupted after {sums[0].runs:,} of {format_count(request.comparison.runs, 'run')}"
-        print(f"{request.text}; {runs}, from seed {request.comparison.seed} on\n")
-        report(sums, t_us)
-    if sums[0].runs and request.output is not None:
-        draw(sums, t_us, request.output)
-        if not request.json:
-            print(f"\ndrawn: {request.output}")
-    return status
-
-
-def _iter_measurements(request: CompareRequest) -> Generator[tuple[RunMeasurement, ...], None, None]:
-    try:
-        yield from run_comparison(request.comparison, request.workers)
-    except (RunawayError, WorkerDiedError) as error:
-        fail(str(error), EXIT_NOT_AS_EXPECTED)

@@ -1,25 +1,21 @@
 """The report of ``lab compare``: a table with a column for each protocol, and charts of distributions."""
 
-import os
-import shutil
-import sys
 import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
-from lab.analysis.commit_history import PURPOSES, BlockedInterval, CommitHistory, Purpose, TransactionHistory
+from lab.analysis.commit_history import PURPOSES, BlockedInterval, CommitHistory, Purpose
 from lab.analysis.field_map import Work
-from lab.cli.chart import Axis, Chart, Series, plot, whole_numbers
+from lab.cli.chart import Axis, Chart, Series, print_charts, whole_numbers
 from lab.cli.chart_svg import charts_as_svg
+from lab.cli.terminal import report_width
 from lab.properties.assertions import A4
-from lab.protocols import CommitCost
 from lab.units import format_count, format_ranges, format_us
 from lab.worlds.campaign.comparison import ProtocolTotals, quantile
 
-_WIDEST = 120
 _NOTHING = "-"
 _REMARK = (
     "Messages are counted without heartbeats. A violation is a failure if all relevant assumptions are intact, "
@@ -27,79 +23,76 @@ _REMARK = (
 )
 
 
-def as_json(sums: ProtocolTotals) -> dict[str, Any]:
+def as_json(totals: ProtocolTotals) -> dict[str, Any]:
     """Return the numbers of the table."""
-    measured = commits_as_json(sums) if sums.commits else _elections_as_json(sums)
+    measured = commits_as_json(totals) if totals.commits else _elections_as_json(totals)
     violations = {
         name: {"failures": failures, "excused": excused}
-        for name, (failures, excused) in sorted(sums.violations.items())
+        for name, (failures, excused) in sorted(totals.violations.items())
     }
-    return {"protocol": sums.name, "runs": sums.runs, **measured, "violations": violations}
+    return {"protocol": totals.name, "runs": totals.runs, **measured, "violations": violations}
 
 
-def _elections_as_json(sums: ProtocolTotals) -> dict[str, Any]:
+def _elections_as_json(totals: ProtocolTotals) -> dict[str, Any]:
     return {
-        "elections": distribution_json(sums.elections, "messages"),
-        "without_coordinator": distribution_json(sums.outages_us, "us"),
+        "elections": distribution_json(totals.elections, "messages"),
+        "without_coordinator": distribution_json(totals.outages_us, "us"),
         "several_coordinators": {
-            "runs": sum(us > 0 for us in sums.several_us),
-            "total_us": sum(sums.several_us),
-            "worst_run_us": max(sums.several_us, default=0),
+            "runs": sum(us > 0 for us in totals.several_us),
+            "total_us": sum(totals.several_us),
+            "worst_run_us": max(totals.several_us, default=0),
         },
         "readings": None
-        if sums.work is None
-        else {"made": sums.work.made, "lost": sums.work.lost, "twice": sums.work.duplicated},
+        if totals.work is None
+        else {"made": totals.work.made, "lost": totals.work.lost, "twice": totals.work.duplicated},
     }
 
 
-def report(sums: list[ProtocolTotals], t_us: int) -> None:
+def report(totals: list[ProtocolTotals], t_us: int) -> None:
     """Print the table and the charts."""
-    columns, lines = shutil.get_terminal_size((100, 30))
-    width = min(columns, _WIDEST)
-    commits = bool(sums[0].commits)
+    width = report_width()
+    commits = bool(totals[0].commits)
     rows = [
-        ["", *(each.name for each in sums)],
-        *(commit_rows(sums) if commits else _rows(sums)),
-        *_verdict_rows(sums),
+        ["", *(each.name for each in totals)],
+        *(commit_rows(totals) if commits else _rows(totals)),
+        *_verdict_rows(totals),
     ]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for title, *cells in rows:
         shown = [title.ljust(widths[0]), *(cell.rjust(room) for cell, room in zip(cells, widths[1:], strict=True))]
         print("  ".join(shown).rstrip())
-    if blocked := longest_blocked(sums):
+    if blocked := _describe_longest_blocked(totals):
         print("\n" + textwrap.fill(blocked, width))
-    print("\n" + textwrap.fill(COMMITS_REMARK if commits else _REMARK, width))
-    if grouped := _group_protocols(sums):
+    print("\n" + textwrap.fill(_COMMITS_REMARK if commits else _REMARK, width))
+    if grouped := _group_protocols(totals):
         print(
             textwrap.fill(f"* Each group of {' and '.join(grouped)} has its own coordinator, as specified.", width)
         )
-    colours = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    for chart in _charts(sums, t_us):
-        print("\n" + plot(chart, width, min(lines - 2, 20), colours))
+    print_charts(_charts(totals, t_us))
 
 
-def draw(sums: list[ProtocolTotals], t_us: int, path: Path) -> None:
+def draw(totals: list[ProtocolTotals], t_us: int, path: Path) -> None:
     """Write the charts to an SVG file. Raises OSError."""
-    path.write_text(charts_as_svg([(chart, 360) for chart in _charts(sums, t_us)]), "utf-8")
+    path.write_text(charts_as_svg(_charts(totals, t_us)), "utf-8")
 
 
-def _rows(sums: list[ProtocolTotals]) -> list[list[str]]:
+def _rows(totals: list[ProtocolTotals]) -> list[list[str]]:
     rows = [
-        ["elections", *(f"{len(each.elections):,}" for each in sums)],
-        ["  messages of one, median", *(count_cell(quantile(each.elections, 0.5)) for each in sums)],
-        ["                   95th %", *(count_cell(quantile(each.elections, 0.95)) for each in sums)],
-        ["times without a coordinator", *(f"{len(each.outages_us):,}" for each in sums)],
-        ["  length, median", *(time_cell(quantile(each.outages_us, 0.5)) for each in sums)],
-        ["          95th %", *(time_cell(quantile(each.outages_us, 0.95)) for each in sums)],
+        ["elections", *(f"{len(each.elections):,}" for each in totals)],
+        ["  messages of one, median", *(count_cell(quantile(each.elections, 0.5)) for each in totals)],
+        ["                   95th %", *(count_cell(quantile(each.elections, 0.95)) for each in totals)],
+        ["times without a coordinator", *(f"{len(each.outages_us):,}" for each in totals)],
+        ["  length, median", *(time_cell(quantile(each.outages_us, 0.5)) for each in totals)],
+        ["          95th %", *(time_cell(quantile(each.outages_us, 0.95)) for each in totals)],
         [
-            f"runs with several coordinators{' *' if _group_protocols(sums) else ''}",
-            *(f"{sum(us > 0 for us in each.several_us):,}" for each in sums),
+            f"runs with several coordinators{' *' if _group_protocols(totals) else ''}",
+            *(f"{sum(us > 0 for us in each.several_us):,}" for each in totals),
         ],
-        ["  time with several, total", *(time_cell(sum(each.several_us)) for each in sums)],
-        ["                     in the worst run", *(time_cell(max(each.several_us)) for each in sums)],
+        ["  time with several, total", *(time_cell(sum(each.several_us)) for each in totals)],
+        ["                     in the worst run", *(time_cell(max(each.several_us)) for each in totals)],
     ]
-    if any(each.work for each in sums):
-        work = [each.work or Work() for each in sums]
+    if any(each.work for each in totals):
+        work = [each.work or Work() for each in totals]
         rows += [
             ["readings of the field", *(f"{each.made:,}" for each in work)],
             ["  lost", *(f"{each.lost:,}" for each in work)],
@@ -108,16 +101,16 @@ def _rows(sums: list[ProtocolTotals]) -> list[list[str]]:
     return rows
 
 
-def _verdict_rows(sums: list[ProtocolTotals]) -> list[list[str]]:
-    names = sorted({name for each in sums for name in each.violations})
+def _verdict_rows(totals: list[ProtocolTotals]) -> list[list[str]]:
+    names = sorted({name for each in totals for name in each.violations})
     return [
-        [f"violations of {name}", *(_violations(each.violations.get(name)) for each in sums)] for name in names
+        [f"violations of {name}", *(_violations(each.violations.get(name)) for each in totals)] for name in names
     ]
 
 
-def _group_protocols(sums: list[ProtocolTotals]) -> list[str]:
+def _group_protocols(totals: list[ProtocolTotals]) -> list[str]:
     """Return the protocols that elect a coordinator per group: those that promise A4."""
-    return [each.name for each in sums if A4.id in each.violations]
+    return [each.name for each in totals if A4.id in each.violations]
 
 
 def _violations(found: tuple[int, int] | None) -> str:
@@ -130,34 +123,28 @@ def _violations(found: tuple[int, int] | None) -> str:
     return ", ".join(parts) or "0"
 
 
-def _charts(sums: list[ProtocolTotals], t_us: int) -> list[Chart]:
-    if sums[0].commits:
-        return commit_charts(sums, t_us)
+def _charts(totals: list[ProtocolTotals], t_us: int) -> list[Chart]:
+    found = _commit_charts(totals, t_us) if totals[0].commits else _election_charts(totals, t_us)
+    return [chart for chart in found if chart is not None]
+
+
+def _election_charts(totals: list[ProtocolTotals], t_us: int) -> list[Chart | None]:
     in_t = f"in T = {format_us(t_us)}"
-    found = (
-        ("% of elections that took at most", "messages", [each.elections for each in sums], 1),
-        (
-            "% of times without a coordinator that lasted at most",
-            in_t,
-            [each.outages_us for each in sums],
-            t_us,
-        ),
-        (
-            "% of runs with several coordinators for at most",
-            in_t,
-            [each.several_us for each in sums],
-            t_us,
-        ),
-    )
-    names = [each.name for each in sums]
-    charts = (
-        distribution_chart(title, axis, list(zip(names, values, strict=True)), unit)
-        for title, axis, values, unit in found
-    )
-    return [chart for chart in charts if chart is not None]
+
+    def times(title: str, values: Callable[[ProtocolTotals], list[int]]) -> Chart | None:
+        return distribution_chart(title, in_t, [(each.name, values(each)) for each in totals], t_us)
+
+    messages = [(each.name, each.elections) for each in totals]
+    return [
+        distribution_chart("% of elections that took at most", "messages", messages, 1),
+        times("% of times without a coordinator that lasted at most", lambda each: each.outages_us),
+        times("% of runs with several coordinators for at most", lambda each: each.several_us),
+    ]
 
 
-COMMITS_REMARK = (
+# commit protocols
+
+_COMMITS_REMARK = (
     "Commits and votes are counted if several nodes take part; n is the number of participants besides the "
     "coordinator. The formula is for that number, without failures. A running node that has voted YES is "
     "blocked from the moment when the coordinator is down or paused, or the node reports that it must wait, "
@@ -167,89 +154,144 @@ COMMITS_REMARK = (
 )
 
 
-def commits_as_json(sums: ProtocolTotals) -> dict[str, Any]:
+class CommitFigures:
+    """What a commit protocol did in all its runs. Times are in microseconds."""
+
+    def __init__(self, totals: ProtocolTotals) -> None:
+        self.name = totals.name
+        self.cost = totals.cost
+        self.runs = totals.commits
+        self.first_seed = totals.seed
+        self.transactions = [one for each in self.runs for one in each.transactions]
+        # the formulas apply to transactions with participants; those refused before the vote take no time
+        self.commits = [each for each in self.transactions if each.is_committed and each.participants]
+        voted = [each for each in self.transactions if each.voted and each.participants]
+        self.decided = [each.decided_us - each.began_us for each in voted if each.decided_us is not None]
+        self.known = [each.known_us - each.began_us for each in voted if each.known_us is not None]
+        self.blocked = [us for each in self.runs for us in each.blocked_us]
+        self.locked = [us for each in self.runs for us in each.locked_us]
+
+    def count(self, outcome: str | None) -> int:
+        """Return the number of transactions with this outcome; None: still open."""
+        return sum(each.outcome == outcome for each in self.transactions)
+
+    def sent(self, purpose: Purpose) -> int:
+        """Return the number of messages with this purpose."""
+        return sum(each.messages.get(purpose, 0) for each in self.runs)
+
+    def mean(self, what: Literal["messages", "writes"]) -> float | None:
+        """Return the mean number of messages or forced writes of a commit."""
+        return _mean([getattr(each, what) for each in self.commits])
+
+    def by_formula(self, what: Literal["messages", "writes"]) -> float | None:
+        """Return what the mean should be."""
+        return (
+            None
+            if self.cost is None
+            else _mean([getattr(self.cost, what)(each.participants) for each in self.commits])
+        )
+
+    def per_second(self) -> float | None:
+        """Return commits per second, from the first command to the last decision of each run."""
+        us = sum(map(_lasted_us, self.runs))
+        return sum(each.is_committed for each in self.transactions) * 1_000_000 / us if us else None
+
+    def longest_blocked(self) -> tuple[int, BlockedInterval] | None:
+        """Return the longest blocking, with the seed of its run."""
+        found = [
+            (seed, one.longest) for seed, one in enumerate(self.runs, self.first_seed) if one.longest is not None
+        ]
+        return max(found, key=lambda each: each[1].us, default=None)
+
+
+def _lasted_us(commits: CommitHistory) -> int:
+    decided = [each.decided_us for each in commits.transactions if each.decided_us is not None]
+    return max(decided) - min(each.began_us for each in commits.transactions) if decided else 0
+
+
+def commits_as_json(totals: ProtocolTotals) -> dict[str, Any]:
     """Return the numbers of the table."""
-    found = _all_transactions(sums)
-    commits = _commits(sums)
-    blocked, locked, worst = _blocked(sums), _locked(sums), _longest(sums)
+    figures = CommitFigures(totals)
+    longest = figures.longest_blocked()
     return {
-        "committed": sum(each.is_committed for each in found),
-        "aborted": sum(each.outcome == "aborted" for each in found),
-        "open": sum(each.outcome is None for each in found),
-        "committed_per_s": _throughput(sums),
-        "messages_mean": _mean([each.messages for each in commits]),
-        "messages_formula": _by_formula(sums, _messages_by),
-        "writes_mean": _mean([each.writes for each in commits]),
-        "writes_formula": _by_formula(sums, _writes_by),
-        "messages_of": {what: sum(each.messages.get(what, 0) for each in sums.commits) for what in PURPOSES},
-        "decided": distribution_json(_decided(sums), "us"),
-        "known": distribution_json(_known(sums), "us"),
+        "committed": sum(each.is_committed for each in figures.transactions),
+        "aborted": figures.count("aborted"),
+        "open": figures.count(None),
+        "committed_per_s": figures.per_second(),
+        "messages_mean": figures.mean("messages"),
+        "messages_formula": figures.by_formula("messages"),
+        "writes_mean": figures.mean("writes"),
+        "writes_formula": figures.by_formula("writes"),
+        "messages_of": {purpose: figures.sent(purpose) for purpose in PURPOSES},
+        "decided": distribution_json(figures.decided, "us"),
+        "known": distribution_json(figures.known, "us"),
         "blocked": {
-            "total_us": sum(blocked),
-            "longest_us": max(blocked, default=0),
-            **distribution_json(blocked, "us"),
+            "total_us": sum(figures.blocked),
+            "longest_us": max(figures.blocked, default=0),
+            **distribution_json(figures.blocked, "us"),
         },
-        "blocked_longest": None if worst is None else {"seed": worst[0], **msgspec.structs.asdict(worst[1])},
-        "locked": {"total_us": sum(locked), **distribution_json(locked, "us")},
+        "blocked_longest": None if longest is None else {"seed": longest[0], **msgspec.structs.asdict(longest[1])},
+        "locked": {"total_us": sum(figures.locked), **distribution_json(figures.locked, "us")},
     }
 
 
-def commit_rows(sums: list[ProtocolTotals]) -> list[list[str]]:
+def commit_rows(totals: list[ProtocolTotals]) -> list[list[str]]:
     """Return the rows of the table: a title, and a cell for each protocol."""
+    figures = list(map(CommitFigures, totals))
 
-    def row(title: str, cell: Callable[[ProtocolTotals], str]) -> list[str]:
-        return [title, *map(cell, sums)]
+    def row(title: str, cell: Callable[[CommitFigures], str]) -> list[str]:
+        return [title, *map(cell, figures)]
 
-    def of(outcome: str | None) -> Callable[[ProtocolTotals], str]:
-        return lambda each: f"{sum(one.outcome == outcome for one in _all_transactions(each)):,}"
-
-    def sent(purpose: Purpose) -> Callable[[ProtocolTotals], str]:
-        return lambda each: f"{sum(one.messages.get(purpose, 0) for one in each.commits):,}"
-
-    def times(title: str, values: Callable[[ProtocolTotals], Sequence[int]]) -> list[list[str]]:
+    def times(title: str, values: Callable[[CommitFigures], list[int]]) -> list[list[str]]:
         under = " " * (len(title) + 2)
         return [
             row(f"{title}, median", lambda each: time_cell(quantile(values(each), 0.5))),
             row(f"{under}95th %", lambda each: time_cell(quantile(values(each), 0.95))),
         ]
 
+    def cost(title: str, what: Literal["messages", "writes"]) -> list[list[str]]:
+        return [
+            row(f"{title} of a commit, mean", lambda each: _number(each.mean(what))),
+            row("  by the formula", lambda each: _formula_cell(each, what)),
+        ]
+
     return [
-        row("nodes blocked, total", lambda each: time_cell(sum(_blocked(each)))),
-        row("  longest interval", lambda each: time_cell(max(_blocked(each), default=0))),
-        row("transactions committed", of("committed")),
-        row("  aborted", of("aborted")),
-        row("  still open", of(None)),
-        row("  committed per second", lambda each: _number(_throughput(each))),
-        row("messages of a commit, mean", lambda each: _number(_mean([one.messages for one in _commits(each)]))),
-        row("  by the formula", lambda each: _formula_cell(each, _messages_by)),
+        row("nodes blocked, total", lambda each: time_cell(sum(each.blocked))),
+        row("  longest interval", lambda each: time_cell(max(each.blocked, default=0))),
+        row("transactions committed", lambda each: f"{each.count('committed'):,}"),
+        row("  aborted", lambda each: f"{each.count('aborted'):,}"),
+        row("  still open", lambda each: f"{each.count(None):,}"),
+        row("  committed per second", lambda each: _number(each.per_second())),
+        *cost("messages", "messages"),
+        *cost("forced writes", "writes"),
+        row("other messages: execution", lambda each: f"{each.sent('work'):,}"),
+        row("  outcome, repeated", lambda each: f"{each.sent('again'):,}"),
+        row("  acknowledgements of the outcome", lambda each: f"{each.sent('acknowledgement'):,}"),
         row(
-            "forced writes of a commit, mean", lambda each: _number(_mean([one.writes for one in _commits(each)]))
+            "  outcome queries, or termination without the coordinator",
+            lambda each: f"{each.sent('termination'):,}",
         ),
-        row("  by the formula", lambda each: _formula_cell(each, _writes_by)),
-        row("other messages: execution", sent("work")),
-        row("  outcome, repeated", sent("again")),
-        row("  acknowledgements of the outcome", sent("acknowledgement")),
-        row("  outcome queries, or termination without the coordinator", sent("termination")),
-        row("  elections", sent("election")),
-        *times("voted transactions: from command to decision", _decided),
-        *times("  until all other participants know", _known),
-        row("locks held, total", lambda each: time_cell(sum(_locked(each)))),
-        *times("  one lock", _locked),
+        row("  elections", lambda each: f"{each.sent('election'):,}"),
+        *times("voted transactions: from command to decision", lambda each: each.decided),
+        *times("  until all other participants know", lambda each: each.known),
+        row("locks held, total", lambda each: time_cell(sum(each.locked))),
+        *times("  one lock", lambda each: each.locked),
     ]
 
 
-def longest_blocked(sums: list[ProtocolTotals]) -> str:
+def _formula_cell(figures: CommitFigures, what: Literal["messages", "writes"]) -> str:
+    found = figures.by_formula(what)
+    return _NOTHING if found is None else f"{getattr(figures.cost, what)}: {_number(found)}"
+
+
+def _describe_longest_blocked(totals: list[ProtocolTotals]) -> str:
     """Return a sentence on the longest blocking under each protocol; empty if there was none."""
     text = [
-        f"under {each.name}, {_describe_blocked(*worst)}" for each in sums if (worst := _longest(each)) is not None
+        f"under {each.name}, {_describe_blocked(*longest)}"
+        for each in totals
+        if (longest := CommitFigures(each).longest_blocked()) is not None
     ]
     return f"Longest blocking: {'; '.join(text)}." if text else ""
-
-
-def _longest(sums: ProtocolTotals) -> tuple[int, BlockedInterval] | None:
-    """Return the seed of the run and the longest blocking in it."""
-    found = [(seed, one.longest) for seed, one in enumerate(sums.commits, sums.seed) if one.longest is not None]
-    return max(found, key=lambda each: each[1].us, default=None)
 
 
 def _describe_blocked(seed: int, held: BlockedInterval) -> str:
@@ -263,26 +305,28 @@ def _describe_blocked(seed: int, held: BlockedInterval) -> str:
     return text if 2 * (participants - missing) > participants else f"{text} and no majority left"
 
 
-def commit_charts(sums: list[ProtocolTotals], t_us: int) -> list[Chart]:
+def _commit_charts(totals: list[ProtocolTotals], t_us: int) -> list[Chart | None]:
     """Return the charts: messages by number of participants, with the formulas, and distributions of times."""
     in_t = f"in T = {format_us(t_us)}"
-    found: tuple[tuple[str, Callable[[ProtocolTotals], Sequence[int]]], ...] = (
-        ("% of voted transactions that were decided within", _decided),
-        ("% of blocked intervals that lasted at most", _blocked),
-        ("% of locks that were held for at most", _locked),
-    )
-    charts = [_messages_chart(sums)]
-    charts += [
-        distribution_chart(title, in_t, [(each.name, of(each)) for each in sums], t_us) for title, of in found
+    figures = list(map(CommitFigures, totals))
+
+    def times(title: str, values: Callable[[CommitFigures], list[int]]) -> Chart | None:
+        return distribution_chart(title, in_t, [(each.name, values(each)) for each in figures], t_us)
+
+    return [
+        _messages_chart(figures),
+        times("% of voted transactions that were decided within", lambda each: each.decided),
+        times("% of blocked intervals that lasted at most", lambda each: each.blocked),
+        times("% of locks that were held for at most", lambda each: each.locked),
     ]
-    return [chart for chart in charts if chart is not None]
 
 
-def _messages_chart(sums: list[ProtocolTotals]) -> Chart | None:
+def _messages_chart(figures: list[CommitFigures]) -> Chart | None:
+    """Return the messages of a commit by the number of participants, with the formulas."""
     measured, formulas = [], []
-    for hue, each in enumerate(sums):
+    for hue, each in enumerate(figures):
         by_n: dict[int, list[int]] = {}
-        for one in _commits(each):
+        for one in each.commits:
             by_n.setdefault(one.participants, []).append(one.messages)
         points = tuple((n, sum(by_n[n]) / len(by_n[n])) for n in sorted(by_n))
         measured += [Series(each.name, points, hue=hue)] if points else []
@@ -301,63 +345,7 @@ def _messages_chart(sums: list[ProtocolTotals]) -> Chart | None:
     )
 
 
-def _all_transactions(sums: ProtocolTotals) -> list[TransactionHistory]:
-    return [one for each in sums.commits for one in each.transactions]
-
-
-def _commits(sums: ProtocolTotals) -> list[TransactionHistory]:
-    """Return the committed transactions with participants, to which the formula applies."""
-    return [each for each in _all_transactions(sums) if each.is_committed and each.participants]
-
-
-def _voted(sums: ProtocolTotals) -> list[TransactionHistory]:
-    """Return the transactions with a vote; those refused earlier take no time."""
-    return [each for each in _all_transactions(sums) if each.voted and each.participants]
-
-
-def _decided(sums: ProtocolTotals) -> list[int]:
-    return [each.decided_us - each.began_us for each in _voted(sums) if each.decided_us is not None]
-
-
-def _known(sums: ProtocolTotals) -> list[int]:
-    return [each.known_us - each.began_us for each in _voted(sums) if each.known_us is not None]
-
-
-def _blocked(sums: ProtocolTotals) -> list[int]:
-    return [us for each in sums.commits for us in each.blocked_us]
-
-
-def _locked(sums: ProtocolTotals) -> list[int]:
-    return [us for each in sums.commits for us in each.locked_us]
-
-
-def _throughput(sums: ProtocolTotals) -> float | None:
-    """Return commits per second, from the first command to the last decision of each run."""
-    us = sum(map(_lasted_us, sums.commits))
-    committed = sum(each.is_committed for each in _all_transactions(sums))
-    return committed * 1_000_000 / us if us else None
-
-
-def _lasted_us(commits: CommitHistory) -> int:
-    decided = [each.decided_us for each in commits.transactions if each.decided_us is not None]
-    return max(decided) - min(each.began_us for each in commits.transactions) if decided else 0
-
-
-def _messages_by(cost: CommitCost) -> Callable[[int], int]:
-    return cost.messages
-
-
-def _writes_by(cost: CommitCost) -> Callable[[int], int]:
-    return cost.writes
-
-
-def _by_formula(sums: ProtocolTotals, of: Callable[[CommitCost], Callable[[int], int]]) -> float | None:
-    return None if sums.cost is None else _mean([of(sums.cost)(each.participants) for each in _commits(sums)])
-
-
-def _formula_cell(sums: ProtocolTotals, of: Callable[[CommitCost], Callable[[int], int]]) -> str:
-    found = _by_formula(sums, of)
-    return _NOTHING if sums.cost is None or found is None else f"{of(sums.cost)}: {_number(found)}"
+# cells, and distributions
 
 
 def _mean(values: Sequence[int]) -> float | None:
@@ -380,11 +368,7 @@ def time_cell(us: int | None) -> str:
 
 def distribution_json(values: Sequence[int], unit: str) -> dict[str, int | None]:
     """Return the count, the median and the 95th percentile."""
-    return {
-        "count": len(values),
-        f"{unit}_median": quantile(values, 0.5),
-        f"{unit}_95th": quantile(values, 0.95),
-    }
+    return {"count": len(values), f"{unit}_median": quantile(values, 0.5), f"{unit}_95th": quantile(values, 0.95)}
 
 
 def distribution_chart(

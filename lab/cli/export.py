@@ -6,92 +6,22 @@ from contextlib import closing
 from pathlib import Path
 from typing import Annotated, get_args
 
-import typer
 from msgspec import Struct, ValidationError, convert
 from rich.table import Table as Grid
+from typer import Option
 
-from lab.cli.options import complete_format, writable
-from lab.cli.program import app
-from lab.cli.recordings import open_or_exit, report_damage
-from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError, print_table, progress_line
+from lab.cli.options import Recording, command, writable
+from lab.cli.recording_report import report_damage
+from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError, print_error, print_table, progress_line
 from lab.export.excerpt import Excerpt, ExportError, ExportOptions, Film, TableName, parse_nodes, read_excerpt
 from lab.export.formats import Format, default_path, format_for_file, write_file
 from lab.glyphs import draws_unicode
+from lab.recording.reader import open_recording
 from lab.text import did_you_mean
-from lab.tui.export_formats import ALL_FORMATS, format_named
-from lab.units import parse_us
+from lab.tui.apps.export_formats import ALL_FORMATS, format_named
+from lab.worlds.loading.settings import duration
 
-
-@app.command(
-    epilog="""Examples:\n
-    lab export run.jsonl\n
-    lab export run.jsonl --to html\n
-    lab export run.jsonl --out crash.svg --from 2s --until 3.5s --nodes 3,4,5\n
-    lab export run.jsonl --to mermaid --from 2s --until 2.2s --out -\n
-    lab export run.jsonl --to text --out - | less\n
-    lab export run.jsonl --to csv --table statuses\n
-    lab export run.jsonl --to cast --view diagram --speed 0.5""",
-)
-def export(
-    file: Annotated[
-        Path,
-        typer.Argument(metavar="FILE", help="A recording. Runs without --record are kept in lab's data folder."),
-    ],
-    to: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FORMAT",
-            help="Output format. Default: from the suffix of --out. Without both, list the formats.",
-            autocompletion=complete_format,
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help=r"Output file; - is standard output.  \[default: the recording's name with the format's suffix]",
-        ),
-    ] = None,
-    since: Annotated[
-        str | None,
-        typer.Option("--from", metavar="TIME", help="Start of the window: 2s, 350ms."),
-    ] = None,
-    until: Annotated[str | None, typer.Option(metavar="TIME", help="End of the window.")] = None,
-    nodes: Annotated[
-        str | None, typer.Option(metavar="1,2,3", help="Export only these nodes and the messages between them.")
-    ] = None,
-    heartbeats: Annotated[bool, typer.Option("--heartbeats", help="Include heartbeats.")] = False,
-    time: Annotated[str, typer.Option(metavar="down|right", help="Pictures: direction of time.")] = "down",
-    ascii_only: Annotated[bool, typer.Option("--ascii", help="Text: use only ASCII characters.")] = False,
-    table: Annotated[
-        str, typer.Option(metavar="NAME", help="csv, jsonl: messages, statuses, faults or events.")
-    ] = "messages",
-    view: Annotated[
-        str, typer.Option(metavar="NAME", help="cast: the view to show: log, diagram, network, code …")
-    ] = "log",
-    size: Annotated[str, typer.Option(metavar="WxH", help="cast: columns and rows of the terminal.")] = "120x40",
-    speed: Annotated[str, typer.Option(metavar="FACTOR", help="cast: playback speed.")] = "1",
-    fps: Annotated[int, typer.Option(metavar="N", help="cast: frames per second.")] = 10,
-    idle: Annotated[str, typer.Option(metavar="TIME", help="cast: longest pause between two events.")] = "2s",
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
-) -> int:
-    """Export a recording as a diagram, trace or table.
-
-    [bold]lab export FILE[/bold] lists the formats. Diagrams: svg, html, text, mermaid, dot. Traces for other
-    tools: shiviz, perfetto, cast. Tables: csv, jsonl. In a table, a column whose name ends in _us is a time in
-    microseconds since the start of the run, and a column whose name ends in record is a record number.
-
-    In the diagram each node has a lane in the colour of its status, and a message is an arrow from sender to
-    receiver. Heartbeats are left out. A long run has too many messages for one picture: select a window with
-    --from and --until. It starts from the nodes, faults and messages as of --from.
-    """
-    film = FilmOptions(view, size, speed, fps, idle)
-    return run_export(
-        ExportRequest(file, to, out, since, until, nodes, heartbeats, time, ascii_only, table, film, force)
-    )
-
+_STANDARD_OUTPUT = Path("-")
 
 _SIZE = re.compile(r"(\d{1,4})[x×](\d{1,4})")
 _COLUMNS, _ROWS = range(40, 501), range(12, 201)
@@ -100,70 +30,55 @@ _SLOWEST, _FASTEST = 0.01, 1000.0
 _LEAST_IDLE_US = 100_000
 
 
-class FilmOptions(Struct, frozen=True):
-    """The options as given."""
-
-    view: str
-    size: str
-    speed: str
-    fps: int
-    idle: str
-
-    def film(self) -> Film:
-        """Return the parsed options. Raises UsageError; an unknown view is only found when filming."""
-        if self.fps not in _FRAMES_PER_S:
-            raise UsageError(f"--fps {self.fps}: expected a whole number from 1 to {_FRAMES_PER_S[-1]}")
-        return Film(*self._size(), self.fps, self._speed(), self.view, self._idle_us())
-
-    def _size(self) -> tuple[int, int]:
-        size = _SIZE.fullmatch(self.size)
-        columns, rows = (int(size[1]), int(size[2])) if size is not None else (0, 0)
-        if columns not in _COLUMNS or rows not in _ROWS:
-            raise UsageError(
-                f"--size {self.size}: expected columns and rows, such as 120x40, from "
-                f"{_COLUMNS[0]}x{_ROWS[0]} to {_COLUMNS[-1]}x{_ROWS[-1]}"
-            )
-        return columns, rows
-
-    def _speed(self) -> float:
-        try:
-            speed = float(self.speed.removesuffix("x"))
-        except ValueError:
-            speed = 0.0
-        if not _SLOWEST <= speed <= _FASTEST:
-            raise UsageError(
-                f"--speed {self.speed}: expected a factor from {_SLOWEST} to {_FASTEST:g}, such as 0.5"
-            )
-        return speed
-
-    def _idle_us(self) -> int:
-        try:
-            idle_us = parse_us(self.idle)
-        except ValueError as error:
-            raise UsageError(f"--idle: {error}") from None
-        if idle_us < _LEAST_IDLE_US:
-            raise UsageError(f"--idle {self.idle}: expected 100ms or more")
-        return idle_us
-
-
-_STANDARD_OUTPUT = Path("-")
+def complete_format(incomplete: str) -> list[tuple[str, str]]:
+    """Return the formats with their descriptions."""
+    return [(each.name, each.help) for each in ALL_FORMATS if each.name.startswith(incomplete)]
 
 
 class ExportRequest(Struct, frozen=True):
-    """The options of the command, as given."""
+    """The options of ``lab export``."""
 
-    file: Path
-    to: str | None
-    out: Path | None
-    since: str | None
-    until: str | None
-    nodes: str | None
-    heartbeats: bool
-    time: str
-    ascii: bool
-    table: str
-    film: FilmOptions
-    force: bool
+    file: Recording
+    to: Annotated[
+        str | None,
+        Option(
+            metavar="FORMAT",
+            help="Output format. Default: from the suffix of --out. Without both, list the formats.",
+            autocompletion=complete_format,
+        ),
+    ] = None
+    out: Annotated[
+        Path | None,
+        Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help=r"Output file; - is standard output.  \[default: the recording's name with the format's suffix]",
+        ),
+    ] = None
+    since: Annotated[str | None, Option("--from", metavar="TIME", help="Start of the window: 2s, 350ms.")] = None
+    until: Annotated[str | None, Option(metavar="TIME", help="End of the window.")] = None
+    nodes: Annotated[
+        str | None, Option(metavar="1,2,3", help="Export only these nodes and the messages between them.")
+    ] = None
+    heartbeats: Annotated[bool, Option("--heartbeats", help="Include heartbeats.")] = False
+    time: Annotated[str, Option(metavar="down|right", help="Pictures: direction of time.")] = "down"
+    ascii_only: Annotated[bool, Option("--ascii", help="Text: use only ASCII characters.")] = False
+    table: Annotated[
+        str,
+        Option(metavar="NAME", help="csv, jsonl: messages, statuses, faults or events."),
+    ] = "messages"
+    view: Annotated[
+        str,
+        Option(metavar="NAME", help="cast: the view to show: log, diagram, network, code …"),
+    ] = "log"
+    size: Annotated[str, Option(metavar="COLSxROWS", help="cast: size of the terminal.")] = "120x40"
+    speed: Annotated[str, Option(metavar="FACTOR", help="cast: playback speed.")] = "1"
+    fps: Annotated[int, Option(metavar="N", help="cast: frames per second.")] = 10
+    idle: Annotated[
+        str, Option(metavar="TIME", help="cast: shorten longer pauses between events to this time.")
+    ] = "2s"
+    force: Annotated[bool, Option("--force", help="Overwrite an existing file.")] = False
 
     def format(self) -> Format:
         """Return the format given with ``--to``, or implied by the file's suffix. Raises UsageError."""
@@ -181,7 +96,7 @@ class ExportRequest(Struct, frozen=True):
             raise UsageError(f"--out {self.out} does not imply a format; add --to {known}")
         return found
 
-    def options(self) -> ExportOptions:
+    def excerpt_options(self) -> ExportOptions:
         """Return what to export. Raises UsageError."""
         if self.time not in ("down", "right"):
             raise UsageError(f"--time {self.time}: expected down or right")
@@ -190,14 +105,14 @@ class ExportRequest(Struct, frozen=True):
         except ValidationError:
             raise UsageError(f"--table {self.table}: expected one of {', '.join(get_args(TableName))}") from None
         return ExportOptions(
-            _time("--from", self.since),
-            _time("--until", self.until),
+            None if self.since is None else duration("from", self.since),
+            None if self.until is None else duration("until", self.until),
             _nodes(self.nodes),
             self.heartbeats,
             "right" if self.time == "right" else "down",
-            self.ascii or (self.out == _STANDARD_OUTPUT and not draws_unicode()),
+            self.ascii_only or (self.out == _STANDARD_OUTPUT and not draws_unicode()),
             table,
-            self.film.film(),
+            self.film(),
         )
 
     def path(self, chosen: Format) -> Path | None:
@@ -212,23 +127,75 @@ class ExportRequest(Struct, frozen=True):
         writable("--out", path)
         return path
 
+    def film(self) -> Film:
+        """Return the parsed options. Raises UsageError; an unknown view is only found when filming."""
+        if self.fps not in _FRAMES_PER_S:
+            raise UsageError(f"--fps {self.fps}: expected a whole number from 1 to {_FRAMES_PER_S[-1]}")
+        return Film(*self._film_size(), self.fps, self._film_speed(), self.view, self._idle_us())
 
-def run_export(request: ExportRequest) -> int:
-    """Export, or list the formats, and return the exit status."""
-    with closing(open_or_exit(request.file)) as store:
-        if request.to is None and request.out in (None, _STANDARD_OUTPUT):
-            _list_formats(request)
+    def _film_size(self) -> tuple[int, int]:
+        size = _SIZE.fullmatch(self.size)
+        columns, rows = (int(size[1]), int(size[2])) if size is not None else (0, 0)
+        if columns not in _COLUMNS or rows not in _ROWS:
+            raise UsageError(
+                f"--size {self.size}: expected columns and rows, such as 120x40, from "
+                f"{_COLUMNS[0]}x{_ROWS[0]} to {_COLUMNS[-1]}x{_ROWS[-1]}"
+            )
+        return columns, rows
+
+    def _film_speed(self) -> float:
+        try:
+            speed = float(self.speed.removesuffix("x"))
+        except ValueError:
+            speed = 0.0
+        if not _SLOWEST <= speed <= _FASTEST:
+            raise UsageError(
+                f"--speed {self.speed}: expected a factor from {_SLOWEST} to {_FASTEST:g}, such as 0.5"
+            )
+        return speed
+
+    def _idle_us(self) -> int:
+        idle_us = duration("idle", self.idle)
+        if idle_us < _LEAST_IDLE_US:
+            raise UsageError(f"--idle {self.idle}: expected 100ms or more")
+        return idle_us
+
+
+@command(
+    epilog="""Examples:\n
+    lab export run.jsonl\n
+    lab export run.jsonl --to html\n
+    lab export run.jsonl --out crash.svg --from 2s --until 3.5s --nodes 3,4,5\n
+    lab export run.jsonl --to mermaid --from 2s --until 2.2s --out -\n
+    lab export run.jsonl --to text --out - | less\n
+    lab export run.jsonl --to csv --table statuses\n
+    lab export run.jsonl --to cast --view diagram --speed 0.5"""
+)
+def export(options: ExportRequest) -> int:
+    """Export a recording as a diagram, trace or table.
+
+    [bold]lab export FILE[/bold] lists the formats. Diagrams: svg, html, text, mermaid, dot. Traces for other
+    tools: shiviz, perfetto, cast. Tables: csv, jsonl. In a table, a column whose name ends in _us is a time in
+    microseconds since the start of the run, and a column whose name ends in record is a record number.
+
+    In the diagram each node has a lane in the colour of its status, and a message is an arrow from sender to
+    receiver. Heartbeats are left out. A long run has too many messages for one picture: select a window with
+    --from and --until. The window begins with the nodes, faults and messages in flight as they are at --from.
+    """
+    with closing(open_recording(options.file)) as store:
+        if options.to is None and options.out in (None, _STANDARD_OUTPUT):
+            _list_formats(options.file)
             return 0
-        chosen, options = request.format(), request.options()
-        path = request.path(chosen)
+        chosen, excerpt = options.format(), options.excerpt_options()
+        path = options.path(chosen)
         try:
             with progress_line() as progress:
-                _write(chosen, read_excerpt(store, options, progress), path)
+                _write(chosen, read_excerpt(store, excerpt, progress), path)
         except ExportError as error:
-            raise UsageError(f"{request.file}: {error}") from None
-        damaged = report_damage(request.file, store)
+            raise UsageError(f"{options.file}: {error}") from None
+        damaged = report_damage(options.file, store)
         if store.torn:
-            print(f"lab: {request.file}: the last line is truncated, and was skipped", file=sys.stderr)
+            print_error(f"{options.file}: the last line is truncated, and was skipped")
     return EXIT_NOT_AS_EXPECTED if damaged else 0
 
 
@@ -240,19 +207,12 @@ def _write(chosen: Format, excerpt: Excerpt, path: Path | None) -> None:
     print(f"{path}: {size:,} bytes")
 
 
-def _list_formats(request: ExportRequest) -> None:
+def _list_formats(file: Path) -> None:
     table = Grid.grid(padding=(0, 2))
     for each in ALL_FORMATS:
         table.add_row(each.name, each.suffix, each.help)
     print_table(table)
-    print(f"\nExample: lab export {request.file} --to {ALL_FORMATS[0].name}")
-
-
-def _time(option: str, text: str | None) -> int | None:
-    try:
-        return None if text is None else parse_us(text)
-    except ValueError as error:
-        raise UsageError(f"{option}: {error}") from None
+    print(f"\nExample: lab export {file} --to {ALL_FORMATS[0].name}")
 
 
 def _nodes(text: str | None) -> tuple[int, ...]:

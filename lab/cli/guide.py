@@ -5,20 +5,19 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.console import Console
 from rich.markdown import Markdown
+from typer import Argument, Option
 
 from lab.cli.program import app
 from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError
-from lab.guide.contents import DOORS, NoSuchPageError, all_pages, find_page, search
-from lab.guide.html_site import SiteError, write_site
+from lab.guide.contents import DOORS, all_pages, find_page, search
+from lab.guide.html_site import write_site
 
 _WIDEST = 100
 
 
 def _complete_page(incomplete: str) -> list[tuple[str, str]]:
-
     return [(page.name, page.title) for page in all_pages() if page.name.startswith(incomplete)]
 
 
@@ -26,21 +25,23 @@ def _complete_page(incomplete: str) -> list[tuple[str, str]]:
     epilog="""Examples:\n
     lab guide first-steps\n
     lab guide --search "consistent cut"\n
-    lab guide --html site""",
+    lab guide --html site"""
 )
 def guide(
     page: Annotated[
         str | None,
-        typer.Argument(help="The page to show. Without it: the list of pages.", autocompletion=_complete_page),
+        Argument(
+            metavar="[PAGE]", help="The page to show. Default: list the pages.", autocompletion=_complete_page
+        ),
     ] = None,
     search: Annotated[
-        str | None, typer.Option("--search", metavar="WORDS", help="List the lines that contain all these words.")
+        str | None, Option("--search", metavar="WORDS", help="List the lines that contain all these words.")
     ] = None,
     html: Annotated[
-        Path | None, typer.Option("--html", metavar="DIR", help="Write all pages as a small site into DIR.")
+        Path | None, Option("--html", metavar="DIR", help="Write all pages as a small site into DIR.")
     ] = None,
     plain: Annotated[
-        bool, typer.Option("--plain", help="Print the Markdown source (default when not on a terminal).")
+        bool, Option("--plain", help="Print the Markdown source (default when not on a terminal).")
     ] = False,
 ) -> int:
     """Read the guide: first steps, teaching a class, your own protocol, and the reference."""
@@ -54,7 +55,6 @@ def guide(
 
 
 def _print_contents() -> int:
-
     for door in DOORS:
         print(door.title)
         for page in door.pages:
@@ -65,22 +65,16 @@ def _print_contents() -> int:
 
 
 def _print_page(name: str, plain: bool) -> int:
-
-    try:
-        page = find_page(name)
-    except NoSuchPageError as error:
-        raise UsageError(str(error)) from None
+    page = find_page(name)
     if plain:
         print(page.text, end="")
         return 0
-
     console = Console()
     console.print(Markdown(page.for_terminal()), width=min(console.width, _WIDEST))
     return 0
 
 
 def _print_hits(words: str) -> int:
-
     hits = list(search(words))
     place = None
     for hit in hits:
@@ -98,10 +92,6 @@ def _print_hits(words: str) -> int:
 
 
 def _write_html(folder: Path) -> int:
-
-    try:
-        count = write_site(folder)
-    except SiteError as error:
-        raise UsageError(str(error)) from None
+    count = write_site(folder)
     print(f"wrote {count} pages: open {folder / 'index.html'}")
     return 0

@@ -5,107 +5,87 @@ from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
-import msgspec
-import typer
 from msgspec import Struct
 from rich.console import Console
 from rich.text import Text
+from typer import Argument, Option
 
 from lab.analysis.group_history import GroupHistory, GroupLog, Point
-from lab.cli.group_svg import group_picture
-from lab.cli.options import writable
-from lab.cli.program import app
-from lab.cli.recordings import open_or_exit, report_damage
-from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError, count_progress
-from lab.export.group_graph import format_graph
+from lab.cli.options import command, writable
+from lab.cli.recording_report import report_damage
+from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError, count_progress, print_json
+from lab.export.group_layout import GroupLayout
+from lab.export.group_pictures import format_graph, group_picture
 from lab.glyphs import draws_unicode, glyphs_for
-from lab.recording.reader import FileRecords
+from lab.recording.reader import FileRecords, open_recording
 from lab.recording.records import Header
 from lab.text import sanitize
 from lab.tui.terminal.styles import Piece, ThemeStyles, fit, to_ascii
 from lab.tui.views.group_drawing import GroupDrawing
 
+_WIDEST = 160
 
-@app.command(
+
+class HistoryOptions(Struct, frozen=True):
+    """The options of ``lab history``."""
+
+    file: Annotated[
+        Path, Argument(metavar="FILE", help="A recording of a protocol that forms groups, such as invitation.")
+    ]
+    svg: Annotated[Path | None, Option(metavar="FILE.svg", help="Also draw the history to this file.")] = None
+    dot: Annotated[
+        Path | None,
+        Option(metavar="FILE.dot", help="Also write the history as a Graphviz graph."),
+    ] = None
+    json: Annotated[
+        bool, Option("--json", help="Print one JSON object and nothing else; times are in microseconds.")
+    ] = False
+
+
+@command(
     epilog="""Examples:\n
     lab run invitation --sim --headless --for 12s --record run.jsonl --do 'at 3s partition 1 2 | 3 4 5' \
 --do 'at 8s heal'\n
     lab history run.jsonl\n
     lab history run.jsonl --svg run.svg --dot run.dot\n
-    dot -Tpdf run.dot -o run.pdf""",
+    dot -Tpdf run.dot -o run.pdf"""
 )
-def history(
-    file: Annotated[
-        Path,
-        typer.Argument(metavar="FILE", help="A recording of a protocol that forms groups, such as invitation."),
-    ],
-    svg: Annotated[
-        Path | None, typer.Option(metavar="FILE.svg", help="Also draw the history to this file.")
-    ] = None,
-    dot: Annotated[
-        Path | None, typer.Option(metavar="FILE.dot", help="Also write the history as a Graphviz graph.")
-    ] = None,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object and nothing else; times are in microseconds.")
-    ] = False,
-) -> int:
+def history(options: HistoryOptions) -> int:
     """Show the history of groups in a recording.
 
     It shows the coordinator and the members of each group, the groups that it was formed from, and when it
     existed. Time runs downwards. Each node has a lane in the colour of its group. Where nodes join a group, a bar
     connects their lanes and shows the group's identifier: the node that formed it and a counter, so that no
-    identifier is used twice. Lanes that join are a merge; lanes that part are a split.
+    identifier is used twice. Lanes that join are a merge; lanes that separate are a split.
 
     On a narrow terminal, or with many nodes, the groups are printed as a list.
     """
-    return run_history(HistoryRequest.of(file, svg, dot, json))
-
-
-_WIDEST = 160
-
-
-class HistoryRequest(Struct, frozen=True):
-    """The arguments of ``lab history``."""
-
-    file: Path
-    svg: Path | None
-    dot: Path | None
-    json: bool
-
-    @classmethod
-    def of(cls, file: Path, svg: Path | None, dot: Path | None, json: bool) -> "HistoryRequest":
-        """Build the request from the command's options. Raises UsageError."""
-        for option, path in (("--svg", svg), ("--dot", dot)):
-            if path is not None:
-                if path.resolve() == file.resolve():
-                    raise UsageError(f"{option} {path} is the recording itself; name another file")
-                suffix = f".{option.removeprefix('--')}"
-                if path.suffix != suffix:
-                    raise UsageError(f"{option} {path}: name a file that ends in {suffix}")
-                writable(option, path)
-        return cls(file, svg, dot, json)
-
-
-def run_history(request: HistoryRequest) -> int:
-    """Show the history and return the exit status."""
-    with closing(open_or_exit(request.file)) as store:
+    for option, path in (("--svg", options.svg), ("--dot", options.dot)):
+        if path is not None:
+            if path.resolve() == options.file.resolve():
+                raise UsageError(f"{option} {path} is the recording itself; name another file")
+            suffix = f".{option.removeprefix('--')}"
+            if path.suffix != suffix:
+                raise UsageError(f"{option} {path}: name a file that ends in {suffix}")
+            writable(option, path)
+    with closing(open_recording(options.file)) as store:
         log = _log_of(store)
         header = store.header
-        damaged = report_damage(request.file, store)
+        damaged = report_damage(options.file, store)
     if not log.groups:
         raise UsageError(
-            f"{request.file}: this run of {sanitize(header.protocol.name, 40)} has no groups; "
+            f"{options.file}: this run of {sanitize(header.protocol.name, 40)} has no groups; "
             "record a protocol that forms groups: lab run invitation --record run.jsonl"
         )
-    if request.json:
-        print(msgspec.json.encode(_as_json(header, log)).decode())
+    if options.json:
+        print_json(_as_json(header, log))
     else:
         _print(header, log)
-    drawings = ((request.svg, group_picture), (request.dot, format_graph))
+    drawings = ((options.svg, group_picture), (options.dot, format_graph))
     for path, draw in drawings:
         if path is not None:
             path.write_text(draw(header, log), "utf-8")
-            if not request.json:
+            if not options.json:
                 print(f"drawn: {path}")
     return EXIT_NOT_AS_EXPECTED if damaged else 0
 
@@ -123,9 +103,8 @@ def _print(header: Header, log: GroupLog) -> None:
     unicode = draws_unicode()
     width = min(shutil.get_terminal_size((100, 30)).columns, _WIDEST)
     console = Console(width=width, highlight=False, soft_wrap=True)
-    drawing = GroupDrawing(
-        log.groups, log.cluster_events, header.nodes, header.timing.t_us, ThemeStyles(glyphs_for()), width
-    )
+    layout = GroupLayout(log.groups, log.cluster_events, header.nodes, header.timing.t_us)
+    drawing = GroupDrawing(layout, ThemeStyles(glyphs_for()), width)
 
     def put(pieces: list[Piece]) -> None:
         fitted = ((text if unicode else to_ascii(text), style) for text, style in fit(pieces, width))

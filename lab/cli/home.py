@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from lab.cli.options import summary_of
 from lab.cli.terminal import EXIT_INTERRUPTED
 from lab.places import recordings_folder, shipped_recordings
 from lab.protocols import PROTOCOLS, TASKS
@@ -28,7 +29,7 @@ def home_entries() -> list[HomeEntry]:
         ("start here", "tour: kill a coordinator, see when its successor was elected, export the run", ["tour"])
     )
     for name, protocol in sorted({**PROTOCOLS, **TASKS}.items()):
-        summary = (protocol.__doc__ or "").partition("\n")[0]
+        summary = summary_of(protocol)
         found.append(("run", f"{name}, five nodes: {summary}", ["run", name]))
         found.append(("run", f"{name}, slow enough to follow every message (T = 1 s)", ["run", name, "--t", "1s"]))
         found.append(("run", f"{name}, eight nodes (0 to 7)", ["run", name, "--nodes", "0-7"]))
@@ -56,7 +57,7 @@ def run_home() -> int:
         reading, writing = os.pipe()
 
         def interface(writing: int = writing, entries: list[HomeEntry] = entries) -> int:
-            from lab.tui.lab_app import show_home  # noqa: PLC0415
+            from lab.tui.apps.home_app import show_home  # noqa: PLC0415
 
             chosen, status = show_home([(group, label) for group, label, _ in entries])
             os.write(writing, b"" if chosen is None else str(chosen).encode())

@@ -8,10 +8,12 @@ from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
-from lab.cli.terminal import EXIT_INTERRUPTED, UsageError, fail, has_terminal, set_output_encoding
+from lab.cli.terminal import EXIT_INTERRUPTED, EXIT_USAGE, fail, has_terminal, print_error, set_output_encoding
+from lab.text import UserError
 
 COMMANDS = {
     "run": ("Run a protocol or a scenario.", "run"),
@@ -28,9 +30,9 @@ COMMANDS = {
     "explore": ("Model-check a protocol: explore all executions up to a bound.", "explore"),
     "compare": ("Compare the cost and failures of protocols under the same faults.", "compare"),
     "scale": ("Measure the cost of an election as the cluster grows.", "scale"),
-    "list": ("List the active runs, or describe the protocols.", "hosts"),
-    "attach": ("Open the interface on an active run.", "hosts"),
-    "ctl": ("Give commands to an active run.", "hosts"),
+    "list": ("List the active runs, or describe the protocols.", "list"),
+    "attach": ("Open the interface on an active run.", "attach"),
+    "ctl": ("Give commands to an active run.", "attach"),
     "guide": ("Read the guide: first steps, teaching a class, your own protocol, and the reference.", "guide"),
     "scenario": ("List, print, check and create scenarios.", "scenario"),
     "exercise": ("Solve and grade exercises.", "exercise"),
@@ -74,14 +76,12 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="""A laboratory for coordinator election and atomic commit, in the terminal.
-
-    Run protocols on real processes or in simulation. Watch every message; kill, pause and partition nodes from \
-the keyboard. Every run is recorded: replay it, step backwards, verify it.
-
-    Begin with: [bold]lab run bully[/bold]
-    then press [bold]5[/bold] and [bold]k[/bold] to kill node 5. \
-To learn more: [bold]lab tour[/bold], [bold]lab guide[/bold].""",
+    help="A laboratory for coordinator election and atomic commit, in the terminal.\n\n"
+    "    Run protocols on real processes or in simulation. Watch every message; kill and pause "
+    "nodes, and partition the network, from the keyboard. Every run is recorded: replay it, "
+    "step backwards, verify it.\n\n    Begin with: [bold]lab run bully[/bold]\n"
+    "    then press [bold]5[/bold] and [bold]k[/bold] to kill node 5. To learn more: [bold]lab "
+    "tour[/bold], [bold]lab guide[/bold].",
     epilog="Exit status: 0 success · 1 a check failed · 2 usage error · 130 Ctrl-C.",
 )
 
@@ -94,8 +94,10 @@ def run_commands() -> int:
     try:
         status = app(standalone_mode=False, prog_name="lab")
         print(end="", flush=True)
-    except UsageError as error:
-        fail(str(error))
+    except UserError as error:
+        for mistake in error.mistakes:
+            print_error(mistake)
+        return EXIT_USAGE
     except TyperException as error:
         context = getattr(error, "ctx", None)
         command = " ".join(["lab", *sys.argv[1:2]]) if context is None else context.command_path
@@ -145,7 +147,7 @@ def _version(wanted: bool) -> None:
 def home(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool, Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> int:
     """Show the home screen, from which everything can be started."""

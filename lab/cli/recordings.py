@@ -1,21 +1,32 @@
 """``lab replay``, ``lab verify`` and ``lab show``: view, verify and print recordings."""
 
-import contextlib
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from msgspec import Struct
+from typer import Argument, Option
 
 from lab.analysis.bank_state import ParticipantState, has_bank
 from lab.analysis.blocking import TransactionDiagnosis, diagnose_open_transactions
 from lab.analysis.delivery import LogPage
-from lab.cli.options import OwnProtocol
+from lab.cli.options import OwnProtocol, Recording, command
 from lab.cli.program import app
-from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, EXIT_USAGE, UsageError, count_progress, fail, require_terminal
-from lab.cli.verdict_report import format_explanation, format_verdicts
+from lab.cli.recording_report import (
+    describe_run,
+    format_explanation,
+    format_log_line,
+    format_verdicts,
+    report_damage,
+)
+from lab.cli.terminal import (
+    EXIT_NOT_AS_EXPECTED,
+    EXIT_USAGE,
+    UsageError,
+    count_progress,
+    print_error,
+    require_terminal,
+)
 from lab.properties.judge import Judge
 from lab.protocols import source_of
 from lab.recording.cluster_state import ClusterState
@@ -24,20 +35,19 @@ from lab.recording.reader import FileRecords, NotARecordingError, open_recording
 from lab.recording.records import Header
 from lab.replay.reexecution import Report, reexecute
 from lab.text import did_you_mean, sanitize
-from lab.units import format_count, format_ranges, format_us, parse_us
+from lab.tui.terminal.guard import run_guarded
+from lab.units import format_count, format_ranges, format_us
+from lab.worlds.loading.settings import duration
 from lab.worlds.loading.targets import TargetError, load_protocol, recorded_protocol
 from lab.worlds.watchdog import watch_steps
 
 
 @app.command()
 def replay(
-    file: Annotated[
-        Path,
-        typer.Argument(metavar="FILE", help="A recording. Runs without --record are kept in lab's data folder."),
-    ],
+    file: Recording,
     other: Annotated[
         Path | None,
-        typer.Option("--compare", metavar="FILE", help="Show this recording next to it, at the same moment."),
+        Option("--compare", metavar="FILE", help="Show this recording next to it, at the same moment."),
     ] = None,
 ) -> int:
     """Open a recording in the interface.
@@ -46,12 +56,11 @@ def replay(
     """
     for each in (file, other):
         if each is not None:
-            open_or_exit(each).close()
+            open_recording(each).close()
     require_terminal(f"lab show {file}")
-    from lab.tui.terminal.guard import run_guarded  # noqa: PLC0415
 
     def interface() -> int:
-        from lab.tui.lab_app import show_recording  # noqa: PLC0415
+        from lab.tui.apps.runs_app import show_recording  # noqa: PLC0415 - only the child loads the interface
 
         return show_recording(file, other)
 
@@ -60,90 +69,37 @@ def replay(
 
 @app.command()
 def verify(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="The recordings.")],
+    files: Annotated[list[Path], Argument(metavar="FILE…", help="The recordings.")],
     protocol: OwnProtocol = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with status 1 for excused violations too.")
-    ] = False,
+    strict: Annotated[bool, Option("--strict", help="Exit with status 1 for excused violations too.")] = False,
 ) -> int:
     """Re-execute recordings and check the protocol's assertions.
 
-    Fresh nodes get the recorded inputs and must take the recorded steps. The assertions must hold in every
-    consistent state. A violation is excused if an assumption that the protocol relies on is broken; otherwise it
-    is a failure. The first violation of each assertion is printed with the events that led to it.
+    Fresh nodes get the recorded inputs and must make the recorded steps. The assertions must hold in every
+    consistent global state. A violation is excused if an assumption that the assertion relies on was broken;
+    otherwise it is a failure. The first violation of each assertion is printed with the events that led to it.
 
     Exit status: 0 all recordings hold, 1 one differs (it was edited, or the protocol has changed) or has a
     failure, 2 a file is not a recording.
     """
-    return verify_recordings(files, protocol, strict)
-
-
-@app.command(epilog="Example: lab show run.jsonl --node 4 --kind EnterElection --kind SetCoordinator")
-def show(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A recording.")],
-    node: Annotated[
-        list[str] | None, typer.Option(metavar="NODE", help="Show only events of this node, and its messages.")
-    ] = None,
-    kind: Annotated[
-        list[str] | None, typer.Option(metavar="KIND", help="Show only messages whose kind begins with KIND.")
-    ] = None,
-    only: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="WHAT",
-            help="Show only lines of this type: message, status, process, command, caption, mark, expectation, "
-            "protocol-command, log, note, failure or end.",
-        ),
-    ] = None,
-    heartbeats: Annotated[bool, typer.Option("--heartbeats", help="Include heartbeats.")] = False,
-    blocked: Annotated[
-        bool, typer.Option("--blocked", help="Show the open transactions instead, and why each is open.")
-    ] = False,
-    at: Annotated[
-        str | None, typer.Option(metavar="TIME", help="With --blocked: at this time. Default: at the end.")
-    ] = None,
-) -> int:
-    """Print a recording as text.
-
-    One line per message, status change, fault and command. A line must match all filters given; a filter given
-    several times matches any of its values.
-    """
-    if blocked or at is not None:
-        return show_blocked(BlockedRequest.of(file, blocked, at, bool(node or kind or only or heartbeats)))
-    return show_lines(file, node or [], kind or [], only or [], heartbeats)
-
-
-def open_or_exit(path: Path) -> FileRecords:
-    """Open the recording; print what is wrong with it and exit if that fails."""
-    try:
-        return open_recording(path)
-    except NotARecordingError as error:
-        fail(str(error))
-
-
-def verify_recordings(paths: list[Path], target: str | None, strict: bool) -> int:
-    """Re-execute and judge each recording; return the worst exit status.
-
-    ``target`` is the user's own protocol, if any.
-    """
     worst = 0
     try:
-        if target is not None:
-            load_protocol(target)
+        if protocol is not None:
+            load_protocol(protocol)
     except TargetError as error:
         raise UsageError(f"--protocol: {error}") from None
-    for path in paths:
+    for path in files:
         try:
-            worst = max(worst, _verify(path, target, strict))
+            worst = max(worst, _verify(path, protocol, strict))
         except NotARecordingError as error:
-            print(f"lab: {sanitize(str(error))}", file=sys.stderr)
+            print_error(str(error))
             worst = EXIT_USAGE
     return worst
 
 
 def _verify(path: Path, target: str | None, strict: bool) -> int:
     watch_steps()
-    with contextlib.closing(open_recording(path)) as store:
+    with closing(open_recording(path)) as store:
         try:
             protocol = recorded_protocol(store.header.protocol, target)
             judge = Judge(store.header)
@@ -182,33 +138,64 @@ def _print_report(path: Path, header: Header, report: Report) -> None:
         print(f"  {sanitize(header.remark)}")
 
 
-def show_lines(path: Path, names: list[str], kinds: list[str], what: list[str], heartbeats: bool) -> int:
-    """Print the recording as text. Different filters are combined with *and*, values of one filter with *or*."""
-    for word in what:
+class ShowOptions(Struct, frozen=True):
+    """The options of ``lab show``."""
+
+    file: Annotated[Path, Argument(metavar="FILE", help="A recording.")]
+    node: Annotated[
+        list[str], Option(metavar="NODE", help="Show only events of this node, and its messages.")
+    ] = []
+    kind: Annotated[list[str], Option(metavar="KIND", help="Show only messages whose kind begins with KIND.")] = []
+    only: Annotated[
+        list[str],
+        Option(
+            metavar="WHAT",
+            help="Show only lines of this type: message, status, process, command, caption, mark, expectation, "
+            "protocol-command, log, note, failure or end.",
+        ),
+    ] = []
+    heartbeats: Annotated[bool, Option("--heartbeats", help="Include heartbeats.")] = False
+    blocked: Annotated[
+        bool, Option("--blocked", help="Show the open transactions instead, and why each is open.")
+    ] = False
+    at: Annotated[
+        str | None, Option(metavar="TIME", help="With --blocked: the state at this time. Default: at the end.")
+    ] = None
+
+
+@command(epilog="Example: lab show run.jsonl --node 4 --kind EnterElection --kind SetCoordinator")
+def show(options: ShowOptions) -> int:
+    """Print a recording as text.
+
+    One line per message, status change, fault and command. A line must match all filters given; a filter given
+    several times matches any of its values.
+    """
+    if options.blocked or options.at is not None:
+        return _show_blocked(options)
+    for word in options.only:
         if word not in LINE_TYPES:
             raise UsageError(f"--only {word}: expected one of {', '.join(LINE_TYPES)}")
-    store = open_or_exit(path)
+    store = open_recording(options.file)
     header = store.header
     known = {str(node): node for node in header.nodes}
-    for name in names:
+    for name in options.node:
         if name not in known:
             raise UsageError(
                 f"--node {name}: no such node; the nodes of this run are {format_ranges(header.nodes)}"
             )
-    nodes = [known[name] for name in names]
+    nodes = [known[name] for name in options.node]
     page = LogPage(0, len(store))
     for record in store.records():
         page.feed(record)
-    _check_kinds(kinds, page)
+    _check_kinds(options.kind, page)
     print(f"# {sanitize(describe_run(header))}")
     if header.remark:
         print(f"# {sanitize(header.remark)}")
-    hidden = frozenset() if heartbeats or kinds else frozenset(header.protocol.heartbeats)
+    hidden = frozenset() if options.heartbeats or options.kind else frozenset(header.protocol.heartbeats)
     shown = 0
-    for line in sorted(
-        page.lines, key=lambda line: line.at_us
-    ):  # steps are recorded slightly after they are taken
-        if _wanted(line, nodes, kinds, what) and line.kind not in hidden:
+    in_order = sorted(page.lines, key=lambda line: line.at_us)  # steps are recorded slightly after they are taken
+    for line in in_order:
+        if _is_wanted(line, nodes, options) and line.kind not in hidden:
             print(format_log_line(line, page, len(store)))
             shown += 1
     left_out = sum(line.kind in hidden for line in page.lines)
@@ -220,28 +207,7 @@ def show_lines(path: Path, names: list[str], kinds: list[str], what: list[str], 
     if store.unknown:
         notes.append(f"{len(store.unknown)} records of unknown kinds skipped")
     print(f"# {'; '.join(notes)}")
-    return EXIT_NOT_AS_EXPECTED if report_damage(path, store) else 0
-
-
-def describe_run(header: Header) -> str:
-    """Return the protocol, settings, world, nodes and timing of a run, in one line."""
-    return ", ".join(
-        (
-            header.protocol.title,
-            *header.protocol.settings,
-            header.world,
-            f"nodes {format_ranges(header.nodes)}",
-            f"T {header.timing.t_us / 1000:g} ms",
-            f"began {header.began}" if header.began else f"seed {header.seed}",
-        )
-    )
-
-
-def report_damage(path: Path, store: FileRecords) -> bool:
-    """Print the unreadable lines found so far; return whether there are any."""
-    for number, why in store.damage.items():
-        print(f"lab: {path}:{number + 1}: unreadable: {sanitize(why)}", file=sys.stderr)
-    return bool(store.damage)
+    return EXIT_NOT_AS_EXPECTED if report_damage(options.file, store) else 0
 
 
 def _check_kinds(kinds: list[str], page: LogPage) -> None:
@@ -254,63 +220,38 @@ def _check_kinds(kinds: list[str], page: LogPage) -> None:
             raise UsageError(f"--kind {kind}: {known}{did_you_mean(kind, sent)}")
 
 
-def _wanted(line: LogLine, nodes: list[int], kinds: list[str], what: list[str]) -> bool:
-    begins = tuple(kind.lower() for kind in kinds)
+def _is_wanted(line: LogLine, nodes: list[int], options: ShowOptions) -> bool:
+    begins = tuple(kind.lower() for kind in options.kind)
     return (
         (not nodes or line.source in nodes or line.target in nodes)
-        and (not kinds or (line.what == "message" and line.kind.lower().startswith(begins)))
-        and (not what or line.what in what)
+        and (not options.kind or (line.what == "message" and line.kind.lower().startswith(begins)))
+        and (not options.only or line.what in options.only)
     )
 
 
-def format_log_line(line: LogLine, page: LogPage, end: int) -> str:
-    """Format a log line; a message with its delivery as known at record ``end``."""
-    clock = f"{line.at_us / 1e6:10.6f}"
-    if line.what != "message":
-        who = "" if line.source is None else str(line.source)
-        return f"{clock}  {who:>3}        {line.what}: {sanitize(line.text)}"
-    ending = page.outcome(line, end)
-    fate = "in flight" if ending is None else ending.fate
-    if ending is not None and ending.fate == "delivered":
-        fate = f"+{(ending.at_us - line.at_us) / 1000:.1f} ms"
-    return f"{clock}  {line.source:>3} -> {line.target:<3} {line.kind:22} {fate:14} {sanitize(line.text)}"
-
+# open transactions
 
 _WIDEST_STATE = 10
 
 
-class BlockedRequest(Struct, frozen=True):
-    """The arguments of ``lab show --blocked``. ``at_us`` is None for the end of the recording."""
-
-    file: Path
-    at_us: int | None
-
-    @classmethod
-    def of(cls, file: Path, blocked: bool, at: str | None, filters: bool) -> "BlockedRequest":
-        """Build the request from the command's options. Raises UsageError."""
-        if not blocked:
-            raise UsageError("--at requires --blocked: lab show FILE --blocked --at 2s")
-        if filters:
-            raise UsageError("--blocked prints no log lines, so the filters do not apply; leave them out")
-        try:
-            return cls(file, None if at is None else parse_us(at))
-        except ValueError as error:
-            raise UsageError(f"--at: {error}") from None
-
-
-def show_blocked(request: BlockedRequest) -> int:
+def _show_blocked(options: ShowOptions) -> int:
     """Print the open transactions and return the exit status."""
-    with closing(open_or_exit(request.file)) as store:
+    if not options.blocked:
+        raise UsageError("--at requires --blocked: lab show FILE --blocked --at 2s")
+    if options.node or options.kind or options.only or options.heartbeats:
+        raise UsageError("--blocked prints no log lines, so the filters do not apply; leave them out")
+    at_us = None if options.at is None else duration("at", options.at)
+    with closing(open_recording(options.file)) as store:
         header = store.header
         if not has_bank(header):
             raise UsageError(
-                f"{request.file}: {sanitize(header.protocol.title, 40)} has no transactions; "
+                f"{options.file}: {sanitize(header.protocol.title, 40)} has no transactions; "
                 "2pc and 3pc have: lab run 2pc --record run.jsonl"
             )
-        cluster, ended = _cluster_at(store, request.at_us)
+        cluster, ended = _cluster_at(store, at_us)
         found = diagnose_open_transactions(cluster, header)
-        damaged = report_damage(request.file, store)
-    now_us = cluster.at_us if request.at_us is None else request.at_us
+        damaged = report_damage(options.file, store)
+    now_us = cluster.at_us if at_us is None else at_us
     print(f"# {sanitize(describe_run(header))}")
     if ended:
         print(f"# the recording ends before {format_us(now_us)}; this is its end")

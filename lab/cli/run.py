@@ -2,37 +2,162 @@
 
 import contextlib
 import re
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Annotated
 
-import typer
+from msgspec import field
 from msgspec.structs import replace
+from typer import Argument, Option
 
 from lab.cli.options import (
+    CommandChecker,
+    Parameters,
     Record,
     RequestBound,
     check_headless,
+    command,
     complete_target,
-    positive,
     recording_path,
-    run_config,
-    seed_of,
-    world_of,
 )
 from lab.cli.program import app
-from lab.cli.runner import run_headless, run_with_interface
-from lab.cli.scenario import read_named
+from lab.cli.recording_report import print_failures
+from lab.cli.run_report import report_run
 from lab.cli.scenario_check import format_report
-from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError
+from lab.cli.terminal import (
+    EXIT_NOT_AS_EXPECTED,
+    UsageError,
+    fail,
+    interrupt_on_signals,
+    print_error,
+    progress_line,
+    require_terminal,
+)
 from lab.protocols import PROTOCOLS, TASKS
 from lab.recording.reader import NotARecordingError, open_recording
-from lab.scenario.file import SUFFIX, Scenario, World, is_path, names, suggestion
+from lab.scenario.file import SUFFIX, Scenario, World, find, is_path, names, read_scenario, suggestion
 from lab.scenario.report import report_of
 from lab.scenario.run_scenario import config_of
-from lab.worlds.loading.targets import TargetError, load_protocol
+from lab.script.commands import FASTEST, SLOWEST, WorldCommand
+from lab.script.parse import parse
+from lab.script.scope import CommandError
+from lab.text import sanitize
+from lab.tui.terminal.guard import run_guarded
+from lab.units import format_us
+from lab.worlds.host.launch import HostFailedError, HostProcess, HostRefusedError
+from lab.worlds.loading.config import NotRunnableError, RunConfig, new_run_name
+from lab.worlds.loading.settings import Settings, as_option, parameters_of, usual_link
+from lab.worlds.loading.targets import TargetError, absolute_target, load_protocol
+from lab.worlds.simulated.execution import run_to_end
+
+_MOST_NODES = 64
+_MOST_SIMULATED = 1000
 
 
-@app.command(
+class RunOptions(Settings, frozen=True, kw_only=True):
+    """The options of ``lab run``."""
+
+    protocol: Annotated[
+        str,
+        Argument(
+            metavar="PROTOCOL|SCENARIO",
+            help="A protocol (bully, or your own FILE.py:CLASS), or a scenario (a name, or FILE.scenario).",
+            autocompletion=complete_target,
+        ),
+    ]
+    nodes: Annotated[
+        str | None,
+        Option(
+            metavar="NODES",
+            help="Node ids: a count (5: ids 1 to 5), a range (0-7) or a list (1,3,5). The id is the priority.  "
+            "\\[default: 5]",
+        ),
+    ] = None
+    t: RequestBound = None
+    tm: Annotated[
+        str | None, Option(metavar="TIME", help="Tm, the bound for message delivery; requires --tp.")
+    ] = None
+    tp: Annotated[
+        str | None, Option(metavar="TIME", help="Tp, the bound for handling a message; requires --tm.")
+    ] = None
+    latency: Annotated[
+        str | None, Option(metavar="TIME", help=r"Base latency of every message.  \[default: 0s; with --sim Tm/4]")
+    ] = None
+    jitter: Annotated[
+        str | None,
+        Option(
+            metavar="TIME",
+            help=r"Random variation of the latency, plus or minus.  \[default: 0s; with --sim Tm/8]",
+        ),
+    ] = None
+    sim: Annotated[
+        bool,
+        Option(
+            "--sim", help="Simulate in virtual time: freeze, step, choose the next event. Same seed, same run."
+        ),
+    ] = False
+    live: Annotated[
+        bool,
+        Option(
+            "--live", help="Run on real processes: the default, except for scenarios that only run in simulation."
+        ),
+    ] = False
+    speed: Annotated[
+        str | None,
+        Option(metavar="FACTOR", help="With --sim: virtual time per real time, at first: 0.1, 10 or max."),
+    ] = None
+    set_: Parameters = field(default_factory=list)
+    do: Annotated[
+        list[str],
+        Option(
+            metavar="COMMAND",
+            help='Give a command, usually with a trigger: "at 2s kill 5", "when all normal partition 1 2 | 3 4 '
+            '5", "on send EnterElection 4->1 kill 4". Repeatable. All commands: lab ctl --help',
+        ),
+    ] = field(default_factory=list)
+    script: Annotated[
+        Path | None,
+        Option(metavar="FILE", help="Read more commands from this file, one per line; # starts a comment."),
+    ] = None
+    record: Record = None
+    seed: Annotated[
+        str | None,
+        Option(metavar="NUMBER", help="Seed of message loss and jitter. Default: random; it is recorded."),
+    ] = None
+    headless: Annotated[
+        bool, Option("--headless", help="Run without the interface; requires --for, except for scenarios.")
+    ] = False
+    for_: Annotated[
+        str | None,
+        Option("--for", metavar="TIME", help="End the run after this time: 6s, 2m."),
+    ] = None
+    json: Annotated[
+        bool,
+        Option("--json", help="With --headless: print one JSON object and nothing else."),
+    ] = False
+
+    def speed_factor(self) -> float | None:
+        """Return the initial speed; None: as fast as possible."""
+        if self.speed is None:
+            return 1.0
+        if not self.sim or self.headless:
+            raise UsageError("--speed requires --sim and the interface: lab run bully --sim --speed 0.1")
+        try:
+            parsed = parse(f"speed {self.speed}").command
+        except CommandError:
+            bounds = f"from {SLOWEST:g} to {FASTEST:g}, or max"
+            text = f"write virtual time per real time, {bounds}: --speed 0.1"
+            raise UsageError(f"--speed {self.speed}: {text}") from None
+        return parsed.factor if isinstance(parsed, WorldCommand) else None
+
+
+@command(
     epilog="""Examples:\n
     lab run bully --nodes 0-7\n
     lab run bully --headless --for 6s --do "at 2s kill 5" --do "at 4s restart 5"\n
@@ -42,131 +167,89 @@ from lab.worlds.loading.targets import TargetError, load_protocol
     lab run bully --sim --headless --for 10m --do "at 1m kill coordinator" --nodes 100 --seed 7\n
     lab run my_election.py:MyElection   (see lab guide your-own-protocol)\n
     lab run coordinator-dies   (a scenario; lab scenario list shows all)\n
-    lab run my.scenario   (your own scenario; see lab guide scenarios)""",
+    lab run my.scenario   (your own scenario; see lab guide scenarios)"""
 )
-def run(
-    target: Annotated[
-        str,
-        typer.Argument(
-            metavar="PROTOCOL|SCENARIO",
-            help="A protocol (bully, or your own FILE.py:CLASS), or a scenario (a name, or FILE.scenario).",
-            autocompletion=complete_target,
-        ),
-    ],
-    nodes: Annotated[
-        str | None,
-        typer.Option(
-            help="Node ids: a count (5), a range (0-7) or a list (1,3,5). The id is the priority.  "
-            r"\[default: 5]"
-        ),
-    ] = None,
-    t: RequestBound = None,
-    tm: Annotated[str | None, typer.Option(help="Tm, the bound for message delivery; requires --tp.")] = None,
-    tp: Annotated[str | None, typer.Option(help="Tp, the bound for handling a message; requires --tm.")] = None,
-    latency: Annotated[
-        str | None,
-        typer.Option(help=r"Base latency of every message.  \[default: 0s; with --sim Tm/4]"),
-    ] = None,
-    jitter: Annotated[
-        str | None,
-        typer.Option(help=r"Random variation of the latency, plus or minus.  \[default: 0s; with --sim Tm/8]"),
-    ] = None,
-    sim: Annotated[
-        bool,
-        typer.Option(
-            "--sim",
-            help="Simulate in virtual time: freeze, step, choose the next event. Same seed, same run.",
-        ),
-    ] = False,
-    live: Annotated[
-        bool, typer.Option("--live", help="Run on real processes (default), if the scenario can.")
-    ] = False,
-    speed: Annotated[
-        str | None,
-        typer.Option(metavar="FACTOR", help="With --sim: initial ratio of virtual to real time: 0.1, 10 or max."),
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Set a parameter of the protocol; lab list protocols NAME lists them.",
-        ),
-    ] = None,
-    do: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COMMAND",
-            help='Give a command, usually with a trigger: "at 2s kill 5", "when all normal partition 1 2 | 3 4 '
-            '5", "on send EnterElection 4->1 kill 4". Repeatable. All commands: lab ctl --help',
-        ),
-    ] = None,
-    script: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Read more commands from this file, one per line; # starts a comment."),
-    ] = None,
-    record: Record = None,
-    seed: Annotated[
-        str | None,
-        typer.Option(metavar="NUMBER", help="Seed of message loss and jitter. Default: random; it is recorded."),
-    ] = None,
-    headless: Annotated[
-        bool, typer.Option("--headless", help="Run without the interface; requires --for, except for scenarios.")
-    ] = False,
-    for_: Annotated[
-        str | None, typer.Option("--for", metavar="TIME", help="End the run after this time: 6s, 2m.")
-    ] = None,
-    json: Annotated[
-        bool, typer.Option("--json", help="With --headless: print one JSON object and nothing else.")
-    ] = False,
-) -> int:
+def run(options: RunOptions) -> int:
     """Run a protocol or a scenario.
 
     The nodes are real processes, or simulated with --sim. The run is shown in the interface, or reported at the
     end with --headless. Every run is recorded.
     """
-    if json and not headless:
+    if options.json and not options.headless:
         raise UsageError("--json requires --headless")
-    if sim and live:
+    if options.sim and options.live:
         raise UsageError("--sim and --live exclude each other; give one of them")
-    scenario = find_scenario(target)
+    scenario = find_scenario(options.protocol)
     if scenario is not None:
-        options = ("--nodes", "--t", "--tm", "--tp", "--latency", "--jitter", "--set", "--do", "--script")
-        values = (nodes, t, tm, tp, latency, jitter, set_, do, script)
-        given = [option for option, value in zip(options, values, strict=True) if value]
-        return run_scenario(scenario, given, sim, live, speed, seed, record, for_, headless, json)
-    check_headless(headless, for_)
-    world = world_of(sim, speed, headless)
-    config = run_config(
-        *(target, nodes or "5", t, tm, tp, latency, jitter, set_ or [], do or []),
-        *(script, seed, record, for_, world),
-    )
-    return run_headless(config, json) if headless else run_with_interface(config)
-
-
-_T = "500ms"
-"""Slow enough to watch, and for a busy machine."""
+        return _run_scenario(scenario, options)
+    config = run_config(options)
+    return run_headless(config, options.json) if options.headless else run_with_interface(config)
 
 
 @app.command()
 def tour() -> int:
     """Take a guided tour of the interface, in five steps.
 
-    Five nodes run the bully algorithm. You kill the coordinator, find the moment when its successor was set, and
-    export it. Every step can be skipped. The tour is an ordinary run, and is recorded.
+    Five nodes run the bully algorithm. You kill the coordinator, find the moment when its successor was elected,
+    and export the run. Every step can be skipped. The tour is an ordinary run, and is recorded.
     """
-    world = world_of(sim=False, speed=None, headless=False)
-    no = None
-    config = run_config("bully", "5", _T, no, no, no, no, [], [], no, no, no, no, world)
-    return run_with_interface(config, tour=True)
+    slow_enough_to_watch = RunOptions(protocol="bully", t="500ms")
+    return run_with_interface(run_config(slow_enough_to_watch), tour=True)
+
+
+# a protocol
+
+
+def run_config(options: RunOptions) -> RunConfig:
+    """Return the configuration of the run of a protocol that the options describe."""
+    check_headless(options.headless, options.for_)
+    speed = options.speed_factor()
+    protocol = load_protocol(options.target)
+    nodes = _nodes(options)
+    parameters = parameters_of(protocol, options.set_)
+    checker = CommandChecker(protocol, nodes, parameters, options.sim, options.headless)
+    for line in options.do:
+        checker.check(line)
+    script = "" if options.script is None else checker.check_script(options.script)
+    timing = options.timing()
+    run = new_run_name(protocol.name)
+    return RunConfig(
+        run,
+        absolute_target(options.target),
+        nodes,
+        timing,
+        parameters,
+        options.link() or usual_link(timing, options.sim),
+        options.seed_or(secrets.randbelow(1 << 31)),
+        str(recording_path(options.record, run)),
+        tuple(options.do),
+        options.end_us(),
+        "simulated" if options.sim else "live",
+        speed,
+        script=script,
+    )
+
+
+def _nodes(options: RunOptions) -> tuple[int, ...]:
+    nodes = options.node_ids()
+    count = len(nodes)
+    most = _MOST_SIMULATED if options.sim and options.headless else _MOST_NODES
+    if not 1 <= count <= most:
+        what = "this simulated run" if options.sim else "a live run"
+        more = f"; --sim --headless allows {_MOST_SIMULATED}" if most < count <= _MOST_SIMULATED else ""
+        raise UsageError(f"--nodes {options.nodes} is {count} nodes; {what} allows 1 to {most}{more}")
+    return tuple(nodes)
+
+
+# a scenario
 
 
 def find_scenario(target: str) -> Scenario | None:
-    """Return the scenario with that name; None for a protocol. Raises UsageError if it names neither."""
+    """Return the scenario with that name; None for a protocol. Raises UserError if it names neither."""
     if target in (*PROTOCOLS, *TASKS):
         return None
     if is_path(target) or target in names():
-        return read_named(target)
+        return read_scenario(find(target))
     try:
         load_protocol(target)
     except TargetError as error:
@@ -182,41 +265,26 @@ def _scenario_hint(target: str, error: str) -> str:
     return f", or a scenario: FILE{SUFFIX}" if is_any else ""
 
 
-def run_scenario(
-    scenario: Scenario,
-    given: list[str],
-    sim: bool,
-    live: bool,
-    speed: str | None,
-    seed: str | None,
-    record: Path | None,
-    for_: str | None,
-    headless: bool,
-    json: bool,
-) -> int:
-    """Run the scenario, report, and return the exit status.
-
-    ``given`` are options that only apply to protocols. Raises UsageError.
-    """
-    if given:
-        raise UsageError(
-            f"{given[0]} applies to protocols; to change {scenario.name}, edit a copy of {scenario.path}"
-        )
-    world: World = "simulated" if sim or not (live or "live" in scenario.worlds) else "live"
+def _run_scenario(scenario: Scenario, options: RunOptions) -> int:
+    """Run the scenario, report, and return the exit status."""
+    for name in ("nodes", "t", "tm", "tp", "latency", "jitter", "set_", "do", "script"):
+        if getattr(options, name):
+            given = as_option(name.rstrip("_"), "")
+            raise UsageError(
+                f"{given} applies to protocols; to change {scenario.name}, edit a copy of {scenario.path}"
+            )
+    world: World = "simulated" if options.sim or not (options.live or "live" in scenario.worlds) else "live"
     if world not in scenario.worlds:
         raise UsageError(
-            f"--{'sim' if sim else 'live'}: {scenario.name} supports only {scenario.worlds[0]} runs; leave it out"
+            f"--{'sim' if options.sim else 'live'}: {scenario.name} supports only {scenario.worlds[0]} runs; "
+            "leave it out"
         )
-    pace = world_of(world == "simulated", speed, headless)
-    scenario = replace(
-        scenario,
-        seed=scenario.seed if seed is None else seed_of(seed),
-        ends_us=scenario.ends_us if for_ is None else positive("for", for_),
-    )
+    speed = replace(options, sim=world == "simulated").speed_factor()
+    scenario = replace(scenario, seed=options.seed_or(scenario.seed), ends_us=options.end_us() or scenario.ends_us)
     config = config_of(scenario, world, Path())
-    config = replace(config, recording=str(recording_path(record, config.run)), speed=pace.speed)
-    if headless:
-        return run_headless(config, json, scenario)
+    config = replace(config, recording=str(recording_path(options.record, config.run)), speed=speed)
+    if options.headless:
+        return run_headless(config, options.json, scenario)
     return run_with_interface(config) or _print_outcome(scenario, Path(config.recording))
 
 
@@ -233,3 +301,114 @@ def _print_outcome(scenario: Scenario, recording: Path) -> int:
     for line in format_report(report):
         print(line)
     return 0 if report.passed else EXIT_NOT_AS_EXPECTED
+
+
+# the host, or the simulation
+
+
+def run_with_interface(config: RunConfig, tour: bool = False) -> int:
+    """Run with the interface, starting with the tour if wanted; print at the end where the recording is."""
+    require_terminal("lab run … --headless --for 6s")
+    host = HostProcess(config)
+
+    def interface() -> int:
+        from lab.tui.apps.runs_app import show_run  # noqa: PLC0415 - only the child loads the interface
+
+        return show_run(host.ready, config.run, tour)
+
+    failure = ""
+    try:
+        status = run_guarded(interface)
+    finally:
+        failure = host.end()
+    if failure and not status:
+        print_error(failure)
+        status = EXIT_NOT_AS_EXPECTED
+    if Path(config.recording).exists():
+        print_failures(Path(config.recording))
+        print(f"recorded: {config.recording}\nreplay:   lab replay {config.recording}")
+    return status
+
+
+def run_headless(config: RunConfig, as_json: bool, scenario: Scenario | None = None) -> int:
+    """Run without the interface and print a report, with that of the ``scenario`` if given.
+
+    Ctrl-C ends the run early, with a complete recording.
+    """
+    if config.world == "simulated":
+        return report_run(config, as_json, _simulate(config), scenario)
+    interrupted = False
+    interrupt_on_signals()
+    host = HostProcess(config)
+    try:
+        host.ready()
+        _wait(host, config.end_us or 0)
+    except KeyboardInterrupt:
+        interrupted = True
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        host.end()
+    except HostRefusedError as error:
+        fail(str(error))
+    except HostFailedError as error:
+        recording = f" (recording: {config.recording})" if Path(config.recording).exists() else ""
+        text, *details = str(error).splitlines()
+        for line in details:
+            print(sanitize(line), file=sys.stderr)
+        fail(f"{text.rstrip(':')}{recording}", EXIT_NOT_AS_EXPECTED)
+    return report_run(config, as_json, interrupted, scenario)
+
+
+def _wait(host: HostProcess, end_us: int) -> None:
+    began_s = time.monotonic()
+    with progress_line() as progress:
+        while host.process.poll() is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                host.process.wait(0.1)
+            progress(_progress_bar(round((time.monotonic() - began_s) * 1e6), end_us))
+    host.wait()
+
+
+def _progress_bar(past_us: int, end_us: int) -> str:
+    return f"{'█' * int(min(1.0, past_us / end_us) * 30):░<30} {past_us / 1e6:.1f} of {format_us(end_us)}"
+
+
+def _simulate(config: RunConfig) -> bool:
+    """Simulate the run in this process, as fast as possible; return whether a signal ended it early."""
+    signals: list[str] = []
+    end_us = config.end_us or 0
+
+    def check_signals(now_us: int) -> str:
+        progress(_progress_bar(now_us, end_us))
+        return signals[0] if signals else ""
+
+    def on_reexecuted(done: int) -> None:
+        if signals:  # nothing is recorded yet
+            raise KeyboardInterrupt
+        progress(f"{done:,} of {config.at:,} records")
+
+    try:
+        with _signals_as_notes(signals), progress_line() as progress:
+            progress(_progress_bar(0, end_us))  # starting a thousand nodes takes some time
+            why = run_to_end(config, end_us, check_signals, on_reexecuted)
+    except NotRunnableError as error:
+        fail(str(error))
+    except OSError as error:
+        fail(f"the recording cannot be written to {config.recording}: {error.strerror}")
+    if why.startswith("the disk"):
+        fail(f"the run was stopped: {why} (recording: {config.recording})", EXIT_NOT_AS_EXPECTED)
+    return bool(signals)
+
+
+@contextlib.contextmanager
+def _signals_as_notes(signals: list[str]) -> Iterator[None]:
+    """Append signals to the list instead of raising; restore the handlers at the end."""
+
+    def note(number: int, frame: FrameType | None) -> None:
+        signals.append(f"signal {signal.Signals(number).name}")
+
+    before = [(number, signal.signal(number, note)) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+    try:
+        yield
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)

@@ -3,17 +3,15 @@
 It has tables and charts of all cases of one protocol, or of the best and worst cases of several.
 """
 
-import os
-import shutil
-import sys
 import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 
 from msgspec import Struct
 
-from lab.cli.chart import Axis, Chart, Series, decades, plot, whole_numbers
+from lab.cli.chart import Axis, Chart, Series, decades, print_charts, whole_numbers
 from lab.cli.chart_svg import charts_as_svg
+from lab.cli.terminal import report_width
 from lab.kernel import Timing
 from lab.protocols import Cost, Election
 from lab.protocols.cost import Detection
@@ -96,7 +94,6 @@ class ScaleStudy(Struct, frozen=True):
         return max(self.cases, key=lambda case: case.messages(_MANY))
 
 
-_WIDEST = 120
 _NOTHING = "-"
 _NOT_MEASURED = "not measured"
 _REMARK = (
@@ -110,8 +107,7 @@ Table = list[list[str]]
 
 def show(scales: list[ScaleStudy], timing: Timing) -> None:
     """Print tables, formulas and charts of the measured protocols."""
-    columns, lines = shutil.get_terminal_size((100, 30))
-    width = min(columns, _WIDEST)
+    width = report_width()
     one = len(scales) == 1
     name = f"{scales[0].name}: " if one else ""
     print(f"{name}cost of an election, from the crash of the coordinator until all nodes are Normal")
@@ -123,15 +119,12 @@ def show(scales: list[ScaleStudy], timing: Timing) -> None:
         if not one:
             print(scale.name + ("" if scale.protocol.costs else ": no formula to compare with"))
         _print_formulas(scale, width)
-    colours = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    messages, virtual = charts(scales, timing)
-    for chart, height in ((messages, min(lines - 2, 26)), (virtual, min(lines - 2, 16))):
-        print("\n" + plot(chart, width, height, colours))
+    print_charts(_charts(scales, timing))
 
 
 def draw(scales: list[ScaleStudy], timing: Timing, path: Path) -> None:
     """Write the charts to an SVG file. Raises OSError."""
-    path.write_text(charts_as_svg(list(zip(charts(scales, timing), (440, 280), strict=True))), "utf-8")
+    path.write_text(charts_as_svg(_charts(scales, timing)), "utf-8")
 
 
 def _print_formulas(scale: ScaleStudy, width: int) -> None:
@@ -219,7 +212,7 @@ def _aligned(rows: Table) -> str:
 _CURVE_POINTS = 200
 
 
-def charts(scales: list[ScaleStudy], timing: Timing) -> tuple[Chart, Chart]:
+def _charts(scales: list[ScaleStudy], timing: Timing) -> tuple[Chart, Chart]:
     """Return the charts of the messages in all cases, and of the virtual time in the first case.
 
     In the other cases the time is an artefact of how the detection is controlled.
@@ -241,12 +234,16 @@ def charts(scales: list[ScaleStudy], timing: Timing) -> tuple[Chart, Chart]:
             nodes,
             Axis("messages", decades(max(1, min(counts)), max(counts)), logarithmic=True),
             tuple(counted),
+            lines=26,
+            height=440,
         ),
         Chart(
             f"{name}virtual time of an election, in T = {format_us(timing.t_us)}",
             nodes,
             Axis("virtual time, T", whole_numbers(longest), logarithmic=False),
             tuple(in_t),
+            lines=16,
+            height=280,
         ),
     )
 

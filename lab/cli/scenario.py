@@ -1,48 +1,51 @@
 """``lab scenario``: list, print, check and create scenarios."""
 
 import os
-import sys
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import typer
 from rich.table import Table
+from typer import Argument, Option
 
-from lab.cli.options import Json, OwnProtocol, Workers, complete_scenario, writable
+from lab.cli.options import Json, OwnProtocol, command, complete_scenario, writable
 from lab.cli.program import app
+from lab.cli.scenario_check import ScenarioCheckOptions, check_scenarios
 from lab.cli.terminal import (
     EXIT_NOT_AS_EXPECTED,
-    EXIT_USAGE,
     UsageError,
+    print_error,
+    print_facts,
+    print_json,
+    print_paragraphs,
     print_table,
-    print_wrapped,
     progress_line,
 )
 from lab.protocols import PROTOCOLS, TASKS
-from lab.recording.reader import NotARecordingError
 from lab.recording.records import ProtocolInfo
-from lab.scenario.file import SUFFIX, Scenario, ScenarioError, find, read_scenario, shipped
-from lab.scenario.from_recording import UnsuitableRecordingError, make_scenario
+from lab.scenario.file import SUFFIX, Scenario, find, read_scenario, shipped
+from lab.scenario.from_recording import make_scenario
 from lab.scenario.head import LONGEST_TITLE, read_head, split_scenario
 from lab.scenario.writing import ScenarioSource
 from lab.text import sanitize
 from lab.units import format_ranges, format_us
 from lab.worlds.loading.targets import TargetError
 
-scenario = typer.Typer()
+group = typer.Typer()
 app.add_typer(
-    scenario,
+    group,
     name="scenario",
     help="List, print, check and create scenarios.\n\nA scenario is a scripted run that checks its outcome. "
     "[bold]lab run NAME[/bold] runs one; [bold]lab guide scenarios[/bold] explains how to write one.",
 )
 
+_LONGEST_WORD = 40
+
 Named = Annotated[
     str,
-    typer.Argument(
+    Argument(
         metavar="NAME|FILE",
         help="A scenario by name, or your own: FILE.scenario.",
         autocompletion=complete_scenario,
@@ -50,141 +53,22 @@ Named = Annotated[
 ]
 
 
-@scenario.callback(invoke_without_command=True)
-def scenario_alone(context: typer.Context) -> None:
+@group.callback(invoke_without_command=True)
+def print_help(context: typer.Context) -> None:
     """Print the help if there is no command."""
     if context.invoked_subcommand is None:
         print(context.get_help())
 
 
-@scenario.command("list")
+@group.command("list")
 def list_(
     word: Annotated[
-        str, typer.Argument(metavar="WORD", help="List only scenarios with this word in name, title or protocol.")
+        str, Argument(metavar="WORD", help="List only scenarios with this text in their name, title or protocol.")
     ] = "",
     json: Json = False,
 ) -> int:
     """List the built-in scenarios, grouped by protocol."""
-    return print_list(word, json)
-
-
-@scenario.command()
-def show(name: Named) -> int:
-    """Print a scenario: its description, settings and script."""
-    return print_scenario(name)
-
-
-@scenario.command(
-    epilog="""Examples:\n
-    lab scenario check\n
-    lab scenario check coordinator-dies --live --runs 10\n
-    lab scenario check my.scenario folder --sim --junit report.xml"""
-)
-def check(
-    named: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[NAME|FILE|DIR]…",
-            help="Scenarios, or folders of them. Default: all built-in scenarios.",
-            autocompletion=complete_scenario,
-        ),
-    ] = None,
-    sim: Annotated[bool, typer.Option("--sim", help="Check in simulation only.")] = False,
-    live: Annotated[bool, typer.Option("--live", help="Check on real processes only.")] = False,
-    runs: Annotated[str, typer.Option(help="Runs of each scenario; each run uses the next seed.")] = "1",
-    workers: Workers = None,
-    junit: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write the result as JUnit XML, for CI.")
-    ] = None,
-    keep: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="Keep all recordings in this folder. Default: keep only those of failed runs."
-        ),
-    ] = None,
-) -> int:
-    """Run scenarios and report failures.
-
-    Each scenario runs in simulation, on real processes, or both, as it declares. It fails if an expectation is not
-    met; if a line of its script is never due, is refused or has no effect; if a fault affects nothing; if a node
-    raises an exception; or if an assertion fails with all assumptions intact and no line expects it.
-
-    Exit status: 0 all passed, 1 one failed, 2 usage error or a mistake in a file, 130 Ctrl-C.
-    """
-    from lab.cli.scenario_check import CheckRequest, check_scenarios  # noqa: PLC0415
-
-    return check_scenarios(CheckRequest.of(named or [], sim, live, runs, workers, junit, keep))
-
-
-@scenario.command(
-    "from",
-    epilog="""Examples:\n
-    lab scenario from run.jsonl -o my.scenario\n
-    lab scenario from run.jsonl --shrink --title "A pause makes two coordinators" -o pause.scenario""",
-)
-def from_(
-    recording: Annotated[Path, typer.Argument(metavar="RECORDING", help="Any recording, live or simulated.")],
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write to this new FILE.scenario. Default: print it."),
-    ] = None,
-    shrink: Annotated[
-        bool, typer.Option("--shrink", help="Keep only the commands and nodes that the outcome needs.")
-    ] = False,
-    title: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Title. Default: generated from the events.")
-    ] = None,
-    protocol: OwnProtocol = None,
-) -> int:
-    """Create a scenario from a recording.
-
-    It gives the commands of the recording, and expects the same outcome. Each command is triggered by the event
-    that preceded it, such as all nodes being Normal again. A fixed time is used only where no such trigger
-    reproduces the outcome; simulated runs decide. Commands without effect are left out, and so are commands that
-    control time. Differences from the recording are reported.
-
-    Exit status: 0 the scenario reproduces the outcome, 1 it does not, 2 usage error, 130 Ctrl-C.
-    """
-    return write_scenario(recording, output, shrink, title or "", protocol or "")
-
-
-_LONGEST_WORD = 40
-
-
-def read_named(name: str) -> Scenario:
-    """Return the scenario with that name; print its mistakes and exit if there are any."""
-    return read_all([find_named(name)])[0]
-
-
-def find_named(name: str) -> Path:
-    """Return the file of a scenario. Raises UsageError."""
-    try:
-        return find(name)
-    except ScenarioError as error:
-        raise UsageError(str(error)) from None
-
-
-def read_all(paths: list[Path]) -> list[Scenario]:
-    """Return these scenarios; print the mistakes of all, one per line, and exit if there are any."""
-    found, mistakes = list[Scenario](), list[str]()
-    for path in paths:
-        try:
-            found.append(read_scenario(path))
-        except ScenarioError as error:
-            mistakes += error.mistakes
-    for mistake in mistakes:
-        print(f"lab: {mistake}", file=sys.stderr)
-    if mistakes:
-        raise SystemExit(EXIT_USAGE)
-    return found
-
-
-def print_list(word: str, as_json: bool) -> int:
-    """Print the built-in scenarios, grouped by protocol, bully's first.
-
-    With a ``word``, only those with it in their name, title or protocol.
-    """
-    found = [(_protocol_written(each), each) for each in read_all(shipped())]
+    found = [(_protocol_written(each), each) for each in map(read_scenario, shipped())]
     found = [
         (protocol, each)
         for protocol, each in found
@@ -195,23 +79,49 @@ def print_list(word: str, as_json: bool) -> int:
         raise UsageError(f"no scenario matches {text!r}; all scenarios: lab scenario list")
     order = [*PROTOCOLS, *TASKS]
     found.sort(key=lambda row: (order.index(row[0]) if row[0] in order else len(order), row[0], row[1].name))
-    if as_json:
-        rows = [
+    if json:
+        documents = [
             {"name": each.name, "title": each.title, "protocol": protocol, "worlds": each.worlds}
             for protocol, each in found
         ]
-        print(msgspec.json.encode({"scenarios": rows}).decode())
+        print_json({"scenarios": documents})
         return 0
     table = Table(box=None, pad_edge=False, expand=os.isatty(1))
     table.add_column("name", no_wrap=True)  # never shortened, as users type it
     table.add_column("title", no_wrap=True, overflow="ellipsis", ratio=1)
-    table.add_column("only", no_wrap=True)
-    for protocol, group in groupby(found, key=itemgetter(0)):
+    table.add_column("runs in", no_wrap=True)
+    for protocol, rows in groupby(found, key=itemgetter(0)):
         table.add_row(sanitize(protocol), style="bold")
-        for _, each in group:
-            only = "" if each.worlds[1:] else each.worlds[0]
-            table.add_row(f"  {sanitize(each.name)}", sanitize(each.title), only)
+        for _, each in rows:
+            worlds = "both worlds" if each.worlds[1:] else each.worlds[0]
+            table.add_row(f"  {sanitize(each.name)}", sanitize(each.title), worlds)
     print_table(table)
+    return 0
+
+
+@group.command()
+def show(name: Named) -> int:
+    """Print a scenario: its description, settings and script."""
+    scenario = read_scenario(find(name))
+    print(f"{sanitize(scenario.title)}\n")
+    print_paragraphs(scenario.shows)
+    timing = scenario.timing
+    info = ProtocolInfo("", scenario.parameters, "", "")
+    print_facts(
+        [
+            ("source", scenario.source),
+            ("protocol", _protocol_written(scenario)),
+            ("set", ", ".join(setting.replace("=", " = ", 1) for setting in info.settings)),
+            ("nodes", format_ranges(scenario.nodes)),
+            ("T", f"{format_us(timing.t_us)} (Tm {format_us(timing.tm_us)}, Tp {format_us(timing.tp_us)})"),
+            ("worlds", ", ".join(scenario.worlds)),
+            ("duration", format_us(scenario.ends_us)),
+            ("file", scenario.path),
+        ]
+    )
+    print()
+    for number, line in enumerate(scenario.script.removesuffix("\n").split("\n"), scenario.first_line):
+        print(f"{number:4}  {sanitize(line)}".rstrip())
     return 0
 
 
@@ -221,55 +131,69 @@ def _protocol_written(scenario: Scenario) -> str:
     return str(read_head(head).values["protocol"])
 
 
-def print_scenario(name: str) -> int:
-    """Print a scenario: its description, settings and script."""
-    scenario = read_named(name)
-    print(f"{sanitize(scenario.title)}\n")
-    for paragraph in scenario.shows.split("\n\n"):
-        if paragraph:
-            print_wrapped(sanitize(" ".join(paragraph.split())))
-            print()
-    timing = scenario.timing
-    info = ProtocolInfo("", scenario.parameters, "", "")
-    facts = [
-        ("source", scenario.source),
-        ("protocol", _protocol_written(scenario)),
-        ("set", ", ".join(setting.replace("=", " = ", 1) for setting in info.settings)),
-        ("nodes", format_ranges(scenario.nodes)),
-        ("T", f"{format_us(timing.t_us)} (Tm {format_us(timing.tm_us)}, Tp {format_us(timing.tp_us)})"),
-        ("worlds", ", ".join(scenario.worlds)),
-        ("duration", format_us(scenario.ends_us)),
-        ("file", scenario.path),
-    ]
-    for what, text in facts:
-        if text:
-            print(f"{what:12} {sanitize(text)}")
-    print()
-    for number, line in enumerate(scenario.script.removesuffix("\n").split("\n"), scenario.first_line):
-        print(f"{number:4}  {sanitize(line)}".rstrip())
-    return 0
+@command(
+    group,
+    epilog="""Examples:\n
+    lab scenario check\n
+    lab scenario check coordinator-dies --live --runs 10\n
+    lab scenario check my.scenario folder --sim --junit report.xml""",
+)
+def check(options: ScenarioCheckOptions) -> int:
+    """Run scenarios and report failures.
+
+    Each scenario runs in simulation, on real processes, or both, as it declares. It fails if an expectation is not
+    met; if a line of its script is never reached, is refused or has no effect; if a fault touches no message and
+    no node; if a node raises an error; or if an assertion that no line expects to be violated fails with all its
+    assumptions intact.
+
+    Exit status: 0 all passed, 1 one failed, 2 usage error or a mistake in a file, 130 Ctrl-C.
+    """
+    return check_scenarios(options)
 
 
-def write_scenario(recording: Path, output: Path | None, shrink: bool, title: str, target: str) -> int:
-    """Write the scenario to a file or standard output; return 1 if its outcome differs from the recording's."""
+@group.command(
+    "from",
+    epilog="""Examples:\n
+    lab scenario from run.jsonl -o my.scenario\n
+    lab scenario from run.jsonl --shrink --title "A pause makes two coordinators" -o pause.scenario""",
+)
+def from_(
+    recording: Annotated[Path, Argument(metavar="RECORDING", help="Any recording, live or simulated.")],
+    output: Annotated[
+        Path | None,
+        Option("--output", "-o", metavar="FILE", help="Write to this new FILE.scenario. Default: print it."),
+    ] = None,
+    shrink: Annotated[
+        bool, Option("--shrink", help="Keep only the commands and nodes that the outcome needs.")
+    ] = False,
+    title: Annotated[str, Option(metavar="TEXT", help="Title. Default: generated from the events.")] = "",
+    protocol: OwnProtocol = None,
+) -> int:
+    """Create a scenario from a recording.
+
+    The scenario gives the commands of the recording, and expects the same outcome. Each command is triggered by
+    the event that preceded it, such as all nodes being Normal again. Simulated runs test whether this reproduces
+    the outcome; where it does not, the command is given at a fixed time. Commands without effect are left out, and
+    so are commands that control time. Differences from the recording are reported.
+
+    Exit status: 0 the scenario reproduces the outcome, 1 it does not, 2 usage error, 130 Ctrl-C.
+    """
     if len(title) > LONGEST_TITLE or "\n" in title or title.isspace():
         raise UsageError(f"--title has {len(title)} characters; write one line of at most {LONGEST_TITLE}")
     file = None if output is None else _new(output)
-    source = ScenarioSource(recording, target, Path.cwd() if file is None else file.parent, title)
+    source = ScenarioSource(recording, protocol or "", Path.cwd() if file is None else file.parent, title)
     try:
         with progress_line() as progress:
             made = make_scenario(source, shrink, progress)
     except TargetError as error:
         raise UsageError(f"{recording} cannot be re-executed: {error}") from None
-    except (NotARecordingError, UnsuitableRecordingError) as error:
-        raise UsageError(str(error)) from None
     if file is None:
         print(made.text, end="")
     else:
         file.write_text(made.text, "utf-8")
         print(sanitize(f"{output}: run it with: lab run {output}"))
     for message in (*made.notes, *made.doubts):
-        print(f"lab: {sanitize(message)}", file=sys.stderr)
+        print_error(message)
     return 0 if made.is_same else EXIT_NOT_AS_EXPECTED
 
 

@@ -2,75 +2,114 @@
 
 import contextlib
 import shutil
-import signal
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
-from types import FrameType
+from typing import Annotated
 
 from msgspec import Struct
 from msgspec.structs import replace
 from rich.table import Table
+from typer import Argument, Option
 
-from lab.cli.options import whole_number, writable
-from lab.cli.scenario import find_named, read_all
-from lab.cli.terminal import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, UsageError, fail, print_table, progress_line
+from lab.cli.options import Workers, complete_scenario, whole_number, worker_count, writable
+from lab.cli.terminal import (
+    EXIT_INTERRUPTED,
+    EXIT_NOT_AS_EXPECTED,
+    UsageError,
+    fail,
+    interrupt_on_signals,
+    print_table,
+    progress_line,
+)
 from lab.places import new_recording_path
-from lab.scenario.file import SUFFIX, Scenario, World, shipped
+from lab.scenario.file import SUFFIX, Scenario, ScenarioError, World, find, read_scenario, shipped
 from lab.scenario.report import Report, ScenarioFinding, as_junit
 from lab.scenario.run_scenario import Job, jobs_of, live_duration_s, run_all
 from lab.text import sanitize
 from lab.units import format_count, format_ranges
-from lab.worlds.campaign.workers import WorkerDiedError, default_workers
+from lab.worlds.campaign.workers import WorkerDiedError
 from lab.worlds.loading.config import new_run_name
 
-_BOTH: tuple[World, ...] = ("simulated", "live")
+
+class ScenarioCheckOptions(Struct, frozen=True):
+    """The options of ``lab scenario check``."""
+
+    named: Annotated[
+        list[str],
+        Argument(
+            metavar="[NAME|FILE|DIR]…",
+            help="Scenarios, or folders of them. Default: all built-in scenarios.",
+            autocompletion=complete_scenario,
+        ),
+    ] = []
+    sim: Annotated[bool, Option("--sim", help="Check in simulation only.")] = False
+    live: Annotated[bool, Option("--live", help="Check on real processes only.")] = False
+    runs: Annotated[str, Option(metavar="NUMBER", help="Runs of each scenario; each run uses the next seed.")] = (
+        "1"
+    )
+    workers: Workers = None
+    junit: Annotated[
+        Path | None,
+        Option(metavar="FILE", help="Also write the result as JUnit XML, for CI."),
+    ] = None
+    keep: Annotated[
+        Path | None,
+        Option(metavar="DIR", help="Keep all recordings in this folder. Default: keep only those of failed runs."),
+    ] = None
+
+    @property
+    def worlds(self) -> tuple[World, ...]:
+        """The worlds to check in, both by default."""
+        if self.sim == self.live:
+            return ("simulated", "live")
+        return ("simulated",) if self.sim else ("live",)
 
 
-class CheckRequest(Struct, frozen=True):
-    """The arguments of ``lab scenario check``."""
-
-    scenarios: list[Scenario]
-    worlds: tuple[World, ...]
-    runs: int
-    workers: int
-    junit: Path | None
-    keep: Path | None
-
-    @classmethod
-    def of(
-        cls,
-        named: list[str],
-        sim: bool,
-        live: bool,
-        runs: str,
-        workers: str | None,
-        junit: Path | None,
-        keep: Path | None,
-    ) -> "CheckRequest":
-        """Build the request from the command's options.
-
-        Raises UsageError; mistakes in scenarios are printed, and end the command.
-        """
-        worlds: tuple[World, ...] = (
-            ("simulated",) if sim and not live else ("live",) if live and not sim else _BOTH
+def check_scenarios(options: ScenarioCheckOptions) -> int:
+    """Run the scenarios, report, and return the exit status."""
+    interrupt_on_signals()
+    scenarios = _read_all(_files(options.named))
+    if not any(set(each.worlds) & set(options.worlds) for each in scenarios):
+        raise UsageError(
+            f"none of these scenarios supports {options.worlds[0]} runs; "
+            f"leave out --{'sim' if options.sim else 'live'}"
         )
-        scenarios = read_all(_files(named))
-        if not any(set(each.worlds) & set(worlds) for each in scenarios):
-            raise UsageError(
-                f"none of these scenarios supports {worlds[0]} runs; leave out --{'sim' if sim else 'live'}"
-            )
-        return cls(
-            scenarios,
-            worlds,
-            whole_number("--runs", runs, 1),
-            default_workers() if workers is None else whole_number("--workers", workers, 1),
-            None if junit is None else writable("--junit", junit),
-            None if keep is None else _folder(keep),
-        )
+    runs, workers = whole_number("--runs", options.runs, 1), worker_count(options.workers)
+    junit = None if options.junit is None else writable("--junit", options.junit)
+    keep = None if options.keep is None else _folder(options.keep)
+    with tempfile.TemporaryDirectory(prefix="lab-") as folder:
+        jobs = jobs_of(scenarios, options.worlds, runs, keep or Path(folder))
+        _announce(jobs, workers)
+        reports, interrupted = _run(jobs, workers, keep is not None)
+    places = {each.name: place for place, each in enumerate(scenarios)}
+    reports.sort(key=lambda report: (places[report.name], report.world == "live", report.seed))
+    print_reports(reports, Counter((job.scenario.name, job.world) for job in jobs))
+    if junit is not None:
+        junit.write_text(as_junit(reports), "utf-8")
+    failed = sum(not report.passed for report in reports)
+    if interrupted:
+        them = f"{failed} of them" if failed else "none of them"
+        print(f"\ninterrupted: {len(reports):,} of {format_count(len(jobs), 'run')}, {them} failed")
+        return EXIT_INTERRUPTED
+    print(f"\n{format_count(len(reports), 'run')}, {failed or 'none'} failed")
+    return EXIT_NOT_AS_EXPECTED if failed else 0
+
+
+def _read_all(paths: list[Path]) -> list[Scenario]:
+    """Return these scenarios. Raises ScenarioError with the mistakes of all."""
+    found, mistakes = list[Scenario](), list[str]()
+    for path in paths:
+        try:
+            found.append(read_scenario(path))
+        except ScenarioError as error:
+            mistakes += error.mistakes
+    if mistakes:
+        raise ScenarioError(mistakes)
+    return found
 
 
 def _folder(keep: Path) -> Path:
@@ -88,7 +127,7 @@ def _files(named: list[str]) -> list[Path]:
     found: dict[str, Path] = {}
     for name in named:
         folder = Path(name)
-        here = sorted(folder.glob(f"*{SUFFIX}")) if folder.is_dir() else [find_named(name)]
+        here = sorted(folder.glob(f"*{SUFFIX}")) if folder.is_dir() else [find(name)]
         if not here:
             raise UsageError(f"{name} contains no scenarios: files that end in {SUFFIX}")
         for path in here:
@@ -98,44 +137,22 @@ def _files(named: list[str]) -> list[Path]:
     return list(found.values()) if named else shipped()
 
 
-def check_scenarios(request: CheckRequest) -> int:
-    """Run the scenarios, report, and return the exit status."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
-    with tempfile.TemporaryDirectory(prefix="lab-") as folder:
-        jobs = jobs_of(request.scenarios, request.worlds, request.runs, request.keep or Path(folder))
-        _announce(jobs, request.workers)
-        reports, interrupted = _run(jobs, request)
-    places = {each.name: place for place, each in enumerate(request.scenarios)}
-    reports.sort(key=lambda report: (places[report.name], report.world == "live", report.seed))
-    print_reports(reports, Counter((job.scenario.name, job.world) for job in jobs))
-    if request.junit is not None:
-        request.junit.write_text(as_junit(reports), "utf-8")
-    failed = sum(not report.passed for report in reports)
-    if interrupted:
-        them = f"{failed} of them" if failed else "none of them"
-        print(f"\ninterrupted: {len(reports):,} of {format_count(len(jobs), 'run')}, {them} failed")
-        return EXIT_INTERRUPTED
-    print(f"\n{format_count(len(reports), 'run')}, {failed or 'none'} failed")
-    return EXIT_NOT_AS_EXPECTED if failed else 0
-
-
 def _announce(jobs: list[Job], workers: int) -> None:
     live = sum(job.world == "live" for job in jobs)
     takes = f", {live:,} of them live: about {live_duration_s(jobs, workers):.0f} s" if live else ""
     print(f"{format_count(len(jobs), 'run')}{takes}", file=sys.stderr)
 
 
-def _run(jobs: list[Job], request: CheckRequest) -> tuple[list[Report], bool]:
+def _run(jobs: list[Job], workers: int, keep: bool) -> tuple[list[Report], bool]:
     """Return the reports of the finished runs, and whether the check was interrupted."""
     reports: list[Report] = []
     kept: set[tuple[str, World]] = set()
     began_s = time.monotonic()
-    with contextlib.closing(_iter_reports(jobs, request.workers)) as coming, progress_line() as progress:
+    with contextlib.closing(_iter_reports(jobs, workers)) as coming, progress_line() as progress:
         progress(f"0 of {format_count(len(jobs), 'run')}")
         try:
             for report in coming:
-                reports.append(report if request.keep else _keep_or_delete_recording(report, kept))
+                reports.append(report if keep else _keep_or_delete_recording(report, kept))
                 failed = sum(not each.passed for each in reports)
                 found = f", {failed} failed" if failed else ""
                 progress(
@@ -166,10 +183,6 @@ def _keep_or_delete_recording(report: Report, kept: set[tuple[str, World]]) -> R
     file = new_recording_path(new_run_name(report.name))
     shutil.move(report.recording, file)
     return replace(report, recording=str(file))
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 _LONGEST = 60

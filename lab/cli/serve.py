@@ -3,31 +3,40 @@
 import errno
 import os
 import socket
-import sys
 from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec import Struct
+from typer import Argument, Option
 
-from lab.cli.exercise import exit_on_mistakes
-from lab.cli.options import positive, whole_number
+from lab.cli.options import spread_options, whole_number
 from lab.cli.program import app
-from lab.cli.terminal import UsageError, print_wrapped
+from lab.cli.terminal import UsageError, print_error, print_wrapped
 from lab.exercises.exercise_reader import SHIPPED, names
 from lab.places import server_folder
-from lab.serve.folder import DataFolder, FolderError, RunningServer
+from lab.serve.folder import DataFolder, RunningServer
 from lab.serve.limits import Limits, help_of
-from lab.serve.student_lists import NAME_RULE, InvitationError, Invitations, ListError, is_name
+from lab.serve.student_lists import NAME_RULE, InvitationError, Invitations, is_name
 from lab.units import format_count
+from lab.worlds.loading.settings import positive
 
-serve = typer.Typer()
+if TYPE_CHECKING:
+    from lab.serve.server import ListenError, Listening
+
+_PORT = 2222
+_LAST_PORT = 65535
+_LONGEST_DAYS = 3650
+
+group = typer.Typer()
 app.add_typer(
-    serve,
+    group,
     name="serve",
-    help="Serve the laboratory to a class over SSH.\n\nEach student connects with any ssh client, or with a "
-    "browser (--web), and gets a private cluster. Students get no shell, no access to files and no port "
+    help="Serve the laboratory to a class, over SSH and in browsers.\n\n"
+    "Each student connects with any ssh client, or with a browser (--web), and gets the "
+    "exercises and a private cluster. Students get no shell, no access to files and no port "
     "forwarding. The server runs until Ctrl-C.",
     epilog="""Examples:\n
     lab serve --class class.keys   (public keys as in authorized_keys; the comment is the student's name)\n
@@ -38,7 +47,7 @@ app.add_typer(
 
 Data = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--data",
         metavar="DIR",
         help="Folder of the server: keys, invitations, student folders, log. Default: in lab's data folder.",
@@ -46,139 +55,123 @@ Data = Annotated[
 ]
 
 
-@serve.callback(invoke_without_command=True)
-def serve_now(
-    context: typer.Context,
-    port: Annotated[str, typer.Option(help="Listen on this port; 0 picks a free one.")] = "2222",
+class ServerOptions(Struct, frozen=True):
+    """The options of ``lab serve``."""
+
+    port: Annotated[str, Option(metavar="PORT", help="Port for SSH; 0 picks a free one.")] = "2222"
     web: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="PORT",
             help="Also serve browsers on this port, over plain HTTP. On an untrusted network, put a TLS proxy in "
-            "front.",
+            "front of it.",
         ),
-    ] = "",
-    listen: Annotated[str, typer.Option(metavar="ADDRESS", help="Listen on this address only.")] = "",
+    ] = ""
+    listen: Annotated[str, Option(metavar="ADDRESS", help="Listen on this address only. Default: on all.")] = ""
     class_file: Annotated[
         Path | None,
-        typer.Option(
-            "--class", metavar="FILE", help="File of the class: public keys, each with the student's name."
+        Option(
+            "--class",
+            metavar="FILE",
+            help="Admit the students in this file: one public key per line, with the student's name as the "
+            "comment.",
         ),
-    ] = None,
-    open_: Annotated[bool, typer.Option("--open", help="Admit anyone, as a guest.")] = False,
+    ] = None
+    open_: Annotated[bool, Option("--open", help="Admit everyone, as a guest: no key and no code is needed.")] = (
+        False
+    )
     exercises: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Use the exercises in this folder instead of the built-in ones."),
-    ] = None,
+        Path | None, Option(metavar="DIR", help="Use the exercises in this folder instead of the built-in ones.")
+    ] = None
     lecture: Annotated[
-        bool, typer.Option("--lecture", help="Show lectures to everyone. Default: students join.")
-    ] = False,
-    data: Data = None,
-    nodes: Annotated[str, typer.Option(help=help_of("nodes"))] = "9",
-    sessions: Annotated[str, typer.Option(help=help_of("sessions"))] = "40",
-    log_ins: Annotated[str, typer.Option("--log-ins", help=help_of("logins_per_minute"))] = "20",
-    idle: Annotated[str, typer.Option(metavar="TIME", help=help_of("idle_s"))] = "60m",
-    linger: Annotated[str, typer.Option(metavar="TIME", help=help_of("linger_s"))] = "5m",
-    recording: Annotated[str, typer.Option(metavar="MIB", help=help_of("recording_mib"))] = "64",
-) -> int:
+        bool,
+        Option("--lecture", help="Open lectures on every screen. Default: each student joins with Ctrl+L."),
+    ] = False
+    data: Data = None
+    nodes: Annotated[str, Option(metavar="NUMBER", help=help_of("nodes"))] = "9"
+    sessions: Annotated[str, Option(metavar="NUMBER", help=help_of("sessions"))] = "40"
+    log_ins: Annotated[str, Option("--log-ins", metavar="NUMBER", help=help_of("logins_per_minute"))] = "20"
+    idle: Annotated[str, Option(metavar="TIME", help=help_of("idle_s"))] = "60m"
+    linger: Annotated[str, Option(metavar="TIME", help=help_of("linger_s"))] = "5m"
+    recording: Annotated[str, Option(metavar="MIB", help=help_of("recording_mib"))] = "64"
+
+    def limits(self) -> Limits:
+        """Return the limits that are given; the others have their defaults."""
+        most = whole_number("--sessions", self.sessions, 1, 1000)
+        return Limits(
+            nodes=whole_number("--nodes", self.nodes, 1, 64),
+            sessions=most,
+            clusters=most,
+            logins_per_minute=whole_number("--log-ins", self.log_ins, 1, 1_000_000),
+            idle_s=positive("idle", self.idle) / 1e6,
+            linger_s=positive("linger", self.linger) / 1e6,
+            recording_mib=whole_number("--recording", self.recording, 1, 1 << 20),
+        )
+
+
+@group.callback(invoke_without_command=True)
+@spread_options
+def serve_now(options: ServerOptions, context: typer.Context) -> int:
     """Serve if there is no subcommand (the group has the help)."""
     if context.invoked_subcommand is not None:
         return 0
-
-    limits = limits_of(nodes, sessions, log_ins, idle, linger, recording)
-    return run_server(port, web, listen, class_file, open_, data, exercises, limits, lecture)
-
-
-@serve.command()
-def invite(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME…]", help="The students. Default: list the unused codes.")
-    ] = None,
-    days: Annotated[str, typer.Option(help="Days for which the codes are valid.")] = "14",
-    data: Data = None,
-) -> int:
-    """Create one-time codes for students.
-
-    A student connects with the code as user name, which registers the public key of that connection as theirs.
-    If the server runs with --web, its page accepts the code too, and registers the browser.
-    """
-    return print_invitations(names or [], days, data)
-
-
-if TYPE_CHECKING:
-    from lab.serve.server import ListenError, Listening
-
-
-_PORT = 2222
-_LAST_PORT = 65535
-_LONGEST_DAYS = 3650
-
-
-def limits_of(nodes: str, sessions: str, log_ins: str, idle: str, linger: str, recording: str) -> Limits:
-    """Return the limits given by the options; the others have their defaults. Raises UsageError."""
-    most = whole_number("--sessions", sessions, 1, 1000)
-    return Limits(
-        nodes=whole_number("--nodes", nodes, 1, 64),
-        sessions=most,
-        clusters=most,
-        logins_per_minute=whole_number("--log-ins", log_ins, 1, 1_000_000),
-        idle_s=positive("idle", idle) / 1e6,
-        linger_s=positive("linger", linger) / 1e6,
-        recording_mib=whole_number("--recording", recording, 1, 1 << 20),
-    )
-
-
-def run_server(
-    port: str,
-    web: str,
-    address: str,
-    class_file: Path | None,
-    is_open: bool,
-    data: Path | None,
-    exercises: Path | None,
-    limits: Limits,
-    lecture: bool,
-) -> int:
-    """Serve until Ctrl-C and return the exit status. Raises UsageError."""
-    number = whole_number("--port", port, 0, _LAST_PORT)
-    web_number = whole_number("--web", web, 0, _LAST_PORT) if web else None
-    require_serve_extra()
+    limits = options.limits()
+    port = whole_number("--port", options.port, 0, _LAST_PORT)
+    web_port = whole_number("--web", options.web, 0, _LAST_PORT) if options.web else None
+    _require_extra()
     from lab.serve.admission import read_keys  # noqa: PLC0415 - it needs asyncssh
     from lab.serve.server import ListenError, ServeOptions, serve  # noqa: PLC0415
 
-    folder = data_folder(data)
-    try:
-        students = set() if class_file is None else set(read_keys(_read(class_file), str(class_file)).values())
-    except ListError as error:
-        raise UsageError(str(error)) from None
+    folder = data_folder(options.data)
+    students: set[str] = set()
+    if options.class_file is not None:
+        students = set(read_keys(_read(options.class_file), str(options.class_file)).values())
     if os.getuid() == 0:
-        print(
-            "lab: warning: the server runs as root without need; start it as another user",
-            file=sys.stderr,
-        )
-    options = ServeOptions(
-        address, number, web_number, class_file, is_open, limits, _exercise_folder(exercises), lecture
-    )
+        print_error("warning: the server runs as root without need; start it as another user")
 
     def announce(listening: "Listening") -> None:
-        _announce(listening, options.address, folder, students, is_open)
+        _announce(listening, options, folder, students)
 
+    exercises = _exercise_folder(options.exercises)
     try:
-        with exit_on_mistakes():
-            status = serve(folder, options, announce)
-    except FolderError as error:
-        raise UsageError(str(error)) from None
+        status = serve(
+            folder,
+            ServeOptions(
+                options.listen,
+                port,
+                web_port,
+                options.class_file,
+                options.open_,
+                limits,
+                exercises,
+                options.lecture,
+            ),
+            announce,
+        )
     except ListenError as error:
-        if (message := _describe_listen_error(error, address)) is None:
+        if (message := _describe_listen_error(error, options.listen)) is None:
             raise error.reason from None
         raise UsageError(message) from None
     print("lab: the server has stopped")
     return status
 
 
-def print_invitations(names: list[str], days: str, data: Path | None) -> int:
-    """Create and print a code for each name; without names, list the unused codes. Raises UsageError."""
-    for name in names:
+@group.command()
+def invite(
+    names: Annotated[
+        list[str] | None,
+        Argument(metavar="[NAME…]", help="The students' names. Without names, the unused codes are listed."),
+    ] = None,
+    days: Annotated[str, Option(metavar="NUMBER", help="Number of days for which the codes are valid.")] = "14",
+    data: Data = None,
+) -> int:
+    """Create one-time codes for students.
+
+    The first time, a student connects with the code as the user name: ssh -p 2222 CODE@HOST. This registers the
+    student's public key, so later log-ins need no code. If the server runs with --web, its page also accepts the
+    code, and registers the browser.
+    """
+    for name in names or ():
         if not is_name(name):
             raise UsageError(f"{name!r} is not a valid student name: {NAME_RULE}")
     folder = data_folder(data)
@@ -201,8 +194,7 @@ def _print_codes(made: list[tuple[str, str]], running: RunningServer | None) -> 
         if running is not None and running.web:
             print(f"{'':20} or, in a browser: {_url(host, running.web)}")
     if running is None:
-        text = f"lab: no server is running; {port} is the default port of lab serve"
-        print(text, file=sys.stderr)
+        print_error(f"no server is running; {port} is the default port of lab serve")
 
 
 def _print_waiting(waiting: dict[str, datetime]) -> None:
@@ -212,15 +204,15 @@ def _print_waiting(waiting: dict[str, datetime]) -> None:
         print("no unused codes; create some: lab serve invite NAME…")
 
 
-def _announce(listening: "Listening", address: str, folder: DataFolder, students: set[str], is_open: bool) -> None:
-    host = address or socket.gethostname()
-    print(f"lab: serving on port {listening.port} of {address or 'all addresses'}; data in {folder.path}")
+def _announce(listening: "Listening", options: ServerOptions, folder: DataFolder, students: set[str]) -> None:
+    host = options.listen or socket.gethostname()
+    print(f"lab: serving on port {listening.port} of {options.listen or 'all addresses'}; data in {folder.path}")
     print(f"     host key: {listening.fingerprint}")
     print(f"     students connect with:         ssh -p {listening.port} {host}")
     print(f"     with a code, the first time:   ssh -p {listening.port} CODE@{host}")
     if listening.web_port:
         print(f"     or, in a browser:              {_url(host, listening.web_port)}")
-    if is_open:
+    if options.open_:
         print_wrapped("     OPEN: anyone who can reach this port is admitted as a guest, without a key")
     elif students:
         print(f"     the class has {format_count(len(students), 'student')}")
@@ -231,7 +223,7 @@ def _announce(listening: "Listening", address: str, folder: DataFolder, students
     print("     lab serve status shows who is logged in; Ctrl-C stops the server", flush=True)
 
 
-def require_serve_extra() -> None:
+def _require_extra() -> None:
     """Raise UsageError if a library of the extra ``serve`` is missing."""
     for library in ("asyncssh", "aiohttp"):
         if find_spec(library) is None:
@@ -245,11 +237,8 @@ def _url(host: str, port: int) -> str:
 
 
 def data_folder(data: Path | None) -> DataFolder:
-    """Return the server's folder. Raises UsageError."""
-    try:
-        return DataFolder(server_folder() if data is None else data)
-    except FolderError as error:
-        raise UsageError(str(error)) from None
+    """Return the server's folder."""
+    return DataFolder(server_folder() if data is None else data)
 
 
 def _exercise_folder(exercises: Path | None) -> Path:

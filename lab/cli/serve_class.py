@@ -2,189 +2,69 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
-import typer
 from msgspec.structs import replace
 from rich.table import Table
+from typer import Argument, Option
 
-from lab.cli.exercise import exit_on_mistakes
-from lab.cli.options import Json, recording_path, run_config, world_of, write_whole
-from lab.cli.run import find_scenario
-from lab.cli.serve import Data, data_folder, serve
-from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError, print_table, progress_line, require_terminal
+from lab.cli.options import Json, recording_path, write_whole
+from lab.cli.run import RunOptions, find_scenario, run_config
+from lab.cli.serve import Data, data_folder, group
+from lab.cli.terminal import (
+    EXIT_NOT_AS_EXPECTED,
+    UsageError,
+    print_error,
+    print_json,
+    print_table,
+    progress_line,
+    require_terminal,
+)
 from lab.exercises.exercise import Exercise
 from lab.exercises.exercise_reader import SHIPPED, ExerciseError, find_exercise, names
 from lab.exercises.grading import Grade, as_csv, as_gradescope, best_grades
-from lab.exercises.teacher import ServerAdminError, Student, format_minutes, sort_by_stuck_time
+from lab.exercises.teacher import Student, format_minutes, sort_by_stuck_time
 from lab.scenario.run_scenario import config_of
 from lab.serve.admin_client import AdminClient, AdminConnection
 from lab.serve.gradebook import grade_class, student_commands
 from lab.serve.server_log import read_log
-from lab.text import did_you_mean, sanitize
+from lab.text import UserError, did_you_mean, sanitize
+from lab.tui.terminal.guard import run_guarded
 from lab.units import format_count
 from lab.worlds.host.launch import HostFailedError, HostProcess
 from lab.worlds.loading.config import RunConfig
 
 Folder = Annotated[
     Path | None,
-    typer.Option("--exercises", metavar="DIR", help="Folder of the server's exercises, if not the built-in ones."),
+    Option(
+        "--exercises", metavar="DIR", help="The folder given to lab serve --exercises. Default: the built-in ones."
+    ),
 ]
 
 
-@serve.command()
+@group.command()
 def status(data: Data = None, json: Json = False) -> int:
     """Print the state of the class.
 
-    One line per student: whether they are logged in, their exercise and points, and how long they have been stuck.
-    Students who have been stuck longest come first. lab serve watch shows the same, live.
+    One line per student: how long they have been logged in, their exercise, the tasks done in it, how long they
+    have been stuck (the time since they last solved a task), and their points. Those who have been stuck longest
+    come first. lab serve watch shows the same, live.
     """
-    return print_status(data, json)
-
-
-@serve.command()
-def watch(exercises: Folder = None, data: Data = None) -> int:
-    """Watch the class live.
-
-    The screen shows the table of lab serve status, live. Enter views a student's run, at any moment you choose; t
-    takes control as well: the student sees that, and keeps control too. m and M send a message to one student or
-    to all. L gives a lecture.
-    """
-    return watch_class(exercises, data)
-
-
-@serve.command(
-    epilog="""Examples:\n
-    lab serve lecture bully\n
-    lab serve lecture two-coordinators\n
-    during the lecture: ask "who leads next?" | 4 | 5   (after :)"""
-)
-def lecture(
-    target: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME|PROTOCOL", help="A scenario, a protocol, or the initial state of an exercise."
-        ),
-    ],
-    sim: Annotated[bool, typer.Option("--sim", help="Run in simulation.")] = False,
-    data: Data = None,
-) -> int:
-    """Give a lecture to the class.
-
-    Everyone logged in can watch your cluster, and move through its timeline independently. Students who are logged
-    in are notified and join with Ctrl+L. Students who log in during the lecture see it at once; so does everyone
-    if the server was started with --lecture. During the lecture, your Ctrl+L asks the class a question: votes are
-    counted as they arrive, and everyone sees the result when you close the vote.
-    """
-    return give_lecture(target, sim, data)
-
-
-@serve.command(
-    epilog="""Examples:\n
-    lab serve notify anna ben "look at the line of node 3"\n
-    lab serve notify --all "five minutes to go\""""
-)
-def notify(
-    words: Annotated[
-        list[str], typer.Argument(metavar="[NAME…] TEXT", help="The recipients, then the text in quotes.")
-    ],
-    all_: Annotated[bool, typer.Option("--all", help="Notify everyone logged in.")] = False,
-    data: Data = None,
-) -> int:
-    """Send students a message.
-
-    It is a line on their screens that stays until they dismiss it.
-    """
-    *names, text = words
-    return notify_students(names, all_, text, data)
-
-
-@serve.command(
-    epilog="""Examples:\n
-    lab serve log\n
-    lab serve log anna --commands"""
-)
-def log(
-    name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Print only events of this student.")
-    ] = None,
-    commands: Annotated[
-        bool, typer.Option("--commands", help="Include every command, answer and hint, from the recordings.")
-    ] = False,
-    data: Data = None,
-) -> int:
-    """Print the server's log.
-
-    The log contains log-ins, refusals, attempts, messages, and when you took control; oldest first.
-    """
-    return print_log(name, commands, data)
-
-
-@serve.command(
-    epilog="""Examples:\n
-    lab serve export\n
-    lab serve export --csv grades.csv\n
-    lab serve export --gradescope results/   (results/NAME.json for each student)\n
-    lab serve export --csv all.csv --every"""
-)
-def export(
-    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the grades as a spreadsheet.")] = None,
-    gradescope: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Write Gradescope results to this folder: NAME.json for each student."),
-    ] = None,
-    every: Annotated[
-        bool, typer.Option("--every", help="Grade every attempt, not only the best of each student.")
-    ] = False,
-    exercises: Folder = None,
-    data: Data = None,
-) -> int:
-    """Grade the whole class.
-
-    Every recording is re-executed, and the points of each student are printed. When a run ends, the server seals
-    its recording. A recording that does not match its seal, belongs to another student or is missing is not
-    graded, and the reason is printed. An active run is graded up to the present.
-
-    Exit status: 0 all were graded, 1 one was refused or the seals were edited, 2 usage error, 130 Ctrl-C.
-    """
-    return export_grades(csv, gradescope, every, exercises, data)
-
-
-@contextmanager
-def server_errors_as_usage() -> Iterator[None]:
-    """Turn errors of the server, or its absence, into UsageError."""
-    try:
-        yield
-    except ServerAdminError as error:
-        raise UsageError(str(error)) from None
-
-
-def print_status(data: Path | None, as_json: bool) -> int:
-    """Print the state of the class. Raises UsageError if no server is running."""
-    with server_errors_as_usage(), AdminConnection(data_folder(data)) as connection:
+    with AdminConnection(data_folder(data)) as connection:
         report = connection.report()
-    if as_json:
-        print(msgspec.json.encode(report).decode())
+    if json:
+        print_json(report)
         return 0
     on = sum(bool(student.since) for student in report.students)
     clusters = sum(bool(student.cluster) for student in report.students)
     lecture = f", lecture: {sanitize(report.lecture)}" if report.lecture else ""
     print(f"port {report.port}: {format_count(on, 'session')}, {format_count(clusters, 'cluster')}{lecture}")
     table = Table(box=None, pad_edge=False)
-    for column in (
-        "student",
-        "logged in",
-        "exercise",
-        "tasks",
-        "stuck for",
-        f"points of {report.points}",
-        "solved",
-    ):
+    points = f"points of {report.points}"
+    for column in ("student", "logged in", "exercise", "tasks", "stuck for", points, "solved"):
         table.add_column(column, no_wrap=True, justify="left" if column in ("student", "exercise") else "right")
     for student in sort_by_stuck_time(report.students):
         table.add_row(*_row(student))
@@ -205,8 +85,142 @@ def _row(student: Student) -> tuple[str, ...]:
     )
 
 
-def print_log(name: str | None, commands: bool, data: Path | None) -> int:
-    """Print the server's log in local time. Raises UsageError."""
+@group.command()
+def watch(exercises: Folder = None, data: Data = None) -> int:
+    """Watch the class live.
+
+    The screen shows the table of lab serve status, live. Enter opens the cluster of the selected student; you can
+    move through its timeline independently. t also lets you give commands to it; the student is notified, and can
+    still give commands. m sends a message to the selected student, M to all. L gives a lecture.
+    """
+    folder = data_folder(data)
+    with AdminConnection(folder) as connection:
+        connection.report()
+    require_terminal("lab serve status")
+    from lab.tui.apps.class_app import show_class  # noqa: PLC0415 - loads the interface
+
+    def exercise(name: str) -> Exercise | None:
+        try:
+            return find_exercise(name, exercises or SHIPPED)
+        except ExerciseError:
+            return None
+
+    def lecture(named: str) -> str:
+        try:
+            _config(named, sim=False)
+        except UserError as error:
+            return str(error)
+        call = [sys.executable, "-m", "lab", "serve", "lecture", named, "--data", str(folder.path)]
+        status = subprocess.run(call, check=False).returncode
+        return (
+            f"the lecture ended with status {status}; for the reason run: lab serve lecture {named}"
+            if status
+            else ""
+        )
+
+    return run_guarded(lambda: show_class(AdminClient(folder), exercise, lecture))
+
+
+@group.command(
+    epilog="""Examples:\n
+    lab serve lecture bully\n
+    lab serve lecture two-coordinators\n
+    during the lecture: ask "who leads next?" | 4 | 5   (after :)"""
+)
+def lecture(
+    target: Annotated[
+        str,
+        Argument(
+            metavar="SCENARIO|PROTOCOL|EXERCISE",
+            help="A scenario, a protocol, or an exercise, of which the initial state is run.",
+        ),
+    ],
+    sim: Annotated[bool, Option("--sim", help="Run it in simulation.")] = False,
+    data: Data = None,
+) -> int:
+    """Give a lecture to the class.
+
+    Everyone logged in can watch your cluster, and move through its timeline independently. Students who are logged
+    in when the lecture begins are notified, and join with Ctrl+L; those who log in later see it at once. If the
+    server was started with --lecture, the lecture opens on every screen. During the lecture, Ctrl+L lets you ask
+    the class a question: votes are counted as they arrive, and everyone sees the result when you close the vote.
+    """
+    folder = data_folder(data)
+    config = _config(target, sim)
+    with AdminConnection(folder) as connection:
+        require_terminal("lab serve notify")
+        from lab.tui.apps.lecture import show_lecture  # noqa: PLC0415 - loads the interface
+
+        host = HostProcess(config)
+        try:
+            feed = host.ready().socket
+            connection.begin_lecture(feed, target)
+            status = run_guarded(lambda: show_lecture(feed, target, connection))
+        except HostFailedError as error:
+            print_error(str(error))
+            status = 1
+        finally:
+            host.end()
+            host.close()
+    return status
+
+
+def _config(named: str, sim: bool) -> RunConfig:
+    """Return the run's configuration.
+
+    A scenario, or the setup of an exercise, continues after its end until the teacher leaves.
+    """
+    scenario = find_exercise(named).setup if named in names() else find_scenario(named)
+    if scenario is None:
+        return run_config(RunOptions(protocol=named, sim=sim))
+    is_live = "live" in scenario.worlds and not sim
+    config = config_of(scenario, "live" if is_live else "simulated", Path())
+    return replace(config, recording=str(recording_path(None, config.run)), end_us=None)
+
+
+@group.command(
+    epilog='Examples:\n\n    lab serve notify anna ben "look at node 3 in the diagram"\n\n'
+    '    lab serve notify --all "five minutes to go"'
+)
+def notify(
+    words: Annotated[
+        list[str], Argument(metavar="[NAME…] TEXT", help="The names of the recipients, then the text in quotes.")
+    ],
+    all_: Annotated[bool, Option("--all", help="Notify everyone logged in.")] = False,
+    data: Data = None,
+) -> int:
+    """Send a message to students.
+
+    The message is a line on their screens that stays until they dismiss it.
+    """
+    *names, text = words
+    if bool(names) == all_:
+        raise UsageError('name the recipients: lab serve notify NAME… "TEXT", or lab serve notify --all "TEXT"')
+    folder = data_folder(data)
+    if text in folder.student_paths():
+        raise UsageError(f'{text!r} is a student; write the text last, in quotes: lab serve notify {text} "TEXT"')
+    with AdminConnection(folder) as connection:
+        notified = connection.notify(tuple(dict.fromkeys(names)), text)
+    print(f"notified {', '.join(notified)}" if notified else "nobody is logged in, so nobody was notified")
+    return 0
+
+
+@group.command(
+    epilog="""Examples:\n
+    lab serve log\n
+    lab serve log anna --commands"""
+)
+def log(
+    name: Annotated[str | None, Argument(metavar="[NAME]", help="Print only events of this student.")] = None,
+    commands: Annotated[
+        bool, Option("--commands", help="Include each command, answer and hint, read from the recordings.")
+    ] = False,
+    data: Data = None,
+) -> int:
+    """Print the server's log.
+
+    The log contains log-ins, refused requests, attempts, messages, and each time you took control; oldest first.
+    """
     folder = data_folder(data)
     if name is not None and name not in folder.student_paths():
         raise UsageError(f"unknown student {name!r}{did_you_mean(name, list(folder.student_paths()))}")
@@ -223,26 +237,35 @@ def print_log(name: str | None, commands: bool, data: Path | None) -> int:
     return 0
 
 
-def notify_students(names: Sequence[str], to_all: bool, text: str, data: Path | None) -> int:
-    """Send a message to these students, or to everyone logged in. Raises UsageError."""
-    if bool(names) == to_all:
-        raise UsageError('name the recipients: lab serve notify NAME… "TEXT", or lab serve notify --all "TEXT"')
-    folder = data_folder(data)
-    if text in folder.student_paths():
-        raise UsageError(f'{text!r} is a student; write the text last, in quotes: lab serve notify {text} "TEXT"')
-    with server_errors_as_usage(), AdminConnection(folder) as connection:
-        notified = connection.notify(tuple(dict.fromkeys(names)), text)
-    print(f"notified {', '.join(notified)}" if notified else "nobody is logged in, so nobody was notified")
-    return 0
-
-
-def export_grades(
-    csv: Path | None, gradescope: Path | None, every: bool, exercises: Path | None, data: Path | None
+@group.command(
+    epilog="""Examples:\n
+    lab serve export\n
+    lab serve export --csv grades.csv\n
+    lab serve export --gradescope results/   (results/NAME.json for each student)\n
+    lab serve export --csv all.csv --every"""
+)
+def export(
+    csv: Annotated[Path | None, Option(metavar="FILE", help="Write the grades as a spreadsheet.")] = None,
+    gradescope: Annotated[
+        Path | None,
+        Option(metavar="DIR", help="Write Gradescope results to this folder: NAME.json for each student."),
+    ] = None,
+    every: Annotated[
+        bool, Option("--every", help="Grade every attempt, not only the best of each student.")
+    ] = False,
+    exercises: Folder = None,
+    data: Data = None,
 ) -> int:
-    """Grade the class, write the grades, print the points, and return the exit status. Raises UsageError."""
+    """Grade the whole class.
+
+    Every recording is re-executed, and the points of each student are printed. When a run ends, the server seals
+    its recording: it stores a digest. A recording that does not match its seal, belongs to another student or is
+    missing is refused, and the reason is printed. An active run is graded as far as it is recorded.
+
+    Exit status: 0 all were graded, 1 one was refused or the seals were edited, 2 usage error, 130 Ctrl-C.
+    """
     folder, library = data_folder(data), exercises or SHIPPED
-    with exit_on_mistakes():
-        known = {name: find_exercise(name, library) for name in names(library)}
+    known = {name: find_exercise(name, library) for name in names(library)}
     with progress_line() as progress:
         book = grade_class(folder, library, progress)
     best = best_grades(book.grades)
@@ -255,9 +278,9 @@ def export_grades(
             write_whole(gradescope / f"{student}.json", as_gradescope(of_student, known))
     refused = [grade for grade in book.grades if grade.refused]
     for grade in refused:
-        print(f"lab: {sanitize(grade.recording)}: not graded: {sanitize(grade.refused)}", file=sys.stderr)
+        print_error(f"{grade.recording}: not graded: {grade.refused}")
     for trouble in book.problems:
-        print(f"lab: {sanitize(trouble)}: the seals were edited; investigate", file=sys.stderr)
+        print_error(f"{trouble}: the seals were edited, so these grades are not reliable")
     _print_totals(best, list(folder.student_paths()), sum(each.points for each in known.values()))
     students = format_count(len({grade.student for grade in book.grades}), "student")
     text = f"{format_count(len(book.grades), 'attempt')} of {students} graded"
@@ -282,78 +305,3 @@ def _print_totals(best: Sequence[Grade], students: Sequence[str], most: int) -> 
 
 def _in_order(grades: Sequence[Grade]) -> list[Grade]:
     return sorted(grades, key=lambda each: (each.student, each.exercise, each.attempt))
-
-
-def watch_class(exercises: Path | None, data: Path | None) -> int:
-    """Show the class until the teacher leaves, and return the exit status. Raises UsageError."""
-    folder = data_folder(data)
-    with server_errors_as_usage(), AdminConnection(folder) as connection:
-        connection.report()
-    require_terminal("lab serve status")
-    from lab.tui.classroom.show_teacher import show_class  # noqa: PLC0415 - loads the interface
-    from lab.tui.terminal.guard import run_guarded  # noqa: PLC0415
-
-    def exercise(name: str) -> Exercise | None:
-        try:
-            return find_exercise(name, exercises or SHIPPED)
-        except ExerciseError:
-            return None
-
-    def lecture(named: str) -> str:
-        try:
-            _config(named, sim=False)
-        except UsageError as error:
-            return str(error)
-        call = [sys.executable, "-m", "lab", "serve", "lecture", named, "--data", str(folder.path)]
-        status = subprocess.run(call, check=False).returncode
-        return (
-            f"the lecture ended with status {status}; for the reason run: lab serve lecture {named}"
-            if status
-            else ""
-        )
-
-    return run_guarded(lambda: show_class(AdminClient(folder), exercise, lecture))
-
-
-def give_lecture(named: str, sim: bool, data: Path | None) -> int:
-    """Run the target, with the class as viewers, until the teacher leaves. Raises UsageError.
-
-    Returns the exit status.
-    """
-    folder = data_folder(data)
-    config = _config(named, sim)
-    with server_errors_as_usage(), AdminConnection(folder) as connection:
-        require_terminal("lab serve notify")
-        host = HostProcess(config)
-        try:
-            feed = host.ready().socket
-            connection.begin_lecture(feed, named)
-            status = _show_lecture(feed, named, connection)
-        except HostFailedError as error:
-            print(f"lab: {sanitize(str(error))}", file=sys.stderr)
-            status = 1
-        finally:
-            host.end()
-            host.close()
-    return status
-
-
-def _show_lecture(feed: str, named: str, connection: AdminConnection) -> int:
-    from lab.tui.classroom.show_teacher import show_lecture  # noqa: PLC0415 - loads the interface
-    from lab.tui.terminal.guard import run_guarded  # noqa: PLC0415
-
-    return run_guarded(lambda: show_lecture(feed, named, connection))
-
-
-def _config(named: str, sim: bool) -> RunConfig:
-    """Return the run's configuration.
-
-    A scenario, or the setup of an exercise, continues after its end until the teacher leaves.
-    """
-    scenario = find_exercise(named).setup if named in names() else find_scenario(named)
-    if scenario is None:
-        world = world_of(sim, None, headless=False)
-        return run_config(named, "5", None, None, None, None, None, [], [], None, None, None, None, world)
-    is_live = "live" in scenario.worlds and not sim
-    config = config_of(scenario, "live" if is_live else "simulated", Path())
-    return replace(config, recording=str(recording_path(None, config.run)), end_us=None)

@@ -19,10 +19,11 @@ from lab.properties.judge import Judge
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Commanded, End, Header, Injected, Record, Routed
 from lab.scenario.report import matches_violation
-from lab.script.commands import Answer, CommandError, Hint
+from lab.script.commands import Answer, Hint
 from lab.script.director import Director
 from lab.script.parse import parse, parse_predicate, read_script
 from lab.script.predicate_fold import OnsetMatcher
+from lab.script.scope import CommandError
 from lab.script.statements import ExpectationResult, ExpectViolation, Statement
 
 Met = Literal["open", "met", "unmet"]

@@ -30,7 +30,6 @@ from lab.recording.records import (
 from lab.recording.writer import Chain
 from lab.replay.reexecution import Reexecution
 from lab.script.commands import Caption, LinkFault, NodeCommand, Partition, Slow
-from lab.script.resolve import fault_rule
 from lab.script.statements import Every, Statement
 from lab.text import sanitize
 from lab.units import format_us
@@ -147,7 +146,7 @@ class RunInvariants:
         if isinstance(command, NodeCommand):
             return bool(command.nodes.words) or set(fault.nodes) == set(command.nodes.ids)
         if isinstance(command, LinkFault | Slow | Partition) and "coordinator" not in line.text:
-            rule = fault_rule(command, self._cluster)
+            rule = command.rule(self._cluster)
             return fault.text == line.text and set(fault.links) == rule.links
         return True
 
@@ -160,7 +159,7 @@ class RunInvariants:
             line.command.text if isinstance(line.command, Caption) else line.source
         ):
             return f"line {record.line} differs from the setup, or was already executed"
-        if not any(isinstance(trigger, Every) for trigger in (line.trigger, *line.then)):
+        if not any(isinstance(trigger, Every) for trigger in line.triggers):
             del self._unused_lines[record.line]
         return ""
 

@@ -14,12 +14,11 @@ from msgspec import Struct, field
 from lab.exercises.exercise import FREE, LEVELS, Exercise, Hint, Kind, Repair, Task, Way
 from lab.protocols import PROTOCOLS, Algorithm
 from lab.scenario.file import Scenario, ScenarioError, read_scenario
-from lab.script.commands import VERBS, CommandError
 from lab.script.parse import parse_predicate, read_script
-from lab.script.protocol_commands import bare_commands
+from lab.script.scope import CommandError, Scope
 from lab.script.statements import Expectation
-from lab.script.validation import check_line, check_predicate
-from lab.text import did_you_mean, sanitize
+from lab.script.verbs import VERBS, bare_commands
+from lab.text import UserError, did_you_mean, sanitize
 from lab.worlds.campaign.schedule import FAULTS
 from lab.worlds.loading.targets import load_protocol
 
@@ -109,12 +108,11 @@ _MOST_POINTS = 10
 _VIOLATION = "violation "
 
 
-class ExerciseError(Exception):
+class ExerciseError(UserError):
     """An exercise that cannot be used; ``mistakes`` are messages for the user, each with its file."""
 
     def __init__(self, mistakes: list[str]) -> None:
-        super().__init__("\n".join(mistakes))
-        self.mistakes = mistakes
+        super().__init__(*mistakes)
 
 
 class _TaskHead(Struct, forbid_unknown_fields=True):
@@ -324,13 +322,13 @@ def _check_predicate(text: str, setup: Scenario, protocol: type[Algorithm]) -> N
     if text.startswith(_VIOLATION):
         _check_script(f"expect {text}", setup, protocol)
     else:
-        check_predicate(parse_predicate(text, protocol), protocol, setup.nodes, setup.parameters)
+        parse_predicate(text, protocol).check(Scope(protocol, setup.nodes, setup.parameters))
 
 
 def _check_script(text: str, setup: Scenario, protocol: type[Algorithm]) -> None:
     lines = read_script(text, protocol)
     for line in lines:
-        check_line(line, protocol, setup.nodes, setup.parameters)
+        line.check(Scope(protocol, setup.nodes, setup.parameters))
         if not isinstance(line.command, Expectation):
             raise CommandError(
                 f"{line.source}: a condition may only contain expectations: expect all.coordinator == 4"

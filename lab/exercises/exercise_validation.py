@@ -16,9 +16,8 @@ from lab.exercises.exercise import Exercise
 from lab.exercises.repair_grading import repair_problems
 from lab.recording.records import End
 from lab.recording.writer import MemoryLog
-from lab.script.commands import CommandError
 from lab.script.parse import numbered_lines, parse
-from lab.script.validation import check_line
+from lab.script.scope import CommandError, Scope
 from lab.text import sanitize
 from lab.worlds.loading.config import InitialCommands, header_of
 from lab.worlds.loading.settings import usual_link
@@ -37,10 +36,11 @@ def read_commands(exercise: Exercise, text: str) -> list[str]:
     """
     setup = exercise.setup
     protocol = load_protocol(setup.protocol)
+    scope = Scope(protocol, setup.nodes, setup.parameters)
     lines = [line for _, line in numbered_lines(text)]
     for source in lines:
         line = parse(source, protocol)
-        check_line(line, protocol, setup.nodes, setup.parameters)
+        line.check(scope)
         verb = line.text.partition(" ")[0]
         if verb not in exercise.allowed:
             raise CommandError(

@@ -9,8 +9,10 @@ from typing import Protocol
 
 from msgspec import Struct, field
 
+from lab.text import UserError
 
-class ServerAdminError(Exception):
+
+class ServerAdminError(UserError):
     """A request of the teacher's failed, or no server runs; the text is for the teacher."""
 
 

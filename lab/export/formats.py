@@ -7,7 +7,7 @@ from typing import TextIO
 from msgspec import Struct
 
 from lab.export.excerpt import Excerpt
-from lab.export.group_graph import write_dot
+from lab.export.group_pictures import write_dot
 from lab.export.page import write_html
 from lab.export.svg_diagram import write_svg
 from lab.export.tables import write_csv, write_jsonl

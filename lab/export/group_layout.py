@@ -1,4 +1,4 @@
-"""The history of groups as a grid: time flows down, each node has a lane, each row is a change.
+"""The layout of the history of groups: time flows down, each node has a lane, each row is a change, with its text.
 
 In a row, nodes enter a group, or a command or fault affects the cluster. A node that joins a group is put into the
 row in which the group was formed, unless the node or the cluster changed in between. Nodes that become groups of
@@ -6,12 +6,16 @@ their own at about the same time share a row.
 """
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 from msgspec import Struct
 
 from lab.analysis.group_history import ClusterEvent, GroupHistory, Membership, Point
+from lab.text import sanitize
+from lab.units import format_ranges, format_us
+
+_LONGEST = 60
 
 
 class Lane(Struct, frozen=True):
@@ -39,10 +43,81 @@ class Row(Struct):
     normal: frozenset[int] = frozenset()
 
 
-def build_rows(
+Word = tuple[str, str | int]
+"""A word, and its role: bold, dim, accent, warning, or the number of a group's colour."""
+
+
+class GroupLayout:
+    """The last ``most`` rows of a history. Nodes alone within ``together_us`` share a row."""
+
+    def __init__(
+        self,
+        groups: Sequence[GroupHistory],
+        cluster_events: Iterable[ClusterEvent],
+        nodes: Iterable[int],
+        together_us: int,
+        most: int = sys.maxsize,
+    ) -> None:
+        self.groups = groups
+        self.rows = _build_rows(groups, cluster_events, together_us)[-most:]
+        self.nodes = sorted({*nodes, *(node for row in self.rows for node in row.changes)})
+
+    def joined(self, row: Row) -> list[int]:
+        """Return the nodes that a bar joins, as they enter the same group in this row."""
+        return [node for node in self.nodes if row.changes.get(node) is not None] if len(row.groups) == 1 else []
+
+    def words(self, row: Row) -> list[Word]:
+        """Return the text about a row, word by word."""
+        return [(word, role) for text, role in self._phrases(row) for word in text.split()]
+
+    def _phrases(self, row: Row) -> list[Word]:
+        if not row.groups:
+            whom = format_ranges(sorted(row.affected))
+            role = "warning" if row.text in ("killed", "failed") else "accent"
+            return [(sanitize(f"{whom} {row.text}".strip(), _LONGEST), role)]
+        formed = [self.groups[number] for number in row.groups]
+        if row.late:
+            takers = sorted(node for node, lane in row.changes.items() if lane is not None)
+            joins = f"{format_ranges(takers)} {'joins' if len(takers) == 1 else 'join'}"
+            return [(joins, "bold"), (formed[0].name, formed[0].hue)]
+        origins = sorted(
+            (self.groups[number] for number in {n for each in formed for n in each.of}), key=_identifier
+        )
+        of: list[Word] = [(origin.name, origin.hue) for origin in origins]
+        if len(formed[0].members) != 1:
+            return _leader_phrases(formed[0], of)
+        members = format_ranges(sorted(member for each in formed for member in each.members))
+        alone = "alone" if len(formed) == 1 else "each alone"
+        if not of:
+            return [(f"{members} {'starts' if len(formed) == 1 else 'start'}, {alone}", "bold")]
+        return [(f"{members} {alone},", "bold"), ("of", "dim"), *of]
+
+
+def _identifier(group: GroupHistory) -> tuple[int, int]:
+    return group.group
+
+
+def _leader_phrases(group: GroupHistory, of: list[Word]) -> list[Word]:
+    """Return the leader, the members, the origin, and the time until all were Normal."""
+    leader = "nobody" if group.coordinator is None else str(group.coordinator)
+    if group.defined is None:
+        came_to = "is forming it" if group.ended is None else "failed to form it"
+        return [(f"{leader} {came_to if group.use == 1 else 'has been in it before'}", "dim")]
+    led = sanitize(format_ranges(sorted({*group.members} - {group.coordinator})), _LONGEST) or "nobody"
+    *others, (last, role) = of or [("nothing", "dim")]
+    if group.all_normal is None:
+        became = "not all Normal" if group.ended is not None else "not all Normal yet"
+    else:
+        became = f"all Normal after {format_us(round(group.all_normal.at_us - group.formed.at_us, -3))}"
+    return [(f"{leader} leads {led},", "bold"), ("of", "dim"), *others, (f"{last},", role), (became, "dim")]
+
+
+# the rows
+
+
+def _build_rows(
     groups: Iterable[GroupHistory], cluster_events: Iterable[ClusterEvent], together_us: int
 ) -> list[Row]:
-    """Return the rows from top to bottom. Nodes alone within ``together_us`` share a row."""
     memberships = [(group, membership) for group in groups for membership in group.memberships]
     begun = {(membership.node, membership.since.record) for _, membership in memberships}
     rows = _Rows(together_us)

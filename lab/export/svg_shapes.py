@@ -10,12 +10,13 @@ from typing import Any
 
 import drawsvg
 
+from lab.export.diagram_layout import Position
+
 INK, FAINT, RULE, PAPER = "#222222", "#777777", "#e4e4e4", "#ffffff"
 HALO = {"stroke": PAPER, "stroke_width": 3, "paint_order": "stroke", "text_anchor": "middle"}
 """Style of a text drawn over lines, centred at its position."""
 FONT = "Helvetica, Arial, sans-serif"
 _CELL = 64
-Position = tuple[float, float]
 Box = tuple[float, float, float, float]
 
 

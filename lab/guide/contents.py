@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
-from lab.text import did_you_mean
+from lab.text import UserError, did_you_mean
 
 _FOLDER = Path(__file__).parent
 _COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 
 
-class NoSuchPageError(Exception):
+class NoSuchPageError(UserError):
     """The guide has no page of that name; the text names the nearest one."""
 
 

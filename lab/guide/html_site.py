@@ -15,6 +15,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 
 from lab.guide.contents import DOORS, Page, all_pages
+from lab.text import UserError
 
 _HEAD = """\
 <!doctype html>
@@ -71,7 +72,7 @@ blockquote { margin: 1rem 0; padding: 0.1rem 1rem; border-left: 4px solid var(--
 """
 
 
-class SiteError(Exception):
+class SiteError(UserError):
     """The site cannot be written there; the text says why."""
 
 

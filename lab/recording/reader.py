@@ -19,9 +19,10 @@ import msgspec
 from msgspec import Struct
 
 from lab.recording.records import FORMAT, Header, Record, decode
+from lab.text import UserError
 
 
-class NotARecordingError(Exception):
+class NotARecordingError(UserError):
     """The file is not a recording, or this version cannot read it; the text gives the reason."""
 
 

@@ -24,8 +24,7 @@ from lab.recording.reader import RecordStore
 from lab.recording.records import Captioned, Commanded, End, Fault, Header, Process, Record
 from lab.script.commands import Caption, WorldCommand
 from lab.script.parse import parse
-from lab.script.predicates import All, Is, Not, Predicate
-from lab.script.printing import unparse
+from lab.script.predicates import And, Is, Not, Predicate
 from lab.script.statements import After, At, Every, OnMessage, OnStatus, Statement, Trigger, When
 
 T = TypeVar("T")
@@ -35,6 +34,10 @@ _AT_ONCE_US = 1_000
 """The effects of a command are recorded before the command itself, within this time."""
 _LONG = 3
 """A multiple of the time that an agreement may take; later events are not effects of a command."""
+_BY_HAND_US = 20_000
+"""Shorter than the time between two commands given by hand."""
+_ALL_NORMAL = Is("all", "normal")
+_STATUSES = tuple(status.value for status in Status)
 
 
 class GivenCommand(Struct, frozen=True):
@@ -147,7 +150,7 @@ class CommandHistory:
             self.faults.append(record)
         elif isinstance(record, Captioned):
             caption = Caption("mark" if record.mark else "say", record.text.replace('"', "'"))
-            line = Statement(caption, unparse(caption), None, unparse(caption), line=record.line)
+            line = Statement(caption, str(caption), str(caption), line=record.line)
             self.given.append(GivenCommand(number, number, record.at_us, line, ""))
         elif isinstance(record, End):
             self.ended = True
@@ -234,10 +237,7 @@ def happened_between(events: list[Observation[T]], after: int, before: int) -> l
     return [event for event in events if after < event.record < before]
 
 
-_BY_HAND_US = 20_000
-"""Shorter than the time between two commands given by hand."""
-_ALL_NORMAL = Is("all", "normal")
-_STATUSES = tuple(status.value for status in Status)
+# anchors
 
 
 class Anchor(Struct, frozen=True):
@@ -247,7 +247,7 @@ class Anchor(Struct, frozen=True):
     follows: bool = True
 
     def __str__(self) -> str:
-        words = [unparse(trigger) for trigger in self.triggers]
+        words = [*map(str, self.triggers)]
         if self.follows and not (self.triggers and isinstance(self.triggers[0], After)):
             words.insert(0, "then")
         return " ".join(words)
@@ -264,7 +264,7 @@ def exact_anchors(history: CommandHistory, given: GivenCommand) -> list[Anchor]:
     These are: as it was typed, which is exact if that was before the run; at the message that triggered it; by the
     clock.
     """
-    triggers = _triggers(given)
+    triggers = given.line.triggers
     found = []
     if triggers and not isinstance(triggers[-1], Every) and not isinstance(triggers[0], After):
         found.append(Anchor(triggers, given.line.follows))
@@ -276,7 +276,7 @@ def exact_anchors(history: CommandHistory, given: GivenCommand) -> list[Anchor]:
 def _at_message(history: CommandHistory, given: GivenCommand, trigger: OnMessage) -> list[Anchor]:
     """Return the anchor at the message that triggered the command, counted from the start of the run."""
     earlier = [event for event in history.messages if event.record < given.began]
-    hits = [event for event in earlier if event.at_us == given.at_us and _matches(trigger, event.what)]
+    hits = [event for event in earlier if event.at_us == given.at_us and trigger.matches(*event.what)]
     if not hits:
         return []
     _, kind, source, target = hits[-1].what
@@ -284,21 +284,10 @@ def _at_message(history: CommandHistory, given: GivenCommand, trigger: OnMessage
     return [Anchor((OnMessage(trigger.event, kind, source, target, nth),), follows=False)]
 
 
-def _matches(trigger: OnMessage, what: tuple[str, str, int, int]) -> bool:
-    event, kind, source, target = what
-    ends = trigger.source in (None, source) and trigger.target in (None, target)
-    return (trigger.event, trigger.kind) == (event, kind) and ends
-
-
 def rounded(us: int) -> int:
     """Round to a number that a person would write."""
     grain_us = next((grain for grain in (100_000, 10_000, 1_000) if us >= 10 * grain), 1)
     return round(us / grain_us) * grain_us
-
-
-def _triggers(given: GivenCommand) -> tuple[Trigger, ...]:
-    line = given.line
-    return () if line.trigger is None else (line.trigger, *line.then)
 
 
 class _Anchors:
@@ -327,7 +316,7 @@ class _Anchors:
 
     def _own(self) -> list[Anchor]:
         """Return the anchors with the user's own triggers, except for the clock."""
-        kept = tuple(trigger for trigger in _triggers(self._given) if not isinstance(trigger, At))
+        kept = tuple(trigger for trigger in self._given.line.triggers if not isinstance(trigger, At))
         if not kept or any(isinstance(trigger, Every | After) for trigger in kept):
             return []
         return list(dict.fromkeys([Anchor(kept, self._follows and self._given.line.follows), self._anchor(*kept)]))
@@ -341,7 +330,7 @@ class _Anchors:
             return self._once(_ALL_NORMAL, agreed[-1].at_us, self._disagreed_at_once(agreed))
         if leaders and leaders[-1].what and not (agreed and agreed[-1].what):
             parts = tuple(Is(node, "leads") for node in leaders[-1].what)
-            return self._once(parts[0] if len(parts) == 1 else All(parts), leaders[-1].at_us, True)
+            return self._once(parts[0] if len(parts) == 1 else And(parts), leaders[-1].at_us, True)
         return []
 
     def _disagreed_at_once(self, agreed: list[Observation[int | None]]) -> bool:

@@ -27,14 +27,13 @@ from lab.scenario.head import (
     read_head,
     split_scenario,
 )
-from lab.script.commands import CommandError, WorldCommand
+from lab.script.commands import WorldCommand
 from lab.script.parse import numbered_lines, read_script
+from lab.script.scope import CommandError, Scope
 from lab.script.statements import After, At, Every, ExpectViolation, Statement
-from lab.script.validation import check_line
-from lab.text import did_you_mean, sanitize
+from lab.text import UserError, did_you_mean, sanitize
 from lab.units import format_us
-from lab.worlds.loading import settings
-from lab.worlds.loading.settings import SettingError
+from lab.worlds.loading.settings import SettingError, Settings, parameters_of
 from lab.worlds.loading.targets import TargetError, absolute_target, load_protocol
 from lab.worlds.run import WATCHED
 
@@ -47,12 +46,11 @@ _WORLDS: tuple[World, ...] = ("simulated", "live")
 _LARGEST = 1 << 16
 
 
-class ScenarioError(Exception):
+class ScenarioError(UserError):
     """A file with mistakes; ``mistakes`` are messages for the user, each with file, line and column."""
 
     def __init__(self, mistakes: list[str]) -> None:
-        super().__init__("\n".join(mistakes))
-        self.mistakes = mistakes
+        super().__init__(*mistakes)
 
 
 class Scenario(Struct, frozen=True):
@@ -112,6 +110,14 @@ def _format_mistake(path: Path, mistake: Mistake) -> str:
     return sanitize(f"{place}: {mistake.text}")
 
 
+class _HeadSettings(Settings, frozen=True, kw_only=True):
+    """The settings in the head of a scenario."""
+
+    @staticmethod
+    def written(name: str, value: str) -> str:
+        return as_key(name, value)
+
+
 class _ScenarioReader:
     """A parser that continues after a mistake as far as possible, to collect all mistakes."""
 
@@ -134,10 +140,8 @@ class _ScenarioReader:
             self._wrong(Mistake(last, 0, "there is no line --- between the head and the script"))
             return None
         values = head.values
-        settings_ = [f"{name}={_as_text(value)}" for name, value in values.get("set", {}).items()]
-        protocol = self._try(lambda: self._protocol(settings_))
-        nodes = self._try(lambda: _nodes(str(values.get("nodes", "5"))))
-        timing = self._try(self._timing)
+        settings = _settings_in(values)
+        protocol = self._try(lambda: self._protocol(settings.target)) if "protocol" in values else None
         found = Scenario(
             self._path.stem,
             str(self._path),
@@ -145,13 +149,13 @@ class _ScenarioReader:
             values.get("shows", "").strip(),
             values.get("source", "").strip(),
             "" if protocol is None else protocol[0],
-            nodes or (),
-            timing or Timing(1, 0),
-            self._try(self._link),
-            self._try(lambda: settings.seed_of(str(values.get("seed", "1")), as_key)) or 0,
-            {} if protocol is None else self._parameters(protocol[1], settings_),
+            self._try(lambda: _nodes(settings)) or (),
+            self._try(settings.timing) or Timing(1, 0),
+            self._try(settings.link),
+            self._try(lambda: settings.seed_or(1)) or 0,
+            {} if protocol is None else self._parameters(protocol[1], settings.set_),
             self._try(lambda: _worlds(values.get("worlds", list(_WORLDS)))) or (),
-            self._try(lambda: _ends_us(values.get("for", "1s"))) or 0,
+            self._try(lambda: _ends_us(settings)) or 0,
             script,
             first,
             self._text,
@@ -170,36 +174,19 @@ class _ScenarioReader:
             self._wrong(self._head.mistake("protocol", str(error)))
         return None
 
-    def _protocol(self, settings_: list[str]) -> tuple[str, type[Algorithm]] | None:
-        """Return the absolute target of the protocol and its class; None if the head names none."""
-        if "protocol" not in self._head.values:
-            return None
-        target = settings.target_of(self._head.values["protocol"], settings_)
-        target = absolute_target(target, self._path.parent)
+    def _protocol(self, named: str) -> tuple[str, type[Algorithm]]:
+        """Return the absolute target of the protocol and its class."""
+        target = absolute_target(named, self._path.parent)
         try:
             return target, load_protocol(target)
         except TargetError as error:
             raise TargetError(f"{error}{did_you_mean(target, [*PROTOCOLS, *TASKS])}") from None
 
-    def _parameters(self, protocol: type[Algorithm], settings_: list[str]) -> dict[str, Any]:
+    def _parameters(self, protocol: type[Algorithm], texts: list[str]) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        for each in settings_:
-            read = partial(settings.parameters_of, protocol, [each], as_key)
-            found |= self._try(read) or {}
+        for each in texts:
+            found |= self._try(partial(parameters_of, protocol, [each], as_key)) or {}
         return found
-
-    def _timing(self) -> Timing:
-        t, tm, tp = (self._head.values.get(name) for name in ("t", "tm", "tp"))
-        return settings.timing_of(t, tm, tp, as_key)
-
-    def _link(self) -> Link | None:
-        latency, jitter = (self._head.values.get(name) for name in ("latency", "jitter"))
-        if latency is None and jitter is None:
-            return None
-        return Link(
-            settings.duration("latency", latency or "0s", as_key),
-            settings.duration("jitter", jitter or "0s", as_key),
-        )
 
     # the script
 
@@ -215,13 +202,28 @@ class _ScenarioReader:
                 _check_use(line, found.worlds)
                 _check_times(line, found.ends_us)
                 if protocol is not None and found.nodes:
-                    check_line(line, protocol, found.nodes, found.parameters)
+                    line.check(Scope(protocol, found.nodes, found.parameters))
                     _check_promise(line, protocol)
             except CommandError as error:
                 self._wrong(_located(number, str(error), text))
 
     def _wrong(self, mistake: Mistake) -> None:
         self.mistakes.append(mistake)
+
+
+def _settings_in(values: dict[str, Any]) -> _HeadSettings:
+    """Return the values of the head as texts; without a protocol, an empty one."""
+    texts = {
+        name: str(values[name])
+        for name in ("nodes", "t", "tm", "tp", "latency", "jitter", "seed")
+        if name in values
+    }
+    return _HeadSettings(
+        protocol=values.get("protocol", ""),
+        for_=values.get("for", "1s"),
+        set_=[f"{name}={_as_text(value)}" for name, value in values.get("set", {}).items()],
+        **texts,
+    )
 
 
 def _as_text(value: Any) -> str:
@@ -235,10 +237,11 @@ def _title(text: str) -> str:
     return text.strip()
 
 
-def _nodes(text: str) -> tuple[int, ...]:
-    nodes = settings.nodes_of(text, as_key)
+def _nodes(settings: Settings) -> tuple[int, ...]:
+    nodes = settings.node_ids()
     if not 1 <= len(nodes) <= MOST_NODES:
-        raise SettingError(f"{as_key('nodes', text)} is {len(nodes)} nodes; a scenario has 1 to {MOST_NODES}")
+        got = as_key("nodes", settings.nodes or "")
+        raise SettingError(f"{got} is {len(nodes)} nodes; a scenario has 1 to {MOST_NODES}")
     return tuple(nodes)
 
 
@@ -252,10 +255,12 @@ def _worlds(named: list[Any]) -> tuple[World, ...]:
     return tuple(world for world in _WORLDS if world in named)
 
 
-def _ends_us(text: str) -> int:
-    us = settings.positive("for", text, as_key)
+def _ends_us(settings: Settings) -> int:
+    us = settings.end_us() or 0
     if us > LONGEST_US:
-        raise SettingError(f"{as_key('for', text)}: a scenario runs for at most {format_us(LONGEST_US)}")
+        raise SettingError(
+            f"{as_key('for', settings.for_ or '')}: a scenario runs for at most {format_us(LONGEST_US)}"
+        )
     return us
 
 
@@ -272,10 +277,9 @@ def _check_use(line: Statement, worlds: tuple[World, ...]) -> None:
 
 def _check_times(line: Statement, ends_us: int) -> None:
     """Raise CommandError if it waits for a time after the end; ``ends_us`` is 0 if the end is unknown."""
-    for trigger in (line.trigger, *line.then):
+    for trigger in line.triggers:
         if isinstance(trigger, At | After | Every) and 0 < ends_us < trigger.us:
-            waits = f"{type(trigger).__name__.lower()} {format_us(trigger.us)}"
-            raise CommandError(f"{waits} is after the end of the run, {as_key('for', format_us(ends_us))}")
+            raise CommandError(f"{trigger} is after the end of the run, {as_key('for', format_us(ends_us))}")
 
 
 def _check_promise(line: Statement, protocol: type[Algorithm]) -> None:

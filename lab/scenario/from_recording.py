@@ -14,13 +14,13 @@ from lab.scenario.run_scenario import run_simulated
 from lab.scenario.script_search import ScriptSearch, TriedDraft, shrink_script
 from lab.scenario.script_trial import expected_outcome
 from lab.scenario.writing import ScenarioSource, notes_on, scenario_text
-from lab.script.commands import CommandError
-from lab.script.printing import unparse
+from lab.script.scope import CommandError
+from lab.text import UserError
 from lab.units import format_us
 from lab.worlds.loading.targets import recorded_protocol
 
 
-class UnsuitableRecordingError(Exception):
+class UnsuitableRecordingError(UserError):
     """No scenario can be made from this recording; the message is for the user."""
 
 
@@ -34,13 +34,6 @@ class GeneratedScenario(Struct, frozen=True):
     is_same: bool
     doubts: tuple[str, ...]
     notes: tuple[str, ...] = ()
-
-
-def scenario_from(
-    recording: Path, shrink: bool = False, on_progress: Callable[[str], None] = lambda text: None
-) -> str:
-    """Return the text of a scenario that reproduces the recording; see ``make_scenario``."""
-    return make_scenario(ScenarioSource(recording), shrink, on_progress).text
 
 
 def make_scenario(source: ScenarioSource, shrink: bool, on_progress: Callable[[str], None]) -> GeneratedScenario:
@@ -104,7 +97,7 @@ def _worlds(history: CommandHistory, search: ScriptSearch, found: TriedDraft) ->
 
 def _doubts(scenario: Scenario, found: TriedDraft, worlds: tuple[World, ...]) -> list[str]:
     if not found.is_same:
-        missed = "; ".join(unparse(each) for each in found.missed) or "it did not end"
+        missed = "; ".join(map(str, found.missed)) or "it did not end"
         return [f"in simulation its outcome is different: {missed}"]
     report = run_simulated(scenario)
     doubts = [f"line {each.line}: {each.expected}: {each.was}" for each in report.findings]

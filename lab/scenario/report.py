@@ -19,10 +19,8 @@ from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import RecordStore
 from lab.recording.records import End, Fault, Header, Record
 from lab.scenario.file import Scenario, World
-from lab.scenario.values import explain_unmet
-from lab.script.evaluation import Suspicions
-from lab.script.parse import predecessors
-from lab.script.statements import CAUSES, ExpectThroughout, ExpectViolation, Statement
+from lab.script.predicates import Suspicions
+from lab.script.statements import CAUSES, Expectation, ExpectThroughout, ExpectViolation, Statement, predecessors
 from lab.text import sanitize
 from lab.units import format_us
 
@@ -143,8 +141,8 @@ class ScriptChecker:
         line, was = self._lines[result.line], result.why
         if result.how == "refused":
             was = f"refused: {was}"
-        elif result.how == "not met":
-            was = explain_unmet(was, line.command, self.cluster, self._suspicions)
+        elif result.how == "not met" and isinstance(line.command, Expectation):
+            was = line.command.explain_unmet(was, self.cluster, self._suspicions)
         self._found.append(_finding(line, was, result))
 
     # the run as a whole

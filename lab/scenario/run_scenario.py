@@ -22,6 +22,11 @@ from lab.worlds.loading.config import NotRunnableError, RunConfig, new_run_name
 from lab.worlds.loading.settings import usual_link
 from lab.worlds.simulated.execution import run_to_end
 
+_POLL_S = 0.05
+_LARGEST_CHUNK = 20
+_LIVE_PER_WORKER = 8
+"""Nodes wait for each other most of the time, so several live runs share a processor."""
+
 
 def config_of(scenario: Scenario, world: World, recording: Path) -> RunConfig:
     """Return the configuration for a run of the scenario in this world."""
@@ -108,10 +113,7 @@ def _file(recording: Path | None) -> Iterator[Path]:
         yield Path(folder) / "run.jsonl"
 
 
-_POLL_S = 0.05
-_LARGEST_CHUNK = 20
-_LIVE_PER_WORKER = 8
-"""Nodes wait for each other most of the time, so several live runs share a processor."""
+# many runs
 
 
 class Job(Struct, frozen=True):

@@ -10,7 +10,7 @@ A script can be shrunk to the commands and nodes that its outcome needs; the out
 coordinators on which all agreed, not only the final state.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 
 from msgspec import Struct
@@ -35,6 +35,8 @@ from lab.script.statements import Expectation
 from lab.worlds.campaign.finding import fewer, shrink
 from lab.worlds.campaign.schedule import ScheduledFault
 from lab.worlds.campaign.trial import RunawayError
+
+_LEAST_NODES = 2
 
 
 class DraftLine(Struct, frozen=True):
@@ -84,6 +86,23 @@ class TriedDraft(Struct, frozen=True):
         return not self.is_same, len(self.missing) + len(self.missed), len(self.idle)
 
 
+_Selection = Callable[[CommandHistory, GivenCommand | None, GivenCommand], Anchor]
+
+
+def _most_robust(history: CommandHistory, before: GivenCommand | None, given: GivenCommand) -> Anchor:
+    return anchors(history, before, given)[0]
+
+
+_SELECTIONS: tuple[_Selection, ...] = (
+    _most_robust,
+    lambda history, before, given: anchors(history, before, given)[:2][-1],
+    lambda history, before, given: exact_anchors(history, given)[0],  # as it was typed
+    lambda history, before, given: exact_anchors(history, given)[-2:][0],  # by the message that triggered it
+    lambda history, before, given: exact_anchors(history, given)[-1],  # by the clock
+)
+"""The ways to select an anchor for a command that was given after another, from robust to exact."""
+
+
 class ScriptSearch:
     """A search for a script; ``on_progress`` is called with the number of runs so far."""
 
@@ -106,8 +125,8 @@ class ScriptSearch:
         """Return the most robust draft with the same outcome; if there is none, the one with the closest."""
         best: TriedDraft | None = None
         for end_us in self._ends():
-            for assign in (self.robust, self._second, self._typed, self._by_step, self._by_clock):
-                found = self._cleaned(assign, end_us)
+            for select in _SELECTIONS:
+                found = self._cleaned(select, end_us)
                 if best is None or found.rank < best.rank:
                     best = found
                 if found.is_good and self.is_steady(found):
@@ -128,9 +147,9 @@ class ScriptSearch:
         """Return whether the outcome is the same with other seeds and delays."""
         return all(self._attempt(found.draft, header).is_good for header in disturbed_headers(self._header))
 
-    def robust(self, given: tuple[GivenCommand, ...]) -> tuple[DraftLine, ...]:
+    def robust(self, given: Iterable[GivenCommand]) -> tuple[DraftLine, ...]:
         """Return these commands, each with its most robust anchor."""
-        return self._level(given, 0)
+        return self._assign(_most_robust, given)
 
     def _attempt(self, draft: Draft, header: Header) -> TriedDraft:
         self._tried += 1
@@ -161,33 +180,16 @@ class ScriptSearch:
         ends = dict.fromkeys([rounded_up(first_us), rounded_up(end_us), end_us])
         yield from (each for each in ends if each <= LONGEST_US)
 
-    # whole assignments
+    def _assign(self, select: _Selection, given: Iterable[GivenCommand]) -> tuple[DraftLine, ...]:
+        """Return these commands, each with the anchor that ``select`` returns for it and the one before it."""
+        commands = tuple(given)
+        pairs = zip((None, *commands), commands, strict=False)
+        return tuple(DraftLine(each, select(self._history, before, each)) for before, each in pairs)
 
-    def _second(self, given: tuple[GivenCommand, ...]) -> tuple[DraftLine, ...]:
-        return self._level(given, 1)
-
-    def _level(self, given: tuple[GivenCommand, ...], level: int) -> tuple[DraftLine, ...]:
-        lines = []
-        for before, each in zip((None, *given), given, strict=False):
-            found = anchors(self._history, before, each)
-            lines.append(DraftLine(each, found[min(level, len(found) - 1)]))
-        return tuple(lines)
-
-    def _typed(self, given: tuple[GivenCommand, ...]) -> tuple[DraftLine, ...]:
-        return tuple(DraftLine(each, exact_anchors(self._history, each)[0]) for each in given)
-
-    def _by_step(self, given: tuple[GivenCommand, ...]) -> tuple[DraftLine, ...]:
-        return tuple(DraftLine(each, exact_anchors(self._history, each)[-2:][0]) for each in given)
-
-    def _by_clock(self, given: tuple[GivenCommand, ...]) -> tuple[DraftLine, ...]:
-        return tuple(DraftLine(each, exact_anchors(self._history, each)[-1]) for each in given)
-
-    def _cleaned(
-        self, assign: Callable[[tuple[GivenCommand, ...]], tuple[DraftLine, ...]], end_us: int
-    ) -> TriedDraft:
-        """Return the draft with this assignment, without the commands that can be left out."""
-        draft = Draft(self._history.header.nodes, assign(tuple(self._history.given)), end_us)
-        return self.cleaned(draft, lambda lines: assign(tuple(line.given for line in lines)))
+    def _cleaned(self, select: _Selection, end_us: int) -> TriedDraft:
+        """Return the draft with these anchors, without the commands that can be left out."""
+        draft = Draft(self._history.header.nodes, self._assign(select, self._history.given), end_us)
+        return self.cleaned(draft, lambda lines: self._assign(select, (line.given for line in lines)))
 
     def cleaned(self, draft: Draft, again: Callable[[tuple[DraftLine, ...]], tuple[DraftLine, ...]]) -> TriedDraft:
         """Run the draft; remove idle lines while it gets no worse. ``again`` reassigns the anchors of the rest."""
@@ -216,7 +218,7 @@ class ScriptSearch:
         return found
 
 
-_LEAST_NODES = 2
+# shrinking
 
 
 def shrink_script(search: ScriptSearch, found: TriedDraft) -> TriedDraft | None:
@@ -274,7 +276,7 @@ class _Shrinking:
         """Yield smaller drafts; the lines after removed ones keep their anchors, or get new robust ones."""
         for lines in fewer(draft.lines):
             yield replace(draft, lines=_without_a_line_before(lines))
-            yield replace(draft, lines=self._search.robust(tuple(line.given for line in lines)))
+            yield replace(draft, lines=self._search.robust(line.given for line in lines))
 
     def _spare_nodes(self) -> list[int]:
         """Return the running nodes that no line names and that do not lead, the lowest first."""

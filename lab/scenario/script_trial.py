@@ -14,15 +14,16 @@ from lab.recording.cluster_state import ClusterState
 from lab.recording.records import End, Fault, Header, Link, Record
 from lab.recording.snapshot import NodeState
 from lab.scenario.report import matches_violation
-from lab.script.evaluation import Suspicions, holds
 from lab.script.parse import read_script
-from lab.script.predicates import All, Attribute, Compare, Count, Is, Number, Predicate
+from lab.script.predicates import And, Compare, Is, Predicate, Suspicions
 from lab.script.statements import Expect, Expectation, ExpectViolation
+from lab.script.values import Attribute, Count, Number
 from lab.worlds.campaign.trial import judging_log
 from lab.worlds.simulated.simulation import Simulation
 from lab.worlds.watchdog import watch_steps
 
 _DISTURBED = 3
+_STATUSES = {"Normal": "normal", "Election": "election", "Reorganization": "reorganization"}
 
 
 class ScriptTrial(Struct, frozen=True):
@@ -80,7 +81,7 @@ def faults_of(records: list[Record]) -> list[Fault]:
     return [record for record in records if isinstance(record, Fault) and not record.lifted]
 
 
-_STATUSES = {"Normal": "normal", "Election": "election", "Reorganization": "reorganization"}
+# the outcome of a run as expectations
 
 
 class ExpectedOutcome(Struct, frozen=True):
@@ -99,7 +100,7 @@ class ExpectedOutcome(Struct, frozen=True):
         found: list[Expectation] = [
             Expect(each)
             for each in (self.agreed, *self.end)
-            if each is not None and not holds(each, cluster, Suspicions())
+            if each is not None and not each.holds(cluster, Suspicions())
         ]
         for verdict in self.verdicts:
             hit = any(matches_violation(verdict, violation) for violation in judge.violations)
@@ -129,7 +130,7 @@ def expected_outcome(
 
 def _following(leader: int, views: list[NodeState]) -> Predicate:
     if any(view.process == "paused" for view in views):  # the state of a paused node is ignored
-        return All((Is("all", "normal"), Is(leader, "leads")))
+        return And((Is("all", "normal"), Is(leader, "leads")))
     return Compare("==", Attribute("all", "coordinator"), Number(leader))
 
 
@@ -140,7 +141,7 @@ def _processes(views: list[NodeState]) -> Predicate:
     states = {"running": "running", "paused": "paused"}
     parts = tuple(Is(view.id, states.get(view.process, "down")) for view in views if view.process != "running")
     running = Compare("==", Count("live"), Number(sum(view.process in states for view in views)))
-    return All((*parts, running))
+    return And((*parts, running))
 
 
 def _apart(cluster: ClusterState) -> Iterator[Predicate]:
@@ -157,11 +158,11 @@ def _apart(cluster: ClusterState) -> Iterator[Predicate]:
             continue
         is_in: Predicate = Is(view.id, _STATUSES[view.status])
         if view.status == "Normal" and view.coordinator is not None:
-            is_in = All((is_in, Compare("==", Attribute(view.id, "coordinator"), Number(view.coordinator))))
+            is_in = And((is_in, Compare("==", Attribute(view.id, "coordinator"), Number(view.coordinator))))
         yield is_in
     if elects:
         counts = (Compare("==", Count("groups"), Number(n)) for n in range(len(cluster.nodes) + 1))
-        yield next(each for each in counts if holds(each, cluster, Suspicions()))
+        yield next(each for each in counts if each.holds(cluster, Suspicions()))
 
 
 def _verdicts(judge: Judge, faults: list[Fault], live: bool) -> Iterator[ExpectViolation]:

@@ -31,13 +31,17 @@ from lab.script.commands import (
     ProtocolCommandLine,
     Slow,
 )
-from lab.script.predicates import All, Is, Predicate
-from lab.script.printing import unparse
+from lab.script.predicates import And, Is, Predicate
 from lab.script.statements import At, Expect, ExpectViolation
 from lab.text import sanitize
 from lab.units import format_count, format_us
 from lab.worlds.loading.targets import recorded_target
 
+_WIDEST_TRIGGER = 44
+_WIDEST_COMMAND = 36
+_WIDTH = 115
+_MOST_NAMES = 10
+"""Limit of the number of commands named."""
 _MOST_PHRASES = 2
 _AT_ONCE_US = 1_000
 _NODE_VERBS = {
@@ -60,7 +64,136 @@ _LINK_VERBS = {
 }
 
 
-def title_of(history: CommandHistory, found: TriedDraft) -> str:
+class ScenarioSource(Struct, frozen=True):
+    """The source of a scenario: a recording, and the protocol's target if it is not built in."""
+
+    recording: Path
+    target: str = ""
+    folder: Path = Path()
+    title: str = ""
+
+
+def scenario_text(
+    history: CommandHistory,
+    outcome: ExpectedOutcome,
+    found: TriedDraft,
+    source: ScenarioSource,
+    worlds: Sequence[str],
+    notes: Sequence[str] = (),
+) -> str:
+    """Return the text of the file, for ``source.folder``; ``notes`` become comments before the script."""
+    shows = _shows(history, outcome, found)
+    head = [
+        _pair("title", source.title or _title(history, found)),
+        'shows = """',
+        *textwrap.wrap(sanitize(shows).replace("\\", "/").replace('"', "'"), _WIDTH),
+        '"""',
+        _pair("source", f"made from the recording {sanitize(source.recording.name)}"),
+        *_run(history.header, source, found.draft.nodes),
+        f"worlds = [{', '.join(map(quoted, worlds))}]",
+        _pair("for", format_us(found.draft.end_us)),
+    ]
+    comments = [
+        line
+        for note in notes
+        for line in textwrap.wrap(sanitize(note), _WIDTH, initial_indent="# ", subsequent_indent="#   ")
+    ]
+    script = [*_lines(history, found), *_expected(history, outcome, found, worlds)]
+    return "\n".join([*head, "---", *comments, *script]) + "\n"
+
+
+def _pair(name: str, value: str) -> str:
+    return f"{name} = {quoted(value)}"
+
+
+def _run(header: Header, source: ScenarioSource, nodes: tuple[int, ...]) -> Iterator[str]:
+    info, timing, link = header.protocol, header.timing, header.link
+    target = recorded_target(info, source.target)
+    yield _pair("protocol", _seen_from(source.folder, target))
+    all_there = nodes == tuple(range(1, len(nodes) + 1))
+    yield _pair("nodes", str(len(nodes)) if all_there else ",".join(map(str, nodes)))
+    if timing.tm_us == timing.t_us * 2 // 5:
+        yield _pair("t", format_us(timing.t_us))
+    else:
+        yield _pair("tm", format_us(timing.tm_us))
+        yield _pair("tp", format_us(timing.tp_us))
+    if link != (Link() if header.world == "live" else Link(timing.tm_us // 4, timing.tm_us // 8)):
+        yield _pair("latency", format_us(link.latency_us))
+        yield _pair("jitter", format_us(link.jitter_us))
+    yield _pair("seed", str(header.seed))
+    pairs = (setting.partition("=") for setting in info.settings)
+    chosen = [_pair(name, value) for name, _, value in pairs if value != "0s"]  # 0s stands for the default
+    if chosen:
+        yield f"set = {{ {', '.join(chosen)} }}"
+
+
+def _seen_from(folder: Path, target: str) -> str:
+    """Return the target with its file relative to the scenario's folder."""
+    task, separator, election = target.rpartition(" above ")
+    file, colon, name = election.partition(".py")
+    if not colon:
+        return target
+    return f"{task}{separator}{os.path.relpath(f'{file}.py', folder)}{name}"
+
+
+# the script
+
+
+def _lines(history: CommandHistory, found: TriedDraft) -> Iterator[str]:
+    """Yield the lines of the commands in three columns: triggers, commands, and comments with their effects."""
+    lines = found.draft.lines
+    waits = [_waits(line) for line in lines]
+    first = max((len(each) for each in waits if len(each) <= _WIDEST_TRIGGER), default=0)
+    commands = [sanitize(line.given.command) for line in lines]
+    second = max((len(each) for each in commands if len(each) <= _WIDEST_COMMAND), default=0)
+    for place, line in enumerate(lines):
+        behind = (each.given for each in lines[place + 1 :])
+        after = next((each for each in behind if not isinstance(each.line.command, Caption)), None)
+        comment = _comment(history, line.given, after)
+        if any(isinstance(trigger, At) for trigger in line.anchor.triggers):
+            comment = "; ".join(filter(None, ("by the clock: no other trigger has the same outcome", comment)))
+        if line in found.idle:
+            comment = "; ".join(filter(None, ("no effect", comment)))
+        text = f"{waits[place]:<{first}}  {commands[place]:<{second}}" + (f"  # {comment}" if comment else "")
+        yield text.strip()
+
+
+def _waits(line: DraftLine) -> str:
+    return f"{line.anchor}:" if line.anchor.triggers else str(line.anchor)
+
+
+def _expected(
+    history: CommandHistory, outcome: ExpectedOutcome, found: TriedDraft, worlds: Sequence[str]
+) -> Iterator[str]:
+    """Yield the expectations of the outcome.
+
+    ``expect no violation`` is omitted for live runs, where a slow machine may cause excused violations. A failure
+    makes a scenario fail in any case.
+    """
+    if outcome.agreed is not None:
+        yield str(Expect(outcome.agreed, history.within_us))
+    if outcome.agreed is not None or found.draft.lines:
+        yield ""
+    for predicate in _at_end(outcome):
+        yield str(Expect(predicate))
+    for verdict in outcome.verdicts:
+        if not verdict.none or "live" not in worlds:
+            yield str(verdict)
+
+
+def _at_end(outcome: ExpectedOutcome) -> list[Predicate]:
+    """Return the predicates that hold at the end, with the agreement in one line."""
+    end = [each for each in outcome.end if each != Is("all", "normal")]
+    if outcome.agreed is None:
+        return end
+    is_whole = isinstance(outcome.agreed, And)
+    return [outcome.agreed if is_whole else And((Is("all", "normal"), outcome.agreed)), *end]
+
+
+# in English: the title, what the scenario shows, comments and notes
+
+
+def _title(history: CommandHistory, found: TriedDraft) -> str:
     """Return a title such as ``4 and 5 crash, 3 takes over``."""
     given = [line.given for line in found.draft.lines]
     phrases = [*dict.fromkeys(_phrases(given))]
@@ -75,7 +208,7 @@ def title_of(history: CommandHistory, found: TriedDraft) -> str:
     return sanitize(title[:1].upper() + title[1:], LONGEST_TITLE)
 
 
-def shows_of(history: CommandHistory, outcome: ExpectedOutcome, found: TriedDraft) -> str:
+def _shows(history: CommandHistory, outcome: ExpectedOutcome, found: TriedDraft) -> str:
     """Return the text of ``shows``: the origin of the scenario, and its outcome."""
     header, draft = history.header, found.draft
     what = f"{header.protocol.title} with {format_count(len(draft.nodes), 'node')}"
@@ -90,14 +223,14 @@ def shows_of(history: CommandHistory, outcome: ExpectedOutcome, found: TriedDraf
             "The user chose the next events there, which a script cannot do; those commands are left out."
         )
     if not found.is_same:
-        missed = "; ".join(unparse(each) for each in found.missed)
+        missed = "; ".join(map(str, found.missed))
         parts.append(f"In simulation its outcome is different: {missed or 'it did not end'}.")
     elif not found.is_good:
         parts.append("Some of its lines have no effect, and yet the outcome is different without them.")
     return " ".join(parts)
 
 
-def comment_for(history: CommandHistory, given: GivenCommand, after: GivenCommand | None) -> str:
+def _comment(history: CommandHistory, given: GivenCommand, after: GivenCommand | None) -> str:
     """Return a comment: the affected nodes, if the command does not name them, and the coordinator that followed.
 
     Only what happened before the next command, ``after``, counts as an effect, and neither what holds at once nor
@@ -117,6 +250,31 @@ def comment_for(history: CommandHistory, given: GivenCommand, after: GivenComman
     elif leaders and len(leaders[-1].what) > 1:
         parts.append(f"{_and(leaders[-1].what)} lead after {_seconds(leaders[-1].at_us - given.at_us)}")
     return sanitize("; ".join(filter(None, parts))).replace('"', "'")
+
+
+def notes_on(history: CommandHistory, found: TriedDraft, is_needless: bool) -> Iterator[str]:
+    """Yield the notes, a line each. ``is_needless``: shrinking left no command."""
+    kept = {line.given for line in found.draft.lines}
+    idle = [*history.idle, *(given.command for given in history.given if given not in kept)]
+    names = [*dict.fromkeys(idle)]
+    if names:
+        more = [f"and {len(names) - _MOST_NAMES} more"] if len(names) > _MOST_NAMES else []
+        yield f"left out, without effect: {', '.join([*names[:_MOST_NAMES], *more])}"
+    if history.is_cut:
+        start = "last command" if history.given else "start"
+        yield f"left out: what came more than {format_us(history.long_us)} after the {start}; not an effect"
+    if is_needless:
+        yield "not shrunk: the outcome is the same without any command, so all are kept"
+    if history.gaps:
+        yield (
+            f"line {history.gaps[0] + 1} of the recording is unreadable, or delivers a message that no line "
+            f"before it sends, so lines are missing; see lab verify FILE"
+        )
+    if not history.ended:
+        yield (
+            "the recording has no end: its run was interrupted or is in progress; all of it is used, "
+            "and the expected outcome may be an intermediate state"
+        )
 
 
 def _seconds(us: int) -> str:
@@ -215,160 +373,3 @@ def _ending(history: CommandHistory, given: list[GivenCommand]) -> str:
 def _and(each: Sequence[int] | Sequence[str]) -> str:
     words = [*map(str, each)]
     return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
-
-
-_MOST = 10
-"""Limit of the number of commands named."""
-
-
-def notes_on(history: CommandHistory, found: TriedDraft, is_needless: bool) -> Iterator[str]:
-    """Yield the notes, a line each. ``is_needless``: shrinking left no command."""
-    kept = {line.given for line in found.draft.lines}
-    idle = [*history.idle, *(given.command for given in history.given if given not in kept)]
-    names = [*dict.fromkeys(idle)]
-    if names:
-        more = [f"and {len(names) - _MOST} more"] if len(names) > _MOST else []
-        yield f"left out, without effect: {', '.join([*names[:_MOST], *more])}"
-    if history.is_cut:
-        start = "last command" if history.given else "start"
-        yield f"left out: what came more than {format_us(history.long_us)} after the {start}; not an effect"
-    if is_needless:
-        yield "not shrunk: the outcome is the same without any command, so all are kept"
-    if history.gaps:
-        yield (
-            f"line {history.gaps[0] + 1} of the recording is unreadable, or delivers a message that no line "
-            f"before it sends, so lines are missing; see lab verify FILE"
-        )
-    if not history.ended:
-        yield (
-            "the recording has no end: its run was interrupted or is in progress; all of it is used, "
-            "and the expected outcome may be an intermediate state"
-        )
-
-
-_WIDEST_TRIGGER = 44
-_WIDEST_COMMAND = 36
-_WIDTH = 115
-
-
-class ScenarioSource(Struct, frozen=True):
-    """The source of a scenario: a recording, and the protocol's target if it is not built in."""
-
-    recording: Path
-    target: str = ""
-    folder: Path = Path()
-    title: str = ""
-
-
-def scenario_text(
-    history: CommandHistory,
-    outcome: ExpectedOutcome,
-    found: TriedDraft,
-    source: ScenarioSource,
-    worlds: Sequence[str],
-    notes: Sequence[str] = (),
-) -> str:
-    """Return the text of the file, for ``source.folder``; ``notes`` become comments before the script."""
-    shows = shows_of(history, outcome, found)
-    head = [
-        _pair("title", source.title or title_of(history, found)),
-        'shows = """',
-        *textwrap.wrap(sanitize(shows).replace("\\", "/").replace('"', "'"), _WIDTH),
-        '"""',
-        _pair("source", f"made from the recording {sanitize(source.recording.name)}"),
-        *_run(history.header, source, found.draft.nodes),
-        f"worlds = [{', '.join(map(quoted, worlds))}]",
-        _pair("for", format_us(found.draft.end_us)),
-    ]
-    comments = [
-        line
-        for note in notes
-        for line in textwrap.wrap(sanitize(note), _WIDTH, initial_indent="# ", subsequent_indent="#   ")
-    ]
-    script = [*_lines(history, found), *_expected(history, outcome, found, worlds)]
-    return "\n".join([*head, "---", *comments, *script]) + "\n"
-
-
-def _pair(name: str, value: str) -> str:
-    return f"{name} = {quoted(value)}"
-
-
-def _run(header: Header, source: ScenarioSource, nodes: tuple[int, ...]) -> Iterator[str]:
-    info, timing, link = header.protocol, header.timing, header.link
-    target = recorded_target(info, source.target)
-    yield _pair("protocol", _seen_from(source.folder, target))
-    all_there = nodes == tuple(range(1, len(nodes) + 1))
-    yield _pair("nodes", str(len(nodes)) if all_there else ",".join(map(str, nodes)))
-    if timing.tm_us == timing.t_us * 2 // 5:
-        yield _pair("t", format_us(timing.t_us))
-    else:
-        yield _pair("tm", format_us(timing.tm_us))
-        yield _pair("tp", format_us(timing.tp_us))
-    if link != (Link() if header.world == "live" else Link(timing.tm_us // 4, timing.tm_us // 8)):
-        yield _pair("latency", format_us(link.latency_us))
-        yield _pair("jitter", format_us(link.jitter_us))
-    yield _pair("seed", str(header.seed))
-    pairs = (setting.partition("=") for setting in info.settings)
-    chosen = [_pair(name, value) for name, _, value in pairs if value != "0s"]  # 0s stands for the default
-    if chosen:
-        yield f"set = {{ {', '.join(chosen)} }}"
-
-
-def _seen_from(folder: Path, target: str) -> str:
-    """Return the target with its file relative to the scenario's folder."""
-    task, separator, election = target.rpartition(" above ")
-    file, colon, name = election.partition(".py")
-    if not colon:
-        return target
-    return f"{task}{separator}{os.path.relpath(f'{file}.py', folder)}{name}"
-
-
-def _lines(history: CommandHistory, found: TriedDraft) -> Iterator[str]:
-    """Yield the lines of the commands in three columns: triggers, commands, and comments with their effects."""
-    lines = found.draft.lines
-    waits = [_waits(line) for line in lines]
-    first = max((len(each) for each in waits if len(each) <= _WIDEST_TRIGGER), default=0)
-    commands = [sanitize(line.given.command) for line in lines]
-    second = max((len(each) for each in commands if len(each) <= _WIDEST_COMMAND), default=0)
-    for place, line in enumerate(lines):
-        behind = (each.given for each in lines[place + 1 :])
-        after = next((each for each in behind if not isinstance(each.line.command, Caption)), None)
-        comment = comment_for(history, line.given, after)
-        if any(isinstance(trigger, At) for trigger in line.anchor.triggers):
-            comment = "; ".join(filter(None, ("by the clock: no other trigger has the same outcome", comment)))
-        if line in found.idle:
-            comment = "; ".join(filter(None, ("no effect", comment)))
-        text = f"{waits[place]:<{first}}  {commands[place]:<{second}}" + (f"  # {comment}" if comment else "")
-        yield text.strip()
-
-
-def _waits(line: DraftLine) -> str:
-    return f"{line.anchor}:" if line.anchor.triggers else str(line.anchor)
-
-
-def _expected(
-    history: CommandHistory, outcome: ExpectedOutcome, found: TriedDraft, worlds: Sequence[str]
-) -> Iterator[str]:
-    """Yield the expectations of the outcome.
-
-    ``expect no violation`` is omitted for live runs, where a slow machine may cause excused violations. A failure
-    makes a scenario fail in any case.
-    """
-    if outcome.agreed is not None:
-        yield unparse(Expect(outcome.agreed, history.within_us))
-    if outcome.agreed is not None or found.draft.lines:
-        yield ""
-    for predicate in _at_end(outcome):
-        yield unparse(Expect(predicate))
-    for verdict in outcome.verdicts:
-        if not verdict.none or "live" not in worlds:
-            yield unparse(verdict)
-
-
-def _at_end(outcome: ExpectedOutcome) -> list[Predicate]:
-    """Return the predicates that hold at the end, with the agreement in one line."""
-    end = [each for each in outcome.end if each != Is("all", "normal")]
-    if outcome.agreed is None:
-        return end
-    is_whole = isinstance(outcome.agreed, All)
-    return [outcome.agreed if is_whole else All((Is("all", "normal"), outcome.agreed)), *end]

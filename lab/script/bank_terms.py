@@ -16,7 +16,7 @@ from lab.protocols.accounts import account_names
 from lab.protocols.ledger import STATE_AFTER
 from lab.recording.cluster_state import ClusterState
 from lab.recording.snapshot import NodeState
-from lab.script.commands import CommandError
+from lab.script.scope import CommandError
 from lab.text import did_you_mean
 
 COUNTS_OF_BANK = ("money", "committed", "aborted", "locks", "blocked")

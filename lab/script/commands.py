@@ -1,85 +1,31 @@
-"""The commands of the language as structs, and the table of them for help, completion and errors."""
+"""The commands of the language: what they name, and the nodes, links and rules that this is in a cluster."""
 
+from collections.abc import Collection
+from decimal import Decimal
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
+
+from lab.kernel import CommandInput, Payload, Protocol
+from lab.network import Cut, Delay, Duplicate, Hold, Links, Lose, Reorder, Rule, links_among
+from lab.network import Slow as SlowRule
+from lab.protocols import Election
+from lab.recording.cluster_state import ClusterState
+from lab.recording.snapshot import NodeState
+from lab.script.scope import CommandError, Scope, format_link, join_words, require_node
+from lab.text import did_you_mean, sanitize
+from lab.units import format_us
 
 SLOWEST, FASTEST = 0.01, 1000.0
 """Limits of the speed of a simulated run: virtual time per real time."""
 MOST_STEPS = 10_000
 """Limit of the number of events in ``step`` and ``choose``."""
 
-
-class CommandError(Exception):
-    """A command that cannot be executed; the message is for the user."""
+_LONGEST_NAME = 40
 
 
-class Verb(Struct, frozen=True):
-    """One command: its syntax, its effect and an example."""
-
-    usage: str
-    help: str
-    example: str
-
-
-VERBS: dict[str, Verb] = {
-    "kill": Verb("kill NODES", "crash: kill the process; only its stable storage survives", "kill 5"),
-    "restart": Verb("restart NODES", "recover: start a new process from stable storage", "restart 5"),
-    "pause": Verb("pause NODES", "stop the process; it keeps its state", "pause coordinator"),
-    "resume": Verb("resume NODES", "continue a paused process", "resume all"),
-    "wipe": Verb("wipe NODES", "erase the stable storage of a crashed node", "wipe 5"),
-    "slow": Verb("slow NODES TIME [±TIME]", "delay every message to the node by TIME", "slow 4 300ms"),
-    "delay": Verb(
-        "delay LINKS [KINDS] TIME [±TIME]", "add TIME to the latency of messages", "delay 2->3 400ms ±100ms"
-    ),
-    "lose": Verb("lose LINKS [KINDS] PERCENT", "lose PERCENT of the messages", "lose 4->1 Accept 100%"),
-    "duplicate": Verb(
-        "duplicate LINKS [KINDS] PERCENT", "deliver PERCENT of the messages twice", "duplicate all 20%"
-    ),
-    "reorder": Verb(
-        "reorder LINKS [KINDS] PERCENT [TIME]",
-        "delay PERCENT of the messages by up to TIME, out of order",
-        "reorder 1<->2 50% 100ms",
-    ),
-    "hold": Verb("hold LINKS [KINDS]", "hold messages in flight until release or heal", "hold 3->1 Accept"),
-    "release": Verb("release [LINKS]", "release held messages: all, or those on LINKS", "release 3->1"),
-    "cut": Verb("cut LINKS", "drop every message, in the given direction", "cut 2->3"),
-    "join": Verb("join LINKS", "end cuts and partitions on LINKS", "join 2->3"),
-    "partition": Verb(
-        "partition NODES | NODES …", "drop every message between the groups", "partition 1 2 | 3 4 5"
-    ),
-    "heal": Verb("heal [LINKS]", "end link faults: all, or those on LINKS", "heal"),
-    "inject": Verb(
-        "inject A->B KIND [{…}]",
-        "forge a message: B receives it, but A never sent it; {…} is its payload as JSON",
-        "inject 1->3 AreYouUp",
-    ),
-    "tell": Verb("tell NODES COMMAND [WORDS…]", "run a command of the protocol on NODES", "tell 5 publish"),
-    "say": Verb('say "TEXT"', "show a caption", 'say "4 is the first to notice"'),
-    "mark": Verb('mark "TEXT"', "set a bookmark in the recording", 'mark "here it goes wrong"'),
-    "answer": Verb('answer TASK "TEXT"', "exercise: answer the question of a task", 'answer 2 "4"'),
-    "hint": Verb("hint TASK", "exercise: show the next hint for a task; it may cost points", "hint 1"),
-    "freeze": Verb("freeze", "simulated: stop virtual time", "freeze"),
-    "go": Verb("go", "simulated: continue virtual time", "go"),
-    "speed": Verb("speed FACTOR", "simulated: set virtual time per real time, 0.01 to 1000 or max", "speed 0.1"),
-    "step": Verb("step [COUNT]", "simulated: freeze, then run the next COUNT events", "step 3"),
-    "deliver": Verb(
-        "deliver A->B [KIND]", "simulated: freeze, then deliver the first such message in flight", "deliver 3->1"
-    ),
-    "choose": Verb("choose NUMBER", "simulated: freeze, then run the NUMBER-th enabled event", "choose 2"),
-    "fire": Verb(
-        "fire NODE", "simulated: freeze, advance the clock to the next timer of NODE and fire it", "fire 2"
-    ),
-}
-
-
-def commands_as_markdown() -> str:
-    """Return the table of commands for the README."""
-    rows = ["| command | what it does | for example |", "|---|---|---|"]
-    for verb in VERBS.values():
-        usage, example = (text.replace("|", "\\|") for text in (verb.usage, verb.example))
-        rows.append(f"| `{usage}` | {verb.help} | `{example}` |")
-    return "\n".join(rows)
+# nodes and links
 
 
 class Nodes(Struct, frozen=True):
@@ -88,10 +34,26 @@ class Nodes(Struct, frozen=True):
     ids: tuple[int, ...] = ()
     words: tuple[Literal["all", "coordinator", "coordinators"], ...] = ()
 
+    def __str__(self) -> str:
+        return join_words(*self.ids, *self.words)
+
     @property
     def by_role(self) -> bool:
         """True if the nodes depend on who leads at the time of the command."""
         return any(word != "all" for word in self.words)
+
+    def resolve(self, cluster: ClusterState) -> tuple[int, ...]:
+        """Return the ids, ascending. Raises CommandError for a node that does not exist."""
+        for node in self.ids:
+            require_node(node, cluster.nodes)
+        ids = set(self.ids)
+        if "all" in self.words:
+            ids |= cluster.nodes.keys()
+        if "coordinator" in self.words:
+            ids.add(max(coordinators_of(cluster)))
+        if "coordinators" in self.words:
+            ids.update(coordinators_of(cluster))
+        return tuple(sorted(ids))
 
 
 class LinkSet(Struct, frozen=True):
@@ -101,15 +63,87 @@ class LinkSet(Struct, frozen=True):
     targets: Nodes | None = None
     both: bool = False
 
+    def __str__(self) -> str:
+        if self.targets is None:
+            return str(self.sources)
+        return f"{self.sources}{'<->' if self.both else '->'}{self.targets}"
 
-class NodeCommand(Struct, frozen=True):
+    @property
+    def named(self) -> tuple[Nodes, ...]:
+        """The nodes at both ends."""
+        return (self.sources,) if self.targets is None else (self.sources, self.targets)
+
+    def resolve(self, cluster: ClusterState) -> Links:
+        """Return the directed links. Raises CommandError if there are none."""
+        sources = frozenset(self.sources.resolve(cluster))
+        everyone = frozenset(cluster.nodes)
+        if self.targets is None:
+            links = links_among(sources, everyone) | links_among(everyone, sources)
+        else:
+            targets = frozenset(self.targets.resolve(cluster))
+            links = links_among(sources, targets)
+            if self.both:
+                links |= links_among(targets, sources)
+        if not links:
+            raise CommandError("a node has no link to itself; name two nodes: 2->3")
+        return links
+
+
+def coordinators_of(cluster: ClusterState) -> list[int]:
+    """Return the nodes that lead: Normal, and their own coordinators. Raises CommandError if none does."""
+    alive = _alive(cluster)
+    known = [view.state for view in alive if view.state]
+    if known and not any("coordinator" in state for state in known):
+        raise CommandError("this protocol elects nobody, so there is no coordinator; name a node by its number")
+    leaders = [view.id for view in alive if view.leads]
+    if not leaders:
+        raise CommandError("nobody is coordinator at present; name a node by its number")
+    return leaders
+
+
+def _alive(cluster: ClusterState) -> list[NodeState]:
+    return [view for view in cluster.nodes.values() if view.process in ("running", "paused")]
+
+
+class _Command(Struct, frozen=True):
+    """What all commands have in common."""
+
+    @property
+    def named(self) -> tuple[Nodes, ...]:
+        """All nodes that it names."""
+        return ()
+
+    @property
+    def by_role(self) -> bool:
+        """True if some of its nodes depend on who leads."""
+        return any(named.by_role for named in self.named)
+
+    def check(self, scope: Scope) -> None:
+        """Raise CommandError if it can never be executed in the run."""
+        for named in self.named:
+            scope.require_nodes(named.ids)
+            if named.by_role:
+                scope.require_election("there is no coordinator")
+
+
+# faults
+
+
+class NodeCommand(_Command, frozen=True):
     """One of: kill, restart, pause, resume, wipe."""
 
     verb: Literal["kill", "restart", "pause", "resume", "wipe"]
     nodes: Nodes
 
+    def __str__(self) -> str:
+        return f"{self.verb} {self.nodes}"
 
-class LinkFault(Struct, frozen=True):
+    @property
+    def named(self) -> tuple[Nodes, ...]:
+        return (self.nodes,)
+
+
+class LinkFault(_Command, frozen=True):
     """One of: delay, lose, cut, duplicate, reorder, hold. The probability is from 0 to 1.
 
     ``kinds``: the kinds of messages that it affects; empty for all.
@@ -122,29 +156,137 @@ class LinkFault(Struct, frozen=True):
     probability: float = 1.0
     kinds: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        return join_words(self.verb, self.links, *self.kinds, self.amount)
 
-class Slow(Struct, frozen=True):
+    @property
+    def amount(self) -> str:
+        """Its time or percentage as text; empty if it has none."""
+        if self.verb == "delay":
+            return _format_time(self.us, self.jitter_us)
+        percent = _format_percent(self.probability) if self.verb in ("lose", "duplicate", "reorder") else ""
+        return f"{percent} {format_us(self.us)}" if self.verb == "reorder" else percent
+
+    @property
+    def named(self) -> tuple[Nodes, ...]:
+        return self.links.named
+
+    def check(self, scope: Scope) -> None:
+        super().check(scope)
+        if not self.by_role:
+            self.links.resolve(scope.cluster)
+        scope.require_kinds(self.kinds)
+
+    def rule(self, cluster: ClusterState) -> Rule:
+        """Return its network rule."""
+        return self.rule_over(self.links.resolve(cluster))
+
+    def rule_over(self, links: Links) -> Rule:
+        """Return its network rule, on these links instead of its own."""
+        kinds = frozenset(self.kinds)
+        match self.verb:
+            case "delay":
+                return Delay(links=links, kinds=kinds, delay_us=self.us, jitter_us=self.jitter_us)
+            case "lose":
+                return Lose(links=links, kinds=kinds, probability=self.probability)
+            case "duplicate":
+                return Duplicate(links=links, kinds=kinds, probability=self.probability)
+            case "reorder":
+                return Reorder(links=links, kinds=kinds, probability=self.probability, spread_us=max(1, self.us))
+            case "hold":
+                return Hold(links=links, kinds=kinds)
+            case "cut":
+                return Cut(links=links)
+
+
+class Slow(_Command, frozen=True):
     """Delay of all messages to these nodes, as if they were slow to process them."""
 
     nodes: Nodes
     us: int
     jitter_us: int = 0
 
+    def __str__(self) -> str:
+        return f"slow {self.nodes} {self.amount}"
 
-class Partition(Struct, frozen=True):
+    @property
+    def amount(self) -> str:
+        """Its time as text."""
+        return _format_time(self.us, self.jitter_us)
+
+    @property
+    def named(self) -> tuple[Nodes, ...]:
+        return (self.nodes,)
+
+    def rule(self, cluster: ClusterState) -> Rule:
+        """Return its network rule, on all links to the nodes."""
+        return self.rule_over(links_among(frozenset(cluster.nodes), frozenset(self.nodes.resolve(cluster))))
+
+    def rule_over(self, links: Links) -> Rule:
+        """Return its network rule, on these links instead of its own."""
+        return SlowRule(links=links, delay_us=self.us, jitter_us=self.jitter_us)
+
+
+class Partition(_Command, frozen=True):
     """Groups of nodes that cannot reach each other; a single group is cut off from all other nodes."""
 
     sides: tuple[Nodes, ...]
 
+    def __str__(self) -> str:
+        return f"partition {' | '.join(map(str, self.sides))}"
 
-class Heal(Struct, frozen=True):
+    @property
+    def named(self) -> tuple[Nodes, ...]:
+        return self.sides
+
+    def check(self, scope: Scope) -> None:
+        super().check(scope)
+        if not self.by_role:
+            self.rule(scope.cluster)
+
+    def rule(self, cluster: ClusterState) -> Rule:
+        """Return the cut between the groups. Raises CommandError if a node is in no group, or in two."""
+        sides = [frozenset(side.resolve(cluster)) for side in self.sides]
+        everyone = frozenset(cluster.nodes)
+        if len(sides) == 1:
+            sides.append(everyone - sides[0])
+        if not all(sides):
+            raise CommandError("all nodes are in one group, so nothing is separated: partition 1 2 | 3 4 5")
+        placed: set[int] = set()
+        for side in sides:
+            if placed & side:
+                raise CommandError(f"{_appear(placed & side)} in two groups")
+            placed |= side
+        left = everyone - placed
+        if left:
+            raise CommandError(f"{_appear(left)} in no group; add {'it' if len(left) == 1 else 'them'} to one")
+        return self.rule_over(frozenset((a, b) for one in sides for a in one for b in everyone - one))
+
+    def rule_over(self, links: Links) -> Rule:
+        """Return its network rule, on these links instead of its own."""
+        return Cut(links=links)
+
+
+class Heal(_Command, frozen=True):
     """End of link faults, on all links if none are named: heal ends all, release holds, join cuts."""
 
     links: LinkSet | None = None
     verb: Literal["heal", "release", "join"] = "heal"
 
+    def __str__(self) -> str:
+        return join_words(self.verb, "" if self.links is None else self.links)
 
-class Inject(Struct, frozen=True):
+    @property
+    def named(self) -> tuple[Nodes, ...]:
+        return () if self.links is None else self.links.named
+
+    def check(self, scope: Scope) -> None:
+        super().check(scope)
+        if self.links is not None and not self.by_role:
+            self.links.resolve(scope.cluster)
+
+
+class Inject(_Command, frozen=True):
     """A forged message from ``source`` to ``target``. ``body`` is its payload as JSON."""
 
     source: int
@@ -152,28 +294,34 @@ class Inject(Struct, frozen=True):
     kind: str
     body: str = "{}"
 
+    def __str__(self) -> str:
+        body = self.body if self.body != "{}" else ""
+        return join_words("inject", format_link(self.source, self.target), self.kind, body)
 
-class Caption(Struct, frozen=True):
-    """A caption (say) or a bookmark (mark)."""
+    def check(self, scope: Scope) -> None:
+        self.payload(scope)
 
-    verb: Literal["say", "mark"]
-    text: str
+    def payload(self, scope: Scope) -> Payload:
+        """Return the payload of the message. Raises CommandError if the protocol has no such message."""
+        scope.require_link(self.source, self.target)
+        scope.require_kinds([self.kind])
+        kind = scope.protocol.payloads[self.kind]
+        try:
+            payload = msgspec.json.decode(self.body, type=kind)
+            given = msgspec.json.decode(self.body)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise CommandError(f"not a valid {self.kind}: {error}; write its payload as JSON") from None
+        fields = kind.__struct_fields__
+        for name in sorted(given.keys() - set(fields)):
+            has = f"its fields are {', '.join(fields)}" if fields else "it has no fields"
+            raise CommandError(f"{self.kind} has no field {name}; {has}{did_you_mean(name, fields)}")
+        return payload
 
 
-class Answer(Struct, frozen=True):
-    """An answer to the question of an exercise's task, numbered from 1."""
-
-    task: int
-    text: str
+# other commands
 
 
-class Hint(Struct, frozen=True):
-    """A request for the next hint for a task of an exercise."""
-
-    task: int
-
-
-class ProtocolCommandLine(Struct, frozen=True):
+class ProtocolCommandLine(_Command, frozen=True):
     """A command of the protocol: ``tell 5 publish``, ``publish``, ``transfer 10 savings checking``.
 
     Parsing does not check that the protocol has it. Without ``nodes``, the protocol decides which nodes run it.
@@ -183,8 +331,86 @@ class ProtocolCommandLine(Struct, frozen=True):
     command: str
     words: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        nodes = () if self.nodes is None else ("tell", self.nodes)
+        return join_words(*nodes, self.command, *self.words)
 
-class WorldCommand(Struct, frozen=True):
+    @property
+    def named(self) -> tuple[Nodes, ...]:
+        return () if self.nodes is None else (self.nodes,)
+
+    def check(self, scope: Scope) -> None:
+        self.input(scope)
+        super().check(scope)
+
+    def input(self, scope: Scope) -> CommandInput:
+        """Return the input for a node.
+
+        Raises CommandError if the protocol has no such command, or refuses the arguments.
+        """
+        name, protocol = self.command, scope.protocol
+        if name not in protocol.commands:
+            known = sorted(protocol.commands)
+            has = f"its commands are {', '.join(known)}" if known else "it has no commands"
+            shown = sanitize(name, _LONGEST_NAME)
+            raise CommandError(f"{protocol.name} has no command {shown}; {has}{did_you_mean(name, known)}")
+        parameters = msgspec.convert(scope.parameters, protocol.Parameters)
+        refusal = protocol.refusal(name, self.words, scope.ids, parameters)
+        if refusal:
+            raise CommandError(refusal)
+        if self.nodes is None and protocol.commands[name].to == "named":
+            raise CommandError(f"{name} needs nodes: {protocol.commands[name].example}")
+        return CommandInput(name, self.words)
+
+    def targets(self, cluster: ClusterState, protocol: type[Protocol]) -> tuple[int, ...]:
+        """Return the ids of the nodes that run it, ascending. Raises CommandError if there are none.
+
+        If one node is to run it and the user names none, a running node is preferred to a paused one.
+        """
+        if self.nodes is not None:
+            return self.nodes.resolve(cluster)
+        elects = issubclass(protocol, Election)
+        chosen = [view.id for view in _alive(cluster) if view.leads or not elects]
+        if not chosen and elects:
+            raise CommandError(f"nobody is coordinator at present; wait for the election: when all normal: {self}")
+        if not chosen:
+            raise CommandError("no node is up at present; restart one")
+        if protocol.commands[self.command].to != "one":
+            return tuple(sorted(chosen))
+        running = [node for node in chosen if cluster.nodes[node].process == "running"]
+        return (max(running or chosen),)
+
+
+class Caption(_Command, frozen=True):
+    """A caption (say) or a bookmark (mark)."""
+
+    verb: Literal["say", "mark"]
+    text: str
+
+    def __str__(self) -> str:
+        return f'{self.verb} "{self.text}"'
+
+
+class Answer(_Command, frozen=True):
+    """An answer to the question of an exercise's task, numbered from 1."""
+
+    task: int
+    text: str
+
+    def __str__(self) -> str:
+        return f'answer {self.task} "{self.text}"'
+
+
+class Hint(_Command, frozen=True):
+    """A request for the next hint for a task of an exercise."""
+
+    task: int
+
+    def __str__(self) -> str:
+        return f"hint {self.task}"
+
+
+class WorldCommand(_Command, frozen=True):
     """A command that controls virtual time; only simulated runs support it.
 
     ``factor`` None: as fast as possible. ``count``: the number of events (step), or the number of the enabled
@@ -198,6 +424,25 @@ class WorldCommand(Struct, frozen=True):
     node: int = 0
     source: int = 0
     kind: str = ""
+
+    def __str__(self) -> str:
+        match self.verb:
+            case "speed":
+                return f"speed {'max' if self.factor is None else f'{self.factor}'.removesuffix('.0')}"
+            case "step":
+                return f"step {self.count}" if self.count > 1 else "step"
+            case "choose":
+                return f"choose {self.count}"
+            case "deliver":
+                return join_words("deliver", format_link(self.source, self.node), self.kind)
+            case "fire":
+                return f"fire {self.node}"
+        return self.verb
+
+    def check(self, scope: Scope) -> None:
+        if self.verb in ("deliver", "fire"):
+            scope.require_link(self.source if self.verb == "deliver" else None, self.node)
+            scope.require_kinds([self.kind])
 
 
 Command = (
@@ -213,3 +458,16 @@ Command = (
     | Hint
     | WorldCommand
 )
+
+
+def _format_time(us: int, jitter_us: int = 0) -> str:
+    return format_us(us) + (f" ±{format_us(jitter_us)}" if jitter_us else "")
+
+
+def _format_percent(share: float) -> str:
+    shown = f"{Decimal(repr(share)) * 100:f}"  # the shortest text that parses to this number
+    return (shown.rstrip("0").rstrip(".") if "." in shown else shown) + "%"
+
+
+def _appear(nodes: Collection[int]) -> str:
+    return f"node {min(nodes)} appears" if len(nodes) == 1 else f"nodes {' '.join(map(str, sorted(nodes)))} appear"

@@ -19,7 +19,6 @@ from msgspec.structs import replace
 
 from lab.kernel import Message, Started, Step
 from lab.recording.records import Event, Process, Record
-from lab.script.parse import predecessors
 from lab.script.predicate_fold import ObservedRun, PredicateWait, PredicateWatch
 from lab.script.predicates import Predicate
 from lab.script.statements import (
@@ -35,182 +34,8 @@ from lab.script.statements import (
     OnStatus,
     Statement,
     When,
+    predecessors,
 )
-
-
-class Agenda:
-    """A priority queue of entries by time; entries of the same time come out in the order of insertion."""
-
-    def __init__(self) -> None:
-        self._put = 0
-        self._entries: list[tuple[int, int, Statement | PredicateWait]] = []
-
-    @property
-    def next_us(self) -> int | None:
-        return self._entries[0][0] if self._entries else None
-
-    def put(self, at_us: int, entry: Statement | PredicateWait) -> None:
-        """Add a line that is due at this time, or a wait that expires then."""
-        self._put += 1
-        heapq.heappush(self._entries, (at_us, self._put, entry))
-
-    def due(self, now_us: int) -> Iterator[Statement | PredicateWait]:
-        """Yield the entries that are due by ``now_us``, including those added while the caller iterates."""
-        while self._entries and self._entries[0][0] <= now_us:
-            at_us, _, entry = heapq.heappop(self._entries)
-            if isinstance(entry, Statement) and isinstance(entry.trigger, Every):
-                # Late by several periods, the line still runs once; the next time stays on the original grid.
-                late_us = (now_us - at_us) % entry.trigger.us
-                self.put(now_us - late_us + entry.trigger.us, entry)
-            yield entry
-
-
-class _MessageWait(Struct, eq=False):
-    """A line that waits for a message; ``remaining``: how many matching messages are still to come."""
-
-    line: Statement
-    trigger: OnMessage
-    remaining: int
-
-
-class _StatusWait(Struct, eq=False):
-    """A line that waits for a node to enter a status."""
-
-    line: Statement
-    trigger: OnStatus
-
-
-class EventTriggers:
-    """The lines that wait for events. Each is returned once, when its event happens."""
-
-    def __init__(self) -> None:
-        self._on_message: list[_MessageWait] = []
-        self._on_status: list[_StatusWait] = []
-
-    @property
-    def is_active(self) -> bool:
-        """True if a line waits."""
-        return bool(self._on_message or self._on_status)
-
-    def add(self, line: Statement, trigger: OnMessage | OnStatus) -> None:
-        """Add a line that waits for this trigger."""
-        if isinstance(trigger, OnMessage):
-            self._on_message.append(_MessageWait(line, trigger, trigger.nth))
-        else:
-            self._on_status.append(_StatusWait(line, trigger))
-
-    def on_message(self, event: str, message: Message) -> list[Statement]:
-        """Remove and return the lines that waited for this message to be sent, delivered or dropped."""
-        found = []
-        for waiting in self._on_message:
-            if _matches(waiting.trigger, event, message):
-                waiting.remaining -= 1
-                if not waiting.remaining:
-                    found.append(waiting)
-        if not found:
-            return []
-        self._on_message = [each for each in self._on_message if each.remaining]
-        return [each.line for each in found]
-
-    def on_record(self, record: Record) -> list[Statement]:
-        """Remove and return the lines that waited for the status that a node enters in this record."""
-        entered = _entered(record) if self._on_status else None
-        if entered is None:
-            return []
-        node, status = entered
-        found = [
-            each for each in self._on_status if each.trigger.status == status and each.trigger.who in (node, "any")
-        ]
-        self._on_status = [each for each in self._on_status if each not in found]
-        return [each.line for each in found]
-
-
-def _entered(record: Record) -> tuple[int, str] | None:
-    """Return the node and the status that it enters in this record, or None. A starting node was already Down."""
-    if isinstance(record, Step) and isinstance(record.changed.get("status"), str):
-        status = record.changed["status"]
-        return None if isinstance(record.input, Started) and status == "Down" else (record.node, status)
-    if isinstance(record, Process) and record.event in ("killed", "failed"):
-        return record.node, "Down"
-    return None
-
-
-def _matches(trigger: OnMessage, event: str, message: Message) -> bool:
-    return (
-        trigger.event == event
-        and trigger.kind == message.kind
-        and trigger.source in (None, message.source)
-        and trigger.target in (None, message.target)
-    )
-
-
-class _Pending(Struct, eq=False):
-    """A line whose predecessor is being executed, or has been (``is_done``).
-
-    It starts to wait once each process in ``awaited`` has had one of the ``events``. With ``at_once`` it does not
-    wait for them: the record of a crash may come later than the messages that are sent because of it.
-    """
-
-    line: Statement
-    predecessor: int
-    awaited: set[int]
-    events: Collection[Event]
-    at_once: bool
-    is_done: bool = False
-
-
-class Sequencer:
-    """The lines that follow others. Its methods return those that start to wait because of an event."""
-
-    def __init__(self) -> None:
-        self._successors: dict[int, Statement] = {}
-        self._pending: list[_Pending] = []
-
-    @property
-    def needs_records(self) -> bool:
-        """True while it has to be shown the records of processes."""
-        return bool(self._pending)
-
-    def hold_back(self, script: list[Statement]) -> list[Statement]:
-        """Keep the lines that follow others, and return the rest."""
-        before = predecessors(script)
-        self._successors |= {before[line.line]: line for line in script if line.line in before}
-        return [line for line in script if line.line not in before]
-
-    def release_successor(self, line: Statement) -> list[Statement]:
-        """Remove and return the line that follows this one, if any."""
-        following = self._successors.pop(line.line, None)
-        return [] if following is None else [following]
-
-    def line_started(self, line: Statement, nodes: Collection[int], events: Collection[Event]) -> list[Statement]:
-        """Note that a line starts to execute. It is done when each of these nodes has had one of these events.
-
-        A successor that waits for a message or a status starts to wait at once, so as not to miss the effects.
-        """
-        for following in self.release_successor(line):
-            at_once = isinstance(following.trigger, OnMessage | OnStatus)
-            self._pending.append(_Pending(following, line.line, set(nodes), events, at_once))
-        return self._pop_ready()
-
-    def line_done(self, line: Statement, affected: Collection[int]) -> list[Statement]:
-        """Note that a line was executed, and affected only these nodes."""
-        for each in self._pending:
-            if each.predecessor == line.line:
-                each.is_done = True
-                each.awaited.intersection_update(affected)
-        return self._pop_ready()
-
-    def on_process(self, record: Process) -> list[Statement]:
-        """Note what happened to a process."""
-        for each in self._pending:
-            if record.event in each.events:
-                each.awaited.discard(record.node)
-        return self._pop_ready()
-
-    def _pop_ready(self) -> list[Statement]:
-        ready = [each for each in self._pending if each.at_once or (each.is_done and not each.awaited)]
-        self._pending = [each for each in self._pending if each not in ready]
-        return [each.line for each in ready]
 
 
 class Director:
@@ -313,7 +138,7 @@ class Director:
     # the life cycle of a line
 
     def _begin(self, line: Statement) -> None:
-        if line.trigger or isinstance(line.command, Expectation):
+        if line.triggers or isinstance(line.command, Expectation):
             self._start(line)
         else:
             self._agenda.put(0, line)
@@ -337,8 +162,8 @@ class Director:
 
     def _next_trigger(self, line: Statement) -> None:
         """Start to wait for the line's next trigger; without one, the line is triggered."""
-        if line.then:
-            self._start(replace(line, trigger=line.then[0], then=line.then[1:]))
+        if len(line.triggers) > 1:
+            self._start(replace(line, triggers=line.triggers[1:]))
         else:
             self._on_triggered(line)
 
@@ -358,7 +183,7 @@ class Director:
             case ExpectThroughout(predicate, always):
                 self._watch(PredicateWait(line, predicate, target=not always, met=False))
                 self._start_all(self._sequencer.release_successor(line))
-            case Expect(predicate, None) if line.trigger or line.follows:
+            case Expect(predicate, None) if line.triggers or line.follows:
                 self._add_result(line, self._predicates.holds(predicate))
             case Expect(predicate, None):
                 self._at_end.append((line, predicate))
@@ -387,3 +212,164 @@ class Director:
             or self._predicates.needs_records
             or self._sequencer.needs_records
         )
+
+
+# lines that wait
+
+
+class Agenda:
+    """A priority queue of entries by time; entries of the same time come out in the order of insertion."""
+
+    def __init__(self) -> None:
+        self._put = 0
+        self._entries: list[tuple[int, int, Statement | PredicateWait]] = []
+
+    @property
+    def next_us(self) -> int | None:
+        return self._entries[0][0] if self._entries else None
+
+    def put(self, at_us: int, entry: Statement | PredicateWait) -> None:
+        """Add a line that is due at this time, or a wait that expires then."""
+        self._put += 1
+        heapq.heappush(self._entries, (at_us, self._put, entry))
+
+    def due(self, now_us: int) -> Iterator[Statement | PredicateWait]:
+        """Yield the entries that are due by ``now_us``, including those added while the caller iterates."""
+        while self._entries and self._entries[0][0] <= now_us:
+            at_us, _, entry = heapq.heappop(self._entries)
+            if isinstance(entry, Statement) and isinstance(entry.trigger, Every):
+                # Late by several periods, the line still runs once; the next time stays on the original grid.
+                late_us = (now_us - at_us) % entry.trigger.us
+                self.put(now_us - late_us + entry.trigger.us, entry)
+            yield entry
+
+
+class _MessageWait(Struct, eq=False):
+    """A line that waits for a message; ``remaining``: how many matching messages are still to come."""
+
+    line: Statement
+    trigger: OnMessage
+    remaining: int
+
+
+class EventTriggers:
+    """The lines that wait for events: a message, or a node that enters a status. Each is returned once."""
+
+    def __init__(self) -> None:
+        self._on_message: list[_MessageWait] = []
+        self._on_status: list[tuple[Statement, OnStatus]] = []
+
+    @property
+    def is_active(self) -> bool:
+        """True if a line waits."""
+        return bool(self._on_message or self._on_status)
+
+    def add(self, line: Statement, trigger: OnMessage | OnStatus) -> None:
+        """Add a line that waits for this trigger."""
+        if isinstance(trigger, OnMessage):
+            self._on_message.append(_MessageWait(line, trigger, trigger.nth))
+        else:
+            self._on_status.append((line, trigger))
+
+    def on_message(self, event: str, message: Message) -> list[Statement]:
+        """Remove and return the lines that waited for this message to be sent, delivered or dropped."""
+        found = []
+        for waiting in self._on_message:
+            if waiting.trigger.matches(event, message.kind, message.source, message.target):
+                waiting.remaining -= 1
+                if not waiting.remaining:
+                    found.append(waiting.line)
+        if found:
+            self._on_message = [each for each in self._on_message if each.remaining]
+        return found
+
+    def on_record(self, record: Record) -> list[Statement]:
+        """Remove and return the lines that waited for the status that a node enters in this record."""
+        entered = _entered(record) if self._on_status else None
+        if entered is None:
+            return []
+        found = [line for line, trigger in self._on_status if trigger.matches(*entered)]
+        self._on_status = [each for each in self._on_status if not each[1].matches(*entered)]
+        return found
+
+
+def _entered(record: Record) -> tuple[int, str] | None:
+    """Return the node and the status that it enters in this record, or None. A starting node was already Down."""
+    if isinstance(record, Step) and isinstance(record.changed.get("status"), str):
+        status = record.changed["status"]
+        return None if isinstance(record.input, Started) and status == "Down" else (record.node, status)
+    if isinstance(record, Process) and record.event in ("killed", "failed"):
+        return record.node, "Down"
+    return None
+
+
+class _Pending(Struct, eq=False):
+    """A line whose predecessor is being executed, or has been (``is_done``).
+
+    It starts to wait once each process in ``awaited`` has had one of the ``events``. With ``at_once`` it does not
+    wait for them: the record of a crash may come later than the messages that are sent because of it.
+    """
+
+    line: Statement
+    predecessor: int
+    awaited: set[int]
+    events: Collection[Event]
+    at_once: bool
+    is_done: bool = False
+
+
+class Sequencer:
+    """The lines that follow others. Its methods return those that start to wait because of an event.
+
+    A signal takes time, so a line that kills or pauses processes is done once each of them has a record of that.
+    """
+
+    def __init__(self) -> None:
+        self._successors: dict[int, Statement] = {}
+        self._pending: list[_Pending] = []
+
+    @property
+    def needs_records(self) -> bool:
+        """True while it has to be shown the records of processes."""
+        return bool(self._pending)
+
+    def hold_back(self, script: list[Statement]) -> list[Statement]:
+        """Keep the lines that follow others, and return the rest."""
+        before = predecessors(script)
+        self._successors |= {before[line.line]: line for line in script if line.line in before}
+        return [line for line in script if line.line not in before]
+
+    def release_successor(self, line: Statement) -> list[Statement]:
+        """Remove and return the line that follows this one, if any."""
+        following = self._successors.pop(line.line, None)
+        return [] if following is None else [following]
+
+    def line_started(self, line: Statement, nodes: Collection[int], events: Collection[Event]) -> list[Statement]:
+        """Note that a line starts to execute. It is done when each of these nodes has had one of these events.
+
+        A successor that waits for a message or a status starts to wait at once, so as not to miss the effects.
+        """
+        for following in self.release_successor(line):
+            at_once = isinstance(following.trigger, OnMessage | OnStatus)
+            self._pending.append(_Pending(following, line.line, set(nodes), events, at_once))
+        return self._pop_ready()
+
+    def line_done(self, line: Statement, affected: Collection[int]) -> list[Statement]:
+        """Note that a line was executed, and affected only these nodes."""
+        for each in self._pending:
+            if each.predecessor == line.line:
+                each.is_done = True
+                each.awaited.intersection_update(affected)
+        return self._pop_ready()
+
+    def on_process(self, record: Process) -> list[Statement]:
+        """Note what happened to a process."""
+        for each in self._pending:
+            if record.event in each.events:
+                each.awaited.discard(record.node)
+        return self._pop_ready()
+
+    def _pop_ready(self) -> list[Statement]:
+        ready = [each for each in self._pending if each.at_once or (each.is_done and not each.awaited)]
+        self._pending = [each for each in self._pending if each not in ready]
+        return [each.line for each in ready]

@@ -13,10 +13,10 @@ from lab.kernel import Protocol
 from lab.properties.assertions import ASSERTIONS
 from lab.protocols import PROTOCOLS, TASKS
 from lab.protocols.transaction import State
-from lab.script.commands import VERBS
-from lab.script.predicates import COUNTS, STATES
-from lab.script.protocol_commands import bare_commands
+from lab.script.predicates import STATES
 from lab.script.statements import CAUSES
+from lab.script.values import COUNTS
+from lab.script.verbs import VERBS, bare_commands
 from lab.text import sanitize
 
 if TYPE_CHECKING:
@@ -126,38 +126,28 @@ _TERMINAL_SETS: tuple[tuple[set[str], str], ...] = (
 """Sets of terminals that occur together, larger sets first, each with one description for all of them."""
 
 _SYNONYMS = {
-    "=": "==",
-    "=<": "<=",
-    "=>": ">= ->",
-    "<>": "!=",
-    "&": "and",
-    "&&": "and",
-    "||": "or",
-    "!": "not",
-    "-": "->",
-    "in": "within",
-    "sleep": "after",
-    "wait": "after",
-    "crash": "kill",
-    "stop": "kill",
-    "terminate": "kill",
-    "start": "restart",
-    "recover": "restart",
-    "revive": "restart",
-    "continue": "resume",
-    "suspend": "pause",
-    "drop": "lose",
-    "split": "partition",
-    "disconnect": "cut",
-    "isolate": "partition",
-    "print": "say",
-    "echo": "say",
-    "assert": "expect",
-    "check": "expect",
-    "if": "when",
-    "until": "when",
+    "==": "=",
+    "!=": "<>",
+    "<=": "=<",
+    ">=": "=>",
+    "->": "=> -",
+    "and": "& &&",
+    "or": "||",
+    "not": "!",
+    "within": "in",
+    "after": "sleep wait",
+    "kill": "crash stop terminate",
+    "restart": "start recover revive",
+    "resume": "continue",
+    "pause": "suspend",
+    "lose": "drop",
+    "partition": "split isolate",
+    "cut": "disconnect",
+    "say": "print echo",
+    "expect": "assert check",
+    "when": "if until",
 }
-"""Words and operators of other languages, each with ours, several separated by blanks."""
+"""Our words and operators, each with those of other languages for it."""
 
 _NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
@@ -199,9 +189,9 @@ def _nearest(got: str, expected: set[str], protocol: type[Protocol] | None) -> s
         return f"all {word}"
     if word in _NUMBERS and "NUMBER" in expected:
         return str(_NUMBERS.index(word))
-    for word_here in _SYNONYMS.get(word, "").split():
-        if word_here in known:
-            return word_here
+    for ours, theirs in _SYNONYMS.items():
+        if word in theirs.split() and ours in known:
+            return ours
     return known[found[0]] if (found := difflib.get_close_matches(word, known, 1)) else ""
 
 

@@ -11,46 +11,40 @@ from msgspec import Struct
 from lab.kernel import Step
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header, Record
-from lab.script.evaluation import Suspicions, depends_on_messages, depends_on_suspicion, holds, parts_of
-from lab.script.predicates import Predicate, Suspects
+from lab.script.predicates import Predicate, Suspicions
 from lab.script.statements import Statement
 
 
 class PredicateFold:
     """A fold over records: ``holds`` is True if the predicate holds after the last of them.
 
-    As in a script, no predicate holds before all nodes have been started. The fold can begin at a later record,
-    from the state of the cluster there (``start``), unless the predicate is about suspicions (``needs_all``).
+    The fold can begin at a later record, from the state of the cluster there (``start``), unless it ``needs_all``
+    records from the start of the run, because the predicate is about suspicions.
     """
 
     def __init__(self, predicate: Predicate, header: Header, start: ClusterState | None = None) -> None:
+        self.needs_all = predicate.depends_on_suspicions
         self._predicate = predicate
         self._cluster = ClusterState.of(header) if start is None else start
         self._suspicions = Suspicions(start)
-        self._tracks_suspicions = any(isinstance(part, Suspects) for part in parts_of(predicate))
-        self._at_every_record = depends_on_messages(predicate)
+        self._at_every_record = predicate.depends_on_messages
         self._all_started = False
         self.holds = self._evaluate()
 
     def observe(self, record: Record | None) -> bool:
         """Process the next record, None for an unreadable one. Return whether the predicate holds now."""
         self._cluster.apply(record)
-        if self._tracks_suspicions:
+        if self.needs_all:
             self._suspicions.observe(record)
         stateless = isinstance(record, Step) and not record.changes_state and not self._at_every_record
         if not (self._all_started and stateless):
             self.holds = self._evaluate()
         return self.holds
 
-    @property
-    def needs_all(self) -> bool:
-        """True if the fold needs every record from the start of the run."""
-        return self._tracks_suspicions
-
     def _evaluate(self) -> bool:
         if not self._all_started:
             self._all_started = all(view.process != "absent" for view in self._cluster.nodes.values())
-        return self._all_started and holds(self._predicate, self._cluster, self._suspicions)
+        return self._all_started and self._predicate.holds(self._cluster, self._suspicions)
 
 
 class OnsetMatcher:
@@ -120,19 +114,19 @@ class PredicateWatch:
 
     def track_suspicions_for(self, line: Statement) -> None:
         """Start to track suspicions if the line is about them; they can only be observed from then on."""
-        if not self._tracks_suspicions and depends_on_suspicion(line):
+        if not self._tracks_suspicions and any(each.depends_on_suspicions for each in line.predicates):
             self._tracks_suspicions = True
             self._suspicions = Suspicions(self._run.cluster)
 
     def holds(self, predicate: Predicate) -> bool:
         """Return whether the predicate holds now."""
-        return holds(predicate, self._run.cluster, self._suspicions)
+        return predicate.holds(self._run.cluster, self._suspicions)
 
     def add(self, wait: PredicateWait) -> bool:
         """Add the wait, unless it is over already; return whether it is."""
         if self._has_value(wait):
             return True
-        wait.at_every_record = depends_on_messages(wait.predicate)
+        wait.at_every_record = wait.predicate.depends_on_messages
         self.waits.append(wait)
         return False
 
@@ -168,7 +162,7 @@ class PredicateWatch:
         """Return whether the predicate has the target value."""
         if not self._all_started:
             self._all_started = all(view.process != "absent" for view in self._run.cluster.nodes.values())
-        return self._all_started and holds(wait.predicate, self._run.cluster, self._suspicions) == wait.target
+        return self._all_started and wait.predicate.holds(self._run.cluster, self._suspicions) == wait.target
 
 
 def _is_for(wait: PredicateWait, line: Statement) -> bool:

@@ -1,15 +1,37 @@
-"""Predicates over the nodes, groups, links and counts of a cluster as structs; ``evaluation`` evaluates them."""
+"""Predicates over the nodes, groups, links and counts of a cluster."""
 
-from decimal import Decimal
-from typing import Literal
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec.structs import replace
 
-Who = int | Literal["all", "any", "coordinator"]
-"""A node by its number; all nodes that are up, any of them, or the coordinator."""
+from lab.analysis.blocking import blocked_since_us
+from lab.analysis.elections import agreed_coordinator
+from lab.kernel import Fired, Received, Started, Step, Wait
+from lab.recording.cluster_state import ClusterState
+from lab.recording.records import Record
+from lab.recording.snapshot import NodeState
+from lab.script.bank_terms import check_bank
+from lab.script.scope import CommandError, Scope, format_link
+from lab.script.values import (
+    LIST,
+    UNKNOWN,
+    UP,
+    Attribute,
+    Count,
+    Number,
+    Part,
+    Text,
+    Value,
+    Who,
+    as_number,
+    nobody,
+    states_of,
+)
 
 STATES = {
-    "normal": "status Normal; all normal: every running node, under one coordinator",
+    "normal": "status Normal; all normal: every running node is Normal, under one coordinator",
     "election": "status Election",
     "reorganization": "status Reorganization",
     "leads": "status Normal, and its own coordinator",
@@ -17,117 +39,321 @@ STATES = {
     "down": "its process has crashed, or has not been started",
     "running": "its process is running",
     "paused": "its process is paused",
-    "blocked": "bank: a transaction is blocked: the node asked everybody, and has to wait",
+    "blocked": "bank: a transaction is blocked: the node has asked all others, and must wait",
 }
 """The states of a node."""
 
-COUNTS = {
-    "live": "nodes that are up",
-    "groups": "groups of nodes in Reorganization or Normal, by group or coordinator",
-    "coordinators": "nodes that lead",
-    "faults": "faults in force",
-    "messages": "messages sent so far, of all kinds or one: messages(Accept)",
-    "flying": "messages in flight, of all kinds or one, on all links or one: flying(Accept 3->1)",
-    "held": "held messages, selected in the same way",
-    "money": "bank: the balances of all accounts plus the cash paid out, in dollars; none while a node is down",
-    "committed": "bank: transactions that are committed in some node's log",
-    "aborted": "bank: transactions that are aborted in some node's log",
-    "locks": "bank: locked accounts, on nodes that are up",
-    "blocked": "bank: nodes that are blocked",
+_STATE_TESTS: dict[str, Callable[[NodeState], bool]] = {
+    "normal": lambda view: view.status == "Normal",
+    "election": lambda view: view.status == "Election",
+    "reorganization": lambda view: view.status == "Reorganization",
+    "leads": lambda view: view.leads,
+    "up": lambda view: view.process in UP,
+    "down": lambda view: view.process not in UP,
+    "running": lambda view: view.process == "running",
+    "paused": lambda view: view.process == "paused",
+    "blocked": lambda view: blocked_since_us(view) is not None,
 }
-"""The counts."""
+_OF_PROCESSES = ("up", "down", "running", "paused")
+_OF_ELECTIONS = ("normal", "election", "reorganization", "leads")
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_LED = ("Reorganization", "Normal")
 
 
-class Number(Struct, frozen=True, tag=True):
-    """A whole number, or an amount in dollars and cents."""
+class Suspicions:
+    """The suspicions in the records observed so far: pairs of a node and a peer that did not answer in time.
 
-    value: int | Decimal
+    ``cluster`` is the state before the first of those records; None if that is the start of the run.
+    """
 
+    def __init__(self, cluster: ClusterState | None = None) -> None:
+        self.pairs: set[tuple[int, int]] = set()
+        self._waits: dict[int, tuple[Wait, ...]] = (
+            {} if cluster is None else {view.id: view.waits for view in cluster.nodes.values()}
+        )
 
-class Text(Struct, frozen=True, tag=True):
-    """A word to compare with: a status, ``running``, ``true``, ``none``."""
-
-    word: str
-
-
-class Attribute(Struct, frozen=True, tag=True):
-    """``4.coordinator``: a field of a node's state vector, or a property of its process."""
-
-    who: Who
-    name: str
-
-
-class Count(Struct, frozen=True, tag=True):
-    """One of ``COUNTS``. Counts of messages may be limited to a ``kind`` or to one link."""
-
-    what: str
-    kind: str = ""
-    source: int | None = None
-    target: int | None = None
-
-
-class Balance(Struct, frozen=True, tag=True):
-    """``balance(savings)``: the balance of an account of a bank, in dollars."""
-
-    account: str
+    def observe(self, record: Record | None) -> None:
+        """Process the next record."""
+        if not isinstance(record, Step):
+            return
+        node, input_ = record.node, record.input
+        if isinstance(input_, Fired):
+            for wait in self._waits.get(node, ()):
+                if wait.procedure == input_.procedure:
+                    self.pairs |= {(node, peer) for peer in wait.peers}
+        elif isinstance(input_, Received):
+            self.pairs.discard((node, input_.source))
+        elif isinstance(input_, Started):
+            self.pairs = {pair for pair in self.pairs if pair[0] != node}
+        self._waits[node] = record.waits
 
 
-class Arithmetic(Struct, frozen=True, tag=True):
-    """An arithmetic operation; ``/`` rounds down."""
+class Predicate(Part, frozen=True):
+    """A condition on the present state of a cluster."""
 
-    operator: Literal["+", "-", "*", "/"]
-    left: "Value"
-    right: "Value"
+    def holds(self, cluster: ClusterState, suspicions: Suspicions) -> bool:
+        """Return whether it holds now."""
+        raise NotImplementedError
+
+    def explain(self, cluster: ClusterState, suspicions: Suspicions, expected: bool) -> Iterator[str]:
+        """Yield the values that make it differ from ``expected``: ``3.coordinator was 5``, ``4 was Election``."""
+        raise NotImplementedError
+
+    @property
+    def depends_on_suspicions(self) -> bool:
+        """True if it is about suspicions, so that its value depends on earlier records too."""
+        return any(isinstance(part, Suspects) for part in self.parts())
+
+    @property
+    def depends_on_messages(self) -> bool:
+        """True if a step that only sends or receives, without changing state, can change its value."""
+        return any(
+            isinstance(part, Suspects) or (isinstance(part, Count) and part.what in ("messages", "flying", "held"))
+            for part in self.parts()
+        )
 
 
-Value = Number | Text | Attribute | Count | Balance | Arithmetic
-
-
-class Compare(Struct, frozen=True, tag=True):
+class Compare(Predicate, frozen=True):
     """A comparison. At most one attribute in it is of all or any."""
 
     operator: Literal["==", "!=", "<", "<=", ">", ">="]
     left: Value
     right: Value
 
+    def __str__(self) -> str:
+        return f"{self.left} {self.operator} {self.right}"
 
-class Is(Struct, frozen=True, tag=True):
+    @property
+    def inner(self) -> tuple[Value, ...]:
+        return self.left, self.right
+
+    @property
+    def _quantifiers(self) -> list[Who]:
+        return [part.who for part in self.parts() if isinstance(part, Attribute) and part.who in ("all", "any")]
+
+    def holds(self, cluster: ClusterState, suspicions: Suspicions) -> bool:
+        compare = _COMPARISONS[self.operator]
+        lefts, rights = self.left.values(cluster), self.right.values(cluster)
+        found = [_compare_values(compare, left, right) for left in lefts for right in rights]
+        return any(found) if self._quantifiers[:1] == ["any"] else bool(found) and all(found)
+
+    def check_alone(self, scope: Scope) -> None:
+        if len(self._quantifiers) > 1:
+            raise CommandError("a comparison can have all or any only once: all.group == 4.group")
+        self.left.check_against(self.right, self.operator, scope)
+        self.right.check_against(self.left, self.operator, scope)
+        if isinstance(self.left, Text | Number) and isinstance(self.right, Text | Number):
+            raise CommandError("both sides are constant; name an attribute or a count: 4.coordinator == 5")
+        left, right = (side.type_in(scope.protocol) for side in self.inner)
+        with_word = any(isinstance(side, Text) for side in self.inner)
+        if not with_word and not left.overlaps(right):
+            sides = f"{self.left.label} is {left.name}, and {self.right.label} is {right.name}"
+            raise CommandError(f"{sides}, so they are never equal")
+        if self.operator not in ("==", "!="):
+            for kind in (left, right):
+                if not kind.is_computable or left.name == right.name == LIST.name:
+                    raise CommandError(f"{kind.name} cannot be ordered: write == or !=, not {self.operator}")
+
+    def explain(self, cluster: ClusterState, suspicions: Suspicions, expected: bool) -> Iterator[str]:
+        for value in (*self.left.parts(), *self.right.parts()):
+            if isinstance(value, Attribute):
+                yield from self._explain_attribute(value, cluster, suspicions, expected)
+            elif isinstance(value, Value) and (text := value.explain(cluster)):
+                yield text
+
+    def _explain_attribute(
+        self, value: Attribute, cluster: ClusterState, suspicions: Suspicions, expected: bool
+    ) -> Iterator[str]:
+        """Yield its values; of all or any, only those with which the comparison differs from ``expected``."""
+        views = states_of(value.who, cluster)
+        if not views:
+            yield nobody(value.who)
+        for view in views:
+            alone = replace(self, left=self.left.at_node(view.id), right=self.right.at_node(view.id))
+            if [value.who] != self._quantifiers[:1] or alone.holds(cluster, suspicions) != expected:
+                yield value.explain_at(view)
+
+
+def _compare_values(compare: Callable[[Any, Any], bool], left: Any, right: Any) -> bool:
+    if left is UNKNOWN or right is UNKNOWN:
+        return compare is operator.eq and (left is None or right is None)
+    if isinstance(left, tuple) != isinstance(right, tuple):
+        left, right = as_number(left), as_number(right)
+    try:
+        return bool(compare(left, right))
+    except TypeError:
+        return False  # none and words cannot be ordered
+
+
+class Is(Predicate, frozen=True):
     """``4 normal``, ``any leads``: one of ``STATES``."""
 
     who: Who
     state: str
 
+    def __str__(self) -> str:
+        return f"{self.who} {self.state}"
 
-class Suspects(Struct, frozen=True, tag=True):
+    def holds(self, cluster: ClusterState, suspicions: Suspicions) -> bool:
+        if self._is_agreement:
+            return agreed_coordinator(cluster.nodes) is not None
+        found = [_STATE_TESTS[self.state](view) for view in self._views(cluster)]
+        return any(found) if self.who == "any" else bool(found) and all(found)
+
+    @property
+    def _is_agreement(self) -> bool:
+        """True for ``all normal``, which is about all nodes together."""
+        return self.who == "all" and self.state == "normal"
+
+    def _views(self, cluster: ClusterState) -> list[NodeState]:
+        everyone = self.state in _OF_PROCESSES and self.who in ("all", "any")
+        return list(cluster.nodes.values()) if everyone else states_of(self.who, cluster)
+
+    def check_alone(self, scope: Scope) -> None:
+        scope.require_who(self.who)
+        if self.who == "coordinator" and self.state == "down":
+            raise CommandError("a coordinator is always up; to test that there is none, write coordinators == 0")
+        if self.state == "blocked":
+            check_bank("blocked node", scope.protocol)
+        if self.state in _OF_ELECTIONS:
+            scope.require_election(
+                "nobody leads" if self.state == "leads" else f"its nodes are never {self.state}"
+            )
+
+    def explain(self, cluster: ClusterState, suspicions: Suspicions, expected: bool) -> Iterator[str]:
+        views = self._views(cluster)
+        if not views:
+            yield nobody(self.who)
+        disagreeing = list(_disagreeing(cluster)) if self._is_agreement and expected else []
+        of_process = self.state in _OF_PROCESSES
+        yield from disagreeing or (
+            f"{view.id} was {view.process if of_process else _status(view)}"
+            for view in views
+            if self._is_agreement or Is(view.id, self.state).holds(cluster, suspicions) != expected
+        )
+
+
+def _disagreeing(cluster: ClusterState) -> Iterator[str]:
+    """Yield the nodes that prevent ``all normal``: not Normal, of different coordinators, or stopped ones."""
+    running = [view for view in cluster.nodes.values() if view.process == "running"]
+    led = [view for view in running if view.status == "Normal" and view.coordinator is not None]
+    leaders = {view.coordinator for view in led}
+    for view in cluster.nodes.values():
+        if view.process == "running":
+            if view not in led or len(leaders) > 1:
+                yield f"{view.id} was {_status(view)}"
+        elif view.process == "absent" or view.id in leaders:
+            yield f"{view.id} was {view.process}"
+
+
+def _status(view: NodeState) -> str:
+    led = view.status in _LED and view.coordinator is not None
+    suffix = ", paused" if view.process == "paused" else ""
+    return view.status + (f" under {view.coordinator}" if led else "") + suffix
+
+
+class Suspects(Predicate, frozen=True):
     """``4 suspects 7``: a request of 4 to 7 timed out, and 4 has received nothing from 7 since."""
 
     who: int
     whom: int
 
+    def __str__(self) -> str:
+        return f"{self.who} suspects {self.whom}"
 
-class LinkIs(Struct, frozen=True, tag=True):
+    def holds(self, cluster: ClusterState, suspicions: Suspicions) -> bool:
+        return (self.who, self.whom) in suspicions.pairs
+
+    def check_alone(self, scope: Scope) -> None:
+        scope.require_nodes([self.who, self.whom])
+        if self.who == self.whom:
+            raise CommandError("a node does not suspect itself; name two nodes: 4 suspects 5")
+
+    def explain(self, cluster: ClusterState, suspicions: Suspicions, expected: bool) -> Iterator[str]:
+        yield f"{self.who} {'did not suspect' if expected else 'suspected'} {self.whom}"
+
+
+class LinkIs(Predicate, frozen=True):
     """``2->3 cut``: a cut or a partition is in force on the link."""
 
     source: int
     target: int
 
+    def __str__(self) -> str:
+        return f"{format_link(self.source, self.target)} cut"
 
-class Not(Struct, frozen=True, tag=True):
+    def holds(self, cluster: ClusterState, suspicions: Suspicions) -> bool:
+        cuts = [fault for fault in cluster.faults.values() if fault.kind in ("cut", "partition")]
+        return any((self.source, self.target) in fault.links for fault in cuts)
+
+    def check_alone(self, scope: Scope) -> None:
+        scope.require_link(self.source, self.target)
+
+    def explain(self, cluster: ClusterState, suspicions: Suspicions, expected: bool) -> Iterator[str]:
+        yield f"{format_link(self.source, self.target)} {'was not' if expected else 'was'} cut"
+
+
+class Not(Predicate, frozen=True):
     """The part does not hold."""
 
-    part: "Predicate"
+    part: Predicate
+
+    def __str__(self) -> str:
+        return f"not {_in_parentheses(self.part, Or, And)}"
+
+    @property
+    def inner(self) -> tuple[Predicate, ...]:
+        return (self.part,)
+
+    def holds(self, cluster: ClusterState, suspicions: Suspicions) -> bool:
+        return not self.part.holds(cluster, suspicions)
+
+    def explain(self, cluster: ClusterState, suspicions: Suspicions, expected: bool) -> Iterator[str]:
+        yield from self.part.explain(cluster, suspicions, not expected)
 
 
-class All(Struct, frozen=True, tag=True):
-    """``… and …``: every part holds; two or more."""
+class _Combination(Predicate, frozen=True):
+    """Two or more parts, joined by ``and`` or by ``or``."""
 
-    parts: tuple["Predicate", ...]
+    conditions: tuple[Predicate, ...]
+
+    @property
+    def inner(self) -> tuple[Predicate, ...]:
+        return self.conditions
+
+    def explain(self, cluster: ClusterState, suspicions: Suspicions, expected: bool) -> Iterator[str]:
+        for each in self.conditions:
+            if each.holds(cluster, suspicions) != expected:
+                yield from each.explain(cluster, suspicions, expected)
 
 
-class Any(Struct, frozen=True, tag=True):
-    """``… or …``: at least one part holds; two or more."""
+class And(_Combination, frozen=True):
+    """``… and …``: every part holds."""
 
-    parts: tuple["Predicate", ...]
+    def __str__(self) -> str:
+        return " and ".join(_in_parentheses(each, Or, And) for each in self.conditions)
+
+    def holds(self, cluster: ClusterState, suspicions: Suspicions) -> bool:
+        return all(each.holds(cluster, suspicions) for each in self.conditions)
 
 
-Predicate = Compare | Is | Suspects | LinkIs | Not | All | Any
+class Or(_Combination, frozen=True):
+    """``… or …``: at least one part holds."""
+
+    def __str__(self) -> str:
+        return " or ".join(_in_parentheses(each, Or) for each in self.conditions)
+
+    def holds(self, cluster: ClusterState, suspicions: Suspicions) -> bool:
+        return any(each.holds(cluster, suspicions) for each in self.conditions)
+
+
+def _in_parentheses(part: Predicate, *looser: type[Predicate]) -> str:
+    """Return the text of a part, in parentheses if it is one of these types."""
+    return f"({part})" if isinstance(part, looser) else str(part)

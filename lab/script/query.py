@@ -16,8 +16,7 @@ import contextlib
 import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterator
 
 from msgspec import Struct
 
@@ -27,12 +26,10 @@ from lab.protocols import UnknownProtocolError, find_protocol
 from lab.recording.log_lines import LINE_TYPES, LogLine, lines_of
 from lab.recording.reader import FileRecords, RecordStore
 from lab.recording.records import Header, Record
-from lab.script.commands import CommandError
 from lab.script.parse import parse_predicate
 from lab.script.predicate_fold import PredicateFold
-from lab.script.predicates import All, Predicate
-from lab.script.printing import unparse
-from lab.script.validation import check_predicate
+from lab.script.predicates import And, Predicate
+from lab.script.scope import CommandError, Scope, require_node
 from lab.text import did_you_mean, sanitize
 
 FIELDS: dict[str, str] = {
@@ -53,6 +50,14 @@ _LINK = re.compile(r"(\d{1,9})->(\d{1,9})")
 _NUMBER = re.compile(r"\d{1,9}")
 _WHEN = "when"
 
+_BITS = 20
+_PLACES = (1 << _BITS) - 1
+"""A matching line is numbered by its record and, in the lower bits, its position among the record's lines."""
+_AT_ONCE = 200
+_CHUNK = 1 << 18
+_RECORD_OF = {"process": "process", "command": "command", "expectation": "expected", "end": "end"}
+"""For a sort of line: the only kind of record with such lines."""
+
 
 class Term(Struct, frozen=True):
     """A word: free text if ``field`` is empty. ``negated``: it must not match."""
@@ -61,12 +66,41 @@ class Term(Struct, frozen=True):
     field: str = ""
     negated: bool = False
 
+    def __str__(self) -> str:
+        sign, value = "-" * self.negated, self.value
+        if self.field:
+            return f"{sign}{self.field}:" + (f'"{value}"' if " " in value else value)
+        parts = _PARTS.fullmatch(value)
+        is_plain = parts is not None and not parts[1] and not parts[2] and value != _WHEN and " " not in value
+        return sign + (value if is_plain and (not sign or value[0].isalnum()) else f'"{value}"')
+
+    def matches(self, line: LogLine, fate: str, text: Callable[[LogLine], str]) -> bool:
+        """Return whether it matches a line, without regard to ``negated``."""
+        field, value = self.field, self.value
+        if not field:
+            return value in text(line)
+        if field == "what":
+            return line.what == value
+        if field == "node":
+            return str(line.source) == value or str(line.target) == value
+        if line.what != "message":
+            return False
+        found = {"kind": line.kind, "fate": fate, "from": line.source, "to": line.target}
+        return (f"{line.source}->{line.target}" if field == "link" else str(found[field])) == value
+
 
 class Query(Struct, frozen=True):
-    """A conjunction of words and a predicate; an empty query matches every line."""
+    """A conjunction of words and a predicate; an empty query matches every line.
+
+    Its ``str`` is its text; parsing that gives an equal query.
+    """
 
     terms: tuple[Term, ...] = ()
     predicate: Predicate | None = None
+
+    def __str__(self) -> str:
+        words = [*map(str, self.terms)]
+        return " ".join([*words, _WHEN, str(self.predicate)] if self.predicate is not None else words)
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -76,7 +110,7 @@ class Query(Struct, frozen=True):
     def combine(self, other: "Query") -> "Query":
         """Return the conjunction of two queries."""
         predicates = tuple(each.predicate for each in (self, other) if each.predicate is not None)
-        predicate = All(predicates) if len(predicates) > 1 else next(iter(predicates), None)
+        predicate = And(predicates) if len(predicates) > 1 else next(iter(predicates), None)
         return Query((*self.terms, *other.terms), predicate)
 
     @property
@@ -84,21 +118,25 @@ class Query(Struct, frozen=True):
         """True if the query is about the outcome of messages."""
         return any(term.field == "fate" for term in self.terms)
 
+    def matches(self, line: LogLine, fate: str, text: Callable[[LogLine], str]) -> bool:
+        """Return whether the words match a line; ``text`` returns the line as it is shown, in lower case."""
+        return all(term.matches(line, fate, text) != term.negated for term in self.terms)
+
 
 def read_query(text: str, header: Header | None = None) -> Query:
     """Parse a query; with a header, check it against that run. Raises CommandError."""
-    run = None if header is None else _Run(header)
+    protocol = None if header is None else _protocol_of(header)
     terms: list[Term] = []
     end = 0
     while word := _WORD.search(text, end):
         _refuse_quote(text[end : word.start()])
         end = word.end()
         if word[0] == _WHEN:
-            predicate = parse_predicate(" " * end + text[end:], None if run is None else run.protocol)
-            if run is not None and run.protocol is not None:
-                check_predicate(predicate, run.protocol, run.nodes, run.parameters)
+            predicate = parse_predicate(" " * end + text[end:], protocol)
+            if header is not None and protocol is not None:
+                predicate.check(Scope(protocol, header.nodes, header.protocol.parameters))
             return Query(tuple(terms), predicate)
-        if (term := _term(word[0], run)).value:
+        if (term := _term(word[0], header)).value:
             terms.append(term)
     _refuse_quote(text[end:])
     return Query(tuple(terms))
@@ -106,30 +144,15 @@ def read_query(text: str, header: Header | None = None) -> Query:
 
 def kinds_in(header: Header) -> list[str]:
     """Return the kinds of messages of a run; empty if its protocol is not installed."""
-    protocol = _Run(header).protocol
+    protocol = _protocol_of(header)
     return [] if protocol is None else sorted(protocol.payloads)
 
 
-def format_query(query: Query) -> str:
-    """Return the text of a query; parsing it gives the query again."""
-    words = [_format_term(term) for term in query.terms]
-    return " ".join([*words, _WHEN, unparse(query.predicate)] if query.predicate is not None else words)
-
-
-def matches(query: Query, line: LogLine, fate: str, text: Callable[[LogLine], str]) -> bool:
-    """Return whether the words match a line; ``text`` returns the line as it is shown, in lower case."""
-    return all(_term_matches(term, line, fate, text) != term.negated for term in query.terms)
-
-
-class _Run:
-    """The names that a query can use in a run; ``protocol`` is None if it is not installed."""
-
-    def __init__(self, header: Header) -> None:
-        self.nodes: Sequence[int] = sorted(header.nodes)
-        self.parameters: Mapping[str, Any] = header.protocol.parameters
-        self.protocol: type[Protocol] | None = None
-        with contextlib.suppress(UnknownProtocolError):
-            self.protocol = find_protocol(header.protocol.name, self.parameters)
+def _protocol_of(header: Header) -> type[Protocol] | None:
+    """Return the protocol of a run; None if it is not installed."""
+    with contextlib.suppress(UnknownProtocolError):
+        return find_protocol(header.protocol.name, header.protocol.parameters)
+    return None
 
 
 def _refuse_quote(between: str) -> None:
@@ -137,7 +160,7 @@ def _refuse_quote(between: str) -> None:
         raise CommandError('the quotes are not closed; put them on both sides of a text: "coordinator 4"')
 
 
-def _term(word: str, run: _Run | None) -> Term:
+def _term(word: str, header: Header | None) -> Term:
     parts = _PARTS.fullmatch(word)
     assert parts is not None
     negated, field, value = bool(parts[1]), (parts[2] or "").lower(), parts[3].replace('"', "")
@@ -148,11 +171,11 @@ def _term(word: str, run: _Run | None) -> Term:
             f"unknown field {sanitize(field, 30)}; the fields are {', '.join(FIELDS)}"
             f"; put a text with a colon in quotes{did_you_mean(field, list(FIELDS))}"
         )
-    _check(field, value, run)
+    _check(field, value, header)
     return Term(value, field, negated)
 
 
-def _check(field: str, value: str, run: _Run | None) -> None:
+def _check(field: str, value: str, header: Header | None) -> None:
     """Raise CommandError if the field never has this value."""
     if field in _CLOSED:
         if value not in _CLOSED[field]:
@@ -163,63 +186,27 @@ def _check(field: str, value: str, run: _Run | None) -> None:
     elif field == "kind":
         if not re.fullmatch(r"\w+", value):
             raise CommandError(f"{_describe_mismatch(field, value)} is a word: {FIELDS[field]}")
-        _check_kind(value, run)
+        _check_kind(value, [] if header is None else kinds_in(header))
     else:
         found = (_LINK if field == "link" else _NUMBER).fullmatch(value)
         if found is None:
             what = "two nodes" if field == "link" else "a node's number"
             raise CommandError(f"{_describe_mismatch(field, value)} is {what}: {FIELDS[field]}")
-        _check_nodes([int(each) for each in found.groups() or (value,)], run)
+        for node in found.groups() or (value,):
+            if header is not None:
+                require_node(int(node), header.nodes)
 
 
 def _describe_mismatch(field: str, value: str) -> str:
     return f"{sanitize(value, 30)!r} is not expected; {field}" if value else f"{field}: has no value; it"
 
 
-def _check_kind(kind: str, run: _Run | None) -> None:
-    known = [] if run is None or run.protocol is None else sorted(run.protocol.payloads)
+def _check_kind(kind: str, known: list[str]) -> None:
     if known and kind not in known:
         raise CommandError(
             f"unknown kind of message {sanitize(kind, 30)}; the kinds are {', '.join(known)}"
             f"{did_you_mean(kind, known)}"
         )
-
-
-def _check_nodes(nodes: Sequence[int], run: _Run | None) -> None:
-    for node in nodes:
-        if run is not None and node not in run.nodes:
-            raise CommandError(f"there is no node {node}; the nodes are {' '.join(map(str, run.nodes))}")
-
-
-def _format_term(term: Term) -> str:
-    sign, value = "-" * term.negated, term.value
-    if term.field:
-        return f"{sign}{term.field}:" + (f'"{value}"' if " " in value else value)
-    parts = _PARTS.fullmatch(value)
-    is_plain = parts is not None and not parts[1] and not parts[2] and value != _WHEN and " " not in value
-    return sign + (value if is_plain and (not sign or value[0].isalnum()) else f'"{value}"')
-
-
-def _term_matches(term: Term, line: LogLine, fate: str, text: Callable[[LogLine], str]) -> bool:
-    field, value = term.field, term.value
-    if not field:
-        return value in text(line)
-    if field == "what":
-        return line.what == value
-    if field == "node":
-        return str(line.source) == value or str(line.target) == value
-    if line.what != "message":
-        return False
-    found = {"kind": line.kind, "fate": fate, "from": line.source, "to": line.target}
-    return (f"{line.source}->{line.target}" if field == "link" else str(found[field])) == value
-
-
-_BITS = 20
-_PLACES = (1 << _BITS) - 1
-_AT_ONCE = 200
-_CHUNK = 1 << 18
-_RECORD_OF = {"process": "process", "command": "command", "expectation": "expected", "end": "end"}
-"""For a sort of line: the only kind of record with such lines."""
 
 
 class LogFilter:
@@ -311,7 +298,7 @@ class LogFilter:
             if line.what == "message" and self.query.depends_on_outcome:
                 self._open[line.message] = (hit, line)
                 self._outcomes.sent(line.message)
-            if matches(self.query, line, "in flight", self._text):
+            if self.query.matches(line, "in flight", self._text):
                 self._hits.append(hit)
 
     def _on_delivery(self, record: Record) -> None:
@@ -324,7 +311,7 @@ class LogFilter:
             del self._open[turn.message]
         index = bisect_left(self._hits, hit)
         is_found = index < len(self._hits) and self._hits[index] == hit
-        if matches(self.query, line, turn.fate, self._text) != is_found:
+        if self.query.matches(line, turn.fate, self._text) != is_found:
             if is_found:
                 del self._hits[index]
             else:

@@ -1,11 +1,17 @@
 """Statements: a command or an expectation, with its triggers."""
 
+from collections.abc import Iterable
 from typing import Literal
 
 from msgspec import Struct
 
+from lab.properties.assertions import A2, A4, ASSERTIONS, RAISES
+from lab.recording.cluster_state import ClusterState
 from lab.script.commands import Command
-from lab.script.predicates import Predicate
+from lab.script.predicates import Predicate, Suspicions
+from lab.script.scope import CommandError, Scope, format_link, join_words
+from lab.text import did_you_mean
+from lab.units import format_us
 
 CAUSES: dict[str, int] = {
     "wipe": 4,
@@ -22,78 +28,59 @@ CAUSES: dict[str, int] = {
 }
 """The faults by name, each with the number of the assumption that it breaks."""
 
-
-class Expect(Struct, frozen=True):
-    """``expect P within 2s``: P holds at some time from now until the limit.
-
-    ``within_us`` None: P holds at the time of the trigger; without a trigger, at the end of the run.
-    """
-
-    predicate: Predicate
-    within_us: int | None = None
+_NEVER_UNDER = (RAISES.id, A2.id, A4.id)
+"""Assertions whose violation no broken assumption excuses."""
+_MOST_VALUES = 8
 
 
-class ExpectThroughout(Struct, frozen=True):
-    """``expect always P``, ``expect never P``: from now to the end; without a trigger, from the start."""
-
-    predicate: Predicate
-    always: bool
+# triggers
 
 
-class ExpectViolation(Struct, frozen=True):
-    """``expect violation A1.1 under pause``, ``expect no violation``: the verdicts of the whole run.
+class Trigger(Struct, frozen=True):
+    """An event or a time for which a line waits."""
 
-    ``under``: the fault of ``CAUSES`` that breaks an assumption at the violation; empty: any fault, or none.
-    ``assertion`` empty: all assertions. ``none``: no violation is expected.
-    """
+    @property
+    def predicates(self) -> tuple[Predicate, ...]:
+        """The predicates in it."""
+        return ()
 
-    assertion: str = ""
-    under: str = ""
-    none: bool = False
-
-
-Expectation = Expect | ExpectThroughout | ExpectViolation
+    def check(self, scope: Scope) -> None:
+        """Raise CommandError if it can never fire in the run, whatever its predicates are."""
 
 
-def covers_whole_run(command: object) -> bool:
-    """Return whether it is an expectation that, without a trigger, applies to the whole run or to its end."""
-    if isinstance(command, Expect):
-        return command.within_us is None
-    return isinstance(command, ExpectThroughout | ExpectViolation)
+class _TimeTrigger(Trigger, frozen=True):
+    us: int
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__.lower()} {format_us(self.us)}"
 
 
-class ExpectationResult(Struct, frozen=True):
-    """The result of an expectation; ``why`` may explain why it was not met."""
-
-    met: bool
-    why: str = ""
-
-
-class At(Struct, frozen=True):
+class At(_TimeTrigger, frozen=True):
     """``at 2s``: this long after the start of the run."""
 
-    us: int
 
-
-class After(Struct, frozen=True):
+class After(_TimeTrigger, frozen=True):
     """``after 2s``: this long after the previous trigger, the previous line, or the time the command was given."""
 
-    us: int
 
-
-class Every(Struct, frozen=True):
+class Every(_TimeTrigger, frozen=True):
     """``every 2s``: repeatedly, with this period. Always the last trigger of a line."""
 
-    us: int
 
-
-class When(Struct, frozen=True):
+class When(Trigger, frozen=True):
     """``when all normal``: as soon as the predicate holds; at once if it holds already."""
 
     predicate: Predicate
 
+    def __str__(self) -> str:
+        return f"when {self.predicate}"
 
-class OnMessage(Struct, frozen=True):
+    @property
+    def predicates(self) -> tuple[Predicate, ...]:
+        return (self.predicate,)
+
+
+class OnMessage(Trigger, frozen=True):
     """``on send EnterElection 4->1``: as soon as such a message is sent, delivered or dropped.
 
     ``nth``: wait for the nth such message, counted from the start of the wait.
@@ -105,28 +92,218 @@ class OnMessage(Struct, frozen=True):
     target: int | None = None
     nth: int = 1
 
+    def __str__(self) -> str:
+        nth = f"#{self.nth}" if self.nth > 1 else ""
+        return join_words("on", self.event, self.kind, format_link(self.source, self.target), nth)
 
-class OnStatus(Struct, frozen=True):
+    def matches(self, event: str, kind: str, source: int, target: int) -> bool:
+        """Return whether it waits for this event of such a message."""
+        ends = self.source in (None, source) and self.target in (None, target)
+        return (self.event, self.kind) == (event, kind) and ends
+
+    def check(self, scope: Scope) -> None:
+        scope.require_kinds([self.kind])
+        scope.require_link(self.source, self.target)
+
+
+class OnStatus(Trigger, frozen=True):
     """``on status 4 Election``: as soon as this node, or any node, enters the status."""
 
     who: int | Literal["any"]
     status: str
 
+    def __str__(self) -> str:
+        return f"on status {self.who} {self.status}"
 
-Trigger = At | After | Every | When | OnMessage | OnStatus
+    def matches(self, node: int, status: str) -> bool:
+        """Return whether it waits for the node to enter this status."""
+        return self.status == status and self.who in (node, "any")
+
+    def check(self, scope: Scope) -> None:
+        scope.require_election(f"its nodes are never {self.status}")
+        scope.require_nodes([self.who])
+
+
+# expectations
+
+
+class Expectation(Struct, frozen=True):
+    """A condition that a run must meet."""
+
+    @property
+    def predicates(self) -> tuple[Predicate, ...]:
+        """The predicates in it."""
+        return ()
+
+    @property
+    def covers_whole_run(self) -> bool:
+        """True if, without a trigger, it applies to the whole run or to its end."""
+        return True
+
+    @property
+    def expected(self) -> bool:
+        """The value that its predicates should have."""
+        return True
+
+    def check(self, scope: Scope) -> None:
+        """Raise CommandError if it has no meaning in the run, whatever its predicates are."""
+
+    def explain_unmet(self, why: str, cluster: ClusterState, suspicions: Suspicions) -> str:
+        """Return why it was not met: the reason from its record, and the values that matter."""
+        values = [
+            *dict.fromkeys(
+                value
+                for predicate in self.predicates
+                for value in predicate.explain(cluster, suspicions, self.expected)
+            )
+        ]
+        if len(values) > _MOST_VALUES:
+            values[_MOST_VALUES - 1 :] = [f"and {len(values) - _MOST_VALUES + 1} more"]
+        return ": ".join(filter(None, (why, ", ".join(values)))) or "it did not hold"
+
+
+class Expect(Expectation, frozen=True):
+    """``expect P within 2s``: P holds at some time from now until the limit.
+
+    ``within_us`` None: P holds at the time of the trigger; without a trigger, at the end of the run.
+    """
+
+    predicate: Predicate
+    within_us: int | None = None
+
+    def __str__(self) -> str:
+        within = "" if self.within_us is None else f" within {format_us(self.within_us)}"
+        return f"expect {self.predicate}{within}"
+
+    @property
+    def predicates(self) -> tuple[Predicate, ...]:
+        return (self.predicate,)
+
+    @property
+    def covers_whole_run(self) -> bool:
+        return self.within_us is None
+
+
+class ExpectThroughout(Expectation, frozen=True):
+    """``expect always P``, ``expect never P``: from now to the end; without a trigger, from the start."""
+
+    predicate: Predicate
+    always: bool
+
+    def __str__(self) -> str:
+        return f"expect {'always' if self.always else 'never'} {self.predicate}"
+
+    @property
+    def predicates(self) -> tuple[Predicate, ...]:
+        return (self.predicate,)
+
+    @property
+    def expected(self) -> bool:
+        return self.always
+
+
+class ExpectViolation(Expectation, frozen=True):
+    """``expect violation A1.1 under pause``, ``expect no violation``: the verdicts of the whole run.
+
+    ``under``: the fault of ``CAUSES`` that breaks an assumption at the violation; empty: any fault, or none.
+    ``assertion`` empty: all assertions. ``none``: no violation is expected.
+    """
+
+    assertion: str = ""
+    under: str = ""
+    none: bool = False
+
+    def __str__(self) -> str:
+        under = f"under {self.under}" if self.under else ""
+        return join_words("expect", "no" if self.none else "", "violation", self.assertion, under)
+
+    def check(self, scope: Scope) -> None:
+        name = self.assertion
+        if name and name not in ASSERTIONS:
+            raise CommandError(
+                f"unknown assertion {name}; the assertions are {', '.join(ASSERTIONS)}"
+                f"{did_you_mean(name, list(ASSERTIONS))}"
+            )
+        if self.under and name in _NEVER_UNDER:
+            raise CommandError(f"no fault excuses a violation of {name}: leave out under")
+
+
+class ExpectationResult(Struct, frozen=True):
+    """The result of an expectation; ``why`` may explain why it was not met."""
+
+    met: bool
+    why: str = ""
+
+
+# lines
 
 
 class Statement(Struct, frozen=True):
     """A command with its triggers. ``text`` is the text of the command, ``source`` that of the whole line.
 
-    ``then``: further triggers; the wait for each starts when the one before it has fired. ``follows``: the line
-    waits until the line before it is done. ``line`` is its number in the script, from 1; 0 outside of scripts.
+    The wait for each of the ``triggers`` starts when the one before it has fired. ``follows``: the line waits
+    until the line before it is done. ``line`` is its number in the script, from 1; 0 outside of scripts.
+
+    Its ``str`` is its canonical text; parsing that gives an equal command with equal triggers.
     """
 
     command: Command | Expectation | ExpectationResult
     text: str
-    trigger: Trigger | None
     source: str
-    then: tuple[Trigger, ...] = ()
+    triggers: tuple[Trigger, ...] = ()
     follows: bool = False
     line: int = 0
+
+    def __str__(self) -> str:
+        if self.triggers:
+            follows_anyway = isinstance(self.triggers[0], After)
+        else:
+            follows_anyway = not covers_whole_run(self.command)
+        then = ["then"] if self.follows and not follows_anyway else []
+        before = " ".join([*then, *map(str, self.triggers)])
+        return f"{before}{':' if self.triggers else ''} {self.command}".strip()
+
+    @property
+    def trigger(self) -> Trigger | None:
+        """The trigger for which it waits first; None if it is due at once."""
+        return self.triggers[0] if self.triggers else None
+
+    @property
+    def predicates(self) -> tuple[Predicate, ...]:
+        """The predicates of its triggers and of its expectation."""
+        found = [predicate for trigger in self.triggers for predicate in trigger.predicates]
+        return (*found, *self.command.predicates) if isinstance(self.command, Expectation) else tuple(found)
+
+    def check(self, scope: Scope) -> None:
+        """Raise CommandError if it names a node, a kind of message or an attribute that does not exist."""
+        for trigger in self.triggers:
+            trigger.check(scope)
+        for predicate in self.predicates:
+            predicate.check(scope)
+        if not isinstance(self.command, ExpectationResult):
+            self.command.check(scope)
+
+    def check_interactive(self) -> None:
+        """Raise CommandError if it makes sense only in a script, which has a report after the run."""
+        if isinstance(self.command, ExpectViolation):
+            raise CommandError(
+                "a verdict is about the whole run, so it is not known yet: "
+                "write this line in a scenario or a --script"
+            )
+
+
+def covers_whole_run(command: object) -> bool:
+    """Return whether it is an expectation that, without a trigger, applies to the whole run or to its end."""
+    return isinstance(command, Expectation) and command.covers_whole_run
+
+
+def predecessors(lines: Iterable[Statement]) -> dict[int, int]:
+    """Map the number of each line that follows another to the number of that line."""
+    found: dict[int, int] = {}
+    before = None
+    for line in lines:
+        if line.follows and before is not None:
+            found[line.line] = before
+        if line.follows or line.triggers:
+            before = line.line
+    return found

@@ -25,7 +25,7 @@ from lab.exercises.student_folder import StudentFolder, record_progress
 from lab.recording.reader import NotARecordingError
 from lab.serve.children import ChildEnvironment, ChildJob, HostWork, ProgressWork, SessionWork
 from lab.serve.session_control import ControlClient
-from lab.tui.classroom.show_classroom import show_classroom
+from lab.tui.apps.student_app import show_student
 from lab.worlds.host.__main__ import main as run_host
 from lab.worlds.processes.fork_server import ForkServer, detach, silence
 
@@ -68,7 +68,7 @@ class _Server(ForkServer[ChildJob]):
         home = StudentFolder(Path(work.home), work.student)
         with socket.socket(fileno=_CONTROL) as control:
             server = ControlClient(control)
-            return show_classroom(home, server, self._exercises, work.first, server)
+            return show_student(home, server, self._exercises, server, work.first)
 
     def _store_progress(self, work: ProgressWork) -> int:
         folder = StudentFolder(Path.cwd(), work.student)

@@ -17,11 +17,12 @@ import msgspec
 from msgspec import Struct
 
 from lab.durable import write_durably
+from lab.text import UserError
 
 _SOCKETS = "lab-serve-"
 
 
-class FolderError(Exception):
+class FolderError(UserError):
     """The folder cannot be used; the text is for the user."""
 
 

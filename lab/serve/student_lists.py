@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from lab.durable import exclusive_lock, write_durably
 from lab.exercises.student_folder import NAME
 from lab.serve.folder import DataFolder
-from lab.text import sanitize
+from lab.text import UserError, sanitize
 
 GUEST = "guest-"
 """The prefix of guests' names; no student of a class has such a name."""
@@ -39,7 +39,7 @@ def is_name(text: str) -> bool:
 K = TypeVar("K")
 
 
-class ListError(Exception):
+class ListError(UserError):
     """An invalid line of a list; the text names it, for its author."""
 
 

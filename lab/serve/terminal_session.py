@@ -58,7 +58,7 @@ class TerminalSession:
         self._end_reason = ""
         self._take_over_reply: asyncio.Future[bytes] | None = None
         self._running: asyncio.Task[None] | None = None
-        self._idle: asyncio.TimerHandle
+        self._idle: asyncio.TimerHandle | None = None
 
     @property
     def is_active(self) -> bool:
@@ -147,14 +147,14 @@ class TerminalSession:
     async def _run(self, session: ActiveSession, terminal: str, first: str) -> None:
         began_s = time.monotonic()
         self._log("session", f"{terminal} {self._size[0]}x{self._size[1]}")
-        self._watch_idle(session)
         try:
             status = await self._run_child(terminal, first)
         except OSError as error:
             self._log("fault", f"the session did not start: {error}")
             self._end_reason, status = "the session did not start; tell your teacher", REFUSED
         finally:
-            self._idle.cancel()
+            if self._idle is not None:
+                self._idle.cancel()
             self._context.presence.leave(session)
         self._log("session ended", f"status {status}, after {time.monotonic() - began_s:.0f} s")
         restore = RESTORE if status < 0 else ""  # a killed session cannot restore the terminal itself
@@ -196,6 +196,9 @@ class TerminalSession:
             self.end(f"no key was pressed for {format_us(round(idle_s * 1e6))}; connect again to continue")
 
     def _show(self, data: bytes) -> None:
+        if self._idle is None and self._active is not None:  # the start of the interface is not idle time
+            self._active.pressed_s = time.monotonic()
+            self._watch_idle(self._active)
         with contextlib.suppress(BrokenPipeError):  # the client is leaving
             self._stream.write(data)
 

@@ -1,16 +1,18 @@
-"""The table of actions: the source of the keys, the footer, the help, the ``:`` words and the README's table."""
+"""The table of actions: the source of the keys, the footer, the help, the ``:`` words and the guide's table."""
 
+from functools import partial
 from typing import Literal
 
 from msgspec import Struct
+
+_SHOWN = {"comma": ",", "escape": "Esc", "?,f1": "?"}
 
 
 class Action(Struct, frozen=True):
     """An action of the user.
 
-    ``word`` is its id and its word on the ``:`` line. ``keys`` are the keys as Textual names them, ``shown`` as
-    the user reads them. ``footer`` is its label in the footer; empty if it has none. ``takes`` is the argument
-    that may follow the word on the ``:`` line.
+    ``word`` is its id and its word on the ``:`` line, ``takes`` the argument that may follow it there. ``keys``
+    are the keys as Textual names them. ``footer`` is its label in the footer; empty if it has none.
 
     ``where`` limits it to runs that take commands (``driver``) or to simulated ones among these (``simulated``).
     ``needs_node`` limits it to when a node is selected, ``of_view`` to when that view is visible.
@@ -18,7 +20,6 @@ class Action(Struct, frozen=True):
 
     word: str
     keys: str
-    shown: str
     help: str
     footer: str = ""
     group: Literal["cluster", "time", "exercise", "views", "view"] = "view"
@@ -27,222 +28,131 @@ class Action(Struct, frozen=True):
     takes: str = ""
     of_view: str = ""
 
+    @property
+    def shown(self) -> str:
+        """The keys as the user reads them, such as ``Shift+Left``."""
+        return _SHOWN.get(
+            self.keys, self.keys if len(self.keys) == 1 or self.keys == "space" else self.keys.title()
+        )
+
+
+_cluster = partial(Action, group="cluster", where="driver")
+_time = partial(Action, group="time")
+_exercise = partial(Action, group="exercise")
+_view = partial(Action, group="views")
 
 ACTIONS: tuple[Action, ...] = (
-    Action("kill", "k", "k", "kill the selected node (SIGKILL)", "kill", "cluster", "driver", True),
-    Action(
-        "restart",
-        "r",
-        "r",
-        "restart the selected node; its stable storage is kept",
-        "restart",
-        "cluster",
-        "driver",
-        True,
-    ),
-    Action(
-        "pause",
-        "p",
-        "p",
-        "pause or resume the selected node (SIGSTOP, SIGCONT)",
-        "pause",
-        "cluster",
-        "driver",
-        True,
-    ),
-    Action("delay", "d", "d", "delay messages: those of the selected node, or all", "delay", "cluster", "driver"),
-    Action("lose", "l", "l", "lose messages: those of the selected node, or all", "loss", "cluster", "driver"),
-    Action("partition", "x", "x", "partition the network; asks for the sides", "partition", "cluster", "driver"),
-    Action("heal", "h", "h", "heal the network: end all link faults", "heal", "cluster", "driver"),
-    Action(
-        "wipe",
-        "W",
-        "W",
-        "erase the stable storage of the selected node, which must be down",
-        "",
-        "cluster",
-        "driver",
-        True,
-    ),
-    Action(
-        *("answer", "A", "A", "answer the selected task, or read it in full", "answer", "exercise"),
-        takes="[TASK [TEXT]]",
-    ),
-    Action(
-        *("hint", "H", "H", "take the next hint for the task; asks first, as some cost points", "hint"),
-        group="exercise",
+    _cluster("kill", "k", "kill the selected node (SIGKILL)", "kill", needs_node=True),
+    _cluster("restart", "r", "restart the selected node; its stable storage is kept", "restart", needs_node=True),
+    _cluster("pause", "p", "pause or resume the selected node (SIGSTOP, SIGCONT)", "pause", needs_node=True),
+    _cluster("delay", "d", "delay messages: those of the selected node, or all", "delay"),
+    _cluster("lose", "l", "lose messages: those of the selected node, or all", "loss"),
+    _cluster("partition", "x", "partition the network; asks for the sides", "partition"),
+    _cluster("heal", "h", "heal the network: end all link faults", "heal"),
+    _cluster("wipe", "W", "erase the stable storage of the selected node, which must be down", needs_node=True),
+    _exercise("answer", "A", "answer the selected task, or read it in full", "answer", takes="[TASK [TEXT]]"),
+    _exercise(
+        "hint",
+        "H",
+        "show the next hint for the task; asks first, because it may cost points",
+        "hint",
         takes="[TASK]",
     ),
-    Action("again", "R", "R", "end this attempt and begin a new one", "again", "exercise"),
-    Action("hand-in", "J", "J", "hand in: end the run and judge the remaining tasks", "hand in", "exercise"),
-    Action(
-        "command",
-        "colon",
-        ":",
-        "open the command line: any command, or any word of this table",
-        "command",
-        "view",
-    ),
-    Action("play", "space", "space", "play or pause; freeze or resume a simulated run", "play", "time"),
-    Action("back", "comma", ",", "go one record back", "back", "time"),
-    Action(
-        "step",
-        "full_stop",
-        ".",
-        "go one record forward; at the end of a simulated run, execute one event",
-        "step",
-        "time",
-    ),
-    Action("choose", "c", "c", "choose the next event (simulated runs)", "choose", "time", "simulated"),
-    Action("slower", "less_than_sign", "<", "slow down playback, or the simulated run", "", "time"),
-    Action("faster", "greater_than_sign", ">", "speed up playback, or the simulated run", "", "time"),
-    Action(
-        "next-message",
-        "e",
-        "e",
-        "go to the next message sent or received, by the selected node or any",
-        "",
-        "time",
-    ),
-    Action("previous-message", "E", "E", "go to the previous message", "", "time"),
-    Action("next-of-node", "o", "o", "go to the next record of the selected node", "", "time"),
-    Action("previous-of-node", "O", "O", "go to the previous record of the selected node", "", "time"),
-    Action(
-        *(
-            "until",
-            "u",
-            "u",
-            "go to where a predicate next becomes true: until 4.status == Normal",
-            "until",
-            "time",
-        ),
+    _exercise("again", "R", "end this attempt and begin a new one", "again"),
+    _exercise("hand-in", "J", "hand in: end the run and judge the remaining tasks", "hand in"),
+    Action("command", ":", "open the command line: any command, or any word of this table", "command"),
+    _time("play", "space", "play or pause; freeze or resume a simulated run", "play"),
+    _time("back", "comma", "go one record back", "back"),
+    _time("step", ".", "go one record forward; at the end of a simulated run, execute one event", "step"),
+    _time("choose", "c", "choose the next event (simulated runs)", "choose", where="simulated"),
+    _time("slower", "<", "slow down playback, or the simulated run"),
+    _time("faster", ">", "speed up playback, or the simulated run"),
+    _time("next-message", "e", "go to the next message sent or received, by the selected node or any"),
+    _time("previous-message", "E", "go to the previous message"),
+    _time("next-of-node", "o", "go to the next record of the selected node"),
+    _time("previous-of-node", "O", "go to the previous record of the selected node"),
+    _time(
+        "until",
+        "u",
+        "go to where a predicate next becomes true: until 4.status == Normal",
+        "until",
         takes="PREDICATE",
     ),
-    Action(
-        *(
-            "until-back",
-            "U",
-            "U",
-            "go back to where a predicate last became true: until-back coordinators > 1",
-            "",
-            "time",
-        ),
+    _time(
+        "until-back",
+        "U",
+        "go back to where a predicate last became true: until-back coordinators > 1",
         takes="PREDICATE",
     ),
-    Action("previous-fault", "left_curly_bracket", "{", "go to the previous fault", "", "time"),
-    Action("next-fault", "right_curly_bracket", "}", "go to the next fault", "", "time"),
-    Action("previous-election", "left_parenthesis", "(", "go to the previous election", "", "time"),
-    Action("next-election", "right_parenthesis", ")", "go to the next election", "", "time"),
-    Action("previous-status", "left_square_bracket", "[", "go to the previous change of status", "", "time"),
-    Action("next-status", "right_square_bracket", "]", "go to the next change of status", "", "time"),
-    Action(
+    _time("previous-fault", "{", "go to the previous fault"),
+    _time("next-fault", "}", "go to the next fault"),
+    _time("previous-election", "(", "go to the previous election"),
+    _time("next-election", ")", "go to the next election"),
+    _time("previous-status", "[", "go to the previous change of status"),
+    _time("next-status", "]", "go to the next change of status"),
+    _time(
         "previous-mark",
         "N",
-        "N",
-        "go to the previous search hit, or else bookmark, caption, mark or unmet expectation",
-        "",
-        "time",
+        "go to the previous search hit; without a search, bookmark, caption or unmet expectation",
     ),
-    Action(
+    _time(
         "next-mark",
         "n",
-        "n",
-        "go to the next search hit, or else bookmark, caption, mark or unmet expectation",
+        "go to the next search hit; without a search, bookmark, caption or unmet expectation",
         "next mark",
-        "time",
     ),
+    _time("bookmark", "M", "bookmark this record with a note, or list the bookmarks", "bookmark", takes="NOTE"),
+    _time("rewind", "shift+left", "go five seconds back"),
+    _time("forward", "shift+right", "go five seconds forward"),
+    _time("start", "home", "go to the start"),
+    _time("end", "end", "go to the end; follow a live run"),
+    Action("branch", "B", "branch: continue from this record in a new simulated run; q returns here"),
+    Action("branches", "T", "show the tree of this recording and its branches, and open one"),
     Action(
-        *(
-            "bookmark",
-            "M",
-            "M",
-            "bookmark this record with a note, or list the bookmarks",
-            "bookmark",
-            "time",
-        ),
-        takes="NOTE",
-    ),
-    Action("rewind", "shift+left", "Shift+Left", "go five seconds back", "", "time"),
-    Action("forward", "shift+right", "Shift+Right", "go five seconds forward", "", "time"),
-    Action("start", "home", "Home", "go to the start", "", "time"),
-    Action("end", "end", "End", "go to the end; follow a live run", "", "time"),
-    Action(
-        "branch", "B", "B", "branch: continue from this record in a new simulated run; q returns here", "", "view"
-    ),
-    Action("branches", "T", "T", "show the tree of this recording and its branches, and open one", "", "view"),
-    Action(
-        *(
-            "compare",
-            "equals_sign",
-            "=",
-            "compare with another recording, starting where the two diverge; again: hide it",
-            "compare",
-        ),
+        "compare",
+        "=",
+        "compare with another recording from where they diverge, or hide it",
+        "compare",
         takes="FILE",
     ),
+    Action("witness", "v", "go to the next violation of an assertion and mark its witness", "witness"),
+    _view("diagram", "D", "show or hide the space-time diagram: a line per node, an arrow per message"),
+    Action("zoom-in", "+", "zoom the diagram in, up to one row per step", of_view="diagram"),
+    Action("zoom-out", "-", "zoom the diagram out, up to one minute per row", of_view="diagram"),
+    Action("turn", "|", "turn the diagram: time flows down, or to the right", of_view="diagram"),
+    Action("jump", "j", "move the time cursor to what is selected in the diagram", of_view="diagram"),
+    _view("exercise", "I", "show or hide the exercise: its tasks and their state"),
+    _view("groups", "g", "show or hide the history of groups"),
+    _view("bank", "b", "show or hide the bank: accounts, open transactions and why they are open"),
+    _view("map", "m", "show or hide the map of the field"),
+    _view("network", "L", "show or hide the network: which nodes are connected, every link; Enter changes a link"),
+    _view("script", "s", "show or hide the script: lines done and lines waiting"),
+    _view("code", "C", "show or hide the protocol's source: where each node waits, and what ran"),
+    _view("inspect", "i", "show or hide the full state of one node, and what its last step changed"),
+    _view("assertions", "a", "show or hide the assertions and their verdicts"),
     Action(
-        "witness", "v", "v", "go to the next violation of an assertion and mark its witness", "witness", "view"
+        "search", "/", "search: text, node:3, kind:AreYouUp, -fate:lost, when 4 normal", "search", takes="QUERY"
     ),
-    Action(
-        "diagram",
-        "D",
-        "D",
-        "show or hide the space-time diagram: a line per node, an arrow per message",
-        group="views",
-    ),
-    Action("zoom-in", "plus", "+", "zoom the diagram in, up to one row per step", of_view="diagram"),
-    Action("zoom-out", "minus", "-", "zoom the diagram out, up to one minute per row", of_view="diagram"),
-    Action("turn", "vertical_line", "|", "turn the diagram: time flows down, or to the right", of_view="diagram"),
-    Action("jump", "j", "j", "move the time cursor to what is selected in the diagram", of_view="diagram"),
-    Action("exercise", "I", "I", "show or hide the exercise: its tasks and their state", "", "views"),
-    Action("groups", "g", "g", "show or hide the history of groups", "", "views"),
-    Action(
-        "bank", "b", "b", "show or hide the bank: accounts, open transactions and why they are open", "", "views"
-    ),
-    Action("map", "m", "m", "show or hide the map of the field", "", "views"),
-    Action(
-        "network",
-        "L",
-        "L",
-        "show or hide the network: which nodes are connected, every link; Enter changes a link",
-        "",
-        "views",
-    ),
-    Action("script", "s", "s", "show or hide the script: lines done and lines waiting", "", "views"),
-    Action(
-        "code", "C", "C", "show or hide the protocol's source: where each node waits, and what ran", "", "views"
-    ),
-    Action(
-        "inspect", "i", "i", "show or hide the full state of one node, and what its last step changed", "", "views"
-    ),
-    Action("assertions", "a", "a", "show or hide the assertions and their verdicts", "", "views"),
-    Action(
-        *("search", "slash", "/", "search: text, node:3, kind:AreYouUp, -fate:lost, when 4 normal", "search"),
-        takes="QUERY",
-    ),
-    Action(
-        *("filter", "ampersand", "&", "filter the log: show only the lines that match a query", "filter"),
-        takes="QUERY",
-    ),
-    Action("follow", "F", "F", "trace the message under the cursor: its causes and its effects", "follow"),
-    Action("copy", "y", "y", "copy what is under the cursor: a line of the log, or the record as JSON", "copy"),
-    Action("write", "w", "w", "write the commands of this run to a scenario file", "", "view"),
-    Action("export", "X", "X", "export the run as a picture, page, trace or table", takes="FORMAT [FILE]"),
-    Action("open", "enter", "Enter", "show the record under the log's cursor in full", "", "view"),
-    Action("heartbeats", "f", "f", "show or hide heartbeats in the log", "heartbeats", "view"),
-    Action("deselect", "escape", "Esc", "end the search, or else deselect the node and the witness", "", "view"),
-    Action("predict", "P", "P", "be asked who will lead next, until pressed again", "", "time"),
-    Action("tour", "", "", "start or end the tour: five steps for newcomers"),
-    Action("skip", "S", "S", "skip to the next step of the tour"),
-    Action("full", "z", "z", "show only this view, without nodes and log; again: show everything", "", "view"),
-    Action("taller", "ctrl+up", "Ctrl+Up", "make the view taller and the nodes lower; or drag the line of tabs"),
-    Action("lower", "ctrl+down", "Ctrl+Down", "make the view lower and the nodes taller"),
-    Action("wider", "ctrl+left", "Ctrl+Left", "make the view beside the log wider; or drag their border"),
-    Action("narrower", "ctrl+right", "Ctrl+Right", "make the view beside the log narrower"),
-    Action("theme", "t", "t", "switch between light and dark; after : also by name", takes="[NAME]"),
-    Action("themes", "", "", "choose a theme from the list of all"),
-    Action("help", "question_mark,f1", "?", "show this help", "help", "view"),
-    Action("quit", "q", "q", "quit, or go back from a branch to its parent run", "quit", "view"),
+    Action("filter", "&", "filter the log: show only the lines that match a query", "filter", takes="QUERY"),
+    Action("follow", "F", "trace the message under the cursor: its causes and its effects", "follow"),
+    Action("copy", "y", "copy what is under the cursor: a line of the log, or the record as JSON", "copy"),
+    Action("write", "w", "write the commands of this run to a scenario file"),
+    Action("export", "X", "export the run as a picture, page, trace or table", takes="FORMAT [FILE]"),
+    Action("open", "enter", "show the record under the log's cursor in full"),
+    Action("heartbeats", "f", "show or hide heartbeats in the log", "heartbeats"),
+    Action("deselect", "escape", "end the search, or else deselect the node and the witness"),
+    _time("predict", "P", "turn predict mode on or off: who will lead next?"),
+    Action("tour", "", "start or end the tour: five steps for newcomers"),
+    Action("skip", "S", "skip to the next step of the tour"),
+    Action("full", "z", "show only this view, or everything again"),
+    Action("taller", "ctrl+up", "make the view taller; or drag the line of tabs"),
+    Action("shorter", "ctrl+down", "make the view shorter, and so the nodes' area taller"),
+    Action("wider", "ctrl+left", "make the view beside the log wider; or drag their border"),
+    Action("narrower", "ctrl+right", "make the view beside the log narrower"),
+    Action("theme", "t", "switch between light and dark; with a name after :, to that theme", takes="[NAME]"),
+    Action("themes", "", "choose a theme from the list of all"),
+    Action("help", "?,f1", "show this help", "help"),
+    Action("quit", "q", "quit, or go back from a branch to its parent run", "quit"),
 )
 
 
@@ -260,11 +170,8 @@ _FIRST = (
         "choose",
         "kill",
         "restart",
-        "pause",
-        "partition",
-        "heal",
     ),
-    *("back", "search", "witness", "next-mark", "until"),
+    *("pause", "partition", "heal", "back", "search", "witness", "next-mark", "until"),
 )
 """The first actions of the footer: a narrow terminal cuts it off at the right end."""
 
@@ -276,7 +183,7 @@ def footer_actions() -> list[Action]:
 
 
 def actions_as_markdown() -> str:
-    """Format the table as the README has it."""
+    """Format the table as the guide has it."""
     rows = ["| key | `:` word | what it does |", "|---|---|---|"]
     for action in ACTIONS:
         key = f"`{action.shown}`".replace("|", r"\|") if action.shown else ""

@@ -1,66 +1,103 @@
-"""The screen of a run: every widget shows the run at the same cursor in time."""
+"""The screen of a run: it composes the widgets and controllers, routes messages and keys, and draws frames."""
 
+import string
 import time
 from collections.abc import Callable
 from typing import ClassVar
 
-from rich.text import Text
-from textual import events, work
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
-from textual.widgets import Static
+from textual.widgets import Input
 
-from lab.properties.verdicts import Violation
+from lab.recording.snapshot import Snapshot
 from lab.text import sanitize
-from lab.tui.action_handlers import action_handlers, show_witness
-from lab.tui.actions import ACTIONS, Action, find_action
-from lab.tui.availability import (
-    controls_time,
-    is_available,
-    reason_no_commands,
-    reason_unavailable,
-    takes_commands,
-)
+from lab.tui.actions import ACTIONS, Action, find_action, footer_actions
+from lab.tui.availability import is_available, opening_hint, reason_unavailable
+from lab.tui.context import ActionHandler, RunContext
+from lab.tui.controllers.bookmarks import BookmarkController
+from lab.tui.controllers.cluster import ClusterController
+from lab.tui.controllers.display import DisplayController
 from lab.tui.controllers.layout import LayoutController, LayoutSettings
-from lab.tui.controllers.predicting import Predicting
+from lab.tui.controllers.playback import PlaybackController
+from lab.tui.controllers.predicting import PredictController
+from lab.tui.controllers.runs import RunController
 from lab.tui.controllers.search import SearchController
-from lab.tui.controllers.seeking import Seeker
-from lab.tui.controllers.tour import Tour, TourLine
-from lab.tui.keys import action_of, bindings
-from lab.tui.player import FOLLOWING, Cursor, Player
-from lab.tui.replies import execute_command, opening_hint
+from lab.tui.controllers.seeking import SeekController
+from lab.tui.controllers.tasks import TaskController
+from lab.tui.controllers.tour import TourController, TourLine
+from lab.tui.player import FOLLOWING
 from lab.tui.source import Source, scenario_purpose
 from lab.tui.terminal.styles import ThemeStyles
-from lab.tui.verdicts import EndNotice
+from lab.tui.verdicts import EndNotice, format_verdicts
 from lab.tui.views.assertions_view import AssertionsView
-from lab.tui.views.following_view import FollowingView
-from lab.tui.views.link_dialog import edit_link
+from lab.tui.views.lines_view import LinesView
 from lab.tui.views.log_view import MessageLog
 from lab.tui.views.network_view import NetworkView
-from lab.tui.views.views import LOG, Views
-from lab.tui.widgets.digits import NodeNumberInput
+from lab.tui.views.views import LOG, VIEWS, Views
 from lab.tui.widgets.frame_rate import FrameTimer
-from lab.tui.widgets.heading import draw_lines, draw_title
-from lab.tui.widgets.help import RecordDialog
-from lab.tui.widgets.key_lines import KeyLine, TabLine
+from lab.tui.widgets.key_lines import KeyLine, Tab, TabLine
 from lab.tui.widgets.node_panes import NodePanes
-from lab.tui.widgets.pane import Pane, panes_of
+from lab.tui.widgets.pane import Pane, format_faults, format_leaders, groups_led, panes_of
 from lab.tui.widgets.prompts import CommandLine, Prompt, SearchLine
+from lab.tui.widgets.record_dialog import RecordDialog
 from lab.tui.widgets.scrub_bar import ScrubBar
-from lab.tui.widgets.status_lines import CaptionLine, FaultLines, LeaderLine, TitleLine, VerdictLine
+from lab.tui.widgets.status_lines import (
+    MOST_CAPTIONS,
+    CaptionLine,
+    FaultLines,
+    LeaderLine,
+    MessageLine,
+    TitleLine,
+    VerdictLine,
+    title_text,
+)
 from lab.worlds.feed_protocol import Clock
 
 _SLOW_FRAMES = 3
 
 
+def _call(action: Action) -> str:
+    return f"do('{action.word}')"
+
+
+_BY_CALL = {_call(action): action for action in ACTIONS}
+
+
+def bindings() -> list[Binding]:
+    """Return the bindings of all keys: the digits, and the actions in the order of the footer."""
+    # digits are bindings like the rest, so that keys typed ahead (``p5``) act in their order
+    digits = [Binding(digit, f"digit('{digit}')", "select a node", show=False) for digit in string.digits]
+    actions = [
+        Binding(
+            action.keys,
+            _call(action),
+            action.footer or action.help,
+            show=bool(action.footer),
+            key_display=action.shown,
+            tooltip=action.help,
+            priority=action.word == "command",  # the text typed after the colon may have arrived already
+        )
+        for action in footer_actions()
+        if action.keys
+    ]
+    return digits + actions
+
+
 class RunScreen(Screen[None]):
     """The screen over a source of records: it shows them and sends commands. ``clock_s`` drives the playback."""
 
-    DEFAULT_CSS = f"""
-    RunScreen {{ layout: vertical; }}
-    #message {{ height: auto; max-height: 3; padding: 0 1; text-wrap: wrap; text-overflow: fold; }}
-    {LayoutController.CSS}
+    DEFAULT_CSS = """
+    RunScreen { layout: vertical; layers: default above; }
+    #room { height: 1; padding: 0 1; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis; }
+    #tiny { layer: above; dock: top; width: 100%; height: 100%; display: none; background: $background; }
+    RunScreen.tiny #tiny { display: block; }
+    RunScreen.full #leaders, RunScreen.full NodePanes, RunScreen.full TabLine, RunScreen.full #faults,
+    RunScreen.full #verdicts, RunScreen.low #verdicts, RunScreen.lower TabLine, RunScreen.lower #faults
+        { display: none; }
+    RunScreen.full #caption, RunScreen.lower #caption { max-height: 0; }
+    RunScreen.low #message { max-height: 1; }
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings()]
@@ -75,143 +112,113 @@ class RunScreen(Screen[None]):
         layout: LayoutSettings | None = None,
     ) -> None:
         super().__init__()
-        self._clock_s = clock_s
-        self.source = source
-        self.theme_styles = theme_styles
         self.run_name = title
-        self.player = Player(source.store, source.marks, source.is_live, source.bookmarks)
+        self.context = context = RunContext(self, source, theme_styles)
         if at is not None:
-            self.player.go(at)
-        self.selected: int | None = None
-        self._digits = NodeNumberInput()
-        self.witness: Violation | None = None
-        self.views = Views(theme_styles, source)
-        self.layout_controller = LayoutController(self, layout or LayoutSettings())
-        self.views.rows.heartbeats = self.layout_controller.layout.heartbeats
-        self.seeker = Seeker(self)
-        self.search = SearchController(self)
-        self.predicting = Predicting(self)
-        self.tour = Tour(self)
-        self._handlers = action_handlers(self)
-        self._panes: tuple[Pane, ...] = ()
+            context.player.go(at)
+        self._title = TitleLine("title")
+        self._captions = CaptionLine("caption")
+        self._leaders = LeaderLine("leaders")
+        self._panes = NodePanes(theme_styles)
+        self._faults = FaultLines("faults")
+        self._verdicts = VerdictLine("verdicts")
+        self._tabs = TabLine(theme_styles)
+        self.views = views = Views(theme_styles, source)
+        self._scrub_bar = ScrubBar(theme_styles, source)
+        self._message = MessageLine(theme_styles)
+        self._command_line = CommandLine(self._panes, self._message)
+        self._search_line = SearchLine(source.store.header, self._panes)
+        self._tour_line = TourLine("tour")
+
+        self.layout_controller = LayoutController(
+            context, layout or LayoutSettings(), views, self._panes, self._tabs
+        )
+        self._cluster = ClusterController(context, self._command_line)
+        self.search = SearchController(context, views, self._search_line, self.layout_controller)
+        self.seeker = SeekController(context, views.rows, self._command_line)
+        self._display = DisplayController(context, views, self.search, self.seeker)
+        self._predicting = PredictController(context)
+        self._tour = TourController(context, views, self.layout_controller, self._tour_line)
+        self._handlers: dict[str, ActionHandler] = {"command": lambda: self._command_line.open("")}
+        for controller in (
+            self.layout_controller,
+            self._cluster,
+            self.search,
+            self.seeker,
+            self._display,
+            self._predicting,
+            self._tour,
+            PlaybackController(context, views.rows, self.search),
+            BookmarkController(context),
+            RunController(context, views, self.layout_controller),
+            TaskController(context, views.exercise),
+        ):
+            self._handlers |= controller.actions
+
         self.offered: list[Action] = []
+        self._purpose = scenario_purpose(source.store.header)
+        self._ending = EndNotice(source, context.player, theme_styles.glyphs)
+        self._clock_s = clock_s
         self._last_s = clock_s()
-        self._summary = scenario_purpose(source.store.header)
-        self._ending = EndNotice(source, self.player, theme_styles.glyphs)
-        self._drawn_frames = -1
         self._clock: Clock | None = None
+        self._drawn_frames = -1
         self.is_ready = False  # keys may arrive before the widgets are mounted, and after the screen is left
 
     def compose(self) -> ComposeResult:
-        yield Static(id="tiny")
-        yield TitleLine("title")
-        yield TitleLine("room")
-        yield TourLine("tour")
-        yield CaptionLine("caption")
-        yield LeaderLine("leaders")
-        yield NodePanes(self.theme_styles)
-        yield FaultLines("faults")
-        yield VerdictLine("verdicts")
-        yield TabLine(self.theme_styles)
+        yield self.layout_controller.too_small
+        yield self._title
+        yield self.layout_controller.missing
+        yield self._tour_line
+        yield self._captions
+        yield self._leaders
+        yield self._panes
+        yield self._faults
+        yield self._verdicts
+        yield self._tabs
         yield self.views
-        yield ScrubBar(self.theme_styles, self.source)
-        yield TitleLine("message")
-        yield CommandLine()
-        yield SearchLine(self.search, self.source.store.header)
+        yield self._scrub_bar
+        yield self._message
+        yield self._command_line
+        yield self._search_line
         yield KeyLine(self._is_shown)
 
     def on_screen_resume(self) -> None:
         if not self.is_ready:
             self.is_ready = True
-            FrameTimer(self.draw, self.set_timer, self.source.is_served).schedule_next()
-            self.app.theme_changed_signal.subscribe(self, lambda theme: self._redraw())
-            self.run_worker(self.source.work(), exclusive=False, exit_on_error=True)
-            self.query_one(NodePanes).focus()
-            trouble = self.source.bookmarks.trouble
-            self.show_message(trouble or opening_hint(self.source), warn=bool(trouble))
+            source = self.context.source
+            FrameTimer(self.draw, self.set_timer, source.is_served).schedule_next()
+            self.app.theme_changed_signal.subscribe(self, lambda theme: self._on_theme_changed())
+            self.run_worker(source.work())
+            self._panes.focus()
+            trouble = source.bookmarks.trouble
+            self.context.notify(trouble or opening_hint(source), warn=bool(trouble))
         self.draw()
 
     def on_resize(self, event: events.Resize) -> None:
         self.layout_controller.fit()
 
-    # drawing
-
-    def draw(self) -> None:
-        """Draw a frame: advance playback, and show the run at the cursor."""
-        if not self.is_ready or self.layout_controller.is_tiny:
-            return
-        self.search.draw()
-        now_s, player = self._clock_s(), self.player
-        elapsed_us, self._last_s = round((now_s - self._last_s) * 1e6), now_s
-        followed = player.following
-        player.tick(elapsed_us, self.source.now_us())
-        if player.following and not followed:
-            self.show_message(FOLLOWING)  # playback has reached the end
-        self.predicting.check()
-        self.tour.update()
-        if self.source.clock != self._clock:
-            self._take_clock(self.source.clock)
-        cluster = player.cluster()
-        snapshot = cluster.snapshot()
-        panes = panes_of(snapshot, player.now_us, self.source.groups)
-        self._panes = panes
-        offered = self.actions()
-        if offered != self.offered:
-            self.offered = offered
-            self.refresh_bindings()
-            self.layout_controller.restore_view({action.word for action in offered})
-        disagree = frozenset(self.witness.nodes) if self.witness is not None else frozenset()
-        self.query_one(NodePanes).show(panes, self.selected, disagree)
-        draw_lines(self, snapshot, panes, self._summary)
-        self.views.show(Cursor(cluster, player.now_us, self.selected, player.following, self.predicting.is_asking))
-        self._drawn_frames += 1
-        if not player.following or self._drawn_frames % _SLOW_FRAMES == 0:
-            # while the end is followed, these change with every record; every third frame is enough
-            self.query_one(ScrubBar).show(player, self.source.clock, self.predicting.is_asking)
-            hidden = 0 if self.views.rows.heartbeats else self.views.rows.hidden_count(cluster)
-            draw_title(self, hidden)
-        if news := self._ending.next_notice():
-            self.show_message(*news)
-
-    def _take_clock(self, clock: Clock | None) -> None:
-        before, self._clock = self._clock, clock
-        self._drawn_frames = -1  # draw these widgets too in this frame
-        if clock is not None and clock.note and (before is None or before.note != clock.note):
-            self.show_message(clock.note, warn=True)
-
-    def show_message(self, text: str, warn: bool = False) -> None:
-        """Show a text in the message line."""
-        style = self.theme_styles.warning if warn else self.theme_styles.accent
-        if self.is_ready:
-            self.query_one("#message", TitleLine).put(Text(sanitize(text, 300), style), wraps=True)
-
-    # actions of the user
+    # actions
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return True unless the key is a colon typed into a prompt. Unavailable actions say why when called."""
         is_colon = action == "do" and parameters[0] == "command"
         return not (is_colon and isinstance(self.focused, Prompt))
 
+    def actions(self) -> list[Action]:
+        """Return the actions that are available now."""
+        process, seen = self.context.selected_process, self._seen
+        return [action for action in ACTIONS if is_available(action, self.context.source, process, seen)]
+
     @property
     def _seen(self) -> tuple[str, ...]:
         """The visible views, and ``search`` and ``tour`` while each is active."""
-        also = {"search": self.search.active is not None, "tour": self.tour.is_on}
+        also = {"search": self.search.active is not None, "tour": self._tour.is_on}
         return (*self.views.shown_views, *(word for word, is_on in also.items() if is_on))
 
-    @property
-    def pane(self) -> Pane | None:
-        """The pane of the selected node."""
-        return next((pane for pane in self._panes if pane.id == self.selected), None)
-
     def _is_shown(self, binding: Binding) -> bool:
-        action = action_of(binding)
+        """Return whether a binding is shown in the footer: those of actions only while they are available."""
+        action = _BY_CALL.get(binding.action)
         return action is None or action in self.offered
-
-    def actions(self) -> list[Action]:
-        """Return the actions that are available now."""
-        pane = self.pane
-        seen = self._seen
-        return [action for action in ACTIONS if is_available(action, self.source, pane, seen)]
 
     def action_do(self, word: str, rest: str = "") -> None:
         """Perform the action with this word; ``rest`` is the text typed after the word."""
@@ -219,103 +226,79 @@ class RunScreen(Screen[None]):
         if action is None or not self.is_ready or (self.layout_controller.is_tiny and word != "quit"):
             return
         self.layout_controller.is_touched = True
-        if missing := reason_unavailable(action, self.source, self._seen):
-            self.show_message(missing, warn=True)
-        elif action.needs_node and self.selected is None:
-            self.show_message(f"{word}: select a node first, by its number", warn=True)
-        else:
+        if missing := reason_unavailable(action, self.context.source, self._seen):
+            self.context.notify(missing, warn=True)
+        elif action.needs_node and self.context.selected is None:
+            self.context.notify(f"{word}: select a node first, by its number", warn=True)
+        elif action.takes:
             self._handlers[word](rest)
+        else:
+            self._handlers[word]()
         self.draw()
 
     def action_digit(self, digit: str) -> None:
         """Select a node by its number; two digits typed quickly select a two-digit node."""
-        if not self.is_ready:
-            return
-        node, error = self._digits.enter(digit, self.source.store.header.nodes)
-        if node is not None:
-            self.selected = node
-            self.show_message(f"node {node} selected")
-        elif error:
-            self.show_message(error, warn=True)
+        if self.is_ready:
+            self._cluster.enter_digit(digit)
+            self.draw()
+
+    # messages from controllers and widgets
+
+    @on(RunContext.Notice)
+    def show_notice(self, message: RunContext.Notice) -> None:
+        if self.is_ready:
+            self._message.show(message.text, message.warn)
+
+    @on(RunContext.Changed)
+    def draw_changes(self) -> None:
         self.draw()
-
-    @work
-    async def execute(self, command: str) -> None:
-        """Send a command to the run and show the reply."""
-        is_past = self.source.is_live and not self.player.following and not controls_time(self.source)
-        text, is_done = await execute_command(command, self.source, self.player, self.views.rows, self.draw)
-        self.show_message(
-            f"{text} (at the present, not at the cursor's time)" if is_done and is_past else text, warn=not is_done
-        )
-
-    def show_view(self, view: str) -> None:
-        """Show a view, or the log if that view is shown already."""
-        self.show_message(self.views.show_view(view))
-        self.layout_controller.on_view_changed()
-        (self.query_one(NodePanes) if self.views.chosen == LOG else self.views.widget).focus()
-
-    def mark(self, violation: Violation | None) -> None:
-        """Mark the nodes of a violation and the records where their offending states began; None clears all."""
-        self.witness = violation
-        states = () if violation is None else violation.states
-        self.views.mark(frozenset(state.record for state in states))
-
-    def open_line(self, text: str) -> None:
-        """Open the command line with this text in it."""
-        self.query_one("#message").display = False
-        self.query_one(CommandLine).open(text)
-
-    def _redraw(self) -> None:
-        """Redraw all widgets in the colours of the present theme."""
-        self.theme_styles.dark = self.app.current_theme.dark
-        self._panes = ()
-        self.refresh(recompose=False)
-        for widget in (self.query_one(NodePanes), *self.views.children, self.query_one(ScrubBar)):
-            widget.refresh()
-
-    # messages from widgets
-
-    def on_node_panes_selected(self, message: NodePanes.Selected) -> None:
-        self.selected = message.node
-        self.draw()
-
-    def on_scrub_bar_sought(self, message: ScrubBar.Sought) -> None:
-        self.player.seek(round(message.share * max(self.player.end_us, self.player.now_us)))
-        self.draw()
-
-    def on_assertions_view_witnessed(self, message: AssertionsView.Witnessed) -> None:
-        show_witness(self, message.violation, message.assertion)
-        self.draw()
-
-    def on_following_view_sought(self, message: FollowingView.Sought) -> None:
-        """Go to the record that a view asks for."""
-        self.player.go(message.record)
-        self.draw()
-
-    def on_command_line_left(self) -> None:
-        """Show the message line again, unless the command line was reopened."""
-        self.query_one("#message").display = not self.query_one(CommandLine).is_open
 
     def on_command_line_given(self, message: CommandLine.Given) -> None:
         """Perform an entered line: an action, or a command for the run."""
-        self.on_command_line_left()
         word, _, rest = message.text.partition(" ")
-        action = find_action(word)
+        action, source = find_action(word), self.context.source
         if action is not None and word != "command" and (action.takes or not rest):
             self.action_do(word, rest.strip())
-        elif takes_commands(self.source):
-            self.execute(message.text)
+        elif source.takes_commands:
+            self.context.execute(message.text)
         else:
-            self.show_message(
-                f"{message.text!r}: {reason_no_commands(self.source)}; only the words of the help (?) work",
-                warn=True,
-            )
+            reason = f"{message.text!r}: {source.reason_no_commands}; only the words of the help (?) work"
+            self.context.notify(reason, warn=True)
+
+    @on(Input.Changed, "SearchLine")
+    def try_query(self) -> None:
+        if self._search_line.is_open:
+            self.search.try_query(self._search_line.value)
+
+    def on_search_line_given(self, message: SearchLine.Given) -> None:
+        self.search.submit(message.text)
+
+    def on_search_line_left(self) -> None:
+        self.search.cancel()
+
+    def on_node_panes_selected(self, message: NodePanes.Selected) -> None:
+        self.context.selected = message.node
+        self.draw()
+
+    def on_scrub_bar_sought(self, message: ScrubBar.Sought) -> None:
+        player = self.context.player
+        player.seek(round(message.share * max(player.end_us, player.now_us)))
+        self.draw()
+
+    def on_assertions_view_witnessed(self, message: AssertionsView.Witnessed) -> None:
+        self._display.show_witness(message.violation, message.assertion)
+        self.draw()
+
+    def on_lines_view_sought(self, message: LinesView.Sought) -> None:
+        """Go to the record that a view asks for."""
+        self.context.player.go(message.record)
+        self.draw()
 
     def on_network_view_opened(self, message: NetworkView.Opened) -> None:
-        edit_link(self, message.link, message.now)
+        self._cluster.change_link(message.link, message.now)
 
     def on_tab_line_chosen(self, message: TabLine.Chosen) -> None:
-        self.show_view(message.word)
+        self.layout_controller.show_view(message.word)
         self.draw()
 
     def on_tab_line_dragged(self, message: TabLine.Dragged) -> None:
@@ -326,4 +309,77 @@ class RunScreen(Screen[None]):
 
     def on_message_log_opened(self, message: MessageLog.Opened) -> None:
         line = message.line
-        self.app.push_screen(RecordDialog(self.source.store, line.record, sanitize(line.text, 300)))
+        self.context.show_dialog(RecordDialog(self.context.source.store, line.record, sanitize(line.text, 300)))
+
+    # drawing
+
+    def draw(self) -> None:
+        """Draw a frame: advance playback, and show the run at the cursor."""
+        if not self.is_ready or self.layout_controller.is_tiny:
+            return
+        context, source, player = self.context, self.context.source, self.context.player
+        self.search.draw()
+        self._advance()
+        self._predicting.check()
+        self._tour.update()
+        if source.clock != self._clock:
+            self._take_clock(source.clock)
+        cluster = player.cluster()
+        snapshot = cluster.snapshot()
+        panes = panes_of(snapshot, player.now_us, source.groups)
+        self._offer_actions()
+        disagree = frozenset(context.witness.nodes) if context.witness is not None else frozenset()
+        self._panes.show(panes, context.selected, disagree)
+        self._draw_lines(snapshot, panes)
+        self.views.show(context.cursor())
+        self._drawn_frames += 1
+        if not player.following or self._drawn_frames % _SLOW_FRAMES == 0:
+            # while the end is followed, these change with every record; every third frame is enough
+            self._scrub_bar.show(player, source.clock, context.hides_future)
+            hidden = 0 if self.views.rows.heartbeats else self.views.rows.hidden_count(cluster)
+            score, styles = self._predicting.score, context.theme_styles
+            self._title.put(title_text(source, player.number, hidden, self.run_name, styles, score))
+        if news := self._ending.next_notice():
+            context.notify(*news)
+
+    def _advance(self) -> None:
+        """Advance playback by the time since the last frame."""
+        player, now_s = self.context.player, self._clock_s()
+        elapsed_us, self._last_s = round((now_s - self._last_s) * 1e6), now_s
+        followed = player.following
+        player.tick(elapsed_us, self.context.source.now_us())
+        if player.following and not followed:
+            self.context.notify(FOLLOWING)  # playback has reached the end
+
+    def _take_clock(self, clock: Clock | None) -> None:
+        before, self._clock = self._clock, clock
+        self._drawn_frames = -1  # draw the scrub bar and the title too in this frame
+        if clock is not None and clock.note and (before is None or before.note != clock.note):
+            self.context.notify(clock.note, warn=True)
+
+    def _offer_actions(self) -> None:
+        offered = self.actions()
+        if offered != self.offered:
+            self.offered = offered
+            self.refresh_bindings()
+            self.layout_controller.restore_view({action.word for action in offered})
+
+    def _draw_lines(self, snapshot: Snapshot, panes: tuple[Pane, ...]) -> None:
+        """Draw the lines above and below the nodes."""
+        source, number, styles = self.context.source, self.context.player.number, self.context.theme_styles
+        captions = source.script_log.captions(number, MOST_CAPTIONS)
+        purpose = "" if "script" in self.views.shown_views else self._purpose  # the script view shows it too
+        self._captions.show(captions, purpose, styles)
+        self._leaders.show(format_leaders(panes), styles, groups_led(panes))
+        self._faults.show(format_faults(snapshot.faults), styles)
+        self._verdicts.show(format_verdicts(source, number), styles)
+        keys = {action.word: action.shown for action in self.offered}
+        tabs = tuple(Tab(kind.word, keys.get(kind.word, "")) for kind in VIEWS if kind.word in {LOG, *keys})
+        self._tabs.show(tabs, self.views.shown_views, self.search.note)
+
+    def _on_theme_changed(self) -> None:
+        """Redraw all widgets in the colours of the present theme."""
+        self.context.theme_styles.dark = self.app.current_theme.dark
+        self.refresh(recompose=False)
+        for widget in (self._panes, *self.views.children, self._scrub_bar):
+            widget.refresh()

@@ -8,7 +8,7 @@ import contextlib
 import time
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -18,22 +18,20 @@ from lab.analysis.group_history import GroupLog
 from lab.analysis.inspection import StoredFields
 from lab.analysis.marks import Density, Marks
 from lab.analysis.script_log import ScriptLog
+from lab.exercises.exercise import Exercise
 from lab.properties.judge import Judge
 from lab.recording.reader import FeedRecords, FileRecords, RecordStore, open_recording
 from lab.recording.records import End, Header, Record, decode
 from lab.scenario.head import as_key, read_head, split_scenario
 from lab.scenario.report import ScenarioFinding, ScriptChecker
-from lab.script.commands import CommandError
 from lab.script.parse import read_script
+from lab.script.scope import CommandError
 from lab.text import sanitize
+from lab.tui.attempt_log import AttemptLog, Note
 from lab.worlds.feed_protocol import CLOCK_PREFIX, REPLY_PREFIX, Attach, Clock, FeedRequest, Reply
 from lab.worlds.host.runs import list_runs
 from lab.worlds.loading.settings import SettingError, positive
 from lab.worlds.simulated.simulated_host import Pace
-
-if TYPE_CHECKING:
-    from lab.exercises.exercise import Exercise
-    from lab.tui.classroom.attempt_log import AttemptLog, Note
 
 _LONGEST_SHOWS = 1000
 
@@ -77,7 +75,7 @@ class Source:
     ended: str = ""
     clock: Clock | None = None
     recording: Path | None = None
-    attempt: "AttemptLog | None" = None
+    attempt: AttemptLog | None = None
     is_served = False
     why_viewer = "this viewer gives no commands; lab attach without --viewer does"
 
@@ -97,11 +95,30 @@ class Source:
         """The bookmarks on its records."""
         return Bookmarks(self.store.header, self.recording)
 
-    def assess(self, exercise: "Exercise", note: "Note | None" = None) -> None:
+    def assess(self, exercise: Exercise, note: Note | None = None) -> None:
         """Start assessing the run for an exercise. ``note`` is passed on to the attempt log."""
-        from lab.tui.classroom.attempt_log import AttemptLog  # noqa: PLC0415 - most runs belong to no exercise
-
         self.attempt = AttemptLog(exercise, self.store.header, self.judge, note)
+
+    @property
+    def takes_commands(self) -> bool:
+        """True while the run takes commands from this user."""
+        return self.can_command and not self.ended
+
+    @property
+    def controls_time(self) -> bool:
+        """True while the user controls the clock of the run: it is simulated and takes commands."""
+        return self.takes_commands and self.clock is not None
+
+    @property
+    def reason_no_commands(self) -> str:
+        """Why the run takes no commands, and what the user can do instead."""
+        if not self.is_live:
+            return "this is a recording; B branches from here into a new run"
+        if self.ended and self.attempt is not None and self.attempt.is_own:
+            return "the run is over; R begins a new attempt"
+        if self.ended:
+            return "the run is over; B branches from here into a new run"
+        return self.why_viewer
 
     def now_us(self) -> int | None:
         """Return the run's clock in microseconds, or None if the run is over or a recording."""
@@ -212,7 +229,7 @@ class FeedSource(Source):
         reached_us = None if self.clock.frozen else pace.reached_us(real_us)
         return max(self._newest_us, self.clock.at_us if reached_us is None else reached_us)
 
-    def assess(self, exercise: "Exercise", note: "Note | None" = None) -> None:
+    def assess(self, exercise: Exercise, note: Note | None = None) -> None:
         super().assess(exercise, note)
         assert self.attempt is not None
         # The header was judged before the attempt log existed.

@@ -18,7 +18,6 @@ from lab.script.commands import (
     Answer,
     Caption,
     Command,
-    CommandError,
     Heal,
     Hint,
     Inject,
@@ -29,10 +28,8 @@ from lab.script.commands import (
     Slow,
     WorldCommand,
 )
-from lab.script.protocol_commands import command_input
-from lab.script.resolve import fault_rule, resolve_links, resolve_nodes, target_nodes
+from lab.script.scope import CommandError, Scope
 from lab.script.statements import CAUSES, Expectation, ExpectationResult, Statement
-from lab.script.validation import forged_payload
 from lab.units import format_count
 from lab.worlds.run import ActiveRun, CommandOutcome
 
@@ -108,7 +105,7 @@ class Control:
         if not isinstance(command, NodeCommand) or not (events := _ACTIONS[command.verb].confirmed_by):
             return (), ()
         try:
-            return resolve_nodes(command.nodes, self._run.cluster), events
+            return command.nodes.resolve(self._run.cluster), events
         except CommandError:
             return (), ()
 
@@ -159,7 +156,7 @@ class Control:
     def _act_on_nodes(self, command: NodeCommand, statement: Statement, cluster: ClusterState) -> CommandOutcome:
         """Apply the verb to the nodes' processes; lift a fault at once if it affected none."""
         run, verb, action = self._run, command.verb, _ACTIONS[command.verb]
-        named = resolve_nodes(command.nodes, cluster)
+        named = command.nodes.resolve(cluster)
         operation = getattr(run, verb)
         fault = None
         if action.is_fault:
@@ -181,7 +178,7 @@ class Control:
     def _inject(self, command: Inject, statement: Statement, cluster: ClusterState) -> CommandOutcome:
         """Forge a message."""
         run, source, target = self._run, command.source, command.target
-        payload = forged_payload(command, run.protocol_class, tuple(cluster.nodes))
+        payload = command.payload(Scope(run.protocol_class, cluster.nodes))
         fault = run.next_fault()
         message = Message(source, target, -fault, command.kind, encode(payload))
         broken = (CAUSES["inject"],)
@@ -197,8 +194,8 @@ class Control:
     def _give_command(self, command: ProtocolCommandLine, cluster: ClusterState) -> CommandOutcome:
         """Return the outcome with each node's command input, to be delivered once it is recorded."""
         run, protocol = self._run, self._run.protocol_class
-        given = command_input(command, protocol, tuple(cluster.nodes), run.header.protocol.parameters)
-        named = target_nodes(command, cluster, protocol)
+        given = command.input(Scope(protocol, cluster.nodes, run.header.protocol.parameters))
+        named = command.targets(cluster, protocol)
         how = {node: run.process_state(node) for node in named}
         reached = {node: given for node in named if how[node] != "down"}
         for_leader = protocol.commands[given.command].to == "one" and issubclass(protocol, Election)
@@ -253,7 +250,7 @@ class LinkFaults:
         """Begin a fault, or end some."""
         if isinstance(command, Heal):
             return self._heal(command, cluster)
-        return self._begin(statement, fault_rule(command, cluster))
+        return self._begin(statement, command.rule(cluster))
 
     def _begin(self, statement: Statement, rule: Rule) -> CommandOutcome:
         """Begin a fault. It replaces an older one of this verb for the same links and kinds of messages.
@@ -284,7 +281,7 @@ class LinkFaults:
         selected = [number for number, kind in self._kinds.items() if not kinds or kind in kinds]
         if not selected:
             return CommandOutcome(False, f"{none}, nothing changed")
-        healed = None if command.links is None else resolve_links(command.links, cluster)
+        healed = None if command.links is None else command.links.resolve(cluster)
         touching = [n for n in selected if healed is None or self._network.rules[n].links & healed]
         if not touching:
             return CommandOutcome(False, f"{none_there} on these links, nothing changed")

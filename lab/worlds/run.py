@@ -10,8 +10,9 @@ from lab.network import Network
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header, Record
 from lab.recording.writer import RecordLog
-from lab.script.commands import CommandError, WorldCommand
+from lab.script.commands import WorldCommand
 from lab.script.director import Director
+from lab.script.scope import CommandError
 from lab.script.statements import Statement
 
 WATCHED = ("freeze", "go", "speed")

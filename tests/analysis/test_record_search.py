@@ -12,9 +12,9 @@ from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import FeedRecords, FileRecords, RecordStore, open_recording
 from lab.recording.records import Keyframe, Process
 from lab.recording.writer import MemoryLog
-from lab.script.evaluation import Suspicions, holds
 from lab.script.parse import parse, parse_predicate
 from lab.script.predicate_fold import OnsetMatcher
+from lab.script.predicates import Suspicions
 from lab.worlds.run import ActiveRun
 from tests.tui.recorded import written
 
@@ -109,7 +109,7 @@ def test_where_a_predicate_becomes_true(lines: FileRecords, predicate: str) -> N
         cluster.apply(record)
         suspicions.observe(record)
         started = started or all(view.process != "absent" for view in cluster.nodes.values())
-        now = started and holds(parsed, cluster, suspicions)
+        now = started and parsed.holds(cluster, suspicions)
         if now and not held:
             wanted.append(number)
         held = now

@@ -4,11 +4,10 @@ The crashes strike at every step of a transaction among three nodes, and between
 node restarts at once, or after the others' timeouts. The second crash strikes at any later step of the resulting
 run, including the first step of the restarted node.
 
-LAB_SOAK=1 pytest -s tests/bank/test_every_crash.py   tries every pair of every case; otherwise of one, and some of
+The profile ``soak`` tries every pair of every case; otherwise of one, and some of
 two.
 """
 
-import os
 from collections import Counter
 from typing import NamedTuple
 
@@ -17,8 +16,7 @@ import pytest
 from lab.protocols import TwoPhaseCommit, find_protocol
 from tests.bank.crashing import Crashed, every_run
 from tests.campaign import commit_mutants as mutants
-
-SOAK = "LAB_SOAK" in os.environ
+from tests.profile import SOAK
 
 
 class Case(NamedTuple):
@@ -105,7 +103,6 @@ def test_C5_P2_a_crash_at_every_step(case: Case) -> None:
     assert min(found.committed[True], found.committed[False]) > 10
 
 
-@pytest.mark.timeout(0 if SOAK else 120)
 @pytest.mark.parametrize(("case", "one_in"), IN_PAIRS.items(), ids=str)
 def test_C5_P2_two_crashes_at_every_two_steps(case: Case, one_in: int) -> None:
     """Issue 6: the same for every pair of crashes, of two nodes, or of one that has just restarted."""

@@ -1,9 +1,8 @@
 """Every schedule of a transaction, with crashes and cuts: A6, A7 and A8 hold, and it ends.
 
-LAB_SOAK=1 pytest -s tests/bank/test_explored.py   explores two crashes of 2pc, and a crash of three nodes of 3pc.
+The profile ``soak`` explores two crashes of 2pc, and a crash of three nodes of 3pc.
 """
 
-import os
 import time
 from typing import NamedTuple
 
@@ -19,8 +18,8 @@ from lab.worlds.explored.path_execution import PathExecution
 from lab.worlds.explored.states import Move, Timeouts
 from tests.campaign.commit_mutants import UncertainAborts
 from tests.harness import simulated_header
+from tests.profile import SOAK
 
-SOAK = "LAB_SOAK" in os.environ
 TIMING = Timing(100_000, 100_000)
 WITHDRAW = (3, CommandInput("withdraw", ("350",)))
 TRANSFER = (1, CommandInput("transfer", ("100", "savings", "checking")))
@@ -73,7 +72,6 @@ def explorer(protocol: type[Algorithm], case: Case) -> Explorer:
     return Explorer(protocol, header(protocol, case.nodes), case.timeouts, *strikes, case.commands)
 
 
-@pytest.mark.timeout(0 if SOAK else 120)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_A6_A7_A8_hold_in_every_schedule(case: Case) -> None:
     """Issue 6: exhaustively; both outcomes occur, and the transaction ends in every final state."""

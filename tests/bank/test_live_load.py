@@ -1,10 +1,9 @@
 """Real processes under a load of transactions, killed and restarted at random: no cent and no lock is lost.
 
-LAB_SOAK=1 pytest -s tests/bank/test_live_load.py   runs a thousand transactions of each protocol and prints a
+The profile ``soak`` runs a thousand transactions of each protocol and prints a
 summary.
 """
 
-import os
 import subprocess
 import sys
 import time
@@ -19,9 +18,9 @@ from lab.kernel import Timing
 from lab.protocols import find_protocol
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Captioned, Process
+from tests.profile import SOAK
 from tests.worlds.live import QUICK, STEADY, LiveRun
 
-SOAK = "LAB_SOAK" in os.environ
 WANTED = 1_000 if SOAK else 50
 ENDS_WITHIN_S = 60.0
 NODES = (1, 2, 3, 4, 5)
@@ -77,7 +76,6 @@ def nothing_left(cluster: ClusterState) -> bool:
     )
 
 
-@pytest.mark.timeout(300 if SOAK else 120)
 @pytest.mark.parametrize("load", LOADS, ids=lambda load: load.name)
 def test_no_cent_is_lost_under_load_and_kills(tmp_path: Path, load: Load) -> None:
     """Issue 6: the total is conserved to the cent, no lock is left, all ended, and the recording verifies."""

@@ -1,9 +1,7 @@
 """Campaigns of bully: under every fault, it keeps its promises while the assumptions hold.
 
-LAB_SOAK=2000 pytest tests/campaign/test_bully.py makes that many runs of each sort; a failure names its seed.
+The profile ``soak`` makes thousands of runs of each sort; a failure names its seed.
 """
-
-import os
 
 import pytest
 
@@ -12,12 +10,12 @@ from lab.recording.records import Link
 from lab.worlds.campaign.schedule import FAULTS, Schedule, ScheduledFault
 from lab.worlds.campaign.trial import run_trial
 from tests.campaign.trials import base_of, caught, trial
+from tests.profile import amount
 
-RUNS = int(os.environ.get("LAB_SOAK", "25"))
+RUNS = amount(quick=25, soak=2000)
 SORTS = [*FAULTS, "kill,delay", "kill,pause", "kill,wipe,duplicate", ",".join(FAULTS)]
 
 
-@pytest.mark.timeout(0 if "LAB_SOAK" in os.environ else 120)
 @pytest.mark.parametrize("faults", SORTS)
 def test_it_keeps_its_promise(faults: str) -> None:
     """A1.1, A1.2, A2: no failure with all assumptions intact."""

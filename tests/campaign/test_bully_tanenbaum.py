@@ -1,21 +1,19 @@
 """Campaigns of Tanenbaum's bully: under every fault, it keeps its promises while the assumptions hold.
 
-LAB_SOAK=10000 pytest tests/campaign/test_bully_tanenbaum.py makes that many runs of each sort.
+The profile ``soak`` makes thousands of runs of each sort.
 """
-
-import os
 
 import pytest
 
 from lab.protocols import BullyTanenbaum
 from lab.worlds.campaign.schedule import FAULTS
 from tests.campaign.trials import caught, trial
+from tests.profile import amount
 
-SOAK = int(os.environ.get("LAB_SOAK", "0"))
+SOAK = amount(quick=0, soak=100)
 SORTS = [*FAULTS, "kill,delay", "kill,pause", "kill,wipe,duplicate", ",".join(FAULTS)]
 
 
-@pytest.mark.timeout(0 if SOAK else 120)
 @pytest.mark.parametrize("faults", SORTS)
 def test_it_keeps_its_promise(faults: str) -> None:
     """A1.1, A2: no failure with all assumptions intact."""
@@ -23,7 +21,6 @@ def test_it_keeps_its_promise(faults: str) -> None:
     assert found is None, f"lab check bully-tanenbaum --faults {faults} --seed {found.seed} --runs 1"
 
 
-@pytest.mark.timeout(0 if SOAK else 120)
 def test_crashes_break_nothing() -> None:
     """With kills alone there is no violation at all, not even an excused one."""
     for seed in range(1, (SOAK or 60) + 1):

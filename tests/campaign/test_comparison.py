@@ -50,7 +50,7 @@ def test_faults_are_timed_and_the_same_for_all() -> None:
     ]
     commands = [command for course in drawn for command in course.commands]
     assert len(commands) > 100
-    assert all(isinstance(command.trigger, At) and not command.then for command in commands)
+    assert all([type(each) for each in command.triggers] == [At] for command in commands)
 
 
 def test_with_a_script_the_seed_draws_the_links_alone() -> None:

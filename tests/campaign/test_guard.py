@@ -1,9 +1,7 @@
 """Campaigns of A9: no edition is published twice, under every fault; and a guard with a hole is caught.
 
-LAB_SOAK=10000 pytest tests/campaign/test_guard.py makes that many runs above each election.
+The profile ``soak`` makes thousands of runs above each election.
 """
-
-import os
 
 import pytest
 
@@ -15,9 +13,10 @@ from lab.recording.records import Routed
 from tests.campaign import guard_mutants as mutants
 from tests.campaign.publishing import publishing_trial
 from tests.harness import T_US, Rig
+from tests.profile import amount
 
 ELECTIONS = (Bully, BullyTanenbaum, Ring, InvitationElection)
-RUNS = int(os.environ.get("LAB_SOAK", "15"))
+RUNS = amount(quick=15, soak=10000)
 
 CUT_AT_THE_DECISION = ("on send Published 5->1 partition 5 | 1 2 3 4", "publish")
 CAUGHT: list[tuple[type[Field], tuple[str, ...], tuple[str, ...]]] = [
@@ -32,7 +31,6 @@ CAUGHT: list[tuple[type[Field], tuple[str, ...], tuple[str, ...]]] = [
 """Each with what is done at once, and what is done 2·T later."""
 
 
-@pytest.mark.timeout(0 if "LAB_SOAK" in os.environ else 180)
 @pytest.mark.parametrize("election", ELECTIONS, ids=lambda each: each.name)
 def test_A9_no_edition_is_published_twice(election: type[Election]) -> None:
     """All faults but a wipe, with attempts of all leaders at random times; most runs publish something."""

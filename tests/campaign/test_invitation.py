@@ -1,9 +1,8 @@
 """Campaigns of invitation: A3.1, A3.2 and A5 under every fault but a wipe; A4 once everything is healed.
 
-LAB_SOAK=10000 pytest tests/campaign/test_invitation.py makes that many runs; a failure names its seed.
+The profile ``soak`` makes thousands of runs; a failure names its seed.
 """
 
-import os
 from itertools import permutations
 from random import Random
 
@@ -17,15 +16,14 @@ from lab.worlds.campaign.schedule import FAULTS, draw
 from lab.worlds.campaign.trial import run_trial
 from tests.campaign.trials import TIMING, plan
 from tests.harness import T_US, Rig, simulated_header
+from tests.profile import amount
 from tests.properties.recorded import judged
 
-RUNS = int(os.environ.get("LAB_SOAK", "300"))
+RUNS = amount(quick=60, soak=10000)
 BATCH = max(1, RUNS // 4)
 LASTING = tuple(fault for fault in FAULTS if fault != "wipe")
 OPTIONS = ("priority_invitations", "informed_answers", "quick_regroup")
 SAFETY = {"A3.1", "A3.2", "A5"}
-
-pytestmark = pytest.mark.timeout(0 if "LAB_SOAK" in os.environ else 240)
 
 
 def _base(**parameters: bool) -> Header:

@@ -2,13 +2,10 @@
 
 The mutants of each protocol are in one file, with two lists at its end. A caught mutant is caught as a *failure*:
 no assumption that the assertion relies on was broken. The number is that of the runs from seed 1 that this took
-when it was written; at most 2,000 may be needed. To save minutes, a test begins shortly before that run; all runs
-are tried with
-
-    LAB_SOAK=1 pytest tests/campaign/test_mutants.py
+when it was written; at most 2,000 may be needed. To save minutes, a test begins shortly before that run; in the
+profile ``soak`` it tries all runs.
 """
 
-import os
 from types import ModuleType
 
 import pytest
@@ -16,8 +13,8 @@ import pytest
 from lab.protocols import Algorithm, Bully, InvitationElection, Ring, TwoPhaseCommit
 from tests.campaign import commit_mutants, invitation_mutants, mutants, ring_mutants
 from tests.campaign.trials import caught
+from tests.profile import SOAK
 
-SOAK = "LAB_SOAK" in os.environ
 MOST = 2_000
 BEFORE = 15
 MUTATED = (

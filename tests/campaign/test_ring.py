@@ -1,9 +1,7 @@
 """Campaigns of the ring: under every fault, it keeps its promises while the assumptions hold.
 
-LAB_SOAK=10000 pytest tests/campaign/test_ring.py makes that many runs of each sort; a failure names its seed.
+The profile ``soak`` makes thousands of runs of each sort; a failure names its seed.
 """
-
-import os
 
 import pytest
 
@@ -13,8 +11,9 @@ from lab.recording.records import Link
 from lab.worlds.campaign.schedule import FAULTS, Schedule, ScheduledFault
 from lab.worlds.campaign.trial import run_trial
 from tests.campaign.trials import base_of, caught, trial
+from tests.profile import amount
 
-RUNS = int(os.environ.get("LAB_SOAK", "20"))
+RUNS = amount(quick=20, soak=10000)
 SKIPPING = (
     ScheduledFault(0, "", "kill 1"),
     ScheduledFault(2_240_000, "", "kill 5"),
@@ -24,7 +23,6 @@ SKIPPING = (
 SORTS = [*FAULTS, "kill,delay", "kill,pause", "kill,wipe", ",".join(FAULTS)]
 
 
-@pytest.mark.timeout(0 if "LAB_SOAK" in os.environ else 120)
 @pytest.mark.parametrize("faults", SORTS)
 def test_it_keeps_its_promise(faults: str) -> None:
     """A1.1, A2: no failure with all assumptions intact."""
@@ -32,7 +30,6 @@ def test_it_keeps_its_promise(faults: str) -> None:
     assert found is None, f"lab check ring --faults {faults} --seed {found.seed} --runs 1: {found.assertion}"
 
 
-@pytest.mark.timeout(0 if "LAB_SOAK" in os.environ else 120)
 def test_crashes_break_nothing() -> None:
     """A1.1 in every consistent state: with kills alone there is no violation at all."""
     for seed in range(1, RUNS + 1):

@@ -1,9 +1,8 @@
 """Campaigns of two-phase commit: under every fault, no transaction has two outcomes and no cent is lost.
 
-LAB_SOAK=10000 pytest tests/campaign/test_two_phase.py makes that many runs of each sort; a failure names its seed.
+The profile ``soak`` makes thousands of runs of each sort; a failure names its seed.
 """
 
-import os
 from collections import Counter
 
 import pytest
@@ -16,12 +15,12 @@ from lab.worlds.campaign.schedule import FAULTS, draw
 from lab.worlds.campaign.trial import run_trial
 from tests.campaign.commit_mutants import EVERYTHING, CommitsAfterCrash
 from tests.campaign.trials import base_of, caught, plan, trial
+from tests.profile import amount
 
-RUNS = int(os.environ.get("LAB_SOAK", "12"))
+RUNS = amount(quick=12, soak=10000)
 SORTS = [*FAULTS, "kill,pause", "kill,loss", EVERYTHING, ",".join(FAULTS)]
 
 
-@pytest.mark.timeout(0 if "LAB_SOAK" in os.environ else 120)
 @pytest.mark.parametrize("faults", SORTS)
 def test_it_keeps_its_promise(faults: str) -> None:
     """A6, A7, A8, and every transaction ends: no failure while stable storage works."""

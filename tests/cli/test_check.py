@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.cli.check_report import format_no_findings
+from lab.cli.check import format_no_findings
 from lab.properties.judge import Judge
 from lab.protocols import Bully, source_of
 from lab.recording.reader import open_recording
@@ -147,7 +147,8 @@ def test_all_faults_have_a_short_table(lab: Lab) -> None:
         (("--t", "soon"), "--t: 'soon' is not a duration: write a number and a unit, such as 200ms, 1.5s or 2m"),
         (
             ("--set", "x=1"),
-            "--set x=1: write --set NAME=VALUE; bully has check_every, coordinator_timeout, as_printed",
+            "--set x=1: bully has no parameter 'x'; its parameters are check_every, coordinator_timeout, "
+            "as_printed",
         ),
     ],
 )

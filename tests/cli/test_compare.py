@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from lab.analysis.field_map import Work
-from lab.cli.compare import CompareRequest, run_compare
+from lab.cli.compare import CompareOptions, run_compare
 from lab.cli.compare_report import as_json, cumulative_steps, report
 from lab.worlds.campaign.comparison import ProtocolComparison, ProtocolTotals, RunMeasurement, run_comparison
 from tests.cli.invocation import Lab
@@ -27,8 +27,8 @@ at 5s restart 5   # and comes back
 """
 
 
-def _request(output: Path | None = None, json: bool = False, runs: str = "3") -> CompareRequest:
-    return CompareRequest.of(["bully"], None, "kill", runs, "3", "1", "none", None, "1", output, json)
+def _options(output: Path | None = None, runs: str = "3") -> CompareOptions:
+    return CompareOptions(["bully"], faults="kill", runs=runs, nodes="3", task="none", workers="1", output=output)
 
 
 def _rows(out: str) -> dict[str, list[str]]:
@@ -97,7 +97,7 @@ def test_an_interrupt_shows_the_results_so_far(
 ) -> None:
     """Ctrl-C during the third run: table, charts and picture of two, and status 130."""
     _cut_short(monkeypatch, 2)
-    assert run_compare(_request(tmp_path / "two.svg")) == 130
+    assert run_compare(_options(tmp_path / "two.svg")) == 130
     output = capsys.readouterr().out
     assert "; interrupted after 2 of 3 runs, from seed 1 on" in output
     assert output.count("┌") >= 1
@@ -109,7 +109,7 @@ def test_an_interrupt_before_the_first_run(
 ) -> None:
     """Nothing is shown or drawn."""
     _cut_short(monkeypatch, 0)
-    assert run_compare(_request(tmp_path / "none.svg")) == 130
+    assert run_compare(_options(tmp_path / "none.svg")) == 130
     assert capsys.readouterr().out == ""
     assert not (tmp_path / "none.svg").exists()
 
@@ -171,7 +171,7 @@ def test_groups_have_a_coordinator_each(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_singular_and_plural(capsys: pytest.CaptureFixture[str]) -> None:
     """``1 run``, not ``1 runs``."""
-    assert run_compare(_request(runs="1")) == 0
+    assert run_compare(_options(runs="1")) == 0
     assert capsys.readouterr().out.startswith("3 nodes, kill; 1 run each, from seed 1 on\n")
 
 

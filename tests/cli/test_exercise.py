@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.cli.options import complete_exercise
+from lab.cli.exercise import complete_exercise
 from lab.exercises.exercise_reader import find_exercise, names
 from tests.cli.invocation import SHIPPED, Lab
 from tests.exercises.attempts import run_attempt, solution_of

@@ -163,19 +163,21 @@ def test_nobody_left_to_agree(lab: Lab) -> None:
     done = lab("explore", "mine.py", "--from", "start")
     assert done.status == 1
     assert "\n  exhaustive: " in done.out
-    assert re.search(r"^  A2 +not judged: no live node is left to agree", done.out, re.MULTILINE)
+    assert re.search(r"^  A2 +not judged: no running node is left to agree", done.out, re.MULTILINE)
 
 
 def test_mistakes(lab: Lab) -> None:
     """One line each, before anything is explored."""
-    assert lab("explore", "bulli").refused().startswith("unknown protocol 'bulli'")
+    unknown = lab("explore", "bulli").refused()
+    assert unknown.startswith("unknown protocol 'bulli'")
+    assert unknown.endswith("; did you mean bully?")
     assert lab("explore", "bully", "--out", "two.txt").refused() == "--out two.txt: name a .jsonl file"
     there = lab("explore", "bully", "--out", "nowhere/two.jsonl").refused()
     assert there == f"--out nowhere/two.jsonl: the folder {lab.folder}/nowhere does not exist"
     assert (
         lab("explore", "bully", "--set", "speed=1s")
         .refused()
-        .startswith("--set speed=1s: write --set NAME=VALUE; bully has")
+        .startswith("--set speed=1s: bully has no parameter 'speed'; its parameters are ")
     )
     for words, result in (
         ("--nodes 0", "--nodes 0: write a whole number, from 1 to 7"),

@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from lab.cli.options import complete_format
-from lab.tui.export_formats import ALL_FORMATS
+from lab.cli.export import complete_format
+from lab.tui.apps.export_formats import ALL_FORMATS
 from tests.cli.invocation import ROOT, SHIPPED, Lab
 from tests.recording.samples import eventful_lines, write_lines
 

@@ -116,7 +116,7 @@ def test_mistakes(lab: Lab) -> None:
     for setting, output in (
         ("election=nope", "unknown protocol 'nope'; known: "),
         ("election=token", "field runs above an election, and token is not one"),
-        ("elections=ring", "--set elections=ring: write --set NAME=VALUE; field has "),
+        ("elections=ring", "--set elections=ring: field has no parameter 'elections'; its parameters are "),
         ("regions=many", "--set regions=many: "),
     ):
         done = lab("run", "field", "--set", setting, "--sim", "--headless", "--for", "1s")

@@ -1,14 +1,18 @@
 """``--help``: every command has one, and it explains every option and argument."""
 
 import re
+import subprocess
+import sys
 from itertools import pairwise
 
 import pytest
 
-from lab.script.commands import VERBS
+from lab.cli.program import COMMANDS, load_command
 from lab.script.parse_errors import EXPECTATIONS, TRIGGERS
-from lab.script.predicates import COUNTS, STATES
-from tests.cli.invocation import Lab
+from lab.script.predicates import STATES
+from lab.script.values import COUNTS
+from lab.script.verbs import VERBS
+from tests.cli.invocation import ROOT, Lab
 
 OPTIONS = {
     "run": (
@@ -83,6 +87,19 @@ def test_prose_is_wrapped_once(lab: Lab) -> None:
                 continue  # a table
             for line, following in pairwise(lines):
                 assert len(f"{line} {following.split()[0]}") > 58, f"{command}: {line!r} ends too soon"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_lab_has_the_first_sentence_of_each_command(command: str) -> None:
+    """It is written in a table too, so that the list needs no command's module."""
+    assert load_command(command).help.split("\n\n")[0] == COMMANDS[command][0]
+
+
+def test_the_program_imports_no_command() -> None:
+    """Before it is called; so ``lab --help`` loads no protocol, no world and no interface."""
+    code = "import sys, lab.cli.program; print(*sorted(name for name in sys.modules if name.startswith('lab.')))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["lab.cli", "lab.cli.program", "lab.cli.terminal", "lab.glyphs", "lab.text"]
 
 
 def test_the_help_of_lab(lab: Lab) -> None:

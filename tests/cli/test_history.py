@@ -8,8 +8,7 @@ import msgspec
 import pytest
 
 from lab.analysis.group_history import GroupLog
-from lab.cli.group_svg import group_picture
-from lab.export.group_graph import format_graph
+from lab.export.group_pictures import format_graph, group_picture
 from lab.recording.records import Fault
 from tests.cli.invocation import SHIPPED, Lab
 from tests.properties.synthetic import header

@@ -6,10 +6,11 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from msgspec.structs import replace
 
 from lab.cli.chart import Axis, Chart, Series, decades, plot, whole_numbers
 from lab.cli.chart_svg import charts_as_svg
-from lab.cli.scale import ScaleRequest, run_scale
+from lab.cli.scale import ScaleOptions, scale
 from lab.protocols import Bully
 from lab.worlds.campaign.scalability import NoAgreementError, ScalabilityTrial
 from tests.cli.invocation import Lab
@@ -26,8 +27,8 @@ CHART = Chart(
 )
 
 
-def _request(output: Path | None = None, json: bool = False, nodes: str = "3,6,9") -> ScaleRequest:
-    return ScaleRequest.of(["bully"], nodes, None, "1", output, json)
+def _options(output: Path | None = None, json: bool = False, nodes: str = "3,6,9") -> ScaleOptions:
+    return ScaleOptions(["bully"], nodes=nodes, output=output, json=json)
 
 
 def test_table_charts_and_picture(lab: Lab) -> None:
@@ -162,7 +163,7 @@ def test_an_interrupt_shows_the_results_so_far(
 ) -> None:
     """Ctrl-C during the third cluster: two rows per case, both charts, the picture, and status 130."""
     _cut_short(monkeypatch, KeyboardInterrupt())
-    assert run_scale(_request(tmp_path / "two.svg")) == 130
+    assert scale(_options(tmp_path / "two.svg")) == 130
     output = capsys.readouterr()
     assert len(re.findall(r"^ +\d .* s$", output.out, re.MULTILINE)) == 4
     assert output.out.count("┌") == 2
@@ -174,7 +175,7 @@ def test_an_interrupt_before_the_first_measurement(
 ) -> None:
     """Nothing is shown or drawn."""
     _cut_short(monkeypatch, KeyboardInterrupt())
-    assert run_scale(_request(tmp_path / "none.svg", nodes="9")) == 130
+    assert scale(_options(tmp_path / "none.svg", nodes="9")) == 130
     assert capsys.readouterr().out == ""
     assert not (tmp_path / "none.svg").exists()
 
@@ -182,7 +183,7 @@ def test_an_interrupt_before_the_first_measurement(
 def test_nodes_that_never_agree(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """One line explains it, the measurements are shown, and the status is 1."""
     _cut_short(monkeypatch, NoAgreementError("9 nodes did not agree"))
-    assert run_scale(_request(json=True)) == 1
+    assert scale(_options(json=True)) == 1
     output = capsys.readouterr()
     assert output.err == "lab: bully: 9 nodes did not agree\n"
     assert [each["nodes"] for each in json.loads(output.out)["elections"]] == [3, 6, 3, 6]
@@ -212,7 +213,7 @@ def test_a_plot_has_the_given_width() -> None:
 
 def test_a_picture_has_both_series() -> None:
     """Valid XML: a circle per point and one in the legend, a line through the points of the curve."""
-    text = charts_as_svg([(CHART, 300)])
+    text = charts_as_svg([replace(CHART, height=300)])
     (x1, y1), (x2, y2), (x3, y3) = [place for place in _circles(text) if place[1] != _circles(text)[-1][1]]
     assert x2 - x1 == pytest.approx(x3 - x2, abs=0.2), "the axis is logarithmic"
     assert y1 - y2 == pytest.approx(y2 - y3, abs=0.2)
@@ -255,7 +256,7 @@ def test_a_single_size_can_be_drawn() -> None:
     """No division by a zero range."""
     one = Chart("one", Axis("x", (5,), False), Axis("y", (5,), False), (Series("point", ((5, 5),)),))
     assert "5" in plot(one, 60, 12, colours=False)
-    assert _circles(charts_as_svg([(one, 200)]))[0][0] == pytest.approx(414, abs=1), "in the middle"
+    assert _circles(charts_as_svg([replace(one, height=200)]))[0][0] == pytest.approx(414, abs=1), "in the middle"
 
 
 def test_a_terminal_without_unicode_gets_ascii(lab: Lab) -> None:

@@ -48,7 +48,7 @@ def test_list(lab: Lab) -> None:
     done = lab("scenario", "list")
     assert (done.status, done.err) == (0, "")
     lines = done.out.splitlines()
-    assert lines[0].split() == ["name", "title", "only"]
+    assert lines[0].split() == ["name", "title", "runs", "in"]
     assert sorted(line.split()[0] for line in lines if line.startswith("  ")) == sorted(names())
     protocols = [line.rstrip() for line in lines[1:] if not line.startswith("  ")]
     assert protocols[:2] == ["bully", "bully-tanenbaum"]

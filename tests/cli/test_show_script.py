@@ -1,10 +1,10 @@
-"""``lab show_lines`` of a run with a script: captions, marks and expectations have lines of their own."""
+"""``lab show`` of a run with a script: captions, marks and expectations have lines of their own."""
 
 from pathlib import Path
 
 import pytest
 
-from lab.cli.recordings import show_lines
+from lab.cli.recordings import ShowOptions, show
 from tests.tui.scripted import scripted_file
 
 
@@ -28,6 +28,6 @@ def test_only_filters_script_lines(
 ) -> None:
     """Each has its text and time."""
     path = scripted_file(tmp_path / "run.jsonl")
-    assert show_lines(path, [], [], [only], heartbeats=False) == 0
+    assert show(ShowOptions(path, only=[only])) == 0
     rows = [line.split(maxsplit=1)[1] for line in capsys.readouterr().out.splitlines() if not line.startswith("#")]
     assert list(dict.fromkeys(rows)) == output

@@ -1,13 +1,12 @@
 """Exploration of the invitation algorithm under message loss: A3.1, A3.2 and A5 in every state, and A4."""
 
-import os
-
 import pytest
 
 from lab.protocols import InvitationElection
 from lab.worlds.explored.states import Timeouts
 from tests.campaign import invitation_mutants as mutants
 from tests.explored.toys import explorer_of
+from tests.profile import SOAK
 
 SAFE = ("A3.1", "A3.2", "A5")
 
@@ -17,7 +16,7 @@ SAFE = ("A3.1", "A3.2", "A5")
     [
         (2, "synchronous", 1, 0, 1),
         (2, "prompt", 1, 1, 1),
-        *([(3, "prompt", 1, 0, 1)] if "LAB_SOAK" in os.environ else []),  # a minute
+        *([(3, "prompt", 1, 0, 1)] if SOAK else []),  # a minute
         (3, "prompt", 1, 1, 0),
         (3, "synchronous", 0, 0, 0),
     ],

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from lab.export.excerpt import Excerpt, ExportOptions, read_excerpt
 from lab.protocols import Algorithm, Bully, InvitationElection, TwoPhaseCommit
 from lab.recording.reader import FileRecords, NotARecordingError, open_recording
-from lab.script.commands import CommandError
 from lab.script.parse import parse
+from lab.script.scope import CommandError
 from tests.harness import T_US, Rig
 
 __all__ = ["NODES", "SHIPPED", "excerpt_in", "exported", "runs", "windows"]

@@ -17,7 +17,7 @@ from msgspec import Struct
 from lab.export.excerpt import ExportError, ExportOptions, Film, read_excerpt
 from lab.export.film import chapters_of
 from lab.recording.reader import open_recording
-from lab.tui.cast import write_cast
+from lab.tui.apps.cast import write_cast
 from tests.export.fault_recordings import excerpt_in, exported
 from tests.harness import Rig
 from tests.tui.seen import Seen, replay
@@ -70,10 +70,10 @@ def test_a_player_shows_what_the_interface_shows(view: str) -> None:
 
     async def compared(seen: Seen) -> None:
         if view != "log":
-            seen.run.show_view(view)
+            seen.run.layout_controller.show_view(view)
         for half_s in range(1, 6):
             seen.player.seek(4_000_000 + half_s * 500_000)
-            seen.run.show_message("")
+            seen.run.context.notify("")
             film = cast.shown(half_s / 2).replace("▶", "‖")
             await seen.until(partial(_shows, seen, film), f"the film's picture\n{film}")
 

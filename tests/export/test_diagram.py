@@ -10,9 +10,9 @@ from xml.etree import ElementTree
 import pytest
 
 from lab.export.annotations import status_label
+from lab.export.diagram_layout import LogarithmicAxis
 from lab.export.excerpt import Excerpt, ExportError
 from lab.export.svg_diagram import MOST_ARROWS, diagram_of, write_svg
-from lab.export.svg_layout import TimeScale
 from lab.export.svg_shapes import text_width
 from lab.recording.reader import FileRecords, open_recording
 from tests.export.windows import EVIL, RECORDINGS, eventful_recording, evil_recording, excerpt_in, written
@@ -215,7 +215,7 @@ def test_a_longer_wait_is_drawn_longer() -> None:
     """From a microsecond to an hour; equal times have equal positions."""
     waits_us = (1, 10, 100, 1_000, 10_000, 1_000_000, 60_000_000, 3_600_000_000)
     instants = [sum(waits_us[:count]) for count in range(len(waits_us) + 1)]
-    scale = TimeScale([*instants, *instants], 5.0)
+    scale = LogarithmicAxis([*instants, *instants], 5.0)
     places = [scale.place(at_us) for at_us in instants]
     lengths = [other - one for one, other in pairwise(places)]
     assert places[0] == 5.0

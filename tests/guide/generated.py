@@ -4,10 +4,13 @@ A page marks such a part with ``<!-- generated: NAME -->`` and ``<!-- end -->``;
 fills it.
 """
 
+import ast
 import inspect
+import itertools
 import re
 import typing
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -21,8 +24,9 @@ from lab.kernel import Protocol
 from lab.properties.assertions import AGREEMENTS, ASSERTIONS, ASSUMPTIONS, UNIQUENESS
 from lab.protocols import PROTOCOLS, TASKS
 from lab.recording.records import Record
-from lab.script.commands import commands_as_markdown
-from lab.script.predicates import COUNTS, STATES
+from lab.script.predicates import STATES
+from lab.script.values import COUNTS
+from lab.script.verbs import VERBS
 from lab.tui.actions import actions_as_markdown
 
 __all__ = ["command_names", "fill"]
@@ -42,6 +46,14 @@ def fill(page: str) -> str:
 def _table(heads: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
     lines = [heads, ("---",) * len(heads), *((cell.replace("|", "\\|") for cell in row) for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _verbs() -> str:
+    rows = ["| command | what it does | for example |", "|---|---|---|"]
+    for verb in VERBS.values():
+        usage, example = (text.replace("|", "\\|") for text in (verb.usage, verb.example))
+        rows.append(f"| `{usage}` | {verb.help} | `{example}` |")
+    return "\n".join(rows)
 
 
 def _assertions() -> str:
@@ -119,7 +131,7 @@ def _all_commands() -> Iterator[tuple[str, Callable[..., Any], str]]:
 def _commands(command: TyperCommand | TyperGroup, path: str) -> Iterator[tuple[str, Callable[..., Any], str]]:
     """Yield the full name, function and help of a command; and then of those in it, if it is a group."""
     assert command.callback is not None
-    function = inspect.unwrap(command.callback)
+    function = inspect.unwrap(command.callback, stop=lambda each: hasattr(each, "__signature__"))
     if isinstance(command, TyperGroup):
         yield path, function, inspect.getdoc(function) or ""
         for name, each in command.commands.items():
@@ -210,9 +222,25 @@ def _exports(module: Any) -> str:
         for name in module.__all__:
             value = getattr(module, name)
             described = inspect.isclass(value) or inspect.isfunction(value)
-            yield f"`{name}`", _first_line(inspect.getdoc(value)) if described else ""
+            yield (
+                f"`{name}`",
+                _first_line(inspect.getdoc(value) if described else _constant_docstring(module, name)),
+            )
 
     return _table(("name", "what it is"), rows())
+
+
+def _constant_docstring(package: Any, name: str) -> str:
+    """Return the string below the definition of this constant, in a module of the package."""
+    for path in sorted(Path(package.__file__).parent.glob("*.py")):
+        for one, after in itertools.pairwise(ast.parse(path.read_text("utf-8")).body):
+            match one, after:
+                case (
+                    ast.Assign(targets=[ast.Name(id=defined)]) | ast.AnnAssign(target=ast.Name(id=defined)),
+                    ast.Expr(value=ast.Constant(value=str(text))),
+                ) if defined == name:
+                    return text
+    raise LookupError(f"{package.__name__}.{name} has no docstring")
 
 
 def _protocol_methods() -> str:
@@ -243,7 +271,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "promises": _promises,
     "assumptions": _assumptions,
     "keys": actions_as_markdown,
-    "commands": commands_as_markdown,
+    "commands": _verbs,
     "states": _states,
     "counts": _counts,
     "command-line": _command_line,

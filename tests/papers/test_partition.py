@@ -1,6 +1,6 @@
 """Partition 1 2 | 3 4 5 and its end, under invitation and under bully.
 
-LAB_SOAK=2000 pytest tests/papers/test_partition.py   makes that many runs; with LAB_FIGURES=1 and -s it prints
+The profile ``soak`` makes thousands of runs; with LAB_FIGURES=1 and -s it prints
 durations.
 """
 
@@ -10,9 +10,10 @@ from statistics import median
 
 from lab.protocols import Bully, Group, InvitationElection, Status
 from tests.harness import T_US, TIMING, TM_US, Rig
+from tests.profile import amount
 from tests.properties.recorded import judged
 
-RUNS = int(os.environ.get("LAB_SOAK", "200"))
+RUNS = amount(quick=40, soak=2000)
 SIDES = ((1, 2), (3, 4, 5))
 BOUND_US = T_US + 3 * T_US + TM_US + TIMING.tp_us
 """As ``test_I5_a_partition_heals_to_one_group`` derives it, with Check every T: 550 ms."""

@@ -1,6 +1,6 @@
 """Turning recordings into scenarios with the same outcome.
 
-LAB_SOAK=200 pytest tests/scenario/test_from_recording.py   uses 200 random recordings; a failure names its seed.
+The profile ``soak`` uses 200 random recordings; a failure names its seed.
 """
 
 import os
@@ -14,7 +14,7 @@ from lab.recording.reader import NotARecordingError
 from lab.recording.records import Link
 from lab.scenario import from_recording as recorded  # RENAMED
 from lab.scenario.file import Scenario, read_scenario
-from lab.scenario.from_recording import GeneratedScenario, UnsuitableRecordingError, make_scenario, scenario_from
+from lab.scenario.from_recording import GeneratedScenario, UnsuitableRecordingError, make_scenario
 from lab.scenario.run_scenario import run_simulated
 from lab.scenario.script_trial import ExpectedOutcome
 from lab.scenario.writing import ScenarioSource
@@ -22,9 +22,10 @@ from lab.script.statements import ExpectViolation
 from lab.text import sanitize
 from lab.worlds.loading.targets import TargetError
 from tests.harness import simulated_header
+from tests.profile import amount
 from tests.scenario.recorded_runs import random_recording, session
 
-RANDOM = int(os.environ.get("LAB_SOAK", "6"))
+RANDOM = amount(quick=6, soak=200)
 TAKEOVER = [(1_500, "kill 5"), (3_400, "restart 5")]
 
 
@@ -44,7 +45,6 @@ def _script(text: str) -> list[str]:
     return [" ".join(re.sub(r"  # .*", "", line).split()) for line in lines if line and not line.startswith("# ")]
 
 
-@pytest.mark.timeout(0 if "LAB_SOAK" in os.environ else 120)
 def test_random_recordings_have_the_same_outcome(tmp_path: Path) -> None:
     """Issue 5: at least 99 % do; they pass, unless an inert fault is needed."""
     others, idle = [], []
@@ -202,7 +202,7 @@ def test_a_file_that_is_no_recording_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     path.write_text("when all normal: kill 5\n")
     with pytest.raises(NotARecordingError, match="not a recording"):
-        scenario_from(path)
+        _made(path)
 
 
 def test_a_protocol_of_the_user(tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_a_protocol_of_the_user(tmp_path: Path) -> None:
     protocol = load_protocol(f"{file}:Mine")
     recording = session(tmp_path / "run.jsonl", [(1_500, "kill 5")], protocol=protocol)
     with pytest.raises(TargetError, match="add --protocol"):
-        scenario_from(recording)
+        _made(recording)
     text = make_scenario(ScenarioSource(recording, f"{file}:Mine", tmp_path), False, lambda text: None).text
     assert 'protocol = "mine.py:Mine"' in text
     assert run_simulated(_read(tmp_path, text)).passed
@@ -226,7 +226,7 @@ def test_a_protocol_of_the_user(tmp_path: Path) -> None:
 def test_progress_is_reported(tmp_path: Path) -> None:
     """With every run."""
     progress: list[str] = []
-    scenario_from(session(tmp_path / "run.jsonl", TAKEOVER), on_progress=progress.append)
+    make_scenario(ScenarioSource(session(tmp_path / "run.jsonl", TAKEOVER)), False, progress.append)
     assert progress[:2] == ["1 runs tried", "2 runs tried"]
 
 

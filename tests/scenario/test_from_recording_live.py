@@ -1,6 +1,5 @@
 """Scenarios from recordings of live runs have the same outcome in simulation, and live."""
 
-import os
 from pathlib import Path
 from random import Random
 
@@ -11,11 +10,12 @@ from lab.scenario.file import read_scenario
 from lab.scenario.from_recording import make_scenario
 from lab.scenario.run_scenario import run_live, run_simulated
 from lab.scenario.writing import ScenarioSource
+from tests.profile import amount
 from tests.worlds.conftest import runs  # noqa: F401 - a folder of their own for what runs
 from tests.worlds.live import STEADY, LiveRun
 from tests.worlds.random_faults import random_commands
 
-SEEDS = range(int(os.environ.get("LAB_SOAK", "1")))
+SEEDS = range(amount(quick=1, soak=10))
 
 
 def test_a_session_on_processes(tmp_path: Path) -> None:

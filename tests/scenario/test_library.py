@@ -1,9 +1,8 @@
 """The built-in scenarios: each has the outcome that it expects.
 
-LAB_SOAK=100 pytest tests/scenario/test_library.py   runs each so often in each of its worlds, with other seeds.
+The profile ``soak`` runs each so often in each of its worlds, with other seeds.
 """
 
-import os
 from pathlib import Path
 
 import pytest
@@ -12,10 +11,11 @@ from lab.cli.scenario_check import format_report
 from lab.protocols import PROTOCOLS, TASKS
 from lab.scenario.file import ScenarioError, World, find, names, read_scenario, shipped
 from lab.scenario.run_scenario import jobs_of, run_all, run_simulated
+from tests.profile import amount
 
 FILES = shipped()
 ALWAYS_LIVE = ("coordinator-dies", "pause-makes-two-coordinators", "figure-10-9")
-SOAK = int(os.environ.get("LAB_SOAK", "0"))
+SOAK = amount(quick=0, soak=100)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -49,7 +49,7 @@ def test_some_pass_live(tmp_path: Path) -> None:
     assert not failed, "\n".join(failed)
 
 
-@pytest.mark.skipif(not SOAK, reason="takes long: LAB_SOAK=1")
+@pytest.mark.skipif(not SOAK, reason="only in the profile soak")
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("world", ["simulated", "live"])
 def test_all_pass_with_many_seeds(world: World, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from lab.script import predicates as p
+from lab.script import values as v
 from lab.script.bank_terms import COUNTS_OF_BANK
 from lab.script.commands import (
     FASTEST,
@@ -120,31 +121,31 @@ COMMANDS = st.one_of(
 
 def _values() -> st.SearchStrategy[Any]:
     attributes = st.builds(
-        p.Attribute, WHO, st.sampled_from(("status", "coordinator", "group", "version", "leads", "process", "up"))
+        v.Attribute, WHO, st.sampled_from(("status", "coordinator", "group", "version", "leads", "process", "up"))
     )
     counts = st.one_of(
-        st.builds(p.Count, st.sampled_from(("live", "groups", "coordinators", "faults", "messages"))),
-        st.builds(p.Count, st.just("messages"), ELECTION_KINDS),
+        st.builds(v.Count, st.sampled_from(("live", "groups", "coordinators", "faults", "messages"))),
+        st.builds(v.Count, st.just("messages"), ELECTION_KINDS),
         st.builds(
-            lambda what, kind, link: p.Count(what, kind, *link),
+            lambda what, kind, link: v.Count(what, kind, *link),
             st.sampled_from(("flying", "held")),
             st.just("") | ELECTION_KINDS,
             LINKS,
         ),
     )
-    counts |= st.builds(p.Count, st.sampled_from(COUNTS_OF_BANK))
-    balances = st.builds(p.Balance, st.sampled_from(("savings", "account4-2")))
-    numbers = st.builds(p.Number, st.integers(0, 99) | st.sampled_from((Decimal("0.00"), Decimal("12.50"))))
+    counts |= st.builds(v.Count, st.sampled_from(COUNTS_OF_BANK))
+    balances = st.builds(v.Balance, st.sampled_from(("savings", "account4-2")))
+    numbers = st.builds(v.Number, st.integers(0, 99) | st.sampled_from((Decimal("0.00"), Decimal("12.50"))))
     return st.recursive(
         numbers | attributes | counts | balances,
-        lambda inner: st.builds(p.Arithmetic, st.sampled_from("+-*/"), inner, inner),
+        lambda inner: st.builds(v.Arithmetic, st.sampled_from("+-*/"), inner, inner),
         max_leaves=4,
     )
 
 
 def _predicates() -> st.SearchStrategy[Any]:
     words = st.builds(
-        p.Text, st.sampled_from(("Normal", "Election", "true", "false", "none", "running", "absent"))
+        v.Text, st.sampled_from(("Normal", "Election", "true", "false", "none", "running", "absent"))
     )
     operators = st.sampled_from(("==", "!=", "<", "<=", ">", ">="))
     leaves = st.one_of(
@@ -158,7 +159,7 @@ def _predicates() -> st.SearchStrategy[Any]:
 
     def several(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         parts = st.lists(inner, min_size=2, max_size=3).map(tuple)
-        return st.builds(p.Not, inner) | st.builds(p.All, parts) | st.builds(p.Any, parts)
+        return st.builds(p.Not, inner) | st.builds(p.And, parts) | st.builds(p.Or, parts)
 
     return st.recursive(leaves, several, max_leaves=5)
 
@@ -203,6 +204,6 @@ def scripted(draw: st.DrawFn) -> Statement:
         triggers = []
     elif draw(st.booleans()) and not isinstance(command, Expect | ExpectThroughout):
         triggers.append(draw(EVERY))
-    first, others = (triggers[0], triggers[1:]) if triggers else (None, [])
+    first = triggers[0] if triggers else None
     must = isinstance(first, After) or (first is None and not covers_whole_run(command))
-    return Statement(command, "", first, "", tuple(others), must or (not alone and draw(st.booleans())))
+    return Statement(command, "", "", tuple(triggers), must or (not alone and draw(st.booleans())))

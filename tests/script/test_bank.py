@@ -8,14 +8,12 @@ from lab.protocols import PROTOCOLS, TASKS, find_protocol
 from lab.protocols.accounts import parse_cents
 from lab.recording.cluster_state import ClusterState
 from lab.recording.snapshot import NodeState
-from lab.script.commands import CommandError, Nodes, ProtocolCommandLine
-from lab.script.evaluation import Suspicions, holds
+from lab.script.commands import Nodes, ProtocolCommandLine
 from lab.script.parse import parse
-from lab.script.predicates import Attribute, Compare, Text
-from lab.script.printing import unparse
-from lab.script.resolve import target_nodes
+from lab.script.predicates import Compare, Suspicions
+from lab.script.scope import CommandError, Scope
 from lab.script.statements import When
-from lab.script.validation import check_line
+from lab.script.values import Attribute, Text
 from tests.harness import T_US, Rig
 
 TWO = PROTOCOLS["2pc"]
@@ -42,7 +40,7 @@ def test_a_command_is_followed_by_arguments_or_by_nodes(
     """Nodes of a command that takes arguments come before it, with tell."""
     line = parse(text)
     assert line.command == ProtocolCommandLine(nodes, command, words)
-    assert parse(unparse(line)).command == line.command
+    assert parse(str(line)).command == line.command
 
 
 @pytest.mark.parametrize(
@@ -88,7 +86,7 @@ def test_a_command_is_followed_by_arguments_or_by_nodes(
 def test_a_mistake_in_a_command_is_reported_before_the_run(text: str, mistake: str) -> None:
     """With what was got, what was expected, and the next step."""
     with pytest.raises(CommandError) as caught:
-        check_line(parse(text), TWO, IDS)
+        parse(text).check(Scope(TWO, IDS))
     assert mistake in str(caught.value)
 
 
@@ -97,7 +95,7 @@ def test_a_mistake_in_a_command_is_reported_before_the_run(text: str, mistake: s
 )
 def test_an_amount_may_be_written_as_it_is_printed(amount: str, cents: int) -> None:
     """With commas between thousands, one digit of cents, and a dollar sign."""
-    check_line(parse(f"transfer {amount} savings checking"), TWO, IDS)
+    parse(f"transfer {amount} savings checking").check(Scope(TWO, IDS))
     assert parse_cents(amount) == cents
 
 
@@ -105,9 +103,9 @@ def test_the_accounts_depend_on_the_parameters() -> None:
     """For a task on top of an election too."""
     line = parse("transfer 100 savings-2 checking")
     for protocol in (TWO, find_protocol("3pc")):
-        check_line(line, protocol, IDS, {"accounts": 2})
+        line.check(Scope(protocol, IDS, {"accounts": 2}))
         with pytest.raises(CommandError, match="unknown account savings-2"):
-            check_line(line, protocol, IDS)
+            line.check(Scope(protocol, IDS))
 
 
 def _cluster(leaders: tuple[int, ...] | None, **processes: Any) -> ClusterState:
@@ -138,17 +136,17 @@ def test_a_transaction_runs_on_one_node(cluster: ClusterState, node: int) -> Non
     """The highest that leads, or, without elections, that is up; running nodes before paused ones."""
     elects = "coordinator" in cluster.nodes[1].state
     protocol = find_protocol("3pc") if elects else TWO
-    assert target_nodes(ProtocolCommandLine(None, "withdraw", ("5",)), cluster, protocol) == (node,)
-    assert target_nodes(ProtocolCommandLine(Nodes((1,)), "withdraw", ("5",)), cluster, protocol) == (1,)
+    assert ProtocolCommandLine(None, "withdraw", ("5",)).targets(cluster, protocol) == (node,)
+    assert ProtocolCommandLine(Nodes((1,)), "withdraw", ("5",)).targets(cluster, protocol) == (1,)
 
 
 def test_a_transaction_is_refused_without_a_coordinator_or_a_node_that_is_up() -> None:
     with pytest.raises(
         CommandError, match="nobody is coordinator at present; wait for the election: when all normal: withdraw 5"
     ):
-        target_nodes(ProtocolCommandLine(None, "withdraw", ("5",)), _cluster(()), find_protocol("3pc"))
+        ProtocolCommandLine(None, "withdraw", ("5",)).targets(_cluster(()), find_protocol("3pc"))
     with pytest.raises(CommandError, match="no node is up at present; restart one"):
-        target_nodes(ProtocolCommandLine(None, "withdraw", ("5",)), ClusterState(IDS), TWO)
+        ProtocolCommandLine(None, "withdraw", ("5",)).targets(ClusterState(IDS), TWO)
 
 
 # what may be asked
@@ -157,7 +155,7 @@ def test_a_transaction_is_refused_without_a_coordinator_or_a_node_that_is_up() -
 def _holds(text: str, cluster: ClusterState) -> bool:
     trigger = parse(f"when {text}: heal").trigger
     assert isinstance(trigger, When)
-    return holds(trigger.predicate, cluster, Suspicions())
+    return trigger.predicate.holds(cluster, Suspicions())
 
 
 @pytest.fixture
@@ -168,7 +166,7 @@ def rig() -> Rig:
 
 def _assert_holds(rig: Rig, *texts: str) -> None:
     for text in texts:
-        check_line(parse(f"when {text}: heal"), TWO, rig.ids)
+        parse(f"when {text}: heal").check(Scope(TWO, rig.ids))
         assert _holds(text, rig.cluster), text
 
 
@@ -225,8 +223,8 @@ def test_committed_is_a_state_next_to_state_and_a_count_elsewhere() -> None:
     """The other side of the comparison decides."""
     trigger = parse("when 3.state == committed: heal").trigger
     assert trigger == When(Compare("==", Attribute(3, "state"), Text("committed")))
-    assert unparse(trigger) == "when 3.state == committed"
-    assert parse(f"{unparse(trigger)}: heal").trigger == trigger
+    assert str(trigger) == "when 3.state == committed"
+    assert parse(f"{trigger!s}: heal").trigger == trigger
 
 
 @pytest.mark.parametrize(
@@ -251,7 +249,7 @@ def test_committed_is_a_state_next_to_state_and_a_count_elsewhere() -> None:
 def test_a_mistake_in_a_predicate_is_reported(text: str, mistake: str) -> None:
     """Comparisons with a constant result are refused."""
     with pytest.raises(CommandError) as caught:
-        check_line(parse(f"when {text}: heal"), TWO, IDS)
+        parse(f"when {text}: heal").check(Scope(TWO, IDS))
     assert mistake in str(caught.value)
 
 
@@ -260,11 +258,11 @@ def test_a_mistake_in_a_predicate_is_reported(text: str, mistake: str) -> None:
 )
 def test_predicates_on_a_bank_are_refused_for_other_protocols(text: str) -> None:
     with pytest.raises(CommandError, match=r"keeps no accounts|has no attribute state"):
-        check_line(parse(f"when {text}: heal"), PROTOCOLS["bully"], IDS)
+        parse(f"when {text}: heal").check(Scope(PROTOCOLS["bully"], IDS))
 
 
 def test_predicates_on_three_phase_commit() -> None:
     """On top of an election its nodes also have the election's state."""
     assert "3pc" in TASKS
     line = parse("when money == 5000 and all.state == commitable and 3.log > 2 and coordinator up: withdraw 350")
-    check_line(line, find_protocol("3pc"), IDS)
+    line.check(Scope(find_protocol("3pc"), IDS))

@@ -4,11 +4,10 @@ import pytest
 
 from lab.protocols import Bully, TwoPhaseCommit
 from lab.recording.records import Captioned
-from lab.script.commands import CommandError
-from lab.script.evaluation import Suspicions, holds
 from lab.script.parse import parse
+from lab.script.predicates import Suspicions
+from lab.script.scope import CommandError, Scope
 from lab.script.statements import When
-from lab.script.validation import check_line
 from tests.harness import T_US, Rig
 
 
@@ -21,9 +20,9 @@ def _blocked() -> Rig:
 
 def _holds(predicate: str, rig: Rig) -> bool:
     line = parse(f"when {predicate}: heal")
-    check_line(line, TwoPhaseCommit, (1, 2, 3))
+    line.check(Scope(TwoPhaseCommit, (1, 2, 3)))
     assert isinstance(line.trigger, When)
-    return holds(line.trigger.predicate, rig.cluster, Suspicions(rig.cluster))
+    return line.trigger.predicate.holds(rig.cluster, Suspicions(rig.cluster))
 
 
 @pytest.mark.parametrize(
@@ -66,4 +65,4 @@ def test_blocked_is_refused_for_an_election(predicate: str) -> None:
     with pytest.raises(
         CommandError, match=r"bully (keeps no accounts, so there is no|a node of bully has no )?.*blocked"
     ):
-        check_line(parse(f"when {predicate}: kill 1"), Bully, (1, 2, 3))
+        parse(f"when {predicate}: kill 1").check(Scope(Bully, (1, 2, 3)))

@@ -7,9 +7,8 @@ import pytest
 from lab.kernel import Fired, Received, Started, Step, Wait
 from lab.recording.cluster_state import ClusterState
 from lab.recording.snapshot import ActiveFault, InFlightMessage, NodeState
-from lab.script.evaluation import Suspicions, depends_on_messages, depends_on_suspicion, holds
 from lab.script.parse import parse
-from lab.script.predicates import Predicate
+from lab.script.predicates import Predicate, Suspicions
 from lab.script.statements import When
 
 NORMAL = {"status": "Normal", "coordinator": 4, "definition": {"version": 3}}
@@ -88,8 +87,8 @@ def _cluster_with_messages() -> ClusterState:
 )
 def test_predicates_that_hold(text: str) -> None:
     """About nodes, groups, links and counts."""
-    assert holds(_predicate(text), _cluster_with_messages(), Suspicions())
-    assert not holds(_predicate(f"not ({text})"), _cluster_with_messages(), Suspicions())
+    assert _predicate(text).holds(_cluster_with_messages(), Suspicions())
+    assert not _predicate(f"not ({text})").holds(_cluster_with_messages(), Suspicions())
 
 
 @pytest.mark.parametrize(
@@ -98,8 +97,8 @@ def test_predicates_that_hold(text: str) -> None:
 )
 def test_a_node_that_is_down_is_in_no_status(text: str) -> None:
     """Nor does it lead, whatever its last known status."""
-    assert not holds(_predicate(text), _cluster(), Suspicions())
-    assert holds(_predicate("5.status == Down and 5.coordinator == none"), _cluster(), Suspicions())
+    assert not _predicate(text).holds(_cluster(), Suspicions())
+    assert _predicate("5.status == Down and 5.coordinator == none").holds(_cluster(), Suspicions())
 
 
 @pytest.mark.parametrize(
@@ -115,23 +114,23 @@ def test_a_node_that_is_down_is_in_no_status(text: str) -> None:
 )
 def test_no_comparison_with_the_state_of_a_node_that_is_down_holds(text: str) -> None:
     """Except with none; its process and its status Down are known."""
-    assert not holds(_predicate(text), _cluster(), Suspicions())
-    assert holds(_predicate("5.halted == none and none == 5.group"), _cluster(), Suspicions())
-    assert holds(_predicate("5.status != Normal and 5.process != running"), _cluster(), Suspicions())
+    assert not _predicate(text).holds(_cluster(), Suspicions())
+    assert _predicate("5.halted == none and none == 5.group").holds(_cluster(), Suspicions())
+    assert _predicate("5.status != Normal and 5.process != running").holds(_cluster(), Suspicions())
 
 
 @pytest.mark.parametrize(
     "text", ["all.coordinator == 4", "all leads", "any leads", "coordinator leads", "all.version >= 0"]
 )
 def test_quantified_predicates_do_not_hold_without_a_node_that_is_up(text: str) -> None:
-    assert not holds(_predicate(text), ClusterState((1, 2)), Suspicions())
+    assert not _predicate(text).holds(ClusterState((1, 2)), Suspicions())
 
 
 def test_of_several_coordinators_the_highest_counts() -> None:
     """As in commands."""
     cluster = _cluster()
     cluster.nodes[1] = NodeState(1, "running", 1, 0, {**NORMAL, "coordinator": 1, "definition": {"version": 9}})
-    assert holds(_predicate("coordinators == 2 and coordinator.version == 3"), cluster, Suspicions())
+    assert _predicate("coordinators == 2 and coordinator.version == 3").holds(cluster, Suspicions())
 
 
 ASKS = (Wait("check", 7, "an answer", 0, 10, (4, 5)), Wait("other", 9, "an answer", 0, 90, (2,)))
@@ -144,7 +143,7 @@ def test_a_node_that_does_not_answer_in_time_is_suspected() -> None:
     assert suspicions.pairs == set()
     suspicions.observe(Step(10, 1, 1, Fired("check"), waits=ASKS[1:]))
     assert suspicions.pairs == {(1, 4), (1, 5)}
-    assert holds(_predicate("1 suspects 4 and not 1 suspects 2 and not 4 suspects 1"), _cluster(), suspicions)
+    assert _predicate("1 suspects 4 and not 1 suspects 2 and not 4 suspects 1").holds(_cluster(), suspicions)
     suspicions.observe(Step(20, 1, 1, Received(4, 9), waits=ASKS[1:]))
     assert suspicions.pairs == {(1, 5)}
     suspicions.observe(Step(30, 1, 2, Started({}, 2, 9)))
@@ -172,7 +171,7 @@ def test_suspicions_that_are_tracked_late_know_the_pending_requests() -> None:
 )
 def test_predicates_that_depend_on_messages(text: str, seen: bool) -> None:
     """The others need no evaluation at most records."""
-    assert depends_on_messages(_predicate(text)) is seen
+    assert _predicate(text).depends_on_messages is seen
 
 
 @pytest.mark.parametrize(
@@ -187,4 +186,4 @@ def test_predicates_that_depend_on_messages(text: str, seen: bool) -> None:
 )
 def test_lines_that_depend_on_suspicions(line: str, named: bool) -> None:
     """In any part of the line."""
-    assert depends_on_suspicion(parse(line)) is named
+    assert any(each.depends_on_suspicions for each in parse(line).predicates) is named

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from lab.kernel import Protocol
 from lab.protocols import PROTOCOLS, Bully
-from lab.script.commands import VERBS, CommandError
 from lab.script.parse import parse, read_script
 from lab.script.parse_errors import EXPECTATIONS, TRIGGERS
-from lab.script.predicates import COUNTS, STATES
-from lab.script.printing import unparse
+from lab.script.predicates import STATES
+from lab.script.scope import CommandError, Scope
 from lab.script.statements import Statement
-from lab.script.validation import check_line
+from lab.script.values import COUNTS
+from lab.script.verbs import VERBS
 from tests.harness import Rig
 from tests.script.strategies import scripted
 
@@ -62,7 +62,7 @@ def _refused(act: Callable[[], Any]) -> str:
 
 def _check(text: str, protocol: type[Protocol] | None) -> None:
     for line in (parse(text, protocol), *read_script(text, protocol)):
-        check_line(line, protocol or Bully, IDS)
+        line.check(Scope(protocol or Bully, IDS))
 
 
 @given(st.one_of(st.text(max_size=80), st.lists(st.sampled_from(PIECES), max_size=25).map(" ".join)))
@@ -103,8 +103,8 @@ def test_deep_and_long_lines(text: str) -> None:
 def _error_of(text: str) -> None:
     """Return the error message; empty if there is none."""
     line = parse(text)
-    check_line(line, Bully, (3, 4, 5))
-    assert parse(unparse(line)).command == line.command
+    line.check(Scope(Bully, (3, 4, 5)))
+    assert parse(str(line)).command == line.command
     rig = Rig((3, 4, 5)).started()
     rig.director.add(line)
 
@@ -113,7 +113,7 @@ def _error_of(text: str) -> None:
 @settings(max_examples=25)
 def test_random_scripts_run(lines: list[Statement], seed: int) -> None:
     """Some commands are refused at run time, and nothing is raised; each expectation is decided at most once."""
-    text = "\n".join(map(unparse, lines))
+    text = "\n".join(map(str, lines))
     rig = Rig(IDS, seed=seed, jitter_us=3_000)
     rig.director.add_script(read_script(text))
     rig.started()

@@ -6,12 +6,12 @@ from lab.guide.contents import find_page
 from lab.kernel import Protocol
 from lab.protocols import Bully, TwoPhaseCommit
 from lab.script.bank_terms import ATTRIBUTES_OF_BANK, COUNTS_OF_BANK
-from lab.script.evaluation import ATTRIBUTES
 from lab.script.parse import read_script
 from lab.script.parse_errors import EXPECTATIONS, TRIGGERS
-from lab.script.predicates import COUNTS, STATES
+from lab.script.predicates import STATES
+from lab.script.scope import Scope
 from lab.script.statements import CAUSES
-from lab.script.validation import check_line
+from lab.script.values import ATTRIBUTES, COUNTS
 
 GUIDE = "\n".join(
     (
@@ -25,7 +25,7 @@ ROWS = dict(re.findall(r"^\| `([^`]+)` \| (.+) \|$", GUIDE, re.MULTILINE))
 
 def _check(script: str, protocol: type[Protocol] = Bully) -> None:
     for line in read_script(script):
-        check_line(line, protocol, (1, 2, 3, 4, 5))
+        line.check(Scope(protocol, (1, 2, 3, 4, 5)))
 
 
 def test_every_trigger_is_there() -> None:

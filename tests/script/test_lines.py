@@ -2,8 +2,8 @@
 
 import pytest
 
-from lab.script.commands import CommandError
 from lab.script.parse import ScriptError, numbered_lines, parse, read_script
+from lab.script.scope import CommandError
 
 SCRIPT = """
 # a comment

@@ -10,7 +10,7 @@ from lab.recording.log_lines import LogLine, lines_of
 from lab.recording.reader import FeedRecords, RecordStore, open_recording
 from lab.recording.records import Header, encode
 from lab.script.predicate_fold import PredicateFold
-from lab.script.query import LogFilter, Query, matches, read_query
+from lab.script.query import LogFilter, Query, read_query
 from tests.harness import Rig
 from tests.recording.samples import EVENTFUL
 
@@ -50,7 +50,7 @@ def _brute(lines: RecordStore, query: Query, hidden: frozenset[str], upto: int) 
     for line in page.lines:
         ending = page.outcome(line, upto)
         fate = "in flight" if ending is None else ending.fate
-        if line.record in held and line.kind not in hidden and matches(query, line, fate, _text):
+        if line.record in held and line.kind not in hidden and query.matches(line, fate, _text):
             found.append(line)
     return found
 

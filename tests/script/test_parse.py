@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.script import predicates as p
+from lab.script import values as v
 from lab.script.commands import (
-    VERBS,
     Caption,
     Command,
-    CommandError,
     Heal,
     Inject,
     LinkFault,
@@ -27,6 +26,7 @@ from lab.script.commands import (
 )
 from lab.script.parse import LONGEST, parse
 from lab.script.parse_errors import EXPECTATIONS, TRIGGERS
+from lab.script.scope import CommandError
 from lab.script.statements import (
     After,
     At,
@@ -40,6 +40,7 @@ from lab.script.statements import (
     Trigger,
     When,
 )
+from lab.script.verbs import VERBS
 
 PIN = ("a", "b|c", "3%", "#x")
 ALL = Nodes((), ("all",))
@@ -142,7 +143,7 @@ def test_every_trigger(text: str, trigger: Trigger, colon: str) -> None:
 
 
 NORMAL_4 = p.Is(4, "normal")
-ONE, TWO, THREE = map(p.Number, (1, 2, 3))
+ONE, TWO, THREE = map(v.Number, (1, 2, 3))
 
 
 @pytest.mark.parametrize(
@@ -152,21 +153,21 @@ ONE, TWO, THREE = map(p.Number, (1, 2, 3))
         ("coordinator paused", p.Is("coordinator", "paused")),
         ("4 suspects 7", p.Suspects(4, 7)),
         ("2->3 cut", p.LinkIs(2, 3)),
-        ("all.coordinator == 4", p.Compare("==", p.Attribute("all", "coordinator"), p.Number(4))),
-        ("4.status != Normal", p.Compare("!=", p.Attribute(4, "status"), p.Text("Normal"))),
-        ("4.normal == true", p.Compare("==", p.Attribute(4, "normal"), p.Text("true"))),
-        ("groups <= 2", p.Compare("<=", p.Count("groups"), TWO)),
-        ("messages(Accept) > 2", p.Compare(">", p.Count("messages", "Accept"), TWO)),
-        ("flying(Accept 3->1) < 2", p.Compare("<", p.Count("flying", "Accept", 3, 1), TWO)),
-        ("held(3->1) >= 2", p.Compare(">=", p.Count("held", "", 3, 1), TWO)),
-        ("1 + 2 * 3 == 1", p.Compare("==", p.Arithmetic("+", ONE, p.Arithmetic("*", TWO, THREE)), ONE)),
-        ("(1 + 2) * 3 == 1", p.Compare("==", p.Arithmetic("*", p.Arithmetic("+", ONE, TWO), THREE), ONE)),
-        ("1 - 2 - 3 == 1", p.Compare("==", p.Arithmetic("-", p.Arithmetic("-", ONE, TWO), THREE), ONE)),
+        ("all.coordinator == 4", p.Compare("==", v.Attribute("all", "coordinator"), v.Number(4))),
+        ("4.status != Normal", p.Compare("!=", v.Attribute(4, "status"), v.Text("Normal"))),
+        ("4.normal == true", p.Compare("==", v.Attribute(4, "normal"), v.Text("true"))),
+        ("groups <= 2", p.Compare("<=", v.Count("groups"), TWO)),
+        ("messages(Accept) > 2", p.Compare(">", v.Count("messages", "Accept"), TWO)),
+        ("flying(Accept 3->1) < 2", p.Compare("<", v.Count("flying", "Accept", 3, 1), TWO)),
+        ("held(3->1) >= 2", p.Compare(">=", v.Count("held", "", 3, 1), TWO)),
+        ("1 + 2 * 3 == 1", p.Compare("==", v.Arithmetic("+", ONE, v.Arithmetic("*", TWO, THREE)), ONE)),
+        ("(1 + 2) * 3 == 1", p.Compare("==", v.Arithmetic("*", v.Arithmetic("+", ONE, TWO), THREE), ONE)),
+        ("1 - 2 - 3 == 1", p.Compare("==", v.Arithmetic("-", v.Arithmetic("-", ONE, TWO), THREE), ONE)),
         ("not 4 normal", p.Not(NORMAL_4)),
-        ("not 4 normal and 4 normal", p.All((p.Not(NORMAL_4), NORMAL_4))),
-        ("not (4 normal and 4 normal)", p.Not(p.All((NORMAL_4, NORMAL_4)))),
-        ("4 normal or all normal and 4 normal", p.Any((NORMAL_4, p.All((ALL_NORMAL, NORMAL_4))))),
-        ("(4 normal or all normal) and 4 normal", p.All((p.Any((NORMAL_4, ALL_NORMAL)), NORMAL_4))),
+        ("not 4 normal and 4 normal", p.And((p.Not(NORMAL_4), NORMAL_4))),
+        ("not (4 normal and 4 normal)", p.Not(p.And((NORMAL_4, NORMAL_4)))),
+        ("4 normal or all normal and 4 normal", p.Or((NORMAL_4, p.And((ALL_NORMAL, NORMAL_4))))),
+        ("(4 normal or all normal) and 4 normal", p.And((p.Or((NORMAL_4, ALL_NORMAL)), NORMAL_4))),
         ("((4 normal))", NORMAL_4),
     ],
 )

@@ -4,9 +4,10 @@ import pytest
 
 from lab.kernel import CommandInput, Protocol, command
 from lab.protocols import PROTOCOLS
-from lab.script.commands import VERBS, CommandError, Nodes, ProtocolCommandLine
+from lab.script.commands import Nodes, ProtocolCommandLine
 from lab.script.parse import parse
-from lab.script.protocol_commands import bare_commands, command_input
+from lab.script.scope import CommandError, Scope
+from lab.script.verbs import VERBS, bare_commands
 from lab.tui.widgets.prompts import complete
 from tests.worlds.protocols import Board
 
@@ -35,7 +36,7 @@ def board(monkeypatch: pytest.MonkeyPatch) -> None:
 def _input(text: str, protocol: type[Protocol] = Board) -> CommandInput:
     line = parse(text).command
     assert isinstance(line, ProtocolCommandLine)
-    return command_input(line, protocol, (1, 5))
+    return line.input(Scope(protocol, (1, 5)))
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from lab.analysis.delivery import OUTCOMES
 from lab.kernel import Timing
 from lab.protocols import Bully
 from lab.recording.log_lines import LINE_TYPES, LogLine
-from lab.script.commands import CommandError
-from lab.script.query import FIELDS, Query, Term, format_query, matches, read_query
+from lab.script.query import FIELDS, Query, Term, read_query
+from lab.script.scope import CommandError
 from tests.harness import simulated_header
 
 HEADER = simulated_header(Bully, (1, 2, 3, 4), Timing(50_000, 20_000))
@@ -42,7 +42,7 @@ def test_any_text_is_a_query_or_is_refused_in_one_line(text: str) -> None:
 @given(st.lists(_WORDS, max_size=4), st.sampled_from(["", "4 normal", "groups <= 2"]))
 def test_printing_a_query_and_parsing_it_is_the_identity(terms: list[Term], predicate: str) -> None:
     query = Query(tuple(terms), read_query(f"when {predicate}").predicate if predicate else None)
-    assert read_query(format_query(query), HEADER) == query
+    assert read_query(str(query), HEADER) == query
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_all_words_of_a_query_must_match(text: str, message: bool, status: bool)
     """A lost message, and a change of status; free text is searched in the displayed line."""
     query = read_query(text, HEADER)
     for line, expected in ((MESSAGE, message), (STATUS, status)):
-        assert matches(query, line, "lost", lambda line: f"{line.kind} {line.text}".lower()) == expected
+        assert query.matches(line, "lost", lambda line: f"{line.kind} {line.text}".lower()) == expected
 
 
 @pytest.mark.parametrize(

@@ -8,16 +8,9 @@ from lab.network import Cut, Delay, Duplicate, Lose, Reorder
 from lab.protocols import PROTOCOLS, find_protocol
 from lab.recording.cluster_state import ClusterState
 from lab.recording.snapshot import NodeState
-from lab.script.commands import CommandError, Nodes, ProtocolCommandLine
+from lab.script.commands import Nodes, Partition, ProtocolCommandLine
 from lab.script.parse import parse
-from lab.script.resolve import (
-    coordinator_of,
-    link_rule,
-    partition_rule,
-    resolve_links,
-    resolve_nodes,
-    target_nodes,
-)
+from lab.script.scope import CommandError
 
 FIELD = find_protocol("field")
 
@@ -48,25 +41,25 @@ def _command(text: str) -> Any:
 )
 def test_nodes(named: str, ids: tuple[int, ...]) -> None:
     """Ascending, each once."""
-    assert resolve_nodes(_command(f"kill {named}").nodes, _cluster(4)) == ids
+    assert _command(f"kill {named}").nodes.resolve(_cluster(4)) == ids
 
 
 def test_coordinators_are_all_nodes_that_lead() -> None:
     """It is an error if none does."""
-    assert resolve_nodes(_command("pause coordinators 1").nodes, _cluster(2, 4)) == (1, 2, 4)
+    assert _command("pause coordinators 1").nodes.resolve(_cluster(2, 4)) == (1, 2, 4)
     with pytest.raises(CommandError, match="nobody is coordinator"):
-        resolve_nodes(_command("pause coordinators").nodes, _cluster())
+        _command("pause coordinators").nodes.resolve(_cluster())
 
 
 def test_a_node_that_does_not_exist() -> None:
     """The message lists the nodes."""
     with pytest.raises(CommandError, match="there is no node 7; the nodes are 1 2 3 4"):
-        resolve_nodes(_command("kill 1 7").nodes, _cluster())
+        _command("kill 1 7").nodes.resolve(_cluster())
 
 
 def test_of_two_coordinators_the_higher_is_chosen() -> None:
     """There can be two if assumption 8 or 9 is broken."""
-    assert coordinator_of(_cluster(2, 4)) == 4
+    assert _command("kill coordinator").nodes.resolve(_cluster(2, 4)) == (4,)
 
 
 @pytest.mark.parametrize(
@@ -86,10 +79,10 @@ def test_who_is_coordinator(process: Any, state: dict[str, Any], leads: bool) ->
     cluster = _cluster()
     cluster.nodes[2] = NodeState(2, process, 1, 0, state)
     if leads:
-        assert coordinator_of(cluster) == 2
+        assert _command("kill coordinator").nodes.resolve(cluster) == (2,)
     else:
         with pytest.raises(CommandError, match="nobody is coordinator at present; name a node by its number"):
-            coordinator_of(cluster)
+            _command("kill coordinator").nodes.resolve(cluster)
 
 
 def test_a_protocol_that_elects_nobody_has_no_coordinator() -> None:
@@ -98,16 +91,16 @@ def test_a_protocol_that_elects_nobody_has_no_coordinator() -> None:
     for node, process in enumerate(("running", "paused", "killed", "running"), 1):
         cluster.nodes[node] = NodeState(node, process, 1, 0, {"status": "Idle"})  # type: ignore[arg-type]
     with pytest.raises(CommandError, match="this protocol elects nobody, so there is no coordinator"):
-        resolve_nodes(_command("kill coordinator").nodes, cluster)
-    assert target_nodes(ProtocolCommandLine(None, "request"), cluster, PROTOCOLS["token"]) == (1, 2, 4)
+        _command("kill coordinator").nodes.resolve(cluster)
+    assert ProtocolCommandLine(None, "request").targets(cluster, PROTOCOLS["token"]) == (1, 2, 4)
 
 
 def test_a_protocol_command_runs_on_all_that_lead() -> None:
     """In an election, if no nodes are named."""
-    assert target_nodes(ProtocolCommandLine(None, "publish"), _cluster(2, 4), FIELD) == (2, 4)
-    assert target_nodes(ProtocolCommandLine(Nodes((1,)), "publish"), _cluster(2, 4), FIELD) == (1,)
+    assert ProtocolCommandLine(None, "publish").targets(_cluster(2, 4), FIELD) == (2, 4)
+    assert ProtocolCommandLine(Nodes((1,)), "publish").targets(_cluster(2, 4), FIELD) == (1,)
     with pytest.raises(CommandError, match="nobody is coordinator at present"):
-        target_nodes(ProtocolCommandLine(None, "publish"), _cluster(), FIELD)
+        ProtocolCommandLine(None, "publish").targets(_cluster(), FIELD)
 
 
 @pytest.mark.parametrize(
@@ -125,17 +118,17 @@ def test_a_protocol_command_runs_on_all_that_lead() -> None:
 )
 def test_links(named: str, links: set[tuple[int, int]]) -> None:
     """Directed; a single node means all links from and to it, except to itself."""
-    assert resolve_links(_command(f"cut {named}").links, _cluster(4)) == links
+    assert _command(f"cut {named}").links.resolve(_cluster(4)) == links
 
 
 def test_all_links() -> None:
-    assert len(resolve_links(_command("cut all").links, _cluster())) == 12
+    assert len(_command("cut all").links.resolve(_cluster())) == 12
 
 
 def test_a_link_to_itself() -> None:
     """There is none."""
     with pytest.raises(CommandError, match="a node has no link to itself; name two nodes: 2->3"):
-        resolve_links(_command("cut 1->1").links, _cluster())
+        _command("cut 1->1").links.resolve(_cluster())
 
 
 @pytest.mark.parametrize(
@@ -150,11 +143,13 @@ def test_a_link_to_itself() -> None:
 )
 def test_rules(text: str, rule: object) -> None:
     """The network rule of each link fault."""
-    assert link_rule(_command(text), _cluster()) == rule
+    assert _command(text).rule(_cluster()) == rule
 
 
 def _severed(text: str) -> frozenset[tuple[int, int]]:
-    return partition_rule(_command(text), _cluster(4)).links
+    command = parse(text).command
+    assert isinstance(command, Partition)
+    return command.rule(_cluster(4)).links
 
 
 def test_partitions() -> None:
@@ -183,5 +178,5 @@ def test_a_single_group_is_separated_from_all_others() -> None:
 )
 def test_errors_in_partitions(text: str, message: str) -> None:
     with pytest.raises(CommandError) as caught:
-        partition_rule(_command(text), _cluster())
+        _command(text).rule(_cluster())
     assert str(caught.value) == message

@@ -6,10 +6,10 @@ import pytest
 
 from lab.kernel import Protocol
 from lab.protocols import PROTOCOLS
-from lab.script.commands import VERBS, CommandError
 from lab.script.parse import parse
 from lab.script.parse_errors import EXPECTATIONS, TRIGGERS
-from lab.script.validation import check_line
+from lab.script.scope import CommandError, Scope
+from lab.script.verbs import VERBS
 
 BULLY, TOKEN = PROTOCOLS["bully"], PROTOCOLS["token"]
 IDS = (1, 2, 3, 4, 5)
@@ -92,7 +92,7 @@ HAS_ITS_OWN = [
 
 def _error_of(text: str, protocol: type[Protocol]) -> str:
     with pytest.raises(CommandError) as caught:
-        check_line(parse(text), protocol, IDS)
+        parse(text).check(Scope(protocol, IDS))
     assert str(caught.value).isprintable()
     return str(caught.value)
 
@@ -107,13 +107,13 @@ def test_error_messages(transcript: Callable[[str, str], None]) -> None:
 @pytest.mark.parametrize("status", ["Idle", "Waiting", "Inside", "Down"])
 def test_a_protocol_has_statuses_of_its_own(status: str) -> None:
     """The values of its field, and Down."""
-    check_line(parse(f"when 4.status == {status}: kill 4"), TOKEN, IDS)
+    parse(f"when 4.status == {status}: kill 4").check(Scope(TOKEN, IDS))
 
 
 @pytest.mark.parametrize("text", ELECTS_NOBODY[:4])
 def test_predicates_about_coordinators_are_accepted_for_elections(text: str) -> None:
     """The coordinator is resolved at run time."""
-    check_line(parse(text), BULLY, IDS)
+    parse(text).check(Scope(BULLY, IDS))
 
 
 KINDS = {"Accept", "NewState"}
@@ -123,9 +123,9 @@ def test_examples_are_accepted() -> None:
     """If the protocol has their messages."""
     for verb in VERBS.values():
         if not KINDS & set(verb.example.split()) and not verb.example.startswith("tell"):
-            check_line(parse(verb.example), BULLY, IDS)
+            parse(verb.example).check(Scope(BULLY, IDS))
     for text in (*EXPECTATIONS.values(), *(f"{trigger}: kill 5" for trigger in TRIGGERS.values())):
-        check_line(parse(text), BULLY, IDS)
+        parse(text).check(Scope(BULLY, IDS))
 
 
 @pytest.mark.parametrize(
@@ -144,4 +144,4 @@ def test_examples_are_accepted() -> None:
     ],
 )
 def test_valid_lines_are_accepted(text: str) -> None:
-    check_line(parse(text), BULLY, IDS)
+    parse(text).check(Scope(BULLY, IDS))

@@ -1,10 +1,9 @@
 """The exercises' solutions, typed over SSH at live clusters, earn all points; wrong scripts earn none.
 
-Two exercises always, all of them if ``LAB_ALL_SOLUTIONS`` is set, which takes a quarter of an hour.
+Two exercises always, all of them in the profile ``soak``, which takes a quarter of an hour.
 """
 
 import contextlib
-import os
 from collections.abc import Sequence
 
 import pytest
@@ -14,6 +13,7 @@ from lab.exercises.exercise_reader import all_exercises
 from lab.exercises.exercise_validation import read_commands
 from lab.exercises.grading import grade_recording
 from lab.exercises.student_folder import recording_of
+from tests.profile import SOAK
 from tests.serve.conftest import School
 from tests.serve.lab_server import Client, Server
 from tests.serve.terminal_screen import TerminalScreen
@@ -21,7 +21,7 @@ from tests.waiting import wait_for
 
 _QUICK = ("two-coordinators", "first-election")
 _ALL = [each for each in all_exercises() if each.repairs is None]
-_TRIED = [each for each in _ALL if each.name in _QUICK or os.environ.get("LAB_ALL_SOLUTIONS")]
+_TRIED = [each for each in _ALL if each.name in _QUICK or SOAK]
 _WITHIN_S = 60.0
 _WRONG_WITHIN_S = 5.0
 """So long it is waited for full marks before the attempt is handed in as it is."""

@@ -156,7 +156,7 @@ def test_edited_seals_are_detected(school_class: Class, edit: str) -> None:
     seals.write_bytes(b"".join(kept[edit]))
     called, _ = school_class.export()
     assert called.status == 1
-    assert "the seals were edited; investigate" in called.err
+    assert "the seals were edited, so these grades are not reliable" in called.err
 
 
 def test_a_server_killed_while_sealing_continues(school_class: Class) -> None:

@@ -11,9 +11,9 @@ from lab.exercises.exercise import Exercise
 from lab.exercises.exercise_reader import find_exercise, read_exercise
 from lab.exercises.exercise_validation import read_commands
 from lab.exercises.student_folder import StudentFolder
-from lab.tui.classroom.attempt_log import AttemptLog
-from lab.tui.classroom.classroom_app import ClassroomApp
-from lab.tui.classroom.exercise_list import ListScreen
+from lab.tui.apps.classroom_app import ClassroomApp
+from lab.tui.apps.exercise_list import ListScreen
+from lab.tui.attempt_log import AttemptLog
 from lab.tui.screen import RunScreen
 from lab.worlds.host.runs import RunInfo
 from lab.worlds.loading.config import HostReady, RunConfig

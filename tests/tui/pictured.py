@@ -7,11 +7,11 @@ from lab.recording.reader import open_recording
 from lab.recording.timeline import Timeline
 from lab.tui.player import Cursor
 from lab.tui.terminal.styles import ThemeStyles
-from lab.tui.views.diagram_canvas import Canvas, signs_for
+from lab.tui.views.diagram_canvas import Canvas
 from lab.tui.views.diagram_focus import Focus
-from lab.tui.views.diagram_layout import Scene, plane_of
 from lab.tui.views.diagram_picture import draw
-from lab.tui.views.diagram_selection import CausalCone, Picked, edge_of
+from lab.tui.views.diagram_scene import Scene, plane_of
+from lab.tui.views.diagram_selection import Picked, Selection
 
 __all__ = ["pictured", "text_of"]
 
@@ -46,28 +46,9 @@ def pictured(
             version = focus.window.version
             focus.update(moment, plane.along, hidden, 1 if down else 3)
         window = focus.window
-        cone = None if picked is None else CausalCone(window, picked)
-        if cone is not None:
-            cone.learn(window)
-        return draw(
-            Scene(
-                window.space,
-                focus.scale,
-                plane,
-                theme_styles,
-                signs_for(theme_styles.glyphs),
-                focus.top,
-                window.start,
-                window.space.last,
-                hidden,
-                focus.cursor,
-                hides_future=hides_future,
-                picked=edge_of(window, picked) or (picked if isinstance(picked, int) else None),
-                cone=None if cone is None else cone.records,
-                bounds={} if cone is None else cone.bounds,
-                selected=selected,
-            )
-        )
+        selection = Selection(window)
+        selection.picked = picked
+        return draw(Scene(focus, plane, moment, theme_styles, hidden, selection))
     finally:
         lines.close()
 

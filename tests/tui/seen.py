@@ -14,9 +14,8 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widget import Widget
 
-from lab.tui.lab_app import LabApp
+from lab.tui.apps.runs_app import LabApp, RunsApp
 from lab.tui.player import Player
-from lab.tui.runs_app import RunsApp
 from lab.tui.screen import RunScreen
 from lab.tui.source import FeedSource, FileSource, Source
 from lab.tui.widgets.status_lines import LeaderLine, TitleLine
@@ -50,14 +49,14 @@ class Seen:
 
     @property
     def player(self) -> Player:
-        return self.run.player
+        return self.run.context.player
 
     @property
     def source(self) -> Source:
-        return self.run.source
+        return self.run.context.source
 
     def selected(self) -> int | None:
-        return self.run.selected
+        return self.run.context.selected
 
     @property
     def text(self) -> str:

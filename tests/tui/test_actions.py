@@ -5,7 +5,7 @@ from collections import Counter
 
 from textual.binding import Binding
 
-from lab.script.commands import VERBS
+from lab.script.verbs import VERBS
 from lab.tui.actions import ACTIONS, find_action, footer_actions
 from lab.tui.screen import RunScreen
 from lab.tui.widgets.prompts import CommandLine

@@ -20,8 +20,7 @@ COMMIT = SCENARIOS / "3pc-a-partition-breaks-it.jsonl"
 
 
 def _text(seen: Seen) -> str:
-    rows = (row for _, row in seen.of("#assertions", AssertionsView)._shown)
-    return "\n".join("".join(text for text, _ in row).rstrip() for row in rows)
+    return "\n".join(row.rstrip() for row in seen.of("#assertions", AssertionsView).texts())
 
 
 def _block(seen: Seen, name: str) -> str:
@@ -105,7 +104,7 @@ def test_statement_and_assumptions_are_shown(size: tuple[int, int]) -> None:
         assert f"while these assumptions hold: {assumptions}" in _block(seen, "A6")
         assert "while all nine assumptions hold" in _block(seen, "A1.1")
         assert "for every protocol" in _block(seen, "raises")
-        assert "3pc above bully does not promise A3.1 (one coordinator a group)" in " ".join(_text(seen).split())
+        assert "3pc above bully does not promise A3.1 (one coordinator per group)" in " ".join(_text(seen).split())
 
     replay(test, COMMIT, size)
 
@@ -154,12 +153,12 @@ def test_enter_goes_to_the_next_violation_and_marks_it() -> None:
         for violation in (*own, own[0]):
             await seen.press("enter")
             assert seen.player.number == violation.record
-            assert seen.run.witness == violation
+            assert seen.run.context.witness == violation
         assert "A1.2 (one definition) violated, excused: assumption 9 broken" in seen.message
         await seen.press("down", "enter")
         assert seen.message.strip() == "no violation of A2 so far"
         await seen.press("home", "v")
-        assert seen.run.witness == seen.source.judge.violations[0]
+        assert seen.run.context.witness == seen.source.judge.violations[0]
 
     replay(test)
 
@@ -174,14 +173,14 @@ def test_the_cursor_is_scrolled_into_view() -> None:
         for place in (*range(1, last + 1), last):
             await seen.press("down")
             assert view.cursor == place
-            rows = [y for y in range(view.size.height) if view._shown[view.scroll_offset.y + y][0] == place]
+            rows = [y for y in range(view.size.height) if view._rows[view.scroll_offset.y + y].item == place]
             assert rows
         await seen.press(*["up"] * (last + 3))
         assert (view.cursor, view.scroll_offset.y) == (0, 0)
         await seen.press("pagedown")
         assert view.scroll_offset.y > 0
         await seen.press("pageup")
-        place = next(place for place, (which, _) in enumerate(view._shown) if which == 1)
+        place = next(place for place, row in enumerate(view._rows) if row.item == 1)
         if place < view.size.height:
             await seen.pilot.click(AssertionsView, offset=(4, place))
             assert view.cursor == 1

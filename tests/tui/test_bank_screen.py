@@ -14,7 +14,7 @@ from lab.recording.records import Link
 from lab.recording.writer import Writer
 from lab.tui.source import FileSource
 from lab.tui.terminal.styles import ThemeStyles
-from lab.tui.views.bank_view import BankView
+from lab.tui.views.rendered_view import RenderedView
 from lab.tui.views.views import Views
 from lab.tui.widgets.pane import bank_pane, bank_pieces
 from lab.tui.widgets.status_lines import title_text
@@ -59,7 +59,7 @@ def test_the_bank_takes_the_place_of_the_log(recording: Path, size: tuple[int, i
         assert "3 ? uncertain" in seen.text
         assert "killed" in seen.text
         await seen.press("b")
-        assert not seen.run.query_one(BankView).display
+        assert not seen.run.query_one("#bank").display
         assert "back to the log" in seen.message
 
     replay(test, recording, size)
@@ -228,7 +228,7 @@ def test_the_total_is_always_visible(tmp_path: Path, size: tuple[int, int]) -> N
         await seen.until(lambda: "✓ conserved" in seen.text, "the bank")
         assert "total 30,000" in _words(seen.text)
         assert "handed out 0" in _words(seen.text)
-        bank = seen.of("BankView", BankView)
+        bank = seen.of("#bank", RenderedView)
         lines = [bank.render_line(y).text for y in range(bank.size.height)]
         if size == (120, 40):
             more = int(re.search(r"and (\d+) more accounts", seen.text).group(1))  # type: ignore[union-attr]

@@ -10,7 +10,7 @@ from lab.kernel import Timing
 from lab.places import recordings_folder
 from lab.recording.reader import RecordStore, open_recording
 from lab.recording.records import End, Header, Link
-from lab.tui.controllers.branching import TreeDialog
+from lab.tui.controllers.runs import TreeDialog
 from lab.tui.screen import RunScreen
 from lab.tui.source import FileSource, Source
 from lab.worlds.host.launch import HostProcess
@@ -34,7 +34,7 @@ def _run_screens(seen: Seen) -> int:
 
 
 def _lines(seen: Seen) -> RecordStore:
-    return seen.run.source.store
+    return seen.run.context.source.store
 
 
 async def _branched(seen: Seen) -> Header:

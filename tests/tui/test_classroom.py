@@ -8,7 +8,7 @@ import pytest
 from lab.exercises.exercise_reader import find_exercise
 from lab.recording.reader import open_recording
 from lab.recording.records import End
-from lab.tui.classroom.exercise_list import ListScreen
+from lab.tui.apps.exercise_list import ListScreen
 from lab.tui.screen import RunScreen
 from tests.tui.classroom import (
     HEAD,
@@ -126,7 +126,7 @@ def test_again_replaces_the_attempt_by_a_new_one(tmp_path: Path) -> None:
         await _run(seen, 2)
         assert seen.run is not before
         assert sum(isinstance(each, RunScreen) for each in seen.app.screen_stack) == 1
-        assert before.source.ended
+        assert before.context.source.ended
 
     home = taught(test, tmp_path)
     assert len(home.recordings("pause-one")) == 2

@@ -14,8 +14,8 @@ from lab.exercises.exercise_reader import find_exercise
 from lab.glyphs import UNICODE
 from lab.recording.reader import open_recording
 from lab.recording.records import Commanded
-from lab.tui.classroom.exercise_text import markdown_lines
 from lab.tui.terminal.styles import ThemeStyles
+from lab.tui.views.exercise_text import markdown_lines
 from lab.tui.widgets.dialogs import (
     LONGEST_ANSWER,
     ChoiceDialog,

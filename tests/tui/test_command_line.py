@@ -7,8 +7,8 @@ from rich.console import Console
 from textual.events import Key
 
 from lab.glyphs import glyphs_for
-from lab.script.commands import VERBS
 from lab.script.parse import parse
+from lab.script.verbs import VERBS
 from lab.tui.actions import ACTIONS
 from lab.tui.terminal.styles import ThemeStyles
 from lab.tui.views.views import Views

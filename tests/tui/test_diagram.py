@@ -6,7 +6,7 @@ import pytest
 
 from lab.tui.views.diagram_view import DiagramView
 from lab.tui.views.views import Views
-from lab.tui.widgets.help import RecordDialog
+from lab.tui.widgets.record_dialog import RecordDialog
 from tests.harness import Rig
 from tests.tui.recorded import SHIPPED, written
 from tests.tui.seen import Seen, replay

@@ -10,6 +10,7 @@ from msgspec import Raw
 import lab.tui.views.diagram_window as windows
 from lab.analysis.group_history import Point
 from lab.analysis.spacetime import SpaceTime
+from lab.export.diagram_layout import RowOrder
 from lab.kernel import Fired, Message, Received, Step
 from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import FileRecords, open_recording
@@ -17,8 +18,8 @@ from lab.recording.records import Record, Routed
 from lab.recording.timeline import Timeline
 from lab.tui.player import Cursor
 from lab.tui.views.diagram_focus import Focus
-from lab.tui.views.diagram_selection import CausalCone, Picked, describe_selection
-from lab.tui.views.diagram_window import RowOrder, Window
+from lab.tui.views.diagram_selection import CausalCone, Picked, Selection
+from lab.tui.views.diagram_window import Window
 from tests.harness import Rig
 from tests.tui.recorded import written
 
@@ -204,11 +205,10 @@ def test_hidden_future_hides_delivery_and_causal_future(recording: Path) -> None
         window.feed(len(lines), 300)
         for arrow in window.space.messages:
             if arrow.arrived and arrow.end is not None and not arrow.again:
-                cone = CausalCone(window, arrow.line.message)
-                cone.learn(window)
+                selection = Selection(window)
+                selection.picked = arrow.line.message
                 before, then = (
-                    describe_selection(window, lines, arrow.line.message, cone, upto)
-                    for upto in (arrow.end.record - 1, arrow.end.record)
+                    selection.describe(lines, upto) for upto in (arrow.end.record - 1, arrow.end.record)
                 )
                 assert ", in flight · " in before
                 assert " causal future 0," in before

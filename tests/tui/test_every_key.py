@@ -56,7 +56,7 @@ def _pressing(views: Sequence[str]) -> Test:
         for view in views:
             for key in ("1", *KEYS, *OTHERS):
                 if seen.run.views.chosen != view:
-                    seen.run.show_view(view)
+                    seen.run.layout_controller.show_view(view)
                 await seen.pilot.press(key)
                 await _back(seen)
                 assert seen.app.return_code is None, (view, key)

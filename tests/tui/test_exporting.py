@@ -11,8 +11,8 @@ from textual.widgets import Input, OptionList, Static
 
 from lab.export.excerpt import Excerpt
 from lab.export.formats import Format, write_file
-from lab.tui.controllers.exporting import ExportDialog
-from lab.tui.export_formats import ALL_FORMATS
+from lab.tui.apps.export_dialog import ExportDialog
+from lab.tui.apps.export_formats import ALL_FORMATS
 from tests.tui.recorded import SHIPPED
 from tests.tui.scripted import scripted_config
 from tests.tui.seen import Seen, attached, replay, served
@@ -201,7 +201,7 @@ def test_progress_is_shown_and_escape_cancels(monkeypatch: pytest.MonkeyPatch, f
         finally:
             ended.set()
 
-    monkeypatch.setattr("lab.tui.controllers.exporting.read_excerpt", slow)
+    monkeypatch.setattr("lab.tui.apps.export_dialog.read_excerpt", slow)
 
     async def test(seen: Seen) -> None:
         await _asked(seen)
@@ -232,7 +232,7 @@ def test_escape_while_writing_leaves_no_file(monkeypatch: pytest.MonkeyPatch, fo
         finally:
             ended.set()
 
-    monkeypatch.setattr("lab.tui.controllers.exporting.write_file", slow)
+    monkeypatch.setattr("lab.tui.apps.export_dialog.write_file", slow)
 
     async def test(seen: Seen) -> None:
         await seen.press("colon")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lab.recording.writer import Writer
-from lab.tui.views.field_view import FieldView
+from lab.tui.views.rendered_view import RenderedView
 from lab.tui.views.views import Views
 from tests.analysis.split_field import SPLIT_US, STRUCK_US, split_run
 from tests.tui.recorded import SHIPPED
@@ -34,7 +34,7 @@ def test_the_map_takes_the_place_of_the_log(recording: Path, size: tuple[int, in
     async def test(seen: Seen) -> None:
         seen.player.seek(SPLIT_US)
         await seen.press("m")
-        assert seen.run.query_one(FieldView).display
+        assert seen.run.query_one("#map").display
         assert "★ 5" in seen.text
         assert "★ 2" in seen.text
         assert "refused: 2 of 5" in seen.text
@@ -42,7 +42,7 @@ def test_the_map_takes_the_place_of_the_log(recording: Path, size: tuple[int, in
         lines = seen.text.splitlines()
         assert any("survey 2: 24 of 64" in line and "survey 1: 47 of 64" in line for line in lines)
         await seen.press("m")
-        assert not seen.run.query_one(FieldView).display
+        assert not seen.run.query_one("#map").display
         assert "back to the log" in seen.message
 
     replay(test, recording, size)
@@ -58,7 +58,7 @@ def test_a_map_has_its_group_where_the_election_has_groups(tmp_path: Path) -> No
         assert " 2.3  ★ 2 leads 1" in seen.text
         plates = {
             (segment.text, segment.style.bgcolor)
-            for widget, line in (("NodePanes", 1), ("NodePanes", 6), ("FieldView", 0))
+            for widget, line in (("NodePanes", 1), ("NodePanes", 6), ("#map", 0))
             for segment in seen.run.query_one(widget).render_line(line)
             if segment.style is not None and segment.text in (" 2.3 ", " 5.3 ")
         }
@@ -98,7 +98,7 @@ def test_without_utf8(recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         seen.player.seek(SPLIT_US)
         await seen.press("m")
         drawn = "".join(
-            segment.text for y in range(20) for segment in seen.run.query_one(FieldView).render_line(y)
+            segment.text for y in range(20) for segment in seen.run.query_one("#map", RenderedView).render_line(y)
         )
         assert "#4" in drawn
         assert "★" not in drawn

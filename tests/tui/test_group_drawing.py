@@ -18,6 +18,7 @@ from lab.analysis.group_history import (
     NormalInterval,
     Point,
 )
+from lab.export.group_layout import GroupLayout
 from lab.glyphs import glyphs_for
 from lab.recording.reader import open_recording
 from lab.tui.terminal.styles import ThemeStyles
@@ -34,7 +35,9 @@ def _drawing(
     log: GroupLog, width: int, theme_styles: ThemeStyles | None = None, record: int | None = None
 ) -> GroupDrawing:
     groups, cluster_events = log.at(log.record if record is None else record)
-    return GroupDrawing(groups, cluster_events, (1, 2, 3, 4, 5), T_US, theme_styles or ThemeStyles(UNICODE), width)
+    return GroupDrawing(
+        GroupLayout(groups, cluster_events, (1, 2, 3, 4, 5), T_US), theme_styles or ThemeStyles(UNICODE), width
+    )
 
 
 def _lines_of(drawing: GroupDrawing) -> list[str]:
@@ -108,7 +111,7 @@ def test_a_lane_is_broken_while_its_node_is_not_normal() -> None:
     normal_intervals = NormalInterval(_at(1), _at(4)), NormalInterval(_at(6))
     one = _group(0, [Membership(1, _at(1), None, normal_intervals)], members=(1,))
     done = [ClusterEvent(_at(record), f"cut {record}") for record in (3, 5, 7)]
-    lines = _lines_of(GroupDrawing([one], done, (1,), T_US, ThemeStyles(UNICODE), 60))
+    lines = _lines_of(GroupDrawing(GroupLayout([one], done, (1,), T_US), ThemeStyles(UNICODE), 60))
     assert [line.split()[1:] for line in lines[1:]] == [
         ["★1.1", "1", "starts,", "alone"],
         [],
@@ -121,7 +124,9 @@ def test_a_lane_is_broken_while_its_node_is_not_normal() -> None:
 def test_a_node_left_in_reorganization_is_shown() -> None:
     """It leads its group alone and is never Normal in it."""
     log = GroupLog.of(open_recording(HOLE).records())
-    lines = _lines_of(GroupDrawing(log.groups, log.cluster_events, (2, 3, 4), T_US, ThemeStyles(UNICODE), 80))
+    lines = _lines_of(
+        GroupDrawing(GroupLayout(log.groups, log.cluster_events, (2, 3, 4), T_US), ThemeStyles(UNICODE), 80)
+    )
     left = next(place for place, line in enumerate(lines) if "3 alone, of 4.2" in line)
     assert all(line[19] == "╎" for line in lines[left + 1 :])
 
@@ -130,7 +135,7 @@ def test_a_late_member_has_a_row_of_its_own() -> None:
     """So no lane enters a group too early."""
     first = _group(0, [Membership(2, _at(1)), Membership(1, _at(9))])
     other = _group(1, [Membership(1, _at(3), _at(9), (NormalInterval(_at(3), _at(9)),))], members=(1,))
-    drawing = GroupDrawing([first, other], [], (1, 2), T_US, ThemeStyles(UNICODE), 60)
+    drawing = GroupDrawing(GroupLayout([first, other], [], (1, 2), T_US), ThemeStyles(UNICODE), 60)
     lines = _lines_of(drawing)
     assert [line.split()[1:] for line in lines if "2.1" in line] == [
         ["★2.1", "2", "is", "forming", "it"],
@@ -141,13 +146,13 @@ def test_a_late_member_has_a_row_of_its_own() -> None:
 def test_a_bar_keeps_the_lanes_of_other_groups_visible() -> None:
     between = _group(0, [Membership(2, _at(1), None, (NormalInterval(_at(1)),))], members=(2,))
     around = _group(1, [Membership(3, _at(5)), Membership(1, _at(6))], members=(1, 3))
-    lines = _lines_of(GroupDrawing([between, around], [], (1, 2, 3), T_US, ThemeStyles(UNICODE), 70))
+    lines = _lines_of(GroupDrawing(GroupLayout([between, around], [], (1, 2, 3), T_US), ThemeStyles(UNICODE), 70))
     assert any("3.1 ━━━┃━━━★3.1" in line for line in lines)
 
 
 def test_fault_texts_of_a_foreign_recording_are_sanitized() -> None:
     drawing = GroupDrawing(
-        [], [ClusterEvent(_at(1), "cut \x1b[2J" + "x" * 500)], (1,), T_US, ThemeStyles(UNICODE), 80
+        GroupLayout([], [ClusterEvent(_at(1), "cut \x1b[2J" + "x" * 500)], (1,), T_US), ThemeStyles(UNICODE), 80
     )
     lines = "".join(_lines_of(drawing))
     assert "\x1b" not in lines

@@ -62,7 +62,7 @@ def test_keys_do_nothing_on_a_screen_that_was_left() -> None:
         number = seen.player.number
         seen.run.is_ready = False
         seen.run.action_do("step")
-        seen.run.show_message("unheard")
+        seen.run.context.notify("unheard")
         assert (seen.player.number, seen.message == "unheard") == (number, False)
         seen.run.is_ready = True
         await seen.press("full_stop")

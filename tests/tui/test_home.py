@@ -6,7 +6,7 @@ from textual.widgets import Static
 
 from lab.cli.home import home_entries
 from lab.scenario.file import names
-from lab.tui.home_app import HomeApp
+from lab.tui.apps.home_app import HomeApp
 
 
 def test_every_scenario_can_be_run_from_the_home_screen() -> None:

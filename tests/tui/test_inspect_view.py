@@ -15,13 +15,12 @@ BANK = SHIPPED.parent / "scenarios" / "same-blocking-crash-2pc.jsonl"
 
 
 def _text(seen: Seen) -> str:
-    view = seen.of("#inspect", InspectView)
-    rows = [view._head, *view._shown]
-    return "\n".join("".join(text for text, _ in row).rstrip() for row in rows)
+    _, text = seen.of("#inspect", InspectView).copied()
+    return text
 
 
 async def _go(seen: Seen, number: int, node: int | None = None) -> str:
-    seen.run.selected = node
+    seen.run.context.selected = node
     seen.player.go(number)
     seen.run.draw()
     return _text(seen)
@@ -122,6 +121,21 @@ def test_it_shows_the_selected_node_and_what_is_left_of_a_dead_one() -> None:
     replay(test)
 
 
+def test_the_head_fits_in_80_columns() -> None:
+    """Whichever node made the last step, in whichever status; with the reason why this node is shown."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("i")
+        for number, step in _numbers(seen)[::40]:
+            head = (await _go(seen, number)).split("\n")[0]
+            assert len(head) <= 80
+            assert head.endswith("  it made the last step")
+            selected = (await _go(seen, number, step.node)).split("\n")[0]
+            assert selected.endswith("  selected")
+
+    replay(test, size=(80, 24))
+
+
 def test_an_incarnation_begins_with_the_stored_values() -> None:
     """The start is shown, but not the whole state as a change."""
 
@@ -132,7 +146,7 @@ def test_an_incarnation_begins_with_the_stored_values() -> None:
         )
         text = await _go(seen, number)
         assert "input          start of incarnation 2" in text
-        assert "running, incarnation 2" in text
+        assert "incarnation 2" in text
         assert "→" not in text.partition("\n waits\n")[0]
 
     replay(test)
@@ -153,7 +167,7 @@ def test_the_log_of_a_bank_shows_the_newest_entry_last(size: tuple[int, int]) ->
         view = seen.of("#inspect", InspectView)
         await seen.press(*["pagedown"] * 9)
         bottom = view.scroll_offset.y
-        assert bottom > 0 or view.size.height > len(view._shown)
+        assert bottom > 0 or view.size.height > len(view.texts())
         assert view.render_line(0).text.startswith(" node 4 ")
         await seen.press("up")
         assert view.scroll_offset.y == max(0, bottom - 1)

@@ -7,13 +7,13 @@ import pytest
 from textual import events
 
 from lab.places import settings_file
+from lab.tui.apps.runs_app import LabApp
 from lab.tui.controllers.layout import (
     LayoutSettings,
     describe_missing,
     read_layout_settings,
     write_layout_settings,
 )
-from lab.tui.lab_app import LabApp
 from lab.tui.source import FileSource, Source
 from lab.tui.terminal.terminal_app import DARK, LIGHT, default_theme
 from lab.tui.views.views import Views
@@ -193,7 +193,7 @@ def test_the_layout_is_restored_in_the_next_run(tmp_path: Path) -> None:
         await seen.until(lambda: seen.run.views.chosen == "assertions", "the view")
         assert seen.run.has_class("full")
         assert seen.run.views.rows.heartbeats
-        assert (seen.app.theme, seen.run.theme_styles.dark) == (LIGHT, False)
+        assert (seen.app.theme, seen.run.context.theme_styles.dark) == (LIGHT, False)
         for key in ("a", "z", "f", "t"):
             await seen.press(key)
         assert seen.run.views.chosen == "log"

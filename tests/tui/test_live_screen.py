@@ -9,7 +9,7 @@ import pytest
 
 from lab.kernel import Timing
 from lab.recording.records import Link
-from lab.tui.widgets.help import PartitionDialog
+from lab.tui.controllers.cluster import PartitionDialog
 from lab.tui.widgets.node_panes import NodePanes
 from lab.tui.widgets.prompts import CommandLine
 from lab.worlds.loading.config import HostReady, RunConfig

@@ -7,8 +7,8 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from lab.glyphs import glyphs_for
+from lab.tui.controllers.cluster import PartitionDialog
 from lab.tui.terminal.styles import ThemeStyles
-from lab.tui.widgets.help import PartitionDialog
 
 NODES = (1, 2, 3, 12, 13)
 
@@ -65,7 +65,7 @@ def test_by_keys() -> None:
             assert app.screen is app.dialog
             assert app.chosen == []
             await pilot.press("escape")
-        assert app.chosen == [""]
+        assert app.chosen == [None]
 
     asyncio.run(run())
 

@@ -59,7 +59,7 @@ def test_it_stops_asks_and_goes_on_to_the_outcome() -> None:
         assert seen.player.number == 5
         await seen.press("5")
         await seen.until_message("right: 5 leads; 5 informed ")
-        assert not seen.run.predicting.is_asking
+        assert not seen.run.context.hides_future
         assert seen.player.number == 54
         await seen.until(lambda: "predicted 1 of 1" in seen.line("#title"), "the score")
         await seen.press("full_stop", "full_stop", "full_stop")
@@ -152,7 +152,7 @@ def test_the_scrub_bar_hides_the_future_during_a_question() -> None:
         def after() -> set[str]:
             rows = bar.render().plain.split("\n")
             track = rows[-1][bar._bar()[0] :][: bar._bar()[1]]
-            behind = track.index(seen.run.theme_styles.glyphs.cursor) + 1
+            behind = track.index(seen.run.context.theme_styles.glyphs.cursor) + 1
             density = rows[0][bar._bar()[0] + behind :]
             return {*track[behind:], *density}
 
@@ -161,7 +161,7 @@ def test_the_scrub_bar_hides_the_future_during_a_question() -> None:
         await seen.until(lambda: len(after()) > 2, "marks after the cursor")
         await seen.press("full_stop", "full_stop")
         await _asked(seen)
-        await seen.until(lambda: after() <= {seen.run.theme_styles.glyphs.rest, " "}, "none of them")
+        await seen.until(lambda: after() <= {seen.run.context.theme_styles.glyphs.rest, " "}, "none of them")
         outcome = bar._describe(sum(bar._bar()) - 1)
         assert outcome is not None
         assert "\n" not in outcome.plain
@@ -188,10 +188,10 @@ def test_a_simulated_run_continues_to_the_outcome(host: HostReady) -> None:
 
     async def test(seen: Seen) -> None:
         await seen.press("P")
-        seen.run.execute("speed max")
-        seen.run.execute("go")
+        seen.run.context.execute("speed max")
+        seen.run.context.execute("go")
         await _asked(seen)
-        assert seen.run.predicting.is_asking
+        assert seen.run.context.hides_future
         await seen.press("5")
         await seen.until_message("right: 5 leads; 5 informed ")
         await seen.until(lambda: "predicted 1 of 1" in seen.line("#title"), "the score")

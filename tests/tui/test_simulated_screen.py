@@ -9,7 +9,7 @@ from textual.widgets import OptionList, Static
 
 from lab.kernel import Timing
 from lab.recording.records import Link
-from lab.tui.controllers.next_event import NextEventDialog
+from lab.tui.controllers.playback import NextEventDialog
 from lab.tui.views.log_view import MessageLog
 from lab.tui.widgets.scrub_bar import ScrubBar
 from lab.worlds.host.launch import FeedClient
@@ -151,7 +151,7 @@ def test_events_are_chosen_one_by_one(host: HostReady) -> None:
         assert "AreYouUp" in rows[0]
         timers = [row for row in rows if "timer of" in row]
         assert any("timer of 4: election, line " in row for row in timers)
-        assert any(row.endswith(", waits for AreYouUp answers of 5") for row in timers)
+        assert any(row.endswith(", waits for AreYouUp answers from 5") for row in timers)
         await seen.press("down", "enter")
         chosen = rows[1].split()
         link = f"{chosen[3]}->{chosen[5]}"

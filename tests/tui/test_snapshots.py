@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from lab.tui.lab_app import LabApp
+from lab.tui.apps.runs_app import LabApp
 from lab.tui.source import FileSource, Source
 from tests.tui.recorded import BLOCKED_US, SHIPPED, blocked_run
 from tests.tui.seen import Seen

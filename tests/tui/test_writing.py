@@ -12,8 +12,8 @@ from lab.scenario.file import read_scenario
 from lab.scenario.from_recording import GeneratedScenario
 from lab.scenario.run_scenario import run_simulated
 from lab.scenario.writing import ScenarioSource
-from lab.tui.controllers import writing
-from lab.tui.controllers.writing import WriteDialog
+from lab.tui.controllers import runs as run_controller
+from lab.tui.controllers.runs import ScenarioDialog
 from tests.tui.recorded import SHIPPED
 from tests.tui.scripted import scripted_config
 from tests.tui.seen import Seen, attached, replay, served
@@ -27,7 +27,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 async def _asked(seen: Seen) -> None:
     await seen.press("w")
-    await seen.until(lambda: isinstance(seen.top, WriteDialog), "the dialog")
+    await seen.until(lambda: isinstance(seen.top, ScenarioDialog), "the dialog")
 
 
 async def _refused(seen: Seen, name: str, text: str) -> None:
@@ -134,7 +134,7 @@ def test_the_reason_for_no_scenario_is_shown(monkeypatch: pytest.MonkeyPatch, fo
     def refuse(source: ScenarioSource, shrink: bool, on_progress: Callable[[str], None]) -> GeneratedScenario:
         raise NotARecordingError("it is empty")
 
-    monkeypatch.setattr(writing, "make_scenario", refuse)
+    monkeypatch.setattr(run_controller, "make_scenario", refuse)
 
     async def test(seen: Seen) -> None:
         await _asked(seen)
@@ -159,7 +159,7 @@ def test_progress_is_shown_and_escape_cancels(monkeypatch: pytest.MonkeyPatch, f
             ended.set()
         return GeneratedScenario("never", False, ())
 
-    monkeypatch.setattr(writing, "make_scenario", slowly)
+    monkeypatch.setattr(run_controller, "make_scenario", slowly)
 
     async def test(seen: Seen) -> None:
         await _asked(seen)

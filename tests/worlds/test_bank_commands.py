@@ -11,8 +11,8 @@ from lab.kernel import CommandInput, Step
 from lab.protocols import TwoPhaseCommit, find_protocol
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Commanded
-from lab.script.evaluation import attribute_of
 from lab.script.parse import parse
+from lab.script.values import attribute_of
 from lab.worlds.run import CommandOutcome
 from tests.harness import T_US, Rig
 from tests.worlds.live import STEADY, LiveRun

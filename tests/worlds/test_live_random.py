@@ -1,9 +1,8 @@
 """Live runs of every protocol under random faults: each recording passes ``lab verify``, and nothing is left.
 
-LAB_SOAK=3 pytest tests/worlds/test_live_random.py makes three runs of each, with 50 commands; else one with 15.
+The profile ``soak`` makes three runs of each, with 50 commands; else one with 15.
 """
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,11 +13,11 @@ import pytest
 from lab.protocols import PROTOCOLS, Algorithm, find_protocol
 from lab.recording.records import End
 from lab.worlds.host.runs import list_runs
+from tests.profile import SOAK, amount
 from tests.worlds.live import LiveRun, is_gone
 from tests.worlds.random_faults import random_commands
 
-SOAK = "LAB_SOAK" in os.environ
-SEEDS = range(int(os.environ.get("LAB_SOAK", "1")))
+SEEDS = range(amount(quick=1, soak=3))
 COMMANDS, FOR_MS = (50, 8_000) if SOAK else (15, 2_000)
 EVERY = [*PROTOCOLS.values(), find_protocol("field")]
 

@@ -1,9 +1,8 @@
 """Many short runs under random faults: every recording re-executes, and nothing is left.
 
-LAB_SOAK=100 pytest tests/worlds/test_soak.py runs a hundred; a failure names the seed to run alone.
+The profile ``soak`` runs a hundred; a failure names the seed to run alone.
 """
 
-import os
 from pathlib import Path
 from random import Random
 
@@ -12,10 +11,11 @@ import pytest
 from lab.protocols import Bully
 from lab.recording.records import End
 from lab.worlds.host.runs import list_runs
+from tests.profile import amount
 from tests.worlds.live import QUICK, LiveRun, is_gone, reexecutes
 from tests.worlds.random_faults import random_commands
 
-RUNS = int(os.environ.get("LAB_SOAK", "6"))
+RUNS = amount(quick=6, soak=100)
 FOR_MS = 1_100
 
 

@@ -2,16 +2,17 @@
 
 import contextlib
 import os
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
 from rich.text import Text
 from textual.widgets import Static
 
-from lab.tui.views.views import EXERCISE, LOG
+from lab.tui.context import ActionHandler, RunContext
+from lab.tui.views.views import EXERCISE, LOG, VIEWS, Views
 from lab.tui.widgets.key_lines import TabLine
 from lab.tui.widgets.node_panes import NodePanes
 from lab.tui.widgets.status_lines import TitleLine
@@ -55,10 +56,6 @@ def write_layout_settings(file: Path, layout: LayoutSettings) -> None:
             new.unlink(missing_ok=True)
 
 
-if TYPE_CHECKING:
-    from lab.tui.screen import RunScreen
-
-
 _WHOLE_WIDTH, _WHOLE_HEIGHT = 80, 24
 _LEAST_WIDTH, _LEAST_HEIGHT = 40, 10
 _ROOM_FOR_BOTH = 32
@@ -85,88 +82,98 @@ def describe_missing(width: int, height: int) -> str:
 class LayoutController:
     """Lays out a screen by the user's settings in ``layout``; ``fit`` applies them after every change.
 
+    ``too_small`` and ``missing`` are widgets that say on a small screen that it is too small, or what it lacks.
     ``is_touched``: the user has acted on this screen, so no view is shown automatically any more. ``is_tiny``: the
     screen is too small to draw anything, and all keys but quit are ignored.
     """
 
-    CSS = """
-    RunScreen { layers: default above; }
-    #room { height: 1; padding: 0 1; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis; }
-    #tiny { layer: above; dock: top; width: 100%; height: 100%; display: none; background: $background; }
-    RunScreen.tiny #tiny { display: block; }
-    RunScreen.full #leaders, RunScreen.full NodePanes, RunScreen.full TabLine, RunScreen.full #faults,
-    RunScreen.full #verdicts, RunScreen.low #verdicts, RunScreen.lower TabLine, RunScreen.lower #faults
-        { display: none; }
-    RunScreen.full #caption, RunScreen.lower #caption { max-height: 0; }
-    RunScreen.low #message { max-height: 1; }
-    """
-
-    def __init__(self, screen: "RunScreen", layout: LayoutSettings) -> None:
+    def __init__(
+        self, context: RunContext, layout: LayoutSettings, views: Views, panes: NodePanes, tabs: TabLine
+    ) -> None:
         self.layout = layout
-        self._screen = screen
+        self._context = context
+        self._views = views
+        self._panes = panes
+        self._tabs = tabs
         self.is_touched = False
         self.is_tiny = False
+        self.too_small = Static(id="tiny")
+        self.missing = TitleLine("room")
+        views.rows.heartbeats = layout.heartbeats
+        self.actions: dict[str, ActionHandler] = {
+            **{kind.word: partial(self.show_view, kind.word) for kind in VIEWS},
+            "full": self._toggle_full,
+            "taller": partial(self._move_tabs, -1),
+            "lower": partial(self._move_tabs, 1),
+            "wider": partial(self._widen, -1),
+            "narrower": partial(self._widen, 1),
+            "heartbeats": self._toggle_heartbeats,
+        }
+
+    def show_view(self, view: str) -> None:
+        """Show a view, or the log if that view is shown already."""
+        self._context.notify(self._views.show_view(view))
+        self._on_view_changed()
+        (self._panes if self._views.chosen == LOG else self._views.widget).focus()
 
     def restore_view(self, offered: set[str]) -> None:
         """Show the exercise, or else the view of the last session, if offered, unless the user has acted."""
         view = EXERCISE if EXERCISE in offered else self.layout.view
         if not self.is_touched and view in offered:
-            self._screen.show_view(view)
+            self.show_view(view)
 
-    def on_view_changed(self) -> None:
+    def _on_view_changed(self) -> None:
         """Save which view is shown, and fit the layout to it."""
         self.is_touched = True
-        self.layout.view = self._screen.views.chosen
+        self.layout.view = self._views.chosen
         self.fit()
 
     def fit(self) -> None:
         """Apply the layout to the present size of the screen."""
-        screen, (width, height) = self._screen, self._screen.size
+        screen = self._context.screen
+        width, height = screen.size
         tiny = self.is_tiny = width < _LEAST_WIDTH or height < _LEAST_HEIGHT
         screen.set_class(tiny, "tiny")
         screen.set_class(self.layout.full, "full")
         screen.set_class(height < _ROOM_FOR_VERDICTS, "low")
         screen.set_class(height < _ROOM_FOR_TABS, "lower")
         least = f"{width}×{height} is too small; lab needs {_LEAST_WIDTH}×{_LEAST_HEIGHT} at least"
-        screen.query_one("#tiny", Static).update(least if tiny else "")
-        room = screen.query_one("#room", TitleLine)
+        self.too_small.update(least if tiny else "")
         missing = describe_missing(width, height)
-        room.display = bool(missing)
-        room.put(Text(missing))
-        panes = screen.query_one(NodePanes)
-        panes.most_height = self._for_nodes(height)
-        panes.refresh(layout=True)
-        screen.views.share(self.layout.full, self.layout.log)
+        self.missing.display = bool(missing)
+        self.missing.put(Text(missing))
+        self._panes.most_height = self._for_nodes(height)
+        self._panes.refresh(layout=True)
+        self._views.share(self.layout.full, self.layout.log)
 
     def _for_nodes(self, height: int) -> int:
         """Return the lines for the nodes: about half the height, and less on a low screen that shows a view."""
         if height < _ROOM_FOR_VERDICTS:
             return max(3, (height - 6) // 2)
-        is_tight = height < _ROOM_FOR_BOTH and self._screen.views.chosen != LOG
+        is_tight = height < _ROOM_FOR_BOTH and self._views.chosen != LOG
         share = self.layout.nodes or (25 if is_tight else 45)
         return max(3, round(height * share / 100))
 
-    def move_tabs(self, by: int) -> None:
+    def _move_tabs(self, by: int) -> None:
         """Move the line of tabs down by ``by`` lines, or up if negative; the nodes get the space above it."""
-        panes = self._screen.query_one(NodePanes)
-        self._give_nodes(by + (panes.most_height if by > 0 else min(panes.most_height, panes.size.height)))
+        height = self._panes.most_height if by > 0 else min(self._panes.most_height, self._panes.size.height)
+        self._give_nodes(by + height)
 
     def place_tabs(self, row: int) -> None:
         """Move the line of tabs to that row of the screen, or less far if the nodes do not need the space."""
-        panes, tabs = self._screen.query_one(NodePanes), self._screen.query_one(TabLine)
-        self._give_nodes(panes.size.height + row - tabs.region.y)
+        self._give_nodes(self._panes.size.height + row - self._tabs.region.y)
 
     def _give_nodes(self, lines: int) -> None:
         if self.layout.full:
-            self._screen.show_message("this view has the full height; z shows everything again")
+            self._context.notify("this view has the full height; z shows everything again")
             return
-        self.layout.nodes = max(_LEAST, min(round(lines * 100 / self._screen.size.height), _MOST))
+        self.layout.nodes = max(_LEAST, min(round(lines * 100 / self._context.screen.size.height), _MOST))
         self.fit()
 
-    def widen(self, by: int) -> None:
+    def _widen(self, by: int) -> None:
         """Make the log wider by ``by`` steps, at the cost of the view beside it."""
-        if len(self._screen.views.shown_views) < 2:
-            self._screen.show_message("a view is shown beside the log only from 150 columns on")
+        if len(self._views.shown_views) < 2:
+            self._context.notify("a view is shown beside the log only from 150 columns on")
             return
         self.set_log_width(max(_LEAST, min(self.layout.log + by * _STEP, _MOST)))
 
@@ -178,26 +185,19 @@ class LayoutController:
     def show_all(self) -> None:
         """Show nodes and log, whatever the settings are."""
         self.layout.full = False
-        if self._screen.views.chosen != LOG:
-            self._screen.show_view(LOG)
-        self.on_view_changed()
+        if self._views.chosen != LOG:
+            self.show_view(LOG)
+        self._on_view_changed()
 
-    def toggle_full(self) -> None:
+    def _toggle_full(self) -> None:
         """Show the chosen view alone, or everything again."""
         self.layout.full = not self.layout.full
         self.fit()
-        self._screen.show_message(
+        self._context.notify(
             "only this view; z shows everything again" if self.layout.full else "everything is shown again"
         )
 
-
-def layout_actions(screen: "RunScreen") -> dict[str, Callable[[str], object]]:
-    """Return the handlers of the layout actions."""
-    layout_controller = screen.layout_controller
-    return {
-        "full": lambda _: layout_controller.toggle_full(),
-        "taller": lambda _: layout_controller.move_tabs(-1),
-        "lower": lambda _: layout_controller.move_tabs(1),
-        "wider": lambda _: layout_controller.widen(-1),
-        "narrower": lambda _: layout_controller.widen(1),
-    }
+    def _toggle_heartbeats(self) -> None:
+        is_shown = not self._views.rows.heartbeats
+        self._views.rows.heartbeats = self.layout.heartbeats = is_shown
+        self._context.notify(f"heartbeats {'shown' if is_shown else 'hidden'}")

@@ -1,25 +1,21 @@
 """Predict mode: whenever the next leader is open, ask the user before showing how the run goes on."""
 
 import asyncio
-from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from rich.style import Style
 from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
 from textual.widgets import Static
 
 from lab.analysis.elections import DecisionLog, LeaderDecision
 from lab.recording.cluster_state import ClusterState
 from lab.text import sanitize
+from lab.tui.context import ActionHandler, RunContext
 from lab.tui.terminal.styles import DIM, ThemeStyles
 from lab.tui.widgets.dialogs import Dialog
-
-if TYPE_CHECKING:
-    from lab.tui.screen import RunScreen
 
 NOBODY = "nobody"
 _LONGEST_GAP = 5000
@@ -48,35 +44,32 @@ def grade_answer(decision: LeaderDecision, answer: str) -> tuple[bool, str]:
     return right, "; ".join([f"{verdict}: {outcome}", *why])
 
 
-class Predicting:
-    """The predict mode and its score. ``score`` is shown in the title, and empty while the mode is off.
+class PredictController:
+    """The predict mode and its score. From the question until the outcome is known, the future is hidden."""
 
-    ``is_asking`` is set from the question until the outcome is known; nothing after the cursor may be shown then.
-    """
-
-    def __init__(self, screen: "RunScreen") -> None:
-        self._screen = screen
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
         self._log: DecisionLog | None = None
         self._is_on = False
         self._asked = 0
         self._right = 0
-        self.is_asking = False
+        self.actions: dict[str, ActionHandler] = {"predict": self._toggle}
 
     @property
     def score(self) -> str:
-        """The number of right answers."""
+        """The number of right answers, for the title; empty while the mode is off."""
         return f"predicted {self._right} of {self._asked}" if self._is_on else ""
 
-    def toggle(self) -> None:
+    def _toggle(self) -> None:
         """Turn the mode on or off."""
         self._is_on, self._log = not self._is_on, None
         asks = "predict mode on: you are asked who leads next whenever it is undecided"
-        self._screen.show_message(asks if self._is_on else "predict mode off")
+        self._context.notify(asks if self._is_on else "predict mode off")
 
     def check(self) -> None:
         """Look through the records up to the cursor. Stop at the first one that opens a decision, and ask."""
-        player = self._screen.player
-        if not self._is_on or self.is_asking:
+        player = self._context.player
+        if not self._is_on or self._context.hides_future:
             return
         log = self._log
         if log is None or not 0 <= player.number - log.cluster.record <= _LONGEST_GAP:
@@ -90,29 +83,27 @@ class Predicting:
                 return
 
     def _ask(self, log: DecisionLog, decision: LeaderDecision) -> None:
-        player, screen = self._screen.player, self._screen
+        context, player = self._context, self._context.player
         went_on = "play" if player.playing else "end" if player.following else ""
         player.go(decision.began)
-        self.is_asking = True
+        self._context.hides_future = True
 
         def on_answer(answer: str | None) -> None:
             if answer is None:
-                self.is_asking = False
-                screen.show_message("skipped")
+                self._context.hides_future = False
+                context.notify("skipped")
                 if went_on:
                     player.move(went_on)
             else:
                 if went_on == "end":
                     player.to_end()
-                screen.run_worker(self._find_outcome(log, decision, answer))
+                context.work(self._find_outcome(log, decision, answer))
 
-        screen.app.push_screen(
-            PredictDialog(screen.source.store.header.nodes, decision, screen.theme_styles), on_answer
-        )
+        context.show_dialog(PredictDialog(context.nodes, decision, context.theme_styles), on_answer)
 
     async def _find_outcome(self, log: DecisionLog, decision: LeaderDecision, answer: str) -> None:
         """Follow the run until the decision is settled, however long that takes, and show the outcome."""
-        screen, lines = self._screen, self._screen.player.store
+        context, lines = self._context, self._context.player.store
         while decision.settled is None and self._is_on:
             begun = log.cluster.record + 1
             for record in lines.records(begun, min(begun + _CHUNK, len(lines))):
@@ -120,24 +111,24 @@ class Predicting:
                 if log.leaders is not None:
                     break
             if begun == len(lines):
-                if not screen.source.is_live or screen.source.ended:
+                if not context.source.is_live or context.source.ended:
                     break
-                screen.show_message("nothing is decided yet; End returns to the present")
+                context.notify("nothing is decided yet; End returns to the present")
                 await asyncio.sleep(_AGAIN_S)
             await asyncio.sleep(0)
-        self.is_asking = False
+        self._context.hides_future = False
         if not self._is_on:
             return
         right, outcome = grade_answer(decision, answer)
         self._asked += 1
         self._right += right
-        if not screen.player.following:
-            screen.player.go(log.cluster.record)
-        screen.show_message(outcome, warn=not right)
-        screen.draw()
+        if not context.player.following:
+            context.player.go(log.cluster.record)
+        context.notify(outcome, warn=not right)
+        context.redraw()
 
 
-class PredictDialog(Dialog[str | None]):
+class PredictDialog(Dialog[str]):
     """The question who will lead next. The result is a node's number or ``nobody``; None if it was skipped."""
 
     DEFAULT_CSS = """
@@ -153,17 +144,14 @@ class PredictDialog(Dialog[str | None]):
     ]
 
     def __init__(self, nodes: tuple[int, ...], decision: LeaderDecision, theme_styles: ThemeStyles) -> None:
-        super().__init__()
+        super().__init__("who will lead next?", "Esc skips")
         self._options = [*map(str, nodes), NOBODY]
         self._before = decision.before
         self._theme_styles = theme_styles
         self._here = 0
 
-    def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            box.border_title = "who will lead next?"
-            box.border_subtitle = "Esc skips"
-            yield Static(self._content(), markup=False)
+    def compose_box(self) -> ComposeResult:
+        yield Static(self._content(), markup=False)
 
     def on_key(self, event: events.Key) -> None:
         """Take a digit as the answer."""
@@ -194,8 +182,3 @@ class PredictDialog(Dialog[str | None]):
             text.append(f" {option} ", style + Style(meta={"@click": f"screen.answer('{option}')"}))
         text.append("\n\na digit or a click answers, n means nobody; arrows move, Enter answers", DIM)
         return text
-
-
-def prediction_actions(screen: "RunScreen") -> dict[str, Callable[[str], object]]:
-    """Return the handler that turns the mode on and off."""
-    return {"predict": lambda _: screen.predicting.toggle()}

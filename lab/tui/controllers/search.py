@@ -6,21 +6,18 @@ looked up in the displayed lines.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from collections.abc import Sequence
+from functools import partial
+from typing import Protocol, runtime_checkable
 
-from lab.script.commands import CommandError
 from lab.script.query import LogFilter, read_query
-from lab.tui.terminal.clipboard import copy
+from lab.script.scope import CommandError
+from lab.tui.context import ActionHandler, RunContext
+from lab.tui.controllers.layout import LayoutController
 from lab.tui.views.log_view import searchable_text
-from lab.tui.views.message_trace_dialog import follow_message
-from lab.tui.views.views import LOG
+from lab.tui.views.views import LOG, Views
 from lab.tui.widgets.prompts import Purpose, SearchLine
 from lab.units import format_count
-
-if TYPE_CHECKING:
-    from lab.tui.screen import RunScreen
-
 
 _NO_HIT = "no hit {} this one"
 
@@ -42,16 +39,15 @@ class Findable(Protocol):
 class LogSearch:
     """A search in the log. ``sieve`` finds the lines meanwhile; a step past the searched part waits for it."""
 
-    def __init__(self, screen: "RunScreen", text: str, sieve: LogFilter) -> None:
+    def __init__(self, context: RunContext, views: Views, text: str, sieve: LogFilter) -> None:
         self.text = text
         self.sieve = sieve
-        self._screen = screen
+        self._context = context
+        self._views = views
         self._at: tuple[int, int] | None = None
         self._pending_forward: bool | None = None
         self._is_first_step = False
-        screen.views.message_log.highlight_hits(sieve, None)
-        if LOG not in screen.views.shown_views:
-            screen.show_view(LOG)
+        views.message_log.highlight_hits(sieve, None)
 
     @property
     def note(self) -> str:
@@ -64,7 +60,7 @@ class LogSearch:
     def begin(self) -> None:
         """Go to the first hit at or after the cursor in time, or else to the last one before it."""
         self._is_first_step = True
-        self.step(not self._screen.player.following)
+        self.step(not self._context.player.following)
 
     def step(self, forward: bool) -> None:
         """Go to the next or previous hit as soon as it is known."""
@@ -84,14 +80,14 @@ class LogSearch:
         elif begins:
             self.step(not forward)
         else:
-            self._screen.show_message(_NO_HIT.format("after" if forward else "before"), warn=True)
+            self._context.notify(_NO_HIT.format("after" if forward else "before"), warn=True)
 
     def end(self) -> None:
         """Remove the highlights."""
-        self._screen.views.message_log.highlight_hits(None, None)
+        self._views.message_log.highlight_hits(None, None)
 
     def _target_index(self, forward: bool) -> int | None:
-        number = self._screen.player.number
+        number = self._context.player.number
         if not forward and self.sieve.done <= number and not self.sieve.complete:
             return None  # the part not searched yet may have a nearer one
         if self._is_first_step and forward:
@@ -104,20 +100,21 @@ class LogSearch:
         return self.sieve.near(number, place, forward)
 
     def _go(self, record: int, place: int) -> None:
-        screen, log = self._screen, self._screen.views.message_log
+        player, log = self._context.player, self._views.message_log
         self._at = record, place
-        screen.player.go(record)
-        screen.draw()
-        log.move_cursor(log.rows.row_of(record, place, screen.player.cluster()))
+        player.go(record)
+        self._views.show(self._context.cursor())  # the log must have the row before its cursor moves there
+        log.move_cursor(log.rows.row_of(record, place, player.cluster()))
         log.highlight_hits(self.sieve, self._at)
+        self._context.redraw()
 
 
 class ViewSearch:
     """A search for text in a view, ignoring case."""
 
-    def __init__(self, screen: "RunScreen", text: str, view: Findable) -> None:
+    def __init__(self, context: RunContext, text: str, view: Findable) -> None:
         self.text = text
-        self._screen = screen
+        self._context = context
         self._view = view
         self._place = -1
         view.highlight_text(text)
@@ -153,7 +150,7 @@ class ViewSearch:
         hits = self.hits
         further = [hit for hit in hits if (hit > self._place if forward else hit < self._place)]
         if not further:
-            self._screen.show_message(_NO_HIT.format("after" if forward else "before"), warn=True)
+            self._context.notify(_NO_HIT.format("after" if forward else "before"), warn=True)
             return
         self._place = further[0 if forward else -1]
         self._view.move_cursor(self._place)
@@ -166,34 +163,38 @@ class ViewSearch:
         self._view.highlight_text("")
 
 
-if TYPE_CHECKING:
-    from lab.tui.action_handlers import ActionHandler
-    from lab.tui.screen import RunScreen
-
-
 _REST_S = 0.1
 
 
 class SearchController:
     """The search and the filter of a screen. ``active`` is the running search, if any."""
 
-    def __init__(self, screen: "RunScreen") -> None:
+    def __init__(self, context: RunContext, views: Views, line: SearchLine, layout: LayoutController) -> None:
         self.active: LogSearch | ViewSearch | None = None
-        self._screen = screen
+        self._context = context
+        self._views = views
+        self._rows = views.rows
+        self._line = line
+        self._layout = layout
         self._filter = ""
         self._heartbeats = False
         self._view: Findable | None = None
+        self._purpose: Purpose = "search"
         self._typed = ""
         self._draft: LogFilter | None = None
         self._error = ""
+        self.actions: dict[str, ActionHandler] = {
+            "search": partial(self._open, "search"),
+            "filter": partial(self._open, "filter"),
+        }
 
     @property
     def note(self) -> str:
         """The state of search and filter, for the tab line."""
-        rows = self._screen.views.rows
+        rows = self._rows
         notes = [] if self.active is None else [self.active.note]
         if rows.filter is not None:
-            cluster = self._screen.player.cluster()
+            cluster = self._context.player.cluster()
             more = "" if rows.filter.complete else " so far…"
             counts = f"{rows.count(cluster):,} of {rows.count_of_all(cluster):,}"
             notes.append(f"filter: {self._filter}, {counts}{more}")
@@ -201,97 +202,107 @@ class SearchController:
 
     def draw(self) -> None:
         """Update once a frame: show the progress of the typed query, and finish a pending step."""
-        rows, line = self._screen.views.rows, self._screen.query_one(SearchLine)
-        if rows.heartbeats != self._heartbeats:
-            self._heartbeats = rows.heartbeats
+        if self._rows.heartbeats != self._heartbeats:
+            self._heartbeats = self._rows.heartbeats
             self._restart_filter()
-        if line.is_open:
-            self._show_progress(line)
+        if self._line.is_open:
+            self._show_progress()
         if self.active is not None:
             self.active.tick()
 
-    def open(self, purpose: Purpose, text: str) -> None:
+    def _open(self, purpose: Purpose, text: str) -> None:
         """Open the prompt, or run ``text`` as a query. In views other than the log, search for plain text."""
-        view = self._screen.views.focused_view
+        view = self._views.focused_view
         self._view = view if purpose == "search" and isinstance(view, Findable) else None
+        self._purpose = purpose
         if text:
-            self.submit(text, purpose)
-        else:
-            back = self._screen.views.message_log if self._view is None else self._screen.views.widget
-            self._screen.query_one(SearchLine).ask(purpose, self._filter if purpose == "filter" else "", back)
+            self.submit(text)
+            return
+        typed = self._filter if purpose == "filter" else ""
+        self._line.ask(purpose, typed, self._views.message_log if self._view is None else self._views.widget)
+        self.try_query(typed)
 
     def cancel(self) -> None:
         """Drop the query that is being typed."""
-        self.try_query("", "search")
-        self._screen.show_message("")
+        self.try_query("")
+        self._context.notify("")
 
-    def try_query(self, text: str, purpose: Purpose) -> None:
+    def try_query(self, text: str) -> None:
         """Try out a query while it is being typed."""
         self._typed, self._draft, self._error = text.strip(), None, ""
         if not self._typed or self._view is not None:
             return
         try:
-            self._draft = self._sieve(self._typed, purpose)
+            self._draft = self._sieve(self._typed, self._purpose)
         except CommandError as error:
             self._error = str(error)
         else:
             self._start(self._draft)
 
-    def submit(self, text: str, purpose: Purpose) -> None:
+    def submit(self, text: str) -> None:
         """Run the query as a search or a filter."""
         if not text:
             self._remove_filter()
             return
         if self._view is not None:
             self.end()
-            self.active = ViewSearch(self._screen, text, self._view)
+            self.active = ViewSearch(self._context, text, self._view)
             self.active.begin()
             return
         if text != self._typed or self._draft is None:
-            self.try_query(text, purpose)
+            self.try_query(text)
         sieve, self._draft = self._draft, None
         if sieve is None:
-            self._screen.show_message(self._error, warn=True)
-        elif purpose == "filter":
-            self._filter, self._screen.views.rows.filter = text, sieve
+            self._context.notify(self._error, warn=True)
+        elif self._purpose == "filter":
+            self._filter, self._rows.filter = text, sieve
             self._restart_search()
-            self._screen.show_message(f"the log shows only lines that match {text}; & and Enter show all")
+            self._context.notify(f"the log shows only lines that match {text}; & and Enter show all")
         else:
             self.end()
-            self.active = LogSearch(self._screen, text, sieve)
+            if LOG not in self._views.shown_views:
+                self._layout.show_view(LOG)
+            self.active = LogSearch(self._context, self._views, text, sieve)
             self.active.begin()
-            self._screen.show_message("n and N go to the next hit and the one before, Esc ends the search")
+            self._context.notify("n and N go to the next hit and the one before, Esc ends the search")
 
     def _remove_filter(self) -> None:
         """Show all lines again."""
-        was_on = self._screen.views.rows.filter is not None
-        self._filter, self._screen.views.rows.filter = "", None
+        was_on = self._rows.filter is not None
+        self._filter, self._rows.filter = "", None
         self._restart_search()
-        self._screen.show_message(
+        self._context.notify(
             "the log shows all lines" if was_on else "no filter is on: type a query, such as node:3"
         )
 
-    def end(self) -> None:
-        """End the search."""
+    def step(self, forward: bool) -> bool:
+        """Go to the next or previous hit. Return False if no search is active."""
+        if self.active is not None:
+            self.active.step(forward)
+        return self.active is not None
+
+    def end(self) -> bool:
+        """End the search. Return whether one was active."""
+        was_active = self.active is not None
         if self.active is not None:
             self.active.end()
             self.active = None
+        return was_active
 
     # sieves
 
     def _sieve(self, text: str, purpose: Purpose) -> LogFilter:
         """Return a sieve for a query among the lines that the log shows. Raises CommandError."""
-        lines, theme_styles, rows = self._screen.source.store, self._screen.theme_styles, self._screen.views.rows
+        lines, theme_styles, rows = self._context.source.store, self._context.theme_styles, self._rows
         query = read_query(text, lines.header)
         if purpose == "search" and rows.filter is not None:
             query = query.combine(rows.filter.query)
         return LogFilter(query, lines, rows.hidden_kinds, lambda line: searchable_text(line, theme_styles))
 
     def _restart_filter(self) -> None:
-        rows = self._screen.views.rows
-        if rows.filter is not None:
-            rows.filter = self._sieve(self._filter, "filter")
-            self._start(rows.filter)
+        if self._rows.filter is not None:
+            self._rows.filter = self._sieve(self._filter, "filter")
+            self._start(self._rows.filter)
         self._restart_search()
 
     def _restart_search(self) -> None:
@@ -300,10 +311,10 @@ class SearchController:
             self._start(self.active.sieve)
 
     def _start(self, sieve: LogFilter) -> None:
-        self._screen.run_worker(self._run_sieve(sieve))
+        self._context.work(self._run_sieve(sieve))
 
     async def _run_sieve(self, sieve: LogFilter) -> None:
-        source = self._screen.source
+        source = self._context.source
         while self._is_used(sieve):
             for _ in sieve.work():
                 await asyncio.sleep(0)
@@ -315,22 +326,22 @@ class SearchController:
 
     def _is_used(self, sieve: LogFilter) -> bool:
         search = self.active.sieve if isinstance(self.active, LogSearch) else None
-        return any(each is sieve for each in (self._draft, search, self._screen.views.rows.filter))
+        return any(each is sieve for each in (self._draft, search, self._rows.filter))
 
     # progress while a query is typed
 
-    def _show_progress(self, line: SearchLine) -> None:
+    def _show_progress(self) -> None:
         if self._error:
-            line.colour("bad")
-            self._screen.show_message(self._error, warn=True)
+            self._line.colour("bad")
+            self._context.notify(self._error, warn=True)
         elif not self._typed:
-            line.colour("")
-            self._screen.show_message(line.hint)
+            self._line.colour("")
+            self._context.notify(self._line.hint)
         else:
             count, complete = self._draft_hits()
-            line.colour("good" if count else "bad" if complete else "")
+            self._line.colour("good" if count else "bad" if complete else "")
             found = "nothing matches" if complete and not count else f"{format_count(count, 'line')} found"
-            self._screen.show_message(f"{found}{'' if complete else ' so far…'}", warn=complete and not count)
+            self._context.notify(f"{found}{'' if complete else ' so far…'}", warn=complete and not count)
 
     def _draft_hits(self) -> tuple[int, bool]:
         """Return (number of matches, whether the count is final)."""
@@ -338,43 +349,3 @@ class SearchController:
             return len(self._draft), self._draft.complete
         assert self._view is not None
         return len(ViewSearch.hits_in(self._view, self._typed)), True
-
-
-def search_actions(screen: "RunScreen", otherwise: "dict[str, ActionHandler]") -> "dict[str, ActionHandler]":
-    """Return the handlers of search and filter.
-
-    ``n``, ``N`` and Esc belong to the search while one is active, else they keep the meaning in ``otherwise``.
-    """
-    controller = screen.search
-
-    def search(text: str) -> None:
-        controller.open("search", text)
-
-    def filter_(text: str) -> None:
-        controller.open("filter", text)
-
-    def step(word: str) -> Callable[[str], object]:
-        def handler(rest: str) -> None:
-            if controller.active is None:
-                otherwise[word](rest)
-            else:
-                controller.active.step(word == "next-mark")
-
-        return handler
-
-    def deselect(rest: str) -> None:
-        if controller.active is None:
-            otherwise["deselect"](rest)
-        else:
-            controller.end()
-            screen.show_message("the search is over")
-
-    marks = {word: step(word) for word in ("next-mark", "previous-mark")}
-    return {
-        "search": search,
-        "filter": filter_,
-        "deselect": deselect,
-        "follow": lambda _: follow_message(screen),
-        "copy": lambda _: copy(screen),
-        **marks,
-    }

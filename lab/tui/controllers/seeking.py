@@ -1,27 +1,25 @@
-"""Searches for a record: near records are found at once, far ones while the interface stays responsive.
+"""Go to a record: to the next message, to the next one of a node, or to where a predicate becomes true.
 
-In a live run, a search can wait for records that do not exist yet. A frozen simulation is resumed for that.
+Near records are found at once, far ones while the interface stays responsive. In a live run, a search
+can wait for records that do not exist yet. A frozen simulation is resumed for that.
 """
 
 import asyncio
-from typing import TYPE_CHECKING
+from functools import partial
 
 from textual.worker import Worker
 
 from lab.analysis.record_search import Matcher, MessageMatcher, NodeRecordMatcher, RecordSearch
 from lab.protocols import UnknownProtocolError, find_protocol
-from lab.script.commands import CommandError
 from lab.script.parse import parse_predicate
 from lab.script.predicate_fold import OnsetMatcher
 from lab.script.predicates import Predicate
-from lab.script.validation import check_predicate
+from lab.script.scope import CommandError, Scope
 from lab.text import sanitize
-from lab.tui.availability import controls_time
+from lab.tui.context import ActionHandler, RunContext
 from lab.tui.source import Source
-
-if TYPE_CHECKING:
-    from lab.tui.action_handlers import ActionHandler
-    from lab.tui.screen import RunScreen
+from lab.tui.views.log_rows import LogRows
+from lab.tui.widgets.prompts import CommandLine
 
 _AT_ONCE = 3000
 _CHUNK = 500
@@ -31,12 +29,22 @@ _AGAIN_S = 0.05
 """Interval at which a live run is checked for new records."""
 
 
-class Seeker:
-    """The running search, one at a time."""
+class SeekController:
+    """Starts the searches; one runs at a time."""
 
-    def __init__(self, screen: "RunScreen") -> None:
-        self._screen = screen
+    def __init__(self, context: RunContext, rows: LogRows, command_line: CommandLine) -> None:
+        self._context = context
+        self._rows = rows
+        self._command_line = command_line
         self._worker: Worker[None] | None = None
+        self.actions: dict[str, ActionHandler] = {
+            "next-message": partial(self._seek_message, True),
+            "previous-message": partial(self._seek_message, False),
+            "next-of-node": partial(self._seek_node, True),
+            "previous-of-node": partial(self._seek_node, False),
+            "until": partial(self._until, "until"),
+            "until-back": partial(self._until, "until-back"),
+        }
 
     def stop(self) -> bool:
         """Stop the search. Return whether one was running."""
@@ -46,62 +54,74 @@ class Seeker:
             self._worker = None
         return going_on
 
-    def seek(self, matcher: Matcher, forward: bool, label: str) -> None:
+    def _seek_message(self, forward: bool) -> None:
+        node = self._context.selected
+        label = "message" if node is None else f"message of {node}"
+        self._seek(MessageMatcher(node, self._rows.hidden_kinds), forward, label)
+
+    def _seek_node(self, forward: bool) -> None:
+        node = self._context.selected
+        self._seek(NodeRecordMatcher(node), forward, "record" if node is None else f"record of {node}")
+
+    def _seek(self, matcher: Matcher, forward: bool, label: str) -> None:
         """Go to the nearest matching record, if there is one."""
         self.stop()
         search = self._new_search(matcher, forward)
         if search.advance(_AT_ONCE):
             self._show_result(search, forward, label)
         else:
-            self._worker = self._screen.run_worker(self._go_on(search, forward, label))
+            self._worker = self._context.work(self._go_on(search, forward, label))
 
-    def until(self, text: str, forward: bool) -> None:
+    def _until(self, word: str, text: str) -> None:
         """Go to the record at which a predicate becomes true. In a live run, wait for it."""
-        source = self._screen.source
+        if not text:
+            self._command_line.open(f"{word} ")
+            return
+        source, forward = self._context.source, word == "until"
         self.stop()
         try:
             onset = OnsetMatcher(_predicate(text, source), source.store.header)
         except CommandError as error:
-            self._screen.show_message(str(error), warn=True)
+            self._context.notify(str(error), warn=True)
             return
         search = self._new_search(onset, forward)
         work = self._wait_for(search, onset, text) if forward else self._go_on(search, forward, _onset_label(text))
-        self._worker = self._screen.run_worker(work)
+        self._worker = self._context.work(work)
 
     def _new_search(self, matcher: Matcher, forward: bool) -> RecordSearch:
-        player = self._screen.player
+        player = self._context.player
         return RecordSearch(player.store, player.number, forward, matcher)
 
     async def _go_on(self, search: RecordSearch, forward: bool, label: str) -> None:
-        await self._theme_styles(search, label)
+        await self._work_through(search, label)
         self._show_result(search, forward, label)
 
     async def _wait_for(self, search: RecordSearch, onset: OnsetMatcher, text: str) -> None:
         """Search the existing records; then, in a live run, the new ones as they come."""
-        source, freeze = self._screen.source, ""
+        source, freeze = self._context.source, ""
         try:
             while True:
                 is_over = not source.is_live or bool(source.ended)
-                await self._theme_styles(search, _onset_label(text))
+                await self._work_through(search, _onset_label(text))
                 if is_over or search.found is not None:
                     break
-                self._screen.show_message(f"waiting for {sanitize(text, 100)}; Esc stops")
-                if not freeze and controls_time(source) and source.clock is not None and source.clock.frozen:
+                self._context.notify(f"waiting for {sanitize(text, 100)}; Esc stops")
+                if not freeze and source.controls_time and source.clock is not None and source.clock.frozen:
                     freeze = f"{f'when not ({text}) ' if onset.holds else ''}when {text}: freeze"
                     refused = await self._run_until(freeze)
                     if refused is not None:
-                        self._screen.show_message(refused, warn=True)
+                        self._context.notify(refused, warn=True)
                         return
                 await asyncio.sleep(_AGAIN_S)
         except asyncio.CancelledError:
             if freeze:
-                self._screen.run_worker(self._freeze(freeze))
+                self._context.work(self._freeze(freeze))
             raise
         self._show_result(search, True, _onset_label(text))
 
     async def _run_until(self, freeze: str) -> str | None:
         """Resume a frozen world until ``freeze`` stops it at the exact record. Return the error if it refuses."""
-        source = self._screen.source
+        source = self._context.source
         reply = await source.command(freeze)
         if reply.ok:
             reply = await source.command("go")
@@ -109,56 +129,25 @@ class Seeker:
 
     async def _freeze(self, freeze: str) -> None:
         """Withdraw the command, so that it does not freeze the run later, and freeze the run now."""
-        await self._screen.source.withdraw(freeze)
-        self._screen.execute("freeze")
+        await self._context.source.withdraw(freeze)
+        self._context.execute("freeze")
 
-    async def _theme_styles(self, search: RecordSearch, label: str) -> None:
+    async def _work_through(self, search: RecordSearch, label: str) -> None:
         chunks = 0
         while not search.advance(_CHUNK):
             chunks += 1
             if chunks % _CHUNKS_PER_MESSAGE == 0:
-                place, last = max(0, search.place), len(self._screen.player.store) - 1
-                self._screen.show_message(f"searching for {label}: record {place} of {last}; Esc stops")
+                place, last = max(0, search.place), len(self._context.player.store) - 1
+                self._context.notify(f"searching for {label}: record {place} of {last}; Esc stops")
             await asyncio.sleep(0)
 
     def _show_result(self, search: RecordSearch, forward: bool, label: str) -> None:
-        screen = self._screen
         if search.found is None:
-            screen.show_message(f"no {label} {'after' if forward else 'before'} this one", warn=True)
+            self._context.notify(f"no {label} {'after' if forward else 'before'} this one", warn=True)
             return
-        screen.player.go(search.found)
-        screen.show_message(f"{label}: record {search.found}, at {screen.player.now_us / 1e6:.3f} s")
-        screen.draw()
-
-
-def seek_actions(screen: "RunScreen") -> "dict[str, ActionHandler]":
-    """Return the handlers that step by messages and by nodes, and that search for a predicate."""
-
-    def seek_message(forward: bool) -> None:
-        rows, node = screen.views.rows, screen.selected
-        heartbeats = screen.source.store.header.protocol.heartbeats
-        hidden = frozenset[str]() if rows.heartbeats else frozenset(heartbeats)
-        label = "message" if node is None else f"message of {node}"
-        screen.seeker.seek(MessageMatcher(node, hidden), forward, label)
-
-    def seek_node(forward: bool) -> None:
-        node = screen.selected
-        screen.seeker.seek(NodeRecordMatcher(node), forward, "record" if node is None else f"record of {node}")
-
-    def until(word: str, text: str, forward: bool) -> None:
-        if text:
-            screen.seeker.until(text, forward)
-        else:
-            screen.open_line(f"{word} ")
-
-    return {
-        "next-message": lambda _: seek_message(True),
-        "previous-message": lambda _: seek_message(False),
-        "next-of-node": lambda _: seek_node(True),
-        "previous-of-node": lambda _: seek_node(False),
-        "until": lambda text: until("until", text, True),
-        "until-back": lambda text: until("until-back", text, False),
-    }
+        self._context.player.go(search.found)
+        self._context.notify(f"{label}: record {search.found}, at {self._context.player.now_us / 1e6:.3f} s")
+        self._context.redraw()
 
 
 def _onset_label(text: str) -> str:
@@ -177,5 +166,5 @@ def _predicate(text: str, source: Source) -> Predicate:
     except UnknownProtocolError:
         return parse_predicate(text)
     predicate = parse_predicate(text, protocol)
-    check_predicate(predicate, protocol, header.nodes, header.protocol.parameters)
+    predicate.check(Scope(protocol, header.nodes, header.protocol.parameters))
     return predicate

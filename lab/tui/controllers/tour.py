@@ -4,7 +4,7 @@ Each step gives an instruction, and is complete when the records and the screen 
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from functools import partial
 
 from msgspec import Struct
 from rich.style import Style
@@ -14,13 +14,12 @@ from lab.analysis.elections import DecisionLog, LeaderDecision
 from lab.kernel import Step
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Record
+from lab.tui.context import ActionHandler, RunContext
+from lab.tui.controllers.layout import LayoutController
 from lab.tui.terminal.styles import DIM, ThemeStyles
-from lab.tui.views.views import DIAGRAM
-from lab.tui.widgets.help import RecordDialog
+from lab.tui.views.views import DIAGRAM, Views
+from lab.tui.widgets.record_dialog import RecordDialog
 from lab.tui.widgets.status_lines import Line
-
-if TYPE_CHECKING:
-    from lab.tui.screen import RunScreen
 
 
 class ScreenState(Struct, frozen=True):
@@ -141,71 +140,60 @@ class TourLine(Line):
         )
 
 
-class Tour:
+class TourController:
     """The tour on a screen; ``update``, called at each frame, advances when a step is complete."""
 
-    def __init__(self, screen: "RunScreen") -> None:
-        self._screen = screen
+    def __init__(self, context: RunContext, views: Views, layout: LayoutController, line: TourLine) -> None:
+        self._context = context
+        self._views = views
+        self._layout = layout
+        self._line = line
         self._log: TourLog | None = None
         self._record = 0
         self._place = 0
-        self._exported = ""
+        self.actions: dict[str, ActionHandler] = {"tour": self._toggle, "skip": partial(self._advance, "skipped")}
 
     @property
     def is_on(self) -> bool:
         return self._log is not None
 
-    def toggle(self) -> None:
+    def update(self) -> None:
+        """Process new records, advance if the step is complete, and draw the line."""
+        store = self._context.player.store
+        if self._log is not None:
+            last = len(store) - 1
+            for record in store.records(self._record + 1, last + 1):
+                self._log.observe(record)
+            self._record = last
+            if STEPS[self._place].is_done(self._log, self._screen_state()):
+                self._advance(f"done: {STEPS[self._place].title}")
+        self._line.show(self._place, self._log, self._context.theme_styles)
+
+    def _toggle(self) -> None:
         """Start the tour, or end it if it is running."""
-        screen = self._screen
         if self._log is not None:
             self._end("the tour is over; :tour starts it again")
             return
-        screen.layout_controller.show_all()
-        screen.player.to_end()
-        snapshot = screen.player.cluster().snapshot()
+        self._layout.show_all()
+        self._context.player.to_end()
+        snapshot = self._context.player.cluster().snapshot()
         self._log, self._record, self._place = TourLog(ClusterState.resume(snapshot)), snapshot.record, 0
-        screen.show_message("five steps; follow the instruction of each")
-
-    def skip(self) -> None:
-        """Skip to the next step."""
-        self._advance("skipped")
-
-    def on_exported(self, text: str) -> None:
-        """Note that a file was exported; ``text`` is the message about it."""
-        self._exported = text
-
-    def update(self) -> None:
-        """Process new records, advance if the step is complete, and draw the line."""
-        log, screen = self._log, self._screen
-        if log is not None:
-            lines = screen.player.store
-            last = len(lines) - 1
-            for record in lines.records(self._record + 1, last + 1):
-                log.observe(record)
-            self._record = last
-            if STEPS[self._place].is_done(log, self._screen_state()):
-                self._advance(f"done: {STEPS[self._place].title}")
-        screen.query_one(TourLine).show(self._place, self._log, screen.theme_styles)
+        self._context.exported = ""
+        self._context.notify("five steps; follow the instruction of each")
 
     def _screen_state(self) -> ScreenState:
-        screen = self._screen
-        opened = isinstance(screen.app.screen, RecordDialog)
-        player, view = screen.player, screen.views.chosen
-        return ScreenState(player.number, player.following, view, opened, bool(self._exported))
+        context, player = self._context, self._context.player
+        opened = isinstance(context.app.screen, RecordDialog)
+        return ScreenState(player.number, player.following, self._views.chosen, opened, bool(context.exported))
 
     def _advance(self, text: str) -> None:
         self._place += 1
         if self._place == len(STEPS):
-            self._end(f"{self._exported or text}; that was the tour, ? for all keys")
+            self._end(f"{self._context.exported or text}; that was the tour, ? for all keys")
         else:
-            self._exported = ""
-            self._screen.show_message(text)
+            self._context.exported = ""
+            self._context.notify(text)
 
     def _end(self, text: str) -> None:
-        self._log, self._place, self._exported = None, 0, ""
-        self._screen.show_message(text)
-
-
-def tour_actions(screen: "RunScreen") -> dict[str, Callable[[str], object]]:
-    return {"tour": lambda _: screen.tour.toggle(), "skip": lambda _: screen.tour.skip()}
+        self._log, self._place = None, 0
+        self._context.notify(text)

@@ -131,6 +131,22 @@ def _kept(text: str, width: int) -> str:
     return kept.rstrip("0123456789") if text[len(kept)].isdigit() else kept
 
 
+def wrap_words(words: list[Piece], width: int) -> list[list[Piece]]:
+    """Wrap words to lines of ``width`` columns. A longer word gets a line of its own."""
+    lines: list[list[Piece]] = [[]]
+    left = width
+    for text, style in words:
+        if lines[-1] and cell_len(text) + 1 > left:
+            lines.append([])
+            left = width
+        if lines[-1]:
+            lines[-1].append((" ", Style()))
+            left -= 1
+        lines[-1].append((text, style))
+        left -= cell_len(text)
+    return lines
+
+
 def highlight(pieces: list[Piece], texts: Iterable[str], style: Style) -> list[Piece]:
     """Return the pieces with every occurrence of these texts in this style, ignoring case."""
     sought = "|".join(re.escape(text) for text in texts if text)

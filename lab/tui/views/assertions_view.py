@@ -5,12 +5,9 @@ from bisect import bisect_right
 from collections.abc import Iterator
 
 from msgspec import Struct
-from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.geometry import Size
 from textual.message import Message
-from textual.strip import Strip
 
 from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS, RAISES, Assertion
 from lab.properties.judge import Judge
@@ -19,13 +16,12 @@ from lab.recording.records import Header
 from lab.text import sanitize
 from lab.tui.player import Cursor
 from lab.tui.source import Source
-from lab.tui.terminal.clipboard import Copied
-from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit, highlight
+from lab.tui.terminal.styles import DIM, ThemeStyles
 from lab.tui.verdicts import next_violation
-from lab.tui.views.following_view import FollowingView
+from lab.tui.views.lines_view import Line, Row, RowsView
+from lab.tui.widgets.record_dialog import Copied
 from lab.units import format_count
 
-Row = list[Piece]
 _MARGIN = 10
 _LONGEST = 300
 _VERDICT_WORDS = {
@@ -81,15 +77,13 @@ def judgements_at(header: Header, judge: Judge, number: int, hides_future: bool 
     return found
 
 
-def assertion_rows(judgement: Judgement, theme_styles: ThemeStyles, width: int, is_chosen: bool) -> Iterator[Row]:
+def assertion_rows(judgement: Judgement, styles: ThemeStyles, width: int, is_chosen: bool) -> Iterator[Line]:
     """Yield the rows of one assertion; the last one is empty."""
-    style = theme_styles.verdict(judgement.word)
-    sign = (
-        theme_styles.glyphs.marks[_SIGNS[judgement.word]] if judgement.word in _SIGNS else theme_styles.glyphs.dot
-    )
-    name = (f"{judgement.assertion.id:{_MARGIN - 4}}", theme_styles.accent if is_chosen else Style(bold=True))
+    style = styles.verdict(judgement.word)
+    sign = styles.glyphs.marks[_SIGNS[judgement.word]] if judgement.word in _SIGNS else styles.glyphs.dot
+    name = (f"{judgement.assertion.id:{_MARGIN - 4}}", styles.accent if is_chosen else Style(bold=True))
     yield [
-        (f" {theme_styles.glyphs.play if is_chosen else ' '} ", theme_styles.accent),
+        (f" {styles.glyphs.play if is_chosen else ' '} ", styles.accent),
         name,
         (f" {sign} {_VERDICT_WORDS[judgement.word]}", style),
         (f"  {judgement.assertion.short}", DIM),
@@ -100,12 +94,9 @@ def assertion_rows(judgement: Judgement, theme_styles: ThemeStyles, width: int, 
         yield from _indented(_assumptions_text(judgement), DIM, width)
     for broken in judgement.broken:
         text = f"assumption {broken.assumption} is broken here: {ASSUMPTIONS[broken.assumption]} ({broken.why})"
-        yield from _indented(text, theme_styles.status("Election"), width)
+        yield from _indented(text, styles.status("Election"), width)
     if judgement.verdict.first is not None:
-        counts = (
-            (judgement.verdict.failures, "violation"),
-            (judgement.verdict.outside, "excused violation"),
-        )
+        counts = ((judgement.verdict.failures, "violation"), (judgement.verdict.outside, "excused violation"))
         text = ", ".join(format_count(count, noun) for count, noun in counts if count)
         yield from _witness_rows(f"{text} so far, first by", judgement.verdict.first, style, width)
     if judgement.next_violation is not None:
@@ -113,7 +104,7 @@ def assertion_rows(judgement: Judgement, theme_styles: ThemeStyles, width: int, 
     yield []
 
 
-def unjudged_rows(header: Header, width: int) -> Iterator[Row]:
+def unjudged_rows(header: Header, width: int) -> Iterator[Line]:
     """Yield the assertions that the protocol does not promise, which are not judged."""
     undeclared = [each for each in ASSERTIONS.values() if each.id not in (*header.protocol.promises, RAISES.id)]
     if undeclared:
@@ -130,7 +121,7 @@ def _assumptions_text(judgement: Judgement) -> str:
     return f"while these assumptions hold: {text}" if text else "without any assumption"
 
 
-def _witness_rows(what: str, violation: Violation, style: Style, width: int) -> Iterator[Row]:
+def _witness_rows(what: str, violation: Violation, style: Style, width: int) -> Iterator[Line]:
     """Yield when the violation occurred, which assumptions were broken then, and the violating states."""
     why = "; ".join(f"assumption {broken.assumption} broken: {broken.why}" for broken in violation.broken)
     status = why or "all its assumptions intact"
@@ -144,7 +135,7 @@ def _witness_rows(what: str, violation: Violation, style: Style, width: int) -> 
         yield from _indented(violation.text, Style(), width, 2)
 
 
-def _indented(text: str, style: Style, width: int, more: int = 0) -> Iterator[Row]:
+def _indented(text: str, style: Style, width: int, more: int = 0) -> Iterator[Line]:
     blank = " " * (_MARGIN + more)
     for row in textwrap.wrap(sanitize(text, _LONGEST), max(20, width - len(blank) - 1), break_on_hyphens=False):
         yield [(blank, Style()), (row, style)]
@@ -153,7 +144,7 @@ def _indented(text: str, style: Style, width: int, more: int = 0) -> Iterator[Ro
 # the widget
 
 
-class AssertionsView(FollowingView):
+class AssertionsView(RowsView):
     """``cursor`` is the index of an assertion. ``Enter`` goes to its next violation, as ``v`` does to any."""
 
     class Witnessed(Message):
@@ -164,57 +155,39 @@ class AssertionsView(FollowingView):
             self.assertion = assertion
             self.violation = violation
 
-    def __init__(self, theme_styles: ThemeStyles, source: Source) -> None:
-        super().__init__("assertions")
-        self._theme_styles = theme_styles
+    def __init__(self, styles: ThemeStyles, source: Source) -> None:
+        super().__init__("assertions", styles)
         self._source = source
         self.cursor: int = 0
         self._record = 0
         self._last_violation: Violation | None = None
-        self._drawn: tuple[object, ...] = ()
         self._judgements: list[Judgement] = []
-        self._highlighted = ""
-        self._shown: list[tuple[int | None, Row]] = []
 
     def show(self, cursor: Cursor) -> None:
         self._record = cursor.record
         header, judge = self._source.store.header, self._source.judge
-        width = self.scrollable_content_region.width
-        judgements = judgements_at(header, judge, cursor.record, cursor.hides_future)
-        to_draw = (judgements, width, self._theme_styles.dark, self.cursor)
-        if to_draw == self._drawn:
+        self._judgements = judgements_at(header, judge, cursor.record, cursor.hides_future)
+        if not self._is_new(self._judgements, self.cursor):
             return
-        self._drawn = to_draw
-        self._judgements = judgements
-        self._shown = [
-            (place, row)
-            for place, each in enumerate(judgements)
-            for row in assertion_rows(each, self._theme_styles, width, place == self.cursor)
+        width = self.scrollable_content_region.width
+        rows = [
+            Row(line, place)
+            for place, each in enumerate(self._judgements)
+            for line in assertion_rows(each, self._styles, width, place == self.cursor)
         ]
-        self._shown += [(None, row) for row in unjudged_rows(header, width)]
-        self.virtual_size = Size(width, len(self._shown))
-        self.refresh()
-
-    def texts(self) -> list[str]:
-        """Return its rows, from the top."""
-        return ["".join(text for text, _ in row) for _, row in self._shown]
+        self._put_rows([*rows, *map(Row, unjudged_rows(header, width))])
 
     def move_cursor(self, place: int) -> None:
         """Move to the assertion of a row and scroll it into view. Rows below them select the last one."""
-        which = self._shown[place][0]
+        which = self._rows[place].item
         self.cursor = len(self._judgements) - 1 if which is None else which
-        self.scroll_to(y=place - self.size.height // 2, animate=False, immediate=True)
-
-    def highlight_text(self, text: str) -> None:
-        """Highlight every occurrence of a text."""
-        self._highlighted = text
-        self.refresh()
+        super().move_cursor(place)
 
     def copied(self) -> Copied | None:
         """Return the name and the text of the assertion under the cursor."""
         if not self._judgements:
             return None
-        rows = [text for text, (which, _) in zip(self.texts(), self._shown, strict=True) if which == self.cursor]
+        rows = [text for text, row in zip(self.texts(), self._rows, strict=True) if row.item == self.cursor]
         return self._judgements[self.cursor].assertion.id, "\n".join(row.rstrip() for row in rows).rstrip()
 
     def activate(self) -> None:
@@ -227,29 +200,15 @@ class AssertionsView(FollowingView):
 
     def action_cursor(self, by: int) -> None:
         """Move to another assertion, and scroll all of it into view if it fits."""
-        if not self._judgements:
-            return
-        self.cursor = max(0, min(self.cursor + by, len(self._judgements) - 1))
-        places = [place for place, (which, _) in enumerate(self._shown) if which == self.cursor]
-        lowest = places[-1] - self.size.height + 1
-        top = min(places[0], max(lowest, self.scroll_offset.y))
-        self.scroll_to(y=top, animate=False, immediate=True)
+        if self._judgements:
+            self.cursor = max(0, min(self.cursor + by, len(self._judgements) - 1))
+            self._scroll(self._top_for(self.cursor))
 
     def action_cursor_page(self, pages: int) -> None:
         """Scroll by a screen."""
-        y = self.scroll_offset.y + pages * max(1, self.size.height - 1)
-        self.scroll_to(y=y, animate=False, immediate=True)
+        self._scroll(self.scroll_offset.y + pages * max(1, self._page))
 
     def on_click(self, event: events.Click) -> None:
-        offset = event.get_content_offset(self)
-        place = len(self._shown) if offset is None else self.scroll_offset.y + offset.y
-        which = self._shown[place][0] if place < len(self._shown) else None
+        which = self._item_at(event)
         if which is not None:
             self.cursor = which
-
-    def render_line(self, y: int) -> Strip:
-        width, place = self.size.width, self.scroll_offset.y + y
-        row = self._shown[place][1] if place < len(self._shown) else []
-        base = self.rich_style
-        pieces = fit(highlight(row, [self._highlighted], self._theme_styles.highlight), width)
-        return Strip([Segment(text, base + style) for text, style in pieces], width)

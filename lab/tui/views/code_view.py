@@ -5,11 +5,8 @@ from functools import cached_property
 
 from msgspec import Struct
 from rich.cells import cell_len
-from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
-from textual.geometry import Region, Size
-from textual.strip import Strip
 
 from lab.analysis.inspection import LastStep, LastSteps
 from lab.palette import Palette
@@ -20,7 +17,7 @@ from lab.tui.player import Cursor
 from lab.tui.source import Source
 from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit, highlight
 from lab.tui.views.executed_lines import ExecutedLines, ExecutionTracer
-from lab.tui.views.following_view import FollowingView
+from lab.tui.views.lines_view import Line, LinesView
 from lab.tui.widgets.pane import process_text
 from lab.units import format_count, format_ranges
 
@@ -50,18 +47,18 @@ class CodeRow(Struct, frozen=True):
         return self.part == self.parts - 1
 
 
-def shade_style(theme_styles: ThemeStyles) -> Style:
+def shade_style(styles: ThemeStyles) -> Style:
     """Return the background of executed lines, which a bar marks too."""
-    return Style(bgcolor=_SHADES[theme_styles.dark])
+    return Style(bgcolor=_SHADES[styles.dark])
 
 
-def colour_lines(lines: Sequence[str], theme_styles: ThemeStyles) -> list[list[Piece]]:
+def colour_lines(lines: Sequence[str], styles: ThemeStyles) -> list[list[Piece]]:
     """Return the coloured pieces of every line, sanitized."""
     from rich.syntax import ANSISyntaxTheme, Syntax  # noqa: PLC0415 - slow, and not needed before the first screen
 
     safe = [sanitize(line[:_LONGEST_LINE].expandtabs(_TAB), _LONGEST_LINE) for line in lines[:_MOST_LINES]]
     text = "\n".join(safe)
-    syntax = Syntax("", "python", theme=ANSISyntaxTheme(_styles(Palette(theme_styles.dark))))
+    syntax = Syntax("", "python", theme=ANSISyntaxTheme(_styles(Palette(styles.dark))))
     head = syntax.highlight(text[:_MOST_COLOURED]).split("\n", allow_blank=True)
     pieces = [list(_line_pieces(line)) for line in head[: len(safe)]]
     for place, line in enumerate(safe):
@@ -152,8 +149,6 @@ def _slice_pieces(pieces: list[Piece], start: int, end: int) -> list[Piece]:
 
 # the widget
 
-_HEAD = 2
-"""Rows at the top that do not scroll."""
 _WIDEST_NODES = 5
 _NUMBER = 4
 _ROOM_FOR_WAITS = 14
@@ -170,19 +165,17 @@ class _Waiter(Struct, frozen=True):
     is_selected: bool
 
 
-class CodeView(FollowingView):
+class CodeView(LinesView):
     """Follows the line where a node waits, or the lines that it executed, until it is scrolled away.
 
     The node is the selected one, or else the one that made the last step. ``Enter`` switches between the two.
     """
 
-    def __init__(self, theme_styles: ThemeStyles, source: Source) -> None:
-        super().__init__("code")
-        self._theme_styles = theme_styles
+    def __init__(self, styles: ThemeStyles, source: Source) -> None:
+        super().__init__("code", styles)
         self._source = source
         self._steps = LastSteps(source.store)
         self._nodes_width = min(_WIDEST_NODES, len(" ".join(map(str, source.store.header.nodes))))
-        self._drawn: tuple[object, ...] = ()
         self._rows: list[CodeRow] = []
         self._place_of: dict[int, int] = {}
         self._waiting: dict[int, tuple[_Waiter, ...]] = {}
@@ -190,30 +183,29 @@ class CodeView(FollowingView):
         self._repeated: tuple[int, int] = (-1, 0)
         self._selected: int | None = None
         self._shows_ran = False
-        self._head: tuple[list[Piece], ...] = ([], [])
         self._highlighted = ""
 
     def show(self, cursor: Cursor) -> None:
-        self._layout_source()
+        if self._is_new():
+            self._layout_source()
         found = self._steps.at(cursor.record, cursor.selected)
         node = found.step.node if cursor.selected is None and found is not None else cursor.selected
-        waiting = self._waiters(cursor, node)
-        ran = self._ran_in(found)
-        changed = {line for line in {*waiting, *self._waiting} if waiting.get(line) != self._waiting.get(line)}
-        if ran != self._ran:
-            changed.update(ran.lines if ran is not None else (), self._ran.lines if self._ran is not None else ())
-        self._waiting, self._ran = waiting, ran
+        self._waiting, self._ran = self._waiters(cursor, node), self._ran_in(found)
         if cursor.selected != self._selected:
             self._selected, self._follow, self._shows_ran = cursor.selected, True, False
         view = None if node is None else cursor.cluster.nodes.get(node)
         target = self._target(node)
-        head = (self._location_pieces(view, target, cursor.now_us), self._ran_pieces(found))
-        if head != self._head:
-            self._head = head
-            self.refresh(Region(0, 0, self.size.width, _HEAD))
-        self._refresh_lines(changed)
+        self._put(len(self._rows), (self._location_pieces(view, target, cursor.now_us), self._ran_pieces(found)))
+        self._redraw()
         if self._follow and target is not None:
             self._scroll_into_view(target)
+
+    def line(self, place: int) -> Line:
+        row = self._rows[place]
+        has_run = self._ran is not None and row.line in self._ran.lines
+        return (
+            self._in_style(self._row_pieces(row), shade_style(self._styles)) if has_run else self._row_pieces(row)
+        )
 
     def texts(self) -> list[str]:
         """Return its rows, from the top."""
@@ -222,7 +214,7 @@ class CodeView(FollowingView):
     def move_cursor(self, place: int) -> None:
         """Scroll to a row, and stop following."""
         self._follow = False
-        self.scroll_to(y=place - (self.size.height - _HEAD) // 2, animate=False, immediate=True)
+        self._scroll(place - self._height // 2)
 
     def highlight_text(self, text: str) -> None:
         """Highlight every occurrence of a text."""
@@ -234,31 +226,13 @@ class CodeView(FollowingView):
         self._shows_ran = not (self._follow and self._shows_ran)
         self._follow = True
 
-    def action_cursor(self, by: int) -> None:
-        """Scroll, and stop following."""
-        self._follow = False
-        self.scroll_to(y=self.scroll_offset.y + by, animate=False, immediate=True)
-
-    def action_cursor_page(self, pages: int) -> None:
-        self.action_cursor(pages * max(1, self.size.height - _HEAD - 2))
+    @property
+    def _page(self) -> int:
+        return self._height - 2
 
     def on_mouse_scroll_down(self) -> None:
         """Stop following."""
         self._follow = False
-
-    def render_line(self, y: int) -> Strip:
-        width, place = self.size.width, self.scroll_offset.y + y - _HEAD
-        base = self.rich_style
-        if y < _HEAD:
-            pieces = fit(self._head[y], width)
-        elif place < len(self._rows):
-            row = self._rows[place]
-            pieces = fit(self._row_pieces(row), width)
-            if self._ran is not None and row.line in self._ran.lines:
-                base += shade_style(self._theme_styles)
-        else:
-            return Strip.blank(width, base)
-        return Strip([Segment(text, base + style) for text, style in pieces], width)
 
     # layout
 
@@ -272,19 +246,12 @@ class CodeView(FollowingView):
         return ExecutionTracer(self._source.store, self._listing)
 
     def _layout_source(self) -> None:
-        to_draw = (self.scrollable_content_region.width, self._theme_styles.dark)
-        if to_draw == self._drawn:
-            return
-        self._drawn = to_draw
-        width = to_draw[0]
-        room = width - self._nodes_width - _NUMBER - 3
+        room = self.scrollable_content_region.width - self._nodes_width - _NUMBER - 3
         await_lines = frozenset(n for n, line in enumerate(self._listing.lines, 1) if "await " in line)
         self._rows = wrap_lines(
-            colour_lines(self._listing.lines, self._theme_styles), room, _ROOM_FOR_WAITS, await_lines
+            colour_lines(self._listing.lines, self._styles), room, _ROOM_FOR_WAITS, await_lines
         )
         self._place_of = {row.line: place for place, row in reversed([*enumerate(self._rows)])}
-        self.virtual_size = Size(width, len(self._rows) + _HEAD)
-        self.refresh()
 
     def _waiters(self, cursor: Cursor, selected: int | None) -> dict[int, tuple[_Waiter, ...]]:
         found: dict[int, list[_Waiter]] = {}
@@ -321,38 +288,29 @@ class CodeView(FollowingView):
         place = self._place_of.get(line)
         if place is None:
             return
-        height = max(1, self.size.height - _HEAD)
+        height = max(1, self._height)
         top = self.scroll_offset.y
         if top <= place < top + height - min(3, height - 1):
             return
         function = self._listing.function_at(line)
         begins = place if function is None else self._place_of.get(function.first, place)
         top = begins if place - begins < height - 3 else place - height // 2
-        self.scroll_to(y=max(0, top), animate=False, immediate=True)
-
-    def _refresh_lines(self, lines: set[int]) -> None:
-        for line in lines:
-            place = self._place_of.get(line)
-            while place is not None and place < len(self._rows) and self._rows[place].line == line:
-                y = place + _HEAD - self.scroll_offset.y
-                if _HEAD <= y < self.size.height:
-                    self.refresh(Region(0, y, self.size.width, 1))
-                place += 1
+        self._scroll(top)
 
     # contents of the rows
 
     def _row_pieces(self, row: CodeRow) -> list[Piece]:
-        theme_styles = self._theme_styles
+        styles = self._styles
         waiters = self._waiting.get(row.line, ())
         has_run = self._ran is not None and row.line in self._ran.lines
         file, number = self._listing.place_of(row.line)
-        bar: Piece = (theme_styles.glyphs.whole if has_run else " ", theme_styles.accent)
+        bar: Piece = (styles.glyphs.whole if has_run else " ", styles.accent)
         if row.part:
             before: list[Piece] = [(" " * (self._nodes_width + 1 + _NUMBER), Style())]
         else:
             before = [*self._node_numbers(waiters), (f"{number or '':>{_NUMBER + 1}}", DIM)]
-        code = row.pieces if file else [(text, theme_styles.accent) for text, _ in row.pieces]
-        pieces = [*before, bar, (" ", Style()), *highlight(code, [self._highlighted], theme_styles.highlight)]
+        code = row.pieces if file else [(text, styles.accent) for text, _ in row.pieces]
+        pieces = [*before, bar, (" ", Style()), *highlight(code, [self._highlighted], styles.highlight)]
         if not (waiters and row.is_last):
             return pieces
         room = self.size.width - cell_len("".join(text for text, _ in pieces)) - 1
@@ -365,10 +323,10 @@ class CodeView(FollowingView):
         width = self._nodes_width
         pieces: list[Piece] = []
         for waiter in sorted(waiters, key=lambda each: each.node):
-            style = self._theme_styles.status(waiter.status) + Style(bold=True, reverse=waiter.is_selected or None)
+            style = self._styles.status(waiter.status) + Style(bold=True, reverse=waiter.is_selected or None)
             pieces += [(f"{waiter.node}", style), (" ", Style())]
         if sum(len(text) for text, _ in pieces) > width + 1:
-            pieces = [(format_ranges(sorted(waiter.node for waiter in waiters)), self._theme_styles.accent)]
+            pieces = [(format_ranges(sorted(waiter.node for waiter in waiters)), self._styles.accent)]
         used = min(width, len("".join(text for text, _ in pieces).rstrip()))
         return [(" " * (width - used), Style()), *fit(pieces, used)]
 
@@ -378,23 +336,23 @@ class CodeView(FollowingView):
         for waiter in waiters:
             nodes.setdefault(waiter.left, []).append(waiter.node)
         text = ", ".join(f"{format_ranges(sorted(each))}: {left or 'waits'}" for left, each in nodes.items())
-        return [(f" {text} ", self._theme_styles.leader)]
+        return [(f" {text} ", self._styles.leader)]
 
     def _location_pieces(self, view: NodeState | None, target: int | None, now_us: int) -> list[Piece]:
         """Return the file, the function and its rules, and what the node waits for."""
         name = self._source.store.header.protocol.file if target is None else self._listing.place_of(target)[0]
-        pieces: list[Piece] = [(f" {sanitize(name, 40)}", self._theme_styles.accent)]
+        pieces: list[Piece] = [(f" {sanitize(name, 40)}", self._styles.accent)]
         function = None if target is None else self._listing.function_at(target)
         if function is not None:
             pieces.append((f"  {sanitize(function.name, 40)}", Style(bold=True)))
             if function.rules:
-                pieces.append((f" {' '.join(function.rules)}", self._theme_styles.mark("caption")))
+                pieces.append((f" {' '.join(function.rules)}", self._styles.mark("caption")))
         if view is not None:
             pieces.append((f"  {_describe_wait(view, now_us)}", Style()))
         return pieces
 
     def _ran_pieces(self, found: LastStep | None) -> list[Piece]:
-        ran, bar = self._ran, (f" {self._theme_styles.glyphs.whole} ", self._theme_styles.accent)
+        ran, bar = self._ran, (f" {self._styles.glyphs.whole} ", self._styles.accent)
         if found is None:
             return [(" no step so far", DIM)]
         if ran is None:

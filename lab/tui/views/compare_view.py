@@ -6,7 +6,6 @@ Up to the divergence, both are shown at the same record; after it, at the same t
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 from rich.text import Text
@@ -14,21 +13,19 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.worker import Worker
 
-from lab.recording.lineage import LineageTree
-from lab.recording.reader import FileRecords, NotARecordingError, open_recording
+from lab.recording.reader import FileRecords, open_recording
 from lab.recording.records import decode_fields, differing_fields
 from lab.recording.timeline import Timeline
 from lab.replay.divergence import Comparison, header_differences
 from lab.text import sanitize
-from lab.tui.controllers.branching import TreeDialog
 from lab.tui.player import Cursor
 from lab.tui.source import Source
 from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit
-from lab.tui.views.following_view import FollowingView
+from lab.tui.views.lines_view import LinesView
 from lab.tui.views.log_rows import LogRows
 from lab.tui.views.log_view import MessageLog
-from lab.tui.widgets.help import RecordDialog
 from lab.tui.widgets.pane import Pane, panes_of, process_text
+from lab.tui.widgets.record_dialog import RecordDialog
 from lab.tui.widgets.status_lines import Line
 from lab.units import format_count
 
@@ -87,11 +84,6 @@ def _join(lines: list[str]) -> str:
     return ", ".join(lines[:_MOST_FIELDS]) + more
 
 
-if TYPE_CHECKING:
-    from lab.tui.action_handlers import ActionHandler
-    from lab.tui.screen import RunScreen
-
-
 # the widget
 
 _CHUNK = 1000
@@ -132,9 +124,9 @@ class CompareView(Vertical):
     CompareView MessageLog { height: 1fr; border-top: solid $panel; }
     """
 
-    def __init__(self, theme_styles: ThemeStyles, source: Source) -> None:
+    def __init__(self, styles: ThemeStyles, source: Source) -> None:
         super().__init__(id="compare")
-        self._theme_styles = theme_styles
+        self._styles = styles
         self._source = source
         self._other: _OtherRecording | None = None
         self._worker: Worker[None] | None = None
@@ -153,7 +145,7 @@ class CompareView(Vertical):
         other = _OtherRecording(self._source, path)
         self.close()
         self._other = other
-        self._log = MessageLog(self._theme_styles, LogRows(other.store, growing=False), "compare-log")
+        self._log = MessageLog(self._styles, LogRows(other.store, growing=False), "compare-log")
         self.mount(self._log)
         self._worker = self.run_worker(self._compare(other))
 
@@ -188,7 +180,7 @@ class CompareView(Vertical):
         """Go to the divergence."""
         number = None if self._other is None else self._other.comparison.so_far().one
         if number is not None:
-            self.post_message(FollowingView.Sought(number))
+            self.post_message(LinesView.Sought(number))
 
     def focus(self, scroll_visible: bool = True) -> "CompareView":
         """Focus the log of the other recording."""
@@ -216,13 +208,13 @@ class CompareView(Vertical):
         other.differs = describe_differences(comparison)
 
     def _rows(self, other: _OtherRecording, here: Cursor, there: Cursor, width: int) -> Iterator[list[Piece]]:
-        theme_styles = self._theme_styles
+        styles = self._styles
         place = f"  record {there.record} of {len(other.store) - 1}, {there.cluster.at_us / 1e6:.3f} s"
-        yield [(sanitize(other.path.name, 60), theme_styles.accent), (place, DIM)]
+        yield [(sanitize(other.path.name, 60), styles.accent), (place, DIM)]
         text, is_parted = describe_divergence(
             other.comparison, here, bool(self._worker and self._worker.is_finished)
         )
-        yield [(text, theme_styles.warning if is_parted else theme_styles.status("Normal"))]
+        yield [(text, styles.warning if is_parted else styles.status("Normal"))]
         differs = [] if here.hides_future and not is_parted else other.differs
         for line in differs[: 2 if self.size.height >= _ROOM_FOR_RUNS else 1]:
             yield [(line, DIM)]
@@ -245,19 +237,19 @@ class CompareView(Vertical):
             yield [(f"{format_count(len(nodes) - len(shown), 'node')} more", DIM)]
 
     def _node(self, pane: Pane, counterpart: Pane | None) -> list[Piece]:
-        theme_styles, differs = self._theme_styles, _differs(pane, counterpart)
+        styles, differs = self._styles, _differs(pane, counterpart)
         pieces: list[Piece] = [
-            (f"{theme_styles.glyphs.differs if differs else ' '} ", theme_styles.warning),
-            (f"{pane.id:>2} ", theme_styles.accent if differs else DIM),
-            (f"{theme_styles.glyph(pane.shown)} {_node_summary(pane)}", theme_styles.status(pane.shown)),
+            (f"{styles.glyphs.differs if differs else ' '} ", styles.warning),
+            (f"{pane.id:>2} ", styles.accent if differs else DIM),
+            (f"{styles.glyph(pane.shown)} {_node_summary(pane)}", styles.status(pane.shown)),
         ]
         if differs:
             now = (
                 "not here"
                 if counterpart is None
-                else f"here {theme_styles.glyph(counterpart.shown)} {_node_summary(counterpart)}"
+                else f"here {styles.glyph(counterpart.shown)} {_node_summary(counterpart)}"
             )
-            pieces.append((f" {now}", DIM if counterpart is None else theme_styles.status(counterpart.shown)))
+            pieces.append((f" {now}", DIM if counterpart is None else styles.status(counterpart.shown)))
         return pieces
 
 
@@ -276,35 +268,3 @@ def _node_summary(pane: Pane) -> str:
 
 def _differs(pane: Pane, counterpart: Pane | None) -> bool:
     return counterpart is None or _node_summary(pane) != _node_summary(counterpart)
-
-
-def compare_actions(screen: "RunScreen") -> "dict[str, ActionHandler]":
-    """Return the handler that opens another recording for comparison, and shows or hides it."""
-    view, source = screen.views.compare, screen.source
-
-    def open_file(path: Path) -> None:
-        try:
-            view.open(path.expanduser())
-        except (NotARecordingError, RuntimeError, ValueError) as error:
-            screen.show_message(str(error), warn=True)
-            return
-        if screen.views.chosen != view.id:
-            screen.show_view("compare")
-
-    def chosen(tree: LineageTree | None) -> None:
-        if tree is not None:
-            open_file(tree.path)
-
-    def compare(text: str) -> None:
-        if text:
-            open_file(Path(text))
-        elif not view.is_empty:
-            screen.show_view("compare")
-        elif source.recording is None:
-            screen.show_message(
-                "the file of this run's recording is unknown; :compare FILE opens another one", warn=True
-            )
-        else:
-            screen.app.push_screen(TreeDialog(source.recording, screen.theme_styles), chosen)
-
-    return {"compare": compare}

@@ -1,7 +1,5 @@
 """The picture of the diagram, drawn in layers: names, times, node lines, messages, labels, the cursor in time."""
 
-import itertools
-
 from msgspec import Struct
 from rich.cells import cell_len
 from rich.style import Style
@@ -12,18 +10,17 @@ from lab.recording.log_lines import LogLine
 from lab.text import sanitize
 from lab.tui.terminal.styles import DIM
 from lab.tui.views.diagram_canvas import Canvas
-from lab.tui.views.diagram_layout import QUIET, Scene
 from lab.tui.views.diagram_messages import draw_messages
+from lab.tui.views.diagram_scene import QUIET, Scene
 
 _LOUD_KINDS = ("command", "caption", "mark", "expectation", "failure", "end")
 _MARGIN_KINDS = (*_LOUD_KINDS, "note", "protocol-command", "log")
-_TICKS_APART = (5, 16)
 _LONGEST = 120
 
 
 def draw_names(canvas: Canvas, scene: Scene) -> None:
     """Draw the name of each line, and the node's status at the cursor in time."""
-    plane, theme_styles = scene.plane, scene.theme_styles
+    plane, styles = scene.plane, scene.styles
     statuses: dict[int, StatusInterval] = {}
     for interval in scene.space.status_intervals:
         if interval.since.record <= scene.cursor.record or interval.node not in statuses:
@@ -31,11 +28,9 @@ def draw_names(canvas: Canvas, scene: Scene) -> None:
     for node, lane in plane.lanes.items():
         at = statuses[node]
         sign, style = (
-            (theme_styles.glyphs.leads, theme_styles.leader)
-            if at.leads
-            else (theme_styles.glyph(at.shown), theme_styles.status(at.shown))
+            (styles.glyphs.leads, styles.leader) if at.leads else (styles.glyph(at.shown), styles.status(at.shown))
         )
-        name_style = Style(bold=True, reverse=node == scene.selected or None)
+        name_style = Style(bold=True, reverse=node == scene.cursor.selected or None)
         if plane.down:
             canvas.put(lane + 1 - len(str(node)), 0, str(node), name_style, node)
             if plane.pitch > 4:
@@ -46,34 +41,16 @@ def draw_names(canvas: Canvas, scene: Scene) -> None:
 
 
 def draw_axis(canvas: Canvas, scene: Scene) -> None:
-    """Draw the clock times along the flow of time."""
-    if scene.scale.by_records:
-        _clock_of_records(canvas, scene)
-        return
-    plane, scale = scene.plane, scene.scale
-    tick_us = scale.tick_us(_TICKS_APART[0 if plane.down else 1])
-    at_us = max(0, -(-scene.top * scale.us // tick_us) * tick_us)
-    while (along := at_us // scale.us - scene.top) < plane.along:
-        digits = 0 if tick_us >= 1_000_000 else 4 if scale.us < 1_000 else 3
-        _put_clock(canvas, scene, along, f"{at_us / 1e6:.{digits}f}{'' if digits else ' s'}", scene.signs.tick)
-        at_us += tick_us
-
-
-def _clock_of_records(canvas: Canvas, scene: Scene) -> None:
-    plane, scale = scene.plane, scene.scale
-    last_clock, free_from = "", 0
-    for along in range(plane.along):
-        row, inside = divmod(along + scene.top, scale.step)
-        if inside:
-            continue
-        found, quiet_us = scale.order.at(row), scale.order.quiet_us(row)
-        if found is not None:
-            clock = f"{found[1] / 1e6:.3f}"
-            if clock != last_clock and along >= free_from:
-                _put_clock(canvas, scene, along, clock, ("", ""))
-                last_clock, free_from = clock, along + (0 if plane.down else len(clock) + 2)
-        elif quiet_us is not None:
-            _draw_quiet(canvas, scene, along, quiet_us)
+    """Draw the clock times along the flow of time, and the lengths of quiet periods."""
+    plane, axis = scene.plane, scene.axis
+    before, behind = scene.signs.tick if axis.us else ("", "")
+    for along, clock in axis.ticks(scene.top, plane.along, plane.down):
+        if plane.down:
+            canvas.put(plane.left - 2 - len(clock), plane.top + along, f"{clock}{before}", DIM)
+        elif canvas.is_blank(plane.left + along, 0, len(clock) + 2):
+            canvas.put(plane.left + along, 0, f"{behind}{clock}", DIM)
+    for along, quiet_us in axis.rests(scene.top, plane.along):
+        _draw_quiet(canvas, scene, along, quiet_us)
 
 
 def _draw_quiet(canvas: Canvas, scene: Scene, along: int, quiet_us: int) -> None:
@@ -81,32 +58,21 @@ def _draw_quiet(canvas: Canvas, scene: Scene, along: int, quiet_us: int) -> None
     plane, sign = scene.plane, scene.signs.quiet
     labels = f"{sign} {quiet_us / 1e6:.1f} s" if quiet_us >= 1_000_000 else f"{sign} {round(quiet_us / 1000)} ms"
     if plane.down:
-        canvas.put(
-            plane.left - 1 - len(labels), plane.top + along, labels, scene.theme_styles.mark("caption") + DIM
-        )
+        canvas.put(plane.left - 1 - len(labels), plane.top + along, labels, scene.styles.mark("caption") + DIM)
     elif canvas.is_blank(plane.left + along, 0, 1):
         canvas.put(plane.left + along, 0, sign, DIM)
-
-
-def _put_clock(canvas: Canvas, scene: Scene, along: int, clock: str, tick: tuple[str, str]) -> None:
-    plane = scene.plane
-    if plane.down:
-        canvas.put(plane.left - 2 - len(clock), plane.top + along, f"{clock}{tick[0]}", DIM)
-    elif canvas.is_blank(plane.left + along, 0, len(clock) + 2):
-        canvas.put(plane.left + along, 0, f"{tick[1]}{clock}", DIM)
 
 
 def draw_events(canvas: Canvas, scene: Scene) -> None:
     """Draw commands, captions, other events and violations in the margin."""
     pieces: dict[int, list[tuple[str, Style]]] = {}
-    for event in scene.events():
-        if event.what in (_MARGIN_KINDS if scene.scale.by_records else _LOUD_KINDS):
-            along = int(scene.place(Point(event.record, event.at_us)))
+    for along, event in scene.events():
+        if event.what in (_LOUD_KINDS if scene.axis.us else _MARGIN_KINDS):
             pieces.setdefault(along, []).append(_event_label(scene, event))
     for violation in scene.violations:
         along = int(scene.place(Point(violation.record, violation.at_us)) // 1)
-        sign = scene.theme_styles.glyphs.marks["unmet"]
-        style = scene.theme_styles.warning if violation.is_failure else scene.theme_styles.mark("election")
+        sign = scene.styles.glyphs.marks["unmet"]
+        style = scene.styles.warning if violation.is_failure else scene.styles.mark("election")
         text = f"{sign} {violation.assertion} {' '.join(map(str, violation.nodes))}"
         pieces.setdefault(along, []).append((text, style))
     for along, labels in sorted(pieces.items()):
@@ -115,15 +81,15 @@ def draw_events(canvas: Canvas, scene: Scene) -> None:
 
 
 def _event_label(scene: Scene, event: LogLine) -> tuple[str, Style]:
-    theme_styles, text = scene.theme_styles, sanitize(event.text, _LONGEST)
+    styles, text = scene.styles, sanitize(event.text, _LONGEST)
     who = "" if event.source is None else f"{event.source} "
     if event.what == "command":
-        return f"{theme_styles.glyphs.play} {text}", theme_styles.accent
+        return f"{styles.glyphs.play} {text}", styles.accent
     if event.what in ("caption", "mark", "expectation"):
         kind = event.kind or event.what
-        return f"{theme_styles.glyphs.marks[kind]} {text}", theme_styles.mark(kind)
+        return f"{styles.glyphs.marks[kind]} {text}", styles.mark(kind)
     if event.what == "failure":
-        return f"{theme_styles.glyph('failed')} {who}{text}", theme_styles.warning
+        return f"{styles.glyph('failed')} {who}{text}", styles.warning
     label = {"note": "", "protocol-command": "command "}.get(event.what, f"{event.what} ")
     return f"{who}{label}{text}", DIM
 
@@ -148,40 +114,35 @@ def _put_labels(canvas: Canvas, scene: Scene, along: int, labels: list[tuple[str
 def draw_bands(canvas: Canvas, scene: Scene) -> None:
     """Draw link faults as bands between the lines that they separate, for as long as they are in force."""
     plane = scene.plane
-    lanes = sorted(plane.lanes.items())
-    for fault_interval in scene.space.fault_intervals:
-        first = int(scene.place(fault_interval.since) // 1)
-        last = int(scene.place(fault_interval.until or scene.last) // 1)
-        links = set(fault_interval.fault.links)
-        parts = fault_interval.fault.kind in ("partition", "cut")
-        style = scene.theme_styles.warning if parts else scene.theme_styles.fate("held")
-        for (node, lane), (other, next_lane) in itertools.pairwise(lanes):
-            if (node, other) not in links and (other, node) not in links:
-                continue
+    sign = scene.signs.band[0 if plane.down else 1]
+    for interval in scene.space.fault_intervals:
+        first, last = (int(scene.place(point) // 1) for point in (interval.since, interval.until or scene.last))
+        parts = interval.fault.kind in ("partition", "cut")
+        style = scene.styles.warning if parts else scene.styles.fate("held")
+        for lane, next_lane, _ in plane.gaps(interval.fault):
             for along in range(max(0, first), min(plane.along, last + 1)):
-                x, y = plane.cell(along, (lane + next_lane) // 2)
-                canvas.fill_blank(x, y, scene.signs.band[0 if plane.down else 1], style)
+                canvas.fill_blank(*plane.cell(along, (lane + next_lane) // 2), sign, style)
 
 
 def draw_cursor(canvas: Canvas, scene: Scene) -> None:
     """Draw the cursor in time. Erase what must be hidden after it; otherwise dim it if nothing is selected."""
     plane, at = scene.plane, scene.cursor_cell
-    style = scene.theme_styles.accent
+    style = scene.styles.accent
     for along in range(max(0, at + 1), plane.along):
         for across in range(plane.width if plane.down else plane.height - 1):
             x, y = (across, plane.top + along) if plane.down else (plane.left + along, across)
-            if scene.hides_future:
+            if scene.cursor.hides_future:
                 canvas.clear(x, y)
             elif scene.cone is None:
                 canvas.restyle(x, y, _dimmed)
-    if not 0 <= at < plane.along or scene.follows:
+    if not 0 <= at < plane.along or scene.cursor.following:
         return
     if plane.down:
-        canvas.put(0, plane.top + at, scene.theme_styles.glyphs.cursor, style)
+        canvas.put(0, plane.top + at, scene.styles.glyphs.cursor, style)
         for x in range(1, plane.width):
             canvas.fill_blank(x, plane.top + at, scene.signs.across[0], style)
     else:
-        canvas.put(plane.left + at, 0, scene.theme_styles.glyphs.cursor, style)
+        canvas.put(plane.left + at, 0, scene.styles.glyphs.cursor, style)
         for y in range(1, canvas.height - 1):
             canvas.fill_blank(plane.left + at, y, scene.signs.across[1], style)
 
@@ -258,7 +219,7 @@ def _cells(scene: Scene, node: int) -> Cells:
     """Return the content of each cell of a node's line."""
     along = scene.plane.along
     cells: Cells = [None] * along
-    end = int(scene.place(scene.last)) + scene.scale.step
+    end = int(scene.place(scene.last)) + scene.axis.step
     before: StatusInterval | None = None
     for interval in scene.status_intervals(node):
         first = int(scene.place(interval.since) // 1)
@@ -298,15 +259,15 @@ def _word(cell: _Cell) -> str:
 
 
 def _cell_sign(scene: Scene, cell: _Cell, along: int) -> tuple[str, Style]:
-    interval, signs, theme_styles = cell.interval, scene.signs, scene.theme_styles
+    interval, signs, styles = cell.interval, scene.signs, scene.styles
     style = _cell_style(scene, cell, along)
     if cell.begins:
         if _is_start(cell):
             return signs.up, style
         if not interval.leads:
-            return theme_styles.glyph(interval.shown), style + Style(bold=True)
+            return styles.glyph(interval.shown), style + Style(bold=True)
     if cell.starred:
-        return theme_styles.glyphs.leads, style if style == QUIET else theme_styles.leader
+        return styles.glyphs.leads, style if style == QUIET else styles.leader
     return signs.lane.get(interval.shown, signs.other)[0 if scene.plane.down else 1], style
 
 
@@ -315,8 +276,8 @@ def _cell_style(scene: Scene, cell: _Cell, along: int) -> Style:
     if scene.is_apart(interval.node, along):
         return QUIET
     if scene.marked and interval.since.record in scene.marked:
-        return scene.theme_styles.warning
-    return scene.theme_styles.status(interval.shown)
+        return scene.styles.warning
+    return scene.styles.status(interval.shown)
 
 
 # all layers

@@ -1,6 +1,8 @@
 """The selection in the diagram: how it moves between steps and messages, its causal cone, and a text about it."""
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from typing import Any
 
 from lab.analysis.causality import CausalEvent, CausalFuture, causal_past
 from lab.analysis.group_history import Point
@@ -24,7 +26,7 @@ class CausalCone:
     """
 
     def __init__(self, window: Window, picked: Picked) -> None:
-        begins = point_of(window, picked)
+        begins = _point_of(window, picked)
         self._picked = picked
         self._of = (picked, window.begun, window.start, begins)
         self.past = frozenset() if begins is None else causal_past(window.happened, begins.record)
@@ -39,7 +41,7 @@ class CausalCone:
 
     def is_of(self, window: Window, picked: Picked) -> bool:
         """Return whether this is the cone of the selection, and the window has forgotten nothing since."""
-        return self._of == (picked, window.begun, window.start, point_of(window, picked))
+        return self._of == (picked, window.begun, window.start, _point_of(window, picked))
 
     @property
     def future(self) -> set[int]:
@@ -62,81 +64,90 @@ class CausalCone:
                 self.bounds[each.node] = (past, future or Point(each.record, each.at_us))
 
 
-def _record_of(happened: CausalEvent) -> int:
-    return happened.record
+class Selection:
+    """What is ``picked`` in a window: a message, a step, or nothing."""
 
+    def __init__(self, window: Window) -> None:
+        self.picked: Picked | None = None
+        self._window = window
+        self._cone: CausalCone | None = None
 
-def _first_after(window: Window, picked: Picked) -> int | None:
-    """Return the record at which the causal future begins, or None if the message has not arrived."""
-    if isinstance(picked, int):
-        return picked
-    edge = edge_of(window, picked)
-    return edge.end.record if edge is not None and edge.arrived and edge.end is not None else None
+    @property
+    def edge(self) -> MessageEdge | None:
+        """The message, if one is picked and in the window."""
+        return _edge_of(self._window, self.picked)
 
+    @property
+    def point(self) -> Point | None:
+        """The point of the step, or where the message was sent; None if it is not in the window."""
+        return _point_of(self._window, self.picked)
 
-def edge_of(window: Window, picked: Picked | None) -> MessageEdge | None:
-    """Return the selected message, or None if a step or nothing is selected."""
-    if not isinstance(picked, tuple):
-        return None
-    return next((edge for edge in window.space.messages if edge.line.message == picked), None)
+    @property
+    def cone(self) -> CausalCone | None:
+        """The causal cone. It is extended while it is valid, else replaced."""
+        if self.picked is None:
+            return None
+        if self._cone is None or not self._cone.is_of(self._window, self.picked):
+            self._cone = CausalCone(self._window, self.picked)
+        self._cone.learn(self._window)
+        return self._cone
 
+    def next_step(self, node: int | None, here: int, by: int) -> int | None:
+        """Return the record of the next or previous step from record ``here``; of any node if ``node`` is None."""
+        seen = set(self._window.order.numbers)
+        happened = self._window.happened
+        steps = [each.record for each in happened if each.record in seen and node in (None, each.node)]
+        place = _beside(steps, here, by)
+        return None if place is None else steps[place]
 
-def point_of(window: Window, picked: Picked) -> Point | None:
-    """Return the point of a step, or where a message was sent; None if it is not in the window."""
-    if isinstance(picked, tuple):
-        edge = edge_of(window, picked)
-        return None if edge is None else edge.sent
-    happened = window.happened
-    place = bisect_left(happened, picked, key=_record_of)
-    if place == len(happened) or happened[place].record != picked:
-        return None
-    return Point(picked, happened[place].at_us)
+    def next_message(self, node: int | None, here: int, by: int, hidden: frozenset[str]) -> tuple[int, int] | None:
+        """Return the message sent next or before record ``here``; of any node if ``node`` is None.
 
+        If it is a message that is picked, those of the same record come in the order of their serial numbers.
+        """
+        edges = sorted(
+            (edge.sent.record, edge.line.serial, edge.line.message)
+            for edge in self._window.space.messages
+            if edge.line.kind not in hidden
+            and edge.sent.record >= 0
+            and node in (None, edge.line.source, edge.line.target)
+        )
+        serial = self.picked[1] if isinstance(self.picked, tuple) else 0
+        place = _beside([edge[:2] for edge in edges], (here, serial), by)
+        return None if place is None else edges[place][2]
 
-def next_step(window: Window, node: int | None, here: int, by: int) -> int | None:
-    """Return the record of the next or previous step from record ``here``; of any node if ``node`` is None."""
-    seen = set(window.order.numbers)
-    steps = [each.record for each in window.happened if each.record in seen and node in (None, each.node)]
-    place = bisect_left(steps, here)
-    if by > 0 and place < len(steps) and steps[place] == here:
-        place += 1
-    place -= by < 0
-    return steps[place] if 0 <= place < len(steps) else None
+    def describe(self, store: RecordStore, upto: int) -> str:
+        """Return the text about it and its causal past and future, up to the record ``upto``."""
+        window, edge, cone = self._window, self.edge, self.cone
+        if cone is None or (edge is None and isinstance(self.picked, tuple)):
+            return "the selection is no longer visible here; Esc clears it"
+        past, future = len(cone.past), sum(record <= upto for record in cone.future)
+        if edge is not None:
+            text = _describe_message(edge, upto)
+        else:
+            text = self._describe_step(store)
+            past, future = max(0, past - 1), max(0, future - 1)
+        of = format_count(bisect_right(window.happened, upto, key=_record_of), "step")
+        return f"{text} · causal past {past}, causal future {future}, of {of} here · Enter opens it, j goes there"
 
-
-def next_message(
-    window: Window, hidden: frozenset[str], node: int | None, here: tuple[int, int], by: int
-) -> tuple[int, int] | None:
-    """Return the message sent next or before ``here``, a (record, serial); of any node if ``node`` is None."""
-    edges = sorted(
-        (edge.sent.record, edge.line.serial, edge.line.message)
-        for edge in window.space.messages
-        if edge.line.kind not in hidden
-        and edge.sent.record >= 0
-        and node in (None, edge.line.source, edge.line.target)
-    )
-    keys = [key[:2] for key in edges]
-    place = bisect_left(keys, here)
-    if by > 0 and place < len(keys) and keys[place] == here:
-        place += 1
-    place -= by < 0
-    return edges[place][2] if 0 <= place < len(edges) else None
-
-
-def describe_selection(window: Window, lines: RecordStore, picked: Picked, cone: CausalCone, upto: int) -> str:
-    """Return the text about the selection and its causal past and future, up to the record ``upto``."""
-    edge = edge_of(window, picked)
-    if edge is not None:
-        text = _describe_message(edge, upto)
-    elif isinstance(picked, int):
-        text = _describe_step(window, lines, picked)
-    else:
-        return "the selection is no longer visible here; Esc clears it"
-    past, future = len(cone.past), sum(record <= upto for record in cone.future)
-    if isinstance(picked, int):
-        past, future = max(0, past - 1), max(0, future - 1)
-    of = format_count(bisect_right(window.happened, upto, key=_record_of), "step")
-    return f"{text} · causal past {past}, causal future {future}, of {of} here · Enter opens it, j goes there"
+    def _describe_step(self, store: RecordStore) -> str:
+        assert isinstance(self.picked, int)
+        record, point = store.record(self.picked), self.point
+        when = "" if point is None else f" at {point.at_us / 1e6:.3f} s"
+        if not isinstance(record, Step):
+            return f"record {self.picked}{when}"
+        match record.input:
+            case Received(source, serial):
+                edge = _edge_of(self._window, (source, serial))
+                kind = "" if edge is None else sanitize(edge.line.kind, 30)
+                what = f"received {kind or 'a message'} from {source}"
+            case Fired(procedure):
+                what = f"{sanitize(procedure, 30)}: timer expired"
+            case CommandInput(command, words):
+                what = f"received the command {sanitize(' '.join((command, *words)), 40)}"
+            case _:
+                what = "started"
+        return f"node {record.node}{when}: {what}"
 
 
 def _describe_message(edge: MessageEdge, upto: int) -> str:
@@ -151,27 +162,34 @@ def _describe_message(edge: MessageEdge, upto: int) -> str:
     return f"{text}, {edge.fate} {after}{more}{delayed}"
 
 
-def _describe_step(window: Window, lines: RecordStore, number: int) -> str:
-    record = lines.record(number)
-    at = point_of(window, number)
-    when = "" if at is None else f" at {at.at_us / 1e6:.3f} s"
-    if not isinstance(record, Step):
-        return f"record {number}{when}"
-    node_input = record.input
-    if isinstance(node_input, Received):
-        kind = next(
-            (
-                a.line.kind
-                for a in window.space.messages
-                if a.line.message == (node_input.source, node_input.serial)
-            ),
-            "",
-        )
-        what = f"received {sanitize(kind, 30) or 'a message'} from {node_input.source}"
-    elif isinstance(node_input, Fired):
-        what = f"{sanitize(node_input.procedure, 30)}: timer expired"
-    elif isinstance(node_input, CommandInput):
-        what = f"received the command {sanitize(' '.join((node_input.command, *node_input.words)), 40)}"
-    else:
-        what = "started"
-    return f"node {record.node}{when}: {what}"
+def _first_after(window: Window, picked: Picked) -> int | None:
+    """Return the record at which the causal future begins, or None if the message has not arrived."""
+    if isinstance(picked, int):
+        return picked
+    edge = _edge_of(window, picked)
+    return edge.end.record if edge is not None and edge.arrived and edge.end is not None else None
+
+
+def _edge_of(window: Window, picked: Picked | None) -> MessageEdge | None:
+    if not isinstance(picked, tuple):
+        return None
+    return next((edge for edge in window.space.messages if edge.line.message == picked), None)
+
+
+def _point_of(window: Window, picked: Picked | None) -> Point | None:
+    if not isinstance(picked, int):
+        edge = _edge_of(window, picked)
+        return None if edge is None else edge.sent
+    place = bisect_left(window.happened, picked, key=_record_of)
+    found = window.happened[place : place + 1]
+    return Point(picked, found[0].at_us) if found and found[0].record == picked else None
+
+
+def _beside(keys: Sequence[Any], here: Any, by: int) -> int | None:
+    """Return the place of the key after or before ``here`` in the ascending keys."""
+    place = bisect_right(keys, here) if by > 0 else bisect_left(keys, here) - 1
+    return place if 0 <= place < len(keys) else None
+
+
+def _record_of(happened: CausalEvent) -> int:
+    return happened.record

@@ -1,36 +1,23 @@
 """The widget of the space-time diagram: draws it at the cursor in time, and handles keys and clicks."""
 
 import sys
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from rich.segment import Segment
 from textual import events
 from textual.binding import BindingType
-from textual.geometry import Region
-from textual.strip import Strip
-from textual.widget import Widget
 
 from lab.analysis.spacetime import MessageEdge
 from lab.recording.log_lines import LogLine
 from lab.text import sanitize
 from lab.tui.player import Cursor
 from lab.tui.source import Source
-from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit
-from lab.tui.views.diagram_canvas import Canvas, signs_for
+from lab.tui.terminal.styles import DIM, ThemeStyles
+from lab.tui.views.diagram_canvas import Canvas
 from lab.tui.views.diagram_focus import Focus
-from lab.tui.views.diagram_layout import Plane, Scene, plane_of
 from lab.tui.views.diagram_picture import draw
-from lab.tui.views.diagram_selection import (
-    CausalCone,
-    Picked,
-    describe_selection,
-    edge_of,
-    next_message,
-    next_step,
-    point_of,
-)
-from lab.tui.views.diagram_window import Window
-from lab.tui.views.following_view import FollowingView
+from lab.tui.views.diagram_scene import Plane, Scene, plane_of
+from lab.tui.views.diagram_selection import Picked, Selection
+from lab.tui.views.lines_view import Line, PictureView
 from lab.tui.views.log_rows import LogRows
 from lab.tui.views.log_view import MessageLog
 from lab.units import format_count, format_ranges
@@ -40,13 +27,11 @@ _MOST_VIOLATIONS = 200
 """At most this many violations are drawn, the latest ones."""
 
 
-class DiagramView(Widget, can_focus=True):
+class DiagramView(PictureView, inherit_bindings=False):
     """A line for each node, coloured by its status, and arrows for the messages between them.
 
     It follows the cursor in time until it is scrolled away.
     """
-
-    DEFAULT_CSS = "DiagramView { height: 1fr; }"
 
     BINDINGS: ClassVar[list[BindingType]] = [
         ("up", "pick('up')"),
@@ -57,72 +42,47 @@ class DiagramView(Widget, can_focus=True):
         ("pagedown", "page(1)"),
     ]
 
-    def __init__(self, theme_styles: ThemeStyles, source: Source, rows: LogRows) -> None:
-        super().__init__(id="diagram")
-        self._theme_styles = theme_styles
+    def __init__(self, styles: ThemeStyles, source: Source, rows: LogRows) -> None:
+        super().__init__("diagram", styles)
         self._source = source
         self._rows = rows
         self._focus = Focus(source.store)
         self._down = True
-        self._picked: Picked | None = None
-        self._cone: CausalCone | None = None
+        self._selection = Selection(self._focus.window)
         self._marked: frozenset[int] = frozenset()
         self._cursor: Cursor | None = None
         self._plane: Plane | None = None
         self._canvas: Canvas | None = None
-        self._key: object = None
-        self._lines: list[list[Piece]] = []
 
     def show(self, cursor: Cursor) -> None:
-        """Draw the diagram at the cursor, and refresh only the rows that changed."""
         self._cursor = cursor
         width, height = self.size
         if width < 20 or height < 4:
             return
-        lines = self._source.store
-        nodes = sorted(lines.header.nodes)
+        nodes = sorted(self._source.store.header.nodes)
         plane = self._plane = plane_of(nodes, cursor.selected, width, height, self._down)
-        focus = self._focus
-        focus.update(cursor, plane.along, self._rows.hidden_kinds, 1 if self._down else 3)
-        violations = self._source.judge.violations
-        key = (
-            focus.window.version,
-            focus.top,
-            focus.scale.us,
-            plane,
-            cursor.record,
-            cursor.following,
-            cursor.selected,
-            cursor.hides_future,
-            self._picked,
-            self._marked,
-            self._theme_styles.dark,
-            self._rows.hidden_kinds,
-            len(violations),
-        )
-        if key == self._key:
-            return
-        self._key = key
-        self._canvas = draw(self._scene(cursor, plane))
-        rows = [self._canvas.row(y) for y in range(height - 1)]
-        rows.append(self._foot(plane))
-        before, self._lines = self._lines, rows
-        changed = [y for y in range(height) if y >= len(before) or rows[y] != before[y]]
-        if changed:
-            self.refresh(*(Region(0, y, width, 1) for y in changed))
+        focus, hidden = self._focus, self._rows.hidden_kinds
+        focus.update(cursor, plane.along, hidden, 1 if self._down else 3)
+        at = cursor.record, cursor.following, cursor.selected, cursor.hides_future
+        part = focus.window.version, focus.top, focus.axis.us, plane, hidden
+        if self._is_new(at, part, self._selection.picked, self._marked, len(self._source.judge.violations)):
+            violations = self._source.judge.violations[-_MOST_VIOLATIONS:]
+            selection, marked = self._selection, self._marked
+            self._canvas = draw(Scene(focus, plane, cursor, self._styles, hidden, selection, marked, violations))
+            self._put_lines([*map(self._canvas.row, range(height - 1)), self._foot(plane)])
 
     def mark(self, records: frozenset[int]) -> None:
         """Mark the status intervals that begin with these records, and no others."""
         self._marked = records
 
     def deselect(self) -> None:
-        self._picked = None
+        self._selection.picked = None
 
     def zoom(self, by: int) -> str:
         """Change the scale. Return a message for the user."""
         if not self._focus.zoom(by):
             return "this is the finest scale: a step" if by < 0 else "this is the coarsest scale"
-        return f"a {'row' if self._down else 'column'} is {self._focus.scale.unit_text}"
+        return f"a {'row' if self._down else 'column'} is {self._focus.axis.unit_text}"
 
     def turn(self) -> str:
         """Change the direction of time. Return a message for the user."""
@@ -134,41 +94,42 @@ class DiagramView(Widget, can_focus=True):
         """Open the record of the selection, or of the cursor in time."""
         if self._cursor is None:
             return
-        edge = edge_of(self._focus.window, self._picked)
-        if edge is not None:
-            line: LogLine | None = edge.line if edge.sent.record >= 0 else None
-        else:
-            number = self._picked if isinstance(self._picked, int) else self._cursor.record
-            line = LogLine(number, 0, "note", "")
-        if line is not None:
-            self.post_message(MessageLog.Opened(line))
+        picked, edge = self._selection.picked, self._selection.edge
+        if edge is None:
+            record = picked if isinstance(picked, int) else self._cursor.record
+            self.post_message(MessageLog.Opened(LogLine(record, 0, "note", "")))
+        elif edge.sent.record >= 0:
+            self.post_message(MessageLog.Opened(edge.line))
 
     def jump(self) -> str:
         """Move the cursor in time to the selection. Return an error for the user if that is impossible."""
-        if self._picked is None:
+        if self._selection.picked is None:
             return "select a message or a step first: with the arrow keys, or a click"
-        point = point_of(self._focus.window, self._picked)
+        point = self._selection.point
         if point is None or point.record < 0:
             return "the selection is no longer visible here"
         self._focus.recentre()
-        self.post_message(FollowingView.Sought(point.record))
+        self.post_message(self.Sought(point.record))
         return ""
 
     def action_pick(self, way: str) -> None:
         """Select the next or previous step along the flow of time, or message across it."""
         if self._cursor is None:
             return
-        by = 1 if way in ("down", "right") else -1
-        window, node = self._focus.window, self._cursor.selected
-        point = point_of(window, self._picked) if self._picked is not None else None
+        selection, node, by = self._selection, self._cursor.selected, 1 if way in ("down", "right") else -1
+        before, point = selection.picked, selection.point
         here = point.record if point is not None else self._cursor.record + (by < 0)
         if (way in ("up", "down")) == self._down:
-            found: Picked | None = next_step(window, node, here, by)
+            found: Picked | None = selection.next_step(node, here, by)
         else:
-            serial = self._picked[1] if isinstance(self._picked, tuple) else 0
-            found = next_message(window, self._rows.hidden_kinds, node, (here, serial), by)
-        if found is not None and self._is_visible(found):
-            self._pick(found)
+            found = selection.next_message(node, here, by, self._rows.hidden_kinds)
+        if found is None:
+            return
+        selection.picked = found
+        if not self._is_visible:
+            selection.picked = before
+        elif selection.point is not None:
+            self._focus.reveal(selection.point)
 
     def action_page(self, pages: int) -> None:
         """Scroll by screens."""
@@ -192,18 +153,10 @@ class DiagramView(Widget, can_focus=True):
             found = owner.line.message
         elif isinstance(owner, int):
             found = self._focus.step_at(owner, self._plane.along_at(offset.x, offset.y))
-        if found is not None and found == self._picked:
+        if found is not None and found == self._selection.picked:
             self.activate()
         else:
-            self._picked = found
-
-    def on_resize(self) -> None:
-        self._key, self._lines = None, []
-
-    def render_line(self, y: int) -> Strip:
-        width, base = self.size.width, self.rich_style
-        pieces = self._lines[y] if y < len(self._lines) else []
-        return Strip([Segment(text, base + style) for text, style in fit(pieces, width)], width)
+            self._selection.picked = found
 
     @property
     def _upto(self) -> int:
@@ -211,60 +164,20 @@ class DiagramView(Widget, can_focus=True):
         cursor = self._cursor
         return cursor.record if cursor is not None and cursor.hides_future else sys.maxsize
 
-    def _is_visible(self, picked: Picked) -> bool:
-        point = point_of(self._focus.window, picked)
+    @property
+    def _is_visible(self) -> bool:
+        """True if the selection may be shown."""
+        point = self._selection.point
         return point is None or point.record <= self._upto
 
-    def _pick(self, picked: Picked) -> None:
-        self._picked = picked
-        point = point_of(self._focus.window, picked)
-        if point is not None:
-            self._focus.reveal(point)
-
-    def _scene(self, cursor: Cursor, plane: Plane) -> Scene:
-        focus = self._focus
-        window = focus.window
-        edge = edge_of(window, self._picked)
-        cone = self._cone = self._update_cone(window)
-        return Scene(
-            window.space,
-            focus.scale,
-            plane,
-            self._theme_styles,
-            signs_for(self._theme_styles.glyphs),
-            focus.top,
-            window.start,
-            window.space.last,
-            self._rows.hidden_kinds,
-            focus.cursor,
-            cursor.following,
-            cursor.hides_future,
-            edge if edge is not None else self._picked if isinstance(self._picked, int) else None,
-            None if cone is None else cone.records,
-            {} if cone is None else cone.bounds,
-            cursor.selected,
-            self._marked,
-            self._source.judge.violations[-_MOST_VIOLATIONS:],
-        )
-
-    def _update_cone(self, window: Window) -> CausalCone | None:
-        """Return the causal cone of the selection. It is extended while it is valid, else replaced."""
-        cone, picked = self._cone, self._picked
-        if picked is None:
-            return None
-        if cone is None or not cone.is_of(window, picked):
-            cone = CausalCone(window, picked)
-        cone.learn(window)
-        return cone
-
-    def _foot(self, plane: Plane) -> list[Piece]:
+    def _foot(self, plane: Plane) -> Line:
         """Return the text about the selection, or about the picture."""
         window = self._focus.window
-        if self._picked is not None and self._cone is not None and self._is_visible(self._picked):
-            text = describe_selection(window, self._source.store, self._picked, self._cone, self._upto)
-            return [(" ", DIM), (sanitize(text, 300), self._theme_styles.accent)]
+        if self._selection.picked is not None and self._is_visible:
+            text = self._selection.describe(self._source.store, self._upto)
+            return [(" ", DIM), (sanitize(text, 300), self._styles.accent)]
         row = "row" if self._down else "column"
-        parts = [f"a {row} is {self._focus.scale.unit_text} (+ -)", "arrows select", "| turns"]
+        parts = [f"a {row} is {self._focus.axis.unit_text} (+ -)", "arrows select", "| turns"]
         nodes = sorted(self._source.store.header.nodes)
         if len(plane.lanes) < len(nodes):
             seen = format_ranges(sorted(plane.lanes))
@@ -272,24 +185,3 @@ class DiagramView(Widget, can_focus=True):
         if window.is_full():
             parts.insert(0, f"only {format_count(window.fed - window.start, 'record')} shown: + shows all")
         return [(f" {' · '.join(parts)}", DIM)]
-
-
-if TYPE_CHECKING:
-    from lab.tui.action_handlers import ActionHandler
-    from lab.tui.screen import RunScreen
-
-
-def diagram_actions(screen: "RunScreen") -> "dict[str, ActionHandler]":
-    """Return the handlers of the actions that are available while the diagram is visible."""
-    diagram = screen.views.diagram
-
-    def jump(_: str) -> None:
-        if message := diagram.jump():
-            screen.show_message(message, warn=True)
-
-    return {
-        "zoom-in": lambda _: screen.show_message(diagram.zoom(-1)),
-        "zoom-out": lambda _: screen.show_message(diagram.zoom(1)),
-        "turn": lambda _: screen.show_message(diagram.turn()),
-        "jump": jump,
-    }

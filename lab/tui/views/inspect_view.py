@@ -6,12 +6,9 @@ from functools import cached_property
 from typing import Any
 
 from rich.cells import cell_len
-from rich.segment import Segment
 from rich.style import Style
-from textual.geometry import Region, Size
-from textual.strip import Strip
 
-from lab.analysis.inspection import FieldChange, Inspection, Inspector, LastStep, LastSteps, PendingWait
+from lab.analysis.inspection import FieldChange, Inspection, Inspector, LastSteps, PendingWait
 from lab.kernel import CommandInput, Fired, Message, Received, Started, Step
 from lab.recording.log_lines import format_body, format_entries, format_value
 from lab.recording.snapshot import NodeState
@@ -19,13 +16,12 @@ from lab.replay.source_listing import Listing
 from lab.text import sanitize
 from lab.tui.player import Cursor
 from lab.tui.source import Source
-from lab.tui.terminal.clipboard import Copied
-from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit, highlight
-from lab.tui.views.following_view import FollowingView
+from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, highlight
+from lab.tui.views.lines_view import Line, Row, RowsView
 from lab.tui.widgets.pane import process_text, short_body
+from lab.tui.widgets.record_dialog import Copied
 from lab.units import format_count, format_ranges
 
-Row = list[Piece]
 _NAME = 14
 _LONGEST = 4_000
 _DEEPEST = 4
@@ -34,21 +30,20 @@ _MOST_ROWS = 400
 _NEWEST = 20
 """The number of log entries shown, the newest ones."""
 _BOLD = Style(bold=True)
+_REASONS = ("it made the last step; a digit selects another", "it made the last step", "last step")
+"""The reason why a node is shown that is not selected: the first that fits."""
 
 
 def inspection_rows(
-    found: Inspection, view: NodeState, now_us: int, listing: Listing, theme_styles: ThemeStyles, width: int
-) -> list[Row]:
+    found: Inspection, view: NodeState, now_us: int, listing: Listing, styles: ThemeStyles, width: int
+) -> list[Line]:
     """Return all rows below the head."""
     inside = max(20, width - _NAME - 3)
-    rows = [*_step_rows(found, theme_styles, inside), []]
+    rows = [*_step_rows(found, styles, inside), []]
     if view.process in ("running", "paused"):
-        rows += [*_heading("waits", theme_styles), *_wait_rows(found, now_us, listing, theme_styles, inside), []]
-        rows += [*_heading("state", theme_styles), *_state_rows(found, theme_styles, inside), []]
-    rows += [
-        *_heading("stable storage, which outlives a crash", theme_styles),
-        *_stored_rows(found, theme_styles, inside),
-    ]
+        rows += [*_heading("waits", styles), *_wait_rows(found, now_us, listing, styles, inside), []]
+        rows += [*_heading("state", styles), *_state_rows(found, styles, inside), []]
+    rows += [*_heading("stable storage, which outlives a crash", styles), *_stored_rows(found, styles, inside)]
     return rows
 
 
@@ -89,11 +84,11 @@ def value_rows(value: Any, width: int, depth: int = 0) -> Iterator[str]:
             yield from (f"  {row}" for row in rows)
 
 
-def _heading(text: str, theme_styles: ThemeStyles) -> Iterator[Row]:
-    yield [(f" {text}", theme_styles.accent)]
+def _heading(text: str, styles: ThemeStyles) -> Iterator[Line]:
+    yield [(f" {text}", styles.accent)]
 
 
-def _named(name: str, rows: Iterator[str] | list[str], style: Style, name_style: Style = DIM) -> Iterator[Row]:
+def _named(name: str, rows: Iterator[str] | list[str], style: Style, name_style: Style = DIM) -> Iterator[Line]:
     title = sanitize(name, 40)
     for place, row in enumerate(rows):
         if place >= _MOST_ROWS:
@@ -108,29 +103,27 @@ def _named(name: str, rows: Iterator[str] | list[str], style: Style, name_style:
 # the last step
 
 
-def _step_rows(found: Inspection, theme_styles: ThemeStyles, width: int) -> Iterator[Row]:
+def _step_rows(found: Inspection, styles: ThemeStyles, width: int) -> Iterator[Line]:
     step = found.last.step
-    yield from _heading(f"its last step: record {found.last.number} at {step.at_us / 1e6:.3f} s", theme_styles)
+    yield from _heading(f"its last step: record {found.last.number} at {step.at_us / 1e6:.3f} s", styles)
     yield from _named("input", _wrapped(_describe_input(step, found.received), width), _BOLD)
     if not isinstance(step.input, Started):
         for change in found.changes:
-            yield from _change_rows(change, theme_styles, width)
+            yield from _change_rows(change, styles, width)
     for log, entries in step.logged.items():
         text = [sanitize(format_entries(log, [entry]), _LONGEST) for entry in entries]
         rows = [row for each in text for row in _wrapped(each, width)]
-        yield from _named("logged", rows, theme_styles.leader)
+        yield from _named("logged", rows, styles.leader)
     for kind, body, targets in _sent(step):
         yield from _named(
-            "sent", _wrapped(f"{kind} to {format_ranges(targets)}  {body}", width), theme_styles.kind(kind)
+            "sent", _wrapped(f"{kind} to {format_ranges(targets)}  {body}", width), styles.kind(kind)
         )
     for note in step.notes:
         yield from _named("note", _wrapped(note, width), DIM)
     if step.late:
-        yield from _named("late", ["an answer that no procedure waits for any longer"], theme_styles.warning)
+        yield from _named("late", ["an answer that no procedure waits for any longer"], styles.warning)
     if step.failed:
-        yield from _named(
-            "failed", [sanitize(line, 200) for line in step.failed.split("\n")], theme_styles.warning
-        )
+        yield from _named("failed", [sanitize(line, 200) for line in step.failed.split("\n")], styles.warning)
     if not (found.changes or step.logged or step.sent or step.notes or step.late or step.failed):
         yield from _named("changed", ["nothing"], DIM)
 
@@ -161,14 +154,14 @@ def _sent(step: Step) -> list[tuple[str, str, list[int]]]:
     return [(kind, body, sorted(targets)) for (kind, body), targets in found.items()]
 
 
-def _change_rows(change: FieldChange, theme_styles: ThemeStyles, width: int) -> Iterator[Row]:
+def _change_rows(change: FieldChange, styles: ThemeStyles, width: int) -> Iterator[Line]:
     word = "stored" if change.is_safe else "changed"
-    arrow = f" {theme_styles.glyphs.arrow} "
+    arrow = f" {styles.glyphs.arrow} "
     before, after = _in_a_row(change.before), _in_a_row(change.after)
     name = sanitize(change.name, 40)
-    style = theme_styles.leader if change.is_safe else Style()
+    style = styles.leader if change.is_safe else Style()
     if cell_len(name + before + arrow + after) + 2 <= width:
-        pieces: Row = [(f"{name}  ", _BOLD), (before, DIM), (arrow, theme_styles.accent), (after, style + _BOLD)]
+        pieces: Line = [(f"{name}  ", _BOLD), (before, DIM), (arrow, styles.accent), (after, style + _BOLD)]
         yield [(f"  {word:{_NAME}} ", DIM), *pieces]
         return
     yield [(f"  {word:{_NAME}} ", DIM), (name, _BOLD)]
@@ -189,8 +182,8 @@ def _in_a_row(value: Any) -> str:
 
 
 def _wait_rows(
-    found: Inspection, now_us: int, listing: Listing, theme_styles: ThemeStyles, width: int
-) -> Iterator[Row]:
+    found: Inspection, now_us: int, listing: Listing, styles: ThemeStyles, width: int
+) -> Iterator[Line]:
     if not found.waits:
         yield [("  idle: waiting for a message or a timer", DIM)]
     for pending, left in zip(found.waits, remaining_times(found, now_us), strict=True):
@@ -199,45 +192,45 @@ def _wait_rows(
         file, number = ("", wait.line) if line is None else listing.place_of(line)
         where = f"line {number}" + (f" of {sanitize(file, 40)}" if file else "")
         yield from (
-            [*row, ("  ", Style()), (left, theme_styles.leader)] if not place else row
+            [*row, ("  ", Style()), (left, styles.leader)] if not place else row
             for place, row in enumerate(_named(wait.procedure, [where], Style(), _BOLD))
         )
         yield from _named("", _wrapped(f"for {wait.what}", width), Style())
-        yield from _asked_rows(pending, theme_styles)
+        yield from _asked_rows(pending, styles)
 
 
-def _asked_rows(pending: PendingWait, theme_styles: ThemeStyles) -> Iterator[Row]:
+def _asked_rows(pending: PendingWait, styles: ThemeStyles) -> Iterator[Line]:
     """Yield the nodes that have answered and those that have not."""
     blank = " " * (_NAME + 3)
     if pending.answered:
-        yield [(f"{blank}{format_ranges(sorted(pending.answered))} answered", theme_styles.status("Normal"))]
+        yield [(f"{blank}{format_ranges(sorted(pending.answered))} answered", styles.status("Normal"))]
     if pending.wait.peers:
         unknown = "" if pending.is_known else "; other recipients are unknown: the request is too far back"
         silent = format_ranges(sorted(pending.wait.peers))
-        yield [(f"{blank}{silent} not yet", theme_styles.status("Waiting")), (unknown, DIM)]
+        yield [(f"{blank}{silent} not yet", styles.status("Waiting")), (unknown, DIM)]
 
 
-def _state_rows(found: Inspection, theme_styles: ThemeStyles, width: int) -> Iterator[Row]:
+def _state_rows(found: Inspection, styles: ThemeStyles, width: int) -> Iterator[Line]:
     changed = {change.name for change in found.changes} if len(found.changes) < len(found.state) else set()
     for name, value in found.state.items():
         if name not in found.logs:
-            style = theme_styles.accent if name in changed else Style()
+            style = styles.accent if name in changed else Style()
             yield from _named(name, ["-"] if value is None else value_rows(value, width), style)
 
 
-def _stored_rows(found: Inspection, theme_styles: ThemeStyles, width: int) -> Iterator[Row]:
+def _stored_rows(found: Inspection, styles: ThemeStyles, width: int) -> Iterator[Line]:
     if found.last.wiped:
-        yield [("  it was reset", theme_styles.warning)]
+        yield [("  it was reset", styles.warning)]
     elif not found.stored:
         yield [("  nothing stored so far", DIM)]
     for name, value in found.stored.items():
         if name not in found.logs or not isinstance(value, list):
-            yield from _named(name, value_rows(value, width), theme_styles.leader)
+            yield from _named(name, value_rows(value, width), styles.leader)
             continue
         newest = value[-_NEWEST:]
         more = f", the newest {len(newest)} are" if len(newest) < len(value) else ""
         yield from _named(
-            name, [format_count(len(value), "entrie" if len(value) != 1 else "entry") + more], theme_styles.leader
+            name, [format_count(len(value), "entrie" if len(value) != 1 else "entry") + more], styles.leader
         )
         for entry in newest:
             yield from _named("", _wrapped(format_entries("log", [entry]), width), Style())
@@ -250,21 +243,15 @@ def _wrapped(text: str, width: int) -> list[str]:
 # the widget
 
 
-class InspectView(FollowingView):
+class InspectView(RowsView):
     """Shows the selected node, or else the node that made the last step. Its head does not scroll."""
 
-    def __init__(self, theme_styles: ThemeStyles, source: Source) -> None:
-        super().__init__("inspect")
-        self._theme_styles = theme_styles
+    def __init__(self, styles: ThemeStyles, source: Source) -> None:
+        super().__init__("inspect", styles)
         self._source = source
         self._steps = LastSteps(source.store)
         self._inspector = Inspector(source.store, source.safe_fields)
-        self._shown: list[Row] = []
-        self._drawn: tuple[object, ...] = ()
-        self._rows: list[Row] = []
-        self._head: list[Piece] = []
         self._node: int | None = None
-        self._highlighted = ""
 
     def show(self, cursor: Cursor) -> None:
         last = self._steps.at(cursor.record, cursor.selected)
@@ -272,88 +259,46 @@ class InspectView(FollowingView):
         view = None if node is None else cursor.cluster.nodes.get(node)
         if node != self._node:
             self._node = node
-            self.scroll_to(y=0, animate=False, immediate=True)
-        width = self.scrollable_content_region.width
-        self._redraw(self._head_of(view, cursor.selected), self._rows_of(last, view, cursor, width), width)
+            self._scroll(0)
+        head = self._head_of(view, cursor.selected, self.size.width)
+        if view is None or last is None:
+            self._put_rows([Row([(" no step so far", DIM)])], [head])
+            return
+        found = self._inspector.of(last)
+        if self._is_new(found, head, view.process, remaining_times(found, cursor.now_us)):
+            width = self.scrollable_content_region.width
+            lines = inspection_rows(found, view, cursor.now_us, self._listing, self._styles, width)
+            self._put_rows([*map(Row, lines)], [head])
 
-    def texts(self) -> list[str]:
-        """Return its rows, from the top, without the head."""
-        return ["".join(text for text, _ in row) for row in self._shown]
-
-    def move_cursor(self, place: int) -> None:
-        """Scroll to a row."""
-        self.scroll_to(y=place - self.size.height // 2, animate=False, immediate=True)
-
-    def highlight_text(self, text: str) -> None:
-        """Highlight every occurrence of a text."""
-        self._highlighted = text
-        self.refresh()
-
-    def copied(self) -> Copied | None:
+    def copied(self) -> Copied:
         """Return the whole text about the node."""
-        head = "".join(text for text, _ in self._head)
+        head = "".join(text for line in self._head for text, _ in line)
         return f"node {self._node}", "\n".join(text.rstrip() for text in (head, *self.texts()))
 
-    def activate(self) -> None:
-        """Do nothing."""
-
-    def action_cursor(self, by: int) -> None:
-        """Scroll by a number of rows."""
-        self.scroll_to(y=self.scroll_offset.y + by, animate=False, immediate=True)
-
-    def action_cursor_page(self, pages: int) -> None:
-        self.action_cursor(pages * max(1, self.size.height - 2))
-
-    def render_line(self, y: int) -> Strip:
-        width, place = self.size.width, self.scroll_offset.y + y - 1
-        row = self._head if not y else self._shown[place] if place < len(self._shown) else []
-        base = self.rich_style
-        pieces = fit(highlight(row, [self._highlighted], self._theme_styles.highlight), width)
-        return Strip([Segment(text, base + style) for text, style in pieces], width)
+    def _line_at(self, y: int) -> Line:
+        line = super()._line_at(y)
+        return line if y else highlight(line, [self._highlighted], self._styles.highlight)  # the head too
 
     @cached_property
     def _listing(self) -> Listing:
         return Listing(self._source.store.header.protocol)
 
-    def _redraw(self, head: list[Piece], rows: list[Row], width: int) -> None:
-        """Redraw the rows that changed."""
-        before = [self._head, *self._shown]
-        self._head, self._shown = head, rows
-        if len(rows) + 1 != len(before) or width != self.virtual_size.width:
-            self.virtual_size = Size(width, len(rows) + 1)
-            self.refresh()
-            return
-        for place, (was, now) in enumerate(zip(before, [head, *rows], strict=True)):
-            y = place - self.scroll_offset.y if place else 0
-            if was != now and 0 <= y < self.size.height:
-                self.refresh(Region(0, y, self.size.width, 1))
-
-    def _rows_of(self, last: LastStep | None, view: NodeState | None, cursor: Cursor, width: int) -> list[Row]:
-        if view is None or last is None:
-            return [[(" no step so far", DIM)]]
-        found = self._inspector.of(last)
-        to_draw = (found, view.process, remaining_times(found, cursor.now_us), width, self._theme_styles.dark)
-        if to_draw != self._drawn:
-            self._drawn = to_draw
-            self._rows = inspection_rows(found, view, cursor.now_us, self._listing, self._theme_styles, width)
-        return self._rows
-
-    def _head_of(self, view: NodeState | None, selected: int | None) -> list[Piece]:
-        theme_styles = self._theme_styles
+    def _head_of(self, view: NodeState | None, selected: int | None, width: int) -> list[Piece]:
+        styles = self._styles
         if view is None:
             return [(" no node has made a step so far; a digit selects one", DIM)]
         shown = view.status if view.process == "running" else view.process
         pieces: list[Piece] = [
             (f" node {view.id} ", Style(bold=True)),
             (
-                f" {theme_styles.glyph(shown)} {sanitize(process_text(shown), 20)}",
-                theme_styles.status(shown) + Style(bold=True),
+                f" {styles.glyph(shown)} {sanitize(process_text(shown), 20)}",
+                styles.status(shown) + Style(bold=True),
             ),
         ]
         if view.leads:
-            pieces.append((f" {theme_styles.glyphs.leads} leads", theme_styles.leader))
-        process = f"  {process_text(view.process)}, incarnation {view.incarnation}" + (
-            f", process {view.pid}" if view.pid else ""
-        )
-        why = "selected" if selected is not None else "it made the last step; a digit selects another"
-        return [*pieces, (process, Style()), (f"  {why}", DIM)]
+            pieces.append((f" {styles.glyphs.leads} leads", styles.leader))
+        process = f"  incarnation {view.incarnation}" + (f", process {view.pid}" if view.pid else "")
+        pieces.append((process, Style()))
+        reasons = ("selected",) if selected is not None else _REASONS
+        left = width - sum(cell_len(text) for text, _ in pieces) - 2
+        return [*pieces, (f"  {next((each for each in reasons if cell_len(each) <= left), reasons[-1])}", DIM)]

@@ -3,25 +3,17 @@
 A command that needs a number is put on the command line for editing; any other is run at once.
 """
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from msgspec import Struct
 from rich.text import Text
 from textual import events
-from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
-from textual.widgets import OptionList
-from textual.widgets.option_list import Option
 
 from lab.analysis.connectivity import Pair
-from lab.script.commands import VERBS
-from lab.tui.availability import reason_no_commands, takes_commands
+from lab.script.verbs import VERBS
 from lab.tui.views.network_state import NetworkNow
-from lab.tui.widgets.dialogs import Dialog, frame
-
-if TYPE_CHECKING:
-    from lab.tui.screen import RunScreen
+from lab.tui.widgets.dialogs import ListDialog
 
 
 class LinkCommand(Struct, frozen=True):
@@ -56,46 +48,19 @@ def commands_for(link: Pair, both_ways: bool, now: NetworkNow) -> tuple[LinkComm
     return tuple(commands)
 
 
-def edit_link(screen: "RunScreen", link: Pair, now: NetworkNow) -> None:
-    """Ask for a command for the link, and run it; if commands are impossible, say why."""
-    source, target = link
-    if not takes_commands(screen.source):
-        message = f"the link {source}->{target} cannot be changed: {reason_no_commands(screen.source)}"
-        screen.show_message(message, warn=True)
-        return
-    if source == target:
-        screen.show_message(f"{source} has no link to itself; the arrows move to another", warn=True)
-        return
-
-    def run(command: LinkCommand | None) -> None:
-        if command is not None:
-            (screen.execute if command.complete else screen.open_line)(command.command)
-
-    screen.app.push_screen(LinkDialog(link, now), run)
-
-
-class LinkDialog(Dialog[LinkCommand | None]):
+class LinkDialog(ListDialog[LinkCommand]):
     """The dialog. Its result is the chosen command, or None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        ("q", "leave", "close"),
-        ("b", "turn", ""),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [("q", "leave", "close"), ("b", "turn", "")]
 
     def __init__(self, link: Pair, now: NetworkNow) -> None:
-        super().__init__()
+        super().__init__(subtitle="b: both ways or one   Esc closes")
         self._link = link
         self._network = now
         self._both_ways = False
         self._commands = commands_for(link, both_ways=False, now=now)
 
-    def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            box.border_subtitle = "b: both ways or one   Esc closes"
-            yield OptionList()
-
     def on_mount(self) -> None:
-        self.query_one(OptionList).focus()
         self._fill()
 
     def on_key(self, event: events.Key) -> None:
@@ -104,9 +69,6 @@ class LinkDialog(Dialog[LinkCommand | None]):
         if command is not None:
             event.stop()
             self.dismiss(command)
-
-    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(self._commands[event.option_index])
 
     def action_turn(self) -> None:
         """Switch between both directions and one."""
@@ -117,13 +79,11 @@ class LinkDialog(Dialog[LinkCommand | None]):
     def _fill(self) -> None:
         source, target = self._link
         way = "between {} and {}, both ways" if self._both_ways else "from {} to {}"
-        frame(self.query_one(Vertical), title=f"the link {way.format(source, target)}")
-        listed = self.query_one(OptionList)
-        listed.clear_options()
-        for command in self._commands:
-            row = Text()
-            row.append(f" {command.key} ", "bold")
-            row.append(f" {command.command + ('' if command.complete else ' …'):28}")
-            row.append(VERBS[command.command.partition(" ")[0]].help, "dim")
-            listed.add_option(Option(row))
-        listed.action_first()
+        self.frame(f"the link {way.format(source, target)}")
+        self.put((_row(command), command) for command in self._commands)
+
+
+def _row(command: LinkCommand) -> Text:
+    shown = command.command + ("" if command.complete else " …")
+    help_text = VERBS[command.command.partition(" ")[0]].help
+    return Text.assemble((f" {command.key} ", "bold"), f" {shown:28}", (help_text, "dim"))

@@ -31,9 +31,9 @@ _IN_WORDS = ("cut", "hold")
 _LONGEST_LABEL = 24
 
 
-def label_of(effect: LinkEffect, theme_styles: ThemeStyles, short: bool = False) -> str:
+def label_of(effect: LinkEffect, styles: ThemeStyles, short: bool = False) -> str:
     """Return the sign of an effect, its amount, and the affected kinds of messages; in brackets if it is inert."""
-    sign = theme_styles.glyphs.links[effect.name]
+    sign = styles.glyphs.links[effect.name]
     word = f" {FAULT_LABELS[effect.name]}" if effect.name in _IN_WORDS else ""
     amount = word or effect.amount or ("" if effect.name != "other" else f" {effect.fault.kind}")
     kinds = "" if not effect.kinds else "…" if short else f" {' '.join(effect.kinds)}"
@@ -43,52 +43,49 @@ def label_of(effect: LinkEffect, theme_styles: ThemeStyles, short: bool = False)
 
 
 def cell_of(
-    effects: tuple[LinkEffect, ...], in_flight: tuple[InFlightMessage, ...], theme_styles: ThemeStyles, width: int
+    effects: tuple[LinkEffect, ...], in_flight: tuple[InFlightMessage, ...], styles: ThemeStyles, width: int
 ) -> list[Piece]:
     """Return the longest text about a link that fits into ``width``, or the shortest one."""
-    candidates = list(_candidates(effects, in_flight, theme_styles))
+    candidates = list(_candidates(effects, in_flight, styles))
     fitting = (each for each in candidates if cell_len("".join(text for text, _ in each)) <= width)
     return next(fitting, candidates[-1])
 
 
 def _candidates(
-    effects: tuple[LinkEffect, ...], in_flight: tuple[InFlightMessage, ...], theme_styles: ThemeStyles
+    effects: tuple[LinkEffect, ...], in_flight: tuple[InFlightMessage, ...], styles: ThemeStyles
 ) -> Iterator[list[Piece]]:
     """Yield the texts about a link, from the longest to the shortest."""
-    flying = _in_flight_pieces(in_flight, theme_styles)
+    flying = _in_flight_pieces(in_flight, styles)
     if not effects:
-        yield flying or [(theme_styles.glyphs.links["open"], DIM)]
+        yield flying or [(styles.glyphs.links["open"], DIM)]
         yield [(text[0], style) for text, style in flying[:1]]
         return
     # A cut link drops everything, so its other faults do not matter.
     shown = effects[:1] if effects[0].name == "cut" else effects
-    signs = [(each, theme_styles.glyphs.links[each.name]) for each in shown]
+    signs = [(each, styles.glyphs.links[each.name]) for each in shown]
     for labels in (
-        [(each, label_of(each, theme_styles)) for each in shown],
-        [(each, label_of(each, theme_styles, short=True)) for each in shown],
+        [(each, label_of(each, styles)) for each in shown],
+        [(each, label_of(each, styles, short=True)) for each in shown],
         [(each, _bracketed(sign, each)) for each, sign in signs],
         signs,
     ):
         pieces = [
-            (f"{' ' if place else ''}{text}", style_of(each, theme_styles))
-            for place, (each, text) in enumerate(labels)
+            (f"{' ' if place else ''}{text}", style_of(each, styles)) for place, (each, text) in enumerate(labels)
         ]
         for more in (flying, []):
             yield [*pieces, *([(" ", DIM), *more] if more else [])]
-    yield [(signs[0][1], style_of(signs[0][0], theme_styles))]
+    yield [(signs[0][1], style_of(signs[0][0], styles))]
 
 
-def _in_flight_pieces(in_flight: tuple[InFlightMessage, ...], theme_styles: ThemeStyles) -> list[Piece]:
+def _in_flight_pieces(in_flight: tuple[InFlightMessage, ...], styles: ThemeStyles) -> list[Piece]:
     """Return how many messages are in flight, and how many are held."""
     held = sum(flight.copies for flight in in_flight if flight.held)
     flying = sum(flight.copies for flight in in_flight if not flight.held)
     pieces: list[Piece] = []
     if flying:
-        pieces.append((f"{theme_styles.glyphs.arrow}{flying}", theme_styles.accent))
+        pieces.append((f"{styles.glyphs.arrow}{flying}", styles.accent))
     if held:
-        pieces.append(
-            (f"{' ' if flying else ''}{theme_styles.glyphs.links['hold']}{held}", theme_styles.fate("held"))
-        )
+        pieces.append((f"{' ' if flying else ''}{styles.glyphs.links['hold']}{held}", styles.fate("held")))
     return pieces
 
 
@@ -96,9 +93,9 @@ def _bracketed(text: str, effect: LinkEffect) -> str:
     return f"({text})" if effect.is_inert else text
 
 
-def style_of(effect: LinkEffect, theme_styles: ThemeStyles) -> Style:
+def style_of(effect: LinkEffect, styles: ThemeStyles) -> Style:
     """Return the style of an effect; dim if it is inert."""
-    style = theme_styles.fate(OUTCOMES.get(effect.name, "timed out"))
+    style = styles.fate(OUTCOMES.get(effect.name, "timed out"))
     return style + DIM if effect.is_inert else style
 
 
@@ -116,7 +113,7 @@ def format_latency(link: Link) -> str:
     return f"{format_us(link.latency_us)}{jitter}"
 
 
-def describe_link(link: Pair, now: NetworkNow, base: Link, now_us: int, theme_styles: ThemeStyles) -> list[Piece]:
+def describe_link(link: Pair, now: NetworkNow, base: Link, now_us: int, styles: ThemeStyles) -> list[Piece]:
     """Return the text about a link, phrase by phrase."""
     source, target = link
     if source not in now.nodes or target not in now.nodes:
@@ -124,48 +121,43 @@ def describe_link(link: Pair, now: NetworkNow, base: Link, now_us: int, theme_st
     if source == target:
         return [(f"{source} has no link to itself", DIM)]
     phrases: list[Piece] = [
-        (f"{source} {theme_styles.glyphs.arrow} {target}:", theme_styles.accent),
+        (f"{source} {styles.glyphs.arrow} {target}:", styles.accent),
         (format_latency(base), DIM),
     ]
     for effect in now.effects.get(link, ()):
         fault = effect.fault
         touched = f"{format_count(fault.touched, 'message')} so far" if fault.touched else "no effect so far"
         text = f"{sanitize(fault.text or fault.kind, _LONGEST)}, since {fault.since_us / 1e6:.3f} s, {touched}"
-        phrases.append((f"{theme_styles.glyphs.links[effect.name]} {text}", style_of(effect, theme_styles)))
+        phrases.append((f"{styles.glyphs.links[effect.name]} {text}", style_of(effect, styles)))
     in_flight = now.in_flight.get(link, ())
     for flight in in_flight[:_MOST_FLIGHTS]:
         kind, age = sanitize(flight.kind, _LONGEST), f"{max(0, now_us - flight.sent_us) / 1e6:.3f} s"
         copies = f", {flight.copies} copies, sent {age} ago" if flight.copies > 1 else f", sent {age} ago"
-        sign = theme_styles.glyphs.links["hold"] if flight.held else theme_styles.glyphs.arrow
-        style = theme_styles.fate("held") if flight.held else theme_styles.accent
+        sign = styles.glyphs.links["hold"] if flight.held else styles.glyphs.arrow
+        style = styles.fate("held") if flight.held else styles.accent
         phrases.append((f"{sign} {kind}{' held' if flight.held else ''}{copies}", style))
     if len(in_flight) > _MOST_FLIGHTS:
         phrases.append((f"and {format_count(len(in_flight) - _MOST_FLIGHTS, 'more message')}", DIM))
     if not in_flight:
         phrases.append(("nothing in flight", DIM))
-    return [*phrases, *_endpoint_pieces(link, now, theme_styles)]
+    return [*phrases, *_endpoint_pieces(link, now, styles)]
 
 
-def _endpoint_pieces(link: Pair, now: NetworkNow, theme_styles: ThemeStyles) -> list[Piece]:
+def _endpoint_pieces(link: Pair, now: NetworkNow, styles: ThemeStyles) -> list[Piece]:
     """Return what a stopped or paused end means for the link."""
     source, target = (now.nodes[node] for node in link)
     pieces = []
     if source.process in STOPPED:
         pieces.append(
-            (
-                f"{source.id} is {process_text(source.process)} and sends nothing",
-                theme_styles.status(source.process),
-            )
+            (f"{source.id} is {process_text(source.process)} and sends nothing", styles.status(source.process))
         )
     if target.process in STOPPED:
         pieces.append(
             (
                 f"{target.id} is {process_text(target.process)}: messages to it are lost",
-                theme_styles.status(target.process),
+                styles.status(target.process),
             )
         )
     if target.process == "paused":
-        pieces.append(
-            (f"{target.id} is paused: messages to it wait until it resumes", theme_styles.status("paused"))
-        )
+        pieces.append((f"{target.id} is paused: messages to it wait until it resumes", styles.status("paused")))
     return pieces

@@ -1,97 +1,44 @@
 """The trace of one message, from why it was sent to the effect of its answer. Each line leads to its record."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from rich.text import Text
-from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
-from textual.widgets import OptionList
-from textual.widgets.option_list import Option
 
-from lab.analysis.delivery import TraceEntry, message_at, message_trace
+from lab.analysis.delivery import TraceEntry
 from lab.text import sanitize
 from lab.tui.terminal.styles import DIM, ThemeStyles
-from lab.tui.views.log_view import MessageLog
-from lab.tui.widgets.dialogs import Dialog
-
-if TYPE_CHECKING:
-    from lab.tui.screen import RunScreen
+from lab.tui.widgets.dialogs import ListDialog
 
 _STYLES = {"lost": "lost", "taken": "delivered", "routed": "held", "meanwhile": "held", "open": "in flight"}
 """The delivery outcome that gives a line its colour."""
 
 
-class TraceDialog(Dialog[int | None]):
+class TraceDialog(ListDialog[int]):
     """The trace of a message. The result is the record of the chosen line; ``here`` is the cursor in time."""
 
-    DEFAULT_CSS = """
-    TraceDialog > Vertical { width: 100; }
-    """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        ("q,F", "leave", "close"),
-    ]
+    DEFAULT_CSS = "TraceDialog > Vertical { width: 100; }"
+    BINDINGS: ClassVar[list[BindingType]] = [("q,F", "leave", "close")]
 
-    def __init__(self, entries: Sequence[TraceEntry], here: int, theme_styles: ThemeStyles) -> None:
-        super().__init__()
+    def __init__(self, entries: Sequence[TraceEntry], here: int, styles: ThemeStyles) -> None:
+        super().__init__("the trace of a message", "Enter goes to a line's record, Esc closes")
         self._trace = entries
         self._here = here
-        self._theme_styles = theme_styles
-
-    def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            box.border_title = "the trace of a message"
-            box.border_subtitle = "Enter goes to a line's record, Esc closes"
-            yield OptionList(
-                *(Option(self._entry_text(line), str(place)) for place, line in enumerate(self._trace))
-            )
+        self._styles = styles
 
     def on_mount(self) -> None:
-        """Highlight the last line that is not after the cursor in time."""
+        # the cursor is on the last line that is not after the cursor in time
         reached = [place for place, line in enumerate(self._trace) if line.record <= self._here]
-        self.query_one(OptionList).highlighted = reached[-1] if reached else 0
-
-    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(self._trace[int(event.option_id or 0)].record)
+        self.put(((self._entry_text(line), line.record) for line in self._trace), reached[-1] if reached else 0)
 
     def _entry_text(self, line: TraceEntry) -> Text:
-        theme_styles = self._theme_styles
+        styles = self._styles
         text = Text(f"{line.at_us / 1e6:9.3f} ", DIM)
         text.append("    " * line.depth)
-        sign = {"sent": theme_styles.glyphs.arrow, "did": " ", "lost": theme_styles.glyph("killed")}.get(
-            line.what, theme_styles.glyphs.dot
+        sign = {"sent": styles.glyphs.arrow, "did": " ", "lost": styles.glyph("killed")}.get(
+            line.what, styles.glyphs.dot
         )
-        style = (
-            "bold"
-            if line.what == "sent"
-            else theme_styles.fate(_STYLES[line.what])
-            if line.what in _STYLES
-            else ""
-        )
+        style = "bold" if line.what == "sent" else styles.fate(_STYLES[line.what]) if line.what in _STYLES else ""
         text.append(f"{sign} {sanitize(line.text, 200)}", style)
         return text
-
-
-def follow_message(screen: "RunScreen") -> None:
-    """Show the trace of the message under the log's cursor, or of the record at the cursor in time."""
-    lines, view = screen.source.store, screen.views.focused_view
-    row = view.under_cursor if isinstance(view, MessageLog) else None
-    if row is not None and row[0].what == "message":
-        sent, key = row[0].record, row[0].message
-    elif (found := message_at(lines, screen.player.number)) is not None:
-        sent, key = found
-    else:
-        screen.show_message(
-            "no message is selected: move the log's cursor to one (Tab, arrow keys), or step to one with e",
-            warn=True,
-        )
-        return
-
-    def chosen(record: int | None) -> None:
-        if record is not None:
-            screen.player.go(record)
-            screen.draw()
-
-    entries = list(message_trace(lines, key, sent))
-    screen.app.push_screen(TraceDialog(entries, screen.player.number, screen.theme_styles), chosen)

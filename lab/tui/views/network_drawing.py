@@ -30,8 +30,7 @@ from rich.cells import cell_len
 from rich.style import Style
 
 from lab.analysis.connectivity import Pair
-from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit
-from lab.tui.views.group_drawing import wrap_words
+from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit, wrap_words
 from lab.tui.views.link_text import FAULT_LABELS, OUTCOMES, cell_of, label_of, style_of
 from lab.tui.views.network_state import STOPPED, NetworkNode, NetworkNow
 from lab.tui.widgets.pane import process_text
@@ -47,9 +46,9 @@ _LONGEST_PROCESS = 8
 class Matrix:
     """The part of the matrix that fits into ``width`` and ``height``. ``cursor`` is the link under the cursor."""
 
-    def __init__(self, now: NetworkNow, theme_styles: ThemeStyles, width: int, height: int, cursor: Pair) -> None:
+    def __init__(self, now: NetworkNow, styles: ThemeStyles, width: int, height: int, cursor: Pair) -> None:
         self._now = now
-        self._theme_styles = theme_styles
+        self._styles = styles
         self._ids = list(now.nodes)
         self._cursor = cursor
         self._known: dict[object, list[Piece]] = {}
@@ -97,26 +96,26 @@ class Matrix:
         return self._ids[first : first + room]
 
     def _column_heads(self, line: int) -> list[Piece]:
-        corner = f"from{self._theme_styles.glyphs.arrow}to" if self._head >= len("from→to ") else "from"
+        corner = f"from{self._styles.glyphs.arrow}to" if self._head >= len("from→to ") else "from"
         pieces: list[Piece] = [(f"{corner if line == self._head_lines - 1 else '':{self._head}}", DIM)]
         for node in self._columns:
             member = self._now.nodes[node]
             text = str(node) if self._upright else f"{node:>{self._digits}}"[line]
             style = self._style(member) + (Style(underline=True) if node == self._cursor[1] else Style())
             sign = self._sign(member).strip() if self.cell > self._digits + 2 else ""
-            pieces += fit([(sign, self._theme_styles.leader if member.leads else style), (text, style)], self.cell)
+            pieces += fit([(sign, self._styles.leader if member.leads else style), (text, style)], self.cell)
         return pieces
 
     def _row(self, node: int, selected: int | None, has_focus: bool) -> list[Piece]:
-        theme_styles, member = self._theme_styles, self._now.nodes[node]
+        styles, member = self._styles, self._now.nodes[node]
         process = "" if member.process == "running" else member.process
         label = "not up" if process == "absent" else process  # *not started* is too long for the column
         word = f"{label:{_LONGEST_PROCESS}}" if self._head > self._digits + _LONGEST_PROCESS else ""
         style = self._style(member) + (Style(underline=True) if node == self._cursor[0] else Style())
         pieces: list[Piece] = [
-            (f"{theme_styles.glyphs.play if node == selected else ' '} ", theme_styles.accent),
-            (word, theme_styles.status(process)),
-            (self._sign(member), theme_styles.status(process) if process else theme_styles.leader),
+            (f"{styles.glyphs.play if node == selected else ' '} ", styles.accent),
+            (word, styles.status(process)),
+            (self._sign(member), styles.status(process) if process else styles.leader),
             (f"{node:>{self._digits}}", style),
         ]
         pieces = fit(pieces, self._head)
@@ -133,7 +132,7 @@ class Matrix:
         if link[0] == link[1]:
             shown = fit([("\\" if self.cell < _WORDY else "", DIM)], room)
         if link == self._cursor:
-            badge = self._theme_styles.accent + (Style(reverse=True) if has_focus else Style(underline=True))
+            badge = self._styles.accent + (Style(reverse=True) if has_focus else Style(underline=True))
             shown = [(text, badge) for text, _ in shown]
         return [*shown, (" " * gap, Style())]
 
@@ -142,17 +141,17 @@ class Matrix:
         effects, in_flight = self._now.effects.get(link, ()), self._now.in_flight.get(link, ())
         key = tuple(each.fault.id for each in effects), tuple((each.held, each.copies) for each in in_flight)
         if key not in self._known:
-            self._known[key] = fit(cell_of(effects, in_flight, self._theme_styles, room), room)
+            self._known[key] = fit(cell_of(effects, in_flight, self._styles, room), room)
         return self._known[key]
 
     def _sign(self, member: NetworkNode) -> str:
         """Return the sign of its process, or of a leader."""
         if member.process != "running":
-            return self._theme_styles.glyph(member.process)
-        return self._theme_styles.glyphs.leads if member.leads else " "
+            return self._styles.glyph(member.process)
+        return self._styles.glyphs.leads if member.leads else " "
 
     def _style(self, member: NetworkNode) -> Style:
-        return _NAME_STYLE if member.process == "running" else self._theme_styles.status(member.process)
+        return _NAME_STYLE if member.process == "running" else self._styles.status(member.process)
 
 
 # the sides
@@ -170,9 +169,9 @@ Side = tuple[int, ...]
 class Sides:
     """The sides of a network, drawn for a width."""
 
-    def __init__(self, now: NetworkNow, theme_styles: ThemeStyles, width: int) -> None:
+    def __init__(self, now: NetworkNow, styles: ThemeStyles, width: int) -> None:
         self._now = now
-        self._theme_styles = theme_styles
+        self._styles = styles
         self._width = width
         self._sides = now.connections.components
         pairs = [now.connections.open_links(*two) for two in combinations(self._sides, 2)]
@@ -208,8 +207,8 @@ class Sides:
     # a box
 
     def _box(self, side: Side, inside: list[list[Piece]], width: int) -> Iterator[list[Piece]]:
-        top_left, across, top_right, upright, bottom_left, bottom_right = tuple(self._theme_styles.glyphs.box)
-        frame = self._theme_styles.status("Normal")
+        top_left, across, top_right, upright, bottom_left, bottom_right = tuple(self._styles.glyphs.box)
+        frame = self._styles.status("Normal")
         title = f"{across} {self._title(side)} "
         yield [(f"{top_left}{title}{across * (width - 2 - cell_len(title))}{top_right}", frame)]
         for line in inside:
@@ -237,7 +236,7 @@ class Sides:
         for group in groups:
             words: list[Piece] = []
             if group is not None:
-                words.append((f" {group[0]} ", self._theme_styles.badge(group[1])))
+                words.append((f" {group[0]} ", self._styles.badge(group[1])))
             words += self._named(
                 [member for member in members if member.group == group], len(side) <= _MOST_SINGLY
             )
@@ -250,19 +249,19 @@ class Sides:
             if member.leads:
                 yield from ((text, _BOLD) for text in _numbers(led, singly))
                 led = []
-                yield f"{self._theme_styles.glyphs.leads}{member.id}", self._theme_styles.leader
+                yield f"{self._styles.glyphs.leads}{member.id}", self._styles.leader
             else:
                 led.append(member.id)
         yield from ((text, _BOLD) for text in _numbers(led, singly))
 
     def _notes(self, side: Side) -> Iterator[list[Piece]]:
         """Yield the faults on links within a side; equal effects share a line."""
-        nodes, theme_styles = set(side), self._theme_styles
+        nodes, styles = set(side), self._styles
         effects = {each.fault.id: each for here in self._now.effects.values() for each in here}
         found: dict[Piece, dict[Pair, None]] = {}
         for effect in effects.values():
             links = (link for link in effect.fault.links if nodes.issuperset(link) and link in self._now.effects)
-            piece = label_of(effect, theme_styles), style_of(effect, theme_styles)
+            piece = label_of(effect, styles), style_of(effect, styles)
             found.setdefault(piece, {}).update(dict.fromkeys(links))
         for (label, style), links_of_it in found.items():
             if links_of_it:
@@ -274,50 +273,43 @@ class Sides:
 
     def _between(self, one: Side, other: Side) -> Piece:
         """Return what passes between two sides."""
-        open_links, theme_styles = self._now.connections.open_links(one, other), self._theme_styles
+        open_links, styles = self._now.connections.open_links(one, other), self._styles
         if open_links:
             return (
-                f"{theme_styles.glyphs.arrow} one way only: {self._describe_links(open_links)}",
-                theme_styles.fate("timed out"),
+                f"{styles.glyphs.arrow} one way only: {self._describe_links(open_links)}",
+                styles.fate("timed out"),
             )
         if len(self._sides) > 2 and self._nothing_passes:
-            return theme_styles.glyphs.links["cut"], theme_styles.fate("cut")
+            return styles.glyphs.links["cut"], styles.fate("cut")
         links = [link for a in one for b in other for link in ((a, b), (b, a))]
         names = {next(each.name for each in self._now.effects[link] if each.closes) for link in links}
         if len(names) > 1:
-            return f"{theme_styles.glyphs.links['cut']} nothing passes", theme_styles.fate("cut")
+            return f"{styles.glyphs.links['cut']} nothing passes", styles.fate("cut")
         name = names.pop()
-        return f"{theme_styles.glyphs.links[name]} {FAULT_LABELS[name]} both ways", theme_styles.fate(
-            OUTCOMES[name]
-        )
+        return f"{styles.glyphs.links[name]} {FAULT_LABELS[name]} both ways", styles.fate(OUTCOMES[name])
 
     def _other_pairs(self) -> list[Piece]:
         """Return what passes between sides that are not adjacent, or that nothing passes anywhere."""
         if len(self._sides) < 3:
             return []
         if self._nothing_passes:
-            return [("nothing passes between any of them", self._theme_styles.fate("cut"))]
+            return [("nothing passes between any of them", self._styles.fate("cut"))]
         adjacent = set(pairwise(self._sides))
         found = (
             self._now.connections.open_links(*two) for two in combinations(self._sides, 2) if two not in adjacent
         )
         return [
-            (f"one way: {self._describe_links(each)}", self._theme_styles.fate("timed out"))
-            for each in found
-            if each
+            (f"one way: {self._describe_links(each)}", self._styles.fate("timed out")) for each in found if each
         ]
 
     def _stopped_pieces(self) -> list[Piece]:
         """Return the nodes that do not run."""
-        theme_styles = self._theme_styles
+        styles = self._styles
         found: dict[str, list[int]] = {}
         for member in self._now.stopped():
             found.setdefault(member.process, []).append(member.id)
         return [
-            (
-                f"{theme_styles.glyph(process)} {format_ranges(ids)} {process_text(process)}",
-                theme_styles.status(process),
-            )
+            (f"{styles.glyph(process)} {format_ranges(ids)} {process_text(process)}", styles.status(process))
             for process, ids in found.items()
         ]
 
@@ -332,8 +324,7 @@ class Sides:
         if len(alike) > _MOST_BUNDLES:
             return format_count(len(links), "link")
         return ", ".join(
-            f"{format_ranges(sources)}{self._theme_styles.glyphs.arrow}{theirs}"
-            for theirs, sources in alike.items()
+            f"{format_ranges(sources)}{self._styles.glyphs.arrow}{theirs}" for theirs, sources in alike.items()
         )
 
 

@@ -11,9 +11,9 @@ from lab.analysis.connectivity import Connections, Pair, connected
 from lab.analysis.group_history import GroupLog
 from lab.recording.cluster_state import ClusterState
 from lab.recording.snapshot import ActiveFault, InFlightMessage, NodeState
-from lab.script.commands import CommandError, LinkFault, Slow
+from lab.script.commands import LinkFault, Slow
 from lab.script.parse import parse
-from lab.script.printing import format_amount
+from lab.script.scope import CommandError
 
 STOPPED = ("killed", "failed", "absent")
 """The states of a process that neither sends nor receives."""
@@ -108,7 +108,7 @@ def effect_of(fault: ActiveFault) -> LinkEffect:
         return LinkEffect(fault, name)  # a foreign recording may have any text there
     kinds = () if isinstance(command, Slow) else command.kinds
     stops = name == "hold" or (isinstance(command, LinkFault) and name == "lose" and command.probability == 1)
-    return LinkEffect(fault, name, format_amount(command), kinds, stops and not kinds)
+    return LinkEffect(fault, name, command.amount, kinds, stops and not kinds)
 
 
 @lru_cache(maxsize=256)

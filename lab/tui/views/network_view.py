@@ -6,22 +6,18 @@ If there is room, the sides are boxes beside the matrix, else text above it.
 from itertools import zip_longest
 from typing import ClassVar
 
-from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import BindingType
-from textual.geometry import Region
 from textual.message import Message
-from textual.strip import Strip
-from textual.widget import Widget
 
 from lab.analysis.connectivity import Pair
 from lab.analysis.group_history import GroupLog
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header
 from lab.tui.player import Cursor
-from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit
-from lab.tui.views.group_drawing import wrap_words
+from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit, wrap_words
+from lab.tui.views.lines_view import Line, PictureView
 from lab.tui.views.link_text import FAULT_LABELS, describe_link, format_latency
 from lab.tui.views.network_drawing import Matrix, Sides, width_of
 from lab.tui.views.network_state import NetworkNow, network_now
@@ -37,7 +33,7 @@ _HIGH = 14
 """The least lines for a legend and a head of the matrix."""
 
 
-class NetworkView(Widget, can_focus=True):
+class NetworkView(PictureView, inherit_bindings=False):
     """The network as of a record. The arrows move over the matrix; ``Enter`` changes the link under the cursor."""
 
     class Opened(Message):
@@ -55,56 +51,49 @@ class NetworkView(Widget, can_focus=True):
         ("right", "move(0, 1)"),
     ]
 
-    DEFAULT_CSS = "NetworkView { height: 1fr; padding: 0 1; }"
+    DEFAULT_CSS = "NetworkView { padding: 0 1; }"
 
-    def __init__(self, theme_styles: ThemeStyles, header: Header, groups: GroupLog) -> None:
-        super().__init__(id="network")
-        self._theme_styles = theme_styles
+    def __init__(self, styles: ThemeStyles, header: Header, groups: GroupLog) -> None:
+        super().__init__("network", styles)
         self._header = header
         self._groups = groups
         self._record = -1
         self._now = network_now(ClusterState.of(header), groups)
         self._now_us = 0
         self._selected: int | None = None
-        self._cursor: Pair = header.nodes[0], header.nodes[min(1, len(header.nodes) - 1)]
-        self._drawn: object = None
-        self._body: list[list[Piece]] = []
+        self._link: Pair = header.nodes[0], header.nodes[min(1, len(header.nodes) - 1)]
+        self._body: list[Line] = []
         self._matrix: Matrix | None = None
         self._matrix_at = (0, 0)
 
     def show(self, cursor: Cursor) -> None:
         """Draw the network at the cursor. A newly selected node has its row shown."""
-        if cursor.cluster.record != self._record:
-            self._record = cursor.cluster.record
+        if cursor.record != self._record:
+            self._record = cursor.record
             now = network_now(cursor.cluster, self._groups)
             self._now = (
                 self._now if now == self._now else now
             )  # keeping the object makes the next comparison cheap
         if cursor.selected != self._selected and cursor.selected in self._now.nodes:
-            source, target = self._cursor
-            self._cursor = (cursor.selected, source if target == cursor.selected else target)
-        if cursor.now_us != self._now_us and self._cursor in self._now.in_flight:
-            self.refresh(Region(0, len(self._body), self.size.width, self._foot_height))
+            source, target = self._link
+            self._link = (cursor.selected, source if target == cursor.selected else target)
         self._selected, self._now_us = cursor.selected, cursor.now_us
-        if self._to_draw() != self._drawn:
-            self.refresh()
-
-    def _to_draw(self) -> object:
-        return self._now, self._cursor, self._selected, self.has_focus, self.size, self._theme_styles.dark
+        self._draw()
 
     def activate(self) -> None:
         """Change the link under the cursor."""
-        self.post_message(self.Opened(self._cursor, self._now))
+        self.post_message(self.Opened(self._link, self._now))
 
     def action_move(self, down: int, right: int) -> None:
         """Move to the next link, skipping the diagonal."""
         ids = list(self._now.nodes)
-        row, column = (ids.index(node) if node in ids else 0 for node in self._cursor)
+        row, column = (ids.index(node) if node in ids else 0 for node in self._link)
         row, column = row + down, column + right
         if row == column:
             row, column = row + down, column + right
         if 0 <= row < len(ids) and 0 <= column < len(ids):
-            self._go(ids[row], ids[column])
+            self._link = ids[row], ids[column]
+            self._draw()
 
     def on_click(self, event: events.Click) -> None:
         """Move to the link under the mouse; a click on the current link changes it."""
@@ -112,25 +101,18 @@ class NetworkView(Widget, can_focus=True):
         if offset is None or self._matrix is None:
             return
         link = self._matrix.link_at(offset.x - self._matrix_at[0], offset.y - self._matrix_at[1])
-        if link == self._cursor:
+        if link == self._link:
             self.activate()
         elif link is not None:
-            self._go(*link)
+            self._link = link
+            self._draw()
 
-    def render_line(self, y: int) -> Strip:
-        """Draw a line of the sides, of the matrix, or of the text about the link under the cursor."""
-        width, base = self.size.width, self.rich_style
-        if self._to_draw() != self._drawn:
-            self._drawn = self._to_draw()
-            self._body = self._whole_body(width, self.size.height - self._foot_height)
-        from_foot = y - len(self._body)
-        lines, place = (self._body, y) if from_foot < 0 else (self._foot(width), from_foot)
-        pieces = lines[place] if place < len(lines) else []
-        return Strip([Segment(text, base + style) for text, style in fit(pieces, width)], width)
-
-    def _go(self, source: int, target: int) -> None:
-        self._cursor = source, target
-        self.refresh()
+    def _draw(self) -> None:
+        """Draw the sides, the matrix, and the text about the link under the cursor."""
+        width, height = self.size
+        if self._is_new(self._now, self._link, self._selected, self.has_focus, height):
+            self._body = self._whole_body(width, height - self._foot_height)
+        self._put_lines([*self._body, *self._foot(width)])
 
     # below: the link under the cursor
 
@@ -142,51 +124,49 @@ class NetworkView(Widget, can_focus=True):
     def _foot_height(self) -> int:
         return 5 if self._is_high else 2
 
-    def _foot(self, width: int) -> list[list[Piece]]:
-        phrases = describe_link(self._cursor, self._now, self._header.link, self._now_us, self._theme_styles)
-        dot = self._theme_styles.glyphs.dot
+    def _foot(self, width: int) -> list[Line]:
+        phrases = describe_link(self._link, self._now, self._header.link, self._now_us, self._styles)
+        dot = self._styles.glyphs.dot
         words: list[Piece] = []
         for place, (phrase, style) in enumerate(phrases):
             words += [(dot, DIM)] if place > 1 else []
             words += [(word, style) for word in phrase.split()]
         lines = self._in_lines(wrap_words(words, width), 3 if self._is_high else self._foot_height)
-        return (
-            [[(self._theme_styles.glyphs.rest * width, DIM)], *lines, self._legend()] if self._is_high else lines
-        )
+        return [[(self._styles.glyphs.rest * width, DIM)], *lines, self._legend()] if self._is_high else lines
 
-    def _in_lines(self, lines: list[list[Piece]], most: int) -> list[list[Piece]]:
+    def _in_lines(self, lines: list[Line], most: int) -> list[Line]:
         """Return exactly ``most`` lines. The rest is appended to the last one, which is cut off at the right."""
         last = [piece for line in lines[most - 1 :] for piece in (*line, (" ", Style()))]
         return [*lines[: most - 1], last, *([] for _ in range(most - len(lines)))][:most]
 
-    def _legend(self) -> list[Piece]:
-        theme_styles = self._theme_styles
-        signs = theme_styles.glyphs.links
+    def _legend(self) -> Line:
+        styles = self._styles
+        signs = styles.glyphs.links
         legend = [f"{signs[name]} {label}" for name, label in FAULT_LABELS.items() if name != "other"]
-        return [("  ".join([*legend, f"{theme_styles.glyphs.arrow}2 in flight", "(…) no effect so far"]), DIM)]
+        return [("  ".join([*legend, f"{styles.glyphs.arrow}2 in flight", "(…) no effect so far"]), DIM)]
 
     # above: the sides, and the matrix
 
-    def _whole_body(self, width: int, height: int) -> list[list[Piece]]:
-        left = Sides(self._now, self._theme_styles, max(_BOXES, width // 4)).boxes(height)
+    def _whole_body(self, width: int, height: int) -> list[Line]:
+        left = Sides(self._now, self._styles, max(_BOXES, width // 4)).boxes(height)
         boxes = max(map(width_of, left), default=0)
         across = width - boxes - _GAP
         least = _LEAST_CELL if len(self._now.nodes) <= _MANY else 2
         if width >= _BOXES_WIDTH and self._is_high and self._new_matrix(across, height).cell >= least:
             right = self._drawn_matrix(across, height)
             self._matrix_at = boxes + _GAP, self._matrix_at[1]
-            nothing: list[Piece] = []
+            nothing: Line = []
             pairs = zip_longest(left, right, fillvalue=nothing)
             return [[*fit(one, boxes), (" " * _GAP, Style()), *other] for one, other in pairs]
-        words = Sides(self._now, self._theme_styles, width).words(_MOST_WORDS if self._is_high else 2)
+        words = Sides(self._now, self._styles, width).words(_MOST_WORDS if self._is_high else 2)
         lines = self._drawn_matrix(width, height - len(words))
         self._matrix_at = 0, self._matrix_at[1] + len(words)
         return [*words, *lines]
 
     def _new_matrix(self, width: int, height: int) -> Matrix:
-        return Matrix(self._now, self._theme_styles, width, height, self._cursor)
+        return Matrix(self._now, self._styles, width, height, self._link)
 
-    def _drawn_matrix(self, width: int, height: int) -> list[list[Piece]]:
+    def _drawn_matrix(self, width: int, height: int) -> list[Line]:
         """Return the matrix, with a title if there is room or if parts of the matrix are not visible."""
         matrix = self._new_matrix(width, height)
         titled = self._is_high or bool(matrix.left_out)

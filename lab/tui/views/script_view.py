@@ -3,29 +3,27 @@
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 from rich.cells import cell_len
-from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.geometry import Size
-from textual.strip import Strip
 
 from lab.analysis.script_log import LineResult
 from lab.properties.verdicts import Violation
 from lab.scenario.head import read_head, split_scenario
 from lab.scenario.report import matches_violation
-from lab.script.commands import CommandError
-from lab.script.parse import numbered_lines, parse, predecessors
-from lab.script.statements import Expect, Expectation, ExpectThroughout, ExpectViolation, Statement
+from lab.script.parse import numbered_lines, parse
+from lab.script.scope import CommandError
+from lab.script.statements import Expect, Expectation, ExpectThroughout, ExpectViolation, Statement, predecessors
 from lab.text import sanitize
 from lab.tui.player import Cursor
 from lab.tui.source import Source
-from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit, highlight
-from lab.tui.views.following_view import FollowingView
+from lab.tui.terminal.styles import DIM, Piece, ThemeStyles
+from lab.tui.views.lines_view import Line, Row, RowsView
 
 _HEAD = ("title", "shows", "source")
 
@@ -183,64 +181,43 @@ _LEAST_TEXT = 20
 _LONGEST = 1000
 
 
-class _Row(Struct, frozen=True):
-    """One row on the screen: part of a line of the script, or of the text before the first line."""
-
-    pieces: list[Piece]
-    line: int | None = None
-
-
-class ScriptView(FollowingView):
+class ScriptView(RowsView):
     """Follows the line that was reached last. ``cursor`` is the line to whose record ``Enter`` goes."""
 
-    def __init__(self, theme_styles: ThemeStyles, source: Source) -> None:
-        super().__init__("script")
-        self._theme_styles = theme_styles
+    def __init__(self, styles: ThemeStyles, source: Source) -> None:
+        super().__init__("script", styles)
         self._source = source
-        self._script: Script | None = None
-        self._drawn: tuple[object, ...] = ()
         self._states: dict[int, LineState] = {}
         self._reached: int | None = None
-        self._rows: list[_Row] = []
-        self._highlighted = ""
 
     def show(self, cursor: Cursor) -> None:
-        cluster = cursor.cluster
-        header, log = self._source.store.header, self._source.script_log
-        results = log.results(cluster.record)
-        in_branch = header.parent is not None and cluster.record > header.parent.record
-        over = log.is_over(cluster.record) or in_branch
-        width = self.scrollable_content_region.width
+        record, header, log = cursor.record, self._source.store.header, self._source.script_log
+        results = log.results(record)
+        in_branch = header.parent is not None and record > header.parent.record
+        over = log.is_over(record) or in_branch
         judge = self._source.judge
-        violations = [each for each in judge.violations if each.record <= cluster.record]
-        is_judged = over and judge.number >= cluster.record
-        to_draw = (len(results), len(violations), over, is_judged, width, self._theme_styles.dark)
-        if to_draw != self._drawn:
-            self._drawn = to_draw
-            if self._script is None:
-                self._script = parse_script(header.scenario)
+        violations = [each for each in judge.violations if each.record <= record]
+        is_judged = over and judge.number >= record
+        if self._is_new(len(results), len(violations), over, is_judged):
             self._states = line_states(self._script, results, violations, over, is_judged)
             self._reached = results[-1].line if results else None
-            self._rows = list(self._all_rows(self._script, width))
-            self.virtual_size = Size(width, len(self._rows))
-            self.refresh()
+            self._put_rows(list(self._all_rows(self._script, self.scrollable_content_region.width)))
         self._follow_reached()
 
-    def texts(self) -> list[str]:
-        """Return its rows, from the top."""
-        return ["".join(text for text, _ in row.pieces) for row in self._rows]
+    @cached_property
+    def _script(self) -> Script:
+        return parse_script(self._source.store.header.scenario)
+
+    def line(self, place: int) -> Line:
+        item, line = self._rows[place].item, super().line(place)
+        is_marked = item is not None and item == self.cursor and self.has_focus
+        return self._in_style(line, Style(reverse=True)) if is_marked else line
 
     def move_cursor(self, place: int) -> None:
         """Move the cursor to the line of a row, and scroll it into view."""
         self._follow = False
-        self.cursor = self._rows[place].line
-        top = place if self.cursor is None else self._top_for(self.cursor, 0)
-        self.scroll_to(y=top, animate=False, immediate=True)
-        self.refresh()
-
-    def highlight_text(self, text: str) -> None:
-        """Highlight every occurrence of a text."""
-        self._highlighted = text
+        self.cursor = self._rows[place].item
+        self._scroll(place if self.cursor is None else self._top_for(self.cursor))
         self.refresh()
 
     def activate(self) -> None:
@@ -249,7 +226,7 @@ class ScriptView(FollowingView):
 
     def action_cursor(self, by: int) -> None:
         """Move the cursor. Past the last line, follow the line that is reached."""
-        lines = list(dict.fromkeys(row.line for row in self._rows if row.line in self._states))
+        lines = list(dict.fromkeys(row.item for row in self._rows if row.item in self._states))
         if not lines:
             return
         here = self._reached if self.cursor is None else self.cursor
@@ -258,31 +235,16 @@ class ScriptView(FollowingView):
         self.cursor = None if self._follow else lines[max(0, place)]
         if self.cursor is not None:
             # above the first line are the title and the purpose
-            top = self._top_for(self.cursor, 0) if place >= 0 else max(0, self.scroll_offset.y + by)
-            self.scroll_to(y=top, animate=False, immediate=True)
+            self._scroll(self._top_for(self.cursor) if place >= 0 else self.scroll_offset.y + by)
         self.refresh()
 
-    def action_cursor_page(self, pages: int) -> None:
-        """Move the cursor by half a screen."""
-        self.action_cursor(pages * max(1, self.size.height // 2))
+    @property
+    def _page(self) -> int:
+        return self.size.height // 2
 
     def on_click(self, event: events.Click) -> None:
         """Go to the record of a line."""
-        offset = event.get_content_offset(self)
-        place = len(self._rows) if offset is None else self.scroll_offset.y + offset.y
-        if place < len(self._rows):
-            self._seek(self._rows[place].line)
-
-    def render_line(self, y: int) -> Strip:
-        width, place = self.size.width, self.scroll_offset.y + y
-        base = self.rich_style
-        if place >= len(self._rows):
-            return Strip.blank(width, base)
-        row = self._rows[place]
-        if row.line is not None and row.line == self.cursor and self.has_focus:
-            base += Style(reverse=True)
-        pieces = highlight(row.pieces, [self._highlighted], self._theme_styles.highlight)
-        return Strip([Segment(text, base + style) for text, style in fit(pieces, width)], width)
+        self._seek(self._item_at(event))
 
     def _seek(self, line: int | None) -> None:
         state = None if line is None else self._states.get(line)
@@ -294,42 +256,33 @@ class ScriptView(FollowingView):
         top = 0 if self._reached is None else self._top_for(self._reached, self.size.height // 3)
         self._follow |= self.cursor is None and top == self.scroll_offset.y
         if self._follow:
-            self.scroll_to(y=top, animate=False, immediate=True)
-
-    def _top_for(self, line: int | None, beyond: int) -> int:
-        """Return the nearest scroll position that shows a line and ``beyond`` rows around it."""
-        top = self.scroll_offset.y
-        places = [place for place, row in enumerate(self._rows) if row.line == line]
-        if line is None or not places:
-            return top
-        lowest = min(len(self._rows) - 1, places[-1] + beyond) - self.size.height + 1
-        return min(places[0], max(lowest, min(top, places[0] - beyond), 0))
+            self._scroll(top)
 
     # contents of the rows
 
-    def _all_rows(self, script: Script, width: int) -> Iterator[_Row]:
+    def _all_rows(self, script: Script, width: int) -> Iterator[Row]:
         for place, paragraph in enumerate(script.paragraphs):
             style = Style(bold=True) if not place else DIM
             for text in textwrap.wrap(sanitize(paragraph, _LONGEST), max(_LEAST_TEXT, width - 2)):
-                yield _Row([(f" {text}", style)])
+                yield Row([(f" {text}", style)])
         if script.paragraphs:
-            yield _Row([])
+            yield Row([])
         for line in script.lines:
             yield from self._line_rows(line, max(_LEAST_TEXT, width - _MARGIN))
 
-    def _line_rows(self, line: ScriptLine, room: int) -> Iterator[_Row]:
-        theme_styles, state = self._theme_styles, self._states.get(line.number)
+    def _line_rows(self, line: ScriptLine, room: int) -> Iterator[Row]:
+        styles, state = self._styles, self._states.get(line.number)
         if state is None:
-            yield _Row(
+            yield Row(
                 [(f"{line.number:5}{'':{_MARGIN - 5}}", DIM), (sanitize(line.text, _LONGEST), DIM)], line.number
             )
             return
         reached = line.number == self._reached
-        style = theme_styles.accent if reached else DIM if state.status == "later" else Style()
+        style = styles.accent if reached else DIM if state.status == "later" else Style()
         sign, signed = self._sign(state)
         clock = "" if state.record is None else f"{state.at_us / 1e6:.3f}"
         before: list[Piece] = [
-            (theme_styles.glyphs.play if reached else " ", theme_styles.accent),
+            (styles.glyphs.play if reached else " ", styles.accent),
             (f"{line.number:4} ", DIM),
             (f"{sign} {state.word:10}", signed),
             (f"{clock:>8}  ", DIM),
@@ -339,15 +292,15 @@ class ScriptView(FollowingView):
             statement if cell_len(statement) <= room else " ".join(statement.split())
         )  # drop the alignment in columns
         for text in textwrap.wrap(statement, room, subsequent_indent="    ", break_on_hyphens=False):
-            yield _Row([*before, (text, style)], line.number)
+            yield Row([*before, (text, style)], line.number)
             before = [(" " * _MARGIN, Style())]
         for text in textwrap.wrap(sanitize(state.why, _LONGEST), room - 2):
-            yield _Row([(" " * (_MARGIN + 2), Style()), (text, signed)], line.number)
+            yield Row([(" " * (_MARGIN + 2), Style()), (text, signed)], line.number)
 
     def _sign(self, state: LineState) -> Piece:
-        theme_styles = self._theme_styles
+        styles = self._styles
         if state.status == "waits":
-            return theme_styles.glyph("Waiting"), theme_styles.status("Waiting")
+            return styles.glyph("Waiting"), styles.status("Waiting")
         if state.status == "later":
             return " ", DIM
-        return theme_styles.glyphs.marks[state.status], theme_styles.mark(state.status)
+        return styles.glyphs.marks[state.status], styles.mark(state.status)

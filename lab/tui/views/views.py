@@ -12,21 +12,22 @@ from textual.containers import Horizontal
 from textual.message import Message
 from textual.widget import Widget
 
-from lab.tui.classroom.exercise_view import ExerciseView
 from lab.tui.player import Cursor
 from lab.tui.source import Source
 from lab.tui.terminal.styles import ThemeStyles
 from lab.tui.views.assertions_view import AssertionsView
-from lab.tui.views.bank_view import BankView
+from lab.tui.views.bank_view import draw_bank
 from lab.tui.views.code_view import CodeView
 from lab.tui.views.compare_view import CompareView
 from lab.tui.views.diagram_view import DiagramView
-from lab.tui.views.field_view import FieldView
+from lab.tui.views.exercise_view import ExerciseView
+from lab.tui.views.field_view import draw_field
 from lab.tui.views.group_view import GroupView
 from lab.tui.views.inspect_view import InspectView
 from lab.tui.views.log_rows import LogRows
 from lab.tui.views.log_view import MessageLog
 from lab.tui.views.network_view import NetworkView
+from lab.tui.views.rendered_view import RenderedView
 from lab.tui.views.script_view import ScriptView
 
 EXERCISE = "exercise"
@@ -65,8 +66,7 @@ VIEWS: tuple[ViewKind, ...] = (
     ViewKind("network", "the network: connectivity and every link; arrows move, Enter changes a link"),
     ViewKind("script", "the script; Enter goes to the record of a line"),
     ViewKind(
-        "code",
-        "the protocol's source, and where each node waits; Enter switches to the executed lines, and back",
+        "code", "the protocol's source, and where each node waits; Enter switches to the executed lines, and back"
     ),
     ViewKind(
         "inspect", "one node: its last step, its waits, its state, its stable storage; a digit selects another"
@@ -90,26 +90,26 @@ class Views(Horizontal):
     Views > .right { border-left: tall $panel; }
     """
 
-    def __init__(self, theme_styles: ThemeStyles, source: Source) -> None:
+    def __init__(self, styles: ThemeStyles, source: Source) -> None:
         super().__init__()
         header, groups = source.store.header, source.groups
-        self.message_log = MessageLog(theme_styles, LogRows(source.store, source.is_live))
-        self.diagram = DiagramView(theme_styles, source, self.rows)
-        self.compare = CompareView(theme_styles, source)
-        self.exercise = ExerciseView(theme_styles, source)
+        self.message_log = MessageLog(styles, LogRows(source.store, source.is_live))
+        self.diagram = DiagramView(styles, source, self.rows)
+        self.compare = CompareView(styles, source)
+        self.exercise = ExerciseView(styles, source)
         self._views: dict[str, View] = {
             LOG: self.message_log,
             EXERCISE: self.exercise,
             DIAGRAM: self.diagram,
-            "groups": GroupView(theme_styles, header, groups),
-            "bank": BankView(theme_styles, header),
-            "map": FieldView(theme_styles, header, groups),
-            "network": NetworkView(theme_styles, header, groups),
-            "script": ScriptView(theme_styles, source),
+            "groups": GroupView(styles, header, groups),
+            "bank": RenderedView("bank", styles, source, draw_bank),
+            "map": RenderedView("map", styles, source, draw_field),
+            "network": NetworkView(styles, header, groups),
+            "script": ScriptView(styles, source),
             "compare": self.compare,
-            "code": CodeView(theme_styles, source),
-            "inspect": InspectView(theme_styles, source),
-            "assertions": AssertionsView(theme_styles, source),
+            "code": CodeView(styles, source),
+            "inspect": InspectView(styles, source),
+            "assertions": AssertionsView(styles, source),
         }
         self.chosen = LOG
         self._is_alone = False

@@ -1,14 +1,18 @@
-"""Dialogs: their common frame, and the forms to read a text, choose, type a line or type a longer text."""
+"""Dialogs: the common frame, and the forms to read a text, choose from a list, answer a question, name a file."""
 
+import asyncio
+import threading
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import ClassVar, TypeVar
 
 from msgspec import Struct
+from rich.console import Group
 from rich.text import Text
-from textual import events
+from textual import events, work
 from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.message import Message
@@ -44,6 +48,28 @@ class Dialog(ModalScreen[R]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [("escape", "leave", "close"), ("ctrl+c", "app.help_quit", "")]
 
+    box: Widget
+
+    def __init__(self, title: str = "", subtitle: str = "Esc closes") -> None:
+        super().__init__()
+        self._title_and_subtitle = title, subtitle
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as self.box:
+            self.frame(*self._title_and_subtitle)
+            yield from self.compose_box()
+
+    def compose_box(self) -> ComposeResult:
+        """Yield the content of the box."""
+        raise NotImplementedError
+
+    def frame(self, title: str | None = None, subtitle: str | None = None) -> None:
+        """Set the title and subtitle of the frame as plain text: Textual would parse brackets as markup."""
+        if title is not None:
+            self.box.border_title = Content(title)
+        if subtitle is not None:
+            self.box.border_subtitle = Content(subtitle)
+
     def dismiss(self, result: R | None = None) -> AwaitComplete:
         """Close the dialog; do nothing if it is closed already."""
         # a second key that came too fast would otherwise close the screen below
@@ -54,12 +80,54 @@ class Dialog(ModalScreen[R]):
         self.dismiss(None)
 
 
-def frame(box: Widget, title: str | None = None, subtitle: str | None = None) -> None:
-    """Set the title and subtitle of a box's frame as plain text: Textual would parse brackets as markup."""
-    if title is not None:
-        box.border_title = Content(title)
-    if subtitle is not None:
-        box.border_subtitle = Content(subtitle)
+# read a text
+
+
+class TextBox(Dialog[str]):
+    """A text that fills the box and scrolls."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [("q,enter,question_mark", "leave", "close")]
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll() as self.box:
+            self.frame(*self._title_and_subtitle)
+            yield Static(self.content(), markup=False)
+
+    def content(self) -> Text | Group:
+        """Return the text."""
+        raise NotImplementedError
+
+    def redraw(self) -> None:
+        """Draw the text again."""
+        self.query_one(Static).update(self.content())
+
+
+# choose from a list
+
+
+class ListDialog(Dialog[R]):
+    """A list of rows; the result is that of the chosen row."""
+
+    def compose_box(self) -> ComposeResult:
+        yield OptionList()
+
+    def on_mount(self) -> None:
+        self.query_one(OptionList).focus()
+
+    def put(self, rows: Iterable[tuple[Text, R]], at: int = 0) -> None:
+        """Show these rows with their results, the cursor at row ``at``."""
+        texts_and_results = list(rows)
+        self._results = [result for _, result in texts_and_results]
+        listed = self.query_one(OptionList)
+        listed.clear_options()
+        listed.add_options([Option(text) for text, _ in texts_and_results])
+        listed.highlighted = at if self._results else None
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        self.choose(self._results[event.option_index])
+
+    def choose(self, result: R) -> None:
+        self.dismiss(result)
 
 
 class Entry(Struct, frozen=True):
@@ -78,8 +146,13 @@ def contains_words(text: str, words: str) -> bool:
 class FilterableList(OptionList):
     """A list filtered by typed words. Backspace deletes a letter, Escape clears the filter.
 
-    ``keys`` are letters bound by the screen: they do not begin a filter, except after a slash.
+    ``keys`` are letters bound here or by the screen: they do not begin a filter, except after a slash.
     """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("j", "cursor_down", show=False),
+        Binding("k", "cursor_up", show=False),
+    ]
 
     class FilterChanged(Message):
         """The filter text changed; None means that there is no filter."""
@@ -146,12 +219,11 @@ class FilterableList(OptionList):
         return options
 
 
+# answer a question
+
+
 LONGEST_ANSWER = 900
 
-_CSS = """
-    {name} > Vertical {{ width: 84; max-height: 100%; }}
-    {name} VerticalScroll {{ height: auto; max-height: 50vh; margin-bottom: 1; }}
-"""
 ROOM = 76
 """The width of the text in a dialog."""
 
@@ -161,74 +233,59 @@ def as_line(text: str) -> str:
     return sanitize(" ".join(text.split())).replace('"', "'")
 
 
-class _QuestionDialog(Dialog[str | None]):
-    """A text with controls below it; the result is the user's answer, or None."""
+class QuestionDialog(Dialog[R]):
+    """A text with controls below it; the result is the user's answer."""
 
-    leaves = "Esc closes"
+    DEFAULT_CSS = """
+    QuestionDialog > Vertical { width: 84; max-height: 100%; }
+    QuestionDialog VerticalScroll { height: auto; max-height: 50vh; margin-bottom: 1; }
+    QuestionDialog Input { background: $boost; }
+    """
 
-    def __init__(self, title: str, body: Sequence[Text], theme_styles: ThemeStyles) -> None:
-        super().__init__()
-        self._title_text = title
+    def __init__(self, title: str, body: Sequence[Text], subtitle: str = "Esc closes") -> None:
+        super().__init__(sanitize(title, 70), subtitle)
         self._body = Text("\n").join(body)
-        self.theme_styles = theme_styles
 
-    def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            frame(box, sanitize(self._title_text, 70), self.leaves)
-            with VerticalScroll(can_focus=False):
-                yield Static(self._body, markup=False)
-            yield from self.compose_controls()
+    def compose_box(self) -> ComposeResult:
+        with VerticalScroll(can_focus=False):
+            yield Static(self._body, markup=False)
+        yield from self.compose_controls()
 
     def compose_controls(self) -> ComposeResult:
         """Yield the controls below the text."""
-        raise NotImplementedError
+        yield from ()
 
 
-class TextDialog(_QuestionDialog):
+class TextDialog(QuestionDialog[None]):
     """A text to read."""
 
-    DEFAULT_CSS = _CSS.format(name="TextDialog")
     BINDINGS: ClassVar[list[BindingType]] = [
         ("q,enter", "leave", "close"),
         ("down", "by(1)", ""),
         ("up", "by(-1)", ""),
     ]
-    leaves = "Esc closes"
-
-    def compose_controls(self) -> ComposeResult:
-        yield from ()
 
     def action_by(self, lines: int) -> None:
         self.query_one(VerticalScroll).scroll_relative(y=lines, animate=False)
 
 
-class ChoiceDialog(_QuestionDialog):
+class ChoiceDialog(QuestionDialog[str]):
     """A choice among ``options``, by Enter or by number. ``leaves`` is the text about Esc in the frame."""
 
-    DEFAULT_CSS = _CSS.format(name="ChoiceDialog")
     BINDINGS: ClassVar[list[BindingType]] = [("q", "leave", "")]
 
     def __init__(
-        self,
-        title: str,
-        body: Sequence[Text],
-        options: Sequence[str],
-        theme_styles: ThemeStyles,
-        leaves: str = "Esc closes",
+        self, title: str, body: Sequence[Text], options: Sequence[str], leaves: str = "Esc closes"
     ) -> None:
-        super().__init__(title, body, theme_styles)
+        super().__init__(title, body, f"Enter {'selects' if len(options) > 1 else 'confirms'}; {leaves}")
         self._options = options
-        self.leaves = f"Enter selects; {leaves}" if len(options) > 1 else f"Enter confirms; {leaves}"
 
     def compose_controls(self) -> ComposeResult:
+        numbers = (f" {place}  " if len(self._options) > 1 else " " for place in range(1, len(self._options) + 1))
         yield OptionList(
             *(
-                Option(
-                    Text.assemble(
-                        (f" {place}  " if len(self._options) > 1 else " ", "bold"), sanitize(option, 200)
-                    )
-                )
-                for place, option in enumerate(self._options, 1)
+                Option(Text.assemble((number, "bold"), sanitize(option, 200)))
+                for number, option in zip(numbers, self._options, strict=True)
             )
         )
 
@@ -246,19 +303,11 @@ class ChoiceDialog(_QuestionDialog):
         self.dismiss(self._options[event.option_index])
 
 
-class LineDialog(_QuestionDialog):
+class LineDialog(QuestionDialog[str]):
     """A line to type into."""
 
-    DEFAULT_CSS = (
-        _CSS.format(name="LineDialog")
-        + """
-    LineDialog Input { background: $boost; }
-    """
-    )
-    leaves = "Enter submits; Esc closes"
-
-    def __init__(self, title: str, body: Sequence[Text], initial: str, theme_styles: ThemeStyles) -> None:
-        super().__init__(title, body, theme_styles)
+    def __init__(self, title: str, body: Sequence[Text], initial: str = "") -> None:
+        super().__init__(title, body, "Enter submits; Esc closes")
         self._initial = initial
 
     def compose_controls(self) -> ComposeResult:
@@ -280,35 +329,26 @@ class Explanation(Struct, frozen=True):
     is_submitted: bool
 
 
-class ExplanationDialog(Dialog[Explanation]):
+class ExplanationDialog(QuestionDialog[Explanation]):
     """A text of several lines; the draft is kept if it is not submitted."""
 
-    DEFAULT_CSS = (
-        _CSS.format(name="ExplanationDialog")
-        + """
+    DEFAULT_CSS = """
     ExplanationDialog TextArea {
         height: 8; border: none; padding: 0; background: $boost; &:focus { border: none; }
     }
     ExplanationDialog Static { height: auto; }
     ExplanationDialog Button { height: 1; min-width: 20; border: none; margin-top: 1; }
     """
-    )
 
     def __init__(self, title: str, body: Sequence[Text], draft: str, theme_styles: ThemeStyles) -> None:
-        super().__init__()
-        self._title_text = title
-        self._body = Text("\n").join(body)
+        super().__init__(title, body, "Tab, then Enter submits; Esc closes and keeps your draft")
         self._draft = draft
         self._theme_styles = theme_styles
 
-    def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            frame(box, sanitize(self._title_text, 70), "Tab, then Enter submits; Esc closes and keeps your draft")
-            with VerticalScroll(can_focus=False):
-                yield Static(self._body, markup=False)
-            yield TextArea(self._draft, tab_behavior="focus", show_line_numbers=False)
-            yield Static(id="left", markup=False)
-            yield Button("submit this answer", compact=True)
+    def compose_controls(self) -> ComposeResult:
+        yield TextArea(self._draft, tab_behavior="focus", show_line_numbers=False)
+        yield Static(id="left", markup=False)
+        yield Button("submit this answer", compact=True)
 
     def on_mount(self) -> None:
         self.query_one(TextArea).focus()
@@ -334,3 +374,82 @@ class ExplanationDialog(Dialog[Explanation]):
         left = LONGEST_ANSWER - len(as_line(self._text))
         text = f"{left} characters left" if left >= 0 else f"{-left} characters too long"
         self.query_one("#left", Static).update(Text(text, self._theme_styles.warning if left < 0 else "dim"))
+
+
+# name a file
+
+
+class CancelledError(Exception):
+    """The dialog was closed, so its work is cancelled."""
+
+
+class FileDialog(Dialog[str]):
+    """A dialog that writes a file in a thread; the result is a message about the file.
+
+    An existing file is overwritten only when Enter is pressed again.
+    """
+
+    refusals: ClassVar[tuple[type[Exception], ...]] = ()
+    """The errors of ``make`` whose text says all that the user needs to know."""
+    control: ClassVar[type[Widget]] = Input
+    """The widget that gets the focus again after an error."""
+
+    def __init__(self, title: str, subtitle: str, theme_styles: ThemeStyles) -> None:
+        super().__init__(title, subtitle)
+        self._theme_styles = theme_styles
+        self._warned: Path | None = None
+        self._progress = ""
+        self._cancelled = threading.Event()
+
+    def make(self, path: Path) -> str:
+        """Write the file and return the message. It runs in a thread, so it must not touch widgets."""
+        raise NotImplementedError
+
+    def begin(self, path: Path) -> None:
+        """Write the file, unless it is a folder or exists. Raises OSError or ValueError."""
+        if path.is_dir():
+            self.show_text(f"{path} is a folder; type the name of a file", warn=True)
+        elif path.exists() and path != self._warned:
+            self._warned = path
+            self.show_text(f"{path} exists: press Enter again to overwrite it, or type another name", warn=True)
+        else:
+            self._write(path)
+
+    def show_text(self, text: str, warn: bool = False) -> None:
+        """Show a text in the line of the answer."""
+        style = self._theme_styles.warning if warn else self._theme_styles.accent
+        self.query_one("#answer", Static).update(Text(sanitize(text, 400), style))
+
+    def on_progress(self, text: str) -> None:
+        """Note how far ``make`` is. Raises CancelledError once the dialog is closed."""
+        if self._cancelled.is_set():
+            raise CancelledError
+        self._progress = text
+
+    def on_input_changed(self) -> None:
+        self._warned = None
+
+    def on_unmount(self) -> None:
+        """Cancel the work: its thread stops when it next notes progress."""
+        self._cancelled.set()
+
+    @work(exclusive=True)
+    async def _write(self, path: Path) -> None:
+        self._progress = "reading the recording …"
+        self.box.disabled = True
+        progress = self.set_interval(0.1, lambda: self.show_text(self._progress))
+        error = ""
+        try:
+            self.dismiss(await asyncio.to_thread(self.make, path))
+        except CancelledError:
+            pass
+        except self.refusals as refusal:
+            error = str(refusal)
+        except (OSError, ValueError) as reason:  # ValueError: a NUL in the name
+            error = f"{path} cannot be written: {getattr(reason, 'strerror', None) or reason}"
+        finally:
+            progress.stop()
+        if error:
+            self.box.disabled = False
+            self.query_one(self.control).focus()
+            self.show_text(error, warn=True)

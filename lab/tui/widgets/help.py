@@ -1,9 +1,7 @@
 """Dialogs of the run screen: the help, a record in full, and the sides of a partition."""
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
 
-import msgspec
 from rich.console import Group
 from rich.padding import Padding
 from rich.style import Style
@@ -11,37 +9,11 @@ from rich.table import Table
 from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import BindingType
-from textual.containers import VerticalScroll
-from textual.widgets import Static
 
-from lab.recording.reader import RecordStore
-from lab.script.commands import VERBS
-from lab.script.protocol_commands import bare_commands
-from lab.text import sanitize
+from lab.script.verbs import VERBS, bare_commands
 from lab.tui.actions import ACTIONS
-from lab.tui.terminal.clipboard import describe_copy, record_as_json
 from lab.tui.terminal.styles import DIM, ThemeStyles
-from lab.tui.widgets.dialogs import Dialog, contains_words, frame
-
-
-class _Dialog(Dialog[str]):
-    BINDINGS: ClassVar[list[BindingType]] = [("q,enter,question_mark", "leave", "close")]
-    title_text = ""
-
-    def compose(self) -> ComposeResult:
-        with VerticalScroll() as box:
-            frame(box, title=self.title_text)
-            box.border_subtitle = "Esc closes"
-            yield Static(self.content(), markup=False)
-
-    def content(self) -> Text | Group:
-        """Return the content of the dialog."""
-        raise NotImplementedError
-
-    def action_leave(self) -> None:
-        self.dismiss("")
-
+from lab.tui.widgets.dialogs import TextBox, contains_words
 
 _SIGNS = {
     "Normal": "works on its task under its coordinator",
@@ -65,6 +37,7 @@ _SCRIPT_SIGNS = {
 }
 
 
+_HELP_TITLE = "keys and commands: type to filter"
 _TITLE = Style(bold=True, underline=True)
 _GROUPS = {
     "cluster": "change the cluster",
@@ -79,16 +52,15 @@ _KEY = len("Shift+Right")
 _ROOM_FOR_TWO = 150
 
 
-class HelpDialog(_Dialog):
+class HelpDialog(TextBox):
     """A list of all keys and commands; typing filters it."""
 
     DEFAULT_CSS = """
     HelpDialog.wide > VerticalScroll { width: 168; }
     """
-    title_text = "keys and commands: type to filter"
 
     def __init__(self, driver: bool, theme_styles: ThemeStyles) -> None:
-        super().__init__()
+        super().__init__(_HELP_TITLE)
         self._driver = driver
         self._theme_styles = theme_styles
         self._typed = ""
@@ -107,11 +79,10 @@ class HelpDialog(_Dialog):
         else:
             return
         event.stop()
-        self.query_one(Static).update(self.content())
-        box = self.query_one(VerticalScroll)
-        frame(box, title=f"keys and commands with: {self._typed}" if self._typed else self.title_text)
-        box.border_subtitle = "Esc clears the filter" if self._typed else "Esc closes"
-        box.scroll_home(animate=False)
+        self.redraw()
+        title = f"keys and commands with: {self._typed}" if self._typed else _HELP_TITLE
+        self.frame(title, "Esc clears the filter" if self._typed else "Esc closes")
+        self.box.scroll_home(animate=False)
 
     def content(self) -> Group:
         general = _table("bold", "")
@@ -189,110 +160,3 @@ def _table(*styles: str) -> Table:
         table.add_column(style=style, no_wrap=True)
     table.add_column(style=styles[-1])
     return table
-
-
-class RecordDialog(_Dialog):
-    """A record in full, as JSON, under a heading; y copies it."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [("y", "copy", "copy")]
-
-    def __init__(self, lines: RecordStore, number: int, heading: str) -> None:
-        super().__init__()
-        self.title_text = f"record {number}; y copies it"
-        self._record = record_as_json(lines, number)
-        self._raw = lines.raw(number)
-        self._heading = heading
-
-    def action_copy(self) -> None:
-        self.app.copy_to_clipboard(self._record[1])
-        frame(self.query_one(VerticalScroll), subtitle=describe_copy(*self._record))
-
-    def content(self) -> Text:
-        text = Text()
-        if self._heading:
-            text.append(f"{self._heading}\n\n", "bold")
-        try:
-            pretty = msgspec.json.format(self._raw, indent=2).decode("utf-8", "replace")
-        except msgspec.DecodeError:
-            pretty = self._raw.decode("utf-8", "replace")
-        for line in pretty.split("\n"):
-            text.append(sanitize(line) + "\n")
-        return text
-
-
-class PartitionDialog(_Dialog):
-    """A dialog that assigns each node to a side; its result is the partition command, or an empty text."""
-
-    DEFAULT_CSS = "PartitionDialog > VerticalScroll { width: 66; }"
-    title_text = "partition: press a node's number to move it"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        ("q", "leave", "close"),
-        ("enter", "apply", "apply"),
-        ("left", "go(-1)", ""),
-        ("right", "go(1)", ""),
-        ("space", "move", ""),
-    ]
-
-    def __init__(self, nodes: tuple[int, ...], apart: int | None, theme_styles: ThemeStyles) -> None:
-        super().__init__()
-        self._ids = nodes
-        self._theme_styles = theme_styles
-        half = nodes[len(nodes) // 2 - 1]
-        self._side = {node: int(node > half if apart is None else node == apart) for node in nodes}
-        self._cursor = 0
-        self._refused = False
-
-    def content(self) -> Text:
-        theme_styles = self._theme_styles
-        text = Text()
-        for side, name in enumerate("ABC"):
-            members = [node for node in self._ids if self._side[node] == side]
-            text.append(f"\n side {name}   ", "bold")
-            for node in members:
-                style = theme_styles.leader if node == self._ids[self._cursor] else Style()
-                text.append(f" {node} ", style + Style(meta={"@click": f"screen.move_node({node})"}))
-            if not members:
-                text.append(" empty", DIM)
-        command = self.command()
-        style = theme_styles.warning if self._refused else theme_styles.accent
-        text.append(f"\n\n {command or 'all nodes are on one side: nothing to partition'}\n", style)
-        text.append("\n a digit or click moves a node; arrows select, space moves\n ", DIM)
-        text.append(" Enter applies it ", Style(reverse=True, meta={"@click": "screen.apply"}))
-        return text
-
-    def command(self) -> str:
-        """Return the partition command; empty if there is only one side."""
-        sides = [[str(node) for node in self._ids if self._side[node] == side] for side in range(3)]
-        filled = [" ".join(side) for side in sides if side]
-        return f"partition {' | '.join(filled)}" if len(filled) > 1 else ""
-
-    def on_key(self, event: events.Key) -> None:
-        if event.key.isdigit() and int(event.key) in self._side:
-            event.stop()
-            self.action_move_node(int(event.key))
-
-    def action_go(self, by: int) -> None:
-        self._cursor = (self._cursor + by) % len(self._ids)
-        self._redraw()
-
-    def action_move(self) -> None:
-        node = self._ids[self._cursor]
-        self._side[node] = (self._side[node] + 1) % 3
-        self._refused = False
-        self._redraw()
-
-    def action_move_node(self, node: int) -> None:
-        self._cursor = self._ids.index(node)
-        self.action_move()
-
-    def action_apply(self) -> None:
-        """Close with the command; with only one side, show a warning instead."""
-        command = self.command()
-        if command:
-            self.dismiss(command)
-            return
-        self._refused = True
-        self._redraw()
-
-    def _redraw(self) -> None:
-        self.query_one(Static).update(self.content())

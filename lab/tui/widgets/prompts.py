@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from textual import events
 from textual.binding import Binding, BindingType
@@ -16,14 +16,12 @@ from lab.analysis.delivery import OUTCOMES
 from lab.recording.log_lines import LINE_TYPES
 from lab.recording.records import Header
 from lab.script.bank_terms import ATTRIBUTES_OF_BANK
-from lab.script.commands import VERBS
-from lab.script.evaluation import ATTRIBUTES
 from lab.script.parse_errors import EXPECTATIONS, TRIGGERS
-from lab.script.predicates import COUNTS, STATES
-from lab.script.protocol_commands import bare_commands
+from lab.script.predicates import STATES
 from lab.script.query import FIELDS, kinds_in
+from lab.script.values import ATTRIBUTES, COUNTS
+from lab.script.verbs import VERBS, bare_commands
 from lab.tui.actions import ACTIONS
-from lab.tui.widgets.node_panes import NodePanes
 
 
 class _Completion(Suggester):
@@ -80,8 +78,9 @@ class Prompt(Input):
     class Left(Message):
         """The user closed the prompt without entering a line."""
 
-    def __init__(self, placeholder: str) -> None:
+    def __init__(self, placeholder: str, home: Widget) -> None:
         self.history: list[str] = []
+        self._home = home
         super().__init__(
             placeholder=placeholder, suggester=_Completion(self), select_on_focus=False, max_length=_LONGEST
         )
@@ -107,7 +106,7 @@ class Prompt(Input):
         self.screen.set_focus(self)  # at once; focus() would only be scheduled
 
     def close(self) -> None:
-        """Hide the prompt and return the focus to the widget that had it, or to the nodes."""
+        """Hide the prompt and return the focus to the widget that had it, or to ``home``."""
         self.remove_class("open")
         self.value = ""
         before = (
@@ -115,7 +114,7 @@ class Prompt(Input):
             if self._previous_focus is not None and self._previous_focus.is_on_screen
             else None
         )
-        self.screen.set_focus(before or self.screen.query_one(NodePanes))
+        self.screen.set_focus(before or self._home)
 
     async def on_key(self, event: events.Key) -> None:
         """Handle Tab, Up, Down and the editing keys; as bindings they would be handled after later letters."""
@@ -197,7 +196,7 @@ def complete(text: str, history: list[str]) -> str | None:
 
 
 class CommandLine(Prompt):
-    """A prompt for commands and for words of the actions."""
+    """A prompt for commands and for words of the actions. While it is open, ``covered`` is not shown."""
 
     class Given(Prompt.Given):
         """The user entered a line."""
@@ -205,15 +204,20 @@ class CommandLine(Prompt):
     class Left(Prompt.Left):
         """The user closed the line without a command."""
 
-    def __init__(self) -> None:
-        super().__init__("kill 5   (Tab completes, Up and Down show history, Esc closes)")
+    def __init__(self, home: Widget, covered: Widget) -> None:
+        super().__init__("kill 5   (Tab completes, Up and Down show history, Esc closes)", home)
+        self._covered = covered
+
+    def open(self, text: str) -> None:
+        super().open(text)
+        self._covered.display = False
+
+    def close(self) -> None:
+        super().close()
+        self._covered.display = True
 
     def completed(self, text: str) -> str | None:
         return complete(text, self.history)
-
-
-if TYPE_CHECKING:
-    from lab.tui.controllers.search import SearchController
 
 
 Purpose = Literal["search", "filter"]
@@ -253,7 +257,7 @@ def complete_query(text: str, history: list[str], nodes: Sequence[int], kinds: S
 
 
 class SearchLine(Prompt):
-    """The search prompt. It reports each edit and the submitted query to the controller."""
+    """The prompt for a search or a filter: green if something matches, red if nothing can."""
 
     DEFAULT_CSS = """
     SearchLine.good { color: $text-success; }
@@ -266,9 +270,8 @@ class SearchLine(Prompt):
     class Left(Prompt.Left):
         """The prompt was closed without a query."""
 
-    def __init__(self, controller: "SearchController", header: Header) -> None:
-        super().__init__("")
-        self._controller = controller
+    def __init__(self, header: Header, home: Widget) -> None:
+        super().__init__("", home)
         self._ids = header.nodes
         self._kinds = kinds_in(header)
         self._purpose: Purpose = "search"
@@ -285,7 +288,6 @@ class SearchLine(Prompt):
         self.accepts_empty = purpose == "filter"
         self.placeholder = "/ search" if purpose == "search" else "& filter"
         self.open(text)
-        self._controller.try_query(text, purpose)
 
     def close(self) -> None:
         """Hide the prompt, and restore the focus."""
@@ -301,16 +303,3 @@ class SearchLine(Prompt):
     def completed(self, text: str) -> str | None:
         """Complete from the history, the fields, or the values of a field."""
         return complete_query(text, self.history, self._ids, self._kinds)
-
-    def on_input_changed(self, event: Input.Changed) -> None:
-        event.stop()
-        if self.is_open:
-            self._controller.try_query(event.value, self._purpose)
-
-    def on_search_line_given(self, message: Given) -> None:
-        message.stop()
-        self._controller.submit(message.text, self._purpose)
-
-    def on_search_line_left(self, message: Left) -> None:
-        message.stop()
-        self._controller.cancel()

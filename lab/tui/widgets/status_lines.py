@@ -48,9 +48,24 @@ class Line(Static):
 
 
 class TitleLine(Line):
-    """A single line, such as the title of the run and the message line."""
+    """A single line, such as the title of the run."""
 
     DEFAULT_CSS = "TitleLine { height: 1; background: $panel; color: $text; padding: 0 1; }"
+
+
+class MessageLine(TitleLine):
+    """The line that answers the user."""
+
+    DEFAULT_CSS = "MessageLine { height: auto; max-height: 3; text-wrap: wrap; text-overflow: fold; }"
+
+    def __init__(self, theme_styles: ThemeStyles) -> None:
+        super().__init__("message")
+        self._theme_styles = theme_styles
+
+    def show(self, text: str, warn: bool = False) -> None:
+        """Show a text, perhaps as a warning."""
+        style = self._theme_styles.warning if warn else self._theme_styles.accent
+        self.put(Text(sanitize(text, 300), style), wraps=True)
 
 
 def title_text(
@@ -79,7 +94,7 @@ def title_text(
         parts.append(f"{hidden} heartbeats hidden (f)")
     t_us = header.timing.t_us
     t = f"{t_us / 1e6:g} s" if t_us >= 1_000_000 else f"{t_us / 1000:g} ms"
-    parts += [f"T {t}", format_count(len(header.nodes), "node"), *last]
+    parts += [f"timeout T {t}", format_count(len(header.nodes), "node"), *last]
     text = Text()
     text.append("lab ", "bold")
     text.append(sanitize(header.protocol.title, 30), theme_styles.accent)

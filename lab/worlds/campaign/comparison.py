@@ -140,7 +140,7 @@ def shared_schedule(comparison: ProtocolComparison, seed: int) -> SharedSchedule
 
 def _last_us(lines: list[Statement]) -> int:
     """Return when the last line is due at the latest, as far as triggers state times."""
-    triggers = [trigger for line in lines for trigger in (line.trigger, *line.then)]
+    triggers = [trigger for line in lines for trigger in line.triggers]
     at_us = [trigger.us for trigger in triggers if isinstance(trigger, At)]
     return max(at_us, default=0) + sum(trigger.us for trigger in triggers if isinstance(trigger, After))
 

@@ -1,7 +1,5 @@
 """One run of a campaign: a schedule, executed in virtual time and judged as it goes."""
 
-import functools
-
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -78,12 +76,8 @@ def start_simulation(protocol: type[Protocol], header: Header, schedule: Schedul
 
 
 def _scripted(fault: ScheduledFault) -> Statement:
-    read = _parse(f"on {fault.on} {fault.command}" if fault.on else fault.command)
-    then = () if read.trigger is None else (read.trigger,)
-    return replace(read, trigger=At(fault.at_us), source=str(fault), then=then)
-
-
-_parse = functools.lru_cache(4096)(parse)  # the same commands recur, at other times
+    read = parse(f"on {fault.on} {fault.command}" if fault.on else fault.command)
+    return replace(read, triggers=(At(fault.at_us), *read.triggers), source=str(fault))
 
 
 class FaultCount(Struct):

@@ -18,7 +18,6 @@ from lab.recording.cluster_state import ClusterState
 from lab.recording.snapshot import NodeState
 from lab.script.commands import LinkFault, Partition
 from lab.script.parse import parse
-from lab.script.resolve import link_rule, partition_rule
 
 # the state as a whole
 
@@ -216,10 +215,8 @@ def _commands(ids: tuple[int, ...]) -> Iterator[str]:
 
 def _links(text: str, ids: tuple[int, ...]) -> Links:
     command = parse(text).command
-    if isinstance(command, Partition):
-        return partition_rule(command, ClusterState(ids)).links
-    assert isinstance(command, LinkFault)
-    return link_rule(command, ClusterState(ids)).links
+    assert isinstance(command, LinkFault | Partition)
+    return command.rule(ClusterState(ids)).links
 
 
 # claims, for uniqueness assertions, such as A5

@@ -19,10 +19,9 @@ import trio
 
 from lab.recording.records import End
 from lab.recording.writer import Writer
-from lab.script.commands import CommandError
 from lab.script.parse import parse
+from lab.script.scope import CommandError
 from lab.script.statements import Statement
-from lab.script.validation import check_interactive
 from lab.worlds.feed_protocol import FeedRequest, Reply
 from lab.worlds.host.feed import Feed
 from lab.worlds.host.runs import RunFolder, RunInfo
@@ -113,7 +112,7 @@ class Host:
             return Reply(request.id, False, False, "the next event can be chosen only in simulated runs")
         try:
             scripted = parse(request.command, self.world.protocol_class)
-            check_interactive(scripted)
+            scripted.check_interactive()
             _check_allowed(scripted, self.config.may)
         except CommandError as error:
             return Reply(request.id, False, False, str(error))

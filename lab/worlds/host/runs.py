@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from lab.places import runs_folder
+from lab.text import UserError
 
 _YOUNG_S = 5
 
@@ -32,7 +33,7 @@ _LONGEST_SOCKET = 107 if sys.platform == "linux" else 103
 """The longest path of a socket, in bytes."""
 
 
-class NoSuchRunError(LookupError):
+class NoSuchRunError(UserError):
     """There is no such run, or the name is ambiguous; the text is for the user."""
 
 

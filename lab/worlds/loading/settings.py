@@ -1,4 +1,4 @@
-"""Convert a user's texts to the values of a run: nodes, times, seed, parameters.
+"""The settings of a run as a user writes them, and the values that they mean: nodes, times, seed, parameters.
 
 The command line has these texts in options, the head of a scenario in keys. ``Written`` formats a setting as
 either, so that an error quotes it as the user wrote it. Every mistake raises SettingError.
@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
-from msgspec import inspect
+from msgspec import Struct, inspect
 
 from lab.kernel import Timing
 from lab.protocols import ELECTION, TASKS, Algorithm
 from lab.recording.records import Link
-from lab.text import did_you_mean
+from lab.text import UserError, did_you_mean
 from lab.units import parse_us
 from lab.worlds.loading.targets import stacked_target
 
@@ -29,13 +29,63 @@ _DESCRIPTIONS: dict[type[inspect.Type], str] = {
 }
 
 
-class SettingError(Exception):
+class SettingError(UserError):
     """A text that cannot be converted; the message says what was got, what is expected, and what to do."""
 
 
 def as_option(name: str, value: str) -> str:
     """Format a setting as an option of the command line: ``--nodes 5``."""
     return f"--{name} {value}".rstrip()
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """The settings of a run as texts; None if left out. ``set_`` are ``NAME=VALUE`` texts."""
+
+    protocol: str
+    nodes: str | None = None
+    t: str | None = None
+    tm: str | None = None
+    tp: str | None = None
+    latency: str | None = None
+    jitter: str | None = None
+    set_: list[str] = []
+    seed: str | None = None
+    for_: str | None = None
+
+    @staticmethod
+    def written(name: str, value: str) -> str:
+        """Format a setting as the user wrote it (``Written``)."""
+        return as_option(name, value)
+
+    @property
+    def target(self) -> str:
+        """The target of the protocol, with the election that is set below a task."""
+        return target_of(self.protocol, self.set_)
+
+    def node_ids(self) -> Sequence[int]:
+        """Return the nodes, ascending; by default five. The caller limits their number."""
+        return nodes_of("5" if self.nodes is None else self.nodes, self.written)
+
+    def timing(self) -> Timing:
+        """Return the bounds."""
+        return timing_of(self.t, self.tm, self.tp, self.written)
+
+    def link(self) -> Link | None:
+        """Return the links, all alike; None if neither latency nor jitter is set."""
+        if self.latency is None and self.jitter is None:
+            return None
+        return Link(
+            duration("latency", self.latency or "0s", self.written),
+            duration("jitter", self.jitter or "0s", self.written),
+        )
+
+    def seed_or(self, default: int) -> int:
+        """Return the seed."""
+        return default if self.seed is None else seed_of(self.seed, self.written)
+
+    def end_us(self) -> int | None:
+        """Return the time at which the run ends."""
+        return None if self.for_ is None else positive("for", self.for_, self.written)
 
 
 def nodes_of(text: str, written: Written = as_option) -> Sequence[int]:
@@ -45,15 +95,15 @@ def nodes_of(text: str, written: Written = as_option) -> Sequence[int]:
     got = written("nodes", text)
     match = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", text.strip())
     if match is None:
-        many, between = written("nodes", "5"), written("nodes", "0-7")
-        raise SettingError(f"{got}: write how many ({many}), from-to ({between}), or which (1,3,5)")
+        count, span, ids = (written("nodes", each) for each in ("5", "0-7", "1,3,5"))
+        raise SettingError(f"{got}: write a count ({count}), a range of ids ({span}) or a list of ids ({ids})")
     low, high = (1, int(match[1])) if match[2] is None else (int(match[1]), int(match[2]))
     if match[2] is not None and high < low:
         raise SettingError(f"{got}: write the lower number first ({written('nodes', f'{high}-{low}')})")
     return range(low, high + 1)
 
 
-def timing_of(t: str | None, tm: str | None, tp: str | None, written: Written = as_option) -> Timing:
+def timing_of(t: str | None, tm: str | None = None, tp: str | None = None, written: Written = as_option) -> Timing:
     """Return the bounds, given as T or as Tm and Tp."""
     option_t, option_tm, option_tp = (written(name, "") for name in ("t", "tm", "tp"))
     if t is not None and (tm is not None or tp is not None):
@@ -62,7 +112,9 @@ def timing_of(t: str | None, tm: str | None, tp: str | None, written: Written = 
         )
     if t is None and (tm is None) != (tp is None):
         given, missing = (option_tm, option_tp) if tp is None else (option_tp, option_tm)
-        raise SettingError(f"{given} goes with {missing}, as T = 2·Tm + Tp: add {missing}, or write {option_t}")
+        raise SettingError(
+            f"{given} requires {missing}, because T = 2·Tm + Tp: add {missing}, or write {option_t} instead"
+        )
     if t is not None or tm is None or tp is None:
         t_us = positive("t", t or "200ms", written)
         tm_us = t_us * 2 // 5
@@ -97,15 +149,18 @@ def parameters_of(
     for setting in settings:
         name, equals, value = setting.partition("=")
         got = written("set", setting)
-        if not equals or name not in shown:
-            known = ", ".join(shown) or "no parameters"
-            how = written("set", "NAME=VALUE")
-            meant = "" if name in shown else did_you_mean(name, list(shown))
-            raise SettingError(f"{got}: write {how}; {protocol.name} has {known}{meant}")
+        known = f"its parameters are {', '.join(shown)}" if shown else "it has no parameters"
+        if name not in shown:
+            meant = did_you_mean(name, list(shown))
+            raise SettingError(f"{got}: {protocol.name} has no parameter {name!r}; {known}{meant}")
+        if not equals:
+            raise SettingError(f"{got}: the value is missing; write {written('set', f'{name}=VALUE')}")
         field = fields[shown[name]]
         election = protocol.fixed_parameters.get(name, value)
         if value != election and protocol.upper_protocol not in TASKS.values():
-            raise SettingError(f"{got}: {protocol.name} runs above {election}: set usual_election in its file")
+            raise SettingError(
+                f"{got}: {protocol.name} runs above {election}; to change that, set usual_election in its file"
+            )
         value = election  # for the built-in tasks, target_of has chosen it already
         if field.name.endswith("_us"):
             values[field.name] = positive(f"set {name}", value, written)

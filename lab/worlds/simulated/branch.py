@@ -41,9 +41,9 @@ from lab.recording.records import (
 )
 from lab.recording.writer import RecordLog, Writer
 from lab.replay.reexecution import Reexecution
-from lab.script.commands import CommandError, LinkFault, Partition, ProtocolCommandLine, Slow
+from lab.script.commands import LinkFault, Partition, ProtocolCommandLine, Slow
 from lab.script.parse import parse
-from lab.script.resolve import rule_over
+from lab.script.scope import CommandError
 from lab.script.statements import Statement
 from lab.worlds.loading.config import NotRunnableError, RunConfig
 from lab.worlds.simulated.simulation import SimulatedIncarnation, Simulation
@@ -128,7 +128,7 @@ class BranchPoint:
             command = _read(fault.text, f"fault {fault.id} in force").command
             if not isinstance(command, LinkFault | Slow | Partition):
                 raise NotBranchableError(f"fault {fault.id} in force, {fault.text!r}, is none of links")
-            self.rules[fault.id] = fault.kind, rule_over(command, frozenset(fault.links))
+            self.rules[fault.id] = fault.kind, command.rule_over(frozenset(fault.links))
 
     def _routed(self, routed: Routed) -> None:
         last, key = self._last, (routed.source, routed.serial)

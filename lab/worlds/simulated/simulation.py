@@ -17,8 +17,8 @@ import msgspec
 from lab.kernel import CommandInput, Fired, Message, Node, Protocol, Started, as_lists
 from lab.recording.records import Process
 from lab.recording.writer import RecordLog
-from lab.script.commands import CommandError, Nodes, WorldCommand
-from lab.script.resolve import resolve_nodes
+from lab.script.commands import Nodes, WorldCommand
+from lab.script.scope import CommandError
 from lab.units import format_count
 from lab.worlds.feed_protocol import Delivery, EnabledEvent, TimerExpiry
 from lab.worlds.run import WATCHED
@@ -316,7 +316,7 @@ class Simulation(World[SimulatedIncarnation]):
         if command.verb == "step":
             raise CommandError("step: only by hand, with : or lab ctl")
         named = {"deliver": (command.source, command.node), "fire": (command.node,)}.get(command.verb, ())
-        resolve_nodes(Nodes(named), self.cluster)
+        Nodes(named).resolve(self.cluster)
         event = self._find_event(command)
         if event is None:
             return False, f"{self._describe_missing(command)}, nothing changed"

@@ -1,0 +1,208 @@
+"""``lab list``: list the active runs, or describe the protocols.
+
+A protocol is described by its promises, assumptions, costs, parameters and commands.
+"""
+
+import inspect
+import re
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import msgspec
+from typer import Argument
+
+from lab.cli.options import Json, one_of, summary_of
+from lab.cli.program import app
+from lab.cli.terminal import UsageError, print_json
+from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS
+from lab.protocols import PROTOCOLS, TASKS, Algorithm, commit_protocol
+from lab.protocols.parameters import Parameter, describe_parameters, parameters_summary
+from lab.text import sanitize
+from lab.units import format_ranges, format_us
+from lab.worlds.host.runs import list_runs
+from lab.worlds.loading.targets import load_protocol
+
+_LISTED = ("runs", "protocols")
+
+
+@app.command("list")
+def list_(
+    what: Annotated[str, Argument(metavar="[runs|protocols]", help="What to list.")] = "runs",
+    protocol: Annotated[
+        str | None,
+        Argument(metavar="[PROTOCOL]", help="Describe this protocol in detail: a name, or FILE.py:CLASS."),
+    ] = None,
+    json: Json = False,
+) -> int:
+    """List the active runs, or describe the protocols.
+
+    lab list also removes the folders of runs whose host has crashed; their recordings are kept.
+    """
+    if one_of("lab list", what, _LISTED) == "protocols":
+        return _print_protocols(protocol, json)
+    if protocol is not None:
+        raise UsageError(f"lab list runs takes no name; leave out {protocol}")
+    return _print_runs(json)
+
+
+def _print_runs(as_json: bool) -> int:
+    """Print the active runs and the protocols; as JSON, only the runs."""
+    running, removed = list_runs()
+    if as_json:
+        print_json({"runs": running, "removed": removed})
+        return 0
+    for name in removed:
+        print(f"removed the files of {name}, whose host has crashed")
+    if not running:
+        print("no active runs")
+    for info in running:
+        world = "" if info.world == "live" else f" {info.world},"
+        nodes = f"{world} nodes {format_ranges(info.nodes)}"
+        print(f"{info.run}  {info.protocol},{nodes}, since {info.began}, process {info.pid}")
+        print(f'    lab attach {info.run}    lab ctl {info.run} "kill {info.nodes[-1]}"')
+    print("protocols:")
+    known = {**PROTOCOLS, **TASKS}
+    longest = max(map(len, known))
+    for name, protocol in sorted(known.items()):
+        print(f"  {name.ljust(longest)}  {summary_of(protocol)}")
+    print("details: lab list protocols")
+    return 0
+
+
+# protocols
+
+_WIDEST = 100
+_MARGIN = 13
+
+
+def _print_protocols(target: str | None, as_json: bool) -> int:
+    """Describe all protocols, or one in detail."""
+    protocols = [load_protocol(name) for name in (sorted((*PROTOCOLS, *TASKS)) if target is None else [target])]
+    if as_json:
+        print_json({"protocols": list(map(_as_json, protocols))})
+        return 0
+    width = min(shutil.get_terminal_size((80, 24)).columns, _WIDEST)
+    for place, protocol in enumerate(protocols):
+        if place:
+            print()
+        for line in _lines(protocol, width) if target is None else _detailed_lines(protocol, width):
+            print(sanitize(line))
+    if target is None:
+        print("\nDetails of one: lab list protocols NAME")
+    return 0
+
+
+def _as_json(protocol: type[Algorithm]) -> dict[str, Any]:
+    return {
+        "name": protocol.name,
+        "does": summary_of(protocol),
+        "promises": [
+            {"id": name, "statement": ASSERTIONS[name].statement, "assumptions": _assumptions(protocol, name)}
+            for name in protocol.promises
+        ],
+        "costs": [
+            {"formula": formula, "case": case, "source": source} for formula, case, source in _costs(protocol)
+        ],
+        "parameters": [
+            {"name": each.name, "default": _default_of(each), "says": each.description}
+            for each in describe_parameters(protocol)
+        ],
+        "parameters_do": parameters_summary(protocol),
+        "commands": {name: own.does for name, own in protocol.commands.items()},
+        "usages": {name: own.usage for name, own in protocol.commands.items()},
+        "examples": {name: own.example for name, own in protocol.commands.items() if own.example},
+        "messages": sorted(protocol.payloads),
+    }
+
+
+def _assumptions(protocol: type[Algorithm], promise: str) -> tuple[int, ...]:
+    return protocol.relies_on.get(promise, tuple(ASSUMPTIONS))
+
+
+def _costs(protocol: type[Algorithm]) -> list[tuple[str, str, str]]:
+    """Return the formula of each cost of an election or a commit, the case it is for, and its source."""
+    costs = [(cost.formula, cost.case, cost.source) for cost in protocol.costs]
+    commit = commit_protocol(protocol)
+    if commit is not None and commit.cost is not None:
+        messages, writes = commit.cost.messages, commit.cost.writes
+        of_all = "messages of a commit, with n participants besides the coordinator"
+        costs = [
+            (str(messages), of_all, messages.counted),
+            (str(writes), "forced writes of all nodes", writes.counted),
+            *costs,
+        ]
+    return costs
+
+
+def _default_of(parameter: Parameter) -> str:
+    if parameter.field.endswith("_us") and isinstance(parameter.default, int):
+        return format_us(parameter.default)
+    value: Any = parameter.default
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _lines(protocol: type[Algorithm], width: int) -> Iterator[str]:
+    """Yield the lines of the summary of a protocol."""
+    parameters, parameters_do = describe_parameters(protocol), parameters_summary(protocol)
+    yield from _table(protocol.name, [("", summary_of(protocol))], width, indent="")
+    yield from _table("promises", [(name, ASSERTIONS[name].statement) for name in protocol.promises], width)
+    yield from _table("assumes", _assumed(protocol), width)
+    yield from _table("costs", [(formula, case) for formula, case, _ in _costs(protocol)], width)
+    yield from _table(
+        "parameters", [(f"{each.name}={_default_of(each)}", each.description) for each in parameters], width
+    )
+    if parameters_do and not all(each.description for each in parameters):
+        yield from _table("", [("", parameters_do)], width)
+    commands = [
+        (own.usage, f"{own.does}  ({own.example})" if own.example else own.does)
+        for own in protocol.commands.values()
+    ]
+    yield from _table("commands", commands, width)
+
+
+def _detailed_lines(protocol: type[Algorithm], width: int) -> Iterator[str]:
+    """Yield the full description; last the theory, from the docstring of the protocol's module."""
+    yield from _lines(protocol, width)
+    yield from _table("derived", [(formula, source) for formula, _, source in _costs(protocol)], width)
+    if protocol.payloads:
+        yield from _table("messages", [("", ", ".join(sorted(protocol.payloads)))], width)
+    yield ""
+    module = sys.modules[(protocol.upper_protocol or protocol).__module__]
+    for paragraph in re.split(r"\n(?=\n|\* )", inspect.getdoc(module) or ""):
+        yield from _paragraph(paragraph, width)
+
+
+def _assumed(protocol: type[Algorithm]) -> list[tuple[str, str]]:
+    """Return, for each set of assumptions, the promises that hold under it."""
+    found = []
+    assumed = {name: _assumptions(protocol, name) for name in protocol.promises}
+    for assumptions in dict.fromkeys(assumed.values()):
+        held = ", ".join(name for name in assumed if assumed[name] == assumptions)
+        text = "; ".join(f"{ASSUMPTIONS[number]} ({number})" for number in assumptions) or "nothing"
+        found.append((held, "all nine assumptions" if assumptions == tuple(ASSUMPTIONS) else text))
+    return found
+
+
+def _paragraph(text: str, width: int) -> list[str]:
+    """Wrap a paragraph; an indented one is a table, and kept as it is."""
+    if text.startswith("\n"):
+        return ["", *_paragraph(text[1:], width)]
+    if text.startswith(" "):
+        return text.splitlines()
+    return textwrap.wrap(" ".join(text.split()), width, subsequent_indent="  " if text.startswith("* ") else "")
+
+
+def _table(title: str, rows: list[tuple[str, str]], width: int, indent: str = "  ") -> Iterator[str]:
+    """Yield the rows next to their title, or below a long one, with the texts aligned."""
+    keys = max((len(key) for key, _ in rows), default=0)
+    if rows and len(indent + title) >= _MARGIN:
+        yield indent + title
+        title = ""
+    for place, (key, text) in enumerate(rows):
+        begin = f"{indent}{'' if place else title}".ljust(_MARGIN) + " " + (f"{key.ljust(keys)}  " if keys else "")
+        yield from textwrap.wrap(text, width, initial_indent=begin, subsequent_indent=" " * len(begin)) or [
+            begin.rstrip()
+        ]

@@ -1,0 +1,116 @@
+"""What several commands print of a recording: what it is, its log lines, its damage, and verdicts."""
+
+from contextlib import closing, suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+from lab.analysis.delivery import LogPage
+from lab.analysis.inspection import failed_steps, failure_lines
+from lab.cli.terminal import print_error
+from lab.properties.judge import Judge
+from lab.properties.verdicts import Verdict
+from lab.properties.witness import ExplanationLine, explain_violation
+from lab.recording.log_lines import LogLine
+from lab.recording.reader import FileRecords, NotARecordingError, RecordStore, open_recording
+from lab.recording.records import End, Header
+from lab.text import sanitize
+from lab.units import format_count, format_ranges
+
+
+def describe_run(header: Header) -> str:
+    """Return the protocol, settings, world, nodes and timing of a run, in one line."""
+    return ", ".join(
+        (
+            header.protocol.title,
+            *header.protocol.settings,
+            header.world,
+            f"nodes {format_ranges(header.nodes)}",
+            f"T {header.timing.t_us / 1000:g} ms",
+            f"began {header.began}" if header.began else f"seed {header.seed}",
+        )
+    )
+
+
+def print_failures(path: Path) -> None:
+    """Print the exceptions that nodes raised, if the file is a recording."""
+    with suppress(NotARecordingError), closing(open_recording(path)) as store:
+        for line in failure_lines(failed_steps(store), store.header.protocol.file):
+            print_error(line)
+
+
+def report_damage(path: Path, store: FileRecords) -> bool:
+    """Print the unreadable lines found so far; return whether there are any."""
+    for number, why in store.damage.items():
+        print_error(f"{path}:{number + 1}: unreadable: {why}")
+    return bool(store.damage)
+
+
+def format_log_line(line: LogLine, page: LogPage, end: int) -> str:
+    """Format a log line; a message with its delivery as known at record ``end``."""
+    clock = f"{line.at_us / 1e6:10.6f}"
+    if line.what != "message":
+        who = "" if line.source is None else str(line.source)
+        return f"{clock}  {who:>3}        {line.what}: {sanitize(line.text)}"
+    ending = page.outcome(line, end)
+    fate = "in flight" if ending is None else ending.fate
+    if ending is not None and ending.fate == "delivered":
+        fate = f"+{(ending.at_us - line.at_us) / 1000:.1f} ms"
+    return f"{clock}  {line.source:>3} -> {line.target:<3} {line.kind:22} {fate:14} {sanitize(line.text)}"
+
+
+# verdicts
+
+
+class VerdictSummary(Struct, frozen=True):
+    """A verdict for JSON. ``first`` is the text of the first violation; of a failure if there is one."""
+
+    assertion: str
+    failures: int
+    excused: int
+    first: str | None
+
+
+def summarize_verdicts(judge: Judge) -> tuple[VerdictSummary, ...]:
+    """Return a summary of each verdict."""
+    return tuple(
+        VerdictSummary(
+            verdict.assertion,
+            verdict.failures,
+            verdict.outside,
+            None if verdict.first is None else str(verdict.first),
+        )
+        for verdict in judge.verdicts()
+    )
+
+
+def format_verdicts(judge: Judge, store: RecordStore) -> list[str]:
+    """Return a line for each assertion, and a note if nothing was judged or the recording is truncated."""
+    lines = [_format_verdict(verdict) for verdict in judge.verdicts()]
+    if not lines:
+        return ["the protocol promises nothing, so nothing was judged"]
+    if not isinstance(store.record(len(store) - 1), End):
+        lines.append("judged up to the last record: the recording is truncated")
+    return lines
+
+
+def _format_verdict(verdict: Verdict) -> str:
+    counts = (
+        (verdict.failures, format_count(verdict.failures, "failure")),
+        (verdict.outside, f"{verdict.outside:,} excused"),
+    )
+    if verdict.failures + verdict.outside < 2:
+        return sanitize(str(verdict))
+    return sanitize(f"{verdict} ({', '.join(text for count, text in counts if count)})")
+
+
+def format_explanation(verdict: Verdict, store: RecordStore) -> list[str]:
+    """Return the events that led to the first violation, if any, with their line numbers in the file."""
+    if verdict.first is None:
+        return []
+    return [format_explanation_line(line) for line in explain_violation(store, verdict.first)]
+
+
+def format_explanation_line(line: ExplanationLine) -> str:
+    """Format an event with its line number in the file and its time."""
+    return f"{line.record + 1:>9}  {line.at_us / 1e6:10.6f}  {sanitize(line.text)}"

@@ -1,0 +1,188 @@
+"""The report of ``lab run`` without the interface: a summary, the verdicts, and what was not as expected."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from lab.analysis.commit_history import CommitLog
+from lab.analysis.elections import ElectionLog
+from lab.analysis.inspection import failure_lines
+from lab.analysis.run_summary import NoteLog, Summary, summarize
+from lab.cli.recording_report import format_verdicts, summarize_verdicts
+from lab.cli.scenario_check import format_report
+from lab.cli.terminal import (
+    EXIT_INTERRUPTED,
+    EXIT_NOT_AS_EXPECTED,
+    count_progress,
+    fail,
+    print_error,
+    print_json,
+)
+from lab.kernel import Step
+from lab.properties.judge import Judge
+from lab.recording.cluster_state import ClusterState
+from lab.recording.reader import FileRecords, NotARecordingError, open_recording
+from lab.recording.records import Captioned, Commanded, Expected, Record
+from lab.scenario.file import Scenario
+from lab.scenario.report import ScriptChecker, report_of
+from lab.script.commands import Caption
+from lab.script.parse import parse, read_script
+from lab.script.predicates import Suspicions
+from lab.script.statements import Expectation, Statement
+from lab.text import sanitize
+from lab.units import format_count, format_us
+from lab.worlds.loading.config import RunConfig
+
+_MOST_NOTES, _LAST_NOTES = 20, 5
+_MOST_OPEN = 10
+
+
+def report_run(config: RunConfig, as_json: bool, interrupted: bool, scenario: Scenario | None) -> int:
+    """Report the run that has ended, with the report of the ``scenario`` if given; return the exit status."""
+    try:
+        store = open_recording(Path(config.recording))
+    except NotARecordingError as error:
+        if interrupted:  # before the recording began
+            return EXIT_INTERRUPTED
+        fail(str(error), EXIT_NOT_AS_EXPECTED)
+    judge = Judge(store.header)
+    with count_progress(len(store)) as progress:
+        summary, problems = _summary_of(store, config, judge, progress)
+    report = None if scenario is None else replace(report_of(scenario, store), recording=config.recording)
+    if as_json:
+        found = {**msgspec.structs.asdict(summary), "verdicts": summarize_verdicts(judge)}
+        print_json(found if report is None else {**found, "scenario": report})
+    else:
+        _report(summary)
+        for line in (*format_verdicts(judge, store), *(() if report is None else format_report(report))):
+            print(f"  {line}")
+    if report is not None:  # it contains the problems
+        return EXIT_INTERRUPTED if interrupted else 0 if report.passed else EXIT_NOT_AS_EXPECTED
+    if config.script:
+        problems += _script_problems(config, store)
+    for line in problems:
+        print_error(line)
+    if interrupted:
+        return EXIT_INTERRUPTED
+    # with a script, unexpected failures are among the problems
+    failed = not config.script and any(verdict.failures for verdict in judge.verdicts())
+    return EXIT_NOT_AS_EXPECTED if problems or failed else 0
+
+
+def _script_problems(config: RunConfig, store: FileRecords) -> list[str]:
+    """Return what deviates from the script, by the rules for scenarios."""
+    checker = ScriptChecker(read_script(config.script, first=config.first_line), config.end_us or 0, store.header)
+    return [
+        f"script line {finding.line}, {finding.expected}: {finding.was}" if finding.line else finding.was
+        for finding in checker.findings_in(store)
+    ]
+
+
+def _summary_of(
+    store: FileRecords, config: RunConfig, judge: Judge, progress: Callable[[int], None]
+) -> tuple[Summary, list[str]]:
+    """Return the summary of the run, and the problems: manual commands not carried out, and failed nodes.
+
+    Failed nodes are left out if there is a script, which may expect them. ``judge`` observes every record.
+    ``progress`` is called with the number of records, every thousand.
+    """
+    cluster, elections, notes = ClusterState.of(store.header), ElectionLog(), NoteLog()
+    commits = CommitLog(store.header.protocol.heartbeats)
+    manual = ManualCommands(config.commands, cluster)
+    failed: list[Step] = []
+    parent = store.header.parent
+    for number, record in enumerate(store.records()):
+        if number % 1000 == 0:
+            progress(number)
+        cluster.apply(record)
+        elections.observe(record, cluster)
+        judge.observe(record)
+        notes.observe(record)
+        commits.observe(record)
+        if parent is not None and number <= parent.record:
+            manual.observe_parent(record)
+            continue  # that was done in the parent run
+        manual.observe(record)
+        if isinstance(record, Step) and record.failed and not config.script:
+            failed.append(record)
+    problems = manual.problems() + failure_lines(failed, store.header.protocol.file)
+    return summarize(store.header, cluster, elections, notes, commits, str(store.path)), problems
+
+
+def _report(summary: Summary) -> None:
+    head = (summary.protocol, *summary.settings, summary.world, format_us(round(summary.duration_us, -3)))
+    print(", ".join(head))
+    for node, view in summary.nodes.items():
+        led = "" if view.coordinator is None else f" under {view.coordinator}"
+        group = "" if view.group is None else f" in group {view.group}"
+        print(f"  node {node}  {view.process:8} {view.status}{led}{group}")
+    for election in summary.elections:
+        lost = (
+            ""
+            if election.lost_at_us is None
+            else f", {_seconds(election.settled_at_us - election.lost_at_us)} after"
+        )
+        lost += "" if election.lost_at_us is None else f" the loss at {_seconds(election.lost_at_us)}"
+        print(f"  {_seconds(election.settled_at_us)}  all under {election.coordinator}{lost}")
+    for fault in summary.faults:
+        inert = "" if fault.touched else "  (inert: no effect)"
+        print(f"  fault: {fault.command}, {format_count(fault.messages, 'message')}{inert}")
+    notes = [f"  {_seconds(note.at_us)}  node {note.node}: {sanitize(note.text)}" for note in summary.notes]
+    if (more := len(notes) - _MOST_NOTES) > 0:  # the last notes tell the outcome
+        more_line = f"  … and {format_count(more, 'note')} more: lab show {summary.recording} --only note"
+        notes[_MOST_NOTES - _LAST_NOTES : -_LAST_NOTES] = [more_line]
+    for line in notes:
+        print(line)
+    if (found := summary.transactions) is not None:
+        blocked = f"; nodes blocked for {_seconds(found.blocked_us)}" if found.blocked_us else ""
+        text = f"{found.committed:,} committed, {found.aborted:,} aborted, {found.open:,} undecided"
+        print(f"  transactions: {text}{blocked}")
+    for each in summary.open[:_MOST_OPEN]:
+        print(f"  {each.transaction} is open: {sanitize(each.why)}")
+    if (more := len(summary.open) - _MOST_OPEN) > 0:
+        print(f"  … and {more:,} more are open: lab show {summary.recording} --blocked")
+    print(f"  {format_count(sum(summary.messages.values()), 'message')}; recorded in {summary.recording}")
+
+
+def _seconds(us: int) -> str:
+    return f"{us / 1e6:.3f} s"
+
+
+class ManualCommands:
+    """A fold over a run that was given these lines. ``cluster`` must be the state after each record."""
+
+    def __init__(self, lines: tuple[str, ...], cluster: ClusterState) -> None:
+        self._pending = [parse(line) for line in lines]
+        self._cluster = cluster
+        self._suspicions = Suspicions()
+        self._problems: list[str] = []
+
+    def observe_parent(self, record: Record | None) -> None:
+        """Observe a record of the parent run: its commands were not given to this run."""
+        self._suspicions.observe(record)
+
+    def observe(self, record: Record | None) -> None:
+        """Observe the next record of this run."""
+        self._suspicions.observe(record)
+        if not isinstance(record, Captioned | Commanded | Expected) or record.line:
+            return
+        matching = next((line for line in self._pending if _recorded_text(line) == record.text), None)
+        if matching is not None:
+            self._pending.remove(matching)
+        if isinstance(record, Commanded) and record.refused:
+            self._problems.append(f"{record.text}: {record.outcome}")
+        elif isinstance(record, Expected) and not record.met:
+            expectation = parse(record.text).command
+            assert isinstance(expectation, Expectation)
+            why = expectation.explain_unmet(record.why, self._cluster, self._suspicions)
+            self._problems.append(f"{record.text}: {why}")
+
+    def problems(self) -> list[str]:
+        """Return what was refused, not met, or not due before the end of the run."""
+        return [*self._problems, *(f"never due: {line.source}" for line in self._pending)]
+
+
+def _recorded_text(line: Statement) -> str:
+    return line.command.text if isinstance(line.command, Caption) else line.source

@@ -1,0 +1,361 @@
+"""Parse by ``grammar.lark``, and build statements from the parse tree.
+
+Importing lark takes a tenth of a second, so import this module when the first line is parsed.
+"""
+
+import functools
+import re
+from collections.abc import Iterable
+from decimal import Decimal
+from importlib.resources import files
+from typing import Any, Literal
+
+from lark import Lark, Token, Transformer, Tree, v_args
+from lark.exceptions import VisitError
+
+from lab.script.commands import (
+    FASTEST,
+    MOST_STEPS,
+    SLOWEST,
+    Answer,
+    Caption,
+    Heal,
+    Hint,
+    Inject,
+    LinkFault,
+    LinkSet,
+    NodeCommand,
+    Nodes,
+    Partition,
+    ProtocolCommandLine,
+    Slow,
+    WorldCommand,
+)
+from lab.script.predicates import STATES, And, Compare, Is, LinkIs, Not, Or, Predicate, Suspects
+from lab.script.scope import CommandError
+from lab.script.statements import (
+    CAUSES,
+    After,
+    At,
+    Every,
+    Expect,
+    ExpectThroughout,
+    ExpectViolation,
+    OnMessage,
+    OnStatus,
+    When,
+)
+from lab.script.values import COUNTS, Arithmetic, Attribute, Balance, Count, Number, Text, Value, Who
+from lab.units import parse_us
+
+_NO_MATCH = "(?!)."
+"""A pattern that matches nothing; lark rejects an empty one."""
+_DEPTH_LIMIT = 60
+"""Limit of the nesting depth, because predicates are evaluated by recursion."""
+_MOST_DIGITS = 9
+
+_Kinds = tuple[str, ...]
+
+
+def read(text: str, start: Literal["start", "predicate"], *names: frozenset[str]) -> tuple[int, Any]:
+    """Parse a line, or a predicate; return where the last part of its text begins, and what it says.
+
+    A line is a list: ``then`` or None, its triggers, its command. ``names`` are those of the bare commands. Raises
+    CommandError and lark's UnexpectedInput.
+    """
+    tree = _parser(*names).parse(text, start)
+    if _depth(tree) > _DEPTH_LIMIT:
+        raise CommandError("this line is nested too deeply; shorten it, or split it into several lines")
+    last: Any = tree.children[-1]
+    try:
+        return last.meta.start_pos, _Build().transform(tree)
+    except VisitError as error:
+        if isinstance(error.orig_exc, ValueError | CommandError):
+            raise CommandError(str(error.orig_exc)) from None
+        raise
+
+
+@functools.cache
+def _parser(alone: frozenset[str], with_words: frozenset[str]) -> Lark:
+    grammar = files("lab.script").joinpath("grammar.lark").read_text("utf-8")
+    words: dict[str, Iterable[str]] = {
+        "STATE_WORDS": STATES,
+        "COUNT_WORDS": COUNTS,
+        "CAUSE_WORDS": CAUSES,
+        "COMMANDS_ALONE": sorted(alone) or [_NO_MATCH],
+        "COMMANDS_WITH_WORDS": sorted(with_words) or [_NO_MATCH],
+    }
+    for name, each in words.items():
+        grammar = grammar.replace(name, "|".join(each))
+    words_of_rules = sorted(set(re.findall(r'"([a-z]+)"', grammar)))
+    grammar = re.sub(r'"([a-z]+)"', lambda word: f"_{word[1].upper()}", grammar)
+    grammar += "".join(f"\n_{word.upper()}: /{word}\\b/" for word in words_of_rules)
+    return Lark(
+        grammar,
+        start=["start", "predicate"],
+        parser="lalr",
+        lexer="contextual",
+        propagate_positions=True,
+        maybe_placeholders=True,
+    )
+
+
+def _depth(tree: Tree[Token]) -> int:
+    depth, level = 0, [tree]  # no recursion: the tree may be too deep for it
+    while level:
+        depth += 1
+        level = [child for each in level for child in each.children if isinstance(child, Tree)]
+    return depth
+
+
+def _whole_number(text: str) -> int:
+    if len(text) > _MOST_DIGITS:
+        raise CommandError(f"{text[:20]} is too large a number")
+    return int(text)
+
+
+def _ends(source: str | None, target: str | None) -> tuple[int | None, int | None]:
+    return (None, None) if source is None or target is None else (_whole_number(source), _whole_number(target))
+
+
+def _unquoted(quoted: str) -> str:
+    text = " ".join(quoted[1:-1].split())
+    if not text:
+        raise CommandError('the text between the quotes is empty; for example: say "4 is the first to notice"')
+    return text
+
+
+def _probability(percent: str) -> float:
+    share = float(f"{percent[:-1]}e-2")
+    if share > 1:
+        raise CommandError(f"{percent} is out of range: write 0% to 100%")
+    return share
+
+
+def _task(verb: str, text: str) -> int:
+    task = int(text) if len(text) < 4 else 0
+    if not task:
+        raise CommandError(f"{verb} {text[:20]}: tasks are numbered from 1")
+    return task
+
+
+def _step_count(verb: str, text: str) -> int:
+    count = int(text) if len(text) < 9 else 0
+    if not 1 <= count <= MOST_STEPS:
+        raise CommandError(f"{verb} {text[:20]} is out of range: write 1 to {MOST_STEPS}")
+    return count
+
+
+@v_args(inline=True)
+class _Build(Transformer[Token, Any]):
+    """One method or class per rule; its arguments are the rule's parts, None for those that are left out.
+
+    Terminals are texts, but for percentages and quoted texts. Lark wraps the ValueError and CommandError that are
+    raised here in VisitError.
+    """
+
+    PERCENT = staticmethod(_probability)
+    STRING = staticmethod(_unquoted)
+
+    def __default_token__(self, token: Token) -> str:
+        return str(token)
+
+    def start(self, *parts: Any) -> list[Any]:
+        return list(parts)
+
+    # triggers
+
+    when = When
+
+    def at(self, time: str) -> At:
+        return At(parse_us(time))
+
+    def after(self, time: str) -> After:
+        return After(parse_us(time))
+
+    def every(self, time: str) -> Every:
+        us = parse_us(time)
+        if us < 1000:
+            raise CommandError(f"every {time} is too short: write 1ms or more")
+        return Every(us)
+
+    def on_message(
+        self, event: Any, kind: str, source: str | None, target: str | None, nth: str | None
+    ) -> OnMessage:
+        number = _whole_number((nth or "#1")[1:])
+        if number < 1:
+            raise CommandError("#0: the first one is #1")
+        return OnMessage(event, kind, *_ends(source, target), number)
+
+    def on_status(self, who: Any, status: str) -> OnStatus:
+        if who in ("all", "coordinator"):
+            raise CommandError(
+                f"on status takes a node or any: on status any {status}; for all nodes, write when all normal"
+            )
+        return OnStatus(who, status)
+
+    # commands
+
+    node_command = NodeCommand
+    heal = Heal
+
+    def nodes(self, *named: Any) -> Nodes:
+        ids = tuple(int(each) for each in named if each.isdigit())
+        return Nodes(ids, tuple(each for each in named if not each.isdigit()))
+
+    def links(self, sources: Nodes, arrow: str | None, targets: Nodes | None) -> LinkSet:
+        return LinkSet(sources, targets, arrow == "<->")
+
+    def kinds(self, *kinds: str) -> tuple[str, ...]:
+        return kinds
+
+    def slow(self, nodes: Nodes, time: str, jitter: str | None) -> Slow:
+        return Slow(nodes, parse_us(time), parse_us(jitter or "0s"))
+
+    def delay(self, links: LinkSet, kinds: _Kinds, time: str, jitter: str | None) -> LinkFault:
+        return LinkFault("delay", links, parse_us(time), parse_us(jitter or "0s"), kinds=kinds)
+
+    def lose(self, links: LinkSet, kinds: _Kinds, probability: float) -> LinkFault:
+        return LinkFault("lose", links, probability=probability, kinds=kinds)
+
+    def duplicate(self, links: LinkSet, kinds: _Kinds, probability: float) -> LinkFault:
+        return LinkFault("duplicate", links, probability=probability, kinds=kinds)
+
+    def reorder(self, links: LinkSet, kinds: _Kinds, probability: float, spread: str | None) -> LinkFault:
+        return LinkFault("reorder", links, parse_us(spread or "100ms"), probability=probability, kinds=kinds)
+
+    def hold(self, links: LinkSet, kinds: _Kinds) -> LinkFault:
+        return LinkFault("hold", links, kinds=kinds)
+
+    def cut(self, links: LinkSet) -> LinkFault:
+        return LinkFault("cut", links)
+
+    def release(self, links: LinkSet | None) -> Heal:
+        return Heal(links, "release")
+
+    def join(self, links: LinkSet) -> Heal:
+        return Heal(links, "join")
+
+    def partition(self, *sides: Nodes) -> Partition:
+        return Partition(sides)
+
+    def inject(self, source: str, target: str, kind: str, body: str | None) -> Inject:
+        return Inject(_whole_number(source), _whole_number(target), kind, body or "{}")
+
+    def protocol_command(self, nodes: Nodes, command: str, *words: str) -> ProtocolCommandLine:
+        return ProtocolCommandLine(nodes, command, words)
+
+    def bare_command(self, command: str, nodes: Nodes | None) -> ProtocolCommandLine:
+        return ProtocolCommandLine(nodes, command)
+
+    def bare_command_with_words(self, command: str, *words: str) -> ProtocolCommandLine:
+        return ProtocolCommandLine(None, command, words)
+
+    def caption(self, text: str) -> Caption:
+        return Caption("say", text)
+
+    def mark(self, text: str) -> Caption:
+        return Caption("mark", text)
+
+    def answer(self, task: str, text: str) -> Answer:
+        return Answer(_task("answer", task), text)
+
+    def hint(self, task: str) -> Hint:
+        return Hint(_task("hint", task))
+
+    def freeze(self) -> WorldCommand:
+        return WorldCommand("freeze")
+
+    def go(self) -> WorldCommand:
+        return WorldCommand("go")
+
+    def speed(self, text: str) -> WorldCommand:
+        factor = None if text == "max" else float(text.removesuffix("x"))
+        if factor is not None and not SLOWEST <= factor <= FASTEST:
+            raise CommandError(f"speed {text} is out of range: write {SLOWEST:g} to {FASTEST:g}, or max")
+        return WorldCommand("speed", factor)
+
+    def step(self, count: str | None) -> WorldCommand:
+        return WorldCommand("step", count=_step_count("step", count or "1"))
+
+    def choose_event(self, count: str) -> WorldCommand:
+        return WorldCommand("choose", count=_step_count("choose", count))
+
+    def deliver(self, source: str, target: str, kind: str | None) -> WorldCommand:
+        return WorldCommand("deliver", source=int(source), node=int(target), kind=kind or "")
+
+    def fire_timer(self, node: str) -> WorldCommand:
+        return WorldCommand("fire", node=int(node))
+
+    # expectations
+
+    def expect(self, predicate: Predicate, within: str | None) -> Expect:
+        return Expect(predicate, None if within is None else parse_us(within))
+
+    def always(self, predicate: Predicate) -> ExpectThroughout:
+        return ExpectThroughout(predicate, always=True)
+
+    def never(self, predicate: Predicate) -> ExpectThroughout:
+        return ExpectThroughout(predicate, always=False)
+
+    def violation(self, assertion: str, cause: str | None) -> ExpectViolation:
+        return ExpectViolation(assertion, cause or "")
+
+    def no_violation(self, assertion: str | None) -> ExpectViolation:
+        return ExpectViolation(assertion or "", none=True)
+
+    # predicates
+
+    negation = Not
+    is_ = Is
+
+    def any_of(self, *conditions: Predicate) -> Predicate:
+        return conditions[0] if len(conditions) == 1 else Or(conditions)
+
+    def all_of(self, *conditions: Predicate) -> Predicate:
+        return conditions[0] if len(conditions) == 1 else And(conditions)
+
+    def compare(self, left: Value, operator: Any, right: Value) -> Compare:
+        return Compare(operator, _as_state(left, right), _as_state(right, left))
+
+    def suspects(self, who: str, whom: str) -> Suspects:
+        return Suspects(_whole_number(who), _whole_number(whom))
+
+    def link_is(self, source: str, target: str) -> LinkIs:
+        return LinkIs(_whole_number(source), _whole_number(target))
+
+    # values
+
+    text = Text
+    attribute = Attribute
+    balance = Balance
+
+    def who(self, who: Any) -> Who:
+        return _whole_number(who) if who.isdigit() else who
+
+    def number(self, text: str) -> Number:
+        return Number(_whole_number(text))
+
+    def amount(self, text: str) -> Number:
+        _whole_number(text.partition(".")[0])
+        return Number(Decimal(text))
+
+    def counted(self, what: str, kind: str | None, source: str | None, target: str | None) -> Count:
+        if what not in ("messages", "flying", "held") and (kind or source):
+            raise CommandError(f"{what} takes no arguments: write {what}")
+        if what == "messages" and source:
+            raise CommandError(
+                "messages takes only a kind: messages(Accept); to count on one link, write flying(3->1)"
+            )
+        return Count(what, kind or "", *_ends(source, target))
+
+    def arithmetic(self, left: Value, operator: Any, right: Value) -> Arithmetic:
+        return Arithmetic(operator, left, right)
+
+
+def _as_state(side: Value, other: Value) -> Value:
+    """Read ``committed`` and ``aborted`` as transaction states next to ``.state``; elsewhere they are counts."""
+    about_state = isinstance(other, Attribute) and other.name == "state"
+    if about_state and isinstance(side, Count) and side.what in ("committed", "aborted"):
+        return Text(side.what)
+    return side

@@ -1,0 +1,81 @@
+"""What a line may name in a run: its nodes, its links and its kinds of messages; and how names are written."""
+
+from collections.abc import Collection, Iterable, Mapping
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Any
+
+from lab.kernel import Protocol
+from lab.protocols import Election
+from lab.recording.cluster_state import ClusterState
+from lab.text import did_you_mean
+
+
+class CommandError(Exception):
+    """A command that cannot be executed; the message is for the user."""
+
+
+class Scope:
+    """The names in a run of ``protocol`` with these nodes. ``cluster`` is the state of the run before its start.
+
+    ``parameters`` are those that the run sets; the valid arguments of protocol commands may depend on them. The
+    methods raise CommandError.
+    """
+
+    def __init__(
+        self, protocol: type[Protocol], ids: Iterable[int], parameters: Mapping[str, Any] = MappingProxyType({})
+    ) -> None:
+        self.protocol = protocol
+        self.parameters = parameters
+        self.cluster = ClusterState(tuple(ids))
+        self.ids = tuple(self.cluster.nodes)
+
+    def require_nodes(self, named: Iterable[object]) -> None:
+        """Check that these nodes exist; words such as ``all`` do."""
+        for node in named:
+            if isinstance(node, int):
+                require_node(node, self.ids)
+
+    def require_who(self, who: int | str) -> None:
+        """Check that the node exists, and that the protocol elects a coordinator if it is that."""
+        self.require_nodes([who])
+        if who == "coordinator":
+            self.require_election("there is no coordinator")
+
+    def require_link(self, source: int | None, target: int | None) -> None:
+        """Check that the link exists; an end that is None is any node."""
+        self.require_nodes([source, target])
+        if source is not None and source == target:
+            raise CommandError(f"a node has no link to itself, so there is no {source}->{target}; name two nodes")
+
+    def require_kinds(self, kinds: Iterable[str]) -> None:
+        """Check that the protocol has these kinds of messages; an empty name is any kind."""
+        known = sorted(self.protocol.payloads)
+        for kind in filter(None, kinds):
+            if kind not in known:
+                name = self.protocol.name
+                sent = f"{name} has {', '.join(known)}" if known else f"{name} has none"
+                raise CommandError(f"unknown kind of message {kind}; {sent}{did_you_mean(kind, known)}")
+
+    def require_election(self, otherwise: str) -> None:
+        """Check that the protocol elects a coordinator; ``otherwise``: what follows if it does not."""
+        if not issubclass(self.protocol, Election):
+            raise CommandError(
+                f"{self.protocol.name} elects nobody, so {otherwise}; name nodes by number, or write at 2s"
+            )
+
+
+def require_node(node: int | Decimal, known: Collection[int]) -> None:
+    """Raise CommandError unless this node is one of the ``known``."""
+    if node not in known:
+        raise CommandError(f"there is no node {node}; the nodes are {' '.join(map(str, sorted(known)))}")
+
+
+def format_link(source: int | None, target: int | None) -> str:
+    """Return ``3->1``; an empty text if the ends are None, which means any."""
+    return "" if source is None else f"{source}->{target}"
+
+
+def join_words(*words: object) -> str:
+    """Join the words that are not empty."""
+    return " ".join(filter(None, map(str, words)))

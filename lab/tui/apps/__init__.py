@@ -1,0 +1,1 @@
+"""The applications: screens of runs on a stack, the exercises, the class, lectures, films."""

@@ -1,0 +1,174 @@
+"""Export a run as an asciicast (version 2): a film of the interface.
+
+The run screen plays in a headless application with a frozen clock. The cursor in time is set for each frame, so
+the film is made as fast as frames can be drawn, and is the same every time. Only rows that differ from the frame
+before are written.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
+from datetime import datetime
+from typing import Any, TextIO
+
+from rich.console import Console
+from textual.app import App
+from textual.pilot import Pilot
+from textual.strip import Strip
+
+from lab.export.excerpt import Excerpt, ExportError
+from lab.export.film import Pace, chapters_of, frames
+from lab.glyphs import UNICODE
+from lab.recording.records import encode
+from lab.text import sanitize
+from lab.tui.actions import find_action
+from lab.tui.availability import reason_unavailable
+from lab.tui.screen import RunScreen
+from lab.tui.source import FileSource
+from lab.tui.terminal.styles import ThemeStyles
+from lab.tui.terminal.terminal_app import DARK, OWN_THEMES, TerminalApp
+from lab.tui.views.views import VIEWS
+
+_REDRAW_TURNS = 4
+_SAME_PICTURES = 3
+_WRITER = Console(color_system="truecolor", force_terminal=True)
+_HIDE_CURSOR, _SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
+
+
+class _WatchedSource(FileSource):
+    """A file source whose background work (judging, indexing) can be awaited."""
+
+    def __init__(self, excerpt: Excerpt) -> None:
+        super().__init__(excerpt.store.path)
+        self.is_read = asyncio.Event()
+
+    async def work(self) -> None:
+        await super().work()
+        self.is_read.set()
+
+
+class _HeadlessApp(App[None]):
+    """A headless application: it handles no signals and can run in any thread."""
+
+    CSS = TerminalApp.CSS
+
+    def __init__(self) -> None:
+        super().__init__()
+        for theme in OWN_THEMES:
+            self.register_theme(theme)
+        self.theme = DARK
+
+
+def write_cast(excerpt: Excerpt, out: TextIO) -> None:
+    """Write the film.
+
+    Raises ExportError if the view is unknown or not available, or if only some of the nodes are to be exported.
+    """
+    if excerpt.nodes != excerpt.header.nodes:
+        raise ExportError("a cast shows the interface with all nodes: leave out --nodes")
+    asyncio.run(_write(excerpt, out))
+
+
+async def _write(excerpt: Excerpt, out: TextIO) -> None:
+    film = excerpt.options.film
+    pace = Pace(_busy_us(excerpt), excerpt.from_us, excerpt.until_us, film)
+    chapters = [(pace.seen_us(chapter.at_us), chapter.title) for chapter in chapters_of(excerpt)]
+    rows: list[str] = []
+    async with _loaded_screen(excerpt) as (pilot, screen):
+        out.write(encode(_cast_header(excerpt)).decode() + "\n")
+        for seen_us, moment_us in frames(pace, film):
+            screen.context.player.seek(moment_us)
+            screen.draw()
+            await _wait_for_redraw(pilot)
+            if not rows:
+                await _wait_for_layout(pilot, screen)
+            before, rows = rows, _picture(screen)
+            if changed := "".join(_changes(before, rows)):
+                _event(out, seen_us, "o", changed)
+            while chapters and chapters[0][0] <= seen_us:
+                # after the picture, so that jumping to a chapter shows the event that names it
+                _event(out, seen_us, "m", chapters.pop(0)[1])
+            excerpt.progress(f"{seen_us / 1e6:.0f} of {pace.lasts_us / 1e6:.0f} s filmed")
+    _event(out, pace.lasts_us, "o", f"\x1b[{film.rows};{film.columns}H{_SHOW_CURSOR}")
+
+
+def _busy_us(excerpt: Excerpt) -> Iterator[int]:
+    yield from (line.at_us for line in excerpt.events)
+    for arrow in excerpt.messages:
+        yield arrow.sent.at_us
+        if arrow.end is not None:
+            yield arrow.end.at_us
+
+
+def _cast_header(excerpt: Excerpt) -> dict[str, Any]:
+    header, film = excerpt.header, excerpt.options.film
+    head = {"version": 2, "width": film.columns, "height": film.rows}
+    with suppress(ValueError, OverflowError):  # a simulated run has no start time; a foreign file may say anything
+        head["timestamp"] = round(datetime.fromisoformat(header.began).timestamp())
+    return head | {"title": sanitize(header.run)}
+
+
+def _event(out: TextIO, seen_us: int, what: str, data: str) -> None:
+    out.write(encode((seen_us / 1e6, what, data)).decode() + "\n")
+
+
+@asynccontextmanager
+async def _loaded_screen(excerpt: Excerpt) -> AsyncIterator[tuple[Pilot[None], RunScreen]]:
+    """Yield the run screen once all background work is done."""
+    film, app, source = excerpt.options.film, _HeadlessApp(), _WatchedSource(excerpt)
+    try:
+        async with app.run_test(size=(film.columns, film.rows)) as pilot:
+            theme_styles, title = ThemeStyles(UNICODE), sanitize(excerpt.header.run)
+            screen = RunScreen(source, theme_styles, title, clock_s=lambda: 0.0)
+            await app.push_screen(screen)
+            await source.is_read.wait()
+            screen.views.rows.heartbeats = excerpt.options.heartbeats
+            _show_view(screen, film.view)
+            screen.context.player.speed = film.speed
+            screen.context.notify("")
+            yield pilot, screen
+    finally:
+        source.close()
+
+
+async def _wait_for_redraw(pilot: Pilot[None]) -> None:
+    """Wait until all widgets have redrawn, which takes several turns of the event loop."""
+    for _ in range(_REDRAW_TURNS):
+        await pilot.pause(0)
+
+
+async def _wait_for_layout(pilot: Pilot[None], screen: RunScreen) -> None:
+    """Draw until several pictures in a row are the same: a late resize changes what a view must draw."""
+    pictures: list[list[str]] = []
+    while len(pictures) < _SAME_PICTURES or any(each != pictures[-1] for each in pictures[-_SAME_PICTURES:]):
+        screen.draw()
+        await _wait_for_redraw(pilot)
+        pictures.append(_picture(screen))
+
+
+def _show_view(screen: RunScreen, view: str) -> None:
+    words = [kind.word for kind in VIEWS]
+    action = find_action(view)
+    if view not in words:
+        raise ExportError(f"unknown view {view!r}; the views are {', '.join(words)}")
+    if action is not None:  # None for the log, which is already shown
+        if missing := reason_unavailable(action, screen.context.source):
+            raise ExportError(f"--view {view}: {missing}")
+        screen.layout_controller.show_view(view)
+
+
+def _picture(screen: RunScreen) -> list[str]:
+    return [strip.render(_WRITER) for strip in _strips(screen)]
+
+
+def _strips(screen: RunScreen) -> list[Strip]:
+    return screen._compositor.render_strips(screen.app.size)
+
+
+def _changes(before: list[str], rows: list[str]) -> Iterator[str]:
+    """Yield the terminal output that turns one picture into the next: each differing row, at its position."""
+    if not before:
+        yield f"{_HIDE_CURSOR}\x1b[2J"
+    for number, row in enumerate(rows):
+        if not before or row != before[number]:
+            yield f"\x1b[{number + 1};1H{row}"

@@ -1,0 +1,395 @@
+"""The teacher's screen: the progress of the class, and access to every student's cluster."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Protocol
+
+from rich.segment import Segment
+from rich.style import Style
+from rich.text import Text
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.geometry import Size
+from textual.message import Message
+from textual.screen import Screen
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from lab.exercises.exercise import Exercise
+from lab.exercises.teacher import ClassReport, ServerAdminError, Student, format_minutes, sort_by_stuck_time
+from lab.places import settings_file
+from lab.recording.records import Header
+from lab.text import sanitize
+from lab.tui.apps.runs_app import RunsApp
+from lab.tui.controllers.runs import LeaveRequested
+from lab.tui.source import FeedSource, Source
+from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit
+from lab.tui.widgets.dialogs import LineDialog, contains_words
+from lab.tui.widgets.key_lines import KeyLine
+from lab.tui.widgets.status_lines import MessageLine, TitleLine
+from lab.units import format_count
+
+_STUCK_S = 300
+"""A student stuck for this long is shown as a warning."""
+_NAME, _STUCK, _TASKS, _POINTS, _AT, _ON = 20, 7, 9, 8, 34, 10
+_BOLD = Style(bold=True)
+
+
+class ClassRows(ScrollView, can_focus=True, inherit_bindings=False):
+    """The rows; ``chosen`` is the name of the selected student."""
+
+    DEFAULT_CSS = "ClassRows { height: 1fr; background: $background; }"
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("up,k", "move(-1)", ""),
+        ("down,j", "move(1)", ""),
+        ("pageup", "move(-10)", ""),
+        ("pagedown", "move(10)", ""),
+    ]
+
+    class Opened(Message):
+        """The user clicked the selected line."""
+
+    class Moved(Message):
+        """Another student was selected."""
+
+    def __init__(self, theme_styles: ThemeStyles) -> None:
+        super().__init__()
+        self._theme_styles = theme_styles
+        self._students: tuple[Student, ...] = ()
+        self._shown: list[list[Piece]] = []
+        self.chosen = ""
+
+    @property
+    def student(self) -> Student | None:
+        """The selected student."""
+        return next((each for each in self._students if each.name == self.chosen), None)
+
+    def put(self, students: Sequence[Student]) -> None:
+        """Show these students; the selection stays with its student."""
+        self._students = tuple(students)
+        if self.student is None:
+            self.chosen = self._students[0].name if self._students else ""
+        shown = [self._pieces(each) for each in self._students]
+        if shown != self._shown:
+            self._shown = shown
+            self.virtual_size = Size(self.size.width, len(shown) + 1)
+            self.refresh()
+
+    def action_move(self, by: int) -> None:
+        if self._students:
+            place = min(max(self._place + by, 0), len(self._students) - 1)
+            self._select(place)
+
+    def on_resize(self) -> None:
+        self.virtual_size = Size(self.size.width, len(self._shown) + 1)
+
+    def on_click(self, event: events.Click) -> None:
+        """Select a line, or open it if it is selected already."""
+        offset = event.get_content_offset(self)
+        place = -1 if offset is None else self.scroll_offset.y + offset.y - 1
+        if 0 <= place < len(self._students):
+            again = self._students[place].name == self.chosen
+            self._select(place)
+            if again:
+                self.post_message(self.Opened())
+
+    def render_line(self, y: int) -> Strip:
+        """Draw a row; the first one holds the column titles."""
+        width, row = self.size.width, self.scroll_offset.y + y
+        if row == 0:
+            pieces = _columns("student", "stuck", "tasks", "points", "exercise", "on for", "", style=DIM)
+        elif row <= len(self._shown):
+            pieces = self._shown[row - 1]
+        else:
+            return Strip.blank(width, self.rich_style)
+        is_chosen = row > 0 and self._students[row - 1].name == self.chosen
+        base = self.rich_style + Style(reverse=is_chosen)
+        return Strip([Segment(text, base + style) for text, style in fit(pieces, width)], width)
+
+    @property
+    def _place(self) -> int:
+        return next((place for place, each in enumerate(self._students) if each.name == self.chosen), 0)
+
+    def _select(self, place: int) -> None:
+        self.chosen = self._students[place].name
+        top, height = self.scroll_offset.y, self.size.height
+        if place + 1 < top + (place > 0) or place + 1 >= top + height:
+            self.scroll_to(y=max(0, place + 2 - height), animate=False)
+        self.refresh()
+        self.post_message(self.Moved())
+
+    def _pieces(self, student: Student) -> list[Piece]:
+        theme_styles = self._theme_styles
+        is_on, stuck_s = bool(student.since), student.stuck_s
+        sign = theme_styles.glyphs.status["Normal"] if is_on else theme_styles.glyphs.status["absent"]
+        note = (
+            "you have control" if student.keys else "" if is_on or not student.cluster else "cluster still running"
+        )
+        pieces = _columns(
+            f"{sign} {sanitize(student.name, _NAME - 3)}",
+            "" if stuck_s is None else format_minutes(stuck_s),
+            f"{student.done} of {student.tasks}" if student.tasks else "",
+            str(student.points),
+            f"{sanitize(student.exercise, _AT - 6)} {student.attempt}" if student.exercise else "",
+            "off" if student.on_s is None else format_minutes(student.on_s),
+            note,
+            style=_BOLD if is_on else DIM,
+        )
+        if stuck_s is not None and stuck_s >= _STUCK_S:
+            pieces = [
+                (text, theme_styles.warning if place == 1 else style) for place, (text, style) in enumerate(pieces)
+            ]
+        return pieces
+
+
+def _columns(
+    name: str, stuck: str, tasks: str, points: str, at: str, on: str, note: str, style: Style
+) -> list[Piece]:
+    """Return a row; the least important columns are at the right, where a narrow screen cuts them off."""
+    return [
+        (f" {name:{_NAME}}", style),
+        (f"{stuck:>{_STUCK}}  ", style),
+        (f"{tasks:>{_TASKS}}  ", style),
+        (f"{points:>{_POINTS}}  ", style),
+        (f"{at:{_AT}}", style),
+        (f"{on:>{_ON}}  ", style),
+        (note, style),
+    ]
+
+
+_POLL_S = 0.5
+_HINT = "Enter watches a cluster, t also takes control, m messages one, M all, / filters, L lectures"
+_WHY_VIEWER = "you are only watching; q returns to the class, where t takes control"
+_CONTROL_NOTE = 'say "your teacher took control of this cluster, too"'
+
+
+class ControlGrant(Protocol):
+    """Shared control of a student's cluster, until it is closed."""
+
+    def close(self) -> None:
+        """Give up control."""
+
+
+class ServerAdmin(Protocol):
+    """A connection to the server. Every call may block briefly, and may raise ServerAdminError."""
+
+    def report(self) -> ClassReport:
+        """Return the progress of the class."""
+
+    def notify(self, students: tuple[str, ...], text: str) -> list[str]:
+        """Send a message to these students, or to all who are logged in; return who received it."""
+
+    def take_control(self, student: str) -> ControlGrant:
+        """Take control of a student's cluster, which the student is shown."""
+
+
+class ClassScreen(Screen[None]):
+    """The list of students, below the screens of their clusters."""
+
+    DEFAULT_CSS = """
+    ClassScreen { layout: vertical; }
+    ClassScreen #head { height: 1; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "app.watch_student", "watch", key_display="Enter"),
+        Binding("t", "app.take_control", "take control"),
+        Binding("m", "app.message_one", "message"),
+        Binding("M", "app.message_all", "message to all", key_display="M"),
+        Binding("L", "app.lecture", "lecture", key_display="L"),
+        Binding("slash", "app.filter", "filter", key_display="/"),
+        Binding("q", "app.leave_class", "quit"),
+    ]
+
+    def __init__(self, theme_styles: ThemeStyles) -> None:
+        super().__init__()
+        self._theme_styles = theme_styles
+        self.message = MessageLine(theme_styles)
+
+    def compose(self) -> ComposeResult:
+        yield TitleLine("head")
+        yield ClassRows(self._theme_styles)
+        yield self.message
+        yield KeyLine()
+
+    def on_mount(self) -> None:
+        self.query_one(ClassRows).focus()
+        self.message.show(_HINT)
+
+    def show(self, report: ClassReport, words: str) -> None:
+        """Draw the students that match the filter words."""
+        students = [
+            each
+            for each in sort_by_stuck_time(report.students)
+            if contains_words(f"{each.name} {each.exercise}", words)
+        ]
+        self.query_one(ClassRows).put(students)
+        on = sum(bool(each.since) for each in report.students)
+        clusters = sum(bool(each.cluster) for each in report.students)
+        dot = f" {self._theme_styles.glyphs.dot} "
+        parts = [
+            f"{on} of {format_count(len(report.students), 'student')} logged in",
+            format_count(clusters, "cluster"),
+            f"{format_count(report.exercises, 'exercise')}, {format_count(report.points, 'point')}",
+            *([f"lecture: {sanitize(report.lecture, 40)}"] if report.lecture else []),
+            *([f"filter: {sanitize(words, 40)}"] if words else []),
+        ]
+        self.query_one("#head", TitleLine).put(Text.assemble(("lab class", "bold"), dot, dot.join(parts)))
+
+    @property
+    def student(self) -> Student | None:
+        """The selected student."""
+        return self.query_one(ClassRows).student
+
+
+class WatchApp(RunsApp):
+    """The application of the teacher.
+
+    ``exercises`` finds an exercise of the server by name. ``lecture`` runs a lecture and returns an error, if any.
+    """
+
+    def __init__(
+        self,
+        admin: ServerAdmin,
+        exercises: Callable[[str], Exercise | None],
+        lecture: Callable[[str], str],
+        kept: Path | None = None,
+    ) -> None:
+        super().__init__(kept)
+        self._admin = admin
+        self._find_exercise = exercises
+        self._give_lecture = lecture
+        self._class = ClassScreen(self.theme_styles)
+        self._filter = ""
+        self._driven: tuple[Source, ControlGrant] | None = None
+
+    def on_mount(self) -> None:
+        self.run_worker(self._watch())
+
+    def exercise_of(self, header: Header) -> Exercise | None:
+        """Return the exercise of a run, if the server has it."""
+        return None if header.exercise is None else self._find_exercise(header.exercise.name)
+
+    async def leave_lowest(self, message: LeaveRequested) -> None:
+        self.exit(return_code=0)
+
+    # actions of the teacher
+
+    def action_leave_class(self) -> None:
+        """Leave; the server keeps running."""
+        self.exit(return_code=0)
+
+    @on(ClassRows.Opened)
+    def action_watch_student(self) -> None:
+        """Watch the cluster of the selected student."""
+        self._do(self._open_cluster("viewer"))
+
+    def action_take_control(self) -> None:
+        """Watch the cluster of the selected student, and send commands to it."""
+        self._do(self._open_cluster("driver"))
+
+    def action_message_one(self) -> None:
+        """Send a message to the selected student."""
+        student = self._class.student
+        if student is None or not student.since:
+            self._class.message.show("this student is not logged in, so cannot receive a message", warn=True)
+        else:
+            self._ask_text(f"a message to {student.name}", (student.name,))
+
+    def action_message_all(self) -> None:
+        """Send a message to all students who are logged in."""
+        self._ask_text("a message to all who are logged in", ())
+
+    def action_filter(self) -> None:
+        """Show only students with these words in their name or exercise."""
+
+        def on_words(words: str | None) -> None:
+            self._filter = (words or "").strip()
+            self._class.message.show(f"filter: {self._filter}; / and Esc clears" if self._filter else _HINT)
+
+        body = [Text("Words of a name or an exercise; Esc shows all students.")]
+        self.push_screen(LineDialog("filter the class", body, self._filter), on_words)
+
+    def action_lecture(self) -> None:
+        """Start a lecture: a cluster of the teacher's that the class sees."""
+
+        def on_name(name: str | None) -> None:
+            if name and name.strip():
+                with self.suspend():
+                    error = self._give_lecture(name.strip())
+                self._class.message.show(error or "the lecture is over", warn=bool(error))
+
+        body = [Text("A scenario, protocol or exercise, such as bully or two-coordinators. q in it returns here.")]
+        self.push_screen(LineDialog("lecture: what to run?", body), on_name)
+
+    def _ask_text(self, title: str, students: tuple[str, ...]) -> None:
+        def on_text(text: str | None) -> None:
+            if text and text.strip():
+                self._do(self._send_message(students, text))
+
+        body = [Text("It stays on the student's screen until dismissed.")]
+        self.push_screen(LineDialog(title, body), on_text)
+
+    # the work of these actions
+
+    async def _watch(self) -> None:
+        await self.push_screen(self._class)
+        while True:
+            try:
+                report = await asyncio.to_thread(self._admin.report)
+            except ServerAdminError as error:
+                self.failure = str(error)
+                self.exit(return_code=1)
+                return
+            self._class.show(report, self._filter)
+            await asyncio.sleep(_POLL_S)
+
+    async def _send_message(self, students: tuple[str, ...], text: str) -> None:
+        recipients = await asyncio.to_thread(self._admin.notify, students, text)
+        self._class.message.show(
+            f"sent to {', '.join(recipients)}" if recipients else "nobody is logged in, so nobody received it"
+        )
+
+    async def _open_cluster(self, role: Literal["driver", "viewer"]) -> None:
+        student = self._class.student
+        if student is None or not student.socket:
+            self._class.message.show("this student has no running cluster", warn=True)
+            return
+        with ExitStack() as until_shown:
+            if role == "driver":
+                held = until_shown.enter_context(
+                    closing(await asyncio.to_thread(self._admin.take_control, student.name))
+                )
+            source = until_shown.enter_context(closing(await FeedSource.open(student.socket, role)))
+            source.why_viewer = _WHY_VIEWER
+            await self._push_run(source, None, f"{student.name}, {student.exercise} {student.attempt}", None)
+            until_shown.pop_all()
+        if role == "driver":
+            self._driven = source, held
+            await source.command(_CONTROL_NOTE)  # so that the recording shows it to the grader
+
+    def _close(self) -> None:
+        source, _ = self._opened[-1]
+        super()._close()
+        if self._driven is not None and self._driven[0] is source:
+            self._driven[1].close()
+            self._driven = None
+
+    def _do(self, task: Coroutine[Any, Any, None]) -> None:
+        async def run() -> None:
+            try:
+                await task
+            except (ServerAdminError, OSError) as error:
+                self._class.message.show(f"this failed: {error}", warn=True)
+
+        self.run_worker(run())
+
+
+def show_class(
+    admin: ServerAdmin, exercises: Callable[[str], Exercise | None], lecture: Callable[[str], str]
+) -> int:
+    """Show the class, and return the exit status."""
+    return WatchApp(admin, exercises, lecture, settings_file()).show()

@@ -1,0 +1,286 @@
+"""The application of the exercises: their list, and on top of it the running attempt."""
+
+import asyncio
+import contextlib
+from collections.abc import Coroutine, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rich.text import Text
+from textual import on
+
+from lab.exercises.assessment import Result
+from lab.exercises.attempt import Clusters, attempt_config
+from lab.exercises.exercise import Exercise
+from lab.exercises.student_folder import StudentFolder
+from lab.recording.reader import NotARecordingError, open_recording
+from lab.recording.records import Header
+from lab.tui.apps.exercise_list import ListScreen, RunningAttempt
+from lab.tui.apps.runs_app import RunsApp
+from lab.tui.attempt_log import AttemptLog
+from lab.tui.controllers.runs import LeaveRequested
+from lab.tui.controllers.tasks import HandInRequested, RestartRequested
+from lab.tui.screen import RunScreen
+from lab.tui.source import FeedSource
+from lab.tui.widgets.dialogs import ChoiceDialog
+from lab.worlds.host.launch import HostFailedError
+
+_SETTINGS = "settings.json"
+_LAST_RECORDS_S = 5.0
+_TO_LIST = "end this attempt and return to the list"
+_KEEP_RUNNING = "keep it running; you can resume it from the list"
+
+
+class ClassroomApp(RunsApp):
+    """The application. It begins with the exercise ``first``, or with the list if that is empty.
+
+    ``is_served``: the student uses it through a server, without a shell on this machine.
+    """
+
+    def __init__(
+        self,
+        home: StudentFolder,
+        clusters: Clusters,
+        exercises: Sequence[Exercise],
+        is_served: bool,
+        first: str = "",
+    ) -> None:
+        super().__init__(home.folder / _SETTINGS)
+        self._home = home
+        self._clusters = clusters
+        self._exercises = {each.name: each for each in exercises}
+        self._is_served = is_served
+        self._first = first
+        self._list = ListScreen(home, exercises, is_served, self.theme_styles)
+        self._source: FeedSource | None = None
+        self._is_busy = False
+
+    def on_mount(self) -> None:
+        self.run_worker(self._start())
+
+    def on_unmount(self) -> None:
+        """Close the source; the owner of the cluster decides whether the run continues."""
+        if self._source is not None:
+            self._source.close()
+
+    def exercise_of(self, header: Header) -> Exercise | None:
+        """Return the exercise of a run, if it is in the list."""
+        return None if header.exercise is None else self._exercises.get(header.exercise.name)
+
+    def action_suspend_process(self) -> None:
+        if self._is_served:
+            self._show_message("there is no shell here; q quits")
+        else:
+            super().action_suspend_process()
+
+    # messages from screens
+
+    @on(ListScreen.AttemptRequested)
+    def begin(self, message: ListScreen.AttemptRequested) -> None:
+        self._confirm_begin(message.exercise)
+
+    @on(ListScreen.ResumeRequested)
+    def resume_attempt(self, message: ListScreen.ResumeRequested) -> None:
+        self._resume(message.running)
+
+    @on(HandInRequested)
+    def hand_in(self) -> None:
+        """End the run if the student confirms it; the result is shown after that."""
+
+        def answered(choice: str | None) -> None:
+            if choice is not None:
+                self._do(self._end_run())
+
+        attempt = self._attempt
+        left = sum(result.state in ("open", "answered") for result in attempt.last.results)
+        text = f"The run ends and the open tasks are judged: {left} of {len(attempt.last.results)} are undecided."
+        self._ask(f"hand in attempt {attempt.number}?", text, ["hand in"], answered)
+
+    @on(RestartRequested)
+    def begin_again(self) -> None:
+        """Replace this attempt by a new one; ask first unless this one is over."""
+        attempt = self._attempt
+
+        def answered(choice: str | None) -> None:
+            if choice is not None:
+                self._do(self._restart(attempt.exercise))
+
+        if self._is_over:
+            answered("")
+        else:
+            text = f"Attempt {attempt.number} ends. The best of your attempts counts."
+            self._ask("begin again?", text, ["begin a new attempt"], answered)
+
+    async def leave_lowest(self, message: LeaveRequested) -> None:
+        """Return to the list; ask what to do with the attempt, unless it is over."""
+
+        def answered(choice: str | None) -> None:
+            if choice is not None:
+                self._do(self._to_list(ends=choice != _KEEP_RUNNING))
+
+        if self._is_over:
+            answered(_TO_LIST)
+            return
+        options = [_KEEP_RUNNING, _TO_LIST] if self._is_served else [_TO_LIST]
+        text = "The best of your attempts counts, so you lose no points."
+        self._ask("leave the exercise?", text, options, answered)
+
+    # starting and ending attempts
+
+    async def _start(self) -> None:
+        await self.push_screen(self._list)
+        await self._offer()
+        running = self._list.running
+        if running is not None and running.exercise.name == self._first:
+            self._resume(running)
+        elif self._first:
+            self._confirm_begin(self._exercises[self._first])
+
+    def _confirm_begin(self, exercise: Exercise) -> None:
+        """Begin a new attempt; ask first if that ends a running one."""
+        running = self._list.running
+
+        def answered(choice: str | None) -> None:
+            if choice is not None:
+                self._do(self._begin(exercise))
+
+        if running is None:
+            answered("")
+        else:
+            text = f"Attempt {running.attempt} at {running.exercise.title} is still running and would end."
+            self._ask("begin a new attempt?", text, ["end that one and begin"], answered)
+
+    def _resume(self, running: RunningAttempt) -> None:
+        self._do(self._show_attempt(running.socket, Path(running.recording)))
+
+    async def _begin(self, exercise: Exercise) -> None:
+        self._show_message(f"starting the cluster for {exercise.title} …")
+        number, recording = self._home.next_attempt(exercise.name)
+        config = attempt_config(exercise, self._home.student, number, recording)
+        ready = await asyncio.to_thread(self._clusters.start, config)
+        await self._show_attempt(ready.socket, recording)
+
+    async def _restart(self, exercise: Exercise) -> None:
+        await self._end_run()
+        await self._begin(exercise)
+
+    async def _show_attempt(self, socket: str, recording: Path) -> None:
+        """Show the attempt with this feed, in place of the one shown until now."""
+        source = await FeedSource.open(socket, "driver")
+        header = source.store.header
+        exercise = self.exercise_of(header)
+        if exercise is None or header.exercise is None:
+            source.close()
+            self._show_message("that run is not of an exercise in the list", warn=True)
+            return
+        source.recording, source.is_served = recording, self._is_served
+        source.assess(exercise, partial(self._note, exercise, header.exercise.attempt))
+        before, self._source = self._source, source
+        self.theme_styles.dark = self.current_theme.dark
+        screen = RunScreen(source, self.theme_styles, exercise.name, layout=self.layout_settings)
+        self._list.offer(None)
+        if before is None:
+            await self.push_screen(screen)
+        else:
+            self._deactivate_screen()
+            await self.switch_screen(screen)
+            before.close()
+
+    async def _to_list(self, ends: bool) -> None:
+        if ends:
+            await self._end_run()
+        source, self._source = self._source, None
+        self._deactivate_screen()
+        await self.pop_screen()
+        if source is not None:
+            source.close()
+        await self._offer()
+
+    async def _end_run(self) -> None:
+        """End the run and wait for its last records, as some tasks are judged by them."""
+        source = self._source
+        self._show_message("ending the run …")
+        await asyncio.to_thread(self._clusters.end)
+        if source is not None:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(source.over.wait(), _LAST_RECORDS_S)
+
+    async def _offer(self) -> None:
+        self._list.offer(await asyncio.to_thread(self._resumable))
+
+    def _resumable(self) -> RunningAttempt | None:
+        """Return the running attempt as its recording describes it, or None."""
+        info = self._clusters.running()
+        if info is None:
+            return None
+        try:
+            lines = open_recording(Path(info.recording))
+        except NotARecordingError:
+            return None
+        header = lines.header
+        lines.close()
+        exercise = self.exercise_of(header)
+        if exercise is None or header.exercise is None:
+            return None
+        return RunningAttempt(exercise, header.exercise.attempt, info.socket, info.recording)
+
+    def _note(self, exercise: Exercise, attempt: int, results: tuple[Result, ...], is_solved: bool) -> None:
+        solved = datetime.now(UTC).isoformat(timespec="seconds") if is_solved else ""
+        try:
+            self._home.note(exercise, attempt, results, solved)
+        except OSError as error:
+            self._show_message(
+                f"your progress cannot be saved ({error.strerror}); the recording so far still counts", True
+            )
+
+    # helpers
+
+    @property
+    def _attempt(self) -> AttemptLog:
+        assert self._source is not None
+        assert self._source.attempt is not None
+        return self._source.attempt
+
+    @property
+    def _is_over(self) -> bool:
+        """True if the result of the attempt cannot change any more."""
+        return self._source is None or bool(self._source.ended) or self._attempt.last.is_decided
+
+    def _do(self, task: Coroutine[Any, Any, None]) -> None:
+        """Run a coroutine unless another one is running; show a message if it fails."""
+
+        async def run() -> None:
+            self._is_busy = True
+            try:
+                await task
+            except (HostFailedError, OSError) as error:
+                self._show_message(f"this failed: {error}", warn=True)
+            finally:
+                self._is_busy = False
+
+        if self._is_busy:
+            task.close()
+            self._show_message("please wait: the cluster is starting or ending")
+        else:
+            self.run_worker(run())
+
+    def _ask(self, title: str, text: str, options: Sequence[str], answered: Any) -> None:
+        self.push_screen(ChoiceDialog(title, [Text(text)], options, "Esc cancels"), answered)
+
+    def _deactivate_screen(self) -> None:
+        if isinstance(self.screen, RunScreen):
+            self.screen.is_ready = False
+
+    def _show_message(self, text: str, warn: bool = False) -> None:
+        shown = next(each for each in reversed(self.screen_stack) if isinstance(each, RunScreen | ListScreen))
+        (shown.context.notify if isinstance(shown, RunScreen) else shown.message.show)(text, warn)
+
+
+def show_classroom(home: StudentFolder, clusters: Clusters, exercises: Sequence[Exercise], first: str = "") -> int:
+    """Show the list of exercises, or the exercise ``first``; return the exit status."""
+    try:
+        return ClassroomApp(home, clusters, exercises, is_served=False, first=first).show()
+    finally:
+        clusters.end()

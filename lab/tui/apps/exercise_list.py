@@ -1,0 +1,265 @@
+"""The list of exercises with the progress in each, and a description of the one at the cursor."""
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from msgspec import Struct
+from rich.cells import cell_len, set_cell_size
+from rich.style import Style
+from rich.text import Text
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container, VerticalScroll
+from textual.message import Message
+from textual.screen import Screen
+from textual.widgets import OptionList, Static
+
+from lab.exercises.exercise import KINDS, LEVELS, Exercise, describe_topic
+from lab.exercises.student_folder import ExerciseProgress, StudentFolder
+from lab.text import sanitize
+from lab.tui.terminal.styles import DIM, ThemeStyles
+from lab.tui.terminal.terminal_app import DARK, LIGHT
+from lab.tui.views.exercise_text import markdown_lines, wrap
+from lab.tui.widgets.dialogs import Entry, FilterableList
+from lab.tui.widgets.key_lines import KeyLine
+from lab.tui.widgets.status_lines import MessageLine, TitleLine
+from lab.units import format_count
+
+RUNNING_ROW = "/"
+"""The id of the row of the running attempt; no exercise has this name."""
+_ROOM_FOR_COLUMNS = 132
+_BOLD = Style(bold=True)
+_KIND, _NUMBERS = 12, 20
+_SIGN = 10
+_LONGEST_TITLE = 60
+_HINT = "arrows select, Enter begins an attempt, letters filter, PgDn scrolls the text"
+
+
+class RunningAttempt(Struct, frozen=True):
+    """An attempt whose run has not ended."""
+
+    exercise: Exercise
+    attempt: int
+    socket: str
+    recording: str
+
+
+class ListScreen(Screen[None]):
+    """The bottom screen of the stack: the list of exercises. Attempts are shown on top of it."""
+
+    DEFAULT_CSS = """
+    ListScreen #head { height: 1; }
+    ListScreen #box { layout: vertical; height: 1fr; }
+    ListScreen #box.columns { layout: horizontal; }
+    ListScreen FilterableList {
+        height: 3fr; width: 1fr; border: none; padding: 0 1; background: $background; text-wrap: nowrap;
+        &:focus { border: none; }
+    }
+    ListScreen #about { height: 2fr; width: 1fr; padding: 0 2; background: $surface; }
+    ListScreen #box.columns #about { height: 1fr; width: 60; padding: 1 2; }
+    ListScreen #box.columns FilterableList { height: 1fr; }
+    ListScreen #about Static { height: auto; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "choose", "begin", key_display="Enter", priority=True),
+        Binding("q", "leave", "quit"),
+        Binding("t", "theme", "light or dark"),
+        Binding("pagedown", "more(1)", show=False, priority=True),
+        Binding("pageup", "more(-1)", show=False, priority=True),
+    ]
+
+    class AttemptRequested(Message):
+        """The user wants a new attempt at an exercise."""
+
+        def __init__(self, exercise: Exercise) -> None:
+            super().__init__()
+            self.exercise = exercise
+
+    class ResumeRequested(Message):
+        """The user wants to resume the running attempt."""
+
+        def __init__(self, running: RunningAttempt) -> None:
+            super().__init__()
+            self.running = running
+
+    def __init__(
+        self, home: StudentFolder, exercises: Sequence[Exercise], is_served: bool, theme_styles: ThemeStyles
+    ) -> None:
+        super().__init__()
+        self._home = home
+        self._exercises = {each.name: each for each in exercises}
+        self._is_served = is_served
+        self._theme_styles = theme_styles
+        self.message = MessageLine(theme_styles)
+        self.running: RunningAttempt | None = None
+
+    def compose(self) -> ComposeResult:
+        yield TitleLine("head")
+        with Container(id="box"):
+            yield FilterableList([], "qjkt")
+            with VerticalScroll(id="about", can_focus=False):
+                yield Static(markup=False)
+        yield self.message
+        yield KeyLine()
+
+    def on_mount(self) -> None:
+        self.app.theme_changed_signal.subscribe(self, lambda theme: self._redraw())
+
+    def on_screen_resume(self) -> None:
+        self.query_one(FilterableList).focus()
+        self._redraw()
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.query_one("#box").set_class(event.size.width >= _ROOM_FOR_COLUMNS, "columns")
+        self.call_after_refresh(self._redraw)
+
+    def offer(self, running: RunningAttempt | None) -> None:
+        """Offer to resume this attempt, or withdraw the offer. A new offer gets the cursor."""
+        is_new = running is not None and self.running is None
+        self.running = running
+        self._redraw()
+        if is_new:
+            listed = self.query_one(FilterableList)
+            listed.highlighted = listed.get_option_index(RUNNING_ROW)
+            self.message.show("one of your attempts is still running: Enter resumes it")
+
+    # actions of the user
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        if event.option_id == RUNNING_ROW and self.running is not None:
+            self.post_message(self.ResumeRequested(self.running))
+            return
+        exercise = self._exercises[event.option_id or ""]
+        if exercise.repairs is not None:
+            self.message.show(f"{exercise.title}: {self._start_hint(exercise)}", warn=True)
+        else:
+            self.post_message(self.AttemptRequested(exercise))
+
+    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        self._describe_selected()
+
+    def on_filterable_list_filter_changed(self, event: FilterableList.FilterChanged) -> None:
+        note = "" if self.query_one(FilterableList).option_count else "; no match"
+        self.message.show(_HINT if event.typed is None else f"filter: {event.typed}{note}; Esc clears")
+        self._describe_selected()
+
+    def action_choose(self) -> None:
+        self.query_one(FilterableList).action_select()
+
+    def action_more(self, pages: int) -> None:
+        """Scroll the description of the exercise."""
+        pane = self.query_one("#about", VerticalScroll)
+        pane.scroll_relative(y=pages * max(1, pane.size.height - 1), animate=False)
+
+    def action_theme(self) -> None:
+        self.app.theme = LIGHT if self.app.current_theme.dark else DARK
+
+    def action_leave(self) -> None:
+        self.app.exit(return_code=0)
+
+    # drawing
+
+    def _redraw(self) -> None:
+        if not self.query(FilterableList):
+            return  # the screen is closing
+        self._theme_styles.dark = self.app.current_theme.dark
+        self.query_one("#head", TitleLine).put(self._head())
+        self.query_one(FilterableList).put(self._entries())
+        self._describe_selected()
+        if not self.message.plain:
+            self.message.show(_HINT)
+
+    def _head(self) -> Text:
+        progress = [self._home.progress_of(name) for name in self._exercises]
+        solved = sum(bool(each.first_solved) for each in progress)
+        points = sum(each.points for each in progress)
+        most = sum(each.points for each in self._exercises.values())
+        total = f"{solved} of {format_count(len(progress), 'exercise')} solved, {points} of {most} points"
+        name = sanitize(self._home.student, 40)
+        dot = self._theme_styles.glyphs.dot
+        return Text.assemble(
+            ("lab exercises", "bold"), f" {dot} ", (name, self._theme_styles.accent), f" {dot} {total}"
+        )
+
+    def _entries(self) -> Iterator[Entry]:
+        width = self.query_one(FilterableList).size.width - 3
+        if self.running is not None:
+            running = self.running
+            yield Entry(Text("RUNNING", self._theme_styles.accent), head=True)
+            text = f"  {self._theme_styles.glyphs.play} resume attempt {running.attempt}: {running.exercise.title}"
+            yield Entry(Text(sanitize(text, max(2, width)), _BOLD), RUNNING_ROW)
+        for level, title in LEVELS.items():
+            of_level = [each for each in self._exercises.values() if each.level == level]
+            if of_level:
+                yield Entry(Text(title.upper(), self._theme_styles.accent), head=True)
+            for exercise in of_level:
+                yield Entry(self._row(exercise, self._home.progress_of(exercise.name), width), exercise.name)
+
+    def _row(self, exercise: Exercise, progress: ExerciseProgress, width: int) -> Text:
+        sign, style = self._sign(progress)
+        room = max(12, min(width - _SIGN - _KIND - _NUMBERS - 2, _LONGEST_TITLE))
+        title = sanitize(exercise.title, room)
+        row = Text.assemble("  ", (set_cell_size(sign, _SIGN), style), set_cell_size(title, room))
+        row.append(f"  {exercise.kind:{_KIND}}", DIM)
+        if exercise.repairs is not None:
+            row.append("not on the server" if self._is_served else "in your editor", DIM)
+        elif not exercise.points:
+            row.append("by the teacher", DIM)
+        else:
+            row.append(f"{progress.points:2} of {exercise.points:2}", style)
+            row.append(f"{f'{progress.attempts}x' if progress.attempts else '':>5}", DIM)
+        row.truncate(width)
+        return row
+
+    def _sign(self, progress: ExerciseProgress) -> tuple[str, Style]:
+        theme_styles = self._theme_styles
+        if progress.first_solved:
+            return f"{theme_styles.glyphs.marks['met']} solved", theme_styles.mark("met") + _BOLD
+        if progress.attempts:
+            return f"{theme_styles.glyph('Waiting')} begun", theme_styles.status("Waiting")
+        return f"{theme_styles.glyph('Working')} new", Style()
+
+    def _describe_selected(self) -> None:
+        pane = self.query_one("#about", VerticalScroll)
+        option = self.query_one(FilterableList).highlighted_option
+        exercise = None if option is None else self._chosen(option.id or "")
+        width = pane.scrollable_content_region.width - 1
+        text = Text() if exercise is None else Text("\n").join(self._description(exercise, max(20, width)))
+        pane.query_one(Static).update(text)
+        pane.scroll_home(animate=False)
+
+    def _chosen(self, name: str) -> Exercise | None:
+        if name == RUNNING_ROW and self.running is not None:
+            return self.running.exercise
+        return self._exercises.get(name)
+
+    def _description(self, exercise: Exercise, width: int) -> Iterator[Text]:
+        theme_styles, progress = self._theme_styles, self._home.progress_of(exercise.name)
+        yield from wrap(Text(sanitize(exercise.title), theme_styles.accent), width)
+        yield from wrap(Text(f"{exercise.kind}: {KINDS[exercise.kind]}", DIM), width)
+        teaches = sanitize(", ".join(map(describe_topic, exercise.teaches)))
+        yield from wrap(Text.assemble(("teaches ", DIM), teaches), width)
+        if exercise.repairs is not None:
+            yield from wrap(Text(self._start_hint(exercise), theme_styles.warning), width)
+        yield Text()
+        yield from markdown_lines(exercise.intro, width, theme_styles)
+        yield Text()
+        results = {result.task: result for result in progress.best}
+        for task in exercise.tasks:
+            result = results.get(task.number)
+            is_done = result is not None and result.state == "done"
+            sign = theme_styles.glyphs.marks["met"] if is_done else theme_styles.glyph("Working")
+            earned = f"{result.points if result is not None else 0} of {format_count(task.points, 'point')}"
+            worth = "for your teacher" if task.way == "explain" else earned
+            title = sanitize(task.title, max(2, width - 24))
+            style = theme_styles.mark("met") if is_done else Style()
+            gap = " " * max(2, width - cell_len(title) - 5 - len(worth))
+            yield Text.assemble((f"{sign} {task.number:2} ", style), title, gap, (worth, DIM))
+        if progress.attempts:
+            yield Text(f"best of {format_count(progress.attempts, 'attempt')}", DIM)
+
+    def _start_hint(self, exercise: Exercise) -> str:
+        """Return how to start an exercise that is not done with a cluster."""
+        note = "not on the server; " if self._is_served else ""
+        return f"{note}on a machine with lab, run: lab exercise start {exercise.name}"

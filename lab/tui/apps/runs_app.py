@@ -1,0 +1,273 @@
+"""Applications that show runs: a stack of them, with branches and recordings opened from a run; and one alone."""
+
+import asyncio
+import gc
+import os
+import sys
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from textual import on
+from textual.app import ComposeResult, SystemCommand
+from textual.screen import Screen
+from textual.widgets import Static
+
+from lab.glyphs import glyphs_for
+from lab.places import new_recording_path, settings_file
+from lab.recording.reader import NotARecordingError
+from lab.recording.records import Header
+from lab.tui.availability import opening_hint
+from lab.tui.controllers.layout import LayoutSettings, read_layout_settings, write_layout_settings
+from lab.tui.controllers.runs import BranchRequested, ExportRequested, LeaveRequested, RecordingChosen
+from lab.tui.screen import RunScreen
+from lab.tui.source import FeedSource, FileSource, Source
+from lab.tui.terminal.styles import ThemeStyles
+from lab.tui.terminal.terminal_app import TerminalApp, default_theme
+from lab.worlds.host.launch import HostFailedError, HostProcess
+from lab.worlds.loading.config import HostReady, branch_config, new_run_name
+
+if TYPE_CHECKING:
+    from lab.exercises.exercise import Exercise
+
+
+class _BranchedRun:
+    """A simulated host that continues from a record of its parent until it is ended."""
+
+    def __init__(self, request: BranchRequested) -> None:
+        header = request.context.source.store.header
+        run = new_run_name(header.protocol.name)
+        self.recording = new_recording_path(run, request.parent)
+        config = branch_config(header, request.parent, request.record, run, str(self.recording))
+        self._host = HostProcess(config)
+
+    async def opened(self) -> FeedSource:
+        """Return its feed as soon as it is available. Raises HostFailedError or OSError."""
+        ready = await asyncio.to_thread(self._host.ready)
+        return await FeedSource.open(ready.socket, "driver")
+
+    def end(self) -> None:
+        """End the run and complete its recording."""
+        self._host.end()
+        self._host.close()
+
+
+class RunsApp(TerminalApp[None]):
+    """An application that shows runs on a stack of screens.
+
+    A subclass provides the lowest screen, and ``leave_lowest`` to leave it. ``recorded`` are the recordings of the
+    branches begun here. ``kept`` is the file of the user's layout settings; without it, defaults are used and
+    nothing is saved.
+    """
+
+    def __init__(self, kept: Path | None) -> None:
+        super().__init__()
+        self._kept = kept
+        self.layout_settings = LayoutSettings() if kept is None else read_layout_settings(kept)
+        if self.layout_settings.theme in self.available_themes:
+            self.theme = self.layout_settings.theme
+        self.recorded: list[Path] = []
+        self.failure = ""
+        self.theme_styles = ThemeStyles(glyphs_for())
+        self._opened: list[tuple[Source, _BranchedRun | None]] = []
+        self._is_branching = False
+
+    def show(self) -> int:
+        """Run the application, and return the exit status."""
+        gc.freeze()
+        self.run()
+        for recording in self.recorded:
+            print(f"branch recorded: {recording}")
+        if self.failure:
+            print(f"lab: {self.failure}", file=sys.stderr)
+            return 1
+        return self.return_code or 0
+
+    async def leave_lowest(self, message: LeaveRequested) -> None:
+        """Leave the lowest run."""
+        raise NotImplementedError
+
+    def exercise_of(self, header: Header) -> "Exercise | None":
+        """Return the exercise of a run, if it is one of the built-in exercises."""
+        if header.exercise is None:
+            return None
+        from lab.exercises.exercise_reader import ExerciseError, find_exercise  # noqa: PLC0415 - rarely needed
+
+        try:
+            return find_exercise(header.exercise.name)
+        except ExerciseError:
+            return None
+
+    def assess(self, source: Source) -> None:
+        """Make a source assess its exercise, before it reads any record. A branch does not count as an attempt."""
+        header = source.store.header
+        exercise = self.exercise_of(header) if header.parent is None else None
+        if exercise is not None:
+            source.assess(exercise)
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """Yield an entry of the command palette for every available action."""
+        if isinstance(screen, RunScreen):
+            for action in screen.actions():
+                yield SystemCommand(
+                    f"{action.word}  {action.shown}", action.help, partial(screen.action_do, action.word)
+                )
+
+    def on_unmount(self) -> None:
+        while self._opened:
+            self._close()
+        if self._kept is not None:
+            self.layout_settings.theme = "" if self.theme == default_theme(os.environ) else self.theme
+            write_layout_settings(self._kept, self.layout_settings)
+
+    # messages from screens
+
+    @on(RecordingChosen)
+    async def open_recording(self, message: RecordingChosen) -> None:
+        """Show a recording on top of this run."""
+        try:
+            source = FileSource(message.recording)
+        except NotARecordingError as error:
+            message.context.notify(str(error), warn=True)
+            return
+        parent = source.store.header.parent
+        await self._push_run(source, None, message.recording.name, None if parent is None else parent.record)
+
+    @on(ExportRequested)
+    def export(self, message: ExportRequested) -> None:
+        """Export the recording, after asking for what is not known yet."""
+        from lab.tui.apps.export_dialog import show_export_dialog  # noqa: PLC0415 - drawing libraries load slowly
+
+        show_export_dialog(message)
+
+    @on(LeaveRequested)
+    async def leave(self, message: LeaveRequested) -> None:
+        """Go back to the screen below, or leave the lowest one."""
+        if self._is_branching:
+            message.context.notify("the branch is starting; press q again once it is shown")
+            return
+        if not self._opened:
+            await self.leave_lowest(message)
+            return
+        if isinstance(self.screen, RunScreen):
+            self.screen.is_ready = False
+        await self.pop_screen()
+        self._close()
+        if isinstance(self.screen, RunScreen):
+            self.screen.context.notify(f"back in {self.screen.run_name}")
+
+    @on(BranchRequested)
+    def begin_branch(self, message: BranchRequested) -> None:
+        """Begin a branch and show it on top of its parent."""
+        self.run_worker(self._branch(message))
+
+    async def _branch(self, message: BranchRequested) -> None:
+        try:
+            run = _BranchedRun(message)
+        except OSError as error:
+            message.context.notify(f"no branch: {error}", warn=True)
+            return
+        self._is_branching = True
+        try:
+            source = await run.opened()
+        except (HostFailedError, OSError) as error:
+            run.end()
+            message.context.notify(f"no branch: {error}", warn=True)
+            return
+        finally:
+            self._is_branching = False
+        self.recorded.append(run.recording)
+        await self._push_run(source, run, source.store.header.run, None)
+
+    async def _push_run(self, source: Source, run: _BranchedRun | None, title: str, at: int | None) -> None:
+        self._opened.append((source, run))
+        self.assess(source)
+        self.theme_styles.dark = self.current_theme.dark
+        await self.push_screen(RunScreen(source, self.theme_styles, title, at, layout=self.layout_settings))
+
+    def _close(self) -> None:
+        source, run = self._opened.pop()
+        source.close()
+        if run is not None:
+            run.end()
+
+
+class LabApp(RunsApp):
+    """The application over one source.
+
+    ``open_source`` is awaited once the application runs; an exception from it ends the application. ``first`` is
+    an action to begin with, as (word, argument).
+    """
+
+    def __init__(
+        self,
+        open_source: Callable[[], Awaitable[Source]],
+        title: str,
+        first: tuple[str, str] | None = None,
+        kept: Path | None = None,
+    ) -> None:
+        super().__init__(kept)
+        self._open_source = open_source
+        self._run_name = title
+        self._first = first
+        self.source: Source | None = None
+
+    def compose(self) -> ComposeResult:
+        yield Static(f"starting {self._run_name} …", markup=False)
+
+    def on_mount(self) -> None:
+        self.run_worker(self._open())
+
+    def on_unmount(self) -> None:
+        if self.source is not None:
+            self.source.close()
+
+    async def leave_lowest(self, message: LeaveRequested) -> None:
+        self.exit(return_code=0)
+
+    async def _open(self) -> None:
+        try:
+            self.source = await self._open_source()
+        except Exception as error:
+            is_known = isinstance(error, HostFailedError | OSError)
+            self.failure = str(error) if is_known else repr(error)
+            self.exit(return_code=1)
+            return
+        self.assess(self.source)
+        self.theme_styles.dark = self.current_theme.dark
+        screen = RunScreen(self.source, self.theme_styles, self._run_name, layout=self.layout_settings)
+        await self.push_screen(screen)
+        if self._first is not None:
+            screen.action_do(*self._first)
+        elif self._kept is not None and not self.layout_settings.tour_offered and self.source.takes_commands:
+            screen.context.notify(f"{opening_hint(self.source)}; new here? :tour shows you around, in five steps")
+            self.layout_settings.tour_offered = True
+
+
+def show_run(ready: Callable[[], HostReady], title: str, tour: bool = False) -> int:
+    """Show a run whose host is starting; ``ready`` blocks until it serves. ``tour`` starts the tour too."""
+
+    async def opened() -> Source:
+        found = await asyncio.to_thread(ready)
+        return await FeedSource.open(found.socket, "driver")
+
+    return _show(opened, title, ("tour", "") if tour else None)
+
+
+def show_feed(path: str, title: str, role: Literal["driver", "viewer"]) -> int:
+    """Attach to a running host by its feed's socket path."""
+    return _show(lambda: FeedSource.open(path, role), title)
+
+
+def show_recording(path: Path, other: Path | None = None) -> int:
+    """Show a recording, and if ``other`` is given, compare it with that one."""
+
+    async def opened() -> Source:
+        return FileSource(path)
+
+    return _show(opened, path.name, None if other is None else ("compare", str(other)))
+
+
+def _show(opened: Callable[[], Awaitable[Source]], title: str, first: tuple[str, str] | None = None) -> int:
+    return LabApp(opened, title, first, settings_file()).show()

@@ -1,0 +1,245 @@
+"""The exercises for a student on a server, with messages, votes and lectures of the teacher."""
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.text import Text
+from textual import events, on
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.screen import Screen
+
+from lab.exercises.attempt import Clusters
+from lab.exercises.exercise import Exercise
+from lab.exercises.student_folder import StudentFolder
+from lab.exercises.teacher import Announcement, Lecture, Notice, Teacher, TeacherControl, VoteQuestion, VoteTally
+from lab.text import sanitize
+from lab.tui.apps.classroom_app import ClassroomApp
+from lab.tui.apps.exercise_list import ListScreen
+from lab.tui.screen import RunScreen
+from lab.tui.source import FeedSource
+from lab.tui.widgets.dialogs import ChoiceDialog
+from lab.tui.widgets.status_lines import Line
+from lab.units import format_count
+from lab.worlds.host.launch import HostFailedError
+
+
+class TeacherLine(Line):
+    """Lines of text; a click on them acts like their key."""
+
+    DEFAULT_CSS = """
+    TeacherLine { height: auto; max-height: 6; padding: 0 1; text-wrap: wrap; text-overflow: fold;
+        background: $panel; }
+    """
+
+    class Clicked(Message):
+        """The user clicked the lines."""
+
+    def put_lines(self, lines: list[Text]) -> None:
+        """Show these lines; without any, hide the widget."""
+        self.display = bool(lines)
+        self.put(Text("\n").join(lines), wraps=True)
+
+    def on_click(self, event: events.Click) -> None:
+        self.post_message(self.Clicked())
+
+
+_POLL_S = 0.5
+_MOST_KEPT = 5
+_WHY_VIEWER = "it is your teacher's cluster; you can move in time, but send no commands"
+_CONTROL = "your teacher also controls this cluster; your keys still work"
+
+
+class StudentApp(ClassroomApp):
+    """The application of a student in a class; ``teacher`` is the connection to the teacher."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+l", "attend", "answer or join", key_display="Ctrl+L", priority=True),
+        Binding("escape", "dismiss_messages", "dismiss", key_display="Esc", priority=True),
+    ]
+
+    class NoticeReceived(Message):
+        """A notice from the teacher arrived."""
+
+        def __init__(self, notice: Notice) -> None:
+            super().__init__()
+            self.notice = notice
+
+    def __init__(
+        self, home: StudentFolder, clusters: Clusters, exercises: Sequence[Exercise], teacher: Teacher, first: str
+    ) -> None:
+        super().__init__(home, clusters, exercises, is_served=True, first=first)
+        self._teacher = teacher
+        self._messages: list[str] = []
+        self._is_controlled = False
+        self._lecture: Lecture | None = None
+        self._watched: FeedSource | None = None
+        self._question: VoteQuestion | None = None
+        self._vote_dialog: ChoiceDialog | None = None
+        self._drawn: tuple[Screen[object] | None, list[Text]] = None, []
+
+    async def _start(self) -> None:
+        await super()._start()
+        self.set_interval(_POLL_S, self._show)
+        self._teacher.listen(lambda notice: self.post_message(self.NoticeReceived(notice)))
+
+    @on(NoticeReceived)
+    def show_notice(self, message: NoticeReceived) -> None:
+        """Show a notice for as long as it applies."""
+        notice = message.notice
+        match notice:
+            case Announcement():
+                self._messages = [*self._messages, f"your teacher: {notice.text}"][-_MOST_KEPT:]
+                self.bell()
+            case TeacherControl():
+                self._is_controlled = notice.held
+            case Lecture():
+                self._lecture = notice if notice.socket else None
+                if notice.at_once:
+                    self._attend_when_idle(notice)
+            case VoteQuestion():
+                self._question = notice
+                self._show_question()
+            case VoteTally():
+                self._messages = [*self._messages, _format_tally(notice)][-_MOST_KEPT:]
+                self._show_message("the vote is closed")
+        if isinstance(notice, VoteTally) or (isinstance(notice, Lecture) and not notice.socket):
+            self._close_question()
+        self._show()
+
+    # actions of the student
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return False for the keys of this class while the teacher has sent nothing they apply to."""
+        if action == "attend":
+            return self._question is not None or self._may_join
+        return bool(self._messages) if action == "dismiss_messages" else super().check_action(action, parameters)
+
+    def action_dismiss_messages(self) -> None:
+        self._messages = []
+        self._show()
+
+    def action_attend(self) -> None:
+        """Answer the question of the teacher, or join the lecture."""
+        if self._question is not None:
+            self._show_question()
+        elif self._lecture is not None:
+            self._do(self._join(self._lecture))
+
+    @on(TeacherLine.Clicked)
+    def click_line(self) -> None:
+        """Answer, join or dismiss by a click on the line."""
+        if self.check_action("attend", ()):
+            self.action_attend()
+        else:
+            self.action_dismiss_messages()
+
+    # the lecture, and votes in it
+
+    @property
+    def _may_join(self) -> bool:
+        return self._lecture is not None and not self._is_watching
+
+    @property
+    def _is_watching(self) -> bool:
+        return any(source is self._watched for source, _ in self._opened)
+
+    def _attend_when_idle(self, lecture: Lecture) -> None:
+        if self._lecture is not lecture or self._is_watching:
+            return
+        if self._is_busy:  # a cluster is starting or ending: wait for its screen
+            self.set_timer(_POLL_S, lambda: self._attend_when_idle(lecture))
+        else:
+            self._do(self._join(lecture))
+
+    async def _join(self, lecture: Lecture) -> None:
+        source = await FeedSource.open(lecture.socket, "viewer")
+        source.is_served, source.why_viewer = True, _WHY_VIEWER
+        self._watched = source
+        await self._push_run(source, None, f"lecture: {lecture.title}", None)
+        self._show_message("your teacher's cluster; you can move in time on your own, q returns")
+        self._show()
+
+    def _show_question(self) -> None:
+        question = self._question
+        if question is None or self._vote_dialog is not None:
+            return
+
+        def answered(choice: str | None) -> None:
+            self._vote_dialog = None
+            if choice is not None:
+                self._question = None
+                self.run_worker(self._vote(question, question.options.index(choice)))
+            self._show()
+
+        body = [Text(sanitize(question.text))]
+        self._vote_dialog = ChoiceDialog("your teacher asks the class", body, question.options)
+        self.push_screen(self._vote_dialog, answered)
+
+    async def _vote(self, question: VoteQuestion, choice: int) -> None:
+        with contextlib.suppress(HostFailedError):  # a lost server is reported elsewhere
+            await asyncio.to_thread(self._teacher.vote, question.serial, choice)
+            self._show_message(f"your answer: {question.options[choice]}; the result appears when the vote closes")
+
+    def _close_question(self) -> None:
+        self._question = None
+        if self._vote_dialog is not None:
+            self._vote_dialog.dismiss(None)
+
+    # drawing
+
+    def _show(self) -> None:
+        """Draw the lines on the visible screen."""
+        shown = next((each for each in reversed(self.screen_stack) if _has_lines(each)), None)
+        if shown is None or not shown.is_attached:
+            return
+        lines = self._lines(shown)
+        if (shown, lines) == self._drawn:
+            return
+        self._drawn = shown, lines
+        found = shown.query(TeacherLine)
+        if found:
+            found.first().put_lines(lines)
+        elif lines:
+            line = TeacherLine("teacher")
+            shown.mount(line, before="#message")
+            line.put_lines(lines)
+        self.screen.refresh_bindings()
+
+    def _lines(self, shown: Screen[object]) -> list[Text]:
+        theme_styles = self.theme_styles
+        lines = []
+        if self._is_controlled and isinstance(shown, RunScreen) and shown.context.source is self._source:
+            lines.append(Text(_CONTROL, theme_styles.warning))
+        if self._question is not None:
+            lines.append(
+                Text(sanitize(f"your teacher asks: {self._question.text}  (Ctrl+L answers)"), theme_styles.warning)
+            )
+        if self._lecture is not None and self._may_join:
+            title = sanitize(self._lecture.title)
+            lines.append(Text(f"your teacher shows {title}  (Ctrl+L or a click here joins)", theme_styles.accent))
+        lines += [Text(sanitize(text), theme_styles.warning) for text in self._messages]
+        if self._messages:
+            lines[-1].append("  (Esc dismisses)", theme_styles.accent)
+        return lines
+
+
+def _has_lines(screen: Screen[object]) -> bool:
+    return isinstance(screen, RunScreen | ListScreen)
+
+
+def _format_tally(tally: VoteTally) -> str:
+    parts = (f"{choice}: {count}" for choice, count in zip(tally.options, tally.votes, strict=True))
+    return f"{tally.text}  {format_count(sum(tally.votes), 'answer')}: {', '.join(parts)}"
+
+
+def show_student(
+    home: StudentFolder, clusters: Clusters, exercises: Sequence[Exercise], teacher: Teacher, first: str
+) -> int:
+    """Show the exercises to a student on a server, and return the exit status.
+
+    The cluster belongs to the server, and continues after the interface has ended.
+    """
+    return StudentApp(home, clusters, exercises, teacher, first).show()

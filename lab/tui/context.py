@@ -1,0 +1,115 @@
+"""What the controllers of a run screen share: the run, what is selected in it, and how to answer the user."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from textual.app import App
+from textual.message import Message
+from textual.screen import Screen
+from textual.worker import Worker
+
+from lab.properties.verdicts import Violation
+from lab.tui.player import Cursor, Player
+from lab.tui.source import Source
+from lab.tui.terminal.styles import ThemeStyles
+from lab.worlds.feed_protocol import Reply
+
+R = TypeVar("R")
+ActionHandler = Callable[..., object]
+"""It is called with what was typed after its word on the command line, if its action takes an argument."""
+
+
+class RunContext:
+    """A run on a screen.
+
+    ``selected`` is a node; ``witness`` is the violation whose nodes and records are marked. ``hides_future``:
+    nothing after the cursor in time may be shown. ``exported`` is the message about the file exported last.
+
+    ``screen`` shows a ``Notice`` in its message line, and draws itself again on ``Changed``.
+    """
+
+    class Notice(Message, bubble=False):
+        """A text for the message line."""
+
+        def __init__(self, text: str, warn: bool) -> None:
+            super().__init__()
+            self.text = text
+            self.warn = warn
+
+    class Changed(Message, bubble=False):
+        """What is shown has changed."""
+
+    def __init__(self, screen: Screen[None], source: Source, theme_styles: ThemeStyles) -> None:
+        self.screen = screen
+        self.source = source
+        self.player = Player(source.store, source.marks, source.is_live, source.bookmarks)
+        self.theme_styles = theme_styles
+        self.selected: int | None = None
+        self.witness: Violation | None = None
+        self.hides_future = False
+        self.exported = ""
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """The ids of all nodes."""
+        return self.source.store.header.nodes
+
+    @property
+    def selected_process(self) -> str | None:
+        """The state of the selected node's process at the cursor; None if no node is selected."""
+        return None if self.selected is None else self.player.cluster().nodes[self.selected].process
+
+    def cursor(self) -> Cursor:
+        """Return the cursor in time for the views."""
+        player = self.player
+        return Cursor(player.cluster(), player.now_us, self.selected, player.following, self.hides_future)
+
+    def catch_up(self) -> None:
+        """Move the cursor to the newest record, if it follows the run."""
+        self.player.tick(0, self.source.now_us())
+
+    # to the user
+
+    def notify(self, text: str, warn: bool = False) -> None:
+        """Show a text in the message line."""
+        self.post(self.Notice(text, warn))
+
+    def redraw(self) -> None:
+        """Draw the screen again, before the next frame is due."""
+        self.post(self.Changed())
+
+    def show_dialog(self, dialog: Screen[R], on_closed: Callable[[R | None], None] | None = None) -> None:
+        """Show a dialog; ``on_closed`` is called with its result."""
+        self.app.push_screen(dialog, on_closed)
+
+    # to the run and the application
+
+    def execute(self, command: str, note: Callable[[Reply], str] | None = None) -> None:
+        """Send a command to the run, and show the reply and what ``note`` adds to it."""
+        self.work(self._execute(command, note))
+
+    def post(self, message: Message) -> None:
+        """Post a message to the screen, and from there to the application."""
+        self.screen.post_message(message)
+
+    def work(self, task: Coroutine[Any, Any, None]) -> Worker[None]:
+        """Run a coroutine for as long as the screen exists."""
+        return self.screen.run_worker(task)
+
+    @property
+    def app(self) -> App[Any]:
+        return self.screen.app
+
+    async def _execute(self, command: str, note: Callable[[Reply], str] | None) -> None:
+        source, attempt = self.source, self.source.attempt
+        is_past = source.is_live and not self.player.following and not source.controls_time
+        since = 0 if attempt is None else attempt.count
+        reply = await source.command(command)
+        # the task states may have been reported already, at a frame while the reply was awaited: hence ``since``
+        changes = "" if attempt is None else attempt.news(since)
+        text = reply.text if reply.text.startswith("waits: ") else f"{command}: {reply.text}"
+        added = "" if note is None else note(reply)
+        is_done = reply.ok and reply.changed
+        where = " (at the present, not at the cursor's time)" if is_done and is_past else ""
+        self.notify(f"{text}{added}{changes and f'; {changes}'}{where}", warn=not is_done)
+        self.redraw()

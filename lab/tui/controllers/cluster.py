@@ -1,0 +1,174 @@
+"""Select a node, and change the cluster: kill, pause, delay, partition and the like."""
+
+import time
+from functools import partial
+from typing import ClassVar
+
+from rich.style import Style
+from rich.text import Text
+from textual import events
+from textual.binding import BindingType
+
+from lab.analysis.connectivity import Pair
+from lab.tui.context import ActionHandler, RunContext
+from lab.tui.terminal.styles import DIM, ThemeStyles
+from lab.tui.views.link_dialog import LinkCommand, LinkDialog
+from lab.tui.views.network_state import NetworkNow
+from lab.tui.widgets.dialogs import TextBox
+from lab.tui.widgets.prompts import CommandLine
+
+_TWO_DIGITS_WITHIN_S = 0.7
+
+
+class ClusterController:
+    """Executes the commands; those with a number are put on the command line, to be edited first."""
+
+    def __init__(self, context: RunContext, command_line: CommandLine) -> None:
+        self._context = context
+        self._command_line = command_line
+        self._node_number = NodeNumberInput()
+        self.actions: dict[str, ActionHandler] = {
+            **{word: partial(self._execute, word) for word in ("kill", "restart", "wipe")},
+            "pause": self._pause_or_resume,
+            "delay": partial(self._edit, "delay {} 400ms"),
+            "lose": partial(self._edit, "lose {} 30%"),
+            "heal": partial(context.execute, "heal"),
+            "partition": self._partition,
+        }
+
+    def enter_digit(self, digit: str) -> None:
+        """Select a node by a digit of its number."""
+        node, error = self._node_number.enter(digit, self._context.nodes)
+        if node is not None:
+            self._context.selected = node
+            self._context.notify(f"node {node} selected")
+        elif error:
+            self._context.notify(error, warn=True)
+
+    def change_link(self, link: Pair, now: NetworkNow) -> None:
+        """Ask for a command for a link; if commands are impossible, say why."""
+        source, target = link
+        run = self._context.source
+        if not run.takes_commands:
+            reason = run.reason_no_commands
+            self._context.notify(f"the link {source}->{target} cannot be changed: {reason}", warn=True)
+        elif source == target:
+            self._context.notify(f"{source} has no link to itself; the arrows move to another", warn=True)
+        else:
+            self._context.show_dialog(LinkDialog(link, now), self._on_link_command)
+
+    def _on_link_command(self, chosen: LinkCommand | None) -> None:
+        if chosen is not None:
+            (self._context.execute if chosen.complete else self._command_line.open)(chosen.command)
+
+    def _execute(self, word: str) -> None:
+        self._context.execute(f"{word} {self._context.selected}")
+
+    def _pause_or_resume(self) -> None:
+        self._execute("resume" if self._context.selected_process == "paused" else "pause")
+
+    def _edit(self, command: str) -> None:
+        selected = self._context.selected
+        self._command_line.open(command.format("all" if selected is None else selected))
+
+    def _partition(self) -> None:
+        def execute(command: str | None) -> None:
+            if command:
+                self._context.execute(command)
+
+        context = self._context
+        context.show_dialog(PartitionDialog(context.nodes, context.selected, context.theme_styles), execute)
+
+
+class NodeNumberInput:
+    """Combine two digits typed in quick succession to the number of a node, if there is such a node."""
+
+    def __init__(self) -> None:
+        self._typed = ""
+        self._typed_at_s = 0.0
+
+    def enter(self, digit: str, nodes: tuple[int, ...]) -> tuple[int | None, str]:
+        """Return (the selected node or None, an error if no node's number begins with the digit)."""
+        now_s = time.monotonic()
+        typed = self._typed + digit if now_s - self._typed_at_s < _TWO_DIGITS_WITHIN_S else digit
+        if int(typed) not in nodes:
+            typed = digit
+        self._typed, self._typed_at_s = typed, now_s
+        if int(typed) in nodes:
+            return int(typed), ""
+        begins = any(str(node).startswith(typed) for node in nodes)
+        return None, "" if begins else f"no node {typed}"
+
+
+class PartitionDialog(TextBox):
+    """A dialog that assigns each node to a side; its result is the partition command."""
+
+    DEFAULT_CSS = "PartitionDialog > VerticalScroll { width: 66; }"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("q", "leave", "close"),
+        ("enter", "apply", "apply"),
+        ("left", "go(-1)", ""),
+        ("right", "go(1)", ""),
+        ("space", "move", ""),
+    ]
+
+    def __init__(self, nodes: tuple[int, ...], apart: int | None, theme_styles: ThemeStyles) -> None:
+        super().__init__("partition: press a node's number to move it")
+        self._ids = nodes
+        self._theme_styles = theme_styles
+        half = nodes[len(nodes) // 2 - 1]
+        self._side = {node: int(node > half if apart is None else node == apart) for node in nodes}
+        self._cursor = 0
+        self._refused = False
+
+    def content(self) -> Text:
+        theme_styles = self._theme_styles
+        text = Text()
+        for side, name in enumerate("ABC"):
+            members = [node for node in self._ids if self._side[node] == side]
+            text.append(f"\n side {name}   ", "bold")
+            for node in members:
+                style = theme_styles.leader if node == self._ids[self._cursor] else Style()
+                text.append(f" {node} ", style + Style(meta={"@click": f"screen.move_node({node})"}))
+            if not members:
+                text.append(" empty", DIM)
+        command = self.command()
+        style = theme_styles.warning if self._refused else theme_styles.accent
+        text.append(f"\n\n {command or 'all nodes are on one side: nothing to partition'}\n", style)
+        text.append("\n a digit or click moves a node; arrows select, space moves\n ", DIM)
+        text.append(" Enter applies it ", Style(reverse=True, meta={"@click": "screen.apply"}))
+        return text
+
+    def command(self) -> str:
+        """Return the partition command; empty if there is only one side."""
+        sides = [[str(node) for node in self._ids if self._side[node] == side] for side in range(3)]
+        filled = [" ".join(side) for side in sides if side]
+        return f"partition {' | '.join(filled)}" if len(filled) > 1 else ""
+
+    def on_key(self, event: events.Key) -> None:
+        if event.key.isdigit() and int(event.key) in self._side:
+            event.stop()
+            self.action_move_node(int(event.key))
+
+    def action_go(self, by: int) -> None:
+        self._cursor = (self._cursor + by) % len(self._ids)
+        self.redraw()
+
+    def action_move(self) -> None:
+        node = self._ids[self._cursor]
+        self._side[node] = (self._side[node] + 1) % 3
+        self._refused = False
+        self.redraw()
+
+    def action_move_node(self, node: int) -> None:
+        self._cursor = self._ids.index(node)
+        self.action_move()
+
+    def action_apply(self) -> None:
+        """Close with the command; with only one side, show a warning instead."""
+        command = self.command()
+        if command:
+            self.dismiss(command)
+            return
+        self._refused = True
+        self.redraw()

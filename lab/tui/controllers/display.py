@@ -1,0 +1,129 @@
+"""What the views show: a witness, the trace of a message, the scale of the diagram; the theme; the help."""
+
+from lab.analysis.delivery import message_at, message_trace
+from lab.properties.verdicts import Violation
+from lab.tui.context import ActionHandler, RunContext
+from lab.tui.controllers.search import SearchController
+from lab.tui.controllers.seeking import SeekController
+from lab.tui.terminal.terminal_app import DARK, LIGHT
+from lab.tui.verdicts import format_witness, next_violation
+from lab.tui.views.log_view import MessageLog
+from lab.tui.views.message_trace_dialog import TraceDialog
+from lab.tui.views.views import Views
+from lab.tui.widgets.help import HelpDialog
+from lab.tui.widgets.record_dialog import CopiesFrom, describe_copy, record_as_json
+
+
+class DisplayController:
+    """Steers the views and what is marked in them."""
+
+    def __init__(
+        self,
+        context: RunContext,
+        views: Views,
+        search: SearchController,
+        seeker: SeekController,
+    ) -> None:
+        self._context = context
+        self._views = views
+        self._search = search
+        self._seeker = seeker
+        diagram = views.diagram
+        self.actions: dict[str, ActionHandler] = {
+            "open": views.activate,
+            "witness": self._next_witness,
+            "deselect": self._deselect,
+            "follow": self._follow_message,
+            "copy": self._copy,
+            "zoom-in": lambda: context.notify(diagram.zoom(-1)),
+            "zoom-out": lambda: context.notify(diagram.zoom(1)),
+            "turn": lambda: context.notify(diagram.turn()),
+            "jump": self._jump,
+            "theme": self._set_theme,
+            "themes": self._choose_theme,
+            "help": self._show_help,
+        }
+
+    # violations and their witnesses
+
+    def show_witness(self, found: Violation | None, of: str = "") -> None:
+        """Go to a violation and mark its witness, or report that there is none (``of`` an assertion, if given)."""
+        if found is None:
+            self._context.notify(f"no violation{of and f' of {of}'} so far")
+            return
+        self._context.player.go(found.record)
+        self._mark(found)
+        self._context.notify(format_witness(found), warn=True)
+
+    def _next_witness(self) -> None:
+        context = self._context
+        violations = context.source.judge.violations
+        self.show_witness(next_violation(violations, context.player.number, context.witness))
+
+    def _mark(self, violation: Violation | None) -> None:
+        """Mark the nodes of a violation and the records where their offending states began; None clears all."""
+        self._context.witness = violation
+        states = () if violation is None else violation.states
+        self._views.mark(frozenset(state.record for state in states))
+
+    def _deselect(self) -> None:
+        """End the search that is going on, or else deselect everything."""
+        if self._search.end():
+            self._context.notify("the search is over")
+        elif self._seeker.stop():
+            self._context.notify("stopped")
+        else:
+            self._context.selected = None
+            self._mark(None)
+            self._views.diagram.deselect()
+
+    # messages and records
+
+    def _follow_message(self) -> None:
+        """Show the trace of the message under the log's cursor, or of the record at the cursor in time."""
+        context, view = self._context, self._views.focused_view
+        store, number = context.source.store, context.player.number
+        row = view.under_cursor if isinstance(view, MessageLog) else None
+        is_message = row is not None and row[0].what == "message"
+        found = (row[0].record, row[0].message) if row is not None and is_message else message_at(store, number)
+        if found is None:
+            text = "no message is selected: move the log's cursor to one (Tab, arrow keys), or step to one with e"
+            context.notify(text, warn=True)
+            return
+        sent, key = found
+        trace = list(message_trace(store, key, sent))
+        context.show_dialog(TraceDialog(trace, number, context.theme_styles), self._go_to)
+
+    def _go_to(self, record: int | None) -> None:
+        if record is not None:
+            self._context.player.go(record)
+            self._context.redraw()
+
+    def _copy(self) -> None:
+        """Copy what is under the cursor of the focused view, or else the record at the cursor in time."""
+        context, view = self._context, self._views.focused_view
+        found = view.copied() if isinstance(view, CopiesFrom) else None
+        what, text = found or record_as_json(context.source.store, context.player.number)
+        context.app.copy_to_clipboard(text)
+        context.notify(describe_copy(what, text))
+
+    def _jump(self) -> None:
+        if message := self._views.diagram.jump():
+            self._context.notify(message, warn=True)
+
+    # the theme and the help
+
+    def _set_theme(self, name: str) -> None:
+        app = self._context.app
+        if name and name not in app.available_themes:
+            themes = ", ".join(sorted(app.available_themes))
+            self._context.notify(f"unknown theme {name!r}; the themes are {themes}", warn=True)
+        else:
+            app.theme = name or (LIGHT if app.current_theme.dark else DARK)
+
+    def _choose_theme(self) -> None:
+        self._context.app.search_themes()
+
+    def _show_help(self) -> None:
+        context = self._context
+        context.show_dialog(HelpDialog(context.source.takes_commands, context.theme_styles))

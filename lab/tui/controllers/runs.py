@@ -1,0 +1,244 @@
+"""Act on the run as a whole: branch from it, open or compare a related recording, write it to a file, leave it.
+
+The application opens and leaves runs, so it is asked by messages.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.message import Message
+from textual.widgets import Input, OptionList, Static
+
+from lab.recording.lineage import LineageTree, lineage_of
+from lab.recording.reader import NotARecordingError
+from lab.scenario.file import SUFFIX
+from lab.scenario.from_recording import UnsuitableRecordingError, make_scenario
+from lab.scenario.writing import ScenarioSource
+from lab.text import sanitize
+from lab.tui.context import ActionHandler, RunContext
+from lab.tui.controllers.layout import LayoutController
+from lab.tui.terminal.styles import DIM, ThemeStyles
+from lab.tui.views.views import Views
+from lab.tui.widgets.dialogs import Dialog, Entry, FileDialog, FilterableList
+from lab.worlds.loading.targets import TargetError
+
+
+class RunRequest(Message):
+    """A request to the application, which answers the user through ``context``."""
+
+    def __init__(self, context: RunContext) -> None:
+        super().__init__()
+        self.context = context
+
+
+class BranchRequested(RunRequest):
+    """Branch from a record of the recording ``parent``, and show the branch."""
+
+    def __init__(self, context: RunContext, parent: Path, record: int) -> None:
+        super().__init__(context)
+        self.parent = parent
+        self.record = record
+
+
+class RecordingChosen(RunRequest):
+    """Show this recording."""
+
+    def __init__(self, context: RunContext, recording: Path) -> None:
+        super().__init__(context)
+        self.recording = recording
+
+
+class ExportRequested(RunRequest):
+    """Export the recording; ``options`` is the format and the file, as far as they were typed."""
+
+    def __init__(self, context: RunContext, recording: Path, options: str, heartbeats: bool) -> None:
+        super().__init__(context)
+        self.recording = recording
+        self.options = options
+        self.heartbeats = heartbeats
+
+
+class LeaveRequested(RunRequest):
+    """Go back to the screen below."""
+
+
+class RunController:
+    """Asks the application, and shows the dialogs about the file of the recording."""
+
+    def __init__(self, context: RunContext, views: Views, layout: LayoutController) -> None:
+        self._context = context
+        self._views = views
+        self._layout = layout
+        self.actions: dict[str, ActionHandler] = {
+            "branch": self._branch,
+            "branches": self._show_tree,
+            "compare": self._compare,
+            "export": self._export,
+            "write": self._write_scenario,
+            "quit": lambda: context.post(LeaveRequested(context)),
+        }
+
+    def _branch(self) -> None:
+        if recording := self._recording(", so it cannot be branched"):
+            record = self._context.player.number
+            self._context.notify(f"branching from record {record} …")
+            self._context.post(BranchRequested(self._context, recording, record))
+
+    def _show_tree(self) -> None:
+        context = self._context
+        if recording := self._recording():
+            self._choose_recording(recording, lambda path: context.post(RecordingChosen(context, path)))
+
+    def _compare(self, file: str) -> None:
+        """Show or hide the recording that is compared; without one, open the file or ask for it."""
+        context, view = self._context, self._views.compare
+        if file:
+            self._open_other(Path(file))
+        elif not view.is_empty:
+            self._layout.show_view("compare")
+        elif context.source.recording is None:
+            text = "the file of this run's recording is unknown; :compare FILE opens another one"
+            context.notify(text, warn=True)
+        else:
+            self._choose_recording(context.source.recording, self._open_other)
+
+    def _open_other(self, path: Path) -> None:
+        view = self._views.compare
+        try:
+            view.open(path.expanduser())
+        except (NotARecordingError, RuntimeError, ValueError) as error:
+            self._context.notify(str(error), warn=True)
+            return
+        if self._views.chosen != view.id:
+            self._layout.show_view("compare")
+
+    def _choose_recording(self, related: Path, use: Callable[[Path], None]) -> None:
+        def on_closed(tree: LineageTree | None) -> None:
+            if tree is not None:
+                use(tree.path)
+
+        self._context.show_dialog(TreeDialog(related, self._context.theme_styles), on_closed)
+
+    def _export(self, options: str) -> None:
+        if recording := self._recording():
+            self._context.post(ExportRequested(self._context, recording, options, self._views.rows.heartbeats))
+
+    def _write_scenario(self) -> None:
+        context = self._context
+
+        def report(text: str | None) -> None:
+            if text is not None:
+                context.notify(text)
+
+        if recording := self._recording():
+            context.show_dialog(ScenarioDialog(recording, context.theme_styles), report)
+
+    def _recording(self, effect: str = "") -> Path | None:
+        """Return the file of the run's recording; say so if it is unknown."""
+        recording = self._context.source.recording
+        if recording is None:
+            self._context.notify(f"the file of this run's recording is not known here{effect}", warn=True)
+        return recording
+
+
+_TREE_KEYS = "Enter opens, letters filter, Esc closes"
+
+
+class TreeDialog(Dialog[LineageTree]):
+    """The recordings in the folder of ``recording``, as trees. The result is the chosen one."""
+
+    DEFAULT_CSS = "TreeDialog > Vertical { width: 100; }"
+    BINDINGS: ClassVar[list[BindingType]] = [("q,T", "leave", "close")]
+
+    def __init__(self, recording: Path, theme_styles: ThemeStyles) -> None:
+        super().__init__("recordings and their branches", _TREE_KEYS)
+        self._recording = recording
+        self._theme_styles = theme_styles
+        trees = lineage_of({recording, *recording.resolve().parent.glob("*.jsonl")})
+        self._rows = list(_rows(trees, 0))
+
+    def compose_box(self) -> ComposeResult:
+        rows = enumerate(self._rows)
+        yield FilterableList(
+            (
+                Entry(self._row_text(tree, depth), None if tree.info is None else str(place))
+                for place, (tree, depth) in rows
+            ),
+            "qT",
+        )
+
+    def on_mount(self) -> None:
+        """Highlight the recording that the dialog was opened for."""
+        here = self._recording.resolve()
+        place = next((n for n, (tree, _) in enumerate(self._rows) if tree.path.resolve() == here), 0)
+        self.query_one(OptionList).highlighted = place
+
+    def on_filterable_list_filter_changed(self, event: FilterableList.FilterChanged) -> None:
+        """Show the text that filters the list."""
+        sought = f"filter: {event.typed}, Esc removes it"
+        self.frame(subtitle=_TREE_KEYS if event.typed is None else sought)
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(self._rows[int(event.option_id or 0)][0])
+
+    def _row_text(self, tree: LineageTree, depth: int) -> Text:
+        here = tree.path.resolve() == self._recording.resolve()
+        text = Text("   " * depth)
+        text.append(sanitize(tree.path.name, 60), "bold" if here else "")
+        if tree.info is None:
+            text.append("  no longer exists", self._theme_styles.warning)
+            return text
+        parent = tree.info.header.parent
+        if parent is not None:
+            text.append(f"  from record {parent.record}, at {parent.at_us / 1e6:.3f} s", self._theme_styles.accent)
+        text.append(f"  {tree.info.header.world}; {sanitize(tree.info.ending, 40) or 'unfinished'}", DIM)
+        return text
+
+
+def _rows(trees: list[LineageTree], depth: int) -> Iterator[tuple[LineageTree, int]]:
+    """Yield each tree with its depth, branches below their parent."""
+    for tree in trees:
+        yield tree, depth
+        yield from _rows(tree.branches, depth + 1)
+
+
+_ASKED = "Enter writes the file, Esc closes; lab scenario from RECORDING --shrink makes a shorter one"
+
+
+class ScenarioDialog(FileDialog):
+    """Asks for the file."""
+
+    DEFAULT_CSS = """
+    ScenarioDialog Static { height: auto; max-height: 6; margin-top: 1; }
+    """
+    refusals: ClassVar[tuple[type[Exception], ...]] = (NotARecordingError, UnsuitableRecordingError, TargetError)
+
+    def __init__(self, recording: Path, theme_styles: ThemeStyles) -> None:
+        super().__init__("write this run as a scenario to the file", "Esc closes", theme_styles)
+        self._recording = recording
+
+    def compose_box(self) -> ComposeResult:
+        yield Input(f"{self._recording.stem}{SUFFIX}", select_on_focus=False)
+        yield Static(_ASKED, id="answer", markup=False)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        try:
+            path = Path(event.value.strip()).expanduser()
+            path = path if path.suffix or not path.name else path.with_suffix(SUFFIX)
+            if path.name:
+                self.begin(path)
+            else:
+                self.show_text("type the name of a file, or press Esc to close", warn=True)
+        except (OSError, RuntimeError, ValueError) as error:
+            reason = (isinstance(error, OSError) and error.strerror) or str(error)
+            self.show_text(f"{event.value} cannot be written: {reason}; type another name", warn=True)
+
+    def make(self, path: Path) -> str:
+        made = make_scenario(ScenarioSource(self._recording, folder=path.parent), False, self.on_progress)
+        path.write_text(made.text, "utf-8")
+        doubts = "".join(f"; but {doubt}" for doubt in made.doubts[:1])
+        return f"written to {path.absolute()}; lab run {path} runs it{doubts}"

@@ -1,0 +1,166 @@
+"""Answer tasks and take hints: show the dialogs and send the resulting commands to the run."""
+
+from rich.style import Style
+from rich.text import Text
+from textual.message import Message
+
+from lab.exercises.assessment import Result
+from lab.exercises.exercise import Task
+from lab.text import sanitize
+from lab.tui.attempt_log import AttemptLog
+from lab.tui.context import ActionHandler, RunContext
+from lab.tui.terminal.styles import DIM
+from lab.tui.views.exercise_text import describe_hint, markdown_lines, rules_of, wrap
+from lab.tui.views.exercise_view import ExerciseView
+from lab.tui.widgets.dialogs import (
+    ROOM,
+    ChoiceDialog,
+    Explanation,
+    ExplanationDialog,
+    LineDialog,
+    TextDialog,
+    as_line,
+)
+
+_BOLD = Style(bold=True)
+
+
+class HandInRequested(Message):
+    """End the run of the attempt."""
+
+
+class RestartRequested(Message):
+    """Begin a new attempt at the same exercise in the place of this one."""
+
+
+class TaskController:
+    """The actions on the tasks of an exercise; they are available only in the run of an attempt."""
+
+    def __init__(self, context: RunContext, view: ExerciseView) -> None:
+        self._context = context
+        self._view = view
+        self.actions: dict[str, ActionHandler] = {
+            "answer": self._answer,
+            "hint": self._hint,
+            "hand-in": lambda: context.post(HandInRequested()),
+            "again": lambda: context.post(RestartRequested()),
+        }
+
+    def _answer(self, rest: str) -> None:
+        """Answer a task by ``2 TEXT``. Without TEXT, ask for the answer, or show a task that takes none."""
+        number, _, text = rest.partition(" ")
+        found = self._task(number)
+        if found is None:
+            return
+        task, result = found
+        is_asked = task.way in ("question", "explain") and result.state == "open"
+        if text and is_asked:
+            self._send_answer(task, text.strip().strip('"'))
+        elif text:
+            self._context.notify(_reason_no_answer(task, result), warn=True)
+        elif is_asked and self._context.source.takes_commands:
+            self._ask(task)
+        else:
+            self._read(task, result)
+
+    def _hint(self, rest: str) -> None:
+        """Offer the next hint of a task and its cost; take it if the student confirms."""
+        found = self._task(rest)
+        if found is None:
+            return
+        task, result = found
+        context = self._context
+        if result.state in ("done", "missed"):
+            context.notify(f"task {task.number} is decided: it has no more hints", warn=True)
+        elif not (offer := describe_hint(task, result)):
+            context.notify(f"there is no{' other' if result.hints else ''} hint for task {task.number}", warn=True)
+        else:
+
+            def on_chosen(choice: str | None) -> None:
+                if choice is not None:
+                    self._send(f"hint {task.number}")
+
+            dialog = ChoiceDialog(
+                f"task {task.number}: hint {result.hints + 1} of {len(task.hints)}",
+                [Text(f"There is {offer}.")],
+                ["take the hint"],
+            )
+            context.show_dialog(dialog, on_chosen)
+
+    def _task(self, number: str) -> tuple[Task, Result] | None:
+        """Return the task with this number, or the selected one, with its latest result, or None."""
+        attempt = self._attempt
+        tasks = {str(task.number): task for task in attempt.exercise.tasks}
+        task = tasks.get(number or str(self._view.selected))
+        if task is None:
+            self._context.notify(f"no task {sanitize(number, 20)}; the tasks are {', '.join(tasks)}", warn=True)
+            return None
+        return task, attempt.last.results[task.number - 1]
+
+    @property
+    def _attempt(self) -> AttemptLog:
+        attempt = self._context.source.attempt
+        assert attempt is not None
+        return attempt
+
+    def _ask(self, task: Task) -> None:
+        context, drafts = self._context, self._view.drafts
+        title = f"task {task.number}: {task.title}"
+        body = [*wrap(Text(sanitize(task.question or task.explain), _BOLD), ROOM), Text()]
+        body += wrap(Text(rules_of(task), DIM), ROOM)
+
+        def on_answer(answer: str | None) -> None:
+            if answer is not None:
+                self._send_answer(task, answer)
+
+        def on_explanation(explanation: Explanation | None) -> None:
+            if explanation is not None:
+                drafts[task.number] = explanation.text
+                if explanation.is_submitted:
+                    self._send_answer(task, explanation.text)
+
+        if task.way == "explain":
+            context.show_dialog(
+                ExplanationDialog(title, body, drafts.get(task.number, ""), context.theme_styles), on_explanation
+            )
+        elif task.options:
+            context.show_dialog(ChoiceDialog(title, body, task.options), on_answer)
+        else:
+            typed = str(context.player.number) if task.record else ""
+            context.show_dialog(LineDialog(title, body, typed), on_answer)
+
+    def _read(self, task: Task, result: Result) -> None:
+        theme_styles, body = (
+            self._context.theme_styles,
+            markdown_lines(task.text, ROOM, self._context.theme_styles),
+        )
+        if task.question or task.explain:
+            body += [Text(), *wrap(Text(sanitize(task.question or task.explain), _BOLD), ROOM)]
+        for hint in task.hints[: result.hints]:
+            body += [
+                Text(),
+                Text("hint", theme_styles.mark("mark")),
+                *markdown_lines(hint.text, ROOM, theme_styles),
+            ]
+        if result.state in ("done", "missed") and task.explains:
+            body += [Text(), *markdown_lines(task.explains.strip(), ROOM, theme_styles)]
+        self._context.show_dialog(TextDialog(f"task {task.number}: {task.title}", body))
+
+    def _send_answer(self, task: Task, answer: str) -> None:
+        self._send(f'answer {task.number} "{as_line(answer)}"')
+
+    def _send(self, command: str) -> None:
+        """Send a command; show a refusal only, as the records show the effect."""
+
+        async def send() -> None:
+            reply = await self._context.source.command(command)
+            if not reply.ok:
+                self._context.notify(reply.text, warn=True)
+
+        self._context.work(send())
+
+
+def _reason_no_answer(task: Task, result: Result) -> str:
+    if task.way not in ("question", "explain"):
+        return f"task {task.number} is not a question: solve it in the run"
+    return f"task {task.number} is answered already; only the first answer counts"

@@ -1,0 +1,185 @@
+"""What the diagram draws, and where: the lanes in cells, the part of a run, and what is highlighted."""
+
+from collections.abc import Sequence
+
+from rich.style import Style
+
+from lab.analysis.group_history import Point
+from lab.analysis.spacetime import MessageEdge, StatusInterval
+from lab.export.diagram_layout import Layout
+from lab.properties.verdicts import Violation
+from lab.recording.log_lines import LogLine
+from lab.tui.player import Cursor
+from lab.tui.terminal.styles import ThemeStyles
+from lab.tui.views.diagram_canvas import signs_for
+from lab.tui.views.diagram_focus import Focus
+from lab.tui.views.diagram_selection import Selection
+
+_CLOCK = 10
+_LEAST_PITCH = 3
+_WIDEST_PITCH = 16
+_LEGIBLE_PITCH = 11
+"""Columns from line to line that leave room for a word."""
+_LEAST_MARGIN, _MARGIN = 14, 40
+"""Columns for labels of no node: the least, and those left before lines get wider than legible."""
+_NAMES = 8
+_TALLEST_PITCH = 7
+
+
+class Plane(Layout[int], frozen=True):
+    """The layout of a picture of ``width`` by ``height`` cells, which begins at ``left`` and ``top``.
+
+    ``along`` is the number of cells of time; ``margin`` is the first column for labels, if time flows down.
+    """
+
+    width: int
+    height: int
+    left: int
+    top: int
+    along: int
+    margin: int
+
+    def cell(self, along: int, across: int) -> tuple[int, int]:
+        """Return a cell in canvas coordinates."""
+        return (across, self.top + along) if self.down else (self.left + along, across)
+
+    def along_at(self, x: int, y: int) -> int:
+        """Return the position of a cell along the flow of time."""
+        return y - self.top if self.down else x - self.left
+
+    def lane_near(self, x: int, y: int) -> int | None:
+        """Return the node whose line is in a cell, or next to it if time flows down."""
+        across, reach = (x, 1) if self.down else (y, 0)
+        near = [node for node, lane in self.lanes.items() if abs(lane - across) <= reach]
+        return near[0] if near else None
+
+
+def plane_of(nodes: Sequence[int], selected: int | None, width: int, height: int, down: bool) -> Plane:
+    """Return the layout for a size. If not all nodes fit, it shows those around the selected one.
+
+    One line above and one below the picture stay free.
+    """
+    left, top = (_CLOCK, 1) if down else (_NAMES, 1)
+    along = max(1, height - 2 if down else width - left)
+    if down:
+        room = width - left
+        legible = min(_LEGIBLE_PITCH, (room - _LEAST_MARGIN) // len(nodes))
+        pitch = max(_LEAST_PITCH, legible, min(_WIDEST_PITCH, (room - _MARGIN) // len(nodes)))
+        most = max(1, (room - 1) // pitch)
+    else:
+        room = height - 3  # the line below the nodes is for labels of no node
+        pitch = max(1, min(_TALLEST_PITCH, room // len(nodes)))
+        most = max(1, room // pitch)
+    seen = _around(nodes, selected, most)
+    first = left + 1 if down else top + (pitch - 1) // 2
+    lanes = {node: first + place * pitch for place, node in enumerate(seen)}
+    margin = left + (len(seen) - 1) * pitch + min(pitch, _WIDEST_PITCH) + 1
+    origin = top if down else left
+    return Plane(down, lanes, pitch, origin, width, height, left, top, along, margin)
+
+
+def _around(nodes: Sequence[int], selected: int | None, most: int) -> Sequence[int]:
+    if len(nodes) <= most:
+        return nodes
+    place = nodes.index(selected) if selected in nodes else 0
+    first = max(0, min(place - most // 2, len(nodes) - most))
+    return nodes[first : first + most]
+
+
+QUIET = Style(color="#7f7f7f", dim=True)
+"""The style of what has no causal relation to the selection."""
+
+
+class Scene:
+    """The content of the picture: the part in focus, at the cursor in time.
+
+    ``hidden`` are the kinds of messages that are not drawn, ``marked`` the records of a witness. ``cone`` is the
+    causal past and future of the selection.
+    """
+
+    def __init__(
+        self,
+        focus: Focus,
+        plane: Plane,
+        cursor: Cursor,
+        styles: ThemeStyles,
+        hidden: frozenset[str],
+        selection: Selection,
+        marked: frozenset[int] = frozenset(),
+        violations: Sequence[Violation] = (),
+    ) -> None:
+        self.plane = plane
+        self.cursor = cursor
+        self.styles = styles
+        self.signs = signs_for(styles.glyphs)
+        self.space = focus.window.space
+        self.axis = focus.axis
+        self.top = focus.top
+        self.last = self.space.last
+        """The point at which the known part of the run ends."""
+        self.cone = selection.cone
+        self.marked = marked
+        self.violations = violations
+        self.cursor_cell = int(self.place(focus.cursor) // 1)
+        """The position of the cursor in time along the picture."""
+        self._start = focus.window.start
+        self._hidden = hidden
+        self._picked = selection.picked
+
+    def place(self, point: Point) -> float:
+        """Return a point's position along the picture."""
+        return self.axis.place(point) - self.top
+
+    def is_seen(self, first: float, last: float) -> bool:
+        """Return whether any part of an interval is in the picture."""
+        return last >= 0 and first < self.plane.along
+
+    def messages(self) -> list[MessageEdge]:
+        """Return the messages that are drawn, in the order sent."""
+        key, (first, last) = self.axis.key, self.axis.span(self.top, self.plane.along)
+        return [
+            edge
+            for edge in self.space.messages
+            if key(edge.sent) <= last
+            and (edge.end is None or key(edge.again[-1] if edge.again else edge.end) >= first)
+            and edge.line.kind not in self._hidden
+        ]
+
+    def status_intervals(self, node: int) -> list[StatusInterval]:
+        """Return the visible status intervals of a node."""
+        return [
+            each
+            for each in self.space.status_intervals
+            if each.node == node
+            and self.is_seen(self.place(each.since), self.place(each.until or self.last) + self.axis.step)
+        ]
+
+    def events(self) -> list[tuple[int, LogLine]]:
+        """Return the visible log lines other than messages, with their positions along the picture."""
+        lines = [line for line in self.space.events if line.record >= self._start]
+        places = [self.place(Point(line.record, line.at_us)) for line in lines]
+        return [
+            (int(place), line) for place, line in zip(places, lines, strict=True) if self.is_seen(place, place)
+        ]
+
+    def is_picked(self, edge: MessageEdge) -> bool:
+        return edge.line.message == self._picked
+
+    def is_apart(self, node: int, along: int) -> bool:
+        """Return whether a node, at this position, is in neither the causal past nor future of the selection."""
+        if self.cone is None:
+            return False
+        past, future = self.cone.bounds.get(node, (None, None))
+        before = past is not None and along <= int(self.place(past))
+        return not before and (future is None or along < int(self.place(future)))
+
+    def style_of(self, edge: MessageEdge) -> Style:
+        """Return the style of a message; grey if part of it is in neither the causal past nor the future."""
+        if self.is_picked(edge):
+            return Style(bold=True, color="bright_white" if self.styles.dark else "black")
+        ends = [edge.end.record] if edge.arrived and edge.end is not None else []
+        if self.cone is not None and not self.cone.records.issuperset((edge.sent.record, *ends)):
+            return QUIET
+        if not edge.arrived and edge.fate != "in flight":
+            return self.styles.fate(edge.fate)
+        return self.styles.kind(edge.line.kind)

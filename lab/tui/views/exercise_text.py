@@ -1,0 +1,271 @@
+"""The text of exercises as styled lines: Markdown, and the rows of the exercise view."""
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.style import Style
+from rich.text import Text
+
+from lab.exercises.assessment import AttemptStatus, Result
+from lab.exercises.exercise import Exercise, Task
+from lab.text import sanitize
+from lab.tui.attempt_log import format_points
+from lab.tui.terminal.styles import DIM, Piece, ThemeStyles
+from lab.tui.views.lines_view import Row
+from lab.units import format_count
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+_LEAST_ROOM = 10
+_OPENS = {"strong_open": Style(bold=True), "em_open": Style(italic=True)}
+
+
+@cache
+def _console() -> Console:
+    return Console(color_system=None)
+
+
+def wrap(text: Text, width: int) -> list[Text]:
+    """Return the text wrapped to lines of this width."""
+    return list(text.wrap(_console(), max(_LEAST_ROOM, width)))
+
+
+def pieces_of(text: Text) -> list[Piece]:
+    """Return a line as pieces of one style each."""
+    if not text.spans:  # without spans, Rich ignores the base style
+        return [(text.plain, _console().get_style(text.style))]
+    return [(segment.text, segment.style or Style()) for segment in text.render(_console())]
+
+
+def markdown_lines(markdown: str, width: int, theme_styles: ThemeStyles) -> list[Text]:
+    """Render Markdown as lines of this width; HTML is shown as plain text."""
+    from markdown_it import MarkdownIt  # noqa: PLC0415 - loads slowly, and most runs show no Markdown
+
+    return list(_Renderer(width, theme_styles).of(MarkdownIt("commonmark", {"html": False}).parse(markdown)))
+
+
+class _Renderer:
+    """Renders blocks. ``_margins`` has, for each enclosing block, the indent of the first and of later lines."""
+
+    def __init__(self, width: int, theme_styles: ThemeStyles) -> None:
+        self._width = width
+        self._theme_styles = theme_styles
+        self._margins: list[tuple[str, str]] = []
+        self._counts: list[int | None] = []
+
+    def of(self, tokens: "Sequence[Token]") -> Iterator[Text]:
+        is_first = True
+        for token in tokens:
+            if token.type in ("bullet_list_open", "ordered_list_open"):
+                self._counts.append(int(token.attrs.get("start", 1)) if token.tag == "ol" else None)
+            elif token.type in ("bullet_list_close", "ordered_list_close"):
+                self._counts.pop()
+            elif token.type == "list_item_open":
+                self._begin_item()
+            elif token.type == "blockquote_open":
+                self._margins.append(("  ", "  "))
+            elif token.type in ("list_item_close", "blockquote_close"):
+                self._margins.pop()
+            elif token.type in ("inline", "fence", "code_block"):
+                if not is_first and not token.hidden and not self._is_tight(token):
+                    yield Text()
+                is_first = False
+                yield from self._block(token)
+
+    def _is_tight(self, token: "Token") -> bool:
+        """Return whether the block is a list item, which has no blank line before it."""
+        return bool(self._counts) and token.type == "inline"
+
+    def _begin_item(self) -> None:
+        count = self._counts[-1]
+        sign = f"{self._theme_styles.glyphs.dot} " if count is None else f"{count}. "
+        if count is not None:
+            self._counts[-1] = count + 1
+        self._margins.append((sign, " " * len(sign)))
+
+    def _block(self, token: "Token") -> Iterator[Text]:
+        if token.type == "inline":
+            lines = wrap(self._inline(token.children or []), self._room)
+        else:
+            code = [sanitize(line) for line in token.content.rstrip("\n").split("\n")]
+            lines = [Text(f"  {line}", self._theme_styles.code) for line in code]
+        for line in lines:
+            yield Text.assemble("".join(first for first, _ in self._margins), line)
+            self._margins = [(rest, rest) for _, rest in self._margins]
+
+    @property
+    def _room(self) -> int:
+        return self._width - sum(len(first) for first, _ in self._margins)
+
+    def _inline(self, tokens: "Sequence[Token]") -> Text:
+        text, styles = Text(), [Style()]
+        for token in tokens:
+            if token.type in _OPENS:
+                styles.append(styles[-1] + _OPENS[token.type])
+            elif token.type in ("strong_close", "em_close"):
+                styles.pop()
+            elif token.type == "code_inline":
+                text.append(sanitize(token.content), styles[-1] + self._theme_styles.code)
+            elif token.type == "softbreak":
+                text.append(" ")
+            elif token.type == "hardbreak":
+                text.append("\n")
+            elif token.type == "link_close":
+                pass
+            elif token.type == "link_open":
+                text.append(f"{sanitize(str(token.attrs.get('href', '')))} ", DIM)
+            else:
+                text.append(sanitize(token.content), styles[-1])
+        return text
+
+
+_INDENT = 4
+_LONGEST_LINE = 100
+"""Longer lines are tiring to read."""
+_BOLD = Style(bold=True)
+
+
+class Sheet:
+    """Formats the rows of an exercise, whose items are the tasks; wrapped texts are cached for each width."""
+
+    def __init__(self, exercise: Exercise, number: int, theme_styles: ThemeStyles) -> None:
+        self._exercise = exercise
+        self._number = number
+        self._theme_styles = theme_styles
+        self._width = _LONGEST_LINE
+        self._wrapped: dict[tuple[str, int, bool], list[list[Piece]]] = {}
+
+    def head(self, status: AttemptStatus) -> list[Piece]:
+        """Return the head line: the sign of every task, the points, the allowed commands."""
+        theme_styles, pieces = self._theme_styles, list[Piece]()
+        for result in status.results:
+            sign, style = self._sign(result)
+            pieces += [(f" {result.task}", _BOLD), (f"{sign} ", style)]
+        if status.is_solved:
+            pieces.append((" SOLVED ", theme_styles.mark("met") + Style(bold=True)))
+        facts = [format_points(self._exercise, status.points), f"attempt {self._number}"]
+        pieces.append((f" {f' {theme_styles.glyphs.dot} '.join(facts)}", _BOLD))
+        may = ", ".join(self._exercise.may) or "only answer and look"
+        pieces.append((f" {theme_styles.glyphs.dot} you may: {may}", DIM))
+        return pieces
+
+    def rows(self, status: AttemptStatus, selected: int | None, takes: bool, width: int) -> Iterator[Row]:
+        """Yield the other rows. ``takes``: the run still takes commands, so answers and hints are possible."""
+        self._width = min(width - 1, _LONGEST_LINE)
+        title = Text(sanitize(self._exercise.title, 200), _BOLD)
+        yield from (Row([(" ", _BOLD), *pieces_of(line)]) for line in wrap(title, self._width - 1))
+        yield from (Row([(" ", DIM), *pieces]) for pieces in self._text(self._exercise.intro, 1))
+        for task, result in zip(self._exercise.tasks, status.results, strict=True):
+            yield Row([])
+            yield self._task_head(task, result, selected == task.number)
+            for pieces in self._task_body(task, result, status.command_count, takes):
+                yield Row([(" " * _INDENT, Style()), *pieces], task.number)
+
+    def _task_head(self, task: Task, result: Result, is_selected: bool) -> Row:
+        theme_styles = self._theme_styles
+        sign, style = self._sign(result)
+        word = f"{sign} {_state_text(task, result)}"
+        room = self._width - _INDENT - cell_len(word) - 2
+        title = sanitize(task.title, max(2, room))
+        before = (theme_styles.glyphs.play if is_selected else " ", theme_styles.accent)
+        shown = theme_styles.accent if is_selected else _BOLD
+        return Row(
+            [
+                before,
+                (f"{task.number:2} ", shown),
+                (f"{title}{'':{max(2, room + 2 - cell_len(title))}}", shown),
+                (word, style),
+            ],
+            task.number,
+        )
+
+    def _task_body(self, task: Task, result: Result, given: int, takes: bool) -> Iterator[list[Piece]]:
+        theme_styles, is_open = self._theme_styles, result.state == "open"
+        yield from self._text(task.text)
+        if question := task.question or task.explain:
+            yield from self._plain(question, _BOLD)
+            yield from (
+                [(f"{place}  ", theme_styles.accent), (sanitize(option, 200), Style())]
+                for place, option in enumerate(task.options, 1)
+                if is_open
+            )
+        if task.at_most is not None and is_open:
+            yield [(f"at most {format_count(task.at_most, 'command')}; {given} given so far", DIM)]
+        for place, hint in enumerate(task.hints[: result.hints], 1):
+            cost = f", cost {hint.costs}" if hint.costs else ""
+            yield [(f"hint {place} of {len(task.hints)}{cost}", theme_styles.mark("mark"))]
+            yield from ([("  ", Style()), *pieces] for pieces in self._text(hint.text, 2))
+        if result.answer:
+            yield from self._plain(f"you answered: {sanitize(result.answer)}", theme_styles.accent)
+        yield from self._outcome(task, result)
+        if takes and (keys := _key_hints(task, result)):
+            yield [(keys, theme_styles.accent)]
+
+    def _outcome(self, task: Task, result: Result) -> Iterator[list[Piece]]:
+        if result.state not in ("done", "missed"):
+            return
+        if result.why:
+            yield from self._plain(result.why, self._sign(result)[1])
+        if task.explains:
+            yield from self._text(task.explains.strip())
+
+    def _sign(self, result: Result) -> Piece:
+        theme_styles = self._theme_styles
+        if result.state == "done":
+            return theme_styles.glyphs.marks["met"], theme_styles.mark("met") + Style(bold=True)
+        if result.state == "missed":
+            return theme_styles.glyphs.marks["unmet"], theme_styles.mark("unmet")
+        if result.state == "answered":
+            return theme_styles.glyph("Waiting"), theme_styles.status("Waiting")
+        return theme_styles.glyph("Working"), Style()
+
+    def _plain(self, text: str, style: Style) -> Iterator[list[Piece]]:
+        shown = Text(sanitize(" ".join(text.split())), style)
+        return (pieces_of(line) for line in wrap(shown, self._width - _INDENT))
+
+    def _text(self, markdown: str, indent: int = _INDENT) -> list[list[Piece]]:
+        key = (markdown, self._width - indent, self._theme_styles.dark)
+        if key not in self._wrapped:
+            self._wrapped[key] = [pieces_of(line) for line in markdown_lines(markdown, key[1], self._theme_styles)]
+        return self._wrapped[key]
+
+
+def _state_text(task: Task, result: Result) -> str:
+    if result.state == "open":
+        worth = "for your teacher" if task.way == "explain" else format_count(task.points, "point")
+        return f"open, {worth}"
+    if result.state == "done":
+        return "saved" if task.way == "explain" else f"done +{result.points}"
+    return result.state
+
+
+def _key_hints(task: Task, result: Result) -> str:
+    """Return the keys that apply to a task, with what they do."""
+    hints = []
+    if result.state == "open" and task.way in ("question", "explain"):
+        hints.append("Enter answers")
+    if result.state in ("open", "answered") and (hint := describe_hint(task, result)):
+        hints.append(f"H gives {hint}")
+    return ", ".join(hints)
+
+
+def describe_hint(task: Task, result: Result) -> str:
+    """Describe the next hint and its cost; empty if there is none left."""
+    if result.hints >= len(task.hints):
+        return ""
+    costs = task.hints[result.hints].costs
+    cost = f"costs {costs} of {format_count(task.points, 'point')}" if costs else "costs nothing"
+    return f"a hint that {cost}"
+
+
+def rules_of(task: Task) -> str:
+    """Return the rules for answers to a task."""
+    if task.way == "explain":
+        return "The first answer counts. Your teacher reads it."
+    if task.before:
+        return "The first answer counts, and only if given before the event in question."
+    return "The first answer counts."
