@@ -47,6 +47,7 @@ from lab.units import format_count
 from lab.worlds.campaign.campaign import (
     Campaign,
     CampaignTotals,
+    RunawayError,
     RunOutcome,
     SearchGoal,
     lines_of_code,
@@ -54,7 +55,6 @@ from lab.worlds.campaign.campaign import (
 )
 from lab.worlds.campaign.finding import Finding, format_rerun, shrink_finding, write_finding
 from lab.worlds.campaign.schedule import plan_of
-from lab.worlds.campaign.trial import RunawayError
 from lab.worlds.campaign.workers import WorkerDiedError
 from lab.worlds.loading.settings import parameters_of, target_of, timing_of
 from lab.worlds.loading.targets import absolute_target, load_protocol

@@ -31,6 +31,7 @@ from lab.cli.terminal import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, UsageError,
 from lab.protocols import Algorithm, Field, commit_protocol
 from lab.script.parse import numbered_lines
 from lab.units import format_count
+from lab.worlds.campaign.campaign import RunawayError
 from lab.worlds.campaign.comparison import (
     ProtocolComparison,
     ProtocolTotals,
@@ -39,7 +40,6 @@ from lab.worlds.campaign.comparison import (
     run_comparison,
 )
 from lab.worlds.campaign.schedule import SchedulePlan
-from lab.worlds.campaign.trial import RunawayError
 from lab.worlds.campaign.workers import WorkerDiedError
 from lab.worlds.loading.settings import seed_of, timing_of
 from lab.worlds.loading.targets import absolute_target, load_protocol, stacked_target

@@ -18,7 +18,7 @@ from lab.script.parse import read_script
 from lab.script.predicates import And, Compare, Is, Predicate, Suspicions
 from lab.script.statements import Expect, Expectation, ExpectViolation
 from lab.script.values import Attribute, Count, Number
-from lab.worlds.campaign.trial import judging_log
+from lab.worlds.campaign.campaign import judging_log
 from lab.worlds.simulated.simulation import Simulation
 from lab.worlds.watchdog import watch_steps
 

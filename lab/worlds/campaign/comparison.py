@@ -25,8 +25,8 @@ from lab.recording.records import Header, Link, Record
 from lab.script.parse import read_script
 from lab.script.statements import After, At, Statement
 from lab.units import format_us
+from lab.worlds.campaign.campaign import RunawayError, judging_log
 from lab.worlds.campaign.schedule import SchedulePlan, draw
-from lab.worlds.campaign.trial import RunawayError, judging_log
 from lab.worlds.campaign.workers import map_seeds, split_seeds
 from lab.worlds.loading.targets import load_protocol
 from lab.worlds.simulated.simulation import Simulation

@@ -27,9 +27,8 @@ from lab.recording.records import Commanded, End, Header, Link, Record
 from lab.recording.writer import Writer
 from lab.script.parse import read_script
 from lab.units import format_us
-from lab.worlds.campaign.campaign import Campaign
+from lab.worlds.campaign.campaign import Campaign, RunawayError, Trial, header_for, run_trial
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault, draw
-from lab.worlds.campaign.trial import RunawayError, Trial, header_for, run_trial
 from lab.worlds.simulated.simulation import Simulation
 from lab.worlds.watchdog import watch_steps
 
