@@ -30,7 +30,7 @@ Met = Literal["open", "met", "unmet"]
 
 
 class ObservedRun:
-    """A run as observed so far: cluster state, judge and clock. It stands in for the director's log."""
+    """A run as observed so far: cluster state, judge and clock."""
 
     def __init__(self, header: Header, judge: Judge) -> None:
         self.header = header
@@ -60,10 +60,6 @@ class ObservedRun:
                 yield "send", message
         elif isinstance(record, Routed) and record.fate == "dropped":
             yield from self._known_message("drop", record.source, record.serial)
-
-    def append(self, record: Record) -> None:
-        """Refuse: an observed run is not recorded."""
-        raise AssertionError(record)
 
     def _known_message(self, event: str, source: int, serial: int) -> Iterable[tuple[str, Message]]:
         message = self._messages.get((source, serial))
@@ -123,7 +119,7 @@ class ScriptMonitor:
         self._expected_violations = [each.command for each in lines if isinstance(each.command, ExpectViolation)]
         waiting = [each for each in lines if not isinstance(each.command, ExpectViolation)]
         self._open = {each.line for each in waiting}
-        self._director = Director(lambda: run.now_us, run)
+        self._director = Director(run)
         self._director.add_script(waiting)
 
     def observe(self, record: Record | None) -> None:

@@ -68,7 +68,7 @@ def run_in_sandbox(exercise: Exercise, commands: Sequence[str], seed: int | None
     assessment = Assessment(exercise, header)
     assessment.observe(header)
     log = MemoryLog(header, assessment.observe)
-    simulation = Simulation(protocol, header, log)
+    simulation = Simulation(protocol, log)
     InitialCommands.of(config).add_to(simulation.director)
     simulation.start()
     end_us = min(setup.ends_us, LONGEST_US)

@@ -22,8 +22,8 @@ from lab.kernel import Step, Timing
 from lab.properties.assertions import RAISES
 from lab.protocols import Algorithm, commit_protocol
 from lab.recording.records import Header, Link, Record
+from lab.worlds.campaign.campaign import RunawayError, Trial, run_trial
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault, SchedulePlan, draw, plan_of
-from lab.worlds.campaign.trial import RunawayError, Trial, run_trial
 from lab.worlds.loading.config import RunConfig, header_of
 from lab.worlds.loading.targets import TargetError, load_protocol
 

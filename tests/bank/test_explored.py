@@ -113,9 +113,9 @@ def test_a_violation_is_recorded_with_the_command() -> None:
     found.run(10_000)
     assert "A6" in found.violated
     log = MemoryLog(header(UncertainAborts, 2))
-    execution = PathExecution(UncertainAborts, log.header, log, "prompt", 0)
+    execution = PathExecution(UncertainAborts, log, "prompt", 0)
     for move in found.path_to(found.first_found["A6"]):
-        execution.execute(move)
+        execution.perform(move)
     judge = Judge(log.header)
     for record in log.records:
         judge.observe(record)
