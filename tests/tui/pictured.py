@@ -33,7 +33,7 @@ def pictured(
     """Return the picture with the cursor at an instant, for a size and a zoom level."""
     lines = open_recording(path)
     try:
-        theme_styles = ThemeStyles(glyphs_for(UNICODE if fine else ASCII))
+        styles = ThemeStyles(glyphs_for(UNICODE if fine else ASCII))
         timeline = Timeline(lines)
         moment = Cursor(timeline.at(timeline.record_at(at_us)), at_us, selected, hides_future=hides_future)
         plane = plane_of(sorted(lines.header.nodes), selected, *size, down)
@@ -48,7 +48,7 @@ def pictured(
         window = focus.window
         selection = Selection(window)
         selection.picked = picked
-        return draw(Scene(focus, plane, moment, theme_styles, hidden, selection))
+        return draw(Scene(focus, plane, moment, styles, hidden, selection))
     finally:
         lines.close()
 

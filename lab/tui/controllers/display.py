@@ -18,11 +18,7 @@ class DisplayController:
     """Steers the views and what is marked in them."""
 
     def __init__(
-        self,
-        context: RunContext,
-        views: Views,
-        search: SearchController,
-        seeker: SeekController,
+        self, context: RunContext, views: Views, search: SearchController, seeker: SeekController
     ) -> None:
         self._context = context
         self._views = views
@@ -92,7 +88,7 @@ class DisplayController:
             return
         sent, key = found
         trace = list(message_trace(store, key, sent))
-        context.show_dialog(TraceDialog(trace, number, context.theme_styles), self._go_to)
+        context.show_dialog(TraceDialog(trace, number, context.styles), self._go_to)
 
     def _go_to(self, record: int) -> None:
         self._context.player.go(record)
@@ -125,4 +121,4 @@ class DisplayController:
 
     def _show_help(self) -> None:
         context = self._context
-        context.show_dialog(HelpDialog(context.source.takes_commands, context.theme_styles))
+        context.show_dialog(HelpDialog(context.source.takes_commands, context.styles))

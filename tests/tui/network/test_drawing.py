@@ -38,8 +38,8 @@ def _text(lines: Iterable[list[Piece]]) -> list[str]:
     return ["".join(text for text, _ in line).rstrip() for line in lines]
 
 
-def _boxes(now: NetworkNow, theme_styles: ThemeStyles = STYLES, width: int = 40, height: int = 40) -> list[str]:
-    return _text(Sides(now, theme_styles, width).boxes(height))
+def _boxes(now: NetworkNow, styles: ThemeStyles = STYLES, width: int = 40, height: int = 40) -> list[str]:
+    return _text(Sides(now, styles, width).boxes(height))
 
 
 def _words(now: NetworkNow, width: int = 100) -> list[str]:
