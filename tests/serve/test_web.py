@@ -410,7 +410,7 @@ def test_kill_9_leaves_no_process_behind(tmp_path: Path) -> None:
                 await _begin(terminal)
                 running = killed.processes()
                 killed.process.kill()
-                await asyncio.to_thread(wait_for, lambda: not alive(running), "nothing is left", 6)
+                await asyncio.to_thread(wait_for, lambda: not alive(running), "nothing is left")
 
         asyncio.run(watch())
 
