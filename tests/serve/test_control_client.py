@@ -18,8 +18,8 @@ from lab.recording.reader import open_recording
 from lab.serve.broadcast_hub import BroadcastHub
 from lab.serve.children import ChildEnvironment, Children, start_fork_server
 from lab.serve.cluster_pool import ClusterPool
+from lab.serve.data_folder import ServerLog
 from lab.serve.limits import Limits
-from lab.serve.server_log import ServerLog
 from lab.serve.session_control import ControlClient, serve_control
 from lab.worlds.host.launch import HostFailedError, HostRefusedError
 from lab.worlds.loading.config import RunConfig

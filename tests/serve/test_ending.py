@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from lab.recording.reader import open_recording
-from lab.serve.folder import RunningServer
+from lab.serve.data_folder import RunningServer
 from tests.serve.conftest import School
 from tests.serve.lab_server import Client, Server, alive
 from tests.serve.terminal_screen import TerminalScreen

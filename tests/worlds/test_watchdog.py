@@ -153,7 +153,7 @@ def test_in_a_campaign(workers: int) -> None:
     whole = campaign(f"{FOLDER / 'stubborn.py'}:Hangs", runs=1)
     going = run_campaign(replace(whole, plan=replace(whole.plan, nodes=(2, 2))), workers=workers)
     first = next(going)
-    going.close()  # type: ignore[attr-defined]
+    going.close()
     assert first.found
     assert (RAISES.id, ()) in first.violations
 

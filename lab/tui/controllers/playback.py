@@ -71,7 +71,7 @@ class PlaybackController:
     def _choose_event(self) -> None:
         context = self._context
         context.player.to_end()
-        context.show_dialog(NextEventDialog(context), lambda _: context.notify("time is frozen; space resumes it"))
+        context.show_dialog(NextEventDialog(context))
 
 
 _NOTHING = "nothing is in flight and no timer is set: restart a node, or resume one"
@@ -120,6 +120,10 @@ class NextEventDialog(ListDialog[EnabledEvent]):
 
     def on_mount(self) -> None:
         self._begin()
+
+    def action_leave(self) -> None:
+        super().action_leave()
+        self._run.notify("time is frozen; space resumes it")
 
     def choose(self, result: EnabledEvent) -> None:
         self._execute(result)

@@ -63,11 +63,9 @@ class Focus:
         return self.axis.us != before
 
     def recentre(self) -> None:
-        """Return to the cursor in time."""
         self._anchor, self._is_placed = None, False
 
     def pan(self, by: int) -> None:
-        """Scroll by a number of cells."""
         top = self.top + by
         if isinstance(self.axis, RecordAxis):
             order = self.axis.order

@@ -40,7 +40,6 @@ class Plane(Layout[int], frozen=True):
     margin: int
 
     def cell(self, along: int, across: int) -> tuple[int, int]:
-        """Return a cell in canvas coordinates."""
         return (across, self.top + along) if self.down else (self.left + along, across)
 
     def along_at(self, x: int, y: int) -> int:
@@ -127,7 +126,6 @@ class Scene:
         self._picked = selection.picked
 
     def place(self, point: Point) -> float:
-        """Return a point's position along the picture."""
         return self.axis.place(point) - self.top
 
     def is_seen(self, first: float, last: float) -> bool:

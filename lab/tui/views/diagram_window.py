@@ -82,7 +82,6 @@ class Window:
         return self._store.keyframes[place - 1] if place else 0
 
     def is_full(self) -> bool:
-        """Return whether the window holds as many records as it may."""
         return self.fed - self.start >= MOST_RECORDS
 
     def _keyframe_before(self, record: int) -> int:

@@ -13,9 +13,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from lab.tui.terminal.styles import Piece, ThemeStyles, fit, highlight
-
-Line = list[Piece]
+from lab.tui.terminal.styles import Line, ThemeStyles, fit, highlight
 
 
 class LinesView(ScrollView, can_focus=True, inherit_bindings=False):

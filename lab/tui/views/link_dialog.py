@@ -64,14 +64,12 @@ class LinkDialog(ListDialog[LinkCommand]):
         self._fill()
 
     def on_key(self, event: events.Key) -> None:
-        """Choose a command by its key."""
         command = next((command for command in self._commands if command.key == event.key), None)
         if command is not None:
             event.stop()
             self.dismiss(command)
 
     def action_turn(self) -> None:
-        """Switch between both directions and one."""
         self._both_ways = not self._both_ways
         self._commands = commands_for(self._link, self._both_ways, self._network)
         self._fill()

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator
 
-from rich.cells import cell_len
 from rich.style import Style
 
 from lab.analysis.connectivity import Pair
 from lab.recording.records import Link
 from lab.recording.snapshot import InFlightMessage
 from lab.text import sanitize
-from lab.tui.terminal.styles import DIM, Piece, ThemeStyles
+from lab.tui.terminal.styles import DIM, Line, ThemeStyles, width_of
 from lab.tui.views.network_state import STOPPED, LinkEffect, NetworkNow
 from lab.tui.widgets.pane import process_text
 from lab.units import format_count, format_us
@@ -44,16 +43,16 @@ def label_of(effect: LinkEffect, styles: ThemeStyles, short: bool = False) -> st
 
 def cell_of(
     effects: tuple[LinkEffect, ...], in_flight: tuple[InFlightMessage, ...], styles: ThemeStyles, width: int
-) -> list[Piece]:
+) -> Line:
     """Return the longest text about a link that fits into ``width``, or the shortest one."""
     candidates = list(_candidates(effects, in_flight, styles))
-    fitting = (each for each in candidates if cell_len("".join(text for text, _ in each)) <= width)
+    fitting = (each for each in candidates if width_of(each) <= width)
     return next(fitting, candidates[-1])
 
 
 def _candidates(
     effects: tuple[LinkEffect, ...], in_flight: tuple[InFlightMessage, ...], styles: ThemeStyles
-) -> Iterator[list[Piece]]:
+) -> Iterator[Line]:
     """Yield the texts about a link, from the longest to the shortest."""
     flying = _in_flight_pieces(in_flight, styles)
     if not effects:
@@ -77,11 +76,11 @@ def _candidates(
     yield [(signs[0][1], style_of(signs[0][0], styles))]
 
 
-def _in_flight_pieces(in_flight: tuple[InFlightMessage, ...], styles: ThemeStyles) -> list[Piece]:
+def _in_flight_pieces(in_flight: tuple[InFlightMessage, ...], styles: ThemeStyles) -> Line:
     """Return how many messages are in flight, and how many are held."""
     held = sum(flight.copies for flight in in_flight if flight.held)
     flying = sum(flight.copies for flight in in_flight if not flight.held)
-    pieces: list[Piece] = []
+    pieces: Line = []
     if flying:
         pieces.append((f"{styles.glyphs.arrow}{flying}", styles.accent))
     if held:
@@ -113,14 +112,14 @@ def format_latency(link: Link) -> str:
     return f"{format_us(link.latency_us)}{jitter}"
 
 
-def describe_link(link: Pair, now: NetworkNow, base: Link, now_us: int, styles: ThemeStyles) -> list[Piece]:
+def describe_link(link: Pair, now: NetworkNow, base: Link, now_us: int, styles: ThemeStyles) -> Line:
     """Return the text about a link, phrase by phrase."""
     source, target = link
     if source not in now.nodes or target not in now.nodes:
         return []
     if source == target:
         return [(f"{source} has no link to itself", DIM)]
-    phrases: list[Piece] = [
+    phrases: Line = [
         (f"{source} {styles.glyphs.arrow} {target}:", styles.accent),
         (format_latency(base), DIM),
     ]
@@ -143,7 +142,7 @@ def describe_link(link: Pair, now: NetworkNow, base: Link, now_us: int, styles: 
     return [*phrases, *_endpoint_pieces(link, now, styles)]
 
 
-def _endpoint_pieces(link: Pair, now: NetworkNow, styles: ThemeStyles) -> list[Piece]:
+def _endpoint_pieces(link: Pair, now: NetworkNow, styles: ThemeStyles) -> Line:
     """Return what a stopped or paused end means for the link."""
     source, target = (now.nodes[node] for node in link)
     pieces = []

@@ -9,8 +9,8 @@ from lab.recording.log_lines import LogLine
 from lab.script.query import LogFilter
 from lab.text import sanitize
 from lab.tui.player import Cursor
-from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, highlight
-from lab.tui.views.lines_view import Line, LinesView
+from lab.tui.terminal.styles import DIM, Line, Piece, ThemeStyles, highlight
+from lab.tui.views.lines_view import LinesView
 from lab.tui.views.log_rows import LogRows
 from lab.tui.widgets.pane import short_body
 
@@ -20,7 +20,7 @@ def clock_piece(line: LogLine, marked: bool, styles: ThemeStyles) -> Piece:
     return f"{line.at_us / 1e6:9.3f} ", styles.warning + Style(reverse=True) if marked else DIM
 
 
-def row_pieces(line: LogLine, ending: DeliveryOutcome | None, styles: ThemeStyles) -> list[Piece]:
+def row_pieces(line: LogLine, ending: DeliveryOutcome | None, styles: ThemeStyles) -> Line:
     """Return what happened; of a message, also its delivery outcome if known."""
     if line.what != "message":
         return _event_pieces(line, styles)
@@ -52,7 +52,7 @@ def searchable_text(line: LogLine, styles: ThemeStyles) -> str:
     return " ".join(text.lower().split())
 
 
-def _event_pieces(line: LogLine, styles: ThemeStyles) -> list[Piece]:
+def _event_pieces(line: LogLine, styles: ThemeStyles) -> Line:
     if line.what == "status":
         style = styles.status(line.kind) + Style(bold=True)
         return [(f"{line.source:>2}      {styles.glyph(line.kind)} ", style), (sanitize(line.text, 80), style)]
@@ -140,12 +140,10 @@ class MessageLog(LinesView):
         return self._row_at(self._here)
 
     def copied(self) -> tuple[str, str] | None:
-        """Return the row under the cursor as text."""
         found = self.under_cursor
         return None if found is None else ("the line", row_text(*found, self._styles))
 
     def activate(self) -> None:
-        """Open the row under the cursor."""
         if (found := self.under_cursor) is not None:
             self.post_message(self.Opened(found[0]))
 
@@ -176,7 +174,7 @@ class MessageLog(LinesView):
     def _row_at(self, row: int) -> tuple[LogLine, DeliveryOutcome | None] | None:
         return self.rows.row(row, self._number) if 0 <= row < self._count else None
 
-    def _pieces(self, line: LogLine, ending: DeliveryOutcome | None) -> list[Piece]:
+    def _pieces(self, line: LogLine, ending: DeliveryOutcome | None) -> Line:
         styles = self._styles
         clock, pieces = (
             clock_piece(line, line.record in self._marked, styles),

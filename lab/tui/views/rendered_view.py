@@ -12,8 +12,8 @@ from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header
 from lab.tui.player import Cursor
 from lab.tui.source import Source
-from lab.tui.terminal.styles import DIM, ThemeStyles, fit
-from lab.tui.views.lines_view import Line, PictureView
+from lab.tui.terminal.styles import DIM, Line, ThemeStyles, fit
+from lab.tui.views.lines_view import PictureView
 from lab.units import format_count
 
 
@@ -71,7 +71,6 @@ class RenderedView(PictureView):
         self._put_lines([[(text, style or Style()) for text, style, _ in line] for line in lines])
 
     def action_cursor(self, by: int) -> None:
-        """Scroll."""
         self._top = max(0, min(self._top + by, self._lowest))
 
     @property

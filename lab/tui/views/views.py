@@ -133,7 +133,6 @@ class Views(Horizontal):
         self._arrange()
 
     def show(self, cursor: Cursor) -> None:
-        """Draw the visible views as of the cursor."""
         for word in self.shown_views:
             self._views[word].show(cursor)
 
@@ -153,7 +152,6 @@ class Views(Horizontal):
 
     @property
     def widget(self) -> Widget:
-        """The chosen view."""
         view = self._views[self.chosen]
         assert isinstance(view, Widget)
         return view
@@ -166,7 +164,6 @@ class Views(Horizontal):
 
     @property
     def rows(self) -> LogRows:
-        """The rows of the log."""
         return self.message_log.rows
 
     def mark(self, records: frozenset[int]) -> None:
@@ -175,7 +172,6 @@ class Views(Horizontal):
         self.diagram.mark(records)
 
     def activate(self) -> None:
-        """Open what is under the cursor of the focused view."""
         self.focused_view.activate()
 
     def share(self, alone: bool, log: int) -> None:

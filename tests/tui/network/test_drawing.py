@@ -192,8 +192,8 @@ def test_several_faults_share_a_cell() -> None:
 
     def cell(width: int) -> str:
         matrix = Matrix(now, STYLES, width, 9, (1, 2))
-        line = _text(matrix.lines(selected=None, has_focus=False))[2]
-        start = matrix.width - 3 * matrix.cell
+        line = "".join(text for text, _ in matrix.lines(selected=None, has_focus=False)[2])
+        start = len(line) - 3 * matrix.cell
         return line[start : start + matrix.cell].strip()
 
     assert cell(98) == "(−30%) (+400ms)"
