@@ -37,11 +37,14 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.timeout = 0
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that log in at a server."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests that log in at a server; leave out those that are only for the profile ``soak``."""
     for item in items:
         if _SERVED.intersection(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.serve)
+    if not SOAK:
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("soak")])
+        items[:] = [item for item in items if not item.get_closest_marker("soak")]
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
