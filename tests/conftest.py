@@ -2,6 +2,7 @@
 
 import difflib
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,8 @@ TRANSCRIPTS = Path(__file__).parent / "transcripts"
 _SERVED = {"server", "school"}
 """Fixtures with a server, or with the keys to log in at one."""
 
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # the tests start hundreds of interpreters
+sys.dont_write_bytecode = False
 reaper.default_signals()
 reaper.start()
 load_hypothesis_profile()

@@ -169,7 +169,7 @@ class BlockingReasons:
             return f"{text}, and is paused; goes on when {one.node} does"
         if one.wait is not None:
             peers = [each for each in self._situation.all if each.node in one.wait.peers]
-            text += f", and waits for {one.wait.what}" + (f" of {_names(peers)}" if peers else "")
+            text += f", and waits for {one.wait.what}" + (f" from {_names(peers)}" if peers else "")
             if why := ", ".join(self._facts(one, self._situation.silent(one, peers))):
                 text += f": {why}"
         return f"{text}; it waits no longer than T"

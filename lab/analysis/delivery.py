@@ -253,7 +253,7 @@ class _Tracer:
         match step.input:
             case Received() as given:
                 found = message_received(self._store, number, given)
-                return f"sent because {'a message' if found is None else found.kind} of {given.source} came"
+                return f"sent because {'a message' if found is None else found.kind} from {given.source} came"
             case Fired(procedure):
                 return f"sent because a timer of {procedure} fired"
             case CommandInput(command, words):

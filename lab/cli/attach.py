@@ -24,7 +24,7 @@ from lab.worlds.host.runs import find_run, list_runs
 def attach(
     run: Annotated[
         str | None,
-        Argument(metavar="[RUN]", help="A run, as named by lab list. May be omitted if there is only one."),
+        Argument(metavar="[RUN]", help="The name of a run, from lab list. May be omitted if only one is active."),
     ] = None,
     viewer: Annotated[bool, Option("--viewer", help="Watch only: give no commands.")] = False,
 ) -> int:
@@ -57,7 +57,7 @@ def _ctl_help() -> str:
 
 def _triggers_help() -> str:
     return (
-        "\n\b\nTriggers, written before a command; several are awaited in turn:\n"
+        "\n\b\nTriggers, written before a command; several are waited for one after the other:\n"
         + "\n".join(f"  {example}" for example in TRIGGERS.values())
         + "\n\n\b\nPredicates, combined with and, or, not and parentheses:\n"
         f"  4 normal · all normal · any leads   {' '.join(STATES)}\n"
@@ -74,7 +74,9 @@ def _triggers_help() -> str:
     help=_ctl_help(),
     epilog='Example: lab ctl "partition 1 2 | 3 4 5"   (exit status 1 if a command has no effect)',
 )
-def ctl(words: Annotated[list[str], Argument(metavar="[RUN] COMMAND…", help="Commands, each in quotes.")]) -> int:
+def ctl(
+    words: Annotated[list[str], Argument(metavar="[RUN] COMMAND…", help="One or more commands, each in quotes.")],
+) -> int:
     """Give commands to an active run (``_ctl_help`` is the help)."""
     named = len(words) > 1 and " " not in words[0].strip() and not _is_command(words[0])
     name, commands = (words[0], words[1:]) if named else (None, words)

@@ -39,8 +39,8 @@ class BranchOptions(Struct, frozen=True):
         str,
         Option(
             metavar="RECORD|TIME",
-            help="Keep the recording up to this record or time: 312, 2.5s. The interface shows record numbers; "
-            "the line number in the file is one higher.",
+            help="Branch after this record, or at this time: 312, 2.5s. The interface shows record numbers; the "
+            "line number of a record in the file is one higher.",
         ),
     ]
     do: Annotated[
@@ -74,9 +74,10 @@ class BranchOptions(Struct, frozen=True):
 def branch(options: BranchOptions) -> int:
     """Continue a recording from any record, with new commands.
 
-    The branch is simulated. It begins in exactly the state of the recording at that record. The recording is
-    re-executed up to that record, so it must pass lab verify up to there. The new recording starts with the same
-    records. lab diff shows where two recordings diverge; lab branches shows the tree of branches.
+    The branch is simulated, and begins in exactly the state of the recording after that record. To restore this
+    state, the recording is re-executed, which fails if lab verify finds a difference up to there. The new
+    recording begins with the same records. lab diff shows where two recordings diverge; lab branches shows the
+    tree of branches.
     """
     config = _branch_config(options)
     return run_headless(config, as_json=False) if options.headless else run_with_interface(config)

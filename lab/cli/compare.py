@@ -1,6 +1,6 @@
 """``lab compare``: compare protocols under the same faults."""
 
-from collections.abc import Collection, Generator
+from collections.abc import Collection
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated
@@ -21,26 +21,24 @@ from lab.cli.options import (
     base_header,
     check_picture,
     command,
+    exit_if_workers_fail,
     fault_kinds,
     find_election,
     one_of,
     whole_number,
     worker_count,
 )
-from lab.cli.terminal import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, UsageError, fail, print_json, progress_line
+from lab.cli.terminal import EXIT_INTERRUPTED, UsageError, print_json, progress_line
 from lab.protocols import Algorithm, Field, commit_protocol
 from lab.script.parse import numbered_lines
 from lab.units import format_count
 from lab.worlds.campaign.comparison import (
     ProtocolComparison,
     ProtocolTotals,
-    RunMeasurement,
     default_script,
     run_comparison,
 )
 from lab.worlds.campaign.schedule import SchedulePlan
-from lab.worlds.campaign.trial import RunawayError
-from lab.worlds.campaign.workers import WorkerDiedError
 from lab.worlds.loading.settings import seed_of, timing_of
 from lab.worlds.loading.targets import absolute_target, load_protocol, stacked_target
 
@@ -55,11 +53,16 @@ class CompareOptions(Struct, frozen=True):
         Path | None, Option(metavar="FILE", help="Give these commands, one per line, instead of random faults.")
     ] = None
     faults: Faults = "kill,pause"
-    runs: Annotated[str, Option(help="Number of runs of each protocol.")] = "200"
-    nodes: Annotated[str, Option(help="Number of nodes.")] = "5"
-    seed: Annotated[str, Option(help="Seed of the first run; each run uses the next seed.")] = "1"
+    runs: Annotated[str, Option(metavar="NUMBER", help="Number of runs of each protocol.")] = "200"
+    nodes: Annotated[str, Option(metavar="NUMBER", help="Number of nodes.")] = "5"
+    seed: Annotated[str, Option(metavar="NUMBER", help="Seed of the first run; each run uses the next seed.")] = (
+        "1"
+    )
     task: Annotated[
-        str, Option(help="Task on top of each election: field, whose lost work is counted, or none.")
+        str,
+        Option(
+            metavar="field|none", help="Task that runs above each election. With field, lost work is counted, too."
+        ),
     ] = "field"
     t: RequestBound = None
     workers: Workers = None
@@ -78,16 +81,16 @@ class CompareOptions(Struct, frozen=True):
 def compare(options: CompareOptions, context: typer.Context) -> int:
     """Compare the cost and failures of protocols under the same faults.
 
-    The runs are simulated. Each seed determines the links and the random faults. Every protocol runs under the
-    same links and faults, and every run is checked against the protocol's assertions. With a script, the seed
-    determines only the links. 200 runs of four protocols take some minutes; Ctrl-C stops and shows the results so
+    The runs are simulated. The seed of a run determines the latencies of its links and its random faults; they are
+    the same for every protocol. Every run is checked against the protocol's assertions. With --script, the script
+    replaces the random faults. 200 runs of four protocols take some minutes; Ctrl-C stops and shows the results so
     far.
 
     A node leads while it is running, is Normal, and is its own coordinator. A cluster that has had a coordinator
     is without one while no node leads, and while a running node is Normal under a node that does not lead because
     it is down or paused. An election lasts from the moment when the running nodes no longer agree on a coordinator
     until they agree again; it counts only if messages other than heartbeats are sent. A reading of the field is
-    lost if no running node knows it at the end, and made twice if its region had already been read.
+    lost if no running node knows it at the end of the run, and made twice if its region had already been read.
 
     Commit protocols (2pc, 3pc) run transactions. The report shows messages and forced writes next to the formulas,
     times, and how long nodes were blocked and locks were held. Without a script, the coordinator crashes during
@@ -115,7 +118,11 @@ def run_compare(options: CompareOptions, given: Collection[str] = ()) -> int:
     workers = worker_count(options.workers)
     check_picture(options.output)
     status = 0
-    with closing(_iter_measurements(comparison, workers)) as coming, progress_line() as progress:
+    with (
+        exit_if_workers_fail(),
+        closing(run_comparison(comparison, workers)) as coming,
+        progress_line() as progress,
+    ):
         progress(f"starting {workers} processes" if workers > 1 else "running")
         try:
             for done, measured in enumerate(coming, 1):
@@ -129,8 +136,7 @@ def run_compare(options: CompareOptions, given: Collection[str] = ()) -> int:
             status = EXIT_INTERRUPTED
     t_us = comparison.bases[0].timing.t_us
     if options.json:
-        result = {"t_us": t_us, "seed": comparison.seed, "protocols": [as_json(each) for each in totals]}
-        print_json(result)
+        print_json({"t_us": t_us, "seed": comparison.seed, "protocols": list(map(as_json, totals))})
     elif totals[0].runs:
         runs = format_count(totals[0].runs, "run") + " each"
         if status:
@@ -142,15 +148,6 @@ def run_compare(options: CompareOptions, given: Collection[str] = ()) -> int:
         if not options.json:
             print(f"\ndrawn: {options.output}")
     return status
-
-
-def _iter_measurements(
-    comparison: ProtocolComparison, workers: int
-) -> Generator[tuple[RunMeasurement, ...], None, None]:
-    try:
-        yield from run_comparison(comparison, workers)
-    except (RunawayError, WorkerDiedError) as error:
-        fail(str(error), EXIT_NOT_AS_EXPECTED)
 
 
 # from the options to a comparison

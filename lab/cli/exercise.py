@@ -8,13 +8,11 @@ import shutil
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from msgspec import Struct
 from rich.table import Table
 from typer import Argument, Option
 
-from lab.cli.options import Json, command, write_whole
-from lab.cli.program import app
+from lab.cli.options import Json, command, command_group, write_whole
 from lab.cli.terminal import (
     EXIT_NOT_AS_EXPECTED,
     UsageError,
@@ -52,13 +50,11 @@ from lab.text import sanitize
 from lab.tui.terminal.guard import run_guarded
 from lab.units import format_count
 
-group = typer.Typer()
-app.add_typer(
-    group,
-    name="exercise",
-    help="Solve and grade exercises.\n\nEach gives you a cluster of your own: cause, predict, find, repair or "
-    "explain a behaviour. [bold]lab exercise list[/bold] shows them all. "
-    "For a class, over SSH: [bold]lab serve[/bold].",
+group = command_group(
+    "exercise",
+    "Solve and grade exercises.\n\nEach exercise gives you a cluster of your own, and asks you to bring "
+    "about, predict, find, repair or explain a behaviour. [bold]lab exercise list[/bold] shows them all. "
+    "To host them for a class: [bold]lab serve[/bold].",
 )
 
 
@@ -87,13 +83,6 @@ HomeFolder = Annotated[
     Path | None,
     Option("--home", metavar="DIR", help="Folder for attempts and progress. Default: in lab's data folder."),
 ]
-
-
-@group.callback(invoke_without_command=True)
-def print_help(context: typer.Context) -> None:
-    """Print the help if there is no command."""
-    if context.invoked_subcommand is None:
-        print(context.get_help())
 
 
 @group.command("list")
@@ -297,10 +286,10 @@ def grade(options: GradeOptions) -> int:
     """Grade submissions by re-executing them.
 
     A recording is refused if its inputs do not reproduce its steps, if it contains an effect without a command, if
-    a command is not allowed in the exercise, or if two students submit the same run. To detect the latter, grade
-    all students in one call; to grade one student alone, as Gradescope does, --student NAME refuses the recordings
-    of others. A recording from a student's own machine is only as trustworthy as that machine; students cannot
-    edit the recordings that lab serve keeps.
+    a command is not allowed in the exercise, or if two students submit the same run. The last is only detected if
+    all students are graded in one call. To grade one student alone, as Gradescope does, --student NAME refuses the
+    recordings of others. Whoever made a recording on their own machine could have forged it; recordings that
+    lab serve keeps cannot be edited by students.
 
     Exit status: 0 all were graded, 1 one was refused, 2 usage error, 130 Ctrl-C.
     """
@@ -338,7 +327,8 @@ def check(
 ) -> int:
     """Check that exercises are correct.
 
-    The solution must earn all points; an empty attempt, known wrong attempts and random attempts must not.
+    The solution must earn all points. An empty attempt and each wrong attempt in the exercise's folder must earn
+    none, and random commands must not solve it.
 
     Exit status: 0 all are correct, 1 one is not, 2 usage error, 130 Ctrl-C.
     """

@@ -63,7 +63,7 @@ class ExploreOptions(Struct, frozen=True):
     ] = "1"
     restarts: Annotated[str, Option(metavar="NUMBER", help="Maximum number of restarts of killed nodes.")] = "0"
     cuts: Annotated[
-        str, Option(metavar="NUMBER", help="Maximum number of cuts, one at a time; each may be healed.")
+        str, Option(metavar="NUMBER", help="Maximum number of cuts; only one is in force at a time.")
     ] = "0"
     timeouts: Annotated[
         str,
@@ -82,16 +82,16 @@ class ExploreOptions(Struct, frozen=True):
         list[str],
         Option(
             metavar="COMMAND",
-            help='Give a command of the protocol in the initial state: "tell 3 withdraw 350". Repeatable. none: '
-            "give no command. "
-            r"\[default: if commands drive the protocol, the first of them, to the highest node]",
+            help='Give a command of the protocol in the initial state: "tell 3 withdraw 350". Repeatable. With '
+            "--do none, no command is given. \\[default: if commands drive the protocol, the first of them, to"
+            " the highest node]",
         ),
     ] = []
     states: Annotated[
         str, Option(metavar="NUMBER", help="Stop after this many states; a million need about half a gigabyte.")
     ] = "1000000"
     depth: Annotated[
-        str | None, Option(metavar="NUMBER", help=r"Maximum depth, in moves.  \[default: no bound]")
+        str | None, Option(metavar="NUMBER", help="Maximum depth, in transitions.  \\[default: no bound]")
     ] = None
     set_: Parameters = []
     out: Annotated[
@@ -113,12 +113,12 @@ def explore(options: ExploreOptions) -> int:
 
     Every order of deliveries, timeouts, kills, restarts and cuts is explored, and the assertions are checked in
     every state. The search is breadth first, so the recorded counterexample is a shortest one. A kill can also
-    interrupt a step between two messages. Links are FIFO and lose messages only through a cut. T is 300 ms, Tm is
+    interrupt a step between two messages. Links are FIFO and lose messages only during a cut. T is 300 ms, Tm is
     T/3.
 
-    A cut separates the nodes into two sides, or two nodes from each other. It can begin at any moment, and be
-    healed later or never. Cuts that stop no message are not explored. A cut breaks assumption 8; A4 is checked on
-    each side of a cut, A2 after it is healed.
+    A cut separates the nodes into two sides, or two nodes from each other. It can begin at any moment, and heal at
+    any later moment or never. Cuts that stop no message are not explored. A cut breaks assumption 8. A4 is checked
+    on each side of a cut, and A2 after the cut has healed.
 
     \b
     Timing models:
@@ -127,13 +127,12 @@ def explore(options: ExploreOptions) -> int:
     ordered      message delays are unbounded (breaks assumption 8)
     any          as ordered, and timers can fire at any moment (breaks 8 and 9)
 
-    The states of the protocol must recur: a task such as field cannot be explored, because its knowledge grows
-    without bound.
+    The search is exhaustive if it visits all reachable states before a bound stops it. A protocol with unbounded
+    counters, such as versions, may have infinitely many. A task such as field cannot be explored, because its
+    knowledge grows without bound.
 
-    The search is exhaustive if no new states are left before a bound is reached; a protocol with unbounded
-    counters, such as versions, may never get there. The liveness properties A2 and A4 are violated by a final
-    state without agreement, and, after an exhaustive search with synchronous or prompt, by an endless cycle
-    without it.
+    The liveness properties A2 and A4 are violated by a state without agreement in which nothing more can happen.
+    After an exhaustive search with synchronous or prompt, they are also violated by a cycle without agreement.
 
     Exit status: 0 nothing found, 1 a violation, 2 usage error, 130 Ctrl-C (reports what was covered).
     """  # noqa: D301 - typer keeps the lines of a paragraph that begins so
@@ -306,7 +305,7 @@ class _Exploration:
         explorer, tally = self.explorer, self.explorer.tally
         lives = explorer.liveness is not None and assertion == explorer.liveness.id
         if lives and not tally.stopped_by and not explorer.agrees:
-            return "not judged: no live node is left to agree"
+            return "not judged: no running node is left to agree"
         if lives and (tally.stopped_by or not explorer.judges_liveness):
             so = "no transaction is open with all nodes up" if explorer.liveness is ENDS else "all agree"
             return f"not judged; but in every state without further events, {so}"

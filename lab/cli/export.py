@@ -72,10 +72,12 @@ class ExportRequest(Struct, frozen=True):
         str,
         Option(metavar="NAME", help="cast: the view to show: log, diagram, network, code …"),
     ] = "log"
-    size: Annotated[str, Option(metavar="WxH", help="cast: columns and rows of the terminal.")] = "120x40"
+    size: Annotated[str, Option(metavar="COLSxROWS", help="cast: size of the terminal.")] = "120x40"
     speed: Annotated[str, Option(metavar="FACTOR", help="cast: playback speed.")] = "1"
     fps: Annotated[int, Option(metavar="N", help="cast: frames per second.")] = 10
-    idle: Annotated[str, Option(metavar="TIME", help="cast: longest pause between two events.")] = "2s"
+    idle: Annotated[
+        str, Option(metavar="TIME", help="cast: shorten longer pauses between events to this time.")
+    ] = "2s"
     force: Annotated[bool, Option("--force", help="Overwrite an existing file.")] = False
 
     def format(self) -> Format:
@@ -178,7 +180,7 @@ def export(options: ExportRequest) -> int:
 
     In the diagram each node has a lane in the colour of its status, and a message is an arrow from sender to
     receiver. Heartbeats are left out. A long run has too many messages for one picture: select a window with
-    --from and --until. It starts from the nodes, faults and messages as of --from.
+    --from and --until. The window begins with the nodes, faults and messages in flight as they are at --from.
     """
     with closing(open_recording(options.file)) as store:
         if options.to is None and options.out in (None, _STANDARD_OUTPUT):

@@ -30,7 +30,9 @@ def _complete_page(incomplete: str) -> list[tuple[str, str]]:
 def guide(
     page: Annotated[
         str | None,
-        Argument(help="The page to show. Without it: the list of pages.", autocompletion=_complete_page),
+        Argument(
+            metavar="[PAGE]", help="The page to show. Default: list the pages.", autocompletion=_complete_page
+        ),
     ] = None,
     search: Annotated[
         str | None, Option("--search", metavar="WORDS", help="List the lines that contain all these words.")

@@ -56,7 +56,7 @@ def history(options: HistoryOptions) -> int:
     It shows the coordinator and the members of each group, the groups that it was formed from, and when it
     existed. Time runs downwards. Each node has a lane in the colour of its group. Where nodes join a group, a bar
     connects their lanes and shows the group's identifier: the node that formed it and a counter, so that no
-    identifier is used twice. Lanes that join are a merge; lanes that part are a split.
+    identifier is used twice. Lanes that join are a merge; lanes that separate are a split.
 
     On a narrow terminal, or with many nodes, the groups are printed as a list.
     """

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Struct, field
 from typer import Argument
 
 from lab.cli.options import Json, one_of, summary_of
@@ -40,7 +39,7 @@ def list_(
 ) -> int:
     """List the active runs, or describe the protocols.
 
-    lab list also removes leftovers of crashed runs.
+    lab list also removes the folders of runs whose host has crashed; their recordings are kept.
     """
     if one_of("lab list", what, _LISTED) == "protocols":
         return _print_protocols(protocol, json)
@@ -79,134 +78,112 @@ _WIDEST = 100
 _MARGIN = 13
 
 
-class Promise(Struct, frozen=True):
-    """An assertion, and the assumptions under which it holds."""
-
-    id: str
-    statement: str
-    assumptions: tuple[int, ...]
-
-
-class Formula(Struct, frozen=True):
-    """The cost of an election or a commit, the case it is for, and its source."""
-
-    formula: str
-    case: str
-    source: str
-
-
-class Setting(Struct, frozen=True):
-    """A parameter: its name, default value and description."""
-
-    name: str
-    default: str
-    description: str = field(name="says")
-
-
-class ProtocolDescription(Struct, frozen=True):
-    """A protocol as it describes itself."""
-
-    name: str
-    does: str
-    promises: tuple[Promise, ...]
-    costs: tuple[Formula, ...]
-    parameters: tuple[Setting, ...]
-    parameters_do: str
-    commands: dict[str, str]
-    usages: dict[str, str]
-    examples: dict[str, str]
-    messages: tuple[str, ...]
-
-
 def _print_protocols(target: str | None, as_json: bool) -> int:
     """Describe all protocols, or one in detail."""
-    classes = [load_protocol(name) for name in (sorted((*PROTOCOLS, *TASKS)) if target is None else [target])]
-    described = [_described(each) for each in classes]
+    protocols = [load_protocol(name) for name in (sorted((*PROTOCOLS, *TASKS)) if target is None else [target])]
     if as_json:
-        print_json({"protocols": described})
+        print_json({"protocols": list(map(_as_json, protocols))})
         return 0
     width = min(shutil.get_terminal_size((80, 24)).columns, _WIDEST)
-    for place, (klass, each) in enumerate(zip(classes, described, strict=True)):
+    for place, protocol in enumerate(protocols):
         if place:
             print()
-        for line in _lines(each, width) if target is None else _detailed_lines(klass, each, width):
+        for line in _lines(protocol, width) if target is None else _detailed_lines(protocol, width):
             print(sanitize(line))
     if target is None:
         print("\nDetails of one: lab list protocols NAME")
     return 0
 
 
-def _described(protocol: type[Algorithm]) -> ProtocolDescription:
-    every = tuple(ASSUMPTIONS)
-    return ProtocolDescription(
-        protocol.name,
-        summary_of(protocol),
-        tuple(
-            Promise(name, ASSERTIONS[name].statement, protocol.relies_on.get(name, every))
+def _as_json(protocol: type[Algorithm]) -> dict[str, Any]:
+    return {
+        "name": protocol.name,
+        "does": summary_of(protocol),
+        "promises": [
+            {"id": name, "statement": ASSERTIONS[name].statement, "assumptions": _assumptions(protocol, name)}
             for name in protocol.promises
-        ),
-        (*_of_a_commit(protocol), *(Formula(cost.formula, cost.case, cost.source) for cost in protocol.costs)),
-        tuple(Setting(each.name, _shown(each), each.description) for each in describe_parameters(protocol)),
-        parameters_summary(protocol),
-        {name: own.does for name, own in protocol.commands.items()},
-        {name: own.usage for name, own in protocol.commands.items()},
-        {name: own.example for name, own in protocol.commands.items() if own.example},
-        tuple(sorted(protocol.payloads)),
-    )
+        ],
+        "costs": [
+            {"formula": formula, "case": case, "source": source} for formula, case, source in _costs(protocol)
+        ],
+        "parameters": [
+            {"name": each.name, "default": _default_of(each), "says": each.description}
+            for each in describe_parameters(protocol)
+        ],
+        "parameters_do": parameters_summary(protocol),
+        "commands": {name: own.does for name, own in protocol.commands.items()},
+        "usages": {name: own.usage for name, own in protocol.commands.items()},
+        "examples": {name: own.example for name, own in protocol.commands.items() if own.example},
+        "messages": sorted(protocol.payloads),
+    }
 
 
-def _of_a_commit(protocol: type[Algorithm]) -> tuple[Formula, ...]:
+def _assumptions(protocol: type[Algorithm], promise: str) -> tuple[int, ...]:
+    return protocol.relies_on.get(promise, tuple(ASSUMPTIONS))
+
+
+def _costs(protocol: type[Algorithm]) -> list[tuple[str, str, str]]:
+    """Return the formula of each cost of an election or a commit, the case it is for, and its source."""
+    costs = [(cost.formula, cost.case, cost.source) for cost in protocol.costs]
     commit = commit_protocol(protocol)
-    if commit is None or commit.cost is None:
-        return ()
-    cost = commit.cost
-    return (
-        Formula(
-            str(cost.messages),
-            "messages of a commit, with n participants besides the coordinator",
-            cost.messages.counted,
-        ),
-        Formula(str(cost.writes), "forced writes of all nodes", cost.writes.counted),
-    )
+    if commit is not None and commit.cost is not None:
+        messages, writes = commit.cost.messages, commit.cost.writes
+        of_all = "messages of a commit, with n participants besides the coordinator"
+        costs = [
+            (str(messages), of_all, messages.counted),
+            (str(writes), "forced writes of all nodes", writes.counted),
+            *costs,
+        ]
+    return costs
 
 
-def _shown(parameter: Parameter) -> str:
+def _default_of(parameter: Parameter) -> str:
     if parameter.field.endswith("_us") and isinstance(parameter.default, int):
         return format_us(parameter.default)
     value: Any = parameter.default
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def _lines(protocol: ProtocolDescription, width: int) -> Iterator[str]:
+def _lines(protocol: type[Algorithm], width: int) -> Iterator[str]:
     """Yield the lines of the summary of a protocol."""
-    yield from _table(protocol.name, [("", protocol.does)], width, indent="")
-    yield from _table("promises", [(each.id, each.statement) for each in protocol.promises], width)
-    yield from _table("assumes", _assumed(protocol.promises), width)
-    yield from _table("costs", [(cost.formula, cost.case) for cost in protocol.costs], width)
+    parameters, parameters_do = describe_parameters(protocol), parameters_summary(protocol)
+    yield from _table(protocol.name, [("", summary_of(protocol))], width, indent="")
+    yield from _table("promises", [(name, ASSERTIONS[name].statement) for name in protocol.promises], width)
+    yield from _table("assumes", _assumed(protocol), width)
+    yield from _table("costs", [(formula, case) for formula, case, _ in _costs(protocol)], width)
     yield from _table(
-        "parameters", [(f"{each.name}={each.default}", each.description) for each in protocol.parameters], width
+        "parameters", [(f"{each.name}={_default_of(each)}", each.description) for each in parameters], width
     )
-    if protocol.parameters_do and not all(each.description for each in protocol.parameters):
-        yield from _table("", [("", protocol.parameters_do)], width)
-    yield from _table("commands", list(_commands(protocol)), width)
+    if parameters_do and not all(each.description for each in parameters):
+        yield from _table("", [("", parameters_do)], width)
+    commands = [
+        (own.usage, f"{own.does}  ({own.example})" if own.example else own.does)
+        for own in protocol.commands.values()
+    ]
+    yield from _table("commands", commands, width)
 
 
-def _detailed_lines(klass: type[Algorithm], protocol: ProtocolDescription, width: int) -> Iterator[str]:
+def _detailed_lines(protocol: type[Algorithm], width: int) -> Iterator[str]:
     """Yield the full description; last the theory, from the docstring of the protocol's module."""
     yield from _lines(protocol, width)
-    yield from _table("counted", [(cost.formula, cost.source) for cost in protocol.costs], width)
-    if protocol.messages:
-        yield from _table("messages", [("", ", ".join(protocol.messages))], width)
+    yield from _table("derived", [(formula, source) for formula, _, source in _costs(protocol)], width)
+    if protocol.payloads:
+        yield from _table("messages", [("", ", ".join(sorted(protocol.payloads)))], width)
     yield ""
-    module = sys.modules[(klass.upper_protocol or klass).__module__]
+    module = sys.modules[(protocol.upper_protocol or protocol).__module__]
     for paragraph in re.split(r"\n(?=\n|\* )", inspect.getdoc(module) or ""):
         yield from _paragraph(paragraph, width)
 
 
-def _commands(protocol: ProtocolDescription) -> Iterator[tuple[str, str]]:
-    for name, does in protocol.commands.items():
-        example = protocol.examples.get(name)
-        yield protocol.usages[name], f"{does}  ({example})" if example else does
+def _assumed(protocol: type[Algorithm]) -> list[tuple[str, str]]:
+    """Return, for each set of assumptions, the promises that hold under it."""
+    found = []
+    assumed = {name: _assumptions(protocol, name) for name in protocol.promises}
+    for assumptions in dict.fromkeys(assumed.values()):
+        held = ", ".join(name for name in assumed if assumed[name] == assumptions)
+        text = "; ".join(f"{ASSUMPTIONS[number]} ({number})" for number in assumptions) or "nothing"
+        found.append((held, "all nine assumptions" if assumptions == tuple(ASSUMPTIONS) else text))
+    return found
 
 
 def _paragraph(text: str, width: int) -> list[str]:
@@ -216,16 +193,6 @@ def _paragraph(text: str, width: int) -> list[str]:
     if text.startswith(" "):
         return text.splitlines()
     return textwrap.wrap(" ".join(text.split()), width, subsequent_indent="  " if text.startswith("* ") else "")
-
-
-def _assumed(promises: tuple[Promise, ...]) -> list[tuple[str, str]]:
-    """Return, for each set of assumptions, the promises that hold under it."""
-    found = []
-    for assumptions in dict.fromkeys(each.assumptions for each in promises):
-        held = ", ".join(each.id for each in promises if each.assumptions == assumptions)
-        text = "; ".join(f"{ASSUMPTIONS[number]} ({number})" for number in assumptions) or "nothing"
-        found.append((held, "all nine assumptions" if assumptions == tuple(ASSUMPTIONS) else text))
-    return found
 
 
 def _table(title: str, rows: list[tuple[str, str]], width: int, indent: str = "  ") -> Iterator[str]:

@@ -76,14 +76,12 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="""A laboratory for coordinator election and atomic commit, in the terminal.
-
-    Run protocols on real processes or in simulation. Watch every message; kill, pause and partition nodes from \
-the keyboard. Every run is recorded: replay it, step backwards, verify it.
-
-    Begin with: [bold]lab run bully[/bold]
-    then press [bold]5[/bold] and [bold]k[/bold] to kill node 5. \
-To learn more: [bold]lab tour[/bold], [bold]lab guide[/bold].""",
+    help="A laboratory for coordinator election and atomic commit, in the terminal.\n\n"
+    "    Run protocols on real processes or in simulation. Watch every message; kill and pause "
+    "nodes, and partition the network, from the keyboard. Every run is recorded: replay it, "
+    "step backwards, verify it.\n\n    Begin with: [bold]lab run bully[/bold]\n"
+    "    then press [bold]5[/bold] and [bold]k[/bold] to kill node 5. To learn more: [bold]lab "
+    "tour[/bold], [bold]lab guide[/bold].",
     epilog="Exit status: 0 success · 1 a check failed · 2 usage error · 130 Ctrl-C.",
 )
 

@@ -75,9 +75,9 @@ def verify(
 ) -> int:
     """Re-execute recordings and check the protocol's assertions.
 
-    Fresh nodes get the recorded inputs and must take the recorded steps. The assertions must hold in every
-    consistent state. A violation is excused if an assumption that the protocol relies on is broken; otherwise it
-    is a failure. The first violation of each assertion is printed with the events that led to it.
+    Fresh nodes get the recorded inputs and must make the recorded steps. The assertions must hold in every
+    consistent global state. A violation is excused if an assumption that the assertion relies on was broken;
+    otherwise it is a failure. The first violation of each assertion is printed with the events that led to it.
 
     Exit status: 0 all recordings hold, 1 one differs (it was edited, or the protocol has changed) or has a
     failure, 2 a file is not a recording.
@@ -159,7 +159,7 @@ class ShowOptions(Struct, frozen=True):
         bool, Option("--blocked", help="Show the open transactions instead, and why each is open.")
     ] = False
     at: Annotated[
-        str | None, Option(metavar="TIME", help="With --blocked: at this time. Default: at the end.")
+        str | None, Option(metavar="TIME", help="With --blocked: the state at this time. Default: at the end.")
     ] = None
 
 

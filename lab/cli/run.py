@@ -74,19 +74,27 @@ class RunOptions(Settings, frozen=True, kw_only=True):
     nodes: Annotated[
         str | None,
         Option(
-            help="Node ids: a count (5), a range (0-7) or a list (1,3,5). The id is the priority.  "
-            r"\[default: 5]"
+            metavar="NODES",
+            help="Node ids: a count (5: ids 1 to 5), a range (0-7) or a list (1,3,5). The id is the priority.  "
+            "\\[default: 5]",
         ),
     ] = None
     t: RequestBound = None
-    tm: Annotated[str | None, Option(help="Tm, the bound for message delivery; requires --tp.")] = None
-    tp: Annotated[str | None, Option(help="Tp, the bound for handling a message; requires --tm.")] = None
+    tm: Annotated[
+        str | None, Option(metavar="TIME", help="Tm, the bound for message delivery; requires --tp.")
+    ] = None
+    tp: Annotated[
+        str | None, Option(metavar="TIME", help="Tp, the bound for handling a message; requires --tm.")
+    ] = None
     latency: Annotated[
-        str | None, Option(help=r"Base latency of every message.  \[default: 0s; with --sim Tm/4]")
+        str | None, Option(metavar="TIME", help=r"Base latency of every message.  \[default: 0s; with --sim Tm/4]")
     ] = None
     jitter: Annotated[
         str | None,
-        Option(help=r"Random variation of the latency, plus or minus.  \[default: 0s; with --sim Tm/8]"),
+        Option(
+            metavar="TIME",
+            help=r"Random variation of the latency, plus or minus.  \[default: 0s; with --sim Tm/8]",
+        ),
     ] = None
     sim: Annotated[
         bool,
@@ -94,10 +102,15 @@ class RunOptions(Settings, frozen=True, kw_only=True):
             "--sim", help="Simulate in virtual time: freeze, step, choose the next event. Same seed, same run."
         ),
     ] = False
-    live: Annotated[bool, Option("--live", help="Run on real processes (default), if the scenario can.")] = False
+    live: Annotated[
+        bool,
+        Option(
+            "--live", help="Run on real processes: the default, except for scenarios that only run in simulation."
+        ),
+    ] = False
     speed: Annotated[
         str | None,
-        Option(metavar="FACTOR", help="With --sim: initial ratio of virtual to real time: 0.1, 10 or max."),
+        Option(metavar="FACTOR", help="With --sim: virtual time per real time, at first: 0.1, 10 or max."),
     ] = None
     set_: Parameters = field(default_factory=list)
     do: Annotated[
@@ -177,8 +190,8 @@ def run(options: RunOptions) -> int:
 def tour() -> int:
     """Take a guided tour of the interface, in five steps.
 
-    Five nodes run the bully algorithm. You kill the coordinator, find the moment when its successor was set, and
-    export it. Every step can be skipped. The tour is an ordinary run, and is recorded.
+    Five nodes run the bully algorithm. You kill the coordinator, find the moment when its successor was elected,
+    and export the run. Every step can be skipped. The tour is an ordinary run, and is recorded.
     """
     slow_enough_to_watch = RunOptions(protocol="bully", t="500ms")
     return run_with_interface(run_config(slow_enough_to_watch), tour=True)

@@ -41,7 +41,7 @@ class ScaleOptions(Struct, frozen=True):
     ] = None
     t: RequestBound = None
     seed: Annotated[
-        str, Option(metavar="NUMBER", help="Seed of the moment of the crash, between two heartbeats.")
+        str, Option(metavar="NUMBER", help="Seed that determines when, between two heartbeats, the crash happens.")
     ] = "1"
     output: Picture = None
     json: Json = False
@@ -58,13 +58,13 @@ def scale(options: ScaleOptions) -> int:
     """Measure the cost of an election as the cluster grows.
 
     The clusters are simulated, and the results are compared with the formulas from the literature. In each cluster
-    the coordinator crashes, and the messages of the election are counted, without heartbeats. In the first case,
-    each node detects the crash by itself. If the protocol has formulas for other cases, the nodes then detect it
-    one after the other, or all at once, to measure the best and the worst case. Several protocols are measured in
-    clusters of the same sizes, and shown side by side.
+    the coordinator crashes, and the messages of the election are counted, without heartbeats. First, each node
+    detects the crash by its own timeout. If the protocol has formulas for a best and a worst case, these are
+    measured, too: the nodes detect the crash one after the other, or all at once. Several protocols are measured
+    in clusters of the same sizes, and shown side by side.
 
-    Bully with 1,000 nodes takes about half a minute. Later cases whose formula exceeds 10,000 messages are
-    skipped. Ctrl-C stops and shows the results so far.
+    Bully with 1,000 nodes takes about half a minute. A best or worst case is skipped if its formula exceeds 10,000
+    messages. Ctrl-C stops and shows the results so far.
     """
     protocols = list(map(find_election, options.protocols))
     for place, each in enumerate(protocols):

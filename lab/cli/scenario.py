@@ -6,12 +6,10 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.table import Table
 from typer import Argument, Option
 
-from lab.cli.options import Json, OwnProtocol, command, complete_scenario, writable
-from lab.cli.program import app
+from lab.cli.options import Json, OwnProtocol, command, command_group, complete_scenario, writable
 from lab.cli.scenario_check import ScenarioCheckOptions, check_scenarios
 from lab.cli.terminal import (
     EXIT_NOT_AS_EXPECTED,
@@ -33,11 +31,9 @@ from lab.text import sanitize
 from lab.units import format_ranges, format_us
 from lab.worlds.loading.targets import TargetError
 
-group = typer.Typer()
-app.add_typer(
-    group,
-    name="scenario",
-    help="List, print, check and create scenarios.\n\nA scenario is a scripted run that checks its outcome. "
+group = command_group(
+    "scenario",
+    "List, print, check and create scenarios.\n\nA scenario is a scripted run that checks its outcome. "
     "[bold]lab run NAME[/bold] runs one; [bold]lab guide scenarios[/bold] explains how to write one.",
 )
 
@@ -53,17 +49,10 @@ Named = Annotated[
 ]
 
 
-@group.callback(invoke_without_command=True)
-def print_help(context: typer.Context) -> None:
-    """Print the help if there is no command."""
-    if context.invoked_subcommand is None:
-        print(context.get_help())
-
-
 @group.command("list")
 def list_(
     word: Annotated[
-        str, Argument(metavar="WORD", help="List only scenarios with this word in name, title or protocol.")
+        str, Argument(metavar="WORD", help="List only scenarios with this text in their name, title or protocol.")
     ] = "",
     json: Json = False,
 ) -> int:
@@ -89,12 +78,12 @@ def list_(
     table = Table(box=None, pad_edge=False, expand=os.isatty(1))
     table.add_column("name", no_wrap=True)  # never shortened, as users type it
     table.add_column("title", no_wrap=True, overflow="ellipsis", ratio=1)
-    table.add_column("only", no_wrap=True)
+    table.add_column("runs in", no_wrap=True)
     for protocol, rows in groupby(found, key=itemgetter(0)):
         table.add_row(sanitize(protocol), style="bold")
         for _, each in rows:
-            only = "" if each.worlds[1:] else each.worlds[0]
-            table.add_row(f"  {sanitize(each.name)}", sanitize(each.title), only)
+            worlds = "both worlds" if each.worlds[1:] else each.worlds[0]
+            table.add_row(f"  {sanitize(each.name)}", sanitize(each.title), worlds)
     print_table(table)
     return 0
 
@@ -142,8 +131,9 @@ def check(options: ScenarioCheckOptions) -> int:
     """Run scenarios and report failures.
 
     Each scenario runs in simulation, on real processes, or both, as it declares. It fails if an expectation is not
-    met; if a line of its script is never due, is refused or has no effect; if a fault affects nothing; if a node
-    raises an exception; or if an assertion fails with all assumptions intact and no line expects it.
+    met; if a line of its script is never reached, is refused or has no effect; if a fault touches no message and
+    no node; if a node raises an error; or if an assertion that no line expects to be violated fails with all its
+    assumptions intact.
 
     Exit status: 0 all passed, 1 one failed, 2 usage error or a mistake in a file, 130 Ctrl-C.
     """
@@ -170,10 +160,10 @@ def from_(
 ) -> int:
     """Create a scenario from a recording.
 
-    It gives the commands of the recording, and expects the same outcome. Each command is triggered by the event
-    that preceded it, such as all nodes being Normal again. A fixed time is used only where no such trigger
-    reproduces the outcome; simulated runs decide. Commands without effect are left out, and so are commands that
-    control time. Differences from the recording are reported.
+    The scenario gives the commands of the recording, and expects the same outcome. Each command is triggered by
+    the event that preceded it, such as all nodes being Normal again. Simulated runs test whether this reproduces
+    the outcome; where it does not, the command is given at a fixed time. Commands without effect are left out, and
+    so are commands that control time. Differences from the recording are reported.
 
     Exit status: 0 the scenario reproduces the outcome, 1 it does not, 2 usage error, 130 Ctrl-C.
     """

@@ -17,7 +17,7 @@ from lab.cli.program import app
 from lab.cli.terminal import UsageError, print_error, print_wrapped
 from lab.exercises.exercise_reader import SHIPPED, names
 from lab.places import server_folder
-from lab.serve.folder import DataFolder, RunningServer
+from lab.serve.data_folder import DataFolder, RunningServer
 from lab.serve.limits import Limits, help_of
 from lab.serve.student_lists import NAME_RULE, InvitationError, Invitations, is_name
 from lab.units import format_count
@@ -34,8 +34,9 @@ group = typer.Typer()
 app.add_typer(
     group,
     name="serve",
-    help="Serve the laboratory to a class over SSH.\n\nEach student connects with any ssh client, or with a "
-    "browser (--web), and gets a private cluster. Students get no shell, no access to files and no port "
+    help="Serve the laboratory to a class, over SSH and in browsers.\n\n"
+    "Each student connects with any ssh client, or with a browser (--web), and gets the "
+    "exercises and a private cluster. Students get no shell, no access to files and no port "
     "forwarding. The server runs until Ctrl-C.",
     epilog="""Examples:\n
     lab serve --class class.keys   (public keys as in authorized_keys; the comment is the student's name)\n
@@ -57,32 +58,39 @@ Data = Annotated[
 class ServerOptions(Struct, frozen=True):
     """The options of ``lab serve``."""
 
-    port: Annotated[str, Option(help="Listen on this port; 0 picks a free one.")] = "2222"
+    port: Annotated[str, Option(metavar="PORT", help="Port for SSH; 0 picks a free one.")] = "2222"
     web: Annotated[
         str,
         Option(
             metavar="PORT",
             help="Also serve browsers on this port, over plain HTTP. On an untrusted network, put a TLS proxy in "
-            "front.",
+            "front of it.",
         ),
     ] = ""
-    listen: Annotated[str, Option(metavar="ADDRESS", help="Listen on this address only.")] = ""
+    listen: Annotated[str, Option(metavar="ADDRESS", help="Listen on this address only. Default: on all.")] = ""
     class_file: Annotated[
         Path | None,
-        Option("--class", metavar="FILE", help="File of the class: public keys, each with the student's name."),
+        Option(
+            "--class",
+            metavar="FILE",
+            help="Admit the students in this file: one public key per line, with the student's name as the "
+            "comment.",
+        ),
     ] = None
-    open_: Annotated[bool, Option("--open", help="Admit anyone, as a guest.")] = False
+    open_: Annotated[bool, Option("--open", help="Admit everyone, as a guest: no key and no code is needed.")] = (
+        False
+    )
     exercises: Annotated[
         Path | None, Option(metavar="DIR", help="Use the exercises in this folder instead of the built-in ones.")
     ] = None
     lecture: Annotated[
         bool,
-        Option("--lecture", help="Show lectures to everyone. Default: students join."),
+        Option("--lecture", help="Open lectures on every screen. Default: each student joins with Ctrl+L."),
     ] = False
     data: Data = None
-    nodes: Annotated[str, Option(help=help_of("nodes"))] = "9"
-    sessions: Annotated[str, Option(help=help_of("sessions"))] = "40"
-    log_ins: Annotated[str, Option("--log-ins", help=help_of("logins_per_minute"))] = "20"
+    nodes: Annotated[str, Option(metavar="NUMBER", help=help_of("nodes"))] = "9"
+    sessions: Annotated[str, Option(metavar="NUMBER", help=help_of("sessions"))] = "40"
+    log_ins: Annotated[str, Option("--log-ins", metavar="NUMBER", help=help_of("logins_per_minute"))] = "20"
     idle: Annotated[str, Option(metavar="TIME", help=help_of("idle_s"))] = "60m"
     linger: Annotated[str, Option(metavar="TIME", help=help_of("linger_s"))] = "5m"
     recording: Annotated[str, Option(metavar="MIB", help=help_of("recording_mib"))] = "64"
@@ -151,15 +159,17 @@ def serve_now(options: ServerOptions, context: typer.Context) -> int:
 @group.command()
 def invite(
     names: Annotated[
-        list[str] | None, Argument(metavar="[NAME…]", help="The students. Default: list the unused codes.")
+        list[str] | None,
+        Argument(metavar="[NAME…]", help="The students' names. Without names, the unused codes are listed."),
     ] = None,
-    days: Annotated[str, Option(help="Days for which the codes are valid.")] = "14",
+    days: Annotated[str, Option(metavar="NUMBER", help="Number of days for which the codes are valid.")] = "14",
     data: Data = None,
 ) -> int:
     """Create one-time codes for students.
 
-    A student connects with the code as user name, which registers the public key of that connection as theirs.
-    If the server runs with --web, its page accepts the code too, and registers the browser.
+    The first time, a student connects with the code as the user name: ssh -p 2222 CODE@HOST. This registers the
+    student's public key, so later log-ins need no code. If the server runs with --web, its page also accepts the
+    code, and registers the browser.
     """
     for name in names or ():
         if not is_name(name):

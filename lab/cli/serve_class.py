@@ -29,8 +29,8 @@ from lab.exercises.grading import Grade, as_csv, as_gradescope, best_grades
 from lab.exercises.teacher import Student, format_minutes, sort_by_stuck_time
 from lab.scenario.run_scenario import config_of
 from lab.serve.admin_client import AdminClient, AdminConnection
+from lab.serve.data_folder import read_log
 from lab.serve.gradebook import grade_class, student_commands
-from lab.serve.server_log import read_log
 from lab.text import UserError, did_you_mean, sanitize
 from lab.tui.terminal.guard import run_guarded
 from lab.units import format_count
@@ -39,7 +39,9 @@ from lab.worlds.loading.config import RunConfig
 
 Folder = Annotated[
     Path | None,
-    Option("--exercises", metavar="DIR", help="Folder of the server's exercises, if not the built-in ones."),
+    Option(
+        "--exercises", metavar="DIR", help="The folder given to lab serve --exercises. Default: the built-in ones."
+    ),
 ]
 
 
@@ -47,8 +49,9 @@ Folder = Annotated[
 def status(data: Data = None, json: Json = False) -> int:
     """Print the state of the class.
 
-    One line per student: whether they are logged in, their exercise and points, and how long they have been stuck.
-    Students who have been stuck longest come first. lab serve watch shows the same, live.
+    One line per student: how long they have been logged in, their exercise, the tasks done in it, how long they
+    have been stuck (the time since they last solved a task), and their points. Those who have been stuck longest
+    come first. lab serve watch shows the same, live.
     """
     with AdminConnection(data_folder(data)) as connection:
         report = connection.report()
@@ -86,9 +89,9 @@ def _row(student: Student) -> tuple[str, ...]:
 def watch(exercises: Folder = None, data: Data = None) -> int:
     """Watch the class live.
 
-    The screen shows the table of lab serve status, live. Enter views a student's run, at any moment you choose; t
-    takes control as well: the student sees that, and keeps control too. m and M send a message to one student or
-    to all. L gives a lecture.
+    The screen shows the table of lab serve status, live. Enter opens the cluster of the selected student; you can
+    move through its timeline independently. t also lets you give commands to it; the student is notified, and can
+    still give commands. m sends a message to the selected student, M to all. L gives a lecture.
     """
     folder = data_folder(data)
     with AdminConnection(folder) as connection:
@@ -126,17 +129,21 @@ def watch(exercises: Folder = None, data: Data = None) -> int:
 )
 def lecture(
     target: Annotated[
-        str, Argument(metavar="NAME|PROTOCOL", help="A scenario, a protocol, or the initial state of an exercise.")
+        str,
+        Argument(
+            metavar="SCENARIO|PROTOCOL|EXERCISE",
+            help="A scenario, a protocol, or an exercise, of which the initial state is run.",
+        ),
     ],
-    sim: Annotated[bool, Option("--sim", help="Run in simulation.")] = False,
+    sim: Annotated[bool, Option("--sim", help="Run it in simulation.")] = False,
     data: Data = None,
 ) -> int:
     """Give a lecture to the class.
 
     Everyone logged in can watch your cluster, and move through its timeline independently. Students who are logged
-    in are notified and join with Ctrl+L. Students who log in during the lecture see it at once; so does everyone
-    if the server was started with --lecture. During the lecture, your Ctrl+L asks the class a question: votes are
-    counted as they arrive, and everyone sees the result when you close the vote.
+    in when the lecture begins are notified, and join with Ctrl+L; those who log in later see it at once. If the
+    server was started with --lecture, the lecture opens on every screen. During the lecture, Ctrl+L lets you ask
+    the class a question: votes are counted as they arrive, and everyone sees the result when you close the vote.
     """
     folder = data_folder(data)
     config = _config(target, sim)
@@ -172,18 +179,19 @@ def _config(named: str, sim: bool) -> RunConfig:
 
 
 @group.command(
-    epilog="""Examples:\n
-    lab serve notify anna ben "look at the line of node 3"\n
-    lab serve notify --all "five minutes to go\""""
+    epilog='Examples:\n\n    lab serve notify anna ben "look at node 3 in the diagram"\n\n'
+    '    lab serve notify --all "five minutes to go"'
 )
 def notify(
-    words: Annotated[list[str], Argument(metavar="[NAME…] TEXT", help="The recipients, then the text in quotes.")],
+    words: Annotated[
+        list[str], Argument(metavar="[NAME…] TEXT", help="The names of the recipients, then the text in quotes.")
+    ],
     all_: Annotated[bool, Option("--all", help="Notify everyone logged in.")] = False,
     data: Data = None,
 ) -> int:
-    """Send students a message.
+    """Send a message to students.
 
-    It is a line on their screens that stays until they dismiss it.
+    The message is a line on their screens that stays until they dismiss it.
     """
     *names, text = words
     if bool(names) == all_:
@@ -205,13 +213,13 @@ def notify(
 def log(
     name: Annotated[str | None, Argument(metavar="[NAME]", help="Print only events of this student.")] = None,
     commands: Annotated[
-        bool, Option("--commands", help="Include every command, answer and hint, from the recordings.")
+        bool, Option("--commands", help="Include each command, answer and hint, read from the recordings.")
     ] = False,
     data: Data = None,
 ) -> int:
     """Print the server's log.
 
-    The log contains log-ins, refusals, attempts, messages, and when you took control; oldest first.
+    The log contains log-ins, refused requests, attempts, messages, and each time you took control; oldest first.
     """
     folder = data_folder(data)
     if name is not None and name not in folder.student_paths():
@@ -251,8 +259,8 @@ def export(
     """Grade the whole class.
 
     Every recording is re-executed, and the points of each student are printed. When a run ends, the server seals
-    its recording. A recording that does not match its seal, belongs to another student or is missing is not
-    graded, and the reason is printed. An active run is graded up to the present.
+    its recording: it stores a digest. A recording that does not match its seal, belongs to another student or is
+    missing is refused, and the reason is printed. An active run is graded as far as it is recorded.
 
     Exit status: 0 all were graded, 1 one was refused or the seals were edited, 2 usage error, 130 Ctrl-C.
     """
@@ -272,7 +280,7 @@ def export(
     for grade in refused:
         print_error(f"{grade.recording}: not graded: {grade.refused}")
     for trouble in book.problems:
-        print_error(f"{trouble}: the seals were edited; investigate")
+        print_error(f"{trouble}: the seals were edited, so these grades are not reliable")
     _print_totals(best, list(folder.student_paths()), sum(each.points for each in known.values()))
     students = format_count(len({grade.student for grade in book.grades}), "student")
     text = f"{format_count(len(book.grades), 'attempt')} of {students} graded"

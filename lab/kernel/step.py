@@ -18,8 +18,8 @@ __all__ = ["CommandInput", "Fired", "Input", "Message", "Received", "Started", "
 class Message(Struct, frozen=True, omit_defaults=True, gc=False):
     """A message from ``source`` to ``target``; ``(source, serial)`` identifies it in the whole run.
 
-    ``body`` is the payload as JSON; the network does not decode it. ``reply_to`` is the serial of the request that
-    this message answers, or 0 (rule B9).
+    ``body`` is the payload as JSON; the network does not decode it. ``reply_to`` (in JSON: ``answers``) is the
+    serial of the request that this message answers, or 0 (rule B9).
     """
 
     source: int

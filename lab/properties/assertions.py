@@ -111,28 +111,29 @@ A1_2 = Agreement(
 )
 A2 = Assertion(
     "A2",
-    "with no further failure, in a bounded time some node is Normal and its own Coordinator, "
-    "and every other live node is Normal under it",
+    "with no further failure, in a bounded time some node is Normal and its own Coordinator, and every other "
+    "running node is Normal under it",
     "elects in time",
 )
 A3_1 = Agreement(
     "A3.1",
     "any two nodes in Reorganization or Normal in the same Group have the same Coordinator",
-    "one coordinator a group",
+    "one coordinator per group",
     marked=True,
     value_of=_coordinator_of_group,
 )
 A3_2 = Agreement(
     "A3.2",
     "any two nodes in Normal in the same Group have the same Definition",
-    "one definition a group",
+    "one definition per group",
     marked=True,
     value_of=_definition_of_group,
 )
 A4 = Assertion(
     "A4",
-    "with no further failure, in a bounded time, in any set of live nodes that can all talk to each other, and to "
-    "no others, some node is Normal and its own Coordinator, and all are Normal under it in the same Group",
+    "with no further failure, in a bounded time, in any set of running nodes that can all talk to each other,"
+    " and to no others, some node is Normal and its own Coordinator, and all are Normal under it in the same "
+    "Group",
     "merges in time",
 )
 A5 = UniquenessAssertion(
@@ -163,7 +164,7 @@ A8 = Assertion(
 )
 A9 = UniquenessAssertion(
     "A9",
-    "each edition is published by one operation, ever",
+    "each edition of the survey is published by at most one operation, ever",
     "one publication",
     marked=True,
     claims=_edition_published,

@@ -59,9 +59,10 @@ __all__ = [
 PROTOCOLS: dict[str, type[Algorithm]] = {
     each.name: each for each in (Bully, BullyTanenbaum, InvitationElection, Ring, Token, TwoPhaseCommit)
 }
+"""The built-in protocols by name, without the tasks that run above an election."""
 
 TASKS: dict[str, type[Task]] = {each.name: each for each in (Field, ThreePhaseCommit)}
-"""Tasks run above an election; the run's parameters choose it among the elections in PROTOCOLS."""
+"""The built-in tasks by name. A task runs above an election of PROTOCOLS, chosen by a parameter of the run."""
 
 
 class UnknownProtocolError(LookupError):

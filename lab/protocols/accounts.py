@@ -1,4 +1,4 @@
-"""The accounts and the nodes that hold them: the lecture's three on three nodes, and one on each further node."""
+"""The accounts and the nodes that hold them: the three of the example on three nodes, one on each further node."""
 
 import re
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
 """The bank: commands for transactions on the accounts (section 10), independent of the commit protocol.
 
-The lecture's plan is ``withdraw``: move 100 from savings and 300 from the money market to checking, verify that
-checking covers the amount, debit it, and cash it out only after the commit point. The accounts are on different
-nodes, so in between some money is missing or counted twice; in the end no cent may be lost.
+``withdraw`` is the example of the lecture notes: move 100 from savings and 300 from the money market to checking,
+verify that checking covers the amount, debit it, and cash it out only after the commit point. The accounts are on
+different nodes, so in between some money is missing or counted twice; in the end no cent may be lost.
 """
 
 from collections.abc import Sequence
@@ -60,7 +60,7 @@ class Bank(Committing):
 
     @command(to="one", example="withdraw 350")
     def withdraw(self, amount: str) -> None:
-        """Run the lecture's plan: 100 from savings and 300 from moneymarket to checking, then cash out."""
+        """Move 100 from savings and 300 from moneymarket to checking, then pay out AMOUNT from it in cash."""
         self._begin_transaction(*read_withdrawal(amount))
 
     @command(to="one", words="COUNT [at RATE]", example="transactions 50 at 20/s")

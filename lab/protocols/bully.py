@@ -18,7 +18,7 @@ survives (4: wipe). With 8 or 9 broken, two coordinators at once are possible: s
 Listing 10.16 is the state vector, 10.17 ``up`` and ``halted``, 10.18 ``coordinator_timeout`` and
 ``recovery``, 10.19 ``check``, 10.20 ``election``, 10.21 the handlers.
 
-The listings have four holes, which are closed here. The parameter ``as_printed`` leaves them open; the recordings
+The listings have four gaps, which are closed here. The parameter ``as_printed`` leaves them open; the recordings
 in recordings/holes show the consequences:
 
 * A node enters an election, and the leader of that election dies. The node is in status Election, but listing
@@ -135,7 +135,7 @@ class Bully(TimeoutElection):
         """A time of 0 is derived from T."""
 
         as_printed: bool = False
-        """Leave the four holes of the listings open."""
+        """Leave the four gaps in the listings open."""
 
     @classmethod
     def settles_within_us(cls, timing: Timing, parameters: Parameters, nodes: int) -> int:

@@ -19,7 +19,7 @@ The text leaves open how a silent coordinator is detected. Here every participan
 Definition, a new one whenever the members change. These are heartbeats; the figure shows the rest. Since members
 ask one after the other, two of them may have different Definitions for a while (A1.2 is not promised).
 
-The text has five holes, which are closed here. The parameter ``as_printed`` leaves them open; the recordings in
+The text has five gaps, which are closed here. The parameter ``as_printed`` leaves them open; the recordings in
 recordings/holes show the consequences:
 
 * A node that got an OK "just sits back and waits to see who the winner will be". If the winner dies before it has
@@ -124,7 +124,7 @@ class BullyTanenbaum(Election):
         ask_every_us: int = 0
         """Interval at which participants ask the coordinator, and it asks non-members; 0: T."""
         as_printed: bool = False
-        """Leave the five holes of the text open."""
+        """Leave the five gaps in the text open."""
 
     @classmethod
     def settles_within_us(cls, timing: Timing, parameters: Parameters, nodes: int) -> int:

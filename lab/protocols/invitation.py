@@ -16,7 +16,7 @@ to merge eventually (A4), the network must deliver in time for long enough.
 Listing 10.22 is ``group`` and ``counter``, 10.23 ``check``, 10.24 ``timeout``, 10.25 ``recovery``, 10.26
 ``merge``, 10.27 ``on_invitation`` and ``join``, 10.28 the handlers after them; ``others`` is the listing's Others.
 
-The listings have six holes, closed here (not with ``as_printed``; recordings/holes show the consequences):
+The listings have six gaps, closed here (not with ``as_printed``; recordings/holes show the consequences):
 
 * invitation-left-behind.jsonl: a participant that hears its coordinator does not ask whether it still belongs to
   the group. But coordinators send Checks to all nodes, so a participant that missed the formation of a new group
@@ -142,7 +142,7 @@ class InvitationElection(TimeoutElection):
         """Rule I9 leaves the last three to the implementer."""
 
         as_printed: bool = False
-        """Leave the six holes of the listings open."""
+        """Leave the six gaps in the listings open."""
         priority_invitations: bool = False
         """Of two coordinators, the higher one merges, as soon as the lower has asked it."""
         informed_answers: bool = False

@@ -19,7 +19,7 @@ Assumptions that can be broken here: messages arrive in order and within Tm (8, 
 (3), nodes answer within Tp (9), stable storage survives (4). With 4, 8 or 9 broken, two can lead. A1.2 is not
 promised: earlier members learn T later what later members report.
 
-The text has four holes, which are closed here (not with ``as_printed``; recordings/holes show the consequences):
+The text has four gaps, which are closed here (not with ``as_printed``; recordings/holes show the consequences):
 
 * The starter of an ELECTION dies, and the message circulates forever, while all nodes wait for a COORDINATOR.
   Here nobody passes it on past its starter (ring-starter-dies.jsonl).
@@ -128,7 +128,7 @@ class Ring(Election):
         """Choose between the repaired ring and the text's."""
 
         as_printed: bool = False
-        """Leave the four holes of the text open."""
+        """Leave the four gaps in the text open."""
 
     @classmethod
     def settles_within_us(cls, timing: Timing, parameters: Parameters, nodes: int) -> int:

@@ -12,23 +12,23 @@ without its coordinator, where two-phase commit has to wait for it. The rules ar
 coordinator is elected by the election layer below, in the same nodes; it need not be a participant.
 
 Assumptions that can be broken here: silence means a crash. Messages arrive within Tm (8: loss, delay, partition),
-and nodes answer within Tp (9: pause). In a partition the coordinator takes the nodes on the other side for failed
+and nodes answer within Tp (9: pause). In a partition the coordinator presumes the nodes on the other side failed
 and commits; these elect another coordinator, are an uncertain majority, and abort: the famous counterexample.
 
-Two gaps in the lecture's rules when a crashed node recovers, and our fixes:
+The rules, which are those of the lecture notes, have two gaps when a crashed node recovers. Our fixes:
 
 * Rule 4 counts uncertain participants. One that crashed and recovered is still uncertain, but the coordinator may
-  have taken it for failed and committed without it. So at least one of those counted must not have crashed since
+  have presumed it failed and committed without it. So at least one of those counted must not have crashed since
   its vote, or all participants must answer.
 * A commitable participant crashes; the others begin to abort by rule 4, led by a node that crashes too; then the
   first recovers. Commitable and abortable participants now coexist, and no rule fits although a majority is up. So
   each attempt has a round, and the newest round is continued. A node that has answered in a round takes no part in
   older rounds: a former coordinator cannot continue alongside the new one.
 
-By rule 3 the elected coordinator continues with the standard plan, which takes silent participants for failed.
+By rule 3 the elected coordinator continues with the standard plan, which presumes silent participants failed.
 Here it waits until more than half are commitable, just as by rule 4 it waits until more than half are abortable.
 With crashes only, this makes no difference; in a partition, two elected coordinators cannot decide differently.
-The first coordinator, which takes silence for failure as in P1, still can.
+The first coordinator, which presumes silent nodes failed as in P1, still can.
 """
 
 from collections.abc import Mapping

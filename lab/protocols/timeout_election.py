@@ -19,7 +19,7 @@ class TimeoutElection(Election):
         check_every_us: int = 0
         """Interval between a coordinator's checks; 0: T."""
         coordinator_timeout_us: int = 0
-        """Silence after which a node is taken for failed; 0: 3·T."""
+        """Silence after which a node is presumed failed; 0: 3·T."""
 
         def check_us(self, timing: Timing) -> int:
             return self.check_every_us or timing.t_us
@@ -34,5 +34,5 @@ class TimeoutElection(Election):
 
     @cached_property
     def timeout_us(self) -> int:
-        """The silence after which a node is taken for failed."""
+        """The silence after which a node is presumed failed."""
         return int(self.parameters.timeout_us(self.timing))

@@ -64,7 +64,7 @@ class PassToken(Payload, frozen=True):
 
 
 class Token(Algorithm):
-    """Mutual exclusion by a token with path compression: only the holder may be inside."""
+    """Mutual exclusion by a token with path compression: only the holder may enter the critical section."""
 
     name: ClassVar[str] = "token"
     promises: ClassVar[tuple[str, ...]] = ("K1",)

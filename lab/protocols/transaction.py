@@ -25,7 +25,7 @@ __all__ = [
 
 
 class State(Enum):
-    """The state of a transaction at one participant, as in the lecture; the last two are final."""
+    """The state of a transaction at one participant, as in the lecture notes; the last two are final."""
 
     INITIAL = "initial"
     UNCERTAIN = "uncertain"

@@ -17,15 +17,15 @@ from lab.script.statements import Statement
 class PredicateFold:
     """A fold over records: ``holds`` is True if the predicate holds after the last of them.
 
-    As in a script, no predicate holds before all nodes have been started. The fold can begin at a later record,
-    from the state of the cluster there (``start``), unless the predicate is about suspicions (``needs_all``).
+    The fold can begin at a later record, from the state of the cluster there (``start``), unless it ``needs_all``
+    records from the start of the run, because the predicate is about suspicions.
     """
 
     def __init__(self, predicate: Predicate, header: Header, start: ClusterState | None = None) -> None:
+        self.needs_all = predicate.depends_on_suspicions
         self._predicate = predicate
         self._cluster = ClusterState.of(header) if start is None else start
         self._suspicions = Suspicions(start)
-        self._tracks_suspicions = predicate.depends_on_suspicions
         self._at_every_record = predicate.depends_on_messages
         self._all_started = False
         self.holds = self._evaluate()
@@ -33,17 +33,12 @@ class PredicateFold:
     def observe(self, record: Record | None) -> bool:
         """Process the next record, None for an unreadable one. Return whether the predicate holds now."""
         self._cluster.apply(record)
-        if self._tracks_suspicions:
+        if self.needs_all:
             self._suspicions.observe(record)
         stateless = isinstance(record, Step) and not record.changes_state and not self._at_every_record
         if not (self._all_started and stateless):
             self.holds = self._evaluate()
         return self.holds
-
-    @property
-    def needs_all(self) -> bool:
-        """True if the fold needs every record from the start of the run."""
-        return self._tracks_suspicions
 
     def _evaluate(self) -> bool:
         if not self._all_started:

@@ -31,7 +31,7 @@ from lab.script.values import (
 )
 
 STATES = {
-    "normal": "status Normal; all normal: every running node, under one coordinator",
+    "normal": "status Normal; all normal: every running node is Normal, under one coordinator",
     "election": "status Election",
     "reorganization": "status Reorganization",
     "leads": "status Normal, and its own coordinator",
@@ -39,7 +39,7 @@ STATES = {
     "down": "its process has crashed, or has not been started",
     "running": "its process is running",
     "paused": "its process is paused",
-    "blocked": "bank: a transaction is blocked: the node asked everybody, and has to wait",
+    "blocked": "bank: a transaction is blocked: the node has asked all others, and must wait",
 }
 """The states of a node."""
 

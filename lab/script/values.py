@@ -55,7 +55,7 @@ ATTRIBUTES: dict[str, Callable[[NodeState], Any]] = {
 
 COUNTS = {
     "live": "nodes that are up",
-    "groups": "groups of nodes in Reorganization or Normal, by group or coordinator",
+    "groups": "different groups of nodes in Reorganization or Normal; without groups, their coordinators",
     "coordinators": "nodes that lead",
     "faults": "faults in force",
     "messages": "messages sent so far, of all kinds or one: messages(Accept)",

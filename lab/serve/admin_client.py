@@ -1,9 +1,7 @@
-"""The teacher's client of a running server: the messages on the admin socket, and a connection that sends them.
-
-Messages are JSON lines, one reply per request.
-"""
+"""The teacher's end of a running server's admin socket. Each request has one reply."""
 
 import socket
+from math import inf
 from pathlib import Path
 from threading import Lock
 
@@ -11,10 +9,13 @@ import msgspec
 from msgspec import Struct
 
 from lab.exercises.teacher import ClassReport, ServerAdminError, VoteTally
-from lab.serve.folder import DataFolder
+from lab.serve.data_folder import DataFolder
+from lab.worlds.processes.json_lines import Channel
 
 ADMIN_SOCKET = "admin.sock"
 """The socket's name, in the folder of the server's sockets."""
+
+_WITHIN_S = 5.0
 
 
 class GetReport(Struct, frozen=True, tag="report"):
@@ -68,9 +69,6 @@ class AdminReply(Struct, frozen=True, omit_defaults=True):
     tally: VoteTally | None = None
 
 
-_WITHIN_S = 5.0
-
-
 class AdminConnection:
     """A connection to the server with this data folder; what its requests hold ends when it closes.
 
@@ -79,18 +77,18 @@ class AdminConnection:
 
     def __init__(self, folder: DataFolder) -> None:
         self._folder = folder
+        self._lock = Lock()
         running = folder.running_server()
         if running is None:
             raise self._no_server_error()
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._server = Channel(connection, longest=inf)  # a report on a class of any size
         try:
-            self._socket.settimeout(_WITHIN_S)
-            self._socket.connect(str(Path(running.sockets) / ADMIN_SOCKET))
+            connection.settimeout(_WITHIN_S)
+            connection.connect(str(Path(running.sockets) / ADMIN_SOCKET))
         except OSError:
-            self._socket.close()
+            self.close()
             raise self._no_server_error() from None
-        self._replies = self._socket.makefile("rb")
-        self._lock = Lock()
 
     def __enter__(self) -> "AdminConnection":
         return self
@@ -99,8 +97,7 @@ class AdminConnection:
         self.close()
 
     def close(self) -> None:
-        self._replies.close()
-        self._socket.close()
+        self._server.close()
 
     def report(self) -> ClassReport:
         """Return the state of the class."""
@@ -138,18 +135,18 @@ class AdminConnection:
         return found
 
     def _request(self, request: AdminRequest) -> AdminReply:
+        lines: list[bytes] = []
         try:
             with self._lock:
-                self._socket.sendall(msgspec.json.encode(request) + b"\n")
-                line = self._replies.readline()
+                self._server.send(request)
+                while not lines:
+                    lines = self._server.receive()
         except TimeoutError:
             self.close()  # a late reply would be taken for the next one
             raise ServerAdminError("the server does not answer; see lab serve log") from None
-        except (OSError, ValueError):  # it was closed
-            line = b""
-        if not line:
-            raise self._no_server_error()
-        reply = msgspec.json.decode(line, type=AdminReply)
+        except (EOFError, OSError):
+            raise self._no_server_error() from None
+        reply = msgspec.json.decode(lines[0], type=AdminReply)
         if reply.failure:
             raise ServerAdminError(reply.failure)
         return reply

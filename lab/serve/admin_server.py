@@ -11,8 +11,6 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
-import msgspec
-
 from lab.exercises.student_folder import PROGRESS, StudentFolder
 from lab.exercises.teacher import ClassReport, ServerAdminError, Student
 from lab.serve.admin_client import (
@@ -29,7 +27,9 @@ from lab.serve.admin_client import (
 )
 from lab.serve.cluster_pool import ClusterProcess
 from lab.serve.server_context import ActiveSession, ServerContext
-from lab.worlds.host.line_buffer import LONGEST_LINE
+from lab.worlds.processes.json_lines import LONGEST_LINE, answer_requests
+
+_MISUNDERSTOOD = AdminReply("the server runs another version and does not understand this request; restart it")
 
 
 class ClassList:
@@ -113,59 +113,47 @@ def _ago_s(at: str) -> float | None:
     return max(0.0, round(ago_s, 1))  # the clock may have been set back
 
 
-_decode_order = msgspec.json.Decoder(AdminRequest).decode
-
-
 async def serve_admin(sockets: Path, context: ServerContext) -> asyncio.Server:
     """Listen until the returned server is closed."""
     class_list = ClassList(context)
 
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with ExitStack() as held:
-            try:
-                while line := await reader.readline():
-                    writer.write(msgspec.json.encode(_reply_to(context, class_list, line, held)) + b"\n")
-                    await writer.drain()
-            except (ConnectionError, ValueError):
-                pass  # the client has gone, or sends an endless line
-            finally:
-                writer.close()
+
+            async def answer(request: AdminRequest) -> AdminReply:
+                try:
+                    return _handle_request(context, class_list, request, held)
+                except ServerAdminError as error:
+                    return AdminReply(str(error))
+                except OSError as error:
+                    return AdminReply(f"the server cannot do that now: {error}")
+
+            await answer_requests(reader, writer, AdminRequest, answer, _MISUNDERSTOOD)
 
     path = sockets / ADMIN_SOCKET
-    server = await asyncio.start_unix_server(answer, path, limit=LONGEST_LINE)
+    server = await asyncio.start_unix_server(serve, path, limit=LONGEST_LINE)
     os.chmod(path, 0o600)
     return server
-
-
-def _reply_to(context: ServerContext, class_list: ClassList, line: bytes, held: ExitStack) -> AdminReply:
-    try:
-        return _handle_request(context, class_list, _decode_order(line), held)
-    except ServerAdminError as error:
-        return AdminReply(str(error))
-    except msgspec.DecodeError:
-        return AdminReply("the server runs another version and does not understand this request; restart it")
-    except OSError as error:
-        return AdminReply(f"the server cannot do that now: {error}")
 
 
 def _handle_request(
     context: ServerContext, class_list: ClassList, request: AdminRequest, held: ExitStack
 ) -> AdminReply:
-    hub, reply = context.hub, AdminReply()
+    hub = context.hub
     match request:
         case GetReport():
-            reply = AdminReply(report=class_list.report())
-        case NotifyStudents():
-            reply = AdminReply(notified=hub.notify(request.students, request.text))
-        case TakeControl():
-            run = context.clusters.running(request.student)
-            held.enter_context(hub.control_of(request.student, "" if run is None else run.recording))
-        case BeginLecture():
-            held.enter_context(hub.lecture_on(request.socket, request.title))
-        case AskQuestion():
-            hub.ask(request.text, request.options)
+            return AdminReply(report=class_list.report())
+        case NotifyStudents(students, text):
+            return AdminReply(notified=hub.notify(students, text))
+        case TakeControl(student):
+            run = context.clusters.running(student)
+            held.enter_context(hub.control_of(student, "" if run is None else run.recording))
+        case BeginLecture(socket, title):
+            held.enter_context(hub.lecture_on(socket, title))
+        case AskQuestion(text, options):
+            hub.ask(text, options)
         case GetTally():
-            reply = AdminReply(tally=hub.tally())
+            return AdminReply(tally=hub.tally())
         case CloseVote():
-            reply = AdminReply(tally=hub.close_vote())
-    return reply
+            return AdminReply(tally=hub.close_vote())
+    return AdminReply()

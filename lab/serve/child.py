@@ -1,58 +1,82 @@
-"""The start of a forked child: its descriptors, limits and environment, then its work."""
+"""The server's fork server, and what its children do: ``python -m lab.serve.child EXERCISES``.
+
+It has imported what sessions and hosts need. A session with its own interpreter costs half a second of CPU time
+and 26 MiB; a forked one starts at once.
+"""
 
 import fcntl
+import gc
 import os
 import resource
 import signal
 import socket
 import sys
 import termios
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
 
+import lab.worlds.host.host
+import lab.worlds.live.live_host  # noqa: F401 - a live host imports these two late
 from lab.exercises.exercise import Exercise
+from lab.exercises.exercise_reader import all_exercises
 from lab.exercises.student_folder import StudentFolder, record_progress
 from lab.recording.reader import NotARecordingError
-from lab.serve.fork_protocol import ChildEnvironment, ForkChild, ProgressInfo, SessionInfo, Work
+from lab.serve.children import ChildEnvironment, ChildJob, HostWork, ProgressWork, SessionWork
+from lab.serve.session_control import ControlClient
+from lab.tui.apps.student_app import show_student
+from lab.worlds.live.__main__ import main as run_live_host
+from lab.worlds.processes.fork_server import ForkServer, detach, silence
+from lab.worlds.simulated.__main__ import main as run_simulated_host
 
 _FILES = 128
 """A session needs less than half of these; a host has a connection to each node and to each viewer."""
 _CONTROL = 3
 
 
-def run_child(request: ForkChild, descriptors: list[int], exercises: Sequence[Exercise]) -> NoReturn:
-    """Do the requested work in this process, and exit with its status."""
-    status = 1
-    try:
-        os.setsid()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_DFL)
-        if isinstance(request.work, SessionInfo):
+class _Server(ForkServer[ChildJob]):
+    """Its children are sessions, hosts and short-lived readers of recordings."""
+
+    ended_by = (signal.SIGHUP, signal.SIGKILL)
+
+    def __init__(self, server: socket.socket, exercises: Sequence[Exercise]) -> None:
+        super().__init__(server, ChildJob)
+        self._exercises = exercises
+
+    def run_child(self, job: ChildJob, descriptors: Sequence[int]) -> int:
+        work = job.work
+        if isinstance(work, SessionWork):
             terminal, control = descriptors
-            _install_descriptors([terminal, terminal, terminal, control])
+            detach(terminal, terminal, terminal, control)
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # a hang-up of the terminal then ends this process
         else:
-            _install_descriptors(descriptors)
-        apply_environment(request.environment)
-        status = _run_work(request.work, exercises)
-    except SystemExit as error:
-        status = error.code if isinstance(error.code, int) else 1
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)
+            detach(*descriptors)
+        apply_environment(job.environment)
+        match work:
+            case SessionWork():
+                return self._show_session(work)
+            case ProgressWork():
+                return self._store_progress(work)
+            case HostWork():
+                return run_live_host() if work.world == "live" else run_simulated_host()
 
+    def _show_session(self, work: SessionWork) -> int:
+        """Show the exercises until the student leaves.
 
-def _install_descriptors(descriptors: list[int]) -> None:
-    """Make these descriptors 0, 1, 2 …, and close all others, inherited from the fork server."""
-    duplicates = [fcntl.fcntl(each, fcntl.F_DUPFD, len(descriptors)) for each in descriptors]
-    for number, descriptor in enumerate(duplicates):
-        os.dup2(descriptor, number)
-    os.closerange(len(descriptors), 1 << 12)
+        An attempt that was not ended in this session continues, and the student's next session offers it again.
+        """
+        home = StudentFolder(Path(work.home), work.student)
+        with socket.socket(fileno=_CONTROL) as control:
+            server = ControlClient(control)
+            return show_student(home, server, self._exercises, server, work.first)
+
+    def _store_progress(self, work: ProgressWork) -> int:
+        folder = StudentFolder(Path.cwd(), work.student)
+        try:
+            record_progress(folder, Path(work.recording), {each.name: each for each in self._exercises})
+        except (NotARecordingError, OSError) as error:
+            print(error, file=sys.stderr)
+            return 1
+        return 0
 
 
 def apply_environment(environment: ChildEnvironment) -> None:
@@ -71,35 +95,16 @@ def apply_environment(environment: ChildEnvironment) -> None:
     os.nice(environment.nice)
 
 
-def _run_work(work: Work, exercises: Sequence[Exercise]) -> int:
-    if isinstance(work, SessionInfo):
-        return _session(work, exercises)
-    return _note(work, exercises) if isinstance(work, ProgressInfo) else _host(work.world)
-
-
-def _session(info: SessionInfo, exercises: Sequence[Exercise]) -> int:
-    from lab.serve.session import run_session  # noqa: PLC0415 - only the fork server has imported it
-
-    with socket.socket(fileno=_CONTROL) as control:
-        return run_session(info, control, exercises)
-
-
-def _note(info: ProgressInfo, exercises: Sequence[Exercise]) -> int:
-    try:
-        record_progress(
-            StudentFolder(Path.cwd(), info.student), Path(info.recording), {each.name: each for each in exercises}
-        )
-    except (NotARecordingError, OSError) as error:
-        print(error, file=sys.stderr)
-        return 1
+def main() -> int:
+    """Serve on the socket that is standard input, with the exercises in the folder given as argument."""
+    server = socket.socket(fileno=os.dup(0))
+    silence(0)
+    exercises = all_exercises(Path(sys.argv[1]))
+    gc.collect()
+    gc.freeze()
+    _Server(server, exercises).run()
     return 0
 
 
-def _host(world: str) -> int:
-    if world == "live":
-        from lab.worlds.live.__main__ import main as run_live  # noqa: PLC0415
-
-        return run_live()
-    from lab.worlds.simulated.__main__ import main as run_simulated  # noqa: PLC0415
-
-    return run_simulated()
+if __name__ == "__main__":
+    sys.exit(main())

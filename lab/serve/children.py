@@ -1,4 +1,4 @@
-"""The server's side of the fork server: start it, request children, and learn how they end."""
+"""The server's children: it asks its fork server for them, and learns how they end."""
 
 import asyncio
 import contextlib
@@ -9,34 +9,98 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
-import msgspec
+from msgspec import Struct
 
-from lab.serve.fork_protocol import (
-    ChildEnded,
-    ChildEnvironment,
-    ChildForked,
-    ForkChild,
-    ForkFailed,
-    SignalChild,
-    Work,
+from lab.worlds.processes.fork_server import (
+    Fork,
+    Forked,
+    NotForked,
+    ProcessChange,
+    Ready,
+    Report,
+    Signal,
+    decode_report,
 )
-from lab.worlds.host.line_buffer import LineBuffer
+from lab.worlds.processes.json_lines import Channel
+
+T = TypeVar("T")
 
 _END_WITHIN_S = 6.0
-_encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(ChildForked | ForkFailed | ChildEnded).decode
+
+
+# jobs
+
+
+class ChildEnvironment(Struct, frozen=True):
+    """A child's environment variables, its folder, and its resource limits."""
+
+    environment: dict[str, str]
+    folder: str
+    memory_bytes: int
+    file_bytes: int
+    nice: int
+
+
+class SessionWork(Struct, frozen=True, tag="session"):
+    """Show the exercises to a student; it gets (terminal, control socket).
+
+    ``home`` is the student's folder; ``first`` is the exercise to begin with, if any.
+    """
+
+    student: str
+    home: str
+    first: str = ""
+
+
+class HostWork(Struct, frozen=True, tag="host"):
+    """Run a host of this world; it gets (standard input, output, error)."""
+
+    world: str
+
+
+class ProgressWork(Struct, frozen=True, tag="progress"):
+    """Store the progress of an attempt in the student's folder; it gets (standard input, output, error)."""
+
+    student: str
+    recording: str
+
+
+Work = SessionWork | HostWork | ProgressWork
+
+
+class ChildJob(Struct, frozen=True):
+    """The work of a child, and where it does it."""
+
+    environment: ChildEnvironment
+    work: Work
+
+
+# children
+
+
+class Child:
+    """A child of the fork server. ``ended`` resolves to its exit status, negative for a signal."""
+
+    def __init__(self, pid: int, fork_server: Channel) -> None:
+        self.ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._pid = pid
+        self._fork_server = fork_server
+
+    def kill(self, number: int) -> None:
+        """Send this signal to the child and its group, unless it has ended: its process id may be reused then."""
+        if not self.ended.done():
+            with contextlib.suppress(OSError):  # does not block: the fork server always reads
+                self._fork_server.send(Signal(self._pid, number))
 
 
 def start_fork_server(exercises: Path) -> tuple[socket.socket, subprocess.Popen[bytes]]:
-    """Start the fork server with the exercises in this folder; it sends an empty line when it is ready.
-
-    No child inherits its environment.
-    """
+    """Start the fork server with the exercises in this folder. No child inherits its environment."""
     ours, its = socket.socketpair()
     with its:
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "lab.serve.session_fork_server", str(exercises)],
+            [sys.executable, "-P", "-m", "lab.serve.child", str(exercises)],
             stdin=its.fileno(),
             stdout=subprocess.DEVNULL,
             start_new_session=True,
@@ -46,31 +110,16 @@ def start_fork_server(exercises: Path) -> tuple[socket.socket, subprocess.Popen[
     return ours, process
 
 
-class Child:
-    """A child of the fork server. ``ended`` resolves to its exit status, negative for a signal."""
-
-    def __init__(self, pid: int, send_signal: Callable[[int, int], None]) -> None:
-        self.pid = pid
-        self.ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        self._send_signal = send_signal
-
-    def kill(self, number: int) -> None:
-        """Send this signal to the child and its group, unless it has ended: its process id may be reused then."""
-        if not self.ended.done():
-            self._send_signal(self.pid, number)
-
-
 class Children:
-    """All children. ``on_exit`` is called if the fork server ends unasked."""
+    """Forks children and observes them. ``on_exit`` is called if the fork server ends."""
 
     def __init__(
         self, fork_server: socket.socket, process: subprocess.Popen[bytes], on_exit: Callable[[], None]
     ) -> None:
-        self._fork_server = fork_server
+        self._fork_server = Channel(fork_server)
         self._process = process
         self._on_exit = on_exit
         self._children: dict[int, Child] = {}
-        self._buffer = LineBuffer()
         self._forking = asyncio.Lock()
         self._ready = asyncio.Event()
         self._serial = 0
@@ -87,8 +136,7 @@ class Children:
             self._serial += 1
             forked: asyncio.Future[Child] = asyncio.get_running_loop().create_future()
             self._forked[self._serial] = forked
-            request = ForkChild(self._serial, environment, work)
-            socket.send_fds(self._fork_server, [_encode(request) + b"\n"], descriptors)
+            self._fork_server.send_files(Fork(self._serial, ChildJob(environment, work)), descriptors)
             return await forked
 
     async def close(self) -> None:
@@ -103,41 +151,45 @@ class Children:
             self._process.kill()
             self._process.wait()
 
-    def _signal(self, pid: int, number: int) -> None:
-        with contextlib.suppress(OSError):  # does not block: the fork server always reads
-            self._fork_server.sendall(_encode(SignalChild(pid, number)) + b"\n")
-
     def _read(self) -> None:
-        data = b""
-        with contextlib.suppress(ConnectionError):
-            data = self._fork_server.recv(65536)
-        if not data:
+        try:
+            lines = self._fork_server.receive()
+        except EOFError:
             asyncio.get_running_loop().remove_reader(self._fork_server)
-            for forked in self._forked.values():
-                if not forked.done():
-                    forked.set_exception(ConnectionResetError("the fork server has ended"))
-            for child in self._children.values():
-                if not child.ended.done():
-                    child.ended.set_result(-signal.SIGKILL)  # unreported: they end as their pipes close
+            self._end_all()
             self._on_exit()
-            return
-        for line in self._buffer.feed(data):
-            if not line:
-                self._ready.set()
-            else:
-                self._on_report(_decode(line))
-
-    def _on_report(self, report: ChildForked | ForkFailed | ChildEnded) -> None:
-        if isinstance(report, ChildForked):
-            child = self._children[report.pid] = Child(report.pid, self._signal)
-            forked = self._forked.pop(report.serial)
-            if not forked.done():
-                forked.set_result(child)
-        elif isinstance(report, ForkFailed):
-            forked = self._forked.pop(report.serial)
-            if not forked.done():
-                forked.set_exception(OSError(report.text))
         else:
-            child = self._children.pop(report.pid)
-            if not child.ended.done():
-                child.ended.set_result(report.status)
+            for line in lines:
+                self._on_report(decode_report(line))
+
+    def _on_report(self, report: Report) -> None:
+        match report:
+            case Ready():
+                self._ready.set()
+            case Forked(serial, pid):
+                child = self._children[pid] = Child(pid, self._fork_server)
+                _resolve(self._forked.pop(serial), child)
+            case NotForked(serial, text):
+                _resolve(self._forked.pop(serial), OSError(text))
+            case ProcessChange(pid, "ended", status):
+                _resolve(self._children.pop(pid).ended, status)
+            case ProcessChange(pid, "stopped"):
+                self._children[pid].kill(signal.SIGCONT)  # Ctrl-Z: there is no shell to resume it
+            case _:
+                pass
+
+    def _end_all(self) -> None:
+        for forked in self._forked.values():
+            _resolve(forked, ConnectionResetError("the fork server has ended"))
+        for child in self._children.values():
+            _resolve(child.ended, -signal.SIGKILL)  # unreported: they end as their pipes close
+
+
+def _resolve(future: "asyncio.Future[T]", outcome: T | Exception) -> None:
+    """Set the result or the exception, unless the future was cancelled."""
+    if future.done():
+        return
+    if isinstance(outcome, Exception):
+        future.set_exception(outcome)
+    else:
+        future.set_result(outcome)

@@ -11,6 +11,7 @@ import asyncio
 import os
 import re
 import signal
+import socket
 import tempfile
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from pathlib import Path
@@ -23,48 +24,29 @@ from lab.exercises.attempt import attempt_config
 from lab.exercises.exercise import Exercise
 from lab.exercises.student_folder import recording_of
 from lab.recording.records import ExerciseAttempt
-from lab.serve.children import Child, Children
-from lab.serve.fork_protocol import ChildEnvironment, HostInfo
+from lab.serve.children import Child, ChildEnvironment, Children, HostWork
+from lab.serve.data_folder import ServerLog
 from lab.serve.limits import Limits
-from lab.serve.server_log import ServerLog
 from lab.worlds.host.launch import HostFailedError, HostRefusedError
 from lab.worlds.host.runs import RunInfo
 from lab.worlds.loading.config import HostReady, HostRefused, RunConfig
+from lab.worlds.processes.json_lines import to_line
 
-_RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,39}")
-_MOST_ATTEMPTS = 9999
-
-
-def refusal_reason(
-    config: RunConfig, student: str, home: Path, exercises: Mapping[str, Exercise], limits: Limits
-) -> str:
-    """Return why this run is refused, for the student; empty if it is allowed."""
-    attempt = config.exercise
-    exercise = None if attempt is None else exercises.get(attempt.name)
-    if attempt is None or exercise is None or exercise.repairs is not None:
-        return "this server runs only the exercises in the list"
-    if len(config.nodes) > limits.nodes:
-        return f"{len(config.nodes)} nodes: the limit is {limits.nodes}; tell your teacher"
-    if not 1 <= attempt.attempt <= _MOST_ATTEMPTS:
-        return f"the limit of {_MOST_ATTEMPTS} attempts is reached; tell your teacher"
-    recording = recording_of(home, exercise.name, attempt.attempt)
-    expected = replace(attempt_config(exercise, student, attempt.attempt, recording), run=config.run)
-    if not _RUN.fullmatch(config.run) or msgspec.json.encode(config) != msgspec.json.encode(expected):
-        return f"not a valid attempt of yours at {exercise.name}"
-    if recording.exists():
-        return f"attempt {attempt.attempt} at {exercise.name} already exists"
-    return ""
-
+T = TypeVar("T")
 
 _START_WITHIN_S = 30.0
 _END_WITHIN_S = 5.0
+_RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,39}")
+_MOST_ATTEMPTS = 9999
 _decode_first = msgspec.json.Decoder(HostReady | HostRefused).decode
 
 
 class ClusterProcess:
     """A running host. ``info`` is what it published about itself; ``attempt`` is its exercise attempt, if any."""
 
-    def __init__(self, child: Child, owner: int, log: IO[bytes], attempt: ExerciseAttempt | None) -> None:
+    def __init__(
+        self, child: Child, owner: asyncio.StreamWriter, log: IO[bytes], attempt: ExerciseAttempt | None
+    ) -> None:
         self.child = child
         self.attempt = attempt
         self.info: RunInfo
@@ -82,36 +64,31 @@ class ClusterProcess:
     async def start(cls, children: Children, config: RunConfig, environment: ChildEnvironment) -> "ClusterProcess":
         """Start a host, and wait until it serves its feed. Raises HostFailedError."""
         log = tempfile.TemporaryFile()  # noqa: SIM115 - open while the host runs
-        stdin, owner = os.pipe()
-        host_stdout, stdout = os.pipe()
+        ours, its = socket.socketpair()
+        reader, owner = await asyncio.open_unix_connection(sock=ours)
         try:
-            child = await children.fork(environment, (stdin, stdout, log.fileno()), HostInfo(config.world))
+            with its:
+                files = its.fileno(), its.fileno(), log.fileno()
+                child = await children.fork(environment, files, HostWork(config.world))
         except BaseException as error:
-            for descriptor in (owner, host_stdout):
-                os.close(descriptor)
+            owner.close()
             log.close()
             if isinstance(error, OSError):
                 raise HostFailedError(f"the host did not start: {error}") from None
             raise
-        finally:
-            os.close(stdin)
-            os.close(stdout)
         cluster = cls(child, owner, log, config.exercise)
         try:
-            cluster.ready = await cluster._await_ready(config, host_stdout)
+            cluster.ready = await cluster._await_ready(config, reader)
         except BaseException:
             await cluster.end()
             raise
-        cluster.info = msgspec.json.decode(
-            (Path(cluster.ready.socket).parent / "run.json").read_bytes(), type=RunInfo
-        )
+        published = Path(cluster.ready.socket).parent / "run.json"
+        cluster.info = msgspec.json.decode(published.read_bytes(), type=RunInfo)
         return cluster
 
     async def end(self) -> str:
         """End the run and wait until the host has exited. Return why it failed, or an empty text."""
-        if self._owner >= 0:
-            os.close(self._owner)  # the host notices that its owner has gone
-            self._owner = -1
+        self._owner.close()  # the host notices that its owner has gone
         try:
             await asyncio.wait_for(asyncio.shield(self.child.ended), _END_WITHIN_S)
         except TimeoutError:
@@ -123,21 +100,14 @@ class ClusterProcess:
             return "the host was killed; its recording up to then is kept"
         return f"the host ended with status {status}:\n{output}" if status else ""
 
-    async def _await_ready(self, config: RunConfig, host_stdout: int) -> HostReady:
-        loop = asyncio.get_running_loop()
-        reader = asyncio.StreamReader()
-        reading, _ = await loop.connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(host_stdout, "rb")
-        )
-        writing, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, os.fdopen(os.dup(self._owner), "wb"))
+    async def _await_ready(self, config: RunConfig, reader: asyncio.StreamReader) -> HostReady:
+        self._owner.write(to_line(config))
         try:
-            writing.write(msgspec.json.encode(config) + b"\n")
             line = await asyncio.wait_for(reader.readline(), _START_WITHIN_S)
         except TimeoutError:
             raise HostFailedError(f"the host did not start within {_START_WITHIN_S:.0f} s") from None
-        finally:
-            writing.close()
-            reading.close()
+        except ConnectionError:
+            line = b""
         if not line:
             raise HostFailedError(f"the host did not start:\n{self._host_output()}")
         first: HostReady | HostRefused = _decode_first(line)
@@ -147,9 +117,6 @@ class ClusterProcess:
 
     def _host_output(self) -> str:
         return os.pread(self._log.fileno(), 4000, 0).decode("utf-8", "replace").strip()
-
-
-T = TypeVar("T")
 
 
 class ClusterPool:
@@ -285,3 +252,24 @@ class ClusterPool:
         self._tasks.add(task)  # the loop keeps weak references only
         task.add_done_callback(self._tasks.discard)
         return task
+
+
+def refusal_reason(
+    config: RunConfig, student: str, home: Path, exercises: Mapping[str, Exercise], limits: Limits
+) -> str:
+    """Return why this run is refused, for the student; empty if it is allowed."""
+    attempt = config.exercise
+    exercise = None if attempt is None else exercises.get(attempt.name)
+    if attempt is None or exercise is None or exercise.repairs is not None:
+        return "this server runs only the exercises in the list"
+    if len(config.nodes) > limits.nodes:
+        return f"{len(config.nodes)} nodes: the limit is {limits.nodes}; tell your teacher"
+    if not 1 <= attempt.attempt <= _MOST_ATTEMPTS:
+        return f"the limit of {_MOST_ATTEMPTS} attempts is reached; tell your teacher"
+    recording = recording_of(home, exercise.name, attempt.attempt)
+    expected = replace(attempt_config(exercise, student, attempt.attempt, recording), run=config.run)
+    if not _RUN.fullmatch(config.run) or msgspec.json.encode(config) != msgspec.json.encode(expected):
+        return f"not a valid attempt of yours at {exercise.name}"
+    if recording.exists():
+        return f"attempt {attempt.attempt} at {exercise.name} already exists"
+    return ""

@@ -10,16 +10,19 @@ from msgspec import Meta, Struct
 class Limits(Struct, frozen=True, kw_only=True):
     """The limits of a server. The defaults suit a class of thirty on a machine with two cores."""
 
-    nodes: Annotated[int, Meta(description="Maximum number of nodes in a cluster.")] = 9
+    nodes: Annotated[int, Meta(description="Maximum number of nodes in a cluster of a student.")] = 9
     clusters: Annotated[
-        int, Meta(description="Maximum number of clusters; one without a session is ended to make room.")
+        int,
+        Meta(
+            description="Maximum number of clusters; for a new one, one whose student has disconnected is ended."
+        ),
     ] = 40
     memory_mib: Annotated[int, Meta(description="Maximum memory of each process, in MiB.")] = 1024
     recording_mib: Annotated[int, Meta(description="Maximum size of a recording, in MiB.")] = 64
     sessions: Annotated[int, Meta(description="Maximum number of concurrent sessions.")] = 40
     idle_s: Annotated[float, Meta(description="End a session after this time without a key press.")] = 3600
     linger_s: Annotated[
-        float, Meta(description="Keep a cluster for this time after its student's last session.")
+        float, Meta(description="Keep a cluster for this time after its student has disconnected.")
     ] = 300
     logins_per_minute: Annotated[int, Meta(description="Maximum log-ins of one student per minute.")] = 20
     login_s: Annotated[float, Meta(description="Time allowed for a log-in, including typing a passphrase.")] = 60

@@ -1,6 +1,6 @@
 """A session's control socket: the student's cluster, which the server owns, and the teacher's notices.
 
-The session sends requests, the server a reply to each; notices come at any time. Messages are JSON lines.
+The session sends requests, the server a reply to each; notices come at any time.
 """
 
 import asyncio
@@ -16,13 +16,13 @@ from lab.exercises.teacher import Notice
 from lab.serve.broadcast_hub import BroadcastHub
 from lab.serve.cluster_pool import ClusterPool
 from lab.worlds.host.launch import HostFailedError, HostRefusedError
-from lab.worlds.host.line_buffer import GARBAGE, LONGEST_LINE, LineBuffer
 from lab.worlds.host.runs import RunInfo
 from lab.worlds.loading.config import HostReady, RunConfig
+from lab.worlds.processes.json_lines import GARBAGE, LONGEST_LINE, Channel, answer_requests, to_line
 
 
 class StartRun(Struct, frozen=True, tag="start"):
-    """Start this run as the student's cluster."""
+    """Start a cluster with this configuration; a running one ends first."""
 
     config: RunConfig
 
@@ -54,18 +54,15 @@ class ControlReply(Struct, frozen=True, tag="answer"):
     refused: bool = False
 
 
-ServerMessage = ControlReply | Notice
-"""Messages from the server to a session."""
-
-
-_decode_message = msgspec.json.Decoder(ServerMessage).decode
+_MISUNDERSTOOD = ControlReply(failure="the server does not understand this request", refused=True)
+_decode_message = msgspec.json.Decoder(ControlReply | Notice).decode
 
 
 class ControlClient:
-    """A client of the server; each method waits for the reply. Several threads may call; one thread reads."""
+    """The session's end; each method waits for the reply. Several threads may call; one thread reads."""
 
     def __init__(self, control: socket.socket) -> None:
-        self._control = control
+        self._server = Channel(control)
         self._request_lock = threading.Lock()
         self._replies: queue.SimpleQueue[ControlReply | None] = queue.SimpleQueue()
         self._has_ended = False
@@ -107,7 +104,7 @@ class ControlClient:
     def _request(self, request: ControlRequest) -> ControlReply:
         with self._request_lock:
             try:
-                self._control.sendall(msgspec.json.encode(request) + b"\n")
+                self._server.send(request)
                 reply = None if self._has_ended else self._replies.get()
             except OSError:
                 reply = None
@@ -116,15 +113,13 @@ class ControlClient:
         return reply
 
     def _read(self) -> None:
-        buffer = LineBuffer()
         try:
-            while data := self._control.recv(65536):
-                for line in buffer.feed(data):
+            while True:
+                for line in self._server.receive():
                     self._on_message(_decode_message(line))
-        except (OSError, *GARBAGE):
-            pass
-        self._has_ended = True
-        self._replies.put(None)
+        except (EOFError, OSError, *GARBAGE):
+            self._has_ended = True
+            self._replies.put(None)
 
     def _on_message(self, message: ControlReply | Notice) -> None:
         if isinstance(message, ControlReply):
@@ -137,44 +132,30 @@ class ControlClient:
                 self._callback(message)
 
 
-_decode_request = msgspec.json.Decoder(ControlRequest).decode
-
-
 async def serve_control(control: socket.socket, student: str, clusters: ClusterPool, hub: BroadcastHub) -> None:
-    """Handle the session's requests until it ends."""
+    """Handle the session's requests until it ends: the server's end."""
     reader, writer = await asyncio.open_unix_connection(sock=control, limit=LONGEST_LINE)
 
-    def send(message: ControlReply | Notice) -> None:
-        writer.write(msgspec.json.encode(message) + b"\n")
+    async def answer(request: ControlRequest) -> ControlReply:
+        match request:
+            case StartRun(config):
+                return await _start(clusters, student, config)
+            case EndRun():
+                return ControlReply(failure=await clusters.end(student))
+            case GetRun():
+                return ControlReply(run=clusters.running(student))
+            case CastVote(serial, choice):
+                hub.vote(student, serial, choice)
+                return ControlReply()
 
+    with hub.subscription(student, lambda notice: writer.write(to_line(notice))):
+        await answer_requests(reader, writer, ControlRequest, answer, _MISUNDERSTOOD)
+
+
+async def _start(clusters: ClusterPool, student: str, config: RunConfig) -> ControlReply:
     try:
-        with hub.subscription(student, send):
-            while line := await reader.readline():
-                try:
-                    request = _decode_request(line)
-                    if isinstance(request, CastVote):
-                        hub.vote(student, request.serial, request.choice)
-                        reply = ControlReply()
-                    else:
-                        reply = await _reply_to(request, student, clusters)
-                except GARBAGE:
-                    reply = ControlReply(failure="the server does not understand this request", refused=True)
-                send(reply)
-                await writer.drain()
-    except (ConnectionError, ValueError):
-        pass  # the session has ended, or sends an endless line
-    finally:
-        writer.close()
-
-
-async def _reply_to(request: StartRun | EndRun | GetRun, student: str, clusters: ClusterPool) -> ControlReply:
-    if isinstance(request, StartRun):
-        try:
-            return ControlReply(ready=await clusters.start(student, request.config))
-        except HostFailedError as error:
-            return ControlReply(failure=str(error), refused=isinstance(error, HostRefusedError))
-        except OSError as error:
-            return ControlReply(failure=f"the server failed: {error}; tell your teacher")
-    if isinstance(request, EndRun):
-        return ControlReply(failure=await clusters.end(student))
-    return ControlReply(run=clusters.running(student))
+        return ControlReply(ready=await clusters.start(student, config))
+    except HostFailedError as error:
+        return ControlReply(failure=str(error), refused=isinstance(error, HostRefusedError))
+    except OSError as error:
+        return ControlReply(failure=f"the server failed: {error}; tell your teacher")

@@ -1,4 +1,4 @@
-"""The table of actions: the source of the keys, the footer, the help, the ``:`` words and the README's table."""
+"""The table of actions: the source of the keys, the footer, the help, the ``:`` words and the guide's table."""
 
 from functools import partial
 from typing import Literal
@@ -52,7 +52,11 @@ ACTIONS: tuple[Action, ...] = (
     _cluster("wipe", "W", "erase the stable storage of the selected node, which must be down", needs_node=True),
     _exercise("answer", "A", "answer the selected task, or read it in full", "answer", takes="[TASK [TEXT]]"),
     _exercise(
-        "hint", "H", "take the next hint for the task; asks first, as some cost points", "hint", takes="[TASK]"
+        "hint",
+        "H",
+        "show the next hint for the task; asks first, because it may cost points",
+        "hint",
+        takes="[TASK]",
     ),
     _exercise("again", "R", "end this attempt and begin a new one", "again"),
     _exercise("hand-in", "J", "hand in: end the run and judge the remaining tasks", "hand in"),
@@ -87,12 +91,14 @@ ACTIONS: tuple[Action, ...] = (
     _time("previous-status", "[", "go to the previous change of status"),
     _time("next-status", "]", "go to the next change of status"),
     _time(
-        "previous-mark", "N", "go to the previous search hit, or else bookmark, caption, mark or unmet expectation"
+        "previous-mark",
+        "N",
+        "go to the previous search hit; without a search, bookmark, caption or unmet expectation",
     ),
     _time(
         "next-mark",
         "n",
-        "go to the next search hit, or else bookmark, caption, mark or unmet expectation",
+        "go to the next search hit; without a search, bookmark, caption or unmet expectation",
         "next mark",
     ),
     _time("bookmark", "M", "bookmark this record with a note, or list the bookmarks", "bookmark", takes="NOTE"),
@@ -105,7 +111,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(
         "compare",
         "=",
-        "compare with another recording, starting where the two diverge; again: hide it",
+        "compare with another recording from where they diverge, or hide it",
         "compare",
         takes="FILE",
     ),
@@ -135,15 +141,15 @@ ACTIONS: tuple[Action, ...] = (
     Action("open", "enter", "show the record under the log's cursor in full"),
     Action("heartbeats", "f", "show or hide heartbeats in the log", "heartbeats"),
     Action("deselect", "escape", "end the search, or else deselect the node and the witness"),
-    _time("predict", "P", "be asked who will lead next, until pressed again"),
+    _time("predict", "P", "turn predict mode on or off: who will lead next?"),
     Action("tour", "", "start or end the tour: five steps for newcomers"),
     Action("skip", "S", "skip to the next step of the tour"),
-    Action("full", "z", "show only this view, without nodes and log; again: show everything"),
-    Action("taller", "ctrl+up", "make the view taller and the nodes lower; or drag the line of tabs"),
-    Action("lower", "ctrl+down", "make the view lower and the nodes taller"),
+    Action("full", "z", "show only this view, or everything again"),
+    Action("taller", "ctrl+up", "make the view taller; or drag the line of tabs"),
+    Action("shorter", "ctrl+down", "make the view shorter, and so the nodes' area taller"),
     Action("wider", "ctrl+left", "make the view beside the log wider; or drag their border"),
     Action("narrower", "ctrl+right", "make the view beside the log narrower"),
-    Action("theme", "t", "switch between light and dark; after : also by name", takes="[NAME]"),
+    Action("theme", "t", "switch between light and dark; with a name after :, to that theme", takes="[NAME]"),
     Action("themes", "", "choose a theme from the list of all"),
     Action("help", "?,f1", "show this help", "help"),
     Action("quit", "q", "quit, or go back from a branch to its parent run", "quit"),
@@ -177,7 +183,7 @@ def footer_actions() -> list[Action]:
 
 
 def actions_as_markdown() -> str:
-    """Format the table as the README has it."""
+    """Format the table as the guide has it."""
     rows = ["| key | `:` word | what it does |", "|---|---|---|"]
     for action in ACTIONS:
         key = f"`{action.shown}`".replace("|", r"\|") if action.shown else ""

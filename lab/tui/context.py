@@ -78,8 +78,13 @@ class RunContext:
         """Draw the screen again, before the next frame is due."""
         self.post(self.Changed())
 
-    def show_dialog(self, dialog: Screen[R], on_closed: Callable[[R | None], None] | None = None) -> None:
-        """Show a dialog; ``on_closed`` is called with its result."""
+    def show_dialog(self, dialog: Screen[R], use: Callable[[R], object] | None = None) -> None:
+        """Show a dialog; ``use`` is called with its result, unless it is left without one."""
+
+        def on_closed(result: R | None) -> None:
+            if result is not None and use is not None:
+                use(result)
+
         self.app.push_screen(dialog, on_closed)
 
     # to the run and the application

@@ -65,7 +65,7 @@ def _call(action: Action) -> str:
 _BY_CALL = {_call(action): action for action in ACTIONS}
 
 
-def bindings() -> list[Binding]:
+def _bindings() -> list[Binding]:
     """Return the bindings of all keys: the digits, and the actions in the order of the footer."""
     # digits are bindings like the rest, so that keys typed ahead (``p5``) act in their order
     digits = [Binding(digit, f"digit('{digit}')", "select a node", show=False) for digit in string.digits]
@@ -100,7 +100,7 @@ class RunScreen(Screen[None]):
     RunScreen.low #message { max-height: 1; }
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings()]
+    BINDINGS: ClassVar[list[BindingType]] = [*_bindings()]
 
     def __init__(
         self,

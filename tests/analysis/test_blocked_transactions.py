@@ -140,8 +140,8 @@ def test_each_situation_has_a_sentence() -> None:
         (
             "on send Vote 1->3: cut 2<->3",
             (
-                "3 coordinates it, and waits for Prepare answers of 1 and 2: 2 cannot be reached; "
-                "it waits no longer than T",
+                "3 coordinates it, and waits for Prepare answers from 1 and 2: 2 cannot be reached; it waits "
+                "no longer than T",
                 "2 has not voted: its coordinator 3 cannot be reached; it aborts by itself, if nothing is heard",
                 "1 is uncertain: it voted YES, its coordinator 3 has not decided, 2 has not voted; "
                 "decided when 3 has decided",

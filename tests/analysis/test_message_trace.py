@@ -44,7 +44,7 @@ def test_a_message_that_is_delivered_and_answered() -> None:
     assert texts[0].startswith("EnterElection 3->1, sent because ")
     assert texts[1] == "1 received it after 10ms"
     assert texts[2] == "1: Election"
-    assert texts[3] == "EnterElectionAnswer 1->3, sent because EnterElection of 3 came"
+    assert texts[3] == "EnterElectionAnswer 1->3, sent because EnterElection from 3 came"
     assert texts[4] == "3 received it after 10ms"
     lines.close()
 

@@ -19,6 +19,7 @@ from lab.recording.reader import open_recording
 from lab.replay.reexecution import reexecute
 from lab.worlds.campaign.campaign import CampaignTotals
 from tests.cli.invocation import ROOT, Called, Lab
+from tests.waiting import WAIT_S
 from tests.worlds.live import is_gone
 
 MUTANTS = ROOT / "tests" / "campaign" / "mutants.py"
@@ -147,7 +148,8 @@ def test_all_faults_have_a_short_table(lab: Lab) -> None:
         (("--t", "soon"), "--t: 'soon' is not a duration: write a number and a unit, such as 200ms, 1.5s or 2m"),
         (
             ("--set", "x=1"),
-            "--set x=1: write --set NAME=VALUE; bully has check_every, coordinator_timeout, as_printed",
+            "--set x=1: bully has no parameter 'x'; its parameters are check_every, coordinator_timeout, "
+            "as_printed",
         ),
     ],
 )
@@ -191,7 +193,7 @@ def test_ctrl_c(lab: Lab) -> None:
         while b" runs, " not in seen:
             seen += os.read(master, 4096)
     os.killpg(process.pid, signal.SIGINT)
-    out = process.communicate(timeout=20)[0].decode()
+    out = process.communicate(timeout=WAIT_S)[0].decode()
     os.close(master)
     assert process.returncode == 130, out
     assert " runs from seed 1 on" in out

@@ -10,6 +10,7 @@ import sys
 import time
 
 from tests.cli.invocation import ROOT, Lab
+from tests.waiting import WAIT_S
 
 COUNTS = re.compile(
     r"^  [\d,]+ states, [\d,]+ transitions, depth \d+ moves; [\d,]+ replays; [\d.]+ s, [\d,]+ transitions/s$",
@@ -163,19 +164,21 @@ def test_nobody_left_to_agree(lab: Lab) -> None:
     done = lab("explore", "mine.py", "--from", "start")
     assert done.status == 1
     assert "\n  exhaustive: " in done.out
-    assert re.search(r"^  A2 +not judged: no live node is left to agree", done.out, re.MULTILINE)
+    assert re.search(r"^  A2 +not judged: no running node is left to agree", done.out, re.MULTILINE)
 
 
 def test_mistakes(lab: Lab) -> None:
     """One line each, before anything is explored."""
-    assert lab("explore", "bulli").refused().startswith("unknown protocol 'bulli'")
+    unknown = lab("explore", "bulli").refused()
+    assert unknown.startswith("unknown protocol 'bulli'")
+    assert unknown.endswith("; did you mean bully?")
     assert lab("explore", "bully", "--out", "two.txt").refused() == "--out two.txt: name a .jsonl file"
     there = lab("explore", "bully", "--out", "nowhere/two.jsonl").refused()
     assert there == f"--out nowhere/two.jsonl: the folder {lab.folder}/nowhere does not exist"
     assert (
         lab("explore", "bully", "--set", "speed=1s")
         .refused()
-        .startswith("--set speed=1s: write --set NAME=VALUE; bully has")
+        .startswith("--set speed=1s: bully has no parameter 'speed'; its parameters are ")
     )
     for words, result in (
         ("--nodes 0", "--nodes 0: write a whole number, from 1 to 7"),
@@ -210,7 +213,7 @@ def test_ctrl_c_reports_what_was_covered(lab: Lab) -> None:
     while not re.search(rb"\d,\d{3} states, ", shown) and time.monotonic() < until:
         shown += os.read(mine, 1000)
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate(timeout=WAIT_S)
     os.close(mine)
     assert process.returncode == 130
     assert COUNTS.search(out.decode())

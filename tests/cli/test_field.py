@@ -49,6 +49,7 @@ def test_on_each_election_in_simulation(lab: Lab, election: str) -> None:
     assert "A9 holds" in done.out
 
 
+@pytest.mark.live
 @pytest.mark.parametrize("election", ["bully", "invitation"])
 def test_live_on_real_processes(lab: Lab, election: str) -> None:
     """Every node surveys, the coordinator publishes and is killed, and the recording verifies."""
@@ -116,7 +117,7 @@ def test_mistakes(lab: Lab) -> None:
     for setting, output in (
         ("election=nope", "unknown protocol 'nope'; known: "),
         ("election=token", "field runs above an election, and token is not one"),
-        ("elections=ring", "--set elections=ring: write --set NAME=VALUE; field has "),
+        ("elections=ring", "--set elections=ring: field has no parameter 'elections'; its parameters are "),
         ("regions=many", "--set regions=many: "),
     ):
         done = lab("run", "field", "--set", setting, "--sim", "--headless", "--for", "1s")

@@ -39,7 +39,7 @@ def test_one_protocol_in_detail(lab: Lab) -> None:
     lines = done.out.splitlines()
     assert lines[:5] == [
         "token         Mutual exclusion by a token with path compression: only the holder",
-        "              may be inside.",
+        "              may enter the critical section.",
         f"  promises    K1  {ASSERTIONS['K1'].statement}",
         "  assumes     K1  stable storage is permanent and atomic (4)",
         "  parameters  hold=0s         Time inside the critical section; 0: T.",
@@ -56,7 +56,7 @@ def test_costs_and_assumptions_of_an_election(lab: Lab) -> None:
     assert "  assumes     A1.1, A1.2, A2  all nine assumptions\n" in text
     first = Bully.costs[0]
     assert f"  costs       {first.formula}  {first.case}\n" in text
-    assert f"  counted     {first.formula}  {first.source[:30]}" in text
+    assert f"  derived     {first.formula}  {first.source[:30]}" in text
 
 
 def test_costs_of_a_commit(lab: Lab) -> None:
@@ -112,6 +112,7 @@ def test_mistakes(lab: Lab) -> None:
     )
     unknown = lab("list", "protocols", "bulli").refused()
     assert unknown.startswith("unknown protocol 'bulli'; known: 2pc, 3pc, bully,")
+    assert unknown.endswith("; did you mean bully?")
     output = "lab list runs takes no name; leave out first"
     assert lab("list", "runs", "first").refused() == output
 

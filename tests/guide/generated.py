@@ -4,10 +4,13 @@ A page marks such a part with ``<!-- generated: NAME -->`` and ``<!-- end -->``;
 fills it.
 """
 
+import ast
 import inspect
+import itertools
 import re
 import typing
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -128,7 +131,7 @@ def _all_commands() -> Iterator[tuple[str, Callable[..., Any], str]]:
 def _commands(command: TyperCommand | TyperGroup, path: str) -> Iterator[tuple[str, Callable[..., Any], str]]:
     """Yield the full name, function and help of a command; and then of those in it, if it is a group."""
     assert command.callback is not None
-    function = inspect.unwrap(command.callback)
+    function = inspect.unwrap(command.callback, stop=lambda each: hasattr(each, "__signature__"))
     if isinstance(command, TyperGroup):
         yield path, function, inspect.getdoc(function) or ""
         for name, each in command.commands.items():
@@ -219,9 +222,25 @@ def _exports(module: Any) -> str:
         for name in module.__all__:
             value = getattr(module, name)
             described = inspect.isclass(value) or inspect.isfunction(value)
-            yield f"`{name}`", _first_line(inspect.getdoc(value)) if described else ""
+            yield (
+                f"`{name}`",
+                _first_line(inspect.getdoc(value) if described else _constant_docstring(module, name)),
+            )
 
     return _table(("name", "what it is"), rows())
+
+
+def _constant_docstring(package: Any, name: str) -> str:
+    """Return the string below the definition of this constant, in a module of the package."""
+    for path in sorted(Path(package.__file__).parent.glob("*.py")):
+        for one, after in itertools.pairwise(ast.parse(path.read_text("utf-8")).body):
+            match one, after:
+                case (
+                    ast.Assign(targets=[ast.Name(id=defined)]) | ast.AnnAssign(target=ast.Name(id=defined)),
+                    ast.Expr(value=ast.Constant(value=str(text))),
+                ) if defined == name:
+                    return text
+    raise LookupError(f"{package.__name__}.{name} has no docstring")
 
 
 def _protocol_methods() -> str:

@@ -49,7 +49,7 @@ def _is_clean(rig: Rig) -> bool:
 
 
 def test_C1_all_yes_commits() -> None:
-    """The lecture's plan: 100 and 300 go to checking, and 350 is cashed out after the commit point."""
+    """The plan of the lecture notes: 100 and 300 go to checking, and 350 is cashed out after the commit point."""
     rig = _begun()
     _reach(rig, "ended", 4)
     assert _log(rig, 4) == ["begin", "prepared", "committed", "ended"]
@@ -94,7 +94,7 @@ def test_C1_a_missing_vote_decides_abort() -> None:
 
 
 def test_an_amount_that_checking_does_not_cover_is_not_cashed_out() -> None:
-    """Step 5 of the lecture: 1,400 are there by then, so 1,400.01 is refused, and 1,400 is not."""
+    """Step 5 of the lecture notes: 1,400 are there by then, so 1,400.01 is refused, and 1,400 is not."""
     rig = _begun("withdraw 1400.01")
     _reach(rig, "ended", 4)
     assert _money(rig, SAVINGS, CHECKING, MONEYMARKET) == [1000, 1000, 1000]

@@ -11,10 +11,11 @@ import msgspec
 import pytest
 
 from lab.exercises.teacher import Announcement, Notice
-from lab.serve.children import Children
-from lab.serve.fork_protocol import ChildEnvironment, HostInfo
+from lab.serve.children import ChildEnvironment, Children, HostWork
 from lab.serve.session_control import ControlClient, ControlReply
 from lab.worlds.host.launch import HostFailedError
+from lab.worlds.processes.fork_server import Ready
+from lab.worlds.processes.json_lines import to_line
 
 _ROOM = ChildEnvironment({}, "/", 1 << 30, 1 << 20, 0)
 
@@ -28,11 +29,11 @@ def test_a_cancelled_fork_leaves_nothing_behind() -> None:
         ours, its = socket.socketpair()
         gone = asyncio.Event()
         children = Children(ours, process, gone.set)
-        its.sendall(b"\n")
-        first = asyncio.create_task(children.fork(_ROOM, (nowhere,), HostInfo("live")))
+        its.sendall(to_line(Ready()))
+        first = asyncio.create_task(children.fork(_ROOM, (nowhere,), HostWork("live")))
         while not await asyncio.get_running_loop().run_in_executor(None, its.recv, 4096):
             pass
-        second = asyncio.create_task(children.fork(_ROOM, (nowhere,), HostInfo("live")))
+        second = asyncio.create_task(children.fork(_ROOM, (nowhere,), HostWork("live")))
         await asyncio.sleep(0)
         second.cancel()
         its.close()

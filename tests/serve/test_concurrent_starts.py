@@ -11,11 +11,10 @@ from lab.exercises.attempt import attempt_config
 from lab.exercises.exercise_reader import find_exercise
 from lab.exercises.student_folder import recording_of
 from lab.recording.records import ExerciseAttempt
-from lab.serve.children import Children
+from lab.serve.children import ChildEnvironment, Children
 from lab.serve.cluster_pool import ClusterPool
-from lab.serve.fork_protocol import ChildEnvironment
+from lab.serve.data_folder import ServerLog
 from lab.serve.limits import Limits
-from lab.serve.server_log import ServerLog
 from lab.worlds.host.launch import HostFailedError, HostProcess, HostRefusedError
 from lab.worlds.host.runs import RunInfo
 from lab.worlds.loading.config import HostReady, RunConfig

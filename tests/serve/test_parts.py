@@ -16,14 +16,12 @@ from lab.exercises.exercise_reader import find_exercise
 from lab.exercises.student_folder import recording_of
 from lab.recording.records import ExerciseAttempt
 from lab.serve.admission import read_keys
-from lab.serve.children import Children
+from lab.serve.children import ChildEnvironment, Children, HostWork
 from lab.serve.cluster_pool import refusal_reason
-from lab.serve.folder import DataFolder, FolderError
-from lab.serve.fork_protocol import ChildEnvironment, HostInfo
+from lab.serve.data_folder import DataFolder, FolderError, ServerLog, read_log
 from lab.serve.limits import HalfOpen, Limits, RateLimit, help_of
-from lab.serve.pty import size_of, terminal_name
-from lab.serve.server_log import ServerLog, read_log
 from lab.serve.student_lists import InvitationError, Invitations, ListError, is_code, is_name
+from lab.serve.terminal_session import size_of, terminal_name
 from lab.worlds.loading.config import RunConfig
 from tests.serve.lab_server import ROOT
 
@@ -226,7 +224,7 @@ def test_every_limit_has_a_help_text() -> None:
 
 def test_a_large_log_is_rotated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A flood of refusals fills no disk."""
-    monkeypatch.setattr("lab.serve.server_log._LARGEST", 1000)
+    monkeypatch.setattr("lab.serve.data_folder._LARGEST", 1000)
     log = ServerLog(tmp_path / "log")
     for _ in range(100):
         log.write("refused", "x" * 1000, address="127.0.0.1")
@@ -264,12 +262,11 @@ def test_the_data_folder_is_private(tmp_path: Path) -> None:
 def test_a_failed_fork_is_reported() -> None:
     """And later forks may succeed."""
     code = """
-import os, socket, lab.serve.session_fork_server as fork_server
+import os, socket, lab.serve.child as fork_server
 def full():
     os.fork = fork
     raise BlockingIOError(11, "no more processes")
 fork, os.fork = os.fork, full
-fork_server.import_everything = lambda: None
 fork_server.all_exercises = lambda folder: []
 raise SystemExit(fork_server.main())
 """
@@ -285,8 +282,8 @@ raise SystemExit(fork_server.main())
         room = ChildEnvironment({}, "/", 1 << 30, 1 << 20, 0)
         nowhere = os.open(os.devnull, os.O_RDWR)
         with pytest.raises(OSError, match="no more processes"):
-            await children.fork(room, (nowhere, nowhere, nowhere), HostInfo("live"))
-        child = await children.fork(room, (nowhere, nowhere, nowhere), HostInfo("live"))
+            await children.fork(room, (nowhere, nowhere, nowhere), HostWork("live"))
+        child = await children.fork(room, (nowhere, nowhere, nowhere), HostWork("live"))
         assert await child.ended == 2, "a host without a configuration"
         os.close(nowhere)
         await children.close()

@@ -61,7 +61,7 @@ def test_files_cannot_be_copied(server: Server, school: School, tmp_path: Path) 
                 *("127.0.0.1:/etc/passwd", str(tmp_path / "got")),
             ],
             capture_output=True,
-            timeout=30,
+            timeout=WAIT_S,
             check=False,
         )
         assert done.returncode != 0
@@ -115,7 +115,7 @@ def test_there_is_no_agent_nor_display(server: Server, school: School) -> None:
             Client(server, school.anna, "-A", "-o", f"IdentityAgent={found['SSH_AUTH_SOCK']}", "-v").words("help"),
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=WAIT_S,
             check=False,
         )
         assert "Requesting authentication agent forwarding" in done.stderr
@@ -181,7 +181,7 @@ def test_a_child_has_only_the_given_environment(tmp_path: Path) -> None:
     code = f"""
 import os, resource, subprocess
 from lab.serve.child import apply_environment
-from lab.serve.fork_protocol import ChildEnvironment
+from lab.serve.children import ChildEnvironment
 apply_environment(ChildEnvironment({{"TERM": "xterm"}}, {str(tmp_path)!r}, 1 << 30, 1 << 20, 3))
 print(dict(os.environ), os.getcwd(), oct(os.umask(0)), os.nice(0))
 print([resource.getrlimit(each)[0] for each in (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE, resource.RLIMIT_AS)])

@@ -19,6 +19,8 @@ from tests.serve.lab_server import Client, Server
 from tests.serve.terminal_screen import TerminalScreen
 from tests.waiting import wait_for
 
+pytestmark = pytest.mark.live
+
 _QUICK = ("two-coordinators", "first-election")
 _ALL = [each for each in all_exercises() if each.repairs is None]
 _TRIED = [each for each in _ALL if each.name in _QUICK or SOAK]

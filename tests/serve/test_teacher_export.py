@@ -10,9 +10,8 @@ import pytest
 
 from lab.exercises.exercise_reader import find_exercise
 from lab.exercises.student_folder import recording_of
-from lab.serve.folder import DataFolder
-from lab.serve.seals import SealBook, Sealer
-from lab.serve.server_log import ServerLog
+from lab.serve.data_folder import DataFolder, ServerLog
+from lab.serve.gradebook import SealBook, Sealer
 from tests.cli.invocation import Called, Lab
 from tests.exercises.attempts import run_attempt, solution_of
 
@@ -156,7 +155,7 @@ def test_edited_seals_are_detected(school_class: Class, edit: str) -> None:
     seals.write_bytes(b"".join(kept[edit]))
     called, _ = school_class.export()
     assert called.status == 1
-    assert "the seals were edited; investigate" in called.err
+    assert "the seals were edited, so these grades are not reliable" in called.err
 
 
 def test_a_server_killed_while_sealing_continues(school_class: Class) -> None:

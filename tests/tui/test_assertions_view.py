@@ -104,7 +104,7 @@ def test_statement_and_assumptions_are_shown(size: tuple[int, int]) -> None:
         assert f"while these assumptions hold: {assumptions}" in _block(seen, "A6")
         assert "while all nine assumptions hold" in _block(seen, "A1.1")
         assert "for every protocol" in _block(seen, "raises")
-        assert "3pc above bully does not promise A3.1 (one coordinator a group)" in " ".join(_text(seen).split())
+        assert "3pc above bully does not promise A3.1 (one coordinator per group)" in " ".join(_text(seen).split())
 
     replay(test, COMMIT, size)
 

@@ -121,6 +121,21 @@ def test_it_shows_the_selected_node_and_what_is_left_of_a_dead_one() -> None:
     replay(test)
 
 
+def test_the_head_fits_in_80_columns() -> None:
+    """Whichever node made the last step, in whichever status; with the reason why this node is shown."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("i")
+        for number, step in _numbers(seen)[::40]:
+            head = (await _go(seen, number)).split("\n")[0]
+            assert len(head) <= 80
+            assert head.endswith("  it made the last step")
+            selected = (await _go(seen, number, step.node)).split("\n")[0]
+            assert selected.endswith("  selected")
+
+    replay(test, size=(80, 24))
+
+
 def test_an_incarnation_begins_with_the_stored_values() -> None:
     """The start is shown, but not the whole state as a change."""
 
@@ -131,7 +146,7 @@ def test_an_incarnation_begins_with_the_stored_values() -> None:
         )
         text = await _go(seen, number)
         assert "input          start of incarnation 2" in text
-        assert "running, incarnation 2" in text
+        assert "incarnation 2" in text
         assert "→" not in text.partition("\n waits\n")[0]
 
     replay(test)

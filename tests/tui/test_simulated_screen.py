@@ -151,7 +151,7 @@ def test_events_are_chosen_one_by_one(host: HostReady) -> None:
         assert "AreYouUp" in rows[0]
         timers = [row for row in rows if "timer of" in row]
         assert any("timer of 4: election, line " in row for row in timers)
-        assert any(row.endswith(", waits for AreYouUp answers of 5") for row in timers)
+        assert any(row.endswith(", waits for AreYouUp answers from 5") for row in timers)
         await seen.press("down", "enter")
         chosen = rows[1].split()
         link = f"{chosen[3]}->{chosen[5]}"

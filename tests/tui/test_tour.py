@@ -92,6 +92,7 @@ def host(runs: Path) -> Iterator[HostReady]:
         yield ready
 
 
+@pytest.mark.live
 def test_a_step_can_be_skipped_and_the_tour_ended(host: HostReady) -> None:
     """By key and by word; afterwards the line is hidden, and S says that no tour is running."""
 

@@ -111,7 +111,7 @@ def test_a_bounded_wait_shows_line_reason_peers_and_time_left() -> None:
     assert (pane.procedure, pane.line, pane.waits) == (
         "election",
         158,
-        "waits for EnterElection answers of 1 2",
+        "waits for EnterElection answers from 1 2",
     )
     assert (pane.left_us, pane.total_us) == (600_000, 1_000_000)
 

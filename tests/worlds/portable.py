@@ -2,7 +2,7 @@
 
 import sys
 
-from lab.worlds.live import fork_server
+from lab.worlds.live import node_process
 from lab.worlds.live.__main__ import main
 
 
@@ -12,5 +12,5 @@ class _AsElsewhere:
 
 
 if __name__ == "__main__":
-    vars(fork_server)["sys"] = _AsElsewhere
+    vars(node_process)["sys"] = _AsElsewhere
     sys.exit(main())

@@ -13,7 +13,9 @@ import msgspec
 from lab.kernel import Payload, Request, command, on, procedure
 from lab.protocols import Bully, Election
 from lab.protocols.bully import NewState, NewStateAnswer
-from lab.worlds.live.wire import Fork, Hello
+from lab.worlds.live.connection import Hello
+from lab.worlds.live.node_process import NodeJob
+from lab.worlds.processes.json_lines import to_line
 
 __all__ = ["ALL", "Board", "Brittle", "Flood", "PingPong", "Rude", "Spill", "Twofaced"]
 
@@ -97,12 +99,12 @@ class Twofaced(Bully):
 
     def started(self) -> None:
         frame = sys._getframe().f_back
-        while frame is not None and not isinstance(frame.f_locals.get("order"), Fork):
+        while frame is not None and not isinstance(frame.f_locals.get("job"), NodeJob):
             frame = frame.f_back
-        if frame is not None:
-            order: Fork = frame.f_locals["order"]
-            with socket.create_connection(("127.0.0.1", order.port)) as second:
-                second.sendall(msgspec.json.encode(Hello(order.node, order.incarnation, order.token)) + b"\n")
+        if frame is not None:  # a live node
+            job: NodeJob = frame.f_locals["job"]
+            with socket.create_connection(("127.0.0.1", job.port)) as second:
+                second.sendall(to_line(Hello(job.node, job.incarnation, job.token)))
                 assert second.recv(10) == b""
         self.note("hung up on")
         super().started()

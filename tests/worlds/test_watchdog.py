@@ -151,7 +151,7 @@ def test_in_a_campaign(workers: int) -> None:
     """In this process, where lines are traced, and in workers: the run has a failure, and ends."""
     going = run_campaign(campaign(f"{FOLDER / 'stubborn.py'}:Hangs", runs=1), workers=workers)
     first = next(going)
-    going.close()  # type: ignore[attr-defined]
+    going.close()
     assert first.found
     assert (RAISES.id, ()) in first.violations
 

@@ -37,14 +37,13 @@ def show_export_dialog(request: ExportRequested) -> None:
         context.notify(f"export {name}: expected one of {', '.join(names)}{hint}", warn=True)
         return
 
-    def on_closed(text: str | None) -> None:
-        if text is not None:
-            context.notify(text)
-            context.exported = text
+    def report(text: str) -> None:
+        context.notify(text)
+        context.exported = text
 
     now_us, styles = context.player.now_us, context.theme_styles
     dialog = ExportDialog(request.recording, now_us, request.heartbeats, styles, chosen, file.strip())
-    context.show_dialog(dialog, on_closed)
+    context.show_dialog(dialog, report)
 
 
 class ExportDialog(FileDialog):

@@ -130,13 +130,10 @@ class LectureApp(LabApp):
         try:
             await asyncio.to_thread(self._control.tally)
         except ServerAdminError:  # no vote is open
-            self.push_screen(LineDialog("ask the class", [Text(_FORMAT)]), self._on_question)
+            dialog = LineDialog("ask the class", [Text(_FORMAT)])
+            self.ask(dialog, lambda typed: self.run_worker(self._ask_and_report(typed)))
         else:
             self._show_votes()
-
-    def _on_question(self, typed: str | None) -> None:
-        if typed:
-            self.run_worker(self._ask_and_report(typed))
 
     async def _ask_and_report(self, typed: str) -> None:
         reply = await self._ask(typed)
@@ -152,12 +149,11 @@ class LectureApp(LabApp):
         return Reply(0, True, True, "the vote is open")
 
     def _show_votes(self) -> None:
-        def closed(tally: VoteTally | None) -> None:
-            if tally is not None:
-                parts = (f"{choice}: {votes}" for choice, votes in zip(tally.options, tally.votes, strict=True))
-                self._show_message(f"{tally.text}  {', '.join(parts)}")
+        def show_result(tally: VoteTally) -> None:
+            parts = (f"{choice}: {votes}" for choice, votes in zip(tally.options, tally.votes, strict=True))
+            self._show_message(f"{tally.text}  {', '.join(parts)}")
 
-        self.push_screen(TallyDialog(self._control, self.theme_styles), closed)
+        self.ask(TallyDialog(self._control, self.theme_styles), show_result)
 
     def _show_message(self, text: str, warn: bool = False) -> None:
         shown = next((each for each in reversed(self.screen_stack) if isinstance(each, RunScreen)), None)

@@ -33,15 +33,15 @@ class BookmarkController:
             self._put(record, at_us, text)
             return
 
-        def on_closed(result: str | int | None) -> None:
+        def use(result: str | int) -> None:
             if isinstance(result, int):
                 self._go_to(result)
-            elif result is not None:
+            else:
                 self._put(record, at_us, result)
 
         self._bookmarks.read()
         dialog = BookmarkDialog(self._bookmarks, record, at_us, self._context.theme_styles)
-        self._context.show_dialog(dialog, on_closed)
+        self._context.show_dialog(dialog, use)
 
     def _go_to(self, record: int) -> None:
         self._context.player.go(record)

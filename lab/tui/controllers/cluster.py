@@ -55,11 +55,10 @@ class ClusterController:
         elif source == target:
             self._context.notify(f"{source} has no link to itself; the arrows move to another", warn=True)
         else:
-            self._context.show_dialog(LinkDialog(link, now), self._on_link_command)
+            self._context.show_dialog(LinkDialog(link, now), self._change_link)
 
-    def _on_link_command(self, chosen: LinkCommand | None) -> None:
-        if chosen is not None:
-            (self._context.execute if chosen.complete else self._command_line.open)(chosen.command)
+    def _change_link(self, chosen: LinkCommand) -> None:
+        (self._context.execute if chosen.complete else self._command_line.open)(chosen.command)
 
     def _execute(self, word: str) -> None:
         self._context.execute(f"{word} {self._context.selected}")
@@ -72,12 +71,9 @@ class ClusterController:
         self._command_line.open(command.format("all" if selected is None else selected))
 
     def _partition(self) -> None:
-        def execute(command: str | None) -> None:
-            if command:
-                self._context.execute(command)
-
         context = self._context
-        context.show_dialog(PartitionDialog(context.nodes, context.selected, context.theme_styles), execute)
+        dialog = PartitionDialog(context.nodes, context.selected, context.theme_styles)
+        context.show_dialog(dialog, context.execute)
 
 
 class NodeNumberInput:

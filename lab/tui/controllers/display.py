@@ -94,10 +94,9 @@ class DisplayController:
         trace = list(message_trace(store, key, sent))
         context.show_dialog(TraceDialog(trace, number, context.theme_styles), self._go_to)
 
-    def _go_to(self, record: int | None) -> None:
-        if record is not None:
-            self._context.player.go(record)
-            self._context.redraw()
+    def _go_to(self, record: int) -> None:
+        self._context.player.go(record)
+        self._context.redraw()
 
     def _copy(self) -> None:
         """Copy what is under the cursor of the focused view, or else the record at the cursor in time."""

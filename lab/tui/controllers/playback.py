@@ -1,6 +1,6 @@
 """Move in time: the cursor, or at the end of a simulated run its world, also by choosing the next event."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import ClassVar
 
@@ -9,7 +9,6 @@ from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.widgets import OptionList, Static
-from textual.widgets.option_list import Option
 
 from lab.recording.snapshot import NodeState
 from lab.text import sanitize
@@ -18,7 +17,7 @@ from lab.tui.controllers.search import SearchController
 from lab.tui.player import time_command
 from lab.tui.terminal.styles import ThemeStyles
 from lab.tui.views.log_view import LogRows
-from lab.tui.widgets.dialogs import Dialog
+from lab.tui.widgets.dialogs import ListDialog
 from lab.worlds.feed_protocol import Delivery, EnabledEvent, Reply
 
 
@@ -72,7 +71,7 @@ class PlaybackController:
     def _choose_event(self) -> None:
         context = self._context
         context.player.to_end()
-        context.show_dialog(NextEventDialog(context), lambda _: context.notify("time is frozen; space resumes it"))
+        context.show_dialog(NextEventDialog(context))
 
 
 _NOTHING = "nothing is in flight and no timer is set: restart a node, or resume one"
@@ -95,7 +94,7 @@ def describe_event(event: EnabledEvent, nodes: Mapping[int, NodeState], theme_st
     return f"timer of {event.node}: {event.procedure}, line {wait.line}, waits for {wait.what}{peers}"
 
 
-class NextEventDialog(Dialog[None]):
+class NextEventDialog(ListDialog[EnabledEvent]):
     """The enabled events, at the bottom of the screen, so that the nodes above show the effect of each."""
 
     DEFAULT_CSS = """
@@ -114,19 +113,20 @@ class NextEventDialog(Dialog[None]):
         self._run = context
         self._source = context.source
         self._theme_styles = context.theme_styles
-        self._enabled_events: Sequence[EnabledEvent] = ()
 
     def compose_box(self) -> ComposeResult:
         yield Static("earliest first; time is frozen while this is open", id="done", markup=False)
-        yield OptionList()
+        yield from super().compose_box()
 
     def on_mount(self) -> None:
-        self.query_one(OptionList).focus()
         self._begin()
 
-    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        if event.option_id is not None:
-            self._execute(self._enabled_events[int(event.option_id)])
+    def action_leave(self) -> None:
+        super().action_leave()
+        self._run.notify("time is frozen; space resumes it")
+
+    def choose(self, result: EnabledEvent) -> None:
+        self._execute(result)
 
     def action_move(self, by: int) -> None:
         listed = self.query_one(OptionList)
@@ -149,24 +149,21 @@ class NextEventDialog(Dialog[None]):
             return  # the dialog was closed meanwhile
         self._run.catch_up()  # with the records of the reply: a row shows where a node waits now
         self._run.redraw()
-        self._enabled_events = reply.enabled_events
-        nodes, now_us = self._run.player.cluster().nodes, self._source.now_us() or 0
-        listed = self.query_one(OptionList)
-        listed.clear_options()
-        for place, event in enumerate(reply.enabled_events):
-            row = Text()
-            row.append(f"{event.due_us / 1e6:9.4f} s  ", "dim")
-            style = self._theme_styles.kind(event.kind) if isinstance(event, Delivery) else ""
-            row.append(sanitize(describe_event(event, nodes, self._theme_styles), 200), style)
-            if event.due_us < now_us:
-                row.append("  overdue", self._theme_styles.warning)
-            listed.add_option(Option(row, id=str(place)))
-        listed.action_first()
+        now_us = self._source.now_us() or 0
+        self.put((self._row(event, now_us), event) for event in reply.enabled_events)
         if not reply.ok:
             self._show_text(reply.text, warn=True)
         elif not reply.enabled_events:
             self._show_text(_NOTHING, warn=True)
         self.frame(title=f"choose the next event, at {now_us / 1e6:.4f} s")
+
+    def _row(self, event: EnabledEvent, now_us: int) -> Text:
+        style = self._theme_styles.kind(event.kind) if isinstance(event, Delivery) else ""
+        text = describe_event(event, self._run.player.cluster().nodes, self._theme_styles)
+        row = Text.assemble((f"{event.due_us / 1e6:9.4f} s  ", "dim"), (sanitize(text, 200), style))
+        if event.due_us < now_us:
+            row.append("  overdue", self._theme_styles.warning)
+        return row
 
     def _show_text(self, text: str, warn: bool) -> None:
         style = self._theme_styles.warning if warn else self._theme_styles.accent

@@ -18,6 +18,7 @@ from lab.tui.terminal.styles import DIM, ThemeStyles
 from lab.tui.widgets.dialogs import Dialog
 
 NOBODY = "nobody"
+_SKIPPED = ""
 _LONGEST_GAP = 5000
 """A jump over more records than this is not searched for decisions."""
 _CHUNK = 500
@@ -86,11 +87,11 @@ class PredictController:
         context, player = self._context, self._context.player
         went_on = "play" if player.playing else "end" if player.following else ""
         player.go(decision.began)
-        self._context.hides_future = True
+        context.hides_future = True
 
-        def on_answer(answer: str | None) -> None:
-            if answer is None:
-                self._context.hides_future = False
+        def on_answer(answer: str) -> None:
+            if answer == _SKIPPED:
+                context.hides_future = False
                 context.notify("skipped")
                 if went_on:
                     player.move(went_on)
@@ -129,7 +130,7 @@ class PredictController:
 
 
 class PredictDialog(Dialog[str]):
-    """The question who will lead next. The result is a node's number or ``nobody``; None if it was skipped."""
+    """The question who will lead next. The result is a node's number or ``nobody``, or empty if it was skipped."""
 
     DEFAULT_CSS = """
     PredictDialog { align: center bottom; background: $background 0%; }
@@ -168,6 +169,9 @@ class PredictDialog(Dialog[str]):
 
     def action_answer(self, answer: str) -> None:
         self.dismiss(answer)
+
+    def action_leave(self) -> None:
+        self.dismiss(_SKIPPED)
 
     def _content(self) -> Text:
         before = " and ".join(map(str, self._before))

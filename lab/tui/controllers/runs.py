@@ -3,7 +3,7 @@
 The application opens and leaves runs, so it is asked by messages.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
@@ -91,7 +91,8 @@ class RunController:
     def _show_tree(self) -> None:
         context = self._context
         if recording := self._recording():
-            self._choose_recording(recording, lambda path: context.post(RecordingChosen(context, path)))
+            dialog = TreeDialog(recording, context.theme_styles)
+            context.show_dialog(dialog, lambda path: context.post(RecordingChosen(context, path)))
 
     def _compare(self, file: str) -> None:
         """Show or hide the recording that is compared; without one, open the file or ask for it."""
@@ -104,7 +105,7 @@ class RunController:
             text = "the file of this run's recording is unknown; :compare FILE opens another one"
             context.notify(text, warn=True)
         else:
-            self._choose_recording(context.source.recording, self._open_other)
+            context.show_dialog(TreeDialog(context.source.recording, context.theme_styles), self._open_other)
 
     def _open_other(self, path: Path) -> None:
         view = self._views.compare
@@ -116,26 +117,14 @@ class RunController:
         if self._views.chosen != view.id:
             self._layout.show_view("compare")
 
-    def _choose_recording(self, related: Path, use: Callable[[Path], None]) -> None:
-        def on_closed(tree: LineageTree | None) -> None:
-            if tree is not None:
-                use(tree.path)
-
-        self._context.show_dialog(TreeDialog(related, self._context.theme_styles), on_closed)
-
     def _export(self, options: str) -> None:
         if recording := self._recording():
             self._context.post(ExportRequested(self._context, recording, options, self._views.rows.heartbeats))
 
     def _write_scenario(self) -> None:
         context = self._context
-
-        def report(text: str | None) -> None:
-            if text is not None:
-                context.notify(text)
-
         if recording := self._recording():
-            context.show_dialog(ScenarioDialog(recording, context.theme_styles), report)
+            context.show_dialog(ScenarioDialog(recording, context.theme_styles), context.notify)
 
     def _recording(self, effect: str = "") -> Path | None:
         """Return the file of the run's recording; say so if it is unknown."""
@@ -148,7 +137,7 @@ class RunController:
 _TREE_KEYS = "Enter opens, letters filter, Esc closes"
 
 
-class TreeDialog(Dialog[LineageTree]):
+class TreeDialog(Dialog[Path]):
     """The recordings in the folder of ``recording``, as trees. The result is the chosen one."""
 
     DEFAULT_CSS = "TreeDialog > Vertical { width: 100; }"
@@ -183,7 +172,7 @@ class TreeDialog(Dialog[LineageTree]):
         self.frame(subtitle=_TREE_KEYS if event.typed is None else sought)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(self._rows[int(event.option_id or 0)][0])
+        self.dismiss(self._rows[int(event.option_id or 0)][0].path)
 
     def _row_text(self, tree: LineageTree, depth: int) -> Text:
         here = tree.path.resolve() == self._recording.resolve()

@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
 from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
@@ -31,6 +29,8 @@ def wrap(text: Text, width: int) -> list[Text]:
 
 def markdown_lines(markdown: str, width: int, theme_styles: ThemeStyles) -> list[Text]:
     """Render Markdown as lines of this width; HTML is shown as plain text."""
+    from markdown_it import MarkdownIt  # noqa: PLC0415 - loads slowly, and most runs show no Markdown
+
     return list(_Renderer(width, theme_styles).of(MarkdownIt("commonmark", {"html": False}).parse(markdown)))
 
 

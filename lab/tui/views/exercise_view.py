@@ -1,7 +1,5 @@
 """The exercise view: the tasks and their state at the cursor in time."""
 
-from typing import TYPE_CHECKING
-
 from rich.style import Style
 from textual import events
 
@@ -10,10 +8,8 @@ from lab.tui.attempt_log import AttemptLog
 from lab.tui.player import Cursor
 from lab.tui.source import Source
 from lab.tui.terminal.styles import ThemeStyles
+from lab.tui.views.exercise_text import Sheet
 from lab.tui.views.lines_view import RowsView
-
-if TYPE_CHECKING:
-    from lab.tui.views.exercise_text import Sheet
 
 
 class ExerciseView(RowsView):
@@ -104,8 +100,6 @@ class ExerciseView(RowsView):
 
     def _sheet_of(self, attempt: AttemptLog) -> "Sheet":
         if self._sheet is None:
-            from lab.tui.views.exercise_text import Sheet  # noqa: PLC0415 - other runs need not load it
-
             self._sheet = Sheet(attempt.exercise, attempt.number, self._styles)
         return self._sheet
 

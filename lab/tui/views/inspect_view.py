@@ -30,6 +30,8 @@ _MOST_ROWS = 400
 _NEWEST = 20
 """The number of log entries shown, the newest ones."""
 _BOLD = Style(bold=True)
+_REASONS = ("it made the last step; a digit selects another", "it made the last step", "last step")
+"""The reason why a node is shown that is not selected: the first that fits."""
 
 
 def inspection_rows(
@@ -258,7 +260,7 @@ class InspectView(RowsView):
         if node != self._node:
             self._node = node
             self._scroll(0)
-        head = self._head_of(view, cursor.selected)
+        head = self._head_of(view, cursor.selected, self.size.width)
         if view is None or last is None:
             self._put_rows([Row([(" no step so far", DIM)])], [head])
             return
@@ -280,7 +282,7 @@ class InspectView(RowsView):
     def _listing(self) -> Listing:
         return Listing(self._source.store.header.protocol)
 
-    def _head_of(self, view: NodeState | None, selected: int | None) -> Line:
+    def _head_of(self, view: NodeState | None, selected: int | None, width: int) -> Line:
         styles = self._styles
         if view is None:
             return [(" no node has made a step so far; a digit selects one", DIM)]
@@ -294,8 +296,8 @@ class InspectView(RowsView):
         ]
         if view.leads:
             pieces.append((f" {styles.glyphs.leads} leads", styles.leader))
-        process = f"  {process_text(view.process)}, incarnation {view.incarnation}" + (
-            f", process {view.pid}" if view.pid else ""
-        )
-        why = "selected" if selected is not None else "it made the last step; a digit selects another"
-        return [*pieces, (process, Style()), (f"  {why}", DIM)]
+        process = f"  incarnation {view.incarnation}" + (f", process {view.pid}" if view.pid else "")
+        pieces.append((process, Style()))
+        reasons = ("selected",) if selected is not None else _REASONS
+        left = width - sum(cell_len(text) for text, _ in pieces) - 2
+        return [*pieces, (f"  {next((each for each in reasons if cell_len(each) <= left), reasons[-1])}", DIM)]

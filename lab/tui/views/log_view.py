@@ -2,8 +2,8 @@
 
 It shows any one of a million rows without reading the million. Keyframes hold the number of log lines before them,
 and how many of those are heartbeats. So the page of a row is found by bisection, with heartbeats shown or hidden,
-and only that page is decoded. With a filter, the sieve knows the records of the matching lines, and each record is
-a page of its own.
+and only that page is decoded. With a filter, the filter knows the records of the matching lines, and each record
+is a page of its own.
 """
 
 from bisect import bisect_right
@@ -111,11 +111,11 @@ class LogRows:
         return [] if record is None else lines_of(number, record)
 
     def _filtered_row(
-        self, sieve: LogFilter, index: int, number: int
+        self, log_filter: LogFilter, index: int, number: int
     ) -> tuple[LogLine, DeliveryOutcome | None] | None:
-        if index >= len(sieve):
+        if index >= len(log_filter):
             return None
-        record, place = sieve.at(index)
+        record, place = log_filter.at(index)
         if record > number:
             return None
         page = self._records.pop(record, None) or LogPage(record, record + 1)

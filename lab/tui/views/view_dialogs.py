@@ -6,10 +6,7 @@ from typing import ClassVar
 from msgspec import Struct
 from rich.text import Text
 from textual import events
-from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.widgets import OptionList
-from textual.widgets.option_list import Option
 
 from lab.analysis.connectivity import Pair
 from lab.analysis.delivery import TraceEntry
@@ -17,7 +14,9 @@ from lab.script.verbs import VERBS
 from lab.text import sanitize
 from lab.tui.terminal.styles import DIM, ThemeStyles
 from lab.tui.views.network_state import NetworkNow
-from lab.tui.widgets.dialogs import Dialog
+from lab.tui.widgets.dialogs import ListDialog
+
+# a link: a command that needs a number is put on the command line for editing; any other is run at once
 
 
 class LinkCommand(Struct, frozen=True):
@@ -52,7 +51,7 @@ def commands_for(link: Pair, both_ways: bool, now: NetworkNow) -> tuple[LinkComm
     return tuple(commands)
 
 
-class LinkDialog(Dialog[LinkCommand | None]):
+class LinkDialog(ListDialog[LinkCommand]):
     """The dialog. Its result is the chosen command, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("q", "leave", "close"), ("b", "turn", "")]
@@ -64,11 +63,7 @@ class LinkDialog(Dialog[LinkCommand | None]):
         self._both_ways = False
         self._commands = commands_for(link, both_ways=False, now=now)
 
-    def compose_box(self) -> ComposeResult:
-        yield OptionList()
-
     def on_mount(self) -> None:
-        self.query_one(OptionList).focus()
         self._fill()
 
     def on_key(self, event: events.Key) -> None:
@@ -76,9 +71,6 @@ class LinkDialog(Dialog[LinkCommand | None]):
         if command is not None:
             event.stop()
             self.dismiss(command)
-
-    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(self._commands[event.option_index])
 
     def action_turn(self) -> None:
         self._both_ways = not self._both_ways
@@ -88,28 +80,26 @@ class LinkDialog(Dialog[LinkCommand | None]):
     def _fill(self) -> None:
         source, target = self._link
         way = "between {} and {}, both ways" if self._both_ways else "from {} to {}"
-        self.frame(title=f"the link {way.format(source, target)}")
-        listed = self.query_one(OptionList)
-        listed.clear_options()
-        for command in self._commands:
-            row = Text()
-            row.append(f" {command.key} ", "bold")
-            row.append(f" {command.command + ('' if command.complete else ' …'):28}")
-            row.append(VERBS[command.command.partition(" ")[0]].help, "dim")
-            listed.add_option(Option(row))
-        listed.action_first()
+        self.frame(f"the link {way.format(source, target)}")
+        self.put((_row(command), command) for command in self._commands)
 
+
+def _row(command: LinkCommand) -> Text:
+    shown = command.command + ("" if command.complete else " …")
+    help_text = VERBS[command.command.partition(" ")[0]].help
+    return Text.assemble((f" {command.key} ", "bold"), f" {shown:28}", (help_text, "dim"))
+
+
+# a message, from why it was sent to the effect of its answer; each line leads to its record
 
 _STYLES = {"lost": "lost", "taken": "delivered", "routed": "held", "meanwhile": "held", "open": "in flight"}
 """The delivery outcome that gives a line its colour."""
 
 
-class TraceDialog(Dialog[int | None]):
+class TraceDialog(ListDialog[int]):
     """The trace of a message. The result is the record of the chosen line; ``here`` is the cursor in time."""
 
-    DEFAULT_CSS = """
-    TraceDialog > Vertical { width: 100; }
-    """
+    DEFAULT_CSS = "TraceDialog > Vertical { width: 100; }"
     BINDINGS: ClassVar[list[BindingType]] = [("q,F", "leave", "close")]
 
     def __init__(self, entries: Sequence[TraceEntry], here: int, styles: ThemeStyles) -> None:
@@ -118,16 +108,10 @@ class TraceDialog(Dialog[int | None]):
         self._here = here
         self._styles = styles
 
-    def compose_box(self) -> ComposeResult:
-        yield OptionList(*(Option(self._entry_text(line), str(place)) for place, line in enumerate(self._trace)))
-
     def on_mount(self) -> None:
-        """Highlight the last line that is not after the cursor in time."""
+        # the cursor is on the last line that is not after the cursor in time
         reached = [place for place, line in enumerate(self._trace) if line.record <= self._here]
-        self.query_one(OptionList).highlighted = reached[-1] if reached else 0
-
-    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(self._trace[int(event.option_id or 0)].record)
+        self.put(((self._entry_text(line), line.record) for line in self._trace), reached[-1] if reached else 0)
 
     def _entry_text(self, line: TraceEntry) -> Text:
         styles = self._styles

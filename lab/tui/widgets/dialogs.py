@@ -64,8 +64,11 @@ class Dialog(ModalScreen[R]):
         raise NotImplementedError
 
     def frame(self, title: str | None = None, subtitle: str | None = None) -> None:
-        """Set the title and subtitle of the frame."""
-        frame(self.box, title, subtitle)
+        """Set the title and subtitle of the frame as plain text: Textual would parse brackets as markup."""
+        if title is not None:
+            self.box.border_title = Content(title)
+        if subtitle is not None:
+            self.box.border_subtitle = Content(subtitle)
 
     def dismiss(self, result: R | None = None) -> AwaitComplete:
         """Close the dialog; do nothing if it is closed already."""
@@ -75,14 +78,6 @@ class Dialog(ModalScreen[R]):
     def action_leave(self) -> None:
         """Close without a result."""
         self.dismiss(None)
-
-
-def frame(box: Widget, title: str | None = None, subtitle: str | None = None) -> None:
-    """Set the title and subtitle of a box's frame as plain text: Textual would parse brackets as markup."""
-    if title is not None:
-        box.border_title = Content(title)
-    if subtitle is not None:
-        box.border_subtitle = Content(subtitle)
 
 
 # read a text
@@ -108,6 +103,31 @@ class TextBox(Dialog[str]):
 
 
 # choose from a list
+
+
+class ListDialog(Dialog[R]):
+    """A list of rows; the result is that of the chosen row."""
+
+    def compose_box(self) -> ComposeResult:
+        yield OptionList()
+
+    def on_mount(self) -> None:
+        self.query_one(OptionList).focus()
+
+    def put(self, rows: Iterable[tuple[Text, R]], at: int = 0) -> None:
+        """Show these rows with their results, the cursor at row ``at``."""
+        texts_and_results = list(rows)
+        self._results = [result for _, result in texts_and_results]
+        listed = self.query_one(OptionList)
+        listed.clear_options()
+        listed.add_options([Option(text) for text, _ in texts_and_results])
+        listed.highlighted = at if self._results else None
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        self.choose(self._results[event.option_index])
+
+    def choose(self, result: R) -> None:
+        self.dismiss(result)
 
 
 class Entry(Struct, frozen=True):

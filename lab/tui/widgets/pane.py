@@ -204,7 +204,7 @@ def _wait_fields(view: NodeState, now_us: int) -> tuple[str, str, int | None, in
     if not view.waits:
         return "", _idle_text(view), None, 0
     wait = view.waits[0]
-    peers = f" of {' '.join(map(str, wait.peers))}" if wait.peers else ""
+    peers = f" from {' '.join(map(str, wait.peers))}" if wait.peers else ""
     procedure = sanitize(wait.procedure, 40)
     waits = sanitize(f"waits for {wait.what}{peers}", 80)
     if wait.until_us is None:

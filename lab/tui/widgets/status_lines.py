@@ -94,7 +94,7 @@ def title_text(
         parts.append(f"{hidden} heartbeats hidden (f)")
     t_us = header.timing.t_us
     t = f"{t_us / 1e6:g} s" if t_us >= 1_000_000 else f"{t_us / 1000:g} ms"
-    parts += [f"T {t}", format_count(len(header.nodes), "node"), *last]
+    parts += [f"timeout T {t}", format_count(len(header.nodes), "node"), *last]
     text = Text()
     text.append("lab ", "bold")
     text.append(sanitize(header.protocol.title, 30), theme_styles.accent)

@@ -9,11 +9,13 @@ import os
 import select
 import signal
 import subprocess
-import traceback
-from typing import IO, NoReturn
+import sys
+from functools import partial
+from typing import IO
 
 from lab.worlds.host.launch import HostProcess
 from lab.worlds.loading.config import RunConfig
+from lab.worlds.processes.fork_server import detach, exit_with
 
 
 def preload() -> None:
@@ -25,9 +27,6 @@ def preload() -> None:
     parse("kill 5")  # builds the parser
     gc.collect()
     gc.freeze()
-
-
-_MOST_FILES = 1 << 12
 
 
 class ForkedHost(HostProcess):
@@ -43,9 +42,10 @@ class _ForkedProcess:
     def __init__(self, log: IO[bytes]) -> None:
         child_in, ours_in = os.pipe()
         ours_out, child_out = os.pipe()
+        sys.stdout.flush()  # the child has a copy of what is not yet written
         self.pid = os.fork()
         if self.pid == 0:
-            _run_host(child_in, child_out, log.fileno())
+            exit_with(partial(_run_host, child_in, child_out, log.fileno()))
         os.close(child_in)
         os.close(child_out)
         self.stdin: IO[bytes] | None = os.fdopen(ours_in, "wb")
@@ -78,22 +78,8 @@ class _ForkedProcess:
             os.kill(self.pid, signal.SIGKILL)
 
 
-def _run_host(stdin: int, stdout: int, log: int) -> NoReturn:
-    """Replace standard input, output and error by these, close all other files, and run a host."""
-    status = 1
-    try:
-        os.setsid()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_DFL)
-        for standard, descriptor in enumerate((stdin, stdout, log)):
-            os.dup2(descriptor, standard)
-        os.closerange(3, _MOST_FILES)
-        from lab.worlds.live.__main__ import main  # noqa: PLC0415
+def _run_host(*descriptors: int) -> int:
+    detach(*descriptors)
+    from lab.worlds.live.__main__ import main  # noqa: PLC0415 - see ``preload``
 
-        status = main()
-    except SystemExit as error:
-        status = error.code if isinstance(error.code, int) else 1
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        os._exit(status)
+    return main()

@@ -209,7 +209,8 @@ class Host:
                 self.end(f"signal {signal.Signals(number).name}")
 
     async def _watch_owner(self) -> None:
-        async with trio.lowlevel.FdStream(os.dup(0)) as owner:
-            while await owner.receive_some(4096):
-                pass
+        with contextlib.suppress(trio.BrokenResourceError):
+            async with trio.lowlevel.FdStream(os.dup(0)) as owner:
+                while await owner.receive_some(4096):
+                    pass
         self.end("the process that started it has ended")

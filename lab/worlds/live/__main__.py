@@ -9,7 +9,7 @@ import sys
 from functools import partial
 
 from lab.worlds.host.startup import new_writer, read_config
-from lab.worlds.live.fork_server import start_fork_server
+from lab.worlds.live.node_process import start_fork_server
 from lab.worlds.loading.targets import load_protocol
 
 

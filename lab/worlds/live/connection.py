@@ -1,15 +1,36 @@
-"""A node's connection, on the host's side."""
+"""The connection between the host and a node process: its messages, and the host's end.
+
+A node sends ``Hello``, the host replies with ``Start``; after that the node sends ``Step``, and the host sends
+``Message`` and ``CommandInput``.
+"""
 
 import socket
 
+from msgspec import Struct
+
 from lab.kernel import CommandInput, Message
-from lab.worlds.host.line_buffer import LineBuffer
+from lab.worlds.processes.json_lines import Channel
 
-MOST_PENDING = 8 << 20
-"""The most bytes that may wait for a node that does not read; further messages are lost."""
+COMMAND_PREFIX = b'{"type":"told"'
+"""The line of a ``CommandInput`` begins so, and that of a message never does."""
 
 
-class Connection:
+class Hello(Struct, frozen=True):
+    """From a node process: it is ready. ``token`` was given to it at its fork."""
+
+    node: int
+    incarnation: int
+    token: str
+
+
+class Start(Struct, frozen=True):
+    """From the host: the node begins; see ``kernel.Started``."""
+
+    incarnation: int
+    serial: int
+
+
+class Connection(Channel):
     """A connected node process.
 
     ``delivered`` are the messages written to it that no step has consumed yet, ``commands`` the protocol commands.
@@ -18,43 +39,17 @@ class Connection:
     of the step that the pause interrupted wait in ``unsent``.
     """
 
-    def __init__(self, node: int, incarnation: int, pid: int, peer: socket.socket) -> None:
-        self.node = node
-        self.incarnation = incarnation
-        self.pid = pid
-        self.socket = peer
-        self.buffer = LineBuffer()
+    def __init__(self, peer: socket.socket, hello: Hello) -> None:
+        super().__init__(peer)
+        self.node = hello.node
+        self.incarnation = hello.incarnation
+        self.pid = 0
         self.delivered: dict[tuple[int, int], list[Message]] = {}
         self.commands: list[CommandInput] = []
         self.paused = False
         self.backlog: list[bytes] = []
         self.unsent: list[Message] = []
         self.writing = False
-        self._out: list[bytes] = []
-        self._out_size = 0
-
-    def put(self, line: bytes) -> bool:
-        """Queue a line for the node; return False if too much waits already."""
-        if self._out_size > MOST_PENDING:
-            return False
-        self._out += (line, b"\n")
-        self._out_size += len(line) + 1
-        return True
-
-    def flush(self) -> bool:
-        """Write what the socket takes now; return whether that was all."""
-        if not self._out:
-            return True
-        data = b"".join(self._out)
-        try:
-            sent = self.socket.send(data)
-        except BlockingIOError:
-            sent = 0
-        except OSError:
-            sent = len(data)  # the process is ending; the fork server reports that
-        self._out = [data[sent:]] if sent < len(data) else []
-        self._out_size = len(data) - sent
-        return not self._out
 
     def consumed(self, source: int, serial: int) -> Message | None:
         """Remove and return the message that a step took in; None if it was never delivered."""

@@ -17,20 +17,19 @@ from lab.recording.writer import Writer
 from lab.script.director import Director
 from lab.worlds.control import Control
 from lab.worlds.host.host import Host, earliest_us
-from lab.worlds.host.line_buffer import LineBuffer
 from lab.worlds.host.runs import RunFolder
+from lab.worlds.live.node_process import NodeJob
 from lab.worlds.live.node_sockets import NodeSockets
 from lab.worlds.live.nodes import LiveNodes
 from lab.worlds.live.router import Router
-from lab.worlds.live.wire import Fork, Forked, ProcessChange, Signal
 from lab.worlds.loading.config import InitialCommands, RunConfig
 from lab.worlds.loading.targets import load_protocol
+from lab.worlds.processes.fork_server import Fork, Forked, NotForked, ProcessChange, Signal, decode_report
+from lab.worlds.processes.json_lines import Channel
 from lab.worlds.routing import network_of, spare_of
 
-_CHUNK = 1 << 18
 _JOIN_TIMEOUT_S = 2.0
 _encode = msgspec.json.Encoder().encode
-_decode_report = msgspec.json.Decoder(Forked | ProcessChange).decode
 
 
 class LiveHost(Host):
@@ -43,8 +42,8 @@ class LiveHost(Host):
         self.director = Director(self.now_us, writer)
         begun.add_to(self.director)
         fork_server.setblocking(False)
-        self._fork_server = fork_server
-        self._unsent_requests = b""
+        self._fork_socket = fork_server
+        self._fork_server = Channel(fork_server)
         self._router = Router(writer, self.director, network_of(writer.header), self.now_us)
         self._node_sockets = NodeSockets(self._router, self.commit)
         self._nodes = LiveNodes(
@@ -89,54 +88,44 @@ class LiveHost(Host):
             if not connection.writing and not connection.flush():
                 connection.writing = True
                 self.tasks.start_soon(self._node_sockets.write_rest, connection)
-        self._flush_requests()
+        self._fork_server.flush()
         if self._next_due_us() < self._timer_us:
             self._timer_wakeup.unpark_all()
 
     def shutdown(self) -> None:
         """Tell the fork server to end; it kills every node first."""
         with contextlib.suppress(OSError):
-            self._fork_server.shutdown(socket.SHUT_WR)
+            self._fork_socket.shutdown(socket.SHUT_WR)
 
     def join(self) -> None:
         """Wait for the fork server to end, so that no process writes to the run's folder any more."""
-        self._fork_server.settimeout(_JOIN_TIMEOUT_S)
-        with self._fork_server, contextlib.suppress(OSError):
-            self._fork_server.shutdown(socket.SHUT_WR)
-            while self._fork_server.recv(_CHUNK):
-                pass
+        self.shutdown()
+        self._fork_socket.settimeout(_JOIN_TIMEOUT_S)
+        with self._fork_socket, contextlib.suppress(EOFError, OSError):
+            while True:
+                self._fork_server.receive()
 
     # the fork server
 
-    def _request_fork_server(self, request: Fork | Signal) -> None:
-        self._unsent_requests += _encode(request) + b"\n"
-
-    def _flush_requests(self) -> None:
-        if self._unsent_requests:
-            try:
-                sent = self._fork_server.send(self._unsent_requests)
-            except BlockingIOError:
-                sent = 0
-            except OSError:
-                sent = len(self._unsent_requests)  # it is gone; _read_fork_server sees its end of file
-            self._unsent_requests = self._unsent_requests[sent:]
+    def _request_fork_server(self, request: Fork[NodeJob] | Signal) -> None:
+        self._fork_server.put(_encode(request))
 
     async def _read_fork_server(self) -> None:
-        buffer = LineBuffer()
         while True:
-            data = b""
             await trio.lowlevel.wait_readable(self._fork_server)
-            with contextlib.suppress(ConnectionError):
-                data = self._fork_server.recv(_CHUNK)
-            if not data:
+            try:
+                lines = self._fork_server.receive()
+            except EOFError:
                 self.end("the process that nodes are forked from has ended")
                 return
-            for line in buffer.feed(data):
-                report = _decode_report(line)
+            for line in lines:
+                report = decode_report(line)
                 if isinstance(report, Forked):
                     self._nodes.on_forked(report)
-                else:
+                elif isinstance(report, ProcessChange):
                     self._nodes.on_process_change(report)
+                elif isinstance(report, NotForked):
+                    self.end(f"a node could not be forked: {report.text}")
             self.commit()
 
     # time

@@ -1,7 +1,8 @@
-"""A node's process: feeds one kernel node from a socket, the real clock and its stable storage.
+"""Node processes, and the fork server that forks them.
 
-After a pause it reads its socket first and fires timers then: a message that arrived during the pause comes before
-a timeout that expired during it. The process ends when its connection to the host does.
+A node process feeds one kernel node from a socket, the real clock and its stable storage. After a pause it reads
+its socket first and fires timers then: a message that arrived during the pause comes before a timeout that expired
+during it. The process ends when its connection to the host does.
 
 Stable storage (rule M3) holds the old values or the new ones after a crash at any instant. It is a log with one
 line for each write: one write and one sync, however much is stored. A line torn by a crash was never reported as
@@ -9,115 +10,139 @@ written, and is cut off.
 """
 
 import contextlib
+import ctypes
 import gc
 import os
 import select
+import signal
 import socket
+import sys
 import time
-import traceback
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from lab.kernel import CommandInput, Message, Node, Protocol, Started, Step, Timing
-from lab.worlds.host.line_buffer import LineBuffer
-from lab.worlds.live.wire import COMMAND_PREFIX, Fork, Hello, Start
+from lab.kernel import CommandInput, Message, Node, Protocol, Started, Step
+from lab.worlds.live.connection import COMMAND_PREFIX, Hello, Start
+from lab.worlds.loading.config import RunConfig
+from lab.worlds.processes.fork_server import ForkServer, exit_with, silence
+from lab.worlds.processes.json_lines import Channel, to_line
 from lab.worlds.watchdog import watch_steps
 
-_encode = msgspec.json.Encoder().encode
 _decode_message = msgspec.json.Decoder(Message).decode
 _decode_command = msgspec.json.Decoder(CommandInput).decode
 _decode_start = msgspec.json.Decoder(Start).decode
 
 
-def run_node(
-    request: Fork, protocol: type[Protocol], ids: tuple[int, ...], timing: Timing, parameters: msgspec.Struct
-) -> None:
-    """Run the node until it halts or the host's connection ends."""
-    watch_steps()
-    gc.disable()  # until it has started: collecting garbage in a long log would take longer than reading it
-    with contextlib.suppress(ConnectionError):
+class NodeJob(Struct, frozen=True):
+    """Run this incarnation of a node, which says Hello to the host on this port, with this token.
+
+    ``origin_ns`` is the run's time 0 on the machine's monotonic clock, ``storage`` the folder of stable storage.
+    """
+
+    node: int
+    incarnation: int
+    port: int
+    token: str
+    origin_ns: int
+    storage: str
+
+
+def start_fork_server(config: RunConfig, protocol: type[Protocol]) -> socket.socket:
+    """Fork the fork server; return the host's end of its channel. Call before any thread or loop exists."""
+    ours, its = socket.socketpair()
+    gc.collect()
+    gc.freeze()
+    if os.fork() == 0:
+        ours.close()
+        silence(0, 1)
+        exit_with(_NodeForkServer(its, config, protocol).run)
+    its.close()
+    return ours
+
+
+class _NodeForkServer(ForkServer[NodeJob]):
+    def __init__(self, host: socket.socket, config: RunConfig, protocol: type[Protocol]) -> None:
+        super().__init__(host, NodeJob)
+        self._config = config
+        self._protocol = protocol
+        self._parameters = msgspec.convert(config.parameters, protocol.Parameters)
+        self._prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
+
+    def run_child(self, job: NodeJob, descriptors: Sequence[int]) -> int:
+        # a stopped node cannot notice the end of its connection: give it a process group of its own, which is
+        # orphaned when the fork server dies; the system then continues its stopped members
+        os.setpgid(0, 0)
+        if self._prctl is not None:
+            pr_set_pdeathsig = 1  # on Linux, the kernel kills it at once
+            self._prctl(pr_set_pdeathsig, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() == self.pid:
+            watch_steps()
+            gc.disable()  # until it has started: collecting garbage in a long log takes longer than reading it
+            with contextlib.suppress(EOFError, ConnectionError):
+                config = self._config
+                node = Node(self._protocol, job.node, config.nodes, config.timing, self._parameters)
+                _NodeProcess(job, node).run()
+        return 0
+
+
+class _NodeProcess:
+    """Runs the node until it halts or the host's connection ends. Raises EOFError or ConnectionError."""
+
+    def __init__(self, job: NodeJob, node: Node) -> None:
         connection = socket.socket()
-        connection.connect(("127.0.0.1", request.port))  # create_connection would load the IDNA codec: 4 ms
+        connection.connect(("127.0.0.1", job.port))  # create_connection would load the IDNA codec: 4 ms
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection.sendall(_encode(Hello(request.node, request.incarnation, request.token)) + b"\n")
-        node = Node(protocol, request.node, ids, timing, parameters)
-        _Process(node, connection, request).run()
-
-
-class _Process:
-    def __init__(self, node: Node, connection: socket.socket, request: Fork) -> None:
+        self._host = Channel(connection)
+        self._host.send(Hello(job.node, job.incarnation, job.token))
         self._node = node
-        self._connection = connection
-        self._origin_ns = request.origin_ns
-        self._storage = StableStorage(Path(request.storage), request.node)
-        self._buffer = LineBuffer()
-        self._lines: list[bytes] = []
+        self._origin_ns = job.origin_ns
+        self._storage = StableStorage(Path(job.storage), job.node)
         self._out: list[bytes] = []
 
     def run(self) -> None:
-        while not self._lines:
-            if not self._receive(None):
-                return
-        start = _decode_start(self._lines.pop(0))
+        lines: list[bytes] = []
+        while not lines:
+            lines = self._host.receive()
+        start = _decode_start(lines.pop(0))
         self._on_step(
             self._node.step(Started(self._storage.values, start.incarnation, start.serial), self._now_us())
         )
         gc.freeze()
         gc.enable()
+        self._handle(lines)
         while not self._node.halted:
-            self._handle_lines()
-            self._send()
             timer = self._node.next_timer()
             wait_s = None if timer is None else max(0.0, (timer[0] - self._now_us()) / 1e6)
-            readable, _, _ = select.select([self._connection], [], [], wait_s)
+            readable, _, _ = select.select([self._host], [], [], wait_s)
             if readable:
-                if not self._receive(65536):
-                    return
+                self._handle(self._host.receive())
             elif timer is not None and timer[0] <= self._now_us():
                 self._on_step(self._node.step(timer[1], self._now_us()))
-        self._send()
+                self._send()
 
-    def _receive(self, most: int | None) -> bool:
-        data = self._connection.recv(most or 4096)
-        self._lines += self._buffer.feed(data)
-        return bool(data)
-
-    def _handle_lines(self) -> None:
-        for line in self._lines:
+    def _handle(self, lines: Sequence[bytes]) -> None:
+        for line in lines:
             if not self._node.halted:
                 node_input = _decode_command(line) if line.startswith(COMMAND_PREFIX) else _decode_message(line)
                 self._on_step(self._node.step(node_input, self._now_us()))
-        self._lines.clear()
+        self._send()
 
     def _on_step(self, step: Step) -> None:
         if step.stores:
             self._storage.write(step.stored, step.logged)  # on disk before the step's messages leave
-        self._out.append(_encode(step))
+        self._out.append(to_line(step))
 
     def _send(self) -> None:
         if self._out:
-            self._out.append(b"")
-            self._connection.sendall(b"\n".join(self._out))
+            self._host.write(b"".join(self._out))
             self._out.clear()
 
     def _now_us(self) -> int:
         return (time.monotonic_ns() - self._origin_ns) // 1000
-
-
-def run_and_exit(run: Callable[[], None]) -> None:
-    """Call ``run`` and end this forked process without its parent's clean-up handlers."""
-    status = 1
-    try:
-        run()
-        status = 0
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        os._exit(status)
 
 
 # stable storage

@@ -1,19 +1,18 @@
 """The nodes' sockets, on the host's side: accepting connections, reading, and writing what is left over."""
 
 import contextlib
+import select
 import socket
 from collections.abc import Callable
 
 import msgspec
 import trio
 
-from lab.worlds.host.line_buffer import GARBAGE, LineBuffer, TooLongError
-from lab.worlds.live.connection import Connection
+from lab.worlds.live.connection import Connection, Hello
 from lab.worlds.live.nodes import LiveNodes
 from lab.worlds.live.router import NotAStepError, Router
-from lab.worlds.live.wire import Hello
+from lab.worlds.processes.json_lines import GARBAGE, Channel, TooLongError
 
-_CHUNK = 1 << 18
 _HELLO_TIMEOUT_S = 5.0
 _MOST_UNIDENTIFIED = 64
 _decode_hello = msgspec.json.Decoder(Hello).decode
@@ -54,8 +53,8 @@ class NodeSockets:
         connection = None
         try:
             with self._unidentified[peer]:
-                connection = await self._hello(peer)
-        except (OSError, *GARBAGE):
+                connection = await self._greet(peer)
+        except (EOFError, OSError, *GARBAGE):
             pass  # not a node of this run
         finally:
             del self._unidentified[peer]
@@ -65,22 +64,19 @@ class NodeSockets:
         trio.lowlevel.notify_closing(peer)
         peer.close()
 
-    async def _hello(self, peer: socket.socket) -> Connection | None:
-        buffer = LineBuffer()
-        lines: list[bytes] = []
+    async def _greet(self, peer: socket.socket) -> Connection | None:
+        """Read the ``Hello``; return None if it is not of a node that is expected."""
+        channel, lines = Channel(peer), list[bytes]()
         while not lines:
             await trio.lowlevel.wait_readable(peer)
-            data = peer.recv(4096)
-            if not data:
-                return None
-            lines = buffer.feed(data)
+            lines = channel.receive()
         hello = _decode_hello(lines[0])
-        connection = Connection(hello.node, hello.incarnation, 0, peer)
+        connection = Connection(peer, hello)
         return connection if self.nodes.on_hello(hello, connection) else None
 
     async def _read_node(self, connection: Connection) -> None:
         while True:
-            await trio.lowlevel.wait_readable(connection.socket)
+            await trio.lowlevel.wait_readable(connection)
             if not self._receive(connection):
                 return
             self._commit()
@@ -88,33 +84,27 @@ class NodeSockets:
     def _receive(self, connection: Connection) -> bool:
         """Take in what the node's socket holds now, at most a chunk; return False at its end."""
         try:
-            data = connection.socket.recv(_CHUNK)
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
-        try:
-            for line in connection.buffer.feed(data):
+            for line in connection.receive():
                 if connection.paused or self._router.connections.get(connection.node) is connection:
                     self._router.receive(connection, line)
+        except (EOFError, OSError):
+            return False
         except (NotAStepError, TooLongError) as error:
             self.nodes.fail(connection, error)
             return False
-        return bool(data)
+        return True
 
     def drain(self, connection: Connection) -> None:
         """Take in all that a node's socket holds."""
-        before = -1
-        while len(connection.backlog) + self._router.cluster.record != before:
-            before = len(connection.backlog) + self._router.cluster.record
+        while connection.fileno() >= 0 and select.select([connection], [], [], 0)[0]:
             if not self._receive(connection):
                 return
 
     async def write_rest(self, connection: Connection) -> None:
         """Write the rest of a node's queue as its socket takes more."""
         with contextlib.suppress(trio.ClosedResourceError):
-            while self._router.connections.get(connection.node) is connection and connection.socket.fileno() >= 0:
-                await trio.lowlevel.wait_writable(connection.socket)
+            while self._router.connections.get(connection.node) is connection and connection.fileno() >= 0:
+                await trio.lowlevel.wait_writable(connection)
                 if connection.flush():
                     break
         connection.writing = False

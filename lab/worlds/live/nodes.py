@@ -12,10 +12,10 @@ from msgspec import Struct
 from lab.kernel import CommandInput, Message
 from lab.recording.records import Process
 from lab.worlds.control import NodeOperations
-from lab.worlds.live.connection import Connection
-from lab.worlds.live.node_process import wipe
+from lab.worlds.live.connection import Connection, Hello, Start
+from lab.worlds.live.node_process import NodeJob, wipe
 from lab.worlds.live.router import NotAStepError, Router
-from lab.worlds.live.wire import Fork, Forked, Hello, ProcessChange, Signal, Start
+from lab.worlds.processes.fork_server import Fork, Forked, ProcessChange, Signal
 
 
 class _Incarnation(Struct):
@@ -44,7 +44,7 @@ class LiveNodes(NodeOperations):
         origin_ns: int,
         port: int,
         now_us: Callable[[], int],
-        request: Callable[[Fork | Signal], None],
+        request: Callable[[Fork[NodeJob] | Signal], None],
         drain: Callable[[Connection], None],
     ) -> None:
         self._ids = ids
@@ -68,9 +68,9 @@ class LiveNodes(NodeOperations):
 
     def on_forked(self, report: Forked) -> None:
         """Note the pid of a new process."""
-        incarnation = self._incarnations[report.node]
+        incarnation = self._incarnations[report.serial]
         incarnation.pid = report.pid
-        self._by_pid[report.pid] = report.node
+        self._by_pid[report.pid] = report.serial
         if incarnation.phase == "dying":
             self._request(Signal(incarnation.pid, signal.SIGKILL))  # it was killed before its pid was known
         self._begin_if_ready()
@@ -191,9 +191,8 @@ class LiveNodes(NodeOperations):
         before = self._incarnations.get(node)
         incarnation = _Incarnation(before.number + 1 if before else 1, secrets.token_hex(16))
         self._incarnations[node] = incarnation
-        self._request(
-            Fork(node, incarnation.number, self._port, incarnation.token, self._origin_ns, str(self._safe))
-        )
+        job = NodeJob(node, incarnation.number, self._port, incarnation.token, self._origin_ns, str(self._safe))
+        self._request(Fork(node, job))
 
     def _begin_if_ready(self) -> None:
         coming = {

@@ -11,9 +11,8 @@ from lab.recording.records import Record, Routed
 from lab.recording.writer import Writer
 from lab.script.director import Director
 from lab.script.statements import Statement
-from lab.worlds.host.line_buffer import GARBAGE
-from lab.worlds.live.connection import Connection
-from lab.worlds.live.wire import Start
+from lab.worlds.live.connection import Connection, Start
+from lab.worlds.processes.json_lines import GARBAGE
 from lab.worlds.routing import records_of
 
 _encode = msgspec.json.Encoder().encode

@@ -95,8 +95,8 @@ def nodes_of(text: str, written: Written = as_option) -> Sequence[int]:
     got = written("nodes", text)
     match = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", text.strip())
     if match is None:
-        many, between = written("nodes", "5"), written("nodes", "0-7")
-        raise SettingError(f"{got}: write how many ({many}), from-to ({between}), or which (1,3,5)")
+        count, span, ids = (written("nodes", each) for each in ("5", "0-7", "1,3,5"))
+        raise SettingError(f"{got}: write a count ({count}), a range of ids ({span}) or a list of ids ({ids})")
     low, high = (1, int(match[1])) if match[2] is None else (int(match[1]), int(match[2]))
     if match[2] is not None and high < low:
         raise SettingError(f"{got}: write the lower number first ({written('nodes', f'{high}-{low}')})")
@@ -112,7 +112,9 @@ def timing_of(t: str | None, tm: str | None = None, tp: str | None = None, writt
         )
     if t is None and (tm is None) != (tp is None):
         given, missing = (option_tm, option_tp) if tp is None else (option_tp, option_tm)
-        raise SettingError(f"{given} goes with {missing}, as T = 2·Tm + Tp: add {missing}, or write {option_t}")
+        raise SettingError(
+            f"{given} requires {missing}, because T = 2·Tm + Tp: add {missing}, or write {option_t} instead"
+        )
     if t is not None or tm is None or tp is None:
         t_us = positive("t", t or "200ms", written)
         tm_us = t_us * 2 // 5
@@ -147,15 +149,18 @@ def parameters_of(
     for setting in settings:
         name, equals, value = setting.partition("=")
         got = written("set", setting)
-        if not equals or name not in shown:
-            known = ", ".join(shown) or "no parameters"
-            how = written("set", "NAME=VALUE")
-            meant = "" if name in shown else did_you_mean(name, list(shown))
-            raise SettingError(f"{got}: write {how}; {protocol.name} has {known}{meant}")
+        known = f"its parameters are {', '.join(shown)}" if shown else "it has no parameters"
+        if name not in shown:
+            meant = did_you_mean(name, list(shown))
+            raise SettingError(f"{got}: {protocol.name} has no parameter {name!r}; {known}{meant}")
+        if not equals:
+            raise SettingError(f"{got}: the value is missing; write {written('set', f'{name}=VALUE')}")
         field = fields[shown[name]]
         election = protocol.fixed_parameters.get(name, value)
         if value != election and protocol.upper_protocol not in TASKS.values():
-            raise SettingError(f"{got}: {protocol.name} runs above {election}: set usual_election in its file")
+            raise SettingError(
+                f"{got}: {protocol.name} runs above {election}; to change that, set usual_election in its file"
+            )
         value = election  # for the built-in tasks, target_of has chosen it already
         if field.name.endswith("_us"):
             values[field.name] = positive(f"set {name}", value, written)

@@ -31,7 +31,7 @@ from lab.protocols import (
     stacked,
 )
 from lab.recording.records import ProtocolInfo
-from lab.text import UserError
+from lab.text import UserError, did_you_mean
 from lab.worlds.loading.declarations import DeclarationError, check_declarations
 
 _ABOVE = " above "
@@ -54,9 +54,11 @@ def load_protocol(target: str) -> type[Algorithm]:
         try:
             return find_protocol(target)
         except UnknownProtocolError as error:
-            own = f"{file}.py:{name}" if name else f"{file}.py"
-            meant = f"; did you mean {own}?" if Path(f"{file}.py").is_file() else ""
-            raise TargetError(f"{error}, or FILE.py:CLASS for your own{meant}") from None
+            text = f"{error}, or FILE.py:CLASS for your own"
+            if Path(f"{file}.py").is_file():
+                own = f"{file}.py:{name}" if name else f"{file}.py"
+                raise TargetError(f"{text}; did you mean {own}?") from None
+            raise TargetError(f"{text}{did_you_mean(target, [*PROTOCOLS, *TASKS])}") from None
     path = Path(file)
     if not path.is_file():
         raise TargetError(f"there is no file {file}; name one of your Python files: FILE.py:CLASS")
