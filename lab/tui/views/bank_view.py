@@ -14,7 +14,7 @@ from lab.protocols.accounts import format_cents
 from lab.protocols.transaction import DECIDED
 from lab.text import sanitize
 from lab.tui.terminal.styles import DIM, Line, fit, width_of
-from lab.tui.views.rendered_view import ViewFrame
+from lab.tui.views.view_frame import ViewFrame
 from lab.tui.widgets.pane import state_pieces
 
 _BOLD = Style(bold=True)

@@ -10,7 +10,7 @@ from rich.text import Text
 from lab.analysis.field_map import Cell, FieldMap, idle_nodes, maps_of
 from lab.text import sanitize
 from lab.tui.terminal.styles import DIM, Line, Piece, fit
-from lab.tui.views.rendered_view import ViewFrame
+from lab.tui.views.view_frame import ViewFrame
 
 _GAP = 3
 _BOLD = Style(bold=True)

@@ -12,9 +12,8 @@ from lab.protocols import InvitationElection
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Fault, Link
 from lab.tui.terminal.styles import Piece, ThemeStyles
-from lab.tui.views.link_text import describe_link
 from lab.tui.views.network_drawing import Matrix, Sides
-from lab.tui.views.network_state import NetworkNow, network_now
+from lab.tui.views.network_state import NetworkNow, describe_link, network_now
 from tests.harness import T_US, Rig
 
 STYLES = ThemeStyles(glyphs_for({"LANG": "C.UTF-8"}))
