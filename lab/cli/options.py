@@ -34,12 +34,12 @@ from lab.script.parse import numbered_lines, parse
 from lab.script.scope import CommandError, Scope
 from lab.script.statements import Statement
 from lab.text import did_you_mean
+from lab.worlds.campaign.campaign import RunawayError
 from lab.worlds.campaign.schedule import FAULTS
-from lab.worlds.campaign.trial import RunawayError
 from lab.worlds.campaign.workers import WorkerDiedError, default_workers
-from lab.worlds.control import WATCHED
 from lab.worlds.loading.config import RunConfig, header_of
 from lab.worlds.loading.targets import load_protocol
+from lab.worlds.run import WATCHED
 
 # declarations
 

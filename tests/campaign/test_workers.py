@@ -10,9 +10,15 @@ import pytest
 
 from lab.kernel import Timing
 from lab.properties.assertions import RAISES
-from lab.worlds.campaign.campaign import Campaign, CampaignTotals, RunOutcome, SearchGoal, run_campaign
+from lab.worlds.campaign.campaign import (
+    Campaign,
+    CampaignTotals,
+    RunawayError,
+    RunOutcome,
+    SearchGoal,
+    run_campaign,
+)
 from lab.worlds.campaign.schedule import plan_of
-from lab.worlds.campaign.trial import RunawayError
 from lab.worlds.campaign.workers import WorkerDiedError
 from lab.worlds.loading.targets import load_protocol
 from tests.harness import simulated_header
@@ -125,7 +131,7 @@ def test_stopping_early_leaves_no_worker() -> None:
     """Even if workers are in a step that never ends."""
     going = run_campaign(campaign(f"{FOLDER / 'mutants.py'}:NoHalt", 0), workers=2)
     assert next(going).seed == 1
-    going.close()  # type: ignore[attr-defined]
+    going.close()
     from multiprocessing import active_children
 
     assert active_children() == []

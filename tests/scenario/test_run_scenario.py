@@ -157,7 +157,7 @@ def test_closing_the_iterator_ends_the_live_runs(scenario: Scenario, tmp_path: P
     reports = run_all(jobs, 2)
     next(reports)
     assert started()
-    reports.close()  # type: ignore[attr-defined]
+    reports.close()
     assert started() == []
 
 

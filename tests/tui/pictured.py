@@ -8,10 +8,10 @@ from lab.recording.timeline import Timeline
 from lab.tui.player import Cursor
 from lab.tui.terminal.styles import ThemeStyles
 from lab.tui.views.diagram_canvas import Canvas
-from lab.tui.views.diagram_focus import Focus
 from lab.tui.views.diagram_picture import draw
 from lab.tui.views.diagram_scene import Scene, plane_of
 from lab.tui.views.diagram_selection import Picked, Selection
+from lab.tui.views.diagram_window import Focus
 
 __all__ = ["pictured", "text_of"]
 

@@ -14,7 +14,7 @@ from lab.recording.records import Link
 from lab.recording.writer import Writer
 from lab.tui.source import FileSource
 from lab.tui.terminal.styles import ThemeStyles
-from lab.tui.views.rendered_view import RenderedView
+from lab.tui.views.lines_view import RenderedView
 from lab.tui.views.views import Views
 from lab.tui.widgets.pane import bank_pane, bank_pieces
 from lab.tui.widgets.status_lines import title_text

@@ -22,8 +22,8 @@ from lab.text import sanitize
 from lab.tui.apps.runs_app import RunsApp
 from lab.tui.controllers.runs import LeaveRequested
 from lab.tui.source import FeedSource, Source
-from lab.tui.terminal.styles import DIM, ThemeStyles
-from lab.tui.views.lines_view import Line, LinesView
+from lab.tui.terminal.styles import DIM, Line, ThemeStyles
+from lab.tui.views.lines_view import LinesView
 from lab.tui.widgets.dialogs import LineDialog, contains_words
 from lab.tui.widgets.key_lines import KeyLine
 from lab.tui.widgets.status_lines import MessageLine, TitleLine

@@ -12,8 +12,8 @@ from textual.binding import BindingType
 from lab.analysis.connectivity import Pair
 from lab.tui.context import ActionHandler, RunContext
 from lab.tui.terminal.styles import DIM, ThemeStyles
-from lab.tui.views.link_dialog import LinkCommand, LinkDialog
 from lab.tui.views.network_state import NetworkNow
+from lab.tui.views.view_dialogs import LinkCommand, LinkDialog
 from lab.tui.widgets.dialogs import TextBox
 from lab.tui.widgets.prompts import CommandLine
 

@@ -8,7 +8,7 @@ from lab.tui.controllers.seeking import SeekController
 from lab.tui.terminal.terminal_app import DARK, LIGHT
 from lab.tui.verdicts import format_witness, next_violation
 from lab.tui.views.log_view import MessageLog
-from lab.tui.views.message_trace_dialog import TraceDialog
+from lab.tui.views.view_dialogs import TraceDialog
 from lab.tui.views.views import Views
 from lab.tui.widgets.help import HelpDialog
 from lab.tui.widgets.record_dialog import CopiesFrom, describe_copy, record_as_json

@@ -16,7 +16,7 @@ from lab.tui.context import ActionHandler, RunContext
 from lab.tui.controllers.search import SearchController
 from lab.tui.player import time_command
 from lab.tui.terminal.styles import ThemeStyles
-from lab.tui.views.log_rows import LogRows
+from lab.tui.views.log_view import LogRows
 from lab.tui.widgets.dialogs import ListDialog
 from lab.worlds.feed_protocol import Delivery, EnabledEvent, Reply
 

@@ -1,11 +1,9 @@
 """The text of exercises as styled lines: Markdown, and the rows of the exercise view."""
 
 from collections.abc import Iterator, Sequence
-from functools import cache
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
-from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
@@ -13,7 +11,7 @@ from lab.exercises.assessment import AttemptStatus, Result
 from lab.exercises.exercise import Exercise, Task
 from lab.text import sanitize
 from lab.tui.attempt_log import format_points
-from lab.tui.terminal.styles import DIM, Piece, ThemeStyles
+from lab.tui.terminal.styles import DIM, Line, Piece, ThemeStyles, pieces_of, plain_console
 from lab.tui.views.lines_view import Row
 from lab.units import format_count
 
@@ -24,21 +22,9 @@ _LEAST_ROOM = 10
 _OPENS = {"strong_open": Style(bold=True), "em_open": Style(italic=True)}
 
 
-@cache
-def _console() -> Console:
-    return Console(color_system=None)
-
-
 def wrap(text: Text, width: int) -> list[Text]:
     """Return the text wrapped to lines of this width."""
-    return list(text.wrap(_console(), max(_LEAST_ROOM, width)))
-
-
-def pieces_of(text: Text) -> list[Piece]:
-    """Return a line as pieces of one style each."""
-    if not text.spans:  # without spans, Rich ignores the base style
-        return [(text.plain, _console().get_style(text.style))]
-    return [(segment.text, segment.style or Style()) for segment in text.render(_console())]
+    return list(text.wrap(plain_console(), max(_LEAST_ROOM, width)))
 
 
 def markdown_lines(markdown: str, width: int, styles: ThemeStyles) -> list[Text]:
@@ -137,11 +123,11 @@ class Sheet:
         self._number = number
         self._styles = styles
         self._width = _LONGEST_LINE
-        self._wrapped: dict[tuple[str, int, bool], list[list[Piece]]] = {}
+        self._wrapped: dict[tuple[str, int, bool], list[Line]] = {}
 
-    def head(self, status: AttemptStatus) -> list[Piece]:
+    def head(self, status: AttemptStatus) -> Line:
         """Return the head line: the sign of every task, the points, the allowed commands."""
-        styles, pieces = self._styles, list[Piece]()
+        styles, pieces = self._styles, Line()
         for result in status.results:
             sign, style = self._sign(result)
             pieces += [(f" {result.task}", _BOLD), (f"{sign} ", style)]
@@ -183,7 +169,7 @@ class Sheet:
             task.number,
         )
 
-    def _task_body(self, task: Task, result: Result, given: int, takes: bool) -> Iterator[list[Piece]]:
+    def _task_body(self, task: Task, result: Result, given: int, takes: bool) -> Iterator[Line]:
         styles, is_open = self._styles, result.state == "open"
         yield from self._text(task.text)
         if question := task.question or task.explain:
@@ -205,7 +191,7 @@ class Sheet:
         if takes and (keys := _key_hints(task, result)):
             yield [(keys, styles.accent)]
 
-    def _outcome(self, task: Task, result: Result) -> Iterator[list[Piece]]:
+    def _outcome(self, task: Task, result: Result) -> Iterator[Line]:
         if result.state not in ("done", "missed"):
             return
         if result.why:
@@ -223,11 +209,11 @@ class Sheet:
             return styles.glyph("Waiting"), styles.status("Waiting")
         return styles.glyph("Working"), Style()
 
-    def _plain(self, text: str, style: Style) -> Iterator[list[Piece]]:
+    def _plain(self, text: str, style: Style) -> Iterator[Line]:
         shown = Text(sanitize(" ".join(text.split())), style)
         return (pieces_of(line) for line in wrap(shown, self._width - _INDENT))
 
-    def _text(self, markdown: str, indent: int = _INDENT) -> list[list[Piece]]:
+    def _text(self, markdown: str, indent: int = _INDENT) -> list[Line]:
         key = (markdown, self._width - indent, self._styles.dark)
         if key not in self._wrapped:
             self._wrapped[key] = [pieces_of(line) for line in markdown_lines(markdown, key[1], self._styles)]

@@ -178,7 +178,7 @@ class ScalabilityTrial:
         self._kinds = frozenset(protocol.payloads) - frozenset(header.protocol.heartbeats)
         self._patience_us = header.protocol.settles_within_us
         self._log = _CountingLog(header)
-        self._simulation = Simulation(protocol, header, self._log)
+        self._simulation = Simulation(protocol, self._log)
         for node in reversed(ids):
             self._simulation.restart(node)
             self._simulation.run_to(0)
