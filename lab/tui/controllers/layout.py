@@ -104,7 +104,7 @@ class LayoutController:
             **{kind.word: partial(self.show_view, kind.word) for kind in VIEWS},
             "full": self._toggle_full,
             "taller": partial(self._move_tabs, -1),
-            "lower": partial(self._move_tabs, 1),
+            "shorter": partial(self._move_tabs, 1),
             "wider": partial(self._widen, -1),
             "narrower": partial(self._widen, 1),
             "heartbeats": self._toggle_heartbeats,
