@@ -7,7 +7,6 @@ gone, even by SIGKILL, the reaper kills whatever still has the mark.
 import contextlib
 import os
 import signal
-import subprocess
 import sys
 
 import psutil
@@ -18,15 +17,13 @@ MARK = "LAB_TESTS"
 def start() -> None:
     """Mark this process's environment, and start a reaper for it."""
     os.environ[MARK] = str(os.getpid())
-    process = subprocess.Popen(
+    os.posix_spawn(
+        sys.executable,
         [sys.executable, __file__, str(os.getpid())],
-        start_new_session=True,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env={name: value for name, value in os.environ.items() if name != MARK},
+        {name: value for name, value in os.environ.items() if name != MARK},
+        file_actions=[(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)],
+        setsid=True,
     )
-    process.returncode = 0  # it outlives this process, so nobody waits for it
 
 
 def default_signals() -> None:

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 __all__ = ["WAIT_S", "never", "wait_for"]
 
-WAIT_S = 30.0
+WAIT_S = 60.0
 """Far more than anything here takes, even on a busy machine: a test that passes waits only as long as it must."""
 
 T = TypeVar("T")

@@ -58,6 +58,13 @@ class MessageEdge(Struct):
     by: tuple[int, ...] = ()
 
     @property
+    def ends(self) -> tuple[int, int]:
+        """The sender and the receiver."""
+        assert self.line.source is not None
+        assert self.line.target is not None
+        return self.line.source, self.line.target
+
+    @property
     def sent(self) -> Point:
         """The step that sent it."""
         return Point(self.line.record, self.line.at_us)

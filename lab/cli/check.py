@@ -3,9 +3,8 @@
 The options become a campaign; its first finding is shrunk, reported and recorded.
 """
 
-import contextlib
 import time
-from collections.abc import Generator
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,6 +22,7 @@ from lab.cli.options import (
     Workers,
     base_header,
     command,
+    exit_if_workers_fail,
     fault_kinds,
     whole_number,
     worker_count,
@@ -34,7 +34,6 @@ from lab.cli.terminal import (
     EXIT_INTERRUPTED,
     EXIT_NOT_AS_EXPECTED,
     UsageError,
-    fail,
     interrupt_on_signals,
     print_json,
     print_wrapped,
@@ -47,15 +46,12 @@ from lab.units import format_count
 from lab.worlds.campaign.campaign import (
     Campaign,
     CampaignTotals,
-    RunawayError,
-    RunOutcome,
     SearchGoal,
     lines_of_code,
     run_campaign,
 )
 from lab.worlds.campaign.finding import Finding, format_rerun, shrink_finding, write_finding
 from lab.worlds.campaign.schedule import plan_of
-from lab.worlds.campaign.workers import WorkerDiedError
 from lab.worlds.loading.settings import parameters_of, target_of, timing_of
 from lab.worlds.loading.targets import absolute_target, load_protocol
 
@@ -210,35 +206,24 @@ def _run(options: CheckOptions, campaign: Campaign) -> tuple[CampaignTotals, int
     workers = worker_count(options.workers)
     for_s = None if options.minutes is None else whole_number("--minutes", options.minutes, 1) * 60.0
     began_s = time.monotonic()
-    with (
-        contextlib.closing(_outcomes(campaign, workers, options.cluster, for_s)) as coming,
-        progress_line() as progress,
-    ):
-        progress(f"starting {workers} processes" if workers > 1 else "running")
-        try:
-            for outcome in coming:
+    outcomes = run_campaign(campaign, workers, options.cluster, for_s)
+    try:
+        with exit_if_workers_fail(), closing(outcomes), progress_line() as progress:
+            progress(f"starting {workers} processes" if workers > 1 else "running")
+            for outcome in outcomes:
                 totals.add(outcome)
                 if outcome.found and first is None:
                     first = outcome.seed
                 progress(_progress_text(totals, campaign.runs, first, time.monotonic() - began_s))
                 if outcome.found and not options.keep_going:
                     break
-        except KeyboardInterrupt:
-            return totals, first, True
-    return totals, first, False
-
-
-def _outcomes(
-    campaign: Campaign, workers: int, cluster: str, for_s: float | None
-) -> Generator[RunOutcome, None, None]:
-    try:
-        yield from run_campaign(campaign, workers, cluster, for_s)
+    except KeyboardInterrupt:
+        return totals, first, True
     except ImportError:
         raise UsageError("--cluster requires the extra: pip install 'coordinator-lab[cluster]'") from None
-    except (RunawayError, WorkerDiedError) as error:
-        fail(str(error), EXIT_NOT_AS_EXPECTED)
     except OSError as error:
-        raise UsageError(f"--cluster {cluster}: {error}; is a scheduler running there?") from None
+        raise UsageError(f"--cluster {options.cluster}: {error}; is a scheduler running there?") from None
+    return totals, first, False
 
 
 def _progress_text(totals: CampaignTotals, runs: int, first: int | None, seconds: float) -> str:

@@ -1,6 +1,6 @@
 """``lab compare``: compare protocols under the same faults."""
 
-from collections.abc import Collection, Generator
+from collections.abc import Collection
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated
@@ -21,26 +21,24 @@ from lab.cli.options import (
     base_header,
     check_picture,
     command,
+    exit_if_workers_fail,
     fault_kinds,
     find_election,
     one_of,
     whole_number,
     worker_count,
 )
-from lab.cli.terminal import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, UsageError, fail, print_json, progress_line
+from lab.cli.terminal import EXIT_INTERRUPTED, UsageError, print_json, progress_line
 from lab.protocols import Algorithm, Field, commit_protocol
 from lab.script.parse import numbered_lines
 from lab.units import format_count
-from lab.worlds.campaign.campaign import RunawayError
 from lab.worlds.campaign.comparison import (
     ProtocolComparison,
     ProtocolTotals,
-    RunMeasurement,
     default_script,
     run_comparison,
 )
 from lab.worlds.campaign.schedule import SchedulePlan
-from lab.worlds.campaign.workers import WorkerDiedError
 from lab.worlds.loading.settings import seed_of, timing_of
 from lab.worlds.loading.targets import absolute_target, load_protocol, stacked_target
 
@@ -120,7 +118,11 @@ def run_compare(options: CompareOptions, given: Collection[str] = ()) -> int:
     workers = worker_count(options.workers)
     check_picture(options.output)
     status = 0
-    with closing(_iter_measurements(comparison, workers)) as coming, progress_line() as progress:
+    with (
+        exit_if_workers_fail(),
+        closing(run_comparison(comparison, workers)) as coming,
+        progress_line() as progress,
+    ):
         progress(f"starting {workers} processes" if workers > 1 else "running")
         try:
             for done, measured in enumerate(coming, 1):
@@ -134,8 +136,7 @@ def run_compare(options: CompareOptions, given: Collection[str] = ()) -> int:
             status = EXIT_INTERRUPTED
     t_us = comparison.bases[0].timing.t_us
     if options.json:
-        result = {"t_us": t_us, "seed": comparison.seed, "protocols": [as_json(each) for each in totals]}
-        print_json(result)
+        print_json({"t_us": t_us, "seed": comparison.seed, "protocols": list(map(as_json, totals))})
     elif totals[0].runs:
         runs = format_count(totals[0].runs, "run") + " each"
         if status:
@@ -147,15 +148,6 @@ def run_compare(options: CompareOptions, given: Collection[str] = ()) -> int:
         if not options.json:
             print(f"\ndrawn: {options.output}")
     return status
-
-
-def _iter_measurements(
-    comparison: ProtocolComparison, workers: int
-) -> Generator[tuple[RunMeasurement, ...], None, None]:
-    try:
-        yield from run_comparison(comparison, workers)
-    except (RunawayError, WorkerDiedError) as error:
-        fail(str(error), EXIT_NOT_AS_EXPECTED)
 
 
 # from the options to a comparison

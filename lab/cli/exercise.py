@@ -8,13 +8,11 @@ import shutil
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from msgspec import Struct
 from rich.table import Table
 from typer import Argument, Option
 
-from lab.cli.options import Json, command, write_whole
-from lab.cli.program import app
+from lab.cli.options import Json, command, command_group, write_whole
 from lab.cli.terminal import (
     EXIT_NOT_AS_EXPECTED,
     UsageError,
@@ -52,14 +50,11 @@ from lab.text import sanitize
 from lab.tui.terminal.guard import run_guarded
 from lab.units import format_count
 
-group = typer.Typer()
-app.add_typer(
-    group,
-    name="exercise",
-    help="Solve and grade exercises.\n\n"
-    "Each exercise gives you a cluster of your own, and asks you to bring about, predict, find,"
-    " repair or explain a behaviour. [bold]lab exercise list[/bold] shows them all. To host "
-    "them for a class: [bold]lab serve[/bold].",
+group = command_group(
+    "exercise",
+    "Solve and grade exercises.\n\nEach exercise gives you a cluster of your own, and asks you to bring "
+    "about, predict, find, repair or explain a behaviour. [bold]lab exercise list[/bold] shows them all. "
+    "To host them for a class: [bold]lab serve[/bold].",
 )
 
 
@@ -88,13 +83,6 @@ HomeFolder = Annotated[
     Path | None,
     Option("--home", metavar="DIR", help="Folder for attempts and progress. Default: in lab's data folder."),
 ]
-
-
-@group.callback(invoke_without_command=True)
-def print_help(context: typer.Context) -> None:
-    """Print the help if there is no command."""
-    if context.invoked_subcommand is None:
-        print(context.get_help())
 
 
 @group.command("list")

@@ -9,7 +9,8 @@ import inspect
 import os
 import re
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -19,7 +20,7 @@ from msgspec import Struct
 from typer import Argument, Option
 
 from lab.cli.program import app
-from lab.cli.terminal import UsageError
+from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError, fail
 from lab.durable import write_durably
 from lab.kernel import Protocol, Timing
 from lab.places import new_recording_path
@@ -33,8 +34,9 @@ from lab.script.parse import numbered_lines, parse
 from lab.script.scope import CommandError, Scope
 from lab.script.statements import Statement
 from lab.text import did_you_mean
+from lab.worlds.campaign.campaign import RunawayError
 from lab.worlds.campaign.schedule import FAULTS
-from lab.worlds.campaign.workers import default_workers
+from lab.worlds.campaign.workers import WorkerDiedError, default_workers
 from lab.worlds.loading.config import RunConfig, header_of
 from lab.worlds.loading.targets import load_protocol
 from lab.worlds.run import WATCHED
@@ -43,6 +45,20 @@ from lab.worlds.run import WATCHED
 
 Function = TypeVar("Function", bound=Callable[..., int])
 W = TypeVar("W", bound=str)
+
+
+def command_group(name: str, text: str) -> typer.Typer:
+    """Return a new group of commands; ``text`` is its help, which it prints if no command is given."""
+    group = typer.Typer()
+    app.add_typer(group, name=name, help=text)
+
+    @group.callback(invoke_without_command=True)
+    def print_help(context: typer.Context) -> None:
+        """Print the help if there is no command."""
+        if context.invoked_subcommand is None:
+            print(context.get_help())
+
+    return group
 
 
 def command(group: typer.Typer = app, **settings: Any) -> Callable[[Function], Function]:
@@ -209,6 +225,15 @@ def one_of(option: str, text: str, words: tuple[W, ...]) -> W:
         if word == text:
             return word
     raise UsageError(f"{option} {text}: write {', '.join(words[:-1])} or {words[-1]}{did_you_mean(text, words)}")
+
+
+@contextmanager
+def exit_if_workers_fail() -> Iterator[None]:
+    """Exit if a worker process dies, or a run does not end."""
+    try:
+        yield
+    except (RunawayError, WorkerDiedError) as error:
+        fail(str(error), EXIT_NOT_AS_EXPECTED)
 
 
 # commands to a run, given before it begins

@@ -6,12 +6,10 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.table import Table
 from typer import Argument, Option
 
-from lab.cli.options import Json, OwnProtocol, command, complete_scenario, writable
-from lab.cli.program import app
+from lab.cli.options import Json, OwnProtocol, command, command_group, complete_scenario, writable
 from lab.cli.scenario_check import ScenarioCheckOptions, check_scenarios
 from lab.cli.terminal import (
     EXIT_NOT_AS_EXPECTED,
@@ -33,11 +31,9 @@ from lab.text import sanitize
 from lab.units import format_ranges, format_us
 from lab.worlds.loading.targets import TargetError
 
-group = typer.Typer()
-app.add_typer(
-    group,
-    name="scenario",
-    help="List, print, check and create scenarios.\n\nA scenario is a scripted run that checks its outcome. "
+group = command_group(
+    "scenario",
+    "List, print, check and create scenarios.\n\nA scenario is a scripted run that checks its outcome. "
     "[bold]lab run NAME[/bold] runs one; [bold]lab guide scenarios[/bold] explains how to write one.",
 )
 
@@ -51,13 +47,6 @@ Named = Annotated[
         autocompletion=complete_scenario,
     ),
 ]
-
-
-@group.callback(invoke_without_command=True)
-def print_help(context: typer.Context) -> None:
-    """Print the help if there is no command."""
-    if context.invoked_subcommand is None:
-        print(context.get_help())
 
 
 @group.command("list")

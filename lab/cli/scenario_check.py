@@ -1,12 +1,12 @@
 """``lab scenario check``: run scenarios, and report the results as a table, with the details of failures."""
 
-import contextlib
 import shutil
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -15,12 +15,11 @@ from msgspec.structs import replace
 from rich.table import Table
 from typer import Argument, Option
 
-from lab.cli.options import Workers, complete_scenario, whole_number, worker_count, writable
+from lab.cli.options import Workers, complete_scenario, exit_if_workers_fail, whole_number, worker_count, writable
 from lab.cli.terminal import (
     EXIT_INTERRUPTED,
     EXIT_NOT_AS_EXPECTED,
     UsageError,
-    fail,
     interrupt_on_signals,
     print_table,
     progress_line,
@@ -31,7 +30,6 @@ from lab.scenario.report import Report, ScenarioFinding, as_junit
 from lab.scenario.run_scenario import Job, jobs_of, live_duration_s, run_all
 from lab.text import sanitize
 from lab.units import format_count, format_ranges
-from lab.worlds.campaign.workers import WorkerDiedError
 from lab.worlds.loading.config import new_run_name
 
 
@@ -148,7 +146,7 @@ def _run(jobs: list[Job], workers: int, keep: bool) -> tuple[list[Report], bool]
     reports: list[Report] = []
     kept: set[tuple[str, World]] = set()
     began_s = time.monotonic()
-    with contextlib.closing(_iter_reports(jobs, workers)) as coming, progress_line() as progress:
+    with exit_if_workers_fail(), closing(run_all(jobs, workers)) as coming, progress_line() as progress:
         progress(f"0 of {format_count(len(jobs), 'run')}")
         try:
             for report in coming:
@@ -162,13 +160,6 @@ def _run(jobs: list[Job], workers: int, keep: bool) -> tuple[list[Report], bool]
         except KeyboardInterrupt:
             return reports, True
     return reports, False
-
-
-def _iter_reports(jobs: list[Job], workers: int) -> Generator[Report, None, None]:
-    try:
-        yield from run_all(jobs, workers)
-    except WorkerDiedError as error:
-        fail(str(error), EXIT_NOT_AS_EXPECTED)
 
 
 def _keep_or_delete_recording(report: Report, kept: set[tuple[str, World]]) -> Report:

@@ -17,7 +17,7 @@ from lab.cli.program import app
 from lab.cli.terminal import UsageError, print_error, print_wrapped
 from lab.exercises.exercise_reader import SHIPPED, names
 from lab.places import server_folder
-from lab.serve.folder import DataFolder, RunningServer
+from lab.serve.data_folder import DataFolder, RunningServer
 from lab.serve.limits import Limits, help_of
 from lab.serve.student_lists import NAME_RULE, InvitationError, Invitations, is_name
 from lab.units import format_count

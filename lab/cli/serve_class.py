@@ -29,8 +29,8 @@ from lab.exercises.grading import Grade, as_csv, as_gradescope, best_grades
 from lab.exercises.teacher import Student, format_minutes, sort_by_stuck_time
 from lab.scenario.run_scenario import config_of
 from lab.serve.admin_client import AdminClient, AdminConnection
+from lab.serve.data_folder import read_log
 from lab.serve.gradebook import grade_class, student_commands
-from lab.serve.server_log import read_log
 from lab.text import UserError, did_you_mean, sanitize
 from lab.tui.terminal.guard import run_guarded
 from lab.units import format_count

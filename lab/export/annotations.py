@@ -33,7 +33,6 @@ def printable(text: str, limit: int = _LONGEST) -> str:
 
 
 def describe_excerpt(excerpt: Excerpt) -> str:
-    """Return the settings, nodes and window of the excerpt."""
     header = excerpt.header
     parts = [*header.protocol.settings, header.world, f"nodes {format_ranges(excerpt.nodes)}"]
     if not excerpt.is_whole:

@@ -51,9 +51,7 @@ class Layout(Struct, Generic[N], frozen=True):
 
         A node that is not shown has a lane beyond the border.
         """
-        source, target = edge.line.source, edge.line.target
-        assert source is not None
-        assert target is not None
+        source, target = edge.ends
         if source == target or (source not in self.lanes and target not in self.lanes):
             return None
         return self._lane(source, before=source < target), self._lane(target, before=target < source)
@@ -102,7 +100,6 @@ class LogarithmicAxis:
 
     @property
     def end(self) -> float:
-        """The position of the last event."""
         return self._places[-1]
 
     def place(self, at_us: int) -> float:
@@ -134,11 +131,9 @@ class LinearAxis:
 
     @property
     def unit_text(self) -> str:
-        """The meaning of a cell, in words."""
         return format_us(self.us)
 
     def place(self, point: Point) -> float:
-        """Return the position of a point."""
         return point.at_us / self.us
 
     def key(self, point: Point) -> int:
@@ -241,7 +236,6 @@ class RowOrder:
         return self.rows[-1] + 1 if self.rows else 0
 
     def observe(self, number: int, record: Record | None) -> None:
-        """Add the next record."""
         if record is None or isinstance(record, Header):
             return
         shows = self._shows(record)

@@ -36,7 +36,6 @@ class Pace:
 
     @property
     def lasts_us(self) -> int:
-        """The duration of the film."""
         return round(self._seen_us[-1])
 
     def seen_us(self, moment_us: int) -> int:

@@ -147,9 +147,7 @@ class _Picture:
 
         ``reach`` is the part of the way between the lanes that it covers.
         """
-        source, target = edge.line.source, edge.line.target
-        assert source is not None
-        assert target is not None
+        source, target = edge.ends
         begin_us, lane = edge.line.at_us, self._layout.lanes[source]
         across = (self._layout.lanes[target] - lane) * reach
 

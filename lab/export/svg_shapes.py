@@ -55,7 +55,6 @@ def arrow_head(start: Position, tip: Position, colour: str, size: float = 7) -> 
 
 
 def cross(at: Position, colour: str, size: float = 4.5) -> drawsvg.Path:
-    """Return a cross (×)."""
     x, y = round(at[0], 1), round(at[1], 1)
     strokes = f"M{x - size},{y - size} L{x + size},{y + size} M{x - size},{y + size} L{x + size},{y - size}"
     return drawsvg.Path(strokes, stroke=colour, stroke_width=2, fill="none")

@@ -81,7 +81,6 @@ def write_csv(excerpt: Excerpt, out: TextIO) -> None:
 
 
 def write_jsonl(excerpt: Excerpt, out: TextIO) -> None:
-    """Write one object per row."""
     names = tuple(COLUMNS[excerpt.options.table])
     for row in _rows(excerpt):
         out.write(encode(dict(zip(names, row, strict=True))).decode() + "\n")

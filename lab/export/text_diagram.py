@@ -148,7 +148,6 @@ class _Drawing:
         self._intervals = {interval.node: interval for interval in initial_intervals(excerpt)}
 
     def lines(self) -> list[str]:
-        """Return all lines, beginning with the head."""
         header = self._excerpt.header
         rows = rows_of(self._excerpt)
         shown = dict.fromkeys(interval.shown for interval in self._excerpt.status_intervals)
@@ -209,9 +208,7 @@ class _Drawing:
         If it does not arrive in this row, only the half at its sender is drawn, or the half at its receiver.
         """
         row, marks = self._columns(), self._marks
-        assert edge.line.source is not None
-        assert edge.line.target is not None
-        start, stop = self._place[edge.line.source], self._place[edge.line.target]
+        start, stop = (self._place[node] for node in edge.ends)
         forward = 1 if stop >= start else -1
         slow = is_slow(edge, self._excerpt)
         tip = stop - forward

@@ -67,9 +67,7 @@ def activities_in(excerpt: Excerpt) -> list[Activity]:
         if line.source is not None:
             activity(line.source, line.record, line.at_us).lines.append(line)
     for edge in excerpt.messages:
-        source, target = edge.line.source, edge.line.target
-        assert source is not None
-        assert target is not None
+        source, target = edge.ends
         if edge.sent.record >= excerpt.first and not is_forged(edge):
             activity(source, edge.sent.record, edge.sent.at_us).sent.append(edge)
         for point in arrivals_of(edge):
@@ -244,10 +242,7 @@ def _flows(excerpt: Excerpt) -> Iterator[_Event]:
     """Yield a flow from each sending to each arrival; a loss is marked on the sender's thread."""
     number = 0
     for edge in excerpt.messages:
-        line = edge.line
-        assert line.source is not None
-        assert line.target is not None
-        source, target = _process(line.source), _process(line.target)
+        line, (source, target) = edge.line, map(_process, edge.ends)
         name = sanitize(line.kind)
         if edge.end is not None and not edge.arrived and edge.end.record <= excerpt.last:
             texts = f"{name} #{line.serial} to {line.target}: {edge.fate}"

@@ -7,7 +7,7 @@ import contextlib
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -137,7 +137,7 @@ def jobs_of(scenarios: Sequence[Scenario], worlds: Sequence[World], runs: int, f
     return found
 
 
-def run_all(jobs: Sequence[Job], workers: int) -> Iterator[Report]:
+def run_all(jobs: Sequence[Job], workers: int) -> Generator[Report, None, None]:
     """Yield the reports as the runs end, on ``workers`` processes; several times as many live runs run at once.
 
     Close the iterator to end the runs in progress. Raises WorkerDiedError.

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from lab.exercises.teacher import ClassReport, ServerAdminError, VoteTally
-from lab.serve.folder import DataFolder
+from lab.serve.data_folder import DataFolder
 from lab.worlds.processes.json_lines import Channel
 
 ADMIN_SOCKET = "admin.sock"

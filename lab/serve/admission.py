@@ -9,9 +9,7 @@ from pathlib import Path
 
 import asyncssh
 
-from lab.durable import exclusive_lock, write_durably
-from lab.serve.folder import DataFolder
-from lab.serve.server_log import ServerLog
+from lab.serve.data_folder import DataFolder, ServerLog
 from lab.serve.student_lists import (
     GUEST,
     NAME_RULE,
@@ -76,10 +74,12 @@ class Admission:
         self.is_open = is_open
         self._folder = folder
         self._invitations = Invitations(folder.invites)
-        files = [folder.keys] if class_file is None else [class_file, folder.keys]
-        self._files = [ListFile(file, read_keys, lambda text: log.write("unreadable", text)) for file in files]
-        self.browsers = Browsers(folder, is_open, lambda text: log.write("unreadable", text))
-        self._guests = Guests(folder, lambda text: log.write("unreadable", text))
+        self._enrolled = ListFile(folder.keys, read_keys, log)
+        self._files = [self._enrolled]
+        if class_file is not None:
+            self._files.insert(0, ListFile(class_file, read_keys, log))
+        self.browsers = Browsers(folder, is_open, log)
+        self._guests = Guests(folder, log)
 
     def may_admit(self, user: str, key: asyncssh.SSHKey) -> bool:
         """Return whether this key's holder may log in. The client has not yet proved that it holds the key."""
@@ -128,8 +128,6 @@ class Admission:
 
     def _enrol(self, code: str, key: asyncssh.SSHKey) -> str:
         kind, data = key.export_public_key("openssh").decode().split()[:2]
-        with self._invitations.used(code, key.get_fingerprint()) as name, exclusive_lock(self._folder.keys):
-            kept = self._folder.keys.read_text("utf-8").splitlines() if self._folder.keys.exists() else []
-            lines = [*kept, f"{kind} {data} {name}"]
-            write_durably(self._folder.keys, "".join(f"{line}\n" for line in lines).encode())
+        with self._invitations.used(code, key.get_fingerprint()) as name, self._enrolled.edited() as lines:
+            lines.append(f"{kind} {data} {name}")
         return name

@@ -15,7 +15,7 @@ from lab.exercises.teacher import (
     VoteQuestion,
     VoteTally,
 )
-from lab.serve.server_log import ServerLog
+from lab.serve.data_folder import ServerLog
 from lab.text import sanitize
 
 LONGEST_TEXT = 280

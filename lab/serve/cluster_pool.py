@@ -25,8 +25,8 @@ from lab.exercises.exercise import Exercise
 from lab.exercises.student_folder import recording_of
 from lab.recording.records import ExerciseAttempt
 from lab.serve.children import Child, ChildEnvironment, Children, HostWork
+from lab.serve.data_folder import ServerLog
 from lab.serve.limits import Limits
-from lab.serve.server_log import ServerLog
 from lab.worlds.host.launch import HostFailedError, HostRefusedError
 from lab.worlds.host.runs import RunInfo
 from lab.worlds.loading.config import HostReady, HostRefused, RunConfig

@@ -1,13 +1,24 @@
-"""Read the recordings of the whole class: grade them, and list what the students did.
+"""The recordings of the whole class: sealed when their runs end, graded, and searched for what students did.
+
+A seal holds the digest of a recording, so that later edits show. Seals are lines of one file, appended durably.
+Each line holds the digest of the line before it, so no line can be changed or removed. That none was cut off at
+the end follows from the server's log, which holds the digest of each line, too. Only the teacher can write to both
+files and to the recordings.
 
 To grade, every recording in the data folder is re-executed, unless it differs from its seal.
 """
 
+import asyncio
 import contextlib
+import errno
+import hashlib
+import os
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -16,29 +27,137 @@ from lab.exercises.grading import Grade, grade_recording, refuse_shared
 from lab.exercises.student_folder import attempt_in, record_time
 from lab.recording.reader import NotARecordingError, open_recording
 from lab.recording.records import Commanded
-from lab.serve.folder import DataFolder
-from lab.serve.seals import Seal, SealBook, measure
-from lab.serve.server_log import ServerLogLine, read_log
+from lab.serve.data_folder import DataFolder, ServerLog, ServerLogLine, read_log
+
+# seals
 
 
-def student_commands(
-    folder: DataFolder, student: str | None, report_progress: Callable[[str], None]
-) -> Iterator[ServerLogLine]:
-    """Yield a line for each manual command in the attempts of this student, or of all."""
-    for name, path in folder.recordings():
-        if student in (None, name):
-            report_progress(f"reading {name}/{path.name}")
-            with contextlib.suppress(NotARecordingError):
-                yield from _commands_in(path, name)
+class Measured(Struct, frozen=True):
+    """A file's size and digest."""
+
+    size: int
+    sha256: str
 
 
-def _commands_in(path: Path, student: str) -> Iterator[ServerLogLine]:
-    with contextlib.closing(open_recording(path)) as store:
-        for record in store.records():
-            if isinstance(record, Commanded) and is_manual_command(record):
-                at = record_time(store.header, record.at_us, path)
-                text = f"{path.stem}: {record.text}: {record.outcome}"
-                yield ServerLogLine(at.isoformat(timespec="milliseconds"), "command", student, text=text)
+class Seal(Struct, frozen=True):
+    """The measurement of ``file``, relative to the data folder, at a time: UTC, ISO 8601.
+
+    ``witnessed``: the server saw the run end, rather than finding the file later. ``before`` is the digest of the
+    line before this one.
+    """
+
+    file: str
+    student: str
+    at: str
+    measured: Measured
+    witnessed: bool
+    before: str = ""
+
+
+class SealReport(Struct, frozen=True):
+    """The seals as read. ``problem`` describes what is wrong with their file, for the teacher."""
+
+    seals: dict[str, Seal]
+    heads: list[str]
+    problem: str = ""
+
+
+def measure(path: Path) -> Measured:
+    """Read the file once, and measure it. Raises OSError."""
+    with path.open("rb") as file:
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        return Measured(file.tell(), sha256)
+
+
+class SealBook:
+    """The file of seals. Only the server appends to it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._end: tuple[int, str] | None = None
+
+    def read(self) -> SealReport:
+        """Read the valid seals. A torn last line, of a killed server, is no seal. Raises OSError."""
+        seals: dict[str, Seal] = {}
+        heads: list[str] = []
+        problem = ""
+        for number, line in enumerate(self._lines(), 1):
+            try:
+                seal = msgspec.json.decode(line, type=Seal)
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                problem = f"line {number} of {self._path} cannot be read"
+                break
+            if seal.before != (heads[-1] if heads else ""):
+                problem = f"line {number} of {self._path} does not continue the line before it"
+                break
+            heads.append(_digest(line))
+            seals.setdefault(seal.file, seal)
+        return SealReport(seals, heads, problem)
+
+    def append(self, seal: Seal) -> str:
+        """Append a seal durably, chained to the one before it; return the digest of its line. Raises OSError."""
+        if self._end is None:
+            lines = self._lines()
+            self._end = sum(len(line) + 1 for line in lines), _digest(lines[-1]) if lines else ""
+        size, head = self._end
+        line = msgspec.json.encode(replace(seal, before=head))
+        file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.ftruncate(file, size)  # removes a torn line
+            if os.pwrite(file, line + b"\n", size) <= len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fdatasync(file)
+        finally:
+            os.close(file)
+        self._end = size + len(line) + 1, _digest(line)
+        return self._end[1]
+
+    def _lines(self) -> list[bytes]:
+        with contextlib.suppress(FileNotFoundError):
+            return self._path.read_bytes().split(b"\n")[:-1]
+        return []
+
+
+class Sealer:
+    """Seals the recordings in the server's data folder."""
+
+    def __init__(self, folder: DataFolder, book: SealBook, log: ServerLog) -> None:
+        self._folder = folder
+        self._book = book
+        self._log = log
+        self._is_stopped = False
+
+    async def seal(self, recording: Path, student: str, witnessed: bool = True) -> None:
+        """Seal a recording whose run has ended. Errors are logged."""
+        if self._is_stopped:
+            return
+        try:
+            file = self._folder.relative(recording)
+            at = datetime.now(UTC).isoformat(timespec="seconds")
+            measured = await asyncio.to_thread(measure, recording)  # one of 64 MiB takes a while
+            head = self._book.append(Seal(file, student, at, measured, witnessed))
+        except (OSError, ValueError) as error:
+            self._log.write("fault", f"{recording} cannot be sealed: {error}", student=student)
+        else:
+            self._log.write("sealed", f"{head} {file}", student=student)
+
+    async def seal_missing(self) -> None:
+        """Seal the recordings that a killed server has left."""
+        known = self._book.read()
+        if known.problem:
+            self._is_stopped = True
+            self._log.write("fault", f"{known.problem}: it was edited; no further recordings are sealed")
+            return
+        for student, path in self._folder.recordings():
+            if self._folder.relative(path) not in known.seals:
+                await self.seal(path, student, witnessed=False)
+
+
+def _digest(line: bytes) -> str:
+    return hashlib.sha256(line).hexdigest()
+
+
+# grades
 
 
 class Gradebook(Struct, frozen=True):
@@ -58,35 +177,29 @@ def grade_class(folder: DataFolder, exercises: Path, report_progress: Callable[[
     ``report_progress`` is called with a line of text.
     """
     report = SealBook(folder.seals).read()
-    found = list(folder.recordings())
-    seals = [report.seals.get(_file(path, folder)) for _, path in found]
+    found = {folder.relative(path): (student, path) for student, path in folder.recordings()}
     grades = []
-    for place, ((student, path), seal) in enumerate(zip(found, seals, strict=True), 1):
-        before = f"{place} of {len(found)}: {_file(path, folder)}"
-        report_progress(before)
-        grades.append(_grade(path, student, seal, exercises, partial(_report_records, report_progress, before)))
+    for place, (file, (student, path)) in enumerate(found.items(), 1):
+        doing = f"{place} of {len(found)}: {file}"
+        report_progress(doing)
+        report_records = partial(_report_records, report_progress, doing)
+        grades.append(_grade(path, student, report.seals.get(file), exercises, report_records))
     # if the server witnessed the run's end, the run is that student's, whoever else has a copy
     kept = [
-        grade if seal is not None and seal.witnessed else unless
-        for grade, unless, seal in zip(grades, refuse_shared(grades), seals, strict=True)
+        grade if file in report.seals and report.seals[file].witnessed else unless
+        for file, grade, unless in zip(found, grades, refuse_shared(grades), strict=True)
     ]
-    here = {_file(path, folder) for _, path in found}
-    for gone in report.seals.values():
-        if gone.file not in here:
-            kept.append(
-                _refuse(folder.path / gone.file, gone.student, f"it was sealed on {gone.at}, and is missing")
-            )
-    problems = [report.problem] if report.problem else []
-    unknown = [head for head in _heads_logged(folder) if head not in set(report.heads)]
-    if unknown and not report.problem:
-        problems.append(f"{folder.seals} lacks {len(unknown)} of the seals in the log")
-    return Gradebook(
-        kept, [_file(path, folder) for _, path in found if _file(path, folder) not in report.seals], problems
+    kept += (
+        _refuse(folder.path / gone.file, gone.student, f"it was sealed on {gone.at}, and is missing")
+        for gone in report.seals.values()
+        if gone.file not in found
     )
-
-
-def _file(path: Path, folder: DataFolder) -> str:
-    return str(path.relative_to(folder.path))
+    problems = [report.problem] if report.problem else []
+    heads = set(report.heads)
+    logged = (line.text.partition(" ")[0] for line in read_log(folder.log) if line.event == "sealed")
+    if (lacking := sum(head not in heads for head in logged)) and not report.problem:
+        problems.append(f"{folder.seals} lacks {lacking} of the seals in the log")
+    return Gradebook(kept, [file for file in found if file not in report.seals], problems)
 
 
 def _grade(
@@ -113,9 +226,28 @@ def _refuse(path: Path, student: str, why: str) -> Grade:
     return Grade(str(path), of.name, student, of.attempt, refused=why)
 
 
-def _heads_logged(folder: DataFolder) -> list[str]:
-    return [line.text.partition(" ")[0] for line in read_log(folder.log) if line.event == "sealed"]
+def _report_records(report_progress: Callable[[str], None], doing: str, done: int) -> None:
+    report_progress(f"{doing}, {done:,} records")
 
 
-def _report_records(report_progress: Callable[[str], None], before: str, done: int) -> None:
-    report_progress(f"{before}, {done:,} records")
+# commands
+
+
+def student_commands(
+    folder: DataFolder, student: str | None, report_progress: Callable[[str], None]
+) -> Iterator[ServerLogLine]:
+    """Yield a line for each manual command in the attempts of this student, or of all."""
+    for name, path in folder.recordings():
+        if student in (None, name):
+            report_progress(f"reading {name}/{path.name}")
+            with contextlib.suppress(NotARecordingError):
+                yield from _commands_in(path, name)
+
+
+def _commands_in(path: Path, student: str) -> Iterator[ServerLogLine]:
+    with contextlib.closing(open_recording(path)) as store:
+        for record in store.records():
+            if isinstance(record, Commanded) and is_manual_command(record):
+                at = record_time(store.header, record.at_us, path)
+                text = f"{path.stem}: {record.text}: {record.outcome}"
+                yield ServerLogLine(at.isoformat(timespec="milliseconds"), "command", student, text=text)

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from lab.serve.children import ChildEnvironment, Children, ProgressWork
-from lab.serve.folder import DataFolder
-from lab.serve.server_log import ServerLog
+from lab.serve.data_folder import DataFolder, ServerLog
 
 _WITHIN_S = 5.0
 _MARK = ".noted"
@@ -76,8 +75,8 @@ class ProgressUpdater:
 
     async def _note(self, student: str, recording: Path, output: IO[bytes]) -> None:
         async with self._alone:
-            environment, note = self._environment_for(student), ProgressWork(student, str(recording))
-            child = await self._children.fork(environment, [output.fileno()] * 3, note)
+            work = ProgressWork(student, str(recording))
+            child = await self._children.fork(self._environment_for(student), [output.fileno()] * 3, work)
             status = await child.ended
         if status < 0:
             raise OSError(f"the process that reads {recording} was killed")

@@ -22,10 +22,9 @@ from lab.exercises.exercise_reader import all_exercises
 from lab.serve.admin_server import serve_admin
 from lab.serve.admission import Admission
 from lab.serve.children import Children, start_fork_server
-from lab.serve.folder import DataFolder
+from lab.serve.data_folder import DataFolder, ServerLog
 from lab.serve.limits import HalfOpen, Limits
 from lab.serve.server_context import ServerContext
-from lab.serve.server_log import ServerLog
 from lab.serve.ssh_connection import SSHConnection
 from lab.serve.web_site import Site, open_site
 

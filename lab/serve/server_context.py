@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -14,13 +15,14 @@ from lab.serve.admission import Admission
 from lab.serve.broadcast_hub import BroadcastHub
 from lab.serve.children import ChildEnvironment, Children
 from lab.serve.cluster_pool import ClusterPool
-from lab.serve.folder import DataFolder
+from lab.serve.data_folder import DataFolder, ServerLog
+from lab.serve.gradebook import SealBook, Sealer
 from lab.serve.limits import Limits, RateLimit
 from lab.serve.progress_updates import ProgressUpdater
-from lab.serve.pty import terminal_name
-from lab.serve.seals import SealBook, Sealer
-from lab.serve.server_log import ServerLog
 from lab.units import format_count
+
+_PROGRESS_NICE = 15
+_MIB = 1 << 20
 
 
 class ActiveSession(Struct, eq=False):
@@ -39,15 +41,11 @@ class ActiveSession(Struct, eq=False):
 
 
 class Presence:
-    """The sessions in progress. ``all_ended`` is set while there are none.
+    """The sessions in progress, whose students' clusters are kept. ``all_ended`` is set while there are none."""
 
-    ``on_enter`` is called when a session begins, ``on_leave`` when a student's last session has ended.
-    """
-
-    def __init__(self, limits: Limits, on_enter: Callable[[str], None], on_leave: Callable[[str], None]) -> None:
+    def __init__(self, limits: Limits, clusters: ClusterPool) -> None:
         self._limits = limits
-        self._on_enter = on_enter
-        self._on_leave = on_leave
+        self._clusters = clusters
         self._sessions: list[ActiveSession] = []
         self.all_ended = asyncio.Event()
         self.all_ended.set()
@@ -60,10 +58,11 @@ class Presence:
 
     def enter(self, student: str, address: str, now_s: float, end: Callable[[str], None]) -> ActiveSession:
         """Register a session that begins."""
-        session = ActiveSession(student, address, end, datetime.now(UTC).isoformat(timespec="seconds"), now_s)
+        began = datetime.now(UTC).isoformat(timespec="seconds")
+        session = ActiveSession(student, address, end, began, now_s)
         self._sessions.append(session)
         self.all_ended.clear()
-        self._on_enter(student)
+        self._clusters.student_entered(student)
         return session
 
     def leave(self, session: ActiveSession) -> None:
@@ -73,7 +72,7 @@ class Presence:
         if not self._sessions:
             self.all_ended.set()
         if not self.of(session.student):
-            self._on_leave(session.student)
+            self._clusters.student_left(session.student)
 
     def of(self, student: str) -> list[ActiveSession]:
         """Return the student's sessions."""
@@ -81,12 +80,6 @@ class Presence:
 
     def all(self) -> list[ActiveSession]:
         return list(self._sessions)
-
-
-_SESSION_NICE = 5
-"""Sessions yield to the server and to the clusters, whose timers they would delay."""
-_NOTE_NICE = 15
-_MIB = 1 << 20
 
 
 class ServerContext:
@@ -111,18 +104,11 @@ class ServerContext:
         self.port = 0
         self.web_port = 0
         self.sealer = Sealer(folder, SealBook(folder.seals), log)
-        self.clusters = ClusterPool(
-            children,
-            self.exercises,
-            limits,
-            log,
-            lambda student: self._environment(student, "dumb", 0),
-            self._on_run_ended,
-        )
+        self.clusters = ClusterPool(children, self.exercises, limits, log, self.environment, self._on_run_ended)
         self.progress_updater = ProgressUpdater(
-            folder, children, log, lambda student: self._environment(student, "dumb", _NOTE_NICE)
+            folder, children, log, partial(self.environment, nice=_PROGRESS_NICE)
         )
-        self.presence = Presence(limits, self.clusters.student_entered, self.clusters.student_left)
+        self.presence = Presence(limits, self.clusters)
         self.logins = RateLimit(limits.logins_per_minute, time.monotonic)
         self.refusals = RateLimit(limits.refusals_per_minute, time.monotonic)
         self.folder = folder
@@ -134,16 +120,13 @@ class ServerContext:
         """Return the student's folder, with the student's progress."""
         return StudentFolder(self.folder.student_path(student), student)
 
-    def session_environment(self, student: str, terminal: str) -> ChildEnvironment:
-        """Return the environment of a session of this student, with the client's terminal name."""
-        return self._environment(student, terminal_name(terminal), _SESSION_NICE)
-
     async def _on_run_ended(self, recording: Path, student: str) -> None:
         """Seal the recording, and begin to update the student's progress from it."""
         await self.sealer.seal(recording, student)
         self.progress_updater.begin(student, [recording])
 
-    def _environment(self, student: str, terminal: str, nice: int) -> ChildEnvironment:
+    def environment(self, student: str, terminal: str = "dumb", nice: int = 0) -> ChildEnvironment:
+        """Return the environment of a child that works for this student, at this terminal."""
         home = str(self.folder.student_path(student))
         # numbered, because the path of a Unix socket is limited to about a hundred characters
         sockets = self._sockets / str(self._numbers.setdefault(student, len(self._numbers)))
@@ -159,6 +142,5 @@ class ServerContext:
             "XDG_RUNTIME_DIR": str(sockets),
             "XDG_STATE_HOME": f"{home}/.state",
         }
-        return ChildEnvironment(
-            environment, home, self.limits.memory_mib * _MIB, self.limits.recording_mib * _MIB, nice
-        )
+        limits = self.limits
+        return ChildEnvironment(environment, home, limits.memory_mib * _MIB, limits.recording_mib * _MIB, nice)

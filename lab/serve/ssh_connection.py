@@ -14,14 +14,282 @@ from asyncssh import DISC_BY_APPLICATION, DISC_NO_MORE_AUTH_METHODS_AVAILABLE, D
 from msgspec import Struct
 
 from lab.serve.limits import HalfOpen
-from lab.serve.pty import size_of
 from lab.serve.server_context import ServerContext
 from lab.serve.student_lists import InvitationError, is_code
-from lab.serve.terminal_session import REFUSED, TerminalSession
+from lab.serve.terminal_session import REFUSED, TerminalSession, size_of
 from lab.text import did_you_mean, sanitize
 from lab.units import format_count
 
+_Challenge = bool | tuple[str, str, str, list[tuple[str, bool]]]
+_MOST_CHANNELS = 4
+_MOST_REFUSED = 100
+_NO_TERMINAL = "lab: the laboratory needs a terminal: connect with ssh -t; for other commands see ssh HOST help"
 _USAGE_ERROR = 2
+
+
+class SSHConnection(asyncssh.SSHServer):
+    """A connection. ``half_open`` holds the connections that have not logged in."""
+
+    def __init__(self, context: ServerContext, half_open: "HalfOpen[SSHConnection]") -> None:
+        self.address = ""
+        self.context = context
+        self._half_open = half_open
+        self._connection: asyncssh.SSHServerConnection
+        self.student = ""
+        self._user = ""
+        self._key: asyncssh.SSHKey | None = None
+        self._refused = 0
+        self._challenge_sent = False
+        self.channels: list[SSHChannel] = []
+        self._held = False
+        self._unused_timer: asyncio.TimerHandle | None = None
+        self._was_unused = True
+
+    # connection
+
+    def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
+        self._connection = conn
+        self.address = str(conn.get_extra_info("peername", ("?",))[0])
+        # asyncssh respects only the client's window, which a client may declare unlimited
+        setattr(conn, "pause_writing", lambda: self._hold(True))  # noqa: B010
+        setattr(conn, "resume_writing", lambda: self._hold(False))  # noqa: B010
+        self._half_open.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._half_open.discard(self)
+        if self._unused_timer is not None:
+            self._unused_timer.cancel()
+        if not self.student and exc is not None:
+            self.log("gone", f"before the log-in: {exc}")
+
+    def evict(self) -> None:
+        """Close the connection, because another one needs its place."""
+        self.log("refused", "too many connections without a log-in: the oldest is closed")
+        self._connection.abort()
+
+    def disconnect(self, why: str, code: int = DISC_BY_APPLICATION) -> None:
+        self._connection.disconnect(code, why)
+
+    def _hold(self, held: bool) -> None:
+        self._held = held
+        for channel in self.channels:
+            channel.hold("connection", held)
+
+    # authentication
+
+    def begin_auth(self, username: str) -> bool:
+        self._user = username
+        return True
+
+    def public_key_auth_supported(self) -> bool:
+        return True
+
+    def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
+        """Return whether the key's holder may log in; the client has not yet proved that it holds the key."""
+        if self.context.admission.may_admit(username, key):
+            self._key = key  # the last key accepted before the log-in is the one that the client proves to hold
+            return True
+        self._refuse(f"user {sanitize(username, 40)}, key {key.get_fingerprint()}")
+        return False
+
+    def kbdint_auth_supported(self) -> bool:
+        """Accept once: to admit a client without a key if the server is open, else to tell it the reason."""
+        return not self._challenge_sent
+
+    def get_kbdint_challenge(self, username: str, lang: str, submethods: str) -> _Challenge:
+        """Admit the client if the server is open; else return the reason for the refusal, without a question."""
+        self._challenge_sent = True
+        if self.context.admission.is_open:
+            self._key = None
+            return True
+        return ("", f"lab: {self._advice(username)}", "", [])
+
+    def validate_kbdint_response(self, username: str, responses: Sequence[str]) -> bool:
+        self._refuse(f"user {sanitize(username, 40)}, no key")
+        return False
+
+    def auth_completed(self) -> None:
+        """Admit the student, or disconnect. The client has proved that it holds its key, if it has one."""
+        self._half_open.discard(self)
+        who = self.context.admission.identify(self._user, self._key) or self.address
+        if self.context.logins.is_exceeded(who):
+            self.log("refused", f"too many log-ins of {who}")
+            self.disconnect("too many log-ins; try again in a minute", DISC_TOO_MANY_CONNECTIONS)
+            return
+        try:
+            student = self.context.admission.admit(self._user, self._key)
+        except InvitationError as error:
+            self.log("refused", f"user {sanitize(self._user, 40)}: {error}")
+            self.disconnect(str(error))
+            return
+        except OSError as error:
+            self.log("fault", f"the log-in could not be stored: {error}")
+            self.disconnect("the server cannot write to its disk; tell your teacher")
+            return
+        self.student = student
+        by = "no key" if self._key is None else self._key.get_fingerprint()
+        self.log("log-in", f"user {sanitize(self._user, 40)}, {by}")
+        self._schedule_unused_check()
+
+    def _refuse(self, what: str) -> None:
+        self._refused += 1
+        self.log("refused", what)
+        most = self.context.limits.keys_per_connection
+        if self.context.refusals.is_exceeded(self.address) or self._refused >= most:
+            keys = format_count(self._refused, "key")
+            why = f"{keys} refused; specify the right one: ssh -o IdentitiesOnly=yes -i FILE"
+            self.disconnect(why, DISC_NO_MORE_AUTH_METHODS_AVAILABLE)
+
+    def _advice(self, user: str) -> str:
+        if is_code(user) and (fault := self.context.admission.code_problem(user)):
+            return fault
+        if not self._refused:
+            return "log-in needs an SSH key, and this client has none; create one with ssh-keygen, then try again"
+        return (
+            "your key is unknown; ask your teacher for a code, "
+            f"and connect once with it: ssh -p {self.context.port} CODE@HOST"
+        )
+
+    # sessions
+
+    def session_requested(self) -> "SSHChannel | bool":
+        """Open a channel for any purpose, unless there are too many."""
+        if not self.student:
+            return False
+        if len(self.channels) >= _MOST_CHANNELS:
+            return self.deny("too many channels")
+        channel = SSHChannel(self)
+        channel.hold("connection", self._held)
+        self.channels.append(channel)
+        return channel
+
+    def _schedule_unused_check(self) -> None:
+        self._unused_timer = asyncio.get_running_loop().call_later(
+            self.context.limits.unused_s, self._check_unused
+        )
+
+    def _check_unused(self) -> None:
+        """Close an unused connection; after a session, allow time for its last output to arrive."""
+        is_unused = not any(channel.is_in_use for channel in self.channels)
+        if is_unused and self._was_unused:
+            self.log("refused", "a connection without a session")
+            self.disconnect("this server offers only the laboratory: omit -N")
+            return
+        self._was_unused = is_unused
+        self._schedule_unused_check()
+
+    # refused requests
+
+    def connection_requested(self, dest_host: str, dest_port: int, orig_host: str, orig_port: int) -> bool:
+        return self.deny(f"forwarding to {sanitize(dest_host, 80)}:{dest_port}")  # -L, -D, -W, -J
+
+    def server_requested(self, listen_host: str, listen_port: int) -> bool:
+        return self.deny(f"listening on port {listen_port}")  # -R
+
+    def unix_connection_requested(self, dest_path: str) -> bool:
+        return self.deny(f"forwarding to {sanitize(dest_path, 80)}")
+
+    def unix_server_requested(self, listen_path: str) -> bool:
+        return self.deny(f"listening on {sanitize(listen_path, 80)}")
+
+    def tun_requested(self, unit: int | None) -> bool:
+        return self.deny("a tun device")  # -w
+
+    def tap_requested(self, unit: int | None) -> bool:
+        return self.deny("a tap device")
+
+    def deny(self, what: str) -> bool:
+        """Refuse this; disconnect a client that does not stop asking."""
+        self.log("refused", what)
+        self._refused += 1
+        if self._refused >= _MOST_REFUSED:
+            self.disconnect("this server offers only the laboratory: omit -L, -R, -D and the like")
+        return False
+
+    def log(self, event: str, text: str) -> None:
+        self.context.log.write(event, text, student=self.student, address=self.address)
+
+
+class SSHChannel(asyncssh.SSHServerSession[bytes]):
+    """A channel of a connection whose student has logged in."""
+
+    def __init__(self, connection: SSHConnection) -> None:
+        self._connection = connection
+        self._context = connection.context
+        self._session = TerminalSession(connection.context, connection.student, connection.address)
+        self._channel: asyncssh.SSHServerChannel[bytes]
+        self._terminal: str | None = None
+        self._command: str | None = None
+
+    @property
+    def is_in_use(self) -> bool:
+        return self._session.is_active
+
+    # requests of the client
+
+    def connection_made(self, chan: asyncssh.SSHServerChannel[bytes]) -> None:
+        self._channel = chan
+
+    def pty_requested(self, term_type: str, term_size: tuple[int, int, int, int], term_modes: object) -> bool:
+        self._terminal = term_type
+        self._session.resize(size_of(*term_size[:2]))
+        return True
+
+    def shell_requested(self) -> bool:
+        return True  # the laboratory itself is the shell
+
+    def exec_requested(self, command: str) -> bool:
+        self._command = command  # one of the lab's own; no shell executes it
+        return True
+
+    def subsystem_requested(self, subsystem: str) -> bool:
+        return self._connection.deny(f"subsystem {subsystem}")
+
+    def session_started(self) -> None:
+        """Begin the session, or answer the command: the client's requests are complete."""
+        first = first_exercise(self._command, self._context)
+        if first is None:
+            text, status = run_command(self._command or "", self._context, self._connection.student)
+            self._connection.log("refused" if status else "ssh command", self._command or "")
+            self._print(text, status)
+        elif self._terminal is None:
+            self._print(_NO_TERMINAL, REFUSED)
+        else:
+            self._session.begin(self._channel, self._terminal, first)
+
+    # data
+
+    def terminal_size_changed(self, width: int, height: int, pixwidth: int, pixheight: int) -> None:
+        self._session.resize(size_of(width, height))
+
+    def data_received(self, data: bytes, datatype: asyncssh.DataType) -> None:
+        self._session.type(data)
+
+    def pause_writing(self) -> None:
+        self.hold("window", True)
+
+    def resume_writing(self) -> None:
+        self.hold("window", False)
+
+    def hold(self, why: str, held: bool) -> None:
+        """Hold back output while any reason is in force."""
+        self._session.hold(why, held)
+
+    def eof_received(self) -> bool:
+        return True  # the session stays open
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._session.hang_up()
+        self._connection.channels.remove(self)
+
+    def _print(self, text: str, status: int) -> None:
+        end = "\r\n" if self._terminal is not None else "\n"
+        with contextlib.suppress(OSError):
+            self._channel.write((text.replace("\n", end) + end).encode())
+            self._channel.exit(status)
+
+
+# commands after ssh HOST: the lab's own, in one table; nothing else is executed
 
 
 class SSHCommandError(Exception):
@@ -99,301 +367,3 @@ def first_exercise(command: str | None, context: ServerContext) -> str | None:
     word, _, name = " ".join(command.split()).partition(" ")
     exercise = context.exercises.get(name) if word == "start" else None
     return None if exercise is None or exercise.repairs is not None else name
-
-
-_NO_TERMINAL = "lab: the laboratory needs a terminal: connect with ssh -t; for other commands see ssh HOST help"
-
-
-class Channel(asyncssh.SSHServerSession[bytes]):
-    """A channel. ``refuse`` is called with what the client may not have, ``closed`` when the channel ends."""
-
-    def __init__(
-        self,
-        context: ServerContext,
-        student: str,
-        address: str,
-        refuse: Callable[[str], bool],
-        closed: Callable[["Channel"], None],
-    ) -> None:
-        self._context = context
-        self._refuse = refuse
-        self._closed = closed
-        self._student = student
-        self._address = address
-        self._session = TerminalSession(context, student, address)
-        self._channel: asyncssh.SSHServerChannel[bytes]
-        self._terminal: str | None = None
-        self._command: str | None = None
-
-    @property
-    def is_in_use(self) -> bool:
-        return self._session.is_active
-
-    # requests of the client
-
-    def connection_made(self, chan: asyncssh.SSHServerChannel[bytes]) -> None:
-        self._channel = chan
-
-    def pty_requested(self, term_type: str, term_size: tuple[int, int, int, int], term_modes: object) -> bool:
-        self._terminal = term_type
-        self._session.resize(size_of(*term_size[:2]))
-        return True
-
-    def shell_requested(self) -> bool:
-        """Accept: the laboratory itself is the shell."""
-        return True
-
-    def exec_requested(self, command: str) -> bool:
-        """Accept any command; it is one of the lab's own, and no shell executes it."""
-        self._command = command
-        return True
-
-    def subsystem_requested(self, subsystem: str) -> bool:
-        """Refuse sftp, and all other subsystems."""
-        return self._refuse(f"subsystem {subsystem}")
-
-    def session_started(self) -> None:
-        """Begin the session, or answer the command: the client's requests are complete."""
-        first = first_exercise(self._command, self._context)
-        if first is None:
-            text, status = run_command(self._command or "", self._context, self._student)
-            self._log("refused" if status else "ssh command", self._command or "")
-            self._print(text, status)
-        elif self._terminal is None:
-            self._print(_NO_TERMINAL, REFUSED)
-        else:
-            self._session.begin(self._channel, self._terminal, first)
-
-    # data
-
-    def terminal_size_changed(self, width: int, height: int, pixwidth: int, pixheight: int) -> None:
-        self._session.resize(size_of(width, height))
-
-    def data_received(self, data: bytes, datatype: asyncssh.DataType) -> None:
-        self._session.type(data)
-
-    def pause_writing(self) -> None:
-        self.hold("window", True)
-
-    def resume_writing(self) -> None:
-        self.hold("window", False)
-
-    def hold(self, why: str, held: bool) -> None:
-        """Hold back output while any reason is in force."""
-        self._session.hold(why, held)
-
-    def eof_received(self) -> bool:
-        """Keep the session open: only the input has ended."""
-        return True
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._session.hang_up()
-        self._closed(self)
-
-    def _print(self, text: str, status: int) -> None:
-        end = "\r\n" if self._terminal is not None else "\n"
-        with contextlib.suppress(OSError):
-            self._channel.write((text.replace("\n", end) + end).encode())
-            self._channel.exit(status)
-
-    def _log(self, event: str, text: str) -> None:
-        self._context.log.write(event, text, student=self._student, address=self._address)
-
-
-_Challenge = bool | tuple[str, str, str, list[tuple[str, bool]]]
-_MOST_CHANNELS = 4
-_MOST_REFUSED = 100
-
-
-class SSHConnection(asyncssh.SSHServer):
-    """A connection. ``half_open`` holds the connections that have not logged in."""
-
-    def __init__(self, context: ServerContext, half_open: "HalfOpen[SSHConnection]") -> None:
-        self.address = ""
-        self._context = context
-        self._half_open = half_open
-        self._connection: asyncssh.SSHServerConnection
-        self._student = ""
-        self._user = ""
-        self._key: asyncssh.SSHKey | None = None
-        self._refused = 0
-        self._challenge_sent = False
-        self._channels: list[Channel] = []
-        self._held = False
-        self._unused_timer: asyncio.TimerHandle | None = None
-        self._was_unused = True
-
-    # connection
-
-    def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
-        self._connection = conn
-        self.address = str(conn.get_extra_info("peername", ("?",))[0])
-        # asyncssh respects only the client's window, which a client may declare unlimited
-        setattr(conn, "pause_writing", lambda: self._hold(True))  # noqa: B010
-        setattr(conn, "resume_writing", lambda: self._hold(False))  # noqa: B010
-        self._half_open.add(self)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._half_open.discard(self)
-        if self._unused_timer is not None:
-            self._unused_timer.cancel()
-        if not self._student and exc is not None:
-            self._log("gone", f"before the log-in: {exc}")
-
-    def evict(self) -> None:
-        """Close the connection, because another one needs its place."""
-        self._log("refused", "too many connections without a log-in: the oldest is closed")
-        self._connection.abort()
-
-    def disconnect(self, why: str) -> None:
-        self._connection.disconnect(DISC_BY_APPLICATION, why)
-
-    def _hold(self, held: bool) -> None:
-        self._held = held
-        for channel in self._channels:
-            channel.hold("connection", held)
-
-    # authentication
-
-    def begin_auth(self, username: str) -> bool:
-        self._user = username
-        return True
-
-    def public_key_auth_supported(self) -> bool:
-        return True
-
-    def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
-        """Return whether the key's holder may log in; the client has not yet proved that it holds the key."""
-        if self._context.admission.may_admit(username, key):
-            self._key = key  # the last key accepted before the log-in is the one that the client proves to hold
-            return True
-        self._refuse(f"user {sanitize(username, 40)}, key {key.get_fingerprint()}")
-        return False
-
-    def kbdint_auth_supported(self) -> bool:
-        """Accept once: to admit a client without a key if the server is open, else to tell it the reason."""
-        return not self._challenge_sent
-
-    def get_kbdint_challenge(self, username: str, lang: str, submethods: str) -> _Challenge:
-        """Admit the client if the server is open; else return the reason for the refusal, without a question."""
-        self._challenge_sent = True
-        if self._context.admission.is_open:
-            self._key = None
-            return True
-        return ("", f"lab: {self._advice(username)}", "", [])
-
-    def validate_kbdint_response(self, username: str, responses: Sequence[str]) -> bool:
-        """Refuse: there is no right response."""
-        self._refuse(f"user {sanitize(username, 40)}, no key")
-        return False
-
-    def auth_completed(self) -> None:
-        """Admit the student, or disconnect. The client has proved that it holds its key, if it has one."""
-        self._half_open.discard(self)
-        who = self._context.admission.identify(self._user, self._key) or self.address
-        if self._context.logins.is_exceeded(who):
-            self._log("refused", f"too many log-ins of {who}")
-            self._connection.disconnect(DISC_TOO_MANY_CONNECTIONS, "too many log-ins; try again in a minute")
-            return
-        try:
-            student = self._context.admission.admit(self._user, self._key)
-        except InvitationError as error:
-            self._log("refused", f"user {sanitize(self._user, 40)}: {error}")
-            self._connection.disconnect(DISC_BY_APPLICATION, str(error))
-            return
-        except OSError as error:
-            self._log("fault", f"the log-in could not be stored: {error}")
-            self._connection.disconnect(
-                DISC_BY_APPLICATION, "the server cannot write to its disk; tell your teacher"
-            )
-            return
-        self._student = student
-        by = "no key" if self._key is None else self._key.get_fingerprint()
-        self._log("log-in", f"user {sanitize(self._user, 40)}, {by}")
-        self._schedule_unused_check()
-
-    def _refuse(self, what: str) -> None:
-        self._refused += 1
-        self._log("refused", what)
-        if (
-            self._context.refusals.is_exceeded(self.address)
-            or self._refused >= self._context.limits.keys_per_connection
-        ):
-            keys = format_count(self._refused, "key")
-            why = f"{keys} refused; specify the right one: ssh -o IdentitiesOnly=yes -i FILE"
-            self._connection.disconnect(DISC_NO_MORE_AUTH_METHODS_AVAILABLE, why)
-
-    def _advice(self, user: str) -> str:
-        if is_code(user) and (fault := self._context.admission.code_problem(user)):
-            return fault
-        if not self._refused:
-            return "log-in needs an SSH key, and this client has none; create one with ssh-keygen, then try again"
-        return (
-            "your key is unknown; ask your teacher for a code, "
-            f"and connect once with it: ssh -p {self._context.port} CODE@HOST"
-        )
-
-    # sessions
-
-    def session_requested(self) -> Channel | bool:
-        """Open a channel for any purpose, unless there are too many."""
-        if not self._student:
-            return False
-        if len(self._channels) >= _MOST_CHANNELS:
-            return self._deny("too many channels")
-        channel = Channel(self._context, self._student, self.address, self._deny, self._channels.remove)
-        channel.hold("connection", self._held)
-        self._channels.append(channel)
-        return channel
-
-    def _schedule_unused_check(self) -> None:
-        self._unused_timer = asyncio.get_running_loop().call_later(
-            self._context.limits.unused_s, self._check_unused
-        )
-
-    def _check_unused(self) -> None:
-        """Close an unused connection; after a session, allow time for its last output to arrive."""
-        is_unused = not any(channel.is_in_use for channel in self._channels)
-        if is_unused and self._was_unused:
-            self._log("refused", "a connection without a session")
-            why = "this server offers only the laboratory: omit -N"
-            self._connection.disconnect(DISC_BY_APPLICATION, why)
-            return
-        self._was_unused = is_unused
-        self._schedule_unused_check()
-
-    # refused requests
-
-    def connection_requested(self, dest_host: str, dest_port: int, orig_host: str, orig_port: int) -> bool:
-        """Refuse forwarding to another host (-L, -D, -W, -J)."""
-        return self._deny(f"forwarding to {sanitize(dest_host, 80)}:{dest_port}")
-
-    def server_requested(self, listen_host: str, listen_port: int) -> bool:
-        """Refuse listening on a port (-R)."""
-        return self._deny(f"listening on port {listen_port}")
-
-    def unix_connection_requested(self, dest_path: str) -> bool:
-        """Refuse forwarding to a Unix socket."""
-        return self._deny(f"forwarding to {sanitize(dest_path, 80)}")
-
-    def unix_server_requested(self, listen_path: str) -> bool:
-        """Refuse listening on a Unix socket."""
-        return self._deny(f"listening on {sanitize(listen_path, 80)}")
-
-    def tun_requested(self, unit: int | None) -> bool:
-        """Refuse a network device (-w)."""
-        return self._deny("a tun device")
-
-    def tap_requested(self, unit: int | None) -> bool:
-        return self._deny("a tap device")
-
-    def _deny(self, what: str) -> bool:
-        self._log("refused", what)
-        self._refused += 1
-        if self._refused >= _MOST_REFUSED:
-            why = "this server offers only the laboratory: omit -L, -R, -D and the like"
-            self._connection.disconnect(DISC_BY_APPLICATION, why)
-        return False
-
-    def _log(self, event: str, text: str) -> None:
-        self._context.log.write(event, text, student=self._student, address=self.address)

@@ -22,60 +22,28 @@ from msgspec.structs import replace
 
 from lab.durable import exclusive_lock, write_durably
 from lab.exercises.student_folder import NAME
-from lab.serve.folder import DataFolder
+from lab.serve.data_folder import DataFolder, ServerLog
 from lab.text import UserError, sanitize
-
-GUEST = "guest-"
-"""The prefix of guests' names; no student of a class has such a name."""
-
-NAME_RULE = f"a letter or digit, then letters, digits, dots, dashes and underscores, 32 at most; not {GUEST}…"
-
-
-def is_name(text: str) -> bool:
-    """Return whether this is a valid student name, which is also a folder's name."""
-    return NAME.fullmatch(text) is not None and not text.lower().startswith(GUEST)
-
 
 K = TypeVar("K")
 
-
-class ListError(UserError):
-    """An invalid line of a list; the text names it, for its author."""
-
-
-class ListFile(Generic[K]):
-    """A list in a file, read again when the file changes. ``on_error`` is called if it cannot be read.
-
-    ``read`` maps the text (and the file's name) to students by key. Raises ListError.
-    """
-
-    def __init__(
-        self, path: Path, read: Callable[[str, str], dict[K, str]], on_error: Callable[[str], None]
-    ) -> None:
-        self._path = path
-        self._read = read
-        self._on_error = on_error
-        self._version: tuple[int, int, int] | None = None
-        self._students: dict[K, str] = {}
-
-    def students(self) -> dict[K, str]:
-        """Return the current list; the last valid one if the file is not readable now."""
-        try:
-            found = os.stat(self._path)
-            version = (found.st_mtime_ns, found.st_size, found.st_ino)
-            if version != self._version:
-                self._version = version
-                self._students = self._read(self._path.read_text("utf-8-sig"), str(self._path))
-        except FileNotFoundError:
-            self._version, self._students = None, {}
-        except (OSError, UnicodeDecodeError, ListError) as error:
-            self._on_error(str(error))
-        return self._students
-
+GUEST = "guest-"
+"""The prefix of guests' names; no student of a class has such a name."""
+NAME_RULE = f"a letter or digit, then letters, digits, dots, dashes and underscores, 32 at most; not {GUEST}…"
+_NAME = re.compile(rf"(?!(?i:{GUEST})){NAME.pattern}")
 
 _LETTERS = "abcdefghjkmnpqrstuvwxyz"
 """Letters that are not mistaken for others."""
 _CODE = re.compile(f"[{_LETTERS}]{{4}}(-?[{_LETTERS}]{{4}}){{3}}", re.IGNORECASE)
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")
+
+
+def is_name(text: str) -> bool:
+    """Return whether this is a valid student name, which is also a folder's name."""
+    return _NAME.fullmatch(text) is not None
+
+
+# invitations
 
 
 class InvitationError(Exception):
@@ -168,15 +136,72 @@ def _hash_code(code: str) -> str:
     return hashlib.sha256(code.lower().replace("-", "").encode()).hexdigest()
 
 
-_GUEST_LINE = re.compile(rf"(SHA256:\S+) ({GUEST}[0-9]+)")
+# lists
+
+
+class ListError(UserError):
+    """An invalid line of a list; the text names it, for its author."""
+
+
+class ListFile(Generic[K]):
+    """A list in a file, read again when the file changes, which a teacher may edit while the server runs.
+
+    ``read`` maps the text (and the file's name) to students by key. Raises ListError.
+    """
+
+    def __init__(self, path: Path, read: Callable[[str, str], dict[K, str]], log: ServerLog) -> None:
+        self._path = path
+        self._read = read
+        self._log = log
+        self._version: tuple[int, int, int] | None = None
+        self._students: dict[K, str] = {}
+
+    def students(self) -> dict[K, str]:
+        """Return the current list; the last valid one if the file is not readable now."""
+        try:
+            found = os.stat(self._path)
+            version = (found.st_mtime_ns, found.st_size, found.st_ino)
+            if version != self._version:
+                self._version = version
+                self._students = self._read(self._path.read_text("utf-8-sig"), str(self._path))
+        except FileNotFoundError:
+            self._version, self._students = None, {}
+        except (OSError, UnicodeDecodeError, ListError) as error:
+            self._log.write("unreadable", str(error))
+        return self._students
+
+    @contextmanager
+    def edited(self) -> Iterator[list[str]]:
+        """Lock the file, yield its lines, and then store what they have become. Raises OSError."""
+        with exclusive_lock(self._path):
+            lines = self._path.read_text("utf-8").splitlines() if self._path.exists() else []
+            yield lines
+            write_durably(self._path, "".join(f"{line}\n" for line in lines).encode())
+
+
+def _reader(pattern: str, form: str) -> Callable[[str, str], dict[str, str]]:
+    """Return the reader of a list of lines of this form; the pattern's groups are (key, student)."""
+    expected = re.compile(pattern)
+
+    def read(text: str, file: str) -> dict[str, str]:
+        students = {}
+        for number, line in enumerate(text.splitlines(), 1):
+            found = expected.fullmatch(line)
+            if found is None:
+                raise ListError(f"{file}:{number}: {sanitize(line, 40)!r}: expected {form}; delete the line")
+            students[found[1]] = found[2]
+        return students
+
+    return read
 
 
 class Guests:
     """A file with a line for each guest: ``FINGERPRINT NAME``."""
 
-    def __init__(self, folder: DataFolder, on_error: Callable[[str], None]) -> None:
+    def __init__(self, folder: DataFolder, log: ServerLog) -> None:
         self._folder = folder
-        self._file = ListFile(folder.guests, _read_guests, on_error)
+        read = _reader(rf"(SHA256:\S+) ({GUEST}[0-9]+)", "FINGERPRINT NAME")
+        self._file = ListFile(folder.guests, read, log)
 
     def guest_with_key(self, fingerprint: str) -> str | None:
         """Return the guest who has used this key before."""
@@ -192,28 +217,18 @@ class Guests:
         return name
 
 
-def _read_guests(text: str, file: str) -> dict[str, str]:
-    guests = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        found = _GUEST_LINE.fullmatch(line)
-        if found is None:
-            raise ListError(f"{file}:{number}: {sanitize(line, 40)!r}: expected FINGERPRINT NAME; delete the line")
-        guests[found[1]] = found[2]
-    return guests
-
-
-_TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")
-_BROWSER_LINE = re.compile(r"([0-9a-f]{64}) (\S+) \S+")
-
-
 class Browsers:
-    """The register of browsers. If ``is_open``, anybody may be a guest, known until the server ends."""
+    """The register of browsers, a file with a line for each: ``HASH NAME SINCE``.
 
-    def __init__(self, folder: DataFolder, is_open: bool, on_error: Callable[[str], None]) -> None:
+    If ``is_open``, anybody may be a guest, known until the server ends.
+    """
+
+    def __init__(self, folder: DataFolder, is_open: bool, log: ServerLog) -> None:
         self._folder = folder
         self._is_open = is_open
         self._invitations = Invitations(folder.invites)
-        self._file = ListFile(folder.browsers, _read_browsers, on_error)
+        read = _reader(rf"([0-9a-f]{{64}}) ({_NAME.pattern}) \S+", "HASH NAME SINCE")
+        self._file = ListFile(folder.browsers, read, log)
         self._guests: dict[str, str] = {}
 
     def enrol(self, code: str) -> tuple[str, str]:
@@ -222,10 +237,10 @@ class Browsers:
             raise InvitationError(
                 "not a valid code: a code has sixteen letters, as in abcd-efgh-jkmn-pqrs; check for a typing error"
             )
-        token = _new_token()
-        with self._invitations.used(code, "a browser") as name, exclusive_lock(self._folder.browsers):
+        token = secrets.token_urlsafe(32)
+        with self._invitations.used(code, "a browser") as name, self._file.edited() as lines:
             since = datetime.now(UTC).isoformat(timespec="seconds")
-            self._write([*self._lines(), f"{_hash_token(token)} {name} {since}"])
+            lines.append(f"{_hash_token(token)} {name} {since}")
         return name, token
 
     def enrol_guest(self) -> tuple[str, str]:
@@ -235,7 +250,7 @@ class Browsers:
         """
         if not self._is_open:
             raise InvitationError("this server accepts no guests; ask your teacher for a code")
-        token = _new_token()
+        token = secrets.token_urlsafe(32)
         self._guests[_hash_token(token)] = name = self._folder.add_student(GUEST)
         return name, token
 
@@ -247,34 +262,13 @@ class Browsers:
 
     def forget(self, token: str) -> None:
         """Forget the browser that has this token. Raises OSError."""
-        with exclusive_lock(self._folder.browsers):
-            self._write([line for line in self._lines() if not line.startswith(_hash_token(token))])
+        with self._file.edited() as lines:
+            lines[:] = [line for line in lines if not line.startswith(_hash_token(token))]
         self._guests.pop(_hash_token(token), None)
 
     def names(self) -> set[str]:
         """Return the students whose browsers are in the file; guests are not."""
         return set(self._file.students().values())
-
-    def _lines(self) -> list[str]:
-        path = self._folder.browsers
-        return path.read_text("utf-8").splitlines() if path.exists() else []
-
-    def _write(self, lines: list[str]) -> None:
-        write_durably(self._folder.browsers, "".join(f"{line}\n" for line in lines).encode())
-
-
-def _read_browsers(text: str, file: str) -> dict[str, str]:
-    students = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        found = _BROWSER_LINE.fullmatch(line)
-        if found is None or not is_name(found[2]):
-            raise ListError(f"{file}:{number}: {sanitize(line, 40)!r}: expected HASH NAME SINCE; delete the line")
-        students[found[1]] = found[2]
-    return students
-
-
-def _new_token() -> str:
-    return secrets.token_urlsafe(32)
 
 
 def _hash_token(token: str) -> str:

@@ -27,46 +27,19 @@ from lab.serve.student_lists import GUEST, InvitationError
 from lab.serve.web_terminal import SocketStream, new_socket
 from lab.text import sanitize
 
-TOKEN = "lab"
-"""The name of the cookie."""
+_COOKIE = "lab"
+_TOKEN_HOLDS_S = 400 * 24 * 3600
+"""Browsers keep no cookie longer than this."""
+_LARGEST_FORM = 4096
+_MOST_FIELDS = 8
+_IDLE_S = 5.0
+_END_WITHIN_S = 1.0
+_NO_REQUEST = "lab: not a valid browser request\n"
 
-
-def address_of(request: web.Request) -> str:
-    """Return the client's address, also behind a proxy on this machine, which appends it to the header."""
-    address = request.remote or "?"
-    if _is_proxy(address):
-        _, _, added = request.headers.getall("X-Forwarded-For", [""])[-1].rpartition(",")
-        try:
-            return str(ipaddress.ip_address(added.strip()))
-        except ValueError:
-            pass
-    return address
-
-
-def came_by_https(request: web.Request) -> bool:
-    """Return whether a proxy on this machine received the request by HTTPS; the server itself has no HTTPS."""
-    return _is_proxy(request.remote or "") and request.headers.get("X-Forwarded-Proto") == "https"
-
-
-def is_from_our_page(request: web.Request) -> bool:
-    """Return whether a page of this host sent the request; browsers set the Origin header truthfully."""
-    host = request.headers.get("Host")  # ``request.host`` would do a lookup if the header is missing
-    return request.headers.get("Origin") in (f"http://{host}", f"https://{host}")
-
-
-def token_of(request: web.Request) -> str:
-    """Return the browser's token; it may be any text."""
-    return request.cookies.get(TOKEN, "")
-
-
-def _is_proxy(address: str) -> bool:
-    return address in ("127.0.0.1", "::1")
-
-
-_STATIC = Path(__file__).with_name("static")
-STATIC_FILES = {path.relative_to(_STATIC).as_posix(): path for path in _STATIC.rglob("*") if path.is_file()}
-"""Files by the name under which they are served. Names are looked up here; no path is built from a request."""
 _TEMPLATES = Path(__file__).with_name("templates")
+_STATIC = Path(__file__).with_name("static")
+_STATIC_FILES = {path.relative_to(_STATIC).as_posix(): path for path in _STATIC.rglob("*") if path.is_file()}
+"""Files by the name under which they are served. Names are looked up here; no path is built from a request."""
 _HEADERS = {
     # xterm.js adds <style> elements of its own
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
@@ -78,36 +51,37 @@ _HEADERS = {
 }
 
 
-async def guard(request: web.Request, answer: web.StreamResponse) -> None:
-    """Add the headers of all responses."""
-    answer.headers.update(_HEADERS)
-    is_static = request.path.startswith("/static/")
-    answer.headers["Cache-Control"] = "no-cache" if is_static else "no-store"
+class Site:
+    """A web server; ``port`` is where it listens."""
+
+    def __init__(self, runner: web.AppRunner, listener: asyncio.Server) -> None:
+        self._runner = runner
+        self._listener = listener
+        self.port: int = listener.sockets[0].getsockname()[1]
+
+    def stop_listening(self) -> None:
+        """Accept no new connections."""
+        self._listener.close()
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._runner.cleanup()
 
 
-def log_in_page(has_guests: bool, error: str = "", code: str = "", status: int = 200) -> web.Response:
-    """Build the log-in page. ``error`` says what is wrong with ``code``, which the form keeps."""
-    guests = _read("guests") if has_guests else ""
-    wrong = f'<p role="alert">{escape(error)}</p>' if error else ""
-    return _page("log-in", status, wrong=wrong, code=escape(code), guests=guests)
-
-
-def terminal_page(student: str) -> web.Response:
-    """Build the page with the terminal; this student's name is its title."""
-    return _page("terminal", 200, student=escape(student))
-
-
-def _page(name: str, status: int, **words: str) -> web.Response:
-    text = Template(_read(name)).substitute(words)
-    return web.Response(text=text, status=status, content_type="text/html")
-
-
-def _read(name: str) -> str:
-    return (_TEMPLATES / f"{name}.html").read_text("utf-8")
-
-
-_IDLE_S = 5.0
-_NO_REQUEST = "lab: not a valid browser request\n"
+async def open_site(context: ServerContext, address: str, port: int) -> Site:
+    """Listen on this address, or on all if it is empty. Raises OSError."""
+    application = web.Application(client_max_size=_LARGEST_FORM)
+    application.add_routes(Routes(context).routes())
+    application.on_response_prepare.append(_add_headers)
+    runner = web.AppRunner(application, shutdown_timeout=_END_WITHIN_S)
+    await runner.setup()
+    manager = runner.server
+    assert manager is not None
+    half_open = HalfOpen[BrowserConnection](context.limits.half_open, context.limits.half_open_per_address)
+    listener = await asyncio.get_running_loop().create_server(
+        lambda: BrowserConnection(manager, context, half_open), address or None, port, backlog=128
+    )
+    return Site(runner, listener)
 
 
 class BrowserConnection(RequestHandler):
@@ -171,12 +145,6 @@ class BrowserConnection(RequestHandler):
         self._context.log.write("refused", text, address=self.address)
 
 
-LARGEST_FORM = 4096
-_MOST_FIELDS = 8
-_TOKEN_HOLDS_S = 400 * 24 * 3600
-"""Browsers keep no cookie longer than this."""
-
-
 class Routes:
     """The handlers of all requests."""
 
@@ -197,11 +165,11 @@ class Routes:
         ]
 
     async def _page(self, request: web.Request) -> web.StreamResponse:
-        student = self._browsers.student_with(token_of(request))
-        return self._log_in_page() if student is None else terminal_page(student)
+        student = self._browsers.student_with(_token_of(request))
+        return self._log_in_page() if student is None else _page("terminal", 200, student=escape(student))
 
     async def _static(self, request: web.Request) -> web.StreamResponse:
-        path = STATIC_FILES.get(request.match_info["name"])
+        path = _STATIC_FILES.get(request.match_info["name"])
         if path is None:
             raise web.HTTPNotFound
         return web.FileResponse(path)
@@ -209,7 +177,7 @@ class Routes:
     async def _log_in(self, request: web.Request) -> web.StreamResponse:
         self._expect_our_page(request)
         code = (await _form(request)).get("code", "").strip()
-        if self._context.refusals.is_exceeded(address_of(request)):
+        if self._context.refusals.is_exceeded(_address_of(request)):
             self._refuse(request, "too many codes")
             return self._log_in_page(
                 "too many codes were tried from your address; try again in a minute", code, 429
@@ -218,7 +186,7 @@ class Routes:
 
     async def _guest(self, request: web.Request) -> web.StreamResponse:
         self._expect_our_page(request)
-        if self._guest_logins.is_exceeded(address_of(request)):
+        if self._guest_logins.is_exceeded(_address_of(request)):
             self._refuse(request, "too many guests")
             return self._log_in_page("too many guests from your address; try again in a minute", status=429)
         return self._enrol(request, self._browsers.enrol_guest, "")
@@ -233,39 +201,32 @@ class Routes:
             self._log("fault", request, f"the log-in could not be stored: {error}")
             return self._log_in_page("the server cannot write to its disk; tell your teacher", code, 503)
         self._log("enrolled", request, "a browser", student)
-        answer = _to_the_page()
-        answer.set_cookie(
-            TOKEN,
-            token,
-            max_age=_TOKEN_HOLDS_S,
-            path="/",
-            httponly=True,
-            samesite="Strict",
-            secure=came_by_https(request),
-        )
+        answer = web.Response(status=303, headers={"Location": "/"})
+        secure = _came_by_https(request)
+        answer.set_cookie(_COOKIE, token, max_age=_TOKEN_HOLDS_S, httponly=True, samesite="Strict", secure=secure)
         return answer
 
     async def _log_out(self, request: web.Request) -> web.StreamResponse:
         self._expect_our_page(request)
-        student = self._browsers.student_with(token_of(request))
+        student = self._browsers.student_with(_token_of(request))
         if student is not None:
             try:
-                self._browsers.forget(token_of(request))
+                self._browsers.forget(_token_of(request))
             except OSError as error:
                 self._log("fault", request, f"the log-out could not be stored: {error}")
                 raise web.HTTPServiceUnavailable(text="the server cannot write to its disk\n") from None
             self._log("log-out", request, "a browser", student)
-        answer = _to_the_page()
-        answer.del_cookie(TOKEN, path="/")
+        answer = web.Response(status=303, headers={"Location": "/"})
+        answer.del_cookie(_COOKIE, path="/")
         return answer
 
     async def _terminal(self, request: web.Request) -> web.StreamResponse:
         self._expect_our_page(request)
-        student = self._browsers.student_with(token_of(request))
+        student = self._browsers.student_with(_token_of(request))
         if student is None:
             self._refuse(request, "a terminal without a log-in")
             raise web.HTTPForbidden(text="log in first\n")
-        address = address_of(request)
+        address = _address_of(request)
         socket = new_socket()
         await socket.prepare(request)
         stream = SocketStream(socket, self._context, student, address)
@@ -284,10 +245,13 @@ class Routes:
         return socket
 
     def _log_in_page(self, error: str = "", code: str = "", status: int = 200) -> web.Response:
-        return log_in_page(self._context.admission.is_open, error, code, status)
+        """Build the log-in page. ``error`` says what is wrong with ``code``, which the form keeps."""
+        guests = _read("guests") if self._context.admission.is_open else ""
+        wrong = f'<p role="alert">{escape(error)}</p>' if error else ""
+        return _page("log-in", status, wrong=wrong, code=escape(code), guests=guests)
 
     def _expect_our_page(self, request: web.Request) -> None:
-        if not is_from_our_page(request):
+        if not _is_from_our_page(request):
             origin = sanitize(request.headers.get("Origin", "nowhere"), 80)
             self._refuse(request, f"{request.path}, requested by a page of {origin}")
             raise web.HTTPForbidden(text="only a page of this server may request this\n")
@@ -296,11 +260,42 @@ class Routes:
         self._log("refused", request, text)
 
     def _log(self, event: str, request: web.Request, text: str, student: str = "") -> None:
-        self._context.log.write(event, text, student=student, address=address_of(request))
+        self._context.log.write(event, text, student=student, address=_address_of(request))
 
 
-def _to_the_page() -> web.Response:
-    return web.Response(status=303, headers={"Location": "/"})
+# requests
+
+
+def _address_of(request: web.Request) -> str:
+    """Return the client's address, also behind a proxy on this machine, which appends it to the header."""
+    address = request.remote or "?"
+    if _is_proxy(address):
+        _, _, added = request.headers.getall("X-Forwarded-For", [""])[-1].rpartition(",")
+        try:
+            return str(ipaddress.ip_address(added.strip()))
+        except ValueError:
+            pass
+    return address
+
+
+def _came_by_https(request: web.Request) -> bool:
+    """Return whether a proxy on this machine received the request by HTTPS; the server itself has no HTTPS."""
+    return _is_proxy(request.remote or "") and request.headers.get("X-Forwarded-Proto") == "https"
+
+
+def _is_from_our_page(request: web.Request) -> bool:
+    """Return whether a page of this host sent the request; browsers set the Origin header truthfully."""
+    host = request.headers.get("Host")  # ``request.host`` would do a lookup if the header is missing
+    return request.headers.get("Origin") in (f"http://{host}", f"https://{host}")
+
+
+def _token_of(request: web.Request) -> str:
+    """Return what the browser gives as its token; it may be any text."""
+    return request.cookies.get(_COOKIE, "")
+
+
+def _is_proxy(address: str) -> bool:
+    return address in ("127.0.0.1", "::1")
 
 
 async def _form(request: web.Request) -> dict[str, str]:
@@ -315,37 +310,20 @@ async def _form(request: web.Request) -> dict[str, str]:
     return {name: values[0] for name, values in fields.items()}
 
 
-_END_WITHIN_S = 1.0
+# pages
 
 
-class Site:
-    """A web server; ``port`` is where it listens."""
-
-    def __init__(self, runner: web.AppRunner, listener: asyncio.Server) -> None:
-        self._runner = runner
-        self._listener = listener
-        self.port: int = listener.sockets[0].getsockname()[1]
-
-    def stop_listening(self) -> None:
-        """Accept no new connections."""
-        self._listener.close()
-
-    async def close(self) -> None:
-        """Close all connections."""
-        await self._runner.cleanup()
+async def _add_headers(request: web.Request, answer: web.StreamResponse) -> None:
+    """Add the headers of all responses."""
+    answer.headers.update(_HEADERS)
+    is_static = request.path.startswith("/static/")
+    answer.headers["Cache-Control"] = "no-cache" if is_static else "no-store"
 
 
-async def open_site(context: ServerContext, address: str, port: int) -> Site:
-    """Listen on this address, or on all if it is empty. Raises OSError."""
-    application = web.Application(client_max_size=LARGEST_FORM)
-    application.add_routes(Routes(context).routes())
-    application.on_response_prepare.append(guard)
-    runner = web.AppRunner(application, shutdown_timeout=_END_WITHIN_S)
-    await runner.setup()
-    manager = runner.server
-    assert manager is not None
-    half_open = HalfOpen[BrowserConnection](context.limits.half_open, context.limits.half_open_per_address)
-    listener = await asyncio.get_running_loop().create_server(
-        lambda: BrowserConnection(manager, context, half_open), address or None, port, backlog=128
-    )
-    return Site(runner, listener)
+def _page(name: str, status: int, **words: str) -> web.Response:
+    text = Template(_read(name)).substitute(words)
+    return web.Response(text=text, status=status, content_type="text/html")
+
+
+def _read(name: str) -> str:
+    return (_TEMPLATES / f"{name}.html").read_text("utf-8")

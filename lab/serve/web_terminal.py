@@ -7,14 +7,14 @@ nothing costs one piece of output and what its connection buffers.
 
 import asyncio
 import contextlib
+from functools import partial
 
 import msgspec
 from aiohttp import WSMsgType, web
 from msgspec import Struct
 
-from lab.serve.pty import size_of
 from lab.serve.server_context import ServerContext
-from lab.serve.terminal_session import TerminalSession
+from lab.serve.terminal_session import TerminalSession, size_of
 
 _TERMINAL = "xterm-256color"
 _HEARTBEAT_S = 30.0
@@ -41,8 +41,7 @@ class SocketStream:
     def __init__(self, socket: web.WebSocketResponse, context: ServerContext, student: str, address: str) -> None:
         self._socket = socket
         self._context = context
-        self._student = student
-        self._address = address
+        self._log_refused = partial(context.log.write, "refused", student=student, address=address)
         self._session = TerminalSession(context, student, address)
         self._unsent = b""
         self._ended = False
@@ -102,7 +101,7 @@ class SocketStream:
             try:
                 message = await self._socket.receive(None if has_begun else self._context.limits.unused_s)
             except TimeoutError:
-                self._log("a connection without a session")
+                self._log_refused("a connection without a session")
                 return
             if message.type is WSMsgType.BINARY and has_begun:
                 self._session.type(message.data)
@@ -110,7 +109,7 @@ class SocketStream:
                 try:
                     size = _decode_size(message.data)
                 except msgspec.DecodeError:
-                    self._log("an invalid window size")
+                    self._log_refused("an invalid window size")
                     return
                 self._session.resize(size_of(size.columns, size.rows))
                 if not has_begun:
@@ -129,6 +128,3 @@ class SocketStream:
                     await self._socket.send_bytes(data)
                 if not self._unsent:
                     self._session.hold("socket", False)
-
-    def _log(self, text: str) -> None:
-        self._context.log.write("refused", text, student=self._student, address=self._address)

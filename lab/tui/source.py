@@ -101,7 +101,6 @@ class Source:
 
     @property
     def takes_commands(self) -> bool:
-        """True while the run takes commands from this user."""
         return self.can_command and not self.ended
 
     @property

@@ -21,6 +21,8 @@ from lab.recording.records import Captioned, Process
 from tests.profile import SOAK
 from tests.worlds.live import QUICK, STEADY, LiveRun
 
+pytestmark = pytest.mark.live
+
 WANTED = 1_000 if SOAK else 50
 ENDS_WITHIN_S = 60.0
 NODES = (1, 2, 3, 4, 5)

@@ -16,7 +16,7 @@ from tests.campaign.trials import caught
 from tests.profile import SOAK
 
 MOST = 2_000
-BEFORE = 15
+BEFORE = 5
 MUTATED = (
     (Bully, mutants, 16),
     (Ring, ring_mutants, 8),

@@ -131,7 +131,7 @@ def test_stopping_early_leaves_no_worker() -> None:
     """Even if workers are in a step that never ends."""
     going = run_campaign(campaign(f"{FOLDER / 'mutants.py'}:NoHalt", 0), workers=2)
     assert next(going).seed == 1
-    going.close()  # type: ignore[attr-defined]
+    going.close()
     from multiprocessing import active_children
 
     assert active_children() == []

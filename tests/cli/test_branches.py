@@ -10,7 +10,7 @@ from lab.places import KEPT_RECORDINGS
 from lab.recording.reader import open_recording
 from tests.cli.invocation import Called, Lab
 from tests.recording.samples import eventful_lines, write_lines
-from tests.waiting import wait_for
+from tests.waiting import WAIT_S, wait_for
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_ctrl_c_completes_the_recording(lab: Lab, parent: Path) -> None:
     try:
         wait_for(lambda: out.exists() and out.stat().st_size > 1_000_000, "it has gone on for a while")
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        process.communicate(timeout=WAIT_S)
     finally:
         process.kill()
         process.wait()

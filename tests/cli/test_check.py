@@ -19,6 +19,7 @@ from lab.recording.reader import open_recording
 from lab.replay.reexecution import reexecute
 from lab.worlds.campaign.campaign import CampaignTotals
 from tests.cli.invocation import ROOT, Called, Lab
+from tests.waiting import WAIT_S
 from tests.worlds.live import is_gone
 
 MUTANTS = ROOT / "tests" / "campaign" / "mutants.py"
@@ -192,7 +193,7 @@ def test_ctrl_c(lab: Lab) -> None:
         while b" runs, " not in seen:
             seen += os.read(master, 4096)
     os.killpg(process.pid, signal.SIGINT)
-    out = process.communicate(timeout=20)[0].decode()
+    out = process.communicate(timeout=WAIT_S)[0].decode()
     os.close(master)
     assert process.returncode == 130, out
     assert " runs from seed 1 on" in out

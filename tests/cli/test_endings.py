@@ -13,6 +13,7 @@ from tests.waiting import wait_for
 from tests.worlds.live import Tail, is_gone
 
 
+@pytest.mark.live
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("form", ["report", "json"])
 def test_interrupted(lab: Lab, number: signal.Signals, form: str) -> None:
@@ -31,6 +32,7 @@ def test_interrupted(lab: Lab, number: signal.Signals, form: str) -> None:
     assert lab("verify", "a.jsonl").status == 0
 
 
+@pytest.mark.live
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("after", ["the host is started", "the recording has begun"])
 def test_interrupted_while_it_starts(lab: Lab, number: signal.Signals, after: str) -> None:
@@ -49,6 +51,7 @@ def test_interrupted_while_it_starts(lab: Lab, number: signal.Signals, after: st
         assert lab("verify", "a.jsonl").status == 0
 
 
+@pytest.mark.live
 def test_the_disk_is_full(lab: Lab, tmp_path: Path) -> None:
     """1 and the reason, without a traceback; the recording so far is there, and re-executes."""
     limited = ("bash", "-c", 'ulimit -f 40; exec "$0" "$@"', sys.executable, "-m", "lab")
@@ -64,6 +67,7 @@ def test_the_disk_is_full(lab: Lab, tmp_path: Path) -> None:
     assert full.left() == []
 
 
+@pytest.mark.live
 def test_the_host_is_killed(lab: Lab) -> None:
     """1, and the path of the recording so far; ``lab list`` cleans up."""
     with lab.start("--for", "60s", "--record", "a.jsonl", "--json") as run:
@@ -80,6 +84,7 @@ def test_the_host_is_killed(lab: Lab) -> None:
     assert lab("verify", "a.jsonl").status == 0
 
 
+@pytest.mark.live
 def test_lab_itself_is_killed(lab: Lab) -> None:
     """The host notices, and ends in good order."""
     with lab.start("--for", "60s") as run:
@@ -91,6 +96,7 @@ def test_lab_itself_is_killed(lab: Lab) -> None:
         assert run.reason() == "the process that started it has ended"
 
 
+@pytest.mark.live
 def test_the_run_ends_at_its_time(lab: Lab) -> None:
     """The usual end; a paused node does not delay it."""
     with lab.start("--for", "1s", "--do", "at 500ms pause all") as run:

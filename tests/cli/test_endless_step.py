@@ -11,7 +11,7 @@ from lab.recording.records import Link
 from lab.worlds.host.launch import HostProcess
 from lab.worlds.loading.config import RunConfig
 from tests.cli.invocation import Lab
-from tests.waiting import wait_for
+from tests.waiting import WAIT_S, wait_for
 from tests.worlds.live import is_gone
 
 MINE = """from lab.kernel import on
@@ -38,7 +38,9 @@ def mine(lab: Lab) -> Path:
 
 
 @pytest.mark.usefixtures("mine")
-@pytest.mark.parametrize("how", [("--sim",), ()], ids=["simulated", "live"])
+@pytest.mark.parametrize(
+    "how", [pytest.param(("--sim",), id="simulated"), pytest.param((), id="live", marks=pytest.mark.live)]
+)
 def test_run(lab: Lab, how: tuple[str, ...]) -> None:
     """The node fails, which is reported at the end with the line; the recording re-executes."""
     done = lab("run", "mine.py", *how, "--nodes", "2", "--headless", "--for", "4s", "--record", "run.jsonl")
@@ -77,7 +79,7 @@ def test_a_signal_ends_it(lab: Lab, number: signal.Signals) -> None:
     path = lab.folder / "run.jsonl"
     wait_for(path.exists, "it is under way")
     process.send_signal(number)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=WAIT_S)
     assert process.returncode == 130, err
     assert out.startswith(b"mine, simulated, ")
 
@@ -94,7 +96,7 @@ def test_the_host_ends_with_its_parent(lab: Lab, mine: Path, monkeypatch: pytest
         wait_for(Path(recording).exists, "it is under way")
         assert host.process.stdin is not None
         host.process.stdin.close()
-        assert host.wait(20) == 0
+        assert host.wait(WAIT_S) == 0
         assert is_gone(host.process.pid) == []
     finally:
         host.process.kill()

@@ -67,6 +67,7 @@ def test_mistakes(lab: Lab, words: tuple[str, ...], output: str) -> None:
     assert output in lab("exercise", *words).refused()
 
 
+@pytest.mark.live
 def test_grade(lab: Lab, solved: Path) -> None:
     """A table, with a line per task if there is one attempt; and the requested files."""
     done = lab("exercise", "grade", str(solved), "--csv", "grades.csv", "--gradescope", "results.json")
@@ -78,6 +79,7 @@ def test_grade(lab: Lab, solved: Path) -> None:
     assert json.loads((lab.folder / "results.json").read_text())["score"] == 5
 
 
+@pytest.mark.live
 def test_grade_of_one_student(lab: Lab, solved: Path) -> None:
     """Another student's recording is refused, in Gradescope's file too."""
     assert lab("exercise", "grade", str(solved), "--student", "anna").status == 0
@@ -88,6 +90,7 @@ def test_grade_of_one_student(lab: Lab, solved: Path) -> None:
     assert (found["score"], found["tests"][0]["status"]) == (0, "failed")
 
 
+@pytest.mark.live
 def test_grade_of_a_truncated_recording(lab: Lab, solved: Path) -> None:
     """The table says so."""
     torn = lab.folder / "torn.jsonl"
@@ -99,6 +102,7 @@ def test_grade_of_a_truncated_recording(lab: Lab, solved: Path) -> None:
     assert row["cut off"] == "yes"
 
 
+@pytest.mark.live
 def test_other_recordings_are_not_graded(lab: Lab, solved: Path) -> None:
     """With the reason; the others are graded, and the exit status is 1."""
     edited = lab.folder / "edited.jsonl"

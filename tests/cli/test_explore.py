@@ -10,6 +10,7 @@ import sys
 import time
 
 from tests.cli.invocation import ROOT, Lab
+from tests.waiting import WAIT_S
 
 COUNTS = re.compile(
     r"^  [\d,]+ states, [\d,]+ transitions, depth \d+ moves; [\d,]+ replays; [\d.]+ s, [\d,]+ transitions/s$",
@@ -212,7 +213,7 @@ def test_ctrl_c_reports_what_was_covered(lab: Lab) -> None:
     while not re.search(rb"\d,\d{3} states, ", shown) and time.monotonic() < until:
         shown += os.read(mine, 1000)
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate(timeout=WAIT_S)
     os.close(mine)
     assert process.returncode == 130
     assert COUNTS.search(out.decode())

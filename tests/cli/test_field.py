@@ -49,6 +49,7 @@ def test_on_each_election_in_simulation(lab: Lab, election: str) -> None:
     assert "A9 holds" in done.out
 
 
+@pytest.mark.live
 @pytest.mark.parametrize("election", ["bully", "invitation"])
 def test_live_on_real_processes(lab: Lab, election: str) -> None:
     """Every node surveys, the coordinator publishes and is killed, and the recording verifies."""

@@ -195,6 +195,7 @@ def test_the_second_version_heals(lab: Lab, mine: Path) -> None:
     assert re.search(r"^ A1\.1 +\d+ +excused", done.out, re.MULTILINE)
 
 
+@pytest.mark.live
 def test_the_run_of_the_page(lab: Lab, mine: Path) -> None:
     """The one without a terminal, as it is written; the first version alone needs no class's name."""
     mine.write_text("\n\n".join(CODE[:-1]), "utf-8")

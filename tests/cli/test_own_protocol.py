@@ -64,6 +64,7 @@ def _recorded(lab: Lab) -> str:
     return str(found["recording"])
 
 
+@pytest.mark.live
 @pytest.mark.usefixtures("mine")
 def test_it_runs_on_real_processes(lab: Lab) -> None:
     """Started from another folder: the host loads the file and its imports; its prints are not output."""
@@ -75,6 +76,7 @@ def test_it_runs_on_real_processes(lab: Lab) -> None:
     assert re.search(r" 2 +note: node 2 of mine$", lab("show", recording, "--only", "note").out, re.MULTILINE)
 
 
+@pytest.mark.live
 def test_a_recording_of_it_is_verified_with_its_file(lab: Lab, mine: Path) -> None:
     """It holds; without the file the error says what to add; a change of the file is reported."""
     recording = _recorded(lab)
@@ -92,6 +94,7 @@ def test_a_recording_of_it_is_verified_with_its_file(lab: Lab, mine: Path) -> No
     assert "the source of my-election differs from the recorded one" in done.out
 
 
+@pytest.mark.live
 def test_no_code_in_a_recording_is_executed(lab: Lab, mine: Path) -> None:
     """Changing the source in the header only changes what is reported."""
     path = Path(_recorded(lab))
@@ -104,6 +107,7 @@ def test_no_code_in_a_recording_is_executed(lab: Lab, mine: Path) -> None:
     assert "differs from the recorded one" in done.out
 
 
+@pytest.mark.live
 def test_verify_with_a_wrong_file(lab: Lab, mine: Path) -> None:
     """A target that cannot be loaded, and one that is another protocol."""
     recording = _recorded(lab)
@@ -117,6 +121,7 @@ def test_verify_with_a_wrong_file(lab: Lab, mine: Path) -> None:
     assert f"lab: {recording} cannot be re-executed: {result}\n" in done.err
 
 
+@pytest.mark.live
 def test_an_exception_is_reported(lab: Lab, mine: Path) -> None:
     """With the error and the user's line, once, after the report; status 1; the JSON stays an object."""
     mine.write_text(MINE + BROKEN)
@@ -134,6 +139,7 @@ def test_an_exception_is_reported(lab: Lab, mine: Path) -> None:
     assert re.fullmatch(result, _last_line(done))
 
 
+@pytest.mark.live
 def test_many_failures_are_shortened(lab: Lab, mine: Path) -> None:
     """Five, and the number of others."""
     mine.write_text(MINE + BROKEN)
@@ -181,6 +187,7 @@ def test_a_mistake_in_the_file(lab: Lab, mine: Path, old: str, new: str, result:
     assert not lab.recordings.exists()
 
 
+@pytest.mark.live
 def test_a_users_file_does_not_shadow_our_modules(lab: Lab, mine: Path, home: Path) -> None:
     """Neither next to the protocol nor in the working directory."""
     for folder in (mine.parent, lab.folder):

@@ -13,6 +13,7 @@ def _run(lab: Lab, *words: str) -> Called:
     return lab("run", "bully", "--headless", "--for", "300ms", "--nodes", "2", *words)
 
 
+@pytest.mark.live
 def test_a_recording_is_overwritten(lab: Lab) -> None:
     """The user has named it."""
     file = lab.folder / "run.jsonl"
@@ -23,6 +24,7 @@ def test_a_recording_is_overwritten(lab: Lab) -> None:
     assert not lab.recordings.exists()
 
 
+@pytest.mark.live
 @pytest.mark.parametrize("world", [(), ("--sim",)])
 def test_a_recording_in_use_is_not_overwritten(lab: Lab, world: tuple[str, ...]) -> None:
     """The second run is refused, in any world, and the first recording is complete."""
@@ -36,6 +38,7 @@ def test_a_recording_in_use_is_not_overwritten(lab: Lab, world: tuple[str, ...])
     assert lab("verify", "run.jsonl").out.startswith("run.jsonl: holds")
 
 
+@pytest.mark.live
 def test_an_empty_file_is_overwritten(lab: Lab) -> None:
     """``mktemp`` makes such files."""
     (lab.folder / "run.jsonl").touch()
@@ -78,6 +81,7 @@ def test_a_data_folder_that_cannot_be_created(lab: Lab) -> None:
     assert str(blocked) in done.refused()
 
 
+@pytest.mark.live
 def test_a_run_without_record_is_kept(lab: Lab) -> None:
     """The report has the path, and the file has the name of the run."""
     done = _run(lab)
@@ -87,6 +91,7 @@ def test_a_run_without_record_is_kept(lab: Lab) -> None:
     assert lab("verify", str(kept)).status == 0
 
 
+@pytest.mark.live
 def test_the_oldest_beyond_fifty_are_deleted(lab: Lab) -> None:
     """By modification time; other files are kept."""
     lab.recordings.mkdir(parents=True)

@@ -31,6 +31,7 @@ def _json(done: Called) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.live
 def test_kill_and_restart_as_json(lab: Lab) -> None:
     """One object with the documented keys."""
     done = lab(
@@ -69,6 +70,7 @@ def test_kill_and_restart_as_json(lab: Lab) -> None:
     assert lab("verify", found["recording"]).status == 0
 
 
+@pytest.mark.live
 def test_a_killed_node_as_json(lab: Lab) -> None:
     """It is not alive; a paused one is."""
     done = lab(
@@ -84,6 +86,7 @@ def test_a_killed_node_as_json(lab: Lab) -> None:
     assert [fault["assumptions"] for fault in found["faults"]] == [[], [9]]
 
 
+@pytest.mark.live
 def test_the_report_as_text(lab: Lab) -> None:
     """Nodes, elections, faults and the recording; inert faults and commands that were never due are named."""
     done = lab(
@@ -107,6 +110,7 @@ def test_the_report_as_text(lab: Lab) -> None:
     )
 
 
+@pytest.mark.live
 def test_timing_and_parameters_are_recorded(lab: Lab) -> None:
     """Tm, Tp, the seed and the parameters."""
     done = lab(
@@ -128,6 +132,7 @@ def test_the_interface_needs_a_terminal(lab: Lab, words: tuple[str, ...]) -> Non
     assert not list(lab.recordings.glob("*"))
 
 
+@pytest.mark.live
 def test_a_refused_command_is_reported(lab: Lab) -> None:
     """1, with the reason: at the start no node is coordinator."""
     done = lab("run", "bully", "--headless", "--for", "500ms", "--do", "at 0s kill coordinator", "--json")

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from tests.cli.invocation import Lab
 from tests.waiting import wait_for
 from tests.worlds.live import Tail
@@ -18,6 +20,7 @@ def test_no_active_runs(lab: Lab) -> None:
     assert lab("ctl", "kill 5").refused() == "no active runs; start one with: lab run bully"
 
 
+@pytest.mark.live
 def test_a_run_is_listed(lab: Lab) -> None:
     """With commands for it."""
     with lab.start(*LONG, "--nodes", "0-2") as run:
@@ -41,6 +44,7 @@ def test_a_run_is_listed(lab: Lab) -> None:
         ]
 
 
+@pytest.mark.live
 def test_commands(lab: Lab) -> None:
     """0 if it changed something or is waiting, 1 if nothing changed, 2 if it is invalid."""
     with lab.start(*LONG) as run:
@@ -69,6 +73,7 @@ def test_commands(lab: Lab) -> None:
         assert processes == ["paused", "running", "running", "running", "running"]
 
 
+@pytest.mark.live
 def test_hints(lab: Lab) -> None:
     """Missing quotes, and a missing command."""
     with lab.start(*LONG, "--nodes", "2") as run:
@@ -80,6 +85,7 @@ def test_hints(lab: Lab) -> None:
         assert lab("ctl", name).refused() == result
 
 
+@pytest.mark.live
 def test_an_unknown_command(lab: Lab) -> None:
     """With or without the run's name, the error suggests one, before anything is done."""
     with lab.start(*LONG, "--nodes", "2") as run:
@@ -94,6 +100,7 @@ def test_an_unknown_command(lab: Lab) -> None:
         assert [view.process for view in cluster.nodes.values()] == ["running", "running"]
 
 
+@pytest.mark.live
 def test_two_runs(lab: Lab) -> None:
     """With two runs, the name is required."""
     with lab.start(*LONG, "--nodes", "2") as first, lab.start(*LONG, "--nodes", "3") as second:
@@ -108,6 +115,7 @@ def test_two_runs(lab: Lab) -> None:
         first.settled(2)
 
 
+@pytest.mark.live
 def test_attach_needs_a_terminal(lab: Lab) -> None:
     """With or without an active run."""
     result = 'the interface requires a terminal; without one: lab ctl "COMMAND"'

@@ -16,7 +16,7 @@ from lab.cli.options import complete_scenario, complete_target
 from lab.recording.reader import open_recording
 from lab.scenario.file import names
 from tests.cli.invocation import ROOT, Called, Lab
-from tests.waiting import wait_for
+from tests.waiting import WAIT_S, wait_for
 from tests.worlds.live import is_gone
 
 HEAD = 'title = "A test"\nprotocol = "bully"\nfor = "2s"\n'
@@ -82,7 +82,7 @@ def test_list_fits_the_terminal() -> None:
         capture_output=True,
         text=True,
         env=environment,
-        timeout=60,
+        timeout=WAIT_S,
         check=True,
     )
     lines = done.stdout.splitlines()
@@ -164,6 +164,7 @@ def test_names_are_sanitized(lab: Lab) -> None:
     assert [case.get("file") for case in suite] == [r"bad\xdcff.scenario", r"good\x1b[31m.scenario"]
 
 
+@pytest.mark.live
 def test_check_live(lab: Lab, files: Path) -> None:
     """On real processes, if the scenario supports it; nothing of them is left."""
     done = lab("scenario", "check", "there", "--live")
@@ -171,6 +172,7 @@ def test_check_live(lab: Lab, files: Path) -> None:
     assert _rows(done) == [["bad", "live", "FAILED"]]
 
 
+@pytest.mark.live
 def test_ctrl_c_ends_a_check(lab: Lab, files: Path) -> None:
     """Status 130, with a report on the finished runs; no host is left."""
     long = BAD.replace('"2s"', '"60s"')
@@ -179,7 +181,7 @@ def test_ctrl_c_ends_a_check(lab: Lab, files: Path) -> None:
     info = wait_for(lambda: next(iter(lab.published().values()), None), "a live run is published")
     assert info is not None
     checking.send_signal(signal.SIGINT)
-    out, err = checking.communicate(timeout=30)
+    out, err = checking.communicate(timeout=WAIT_S)
     assert (checking.returncode, err) == (130, b"3 runs, 1 of them live: about 60 s\n")
     assert b"good" in out
     assert out.endswith(b"\ninterrupted: 2 of 3 runs, 1 of them failed\n")
@@ -219,6 +221,7 @@ def test_run_headless(lab: Lab, files: Path) -> None:
     assert (found["world"], found["scenario"]["findings"]) == ("simulated", [])
 
 
+@pytest.mark.live
 def test_run_is_live_by_default(lab: Lab, files: Path) -> None:
     """Without --sim, if the scenario supports it."""
     done = lab("run", "there/bad.scenario", "--headless")

@@ -14,7 +14,7 @@ from lab.recording.records import End, Link
 from lab.worlds.host.launch import HostProcess
 from lab.worlds.loading.config import RunConfig
 from tests.cli.invocation import Lab
-from tests.waiting import wait_for
+from tests.waiting import WAIT_S, wait_for
 
 STORM = (
     *("--do", "at 5s kill coordinator", "--do", "at 8s restart all", "--do", "at 10s lose all 20%"),
@@ -83,7 +83,7 @@ def test_a_signal_ends_it_early_with_a_complete_recording(lab: Lab, number: sign
     process = lab.begin("run", "bully", "--sim", "--headless", "--for", "10000m", "--record", str(path))
     wait_for(lambda: path.exists() and path.stat().st_size > 1 << 17, "it is under way")
     process.send_signal(number)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=WAIT_S)
     assert (process.returncode, err) == (130, b"")
     assert out.startswith(b"bully, simulated, ")
     lines = open_recording(path)
@@ -158,6 +158,7 @@ def test_conflicting_options(lab: Lab, words: tuple[str, ...], output: str) -> N
     assert not list(lab.recordings.glob("*"))
 
 
+@pytest.mark.live
 def test_a_live_run_refuses_time_commands(lab: Lab) -> None:
     """With what to do instead."""
     with lab.start("--for", "60s", "--nodes", "2") as run:

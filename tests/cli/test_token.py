@@ -4,10 +4,13 @@ import contextlib
 import json
 import re
 
+import pytest
+
 from lab.recording.reader import open_recording
 from tests.cli.invocation import Lab
 
 
+@pytest.mark.live
 def test_a_live_run_with_faults(lab: Lab) -> None:
     """On real processes: a kill and duplicated messages do not duplicate the token, and the recording holds."""
     commands = ["at 100ms duplicate all 50%", "at 500ms request 4", "at 900ms kill 5", "at 1s restart 5"]

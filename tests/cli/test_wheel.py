@@ -85,6 +85,7 @@ def test_it_is_the_wheel_that_runs(installed: Path, lab: Lab) -> None:
     assert all(path.is_relative_to(installed) for path in recordings)
 
 
+@pytest.mark.live
 def test_it_runs(lab: Lab, installed: Path) -> None:
     """Headless, with a command; it verifies its own recording, and shows the shipped one."""
     done = lab("run", "bully", "--headless", "--for", "1s", "--json", "--do", "when all normal cut 1->2")

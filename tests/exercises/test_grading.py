@@ -40,12 +40,14 @@ def owned_by(lines: RawRecords, student: str) -> RawRecords:
     return chained([{**lines[0], "exercise": {**lines[0]["exercise"], "student": student}}, *lines[1:]])
 
 
+@pytest.mark.live
 def test_a_live_run_of_the_solution_earns_all_points(solved: RawRecords, tmp_path: Path) -> None:
     grade = grade_recording(write_lines(tmp_path / "run.jsonl", solved))
     assert (grade.refused, grade.points, grade.most) == ("", 5, 5)
     assert [result.state for result in grade.results] == ["done"] * 3
 
 
+@pytest.mark.live
 def test_a_run_handed_in_by_two_students_is_refused_for_both(solved: RawRecords, tmp_path: Path) -> None:
     """Its author is unknown. One student may hand in a copy twice."""
     mine = write_lines(tmp_path / "anna.jsonl", solved)
@@ -60,6 +62,7 @@ def test_a_run_handed_in_by_two_students_is_refused_for_both(solved: RawRecords,
     assert [grade.points for grade in shared] == [0, 0]
 
 
+@pytest.mark.live
 def test_an_edited_copy_is_recognized(solved: RawRecords, tmp_path: Path) -> None:
     """Truncated, or with another name in it. Attempts of two students differ."""
     mine = write_lines(tmp_path / "anna.jsonl", solved)
@@ -76,6 +79,7 @@ def test_an_edited_copy_is_recognized(solved: RawRecords, tmp_path: Path) -> Non
     assert [(grade.refused, grade.points) for grade in grade_recordings([own, mine])] == [("", 5), ("", 5)]
 
 
+@pytest.mark.live
 def test_a_copy_of_a_simulated_run_is_recognized(tmp_path: Path) -> None:
     """Another command, or another time of a command, makes another run."""
     exercise = make_exercise(tmp_path)
@@ -88,6 +92,7 @@ def test_a_copy_of_a_simulated_run_is_recognized(tmp_path: Path) -> None:
         assert [grade_recording(path, tmp_path).points for path in paths] == [2, 2, 2]
 
 
+@pytest.mark.live
 def test_the_name_in_a_recording_cannot_be_edited(solved: RawRecords, tmp_path: Path) -> None:
     """All digests depend on the first line."""
     renamed = [owned_by(solved, "ben")[0], *solved[1:]]
@@ -96,6 +101,7 @@ def test_the_name_in_a_recording_cannot_be_edited(solved: RawRecords, tmp_path: 
     )
 
 
+@pytest.mark.live
 def test_grading_one_student_refuses_attempts_of_others(solved: RawRecords, tmp_path: Path) -> None:
     """An attempt that was refused before keeps its reason."""
     grade = grade_recording(write_lines(tmp_path / "run.jsonl", solved))

@@ -13,6 +13,8 @@ from lab.exercises.student_folder import StudentFolder, record_progress, recordi
 from lab.recording.reader import NotARecordingError, open_recording
 from tests.exercises.attempts import run_attempt, solution_of
 
+pytestmark = pytest.mark.live
+
 _NAME = "two-coordinators"
 
 

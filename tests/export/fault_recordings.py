@@ -13,10 +13,12 @@ from lab.recording.reader import FileRecords, NotARecordingError, open_recording
 from lab.script.parse import parse
 from lab.script.scope import CommandError
 from tests.harness import T_US, Rig
+from tests.profile import amount
 
 __all__ = ["NODES", "SHIPPED", "excerpt_in", "exported", "runs", "windows"]
 
-SHIPPED = sorted((Path(__file__).parents[2] / "recordings").rglob("*.jsonl"))
+SHIPPED = sorted((Path(__file__).parents[2] / "recordings").rglob("*.jsonl"))[:: amount(quick=3, soak=1)]
+"""Every third, but all in the profile ``soak``."""
 NODES = (1, 2, 3, 4)
 Write = Callable[[Excerpt, TextIO], None]
 _LONGEST_US = 40 * T_US

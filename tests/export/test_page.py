@@ -13,6 +13,7 @@ import pytest
 from lab.export.page import write_html
 from lab.recording.reader import open_recording
 from tests.export.windows import RECORDINGS, evil_recording, excerpt_in, written
+from tests.waiting import WAIT_S
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 in_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
@@ -53,7 +54,7 @@ def _opened(page: str, folder: Path) -> str:
     assert CHROMIUM is not None
     words = (CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}")
     done = subprocess.run(
-        [*words, "--dump-dom", file.as_uri()], capture_output=True, text=True, timeout=60, check=True
+        [*words, "--dump-dom", file.as_uri()], capture_output=True, text=True, timeout=WAIT_S, check=True
     )
     return done.stdout
 

@@ -15,6 +15,7 @@ from lab.kernel import Received
 from tests.export.fault_recordings import SHIPPED, excerpt_in, exported, runs, windows
 from tests.export.trace_rules import Counted, Instant, NoTraceError, trace_in
 from tests.harness import T_US, Rig
+from tests.profile import amount
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
@@ -29,7 +30,7 @@ def test_every_shipped_recording_is_a_trace(path: Path) -> None:
 
 
 @given(runs(), windows())
-@settings(max_examples=40)
+@settings(max_examples=amount(quick=15, soak=300))
 def test_any_window_of_any_run_is_a_trace(
     tmp_path_factory: pytest.TempPathFactory, rig: Rig, options: ExportOptions
 ) -> None:

@@ -13,6 +13,7 @@ from lab.kernel import Received, Step
 from tests.export.fault_recordings import SHIPPED, exported, runs, windows
 from tests.export.shiviz_rules import Event, NotTakenError, arrows_in, events_in
 from tests.harness import T_US, Rig
+from tests.profile import amount
 
 _SENT = re.compile(r"(?:^|; |: )sends (\w+) #(\d+) to (\d+)")
 _GOT = re.compile(r": gets (\w+) #(\d+) from (\d+)")
@@ -54,7 +55,7 @@ def test_every_shipped_recording_is_accepted(path: Path) -> None:
 
 
 @given(runs(), windows())
-@settings(max_examples=40)
+@settings(max_examples=amount(quick=15, soak=300))
 def test_any_window_of_any_run_is_accepted(
     tmp_path_factory: pytest.TempPathFactory, rig: Rig, options: ExportOptions
 ) -> None:

@@ -14,6 +14,7 @@ from lab.export.tables import COLUMNS, write_csv, write_jsonl
 from lab.kernel import Received
 from tests.export.fault_recordings import SHIPPED, excerpt_in, exported, runs, windows
 from tests.harness import T_US, Rig
+from tests.profile import amount
 
 TABLES: tuple[TableName, ...] = ("messages", "statuses", "faults", "events")
 
@@ -46,7 +47,7 @@ def test_both_formats_have_the_same_rows(path: Path, table: TableName) -> None:
 
 
 @given(runs(), windows())
-@settings(max_examples=30)
+@settings(max_examples=amount(quick=15, soak=300))
 def test_rows_agree_with_the_records(
     tmp_path_factory: pytest.TempPathFactory, rig: Rig, options: ExportOptions
 ) -> None:

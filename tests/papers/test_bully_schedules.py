@@ -1,4 +1,4 @@
-"""A1 and A2 under crashes: 300 random schedules of kills and restarts, checked after every step.
+"""A1 and A2 under crashes: random schedules of kills and restarts, checked after every step.
 
 There are only crashes, and every message arrives within Tm, so all nine assumptions hold. Some crashes strike at
 an instant, some when a message of some kind is sent or arrives, also between two messages of one step. Repeat one
@@ -15,8 +15,9 @@ from lab.kernel import Step
 from lab.protocols import Status
 from lab.recording.records import Process
 from tests.harness import T_US, TM_US, Rig
+from tests.profile import amount
 
-SEEDS = range(300)
+SEEDS = range(amount(quick=100, soak=3_000))
 BATCH = 25
 WITHIN_US = 30 * T_US
 """A2 is looked for within this long after the last fault."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from lab.kernel import Message, Step, Timing
 from lab.protocols import Ring
@@ -103,6 +104,7 @@ def test_figure_3_13(transcript: Transcript) -> None:
     transcript("figure_3_13", "\n".join(lines))
 
 
+@pytest.mark.live
 def test_figure_3_13_live(tmp_path: Path) -> None:
     """R2-R4: the same among real processes.
 

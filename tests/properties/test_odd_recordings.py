@@ -10,10 +10,11 @@ from lab.properties.judge import Judge
 from lab.properties.witness import explain_violation
 from lab.recording.reader import NotARecordingError, open_recording
 from lab.recording.records import encode
+from tests.profile import amount
 from tests.recording.samples import eventful_lines
 from tests.recording.test_mutations import FIRST, ODD, mutate_bytes, mutate_values
 
-NUMBERS, BATCH = 400, 100
+NUMBERS, BATCH = amount(quick=100, soak=4_000), 50
 
 
 def judge_file(path: Path) -> int:

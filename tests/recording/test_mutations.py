@@ -23,9 +23,11 @@ from lab.recording.reader import NotARecordingError, open_recording
 from lab.recording.records import encode
 from lab.recording.timeline import Timeline
 from lab.replay.reexecution import reexecute
+from tests.profile import amount
 from tests.recording.samples import eventful_lines
 
-BYTES, VALUES, BATCH = 300, 300, 50
+BYTES = VALUES = amount(quick=100, soak=3_000)
+BATCH = 50
 SOURCE = source_of(Bully)[1]
 FIRST = 150
 """So many of the lines are enough, and quick to go through."""

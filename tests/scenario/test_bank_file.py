@@ -32,7 +32,7 @@ when 3.state == undecided: kill 3
 """
 
 
-@pytest.mark.parametrize("run", [run_simulated, run_live])
+@pytest.mark.parametrize("run", [run_simulated, pytest.param(run_live, marks=pytest.mark.live)])
 def test_a_day_of_the_bank(run: Callable[[Scenario, Path], Report], tmp_path: Path) -> None:
     """Every line runs, each when the one before it is done."""
     report = run(written(tmp_path, DAY, *SETTINGS), tmp_path / "day.jsonl")

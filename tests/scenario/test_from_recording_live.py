@@ -11,9 +11,12 @@ from lab.scenario.from_recording import make_scenario
 from lab.scenario.run_scenario import run_live, run_simulated
 from lab.scenario.writing import ScenarioSource
 from tests.profile import amount
+from tests.waiting import WAIT_S
 from tests.worlds.conftest import runs  # noqa: F401 - a folder of their own for what runs
 from tests.worlds.live import STEADY, LiveRun
 from tests.worlds.random_faults import random_commands
+
+pytestmark = pytest.mark.live
 
 SEEDS = range(amount(quick=1, soak=10))
 
@@ -45,7 +48,7 @@ def test_random_live_runs(tmp_path: Path, protocol: type[Algorithm], seed: int) 
     commands = random_commands(Random(f"recorded/{protocol.name}/{seed}"), protocol, 4, 2_000)
     run = LiveRun(tmp_path, commands=commands, timing=STEADY, protocol=protocol, end_us=5_000_000, seed=seed)
     try:
-        run.host.wait(25)
+        run.host.wait(WAIT_S)
     finally:
         run.close()
     made = make_scenario(ScenarioSource(run.path, folder=tmp_path), False, lambda text: None)

@@ -38,6 +38,7 @@ def _records(file: str) -> tuple[Header, list[str]]:
         return lines.header, [each.text for each in lines.records() if isinstance(each, Captioned)]
 
 
+@pytest.mark.live
 def test_live_and_simulated(scenario: Scenario, tmp_path: Path) -> None:
     """It passes in both; the recording has the title, the text of the file, and the caption."""
     for run, world in (run_simulated, "simulated"), (run_live, "live"):
@@ -89,6 +90,7 @@ def test_a_run_whose_messages_multiply_is_stopped(tmp_path: Path, monkeypatch: p
     assert re.search(r": its recording grows: more than 3 MB within .* of a run of 3 nodes$", finding.was)
 
 
+@pytest.mark.live
 def test_a_live_run_fails_for_the_same_reason(tmp_path: Path) -> None:
     """The report depends only on the records, not on the world."""
     failing = written(tmp_path, "when all normal: kill 5\nexpect 3 leads within 1s", 'for = "1600ms"')
@@ -121,6 +123,7 @@ def test_jobs(scenario: Scenario, tmp_path: Path) -> None:
     assert len({job.recording for job in jobs}) == len(jobs)
 
 
+@pytest.mark.live
 def test_many_at_once(scenario: Scenario, tmp_path: Path) -> None:
     """On two processes the simulated runs have the same reports, in order; then the live runs."""
     jobs = jobs_of([scenario], ("simulated", "live"), 2, tmp_path)
@@ -131,6 +134,7 @@ def test_many_at_once(scenario: Scenario, tmp_path: Path) -> None:
     assert [(each.seed, each.ended_us) for each in here] == [(each.seed, each.ended_us) for each in reports[:2]]
 
 
+@pytest.mark.live
 def test_one_that_cannot_run_is_reported(scenario: Scenario, tmp_path: Path) -> None:
     """Its folder does not exist; the others run."""
     jobs = [Job(scenario, world, str(tmp_path / "gone" / "run.jsonl")) for world in ("simulated", "live")]
@@ -140,6 +144,7 @@ def test_one_that_cannot_run_is_reported(scenario: Scenario, tmp_path: Path) -> 
         assert "gone/run.jsonl" in finding.was
 
 
+@pytest.mark.live
 def test_closing_the_iterator_ends_the_live_runs(scenario: Scenario, tmp_path: Path) -> None:
     """Their hosts and nodes end."""
     short = msgspec.structs.replace(scenario, ends_us=100_000)
@@ -152,10 +157,11 @@ def test_closing_the_iterator_ends_the_live_runs(scenario: Scenario, tmp_path: P
     reports = run_all(jobs, 2)
     next(reports)
     assert started()
-    reports.close()  # type: ignore[attr-defined]
+    reports.close()
     assert started() == []
 
 
+@pytest.mark.live
 def test_a_live_run_can_be_ended_early(scenario: Scenario, tmp_path: Path) -> None:
     """Its recording is complete, and the report has the time of its end."""
     run = LiveRun(scenario, tmp_path / "run.jsonl")

@@ -20,6 +20,7 @@ from lab.script.statements import Statement
 from lab.script.values import COUNTS
 from lab.script.verbs import VERBS
 from tests.harness import Rig
+from tests.profile import amount
 from tests.script.strategies import scripted
 
 IDS = (1, 2, 3, 4, 5)
@@ -66,7 +67,7 @@ def _check(text: str, protocol: type[Protocol] | None) -> None:
 
 
 @given(st.one_of(st.text(max_size=80), st.lists(st.sampled_from(PIECES), max_size=25).map(" ".join)))
-@settings(max_examples=300)
+@settings(max_examples=amount(quick=60, soak=3_000))
 def test_random_text(text: str) -> None:
     """As a line, and as a script."""
     for protocol in (None, Bully, PROTOCOLS["token"]):
@@ -110,7 +111,7 @@ def _error_of(text: str) -> None:
 
 
 @given(st.lists(scripted(), min_size=1, max_size=8), st.integers(0, 9))
-@settings(max_examples=25)
+@settings(max_examples=amount(quick=15, soak=300))
 def test_random_scripts_run(lines: list[Statement], seed: int) -> None:
     """Some commands are refused at run time, and nothing is raised; each expectation is decided at most once."""
     text = "\n".join(map(str, lines))

@@ -9,12 +9,11 @@ from typing import Any
 
 import aiohttp
 
-from tests.waiting import wait_for
+from tests.waiting import WAIT_S, wait_for
 
 __all__ = ["CHROMIUM", "Browser"]
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-_WITHIN_S = 60.0
 _ROWS = "[...document.querySelectorAll('.xterm-rows > div')].map(row => row.textContent).join('\\n')"
 _KEYS = {"\r": ("Enter", 13), "\t": ("Tab", 9), "\x1b": ("Escape", 27)}
 
@@ -39,7 +38,7 @@ class Browser:
         )
         port_file = profile / "DevToolsActivePort"
         wait_for(
-            lambda: port_file.exists() and "\n" in port_file.read_text(), "Chromium serves its protocol", _WITHIN_S
+            lambda: port_file.exists() and "\n" in port_file.read_text(), "Chromium serves its protocol", WAIT_S
         )
         self._loop.run_until_complete(self._connect(int(port_file.read_text().splitlines()[0])))
         for domain in ("Network", "Page", "Runtime", "Log"):
@@ -50,7 +49,7 @@ class Browser:
 
     def __exit__(self, *_: object) -> None:
         self._process.terminate()
-        self._process.wait(_WITHIN_S)
+        self._process.wait(WAIT_S)
         self._loop.run_until_complete(self._client.close())
         self._loop.close()
 
@@ -70,7 +69,7 @@ class Browser:
 
     def shows(self, expression: str) -> Any:
         """Wait until the expression is true."""
-        return wait_for(lambda: self.finds(expression), expression, _WITHIN_S, 0.05)
+        return wait_for(lambda: self.finds(expression), expression, WAIT_S, 0.05)
 
     def text(self) -> str:
         """Return the text in the terminal."""
@@ -84,9 +83,9 @@ class Browser:
             return screen if all(text in screen for text in texts) else ""
 
         try:
-            return wait_for(seen, "", _WITHIN_S, 0.05)
+            return wait_for(seen, "", WAIT_S, 0.05)
         except AssertionError:
-            raise AssertionError(f"{texts} not within {_WITHIN_S:g} s; seen is\n{self.text()}") from None
+            raise AssertionError(f"{texts} not within {WAIT_S:g} s; seen is\n{self.text()}") from None
 
     def type(self, keys: str) -> None:
         for key in keys:
@@ -120,7 +119,7 @@ class Browser:
     async def _call(self, method: str, parameters: dict[str, object]) -> dict[str, Any]:
         self._serial += 1
         await self._socket.send_json({"id": self._serial, "method": method, "params": parameters})
-        async with asyncio.timeout(_WITHIN_S):
+        async with asyncio.timeout(WAIT_S):
             while True:
                 message = await self._socket.receive_json()
                 if message.get("id") == self._serial:

@@ -16,12 +16,11 @@ import msgspec
 import psutil
 
 from tests.tui.terminal import Terminal
-from tests.waiting import wait_for
+from tests.waiting import WAIT_S, wait_for
 
 __all__ = ["ROOT", "Client", "Server", "alive", "connected", "new_key"]
 
 ROOT = Path(__file__).parents[2]
-_WITHIN_S = 60.0
 _MARK = "LAB_TEST_SERVER"
 
 
@@ -55,7 +54,7 @@ class Server:
         wait_for(
             lambda: "Ctrl-C stops the server" in self.output() or self.process.poll() is not None,
             "it serves",
-            _WITHIN_S,
+            WAIT_S,
         )
         assert self.process.poll() is None, self.output()
         self.port = int(re.findall(r"port (\d+)", self.output())[0])
@@ -95,7 +94,7 @@ class Server:
     def end(self, number: int = signal.SIGINT) -> int:
         """Send a signal; return the exit status."""
         self.process.send_signal(number)
-        return self.process.wait(_WITHIN_S)
+        return self.process.wait(WAIT_S)
 
     def log(self) -> list[dict[str, str]]:
         """Return the lines of the log."""
@@ -109,7 +108,7 @@ class Server:
             kind = [line for line in self.log() if line["event"] == event and text in line.get("text", "")]
             return [line for line in kind if student in line.get("student", "")]
 
-        return wait_for(found, f"{event} {text} in the log", _WITHIN_S)[-1]
+        return wait_for(found, f"{event} {text} in the log", WAIT_S)[-1]
 
     def processes(self) -> list[psutil.Process]:
         """Return the server's live processes: those with its mark, and the fork server's children."""
@@ -186,7 +185,7 @@ class Client:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=_WITHIN_S,
+            timeout=WAIT_S,
             check=False,
         )
 

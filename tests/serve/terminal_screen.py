@@ -3,11 +3,9 @@
 import pyte
 
 from tests.tui.terminal import Terminal
-from tests.waiting import wait_for
+from tests.waiting import WAIT_S, wait_for
 
 __all__ = ["TerminalScreen"]
-
-_WITHIN_S = 60.0
 
 
 class TerminalScreen:
@@ -34,9 +32,9 @@ class TerminalScreen:
             return screen if all(text in screen for text in texts) else ""
 
         try:
-            return wait_for(seen, "", _WITHIN_S, 0.02)
+            return wait_for(seen, "", WAIT_S, 0.02)
         except AssertionError:
-            raise AssertionError(f"{texts} not within {_WITHIN_S:g} s; seen is\n{self.text()}") from None
+            raise AssertionError(f"{texts} not within {WAIT_S:g} s; seen is\n{self.text()}") from None
 
     def type(self, keys: str) -> None:
         self.terminal.type(keys)

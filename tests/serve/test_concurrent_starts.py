@@ -13,8 +13,8 @@ from lab.exercises.student_folder import recording_of
 from lab.recording.records import ExerciseAttempt
 from lab.serve.children import ChildEnvironment, Children
 from lab.serve.cluster_pool import ClusterPool
+from lab.serve.data_folder import ServerLog
 from lab.serve.limits import Limits
-from lab.serve.server_log import ServerLog
 from lab.worlds.host.launch import HostFailedError, HostProcess, HostRefusedError
 from lab.worlds.host.runs import RunInfo
 from lab.worlds.loading.config import HostReady, RunConfig
@@ -134,6 +134,7 @@ def test_an_attempt_started_twice_at_once_is_recorded_once(tmp_path: Path) -> No
     assert str(second) == f"attempt 1 at {_NAME} already exists"
 
 
+@pytest.mark.live
 def test_the_host_itself_overwrites_no_recording(tmp_path: Path) -> None:
     """Earlier checks make no difference."""
     recording = tmp_path / "run.jsonl"

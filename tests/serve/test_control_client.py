@@ -18,12 +18,14 @@ from lab.recording.reader import open_recording
 from lab.serve.broadcast_hub import BroadcastHub
 from lab.serve.children import ChildEnvironment, Children, start_fork_server
 from lab.serve.cluster_pool import ClusterPool
+from lab.serve.data_folder import ServerLog
 from lab.serve.limits import Limits
-from lab.serve.server_log import ServerLog
 from lab.serve.session_control import ControlClient, serve_control
 from lab.worlds.host.launch import HostFailedError, HostRefusedError
 from lab.worlds.loading.config import RunConfig
 from tests.waiting import wait_for
+
+pytestmark = pytest.mark.live
 
 _MIB = 1 << 20
 
@@ -157,7 +159,7 @@ def test_the_size_of_a_recording_is_limited(home: Path) -> None:
 
     def ask(client: ControlClient) -> None:
         client.start(_config(home))
-        wait_for(lambda: client.running() is None, "the run has ended", 30)
+        wait_for(lambda: client.running() is None, "the run has ended")
 
     log = _at_the_server(home, ask, file_bytes=20_000)
     assert "File too large" in log[-1]["text"]

@@ -8,11 +8,11 @@ from pathlib import Path
 import msgspec
 
 from lab.recording.reader import open_recording
-from lab.serve.folder import RunningServer
+from lab.serve.data_folder import RunningServer
 from tests.serve.conftest import School
 from tests.serve.lab_server import Client, Server, alive
 from tests.serve.terminal_screen import TerminalScreen
-from tests.waiting import wait_for
+from tests.waiting import WAIT_S, wait_for
 
 _NAME = "two-coordinators"
 
@@ -58,7 +58,7 @@ def test_kill_9_leaves_no_process_behind(tmp_path: Path, school: School) -> None
         running = server.processes()
         assert len(running) >= 2 + 2 + 2 * 7, "the server, its fork_server, two sessions, two clusters"
         server.process.kill()
-        wait_for(lambda: not alive(running), "nothing is left", 6)
+        wait_for(lambda: not alive(running), "nothing is left")
         for terminal in terminals:
             terminal.status()
             terminal.__exit__()
@@ -82,9 +82,9 @@ def test_a_server_whose_fork_server_is_killed_ends(tmp_path: Path, school: Schoo
             running = server.processes()
             fork_server = next(each for each in running if each.ppid() == server.process.pid)
             fork_server.kill()
-            assert server.process.wait(20) == 1
+            assert server.process.wait(WAIT_S) == 1
             terminal.status()
-        wait_for(lambda: not alive(running), "nothing is left", 6)
+        wait_for(lambda: not alive(running), "nothing is left")
         server.logged("fault", "the fork server has ended")
 
 
@@ -96,7 +96,7 @@ def test_a_second_server_on_the_same_folder_is_refused(tmp_path: Path, school: S
             capture_output=True,
             text=True,
             check=False,
-            timeout=30,
+            timeout=WAIT_S,
         )
     assert done.returncode == 2
     assert "a server already runs in" in done.stderr.splitlines()[-1]

@@ -7,8 +7,7 @@ import asyncssh
 import pytest
 
 from lab.serve.admission import Admission
-from lab.serve.folder import DataFolder
-from lab.serve.server_log import ServerLog
+from lab.serve.data_folder import DataFolder, ServerLog
 from lab.serve.student_lists import InvitationError, Invitations
 from tests.serve.test_full_disk import room_for
 

@@ -16,7 +16,7 @@ from msgspec import Struct
 from tests.serve.lab_server import ROOT, new_key
 from tests.serve.terminal_screen import TerminalScreen
 from tests.tui.terminal import Terminal
-from tests.waiting import wait_for
+from tests.waiting import WAIT_S, wait_for
 
 _SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")
 
@@ -39,7 +39,12 @@ class SystemSSH(Struct):
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Connect without a terminal, and wait for the end."""
         return subprocess.run(
-            self.words(*words), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False
+            self.words(*words),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=WAIT_S,
+            check=False,
         )
 
 
@@ -80,7 +85,7 @@ PermitUserRC no
         yield SystemSSH(port, key, folder / "home")
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(WAIT_S)
 
 
 def test_an_exercise_is_started_through_the_system_s_ssh(system_ssh: SystemSSH) -> None:
@@ -129,11 +134,13 @@ def test_nothing_is_forwarded(system_ssh: SystemSSH, tmp_path: Path) -> None:
         words = system_ssh.words()
         words[1:1] = ["-W", f"127.0.0.1:{target.getsockname()[1]}"]
         done = subprocess.run(
-            words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False
+            words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=WAIT_S, check=False
         )
         assert "open failed" in done.stderr
     words = system_ssh.words()
     words[1:1] = ["-o", "ExitOnForwardFailure=yes", "-R", f"{tmp_path}/socket:127.0.0.1:9"]
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=WAIT_S, check=False
+    )
     assert "forwarding failed" in done.stderr.lower()
     assert not (tmp_path / "socket").exists()

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.serve.seals import Measured, Seal, SealBook
-from lab.serve.server_log import ServerLog, read_log
+from lab.serve.data_folder import ServerLog, read_log
+from lab.serve.gradebook import Measured, Seal, SealBook
 
 
 @contextmanager
@@ -50,7 +50,7 @@ def test_a_log_that_cannot_be_rotated_continues_in_its_old_file(
     def full(*_: object) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("lab.serve.server_log._LARGEST", 200)
+    monkeypatch.setattr("lab.serve.data_folder._LARGEST", 200)
     log = ServerLog(tmp_path / "log")
     with monkeypatch.context() as patch:
         patch.setattr("os.open", full)

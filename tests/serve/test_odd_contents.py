@@ -8,7 +8,7 @@ import pytest
 from lab.durable import write_durably
 from lab.exercises.student_folder import recording_of
 from lab.serve.admin_client import AdminConnection
-from lab.serve.folder import DataFolder
+from lab.serve.data_folder import DataFolder
 from lab.serve.student_lists import InvitationError, Invitations
 from tests.cli.invocation import Lab
 from tests.serve.conftest import School

@@ -18,11 +18,10 @@ from lab.recording.records import ExerciseAttempt
 from lab.serve.admission import read_keys
 from lab.serve.children import ChildEnvironment, Children, HostWork
 from lab.serve.cluster_pool import refusal_reason
-from lab.serve.folder import DataFolder, FolderError
+from lab.serve.data_folder import DataFolder, FolderError, ServerLog, read_log
 from lab.serve.limits import HalfOpen, Limits, RateLimit, help_of
-from lab.serve.pty import size_of, terminal_name
-from lab.serve.server_log import ServerLog, read_log
 from lab.serve.student_lists import InvitationError, Invitations, ListError, is_code, is_name
+from lab.serve.terminal_session import size_of, terminal_name
 from lab.worlds.loading.config import RunConfig
 from tests.serve.lab_server import ROOT
 
@@ -225,7 +224,7 @@ def test_every_limit_has_a_help_text() -> None:
 
 def test_a_large_log_is_rotated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A flood of refusals fills no disk."""
-    monkeypatch.setattr("lab.serve.server_log._LARGEST", 1000)
+    monkeypatch.setattr("lab.serve.data_folder._LARGEST", 1000)
     log = ServerLog(tmp_path / "log")
     for _ in range(100):
         log.write("refused", "x" * 1000, address="127.0.0.1")

@@ -61,7 +61,7 @@ def test_files_cannot_be_copied(server: Server, school: School, tmp_path: Path) 
                 *("127.0.0.1:/etc/passwd", str(tmp_path / "got")),
             ],
             capture_output=True,
-            timeout=30,
+            timeout=WAIT_S,
             check=False,
         )
         assert done.returncode != 0
@@ -115,7 +115,7 @@ def test_there_is_no_agent_nor_display(server: Server, school: School) -> None:
             Client(server, school.anna, "-A", "-o", f"IdentityAgent={found['SSH_AUTH_SOCK']}", "-v").words("help"),
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=WAIT_S,
             check=False,
         )
         assert "Requesting authentication agent forwarding" in done.stderr

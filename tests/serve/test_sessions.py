@@ -73,9 +73,10 @@ def test_an_abandoned_cluster_ends(tmp_path: Path, school: School) -> None:
 
 def test_an_idle_session_ends(tmp_path: Path, school: School) -> None:
     """With a line that says why."""
-    serving = Server(tmp_path / "data", "--idle", "1500ms", class_file=school.class_file)
+    serving = Server(tmp_path / "data", "--idle", "4s", class_file=school.class_file)
     with serving as server, Client(server, school.anna).terminal() as terminal:
-        terminal.shows("lab: no key was pressed for 1.5s; connect again to continue")
+        terminal.shows("\x1b[?1049h")
+        terminal.shows("lab: no key was pressed for 4s; connect again to continue")
         terminal.status()
         terminal.is_as_before()
 

@@ -8,8 +8,8 @@ import pytest
 
 from lab.exercises.teacher import ClassReport, Student
 from lab.serve.admin_client import AdminConnection
-from lab.serve.folder import DataFolder
-from lab.serve.seals import SealBook
+from lab.serve.data_folder import DataFolder
+from lab.serve.gradebook import SealBook
 from tests.cli.invocation import Lab
 from tests.serve.conftest import School
 from tests.serve.lab_server import Client, Server

@@ -10,9 +10,8 @@ import pytest
 
 from lab.exercises.exercise_reader import find_exercise
 from lab.exercises.student_folder import recording_of
-from lab.serve.folder import DataFolder
-from lab.serve.seals import SealBook, Sealer
-from lab.serve.server_log import ServerLog
+from lab.serve.data_folder import DataFolder, ServerLog
+from lab.serve.gradebook import SealBook, Sealer
 from tests.cli.invocation import Called, Lab
 from tests.exercises.attempts import run_attempt, solution_of
 

@@ -11,7 +11,7 @@ import aiohttp
 import psutil
 import pytest
 
-from lab.serve.folder import DataFolder
+from lab.serve.data_folder import DataFolder, ServerLog
 from lab.serve.student_lists import Browsers, Invitations
 from tests.serve.conftest import School
 from tests.serve.lab_server import Client, Server, alive
@@ -410,7 +410,7 @@ def test_kill_9_leaves_no_process_behind(tmp_path: Path) -> None:
                 await _begin(terminal)
                 running = killed.processes()
                 killed.process.kill()
-                await asyncio.to_thread(wait_for, lambda: not alive(running), "nothing is left", 6)
+                await asyncio.to_thread(wait_for, lambda: not alive(running), "nothing is left")
 
         asyncio.run(watch())
 
@@ -424,9 +424,11 @@ def test_the_address_for_browsers_is_printed(server: Server) -> None:
 def test_a_code_that_cannot_be_stored_admits_nobody(tmp_path: Path) -> None:
     """The code is used up first: a crash in between costs an invitation, and no list is half written."""
     folder = DataFolder(tmp_path / "data")
-    browsers = Browsers(folder, False, lambda error: None)
+    log = ServerLog(folder.log)
+    browsers = Browsers(folder, False, log)
     ((_, code),) = Invitations(folder.invites).invite(["anna"], 1)
     (folder.path / "browsers").mkdir()
     with pytest.raises(OSError, match="Is a directory"):
         browsers.enrol(code)
     assert browsers.names() == set()
+    log.close()

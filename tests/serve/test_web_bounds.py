@@ -12,10 +12,9 @@ import pytest
 
 from lab.serve.admission import Admission
 from lab.serve.children import Children
-from lab.serve.folder import DataFolder
+from lab.serve.data_folder import DataFolder, ServerLog
 from lab.serve.limits import Limits
 from lab.serve.server_context import ServerContext
-from lab.serve.server_log import ServerLog
 from lab.serve.student_lists import Invitations
 from lab.serve.web_site import open_site
 from tests.serve.web_client import FORM, Answer, WebClient

@@ -11,12 +11,11 @@ import pyte
 from msgspec import Struct
 
 from tests.serve.lab_server import Server
+from tests.waiting import WAIT_S
 
 __all__ = ["FORM", "Answer", "BrowserTerminal", "WebClient", "raw"]
 
 FORM = "application/x-www-form-urlencoded"
-
-_WITHIN_S = 60.0
 
 
 class Answer(Struct):
@@ -115,20 +114,20 @@ class BrowserTerminal:
 
     async def sees(self, *texts: str) -> str:
         """Wait until the screen shows all of these at once; return its text."""
-        ends_s = asyncio.get_running_loop().time() + _WITHIN_S
+        ends_s = asyncio.get_running_loop().time() + WAIT_S
         while not all(text in self.text() for text in texts):
             left_s = ends_s - asyncio.get_running_loop().time()
             try:
                 message = await self.socket.receive(max(left_s, 0.01))
             except TimeoutError:
-                raise AssertionError(f"{texts} not within {_WITHIN_S:g} s; seen is\n{self.text()}") from None
+                raise AssertionError(f"{texts} not within {WAIT_S:g} s; seen is\n{self.text()}") from None
             assert message.type is aiohttp.WSMsgType.BINARY, f"no {texts}; {message}; seen is\n{self.text()}"
             self._stream.feed(message.data)
         return self.text()
 
     async def closed(self) -> int | None:
         """Wait for the end, and process the output until then; return the close code."""
-        async with asyncio.timeout(_WITHIN_S):
+        async with asyncio.timeout(WAIT_S):
             async for message in self.socket:
                 self._stream.feed(message.data)
         return self.socket.close_code
@@ -137,7 +136,7 @@ class BrowserTerminal:
 def raw(server: Server, sent: bytes) -> bytes:
     """Send these bytes; return everything received until the server hangs up."""
     _, _, port = server.page().rstrip("/").rpartition(":")
-    with socket.create_connection(("127.0.0.1", int(port)), _WITHIN_S) as line:
+    with socket.create_connection(("127.0.0.1", int(port)), WAIT_S) as line:
         line.sendall(sent)
         answered = b""
         try:

@@ -22,10 +22,10 @@ from lab.tui.widgets.status_lines import LeaderLine, TitleLine
 from lab.worlds.host.launch import HostProcess
 from lab.worlds.loading.config import HostReady, RunConfig
 from tests.tui.recorded import SHIPPED
+from tests.waiting import WAIT_S
 
 __all__ = ["Seen", "attached", "over", "replay", "served"]
 
-WAIT_S = 60.0
 W = TypeVar("W", bound=Widget)
 Test = Callable[["Seen"], Awaitable[None]]
 

@@ -16,13 +16,12 @@ from pathlib import Path
 import psutil
 
 from lab.worlds.host.runs import list_runs
-from tests.waiting import wait_for
+from tests.waiting import WAIT_S, wait_for
 
 __all__ = ["Terminal", "colours", "without_codes"]
 
 _MARK = "LAB_TEST_TERMINAL"
 _CODE = re.compile(rb"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[()][A-Z0-9]|[ -/]*[0-~])")
-_WITHIN_S = 60.0
 
 
 def without_codes(output: bytes) -> str:
@@ -106,7 +105,7 @@ class Terminal:
     def shows(self, text: str, since: int = 0) -> None:
         """Wait until this was written."""
         sought = text.encode()
-        wait_for(lambda: sought in self.output[since:], f"{text!r} in {self.last()}", _WITHIN_S, 0.02)
+        wait_for(lambda: sought in self.output[since:], f"{text!r} in {self.last()}", every_s=0.02)
 
     def last(self) -> str:
         """Return the end of the output, for failure messages."""
@@ -115,7 +114,7 @@ class Terminal:
     def type(self, keys: str) -> None:
         os.write(self.master, keys.encode())
 
-    def status(self, within_s: float = _WITHIN_S) -> int:
+    def status(self, within_s: float = WAIT_S) -> int:
         """Wait for the program and return its exit status."""
         reports: list[bytes] = []
         waiting = threading.Thread(target=lambda: reports.append(self._reports.readline()), daemon=True)
@@ -141,14 +140,14 @@ class Terminal:
         children = psutil.Process(self.pid).children()
         return next(child.pid for child in children if os.getpgid(child.pid) == self.pid)
 
-    def all_gone(self, within_s: float = 5.0) -> None:
+    def all_gone(self) -> None:
         """Wait until no process of the program or of its runs is left."""
-        wait_for(lambda: not self.processes(), "nothing of the program is left", within_s, 0.05)
+        wait_for(lambda: not self.processes(), "nothing of the program is left", every_s=0.05)
         assert list_runs() == ([], [])
 
     def is_as_before(self) -> None:
         """Return whether settings, screen, cursor and mouse of the terminal are restored."""
-        wait_for(lambda: termios.tcgetattr(self._slave) == self.before, "the terminal's settings", 2)
+        wait_for(lambda: termios.tcgetattr(self._slave) == self.before, "the terminal's settings")
         for on, off in (
             (b"\x1b[?1049h", b"\x1b[?1049l"),
             (b"\x1b[?25l", b"\x1b[?25h"),
@@ -158,7 +157,7 @@ class Terminal:
             self._ends_with(off, on)
 
     def _ends_with(self, off: bytes, on: bytes) -> None:
-        wait_for(lambda: self.output.rfind(off) > self.output.rfind(on), f"{off!r} after {on!r}", 2)
+        wait_for(lambda: self.output.rfind(off) > self.output.rfind(on), f"{off!r} after {on!r}")
 
     def stall(self) -> None:
         """Stop reading, as if Ctrl-S were pressed or the connection were dead."""

@@ -18,6 +18,7 @@ from lab.worlds.loading.config import RunConfig
 from tests.recording.samples import execute_again
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, attached, over, replay
+from tests.waiting import WAIT_S
 from tests.worlds.branches import grow
 
 AT = 150
@@ -95,7 +96,7 @@ def test_a_branch_of_a_running_branch(recording: Path) -> None:
 
     replay(test, recording)
     assert len(list(recordings_folder().iterdir())) == 2
-    assert psutil.wait_procs(children, timeout=20)[1] == []
+    assert psutil.wait_procs(children, timeout=WAIT_S)[1] == []
 
 
 def test_a_recording_that_fails_verification_is_not_branched(recording: Path) -> None:
@@ -151,6 +152,7 @@ def test_a_run_with_an_unknown_recording_cannot_be_branched(recording: Path) -> 
     over(opened, test)
 
 
+@pytest.mark.live
 def test_a_live_run_is_branched_while_it_goes_on(tmp_path: Path, runs: Path) -> None:
     """Its processes are untouched; the branch has its records up to the cursor."""
     assert runs.parent.is_dir()

@@ -252,6 +252,7 @@ def test_unsaved_progress_is_reported_and_ends_nothing(tmp_path: Path, monkeypat
     taught(test, tmp_path)
 
 
+@pytest.mark.live
 @pytest.mark.timeout(120)
 def test_two_coordinators_is_solved_by_keys_on_processes(tmp_path: Path) -> None:
     """Live, as a student does it: predict in the dialog, pause 5, and watch the result."""

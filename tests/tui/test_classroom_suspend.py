@@ -5,9 +5,12 @@ import signal
 from pathlib import Path
 
 import psutil
+import pytest
 
 from tests.tui.terminal import Terminal
 from tests.waiting import wait_for
+
+pytestmark = pytest.mark.live
 
 
 def test_ctrl_z_gives_the_terminal_back_and_fg_takes_it_again(tmp_path: Path) -> None:
@@ -18,7 +21,7 @@ def test_ctrl_z_gives_the_terminal_back_and_fg_takes_it_again(tmp_path: Path) ->
         program = psutil.Process(terminal.pid)
         for _ in range(2):
             terminal.type("\x1a")
-            wait_for(lambda: program.status() == psutil.STATUS_STOPPED, "it has stopped", 10)
+            wait_for(lambda: program.status() == psutil.STATUS_STOPPED, "it has stopped")
             terminal.is_as_before()
             before = len(terminal.output)
             os.killpg(terminal.pid, signal.SIGCONT)

@@ -16,6 +16,7 @@ from lab.tui.apps.export_formats import ALL_FORMATS
 from tests.tui.recorded import SHIPPED
 from tests.tui.scripted import scripted_config
 from tests.tui.seen import Seen, attached, replay, served
+from tests.waiting import WAIT_S
 
 GROUPS = SHIPPED.parent / "scenarios" / "two-coordinators-invite-each-other.jsonl"
 
@@ -189,7 +190,7 @@ def test_export_from_the_command_line_needs_no_dialog(folder: Path) -> None:
 
 def test_progress_is_shown_and_escape_cancels(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """The screen stays alive meanwhile, and no partial file remains."""
-    going, ended = threading.Event(), threading.Event()
+    going, left, ended = threading.Event(), threading.Event(), threading.Event()
 
     def slow(*given: object) -> object:
         on_progress = given[2]
@@ -198,6 +199,7 @@ def test_progress_is_shown_and_escape_cancels(monkeypatch: pytest.MonkeyPatch, f
             while True:
                 on_progress("7 of 9 records read")
                 going.set()
+                assert left.wait(WAIT_S)
         finally:
             ended.set()
 
@@ -209,6 +211,7 @@ def test_progress_is_shown_and_escape_cancels(monkeypatch: pytest.MonkeyPatch, f
         await seen.until(going.is_set, "the work has begun")
         await _until_answer(seen, "7 of 9 records read")
         await seen.press("escape")
+        left.set()
         await seen.until(ended.is_set, "the work has ended")
         assert seen.top is seen.run
 
@@ -224,7 +227,7 @@ def test_escape_while_writing_leaves_no_file(monkeypatch: pytest.MonkeyPatch, fo
     def slow(options: Format, excerpt: Excerpt, path: Path) -> int:
         def write(excerpt: Excerpt, out: TextIO) -> None:
             going.set()
-            assert left.wait(10)
+            assert left.wait(WAIT_S)
             options.write(excerpt, out)
 
         try:

@@ -15,6 +15,8 @@ from lab.tui.widgets.prompts import CommandLine
 from lab.worlds.loading.config import HostReady, RunConfig
 from tests.tui.seen import Seen, attached, served
 
+pytestmark = pytest.mark.live
+
 TIMING = Timing(40_000, 20_000)
 """T = 100 ms."""
 

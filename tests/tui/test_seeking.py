@@ -202,6 +202,7 @@ def frozen(runs: Path) -> Iterator[HostReady]:
         yield ready
 
 
+@pytest.mark.live
 def test_a_live_run_is_searched_as_it_goes_on(live: HostReady) -> None:
     """The cursor goes to the exact record; Esc stops waiting."""
 

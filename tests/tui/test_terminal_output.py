@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.tui.terminal import Terminal, without_codes
 
 BROKEN = """from lab.protocols import Bully
@@ -14,6 +16,7 @@ class Mine(Bully):
 """
 
 
+@pytest.mark.live
 def test_failed_nodes_are_reported_after_the_interface(tmp_path: Path) -> None:
     """With the error and the line in the user's file, once the interface has closed."""
     (tmp_path / "mine.py").write_text(BROKEN)

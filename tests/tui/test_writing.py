@@ -17,6 +17,7 @@ from lab.tui.controllers.runs import ScenarioDialog
 from tests.tui.recorded import SHIPPED
 from tests.tui.scripted import scripted_config
 from tests.tui.seen import Seen, attached, replay, served
+from tests.waiting import WAIT_S
 
 
 @pytest.fixture(autouse=True)
@@ -152,7 +153,7 @@ def test_progress_is_shown_and_escape_cancels(monkeypatch: pytest.MonkeyPatch, f
 
     def slowly(source: ScenarioSource, shrink: bool, on_progress: Callable[[str], None]) -> GeneratedScenario:
         on_progress("7 runs tried")
-        assert left.wait(20)
+        assert left.wait(WAIT_S)
         try:
             on_progress("8 runs tried")
         finally:

@@ -29,7 +29,7 @@ from lab.replay.reexecution import reexecute
 from lab.worlds.feed_protocol import Reply
 from lab.worlds.host.launch import FeedClient, HostFailedError, HostProcess
 from lab.worlds.loading.config import HostReady, RunConfig
-from tests.waiting import wait_for
+from tests.waiting import WAIT_S, wait_for
 
 __all__ = ["QUICK", "STEADY", "LiveRun", "Tail", "is_gone", "left_of_session", "reexecutes"]
 
@@ -161,7 +161,7 @@ class LiveRun:
             self._driver = FeedClient(self.ready.socket, start="end")
         return self._driver.command(text)
 
-    def until(self, condition: Callable[[ClusterState], bool], what: str, within_s: float = 10.0) -> None:
+    def until(self, condition: Callable[[ClusterState], bool], what: str, within_s: float = WAIT_S) -> None:
         """Wait until the cluster meets this condition."""
         wait_for(lambda: condition(self.cluster), f"{what}; it is {self.short()}", within_s)
 
@@ -179,7 +179,7 @@ class LiveRun:
 
     def connect(self) -> socket.socket:
         """Connect to the nodes' port as a stranger."""
-        return socket.create_connection(("127.0.0.1", self.port), timeout=10)
+        return socket.create_connection(("127.0.0.1", self.port), timeout=WAIT_S)
 
     def short(self) -> str:
         """Describe the cluster in a line, for a failure message."""
@@ -188,7 +188,7 @@ class LiveRun:
     def ended(self) -> None:
         """Wait until the host has ended."""
         try:
-            self.host.wait(10)
+            self.host.wait(WAIT_S)
         except HostFailedError:
             return
 
@@ -198,7 +198,7 @@ def left_of_session(session: int) -> list[int]:
     return [pid for pid in psutil.pids() if _session_of(pid) == session and _lives(pid)]
 
 
-def is_gone(session: int, within_s: float = 1.0) -> list[int]:
+def is_gone(session: int, within_s: float = WAIT_S) -> list[int]:
     """Wait until no process of the session is left; return those that are after the time given."""
     try:
         wait_for(lambda: not left_of_session(session), "", within_s, 0.02)

@@ -198,6 +198,7 @@ def test_a_load_ends_when_its_node_may_begin_no_more() -> None:
 # live
 
 
+@pytest.mark.live
 def test_live_transfers_refusals_and_a_load(tmp_path: Path) -> None:
     """Real processes: the host checks the arguments, and the load keeps its rate by the real clock."""
     with LiveRun(tmp_path, nodes=NODES, protocol=TwoPhaseCommit, timing=STEADY) as run:

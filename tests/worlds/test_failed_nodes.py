@@ -9,6 +9,8 @@ from lab.recording.records import Process
 from tests.worlds.live import LiveRun
 from tests.worlds.protocols import Brittle, Rude, Twofaced
 
+pytestmark = pytest.mark.live
+
 NODES = (1, 2, 3, 4)
 
 

@@ -11,6 +11,8 @@ from lab.kernel import Message, Received, Step
 from lab.recording.records import Commanded, Fault, Process, Routed
 from tests.worlds.live import STEADY, LiveRun, Tail
 
+pytestmark = pytest.mark.live
+
 
 def _election_of_four(tail: Tail) -> tuple[int, tuple[Message, ...]]:
     """Return (record, messages) of the step in which node 4 sends EnterElection."""

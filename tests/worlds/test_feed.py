@@ -19,6 +19,8 @@ from tests.waiting import wait_for
 from tests.worlds.live import STEADY, LiveRun
 from tests.worlds.protocols import Flood
 
+pytestmark = pytest.mark.live
+
 
 def test_from_the_first_record(tmp_path: Path) -> None:
     """A client gets the recording, byte for byte, to its end."""
@@ -110,7 +112,7 @@ def test_a_client_that_never_reads_holds_up_nobody(tmp_path: Path) -> None:
         wait_for(lambda: run.path.stat().st_size > 3 << 20, "3 MB")
         host = psutil.Process(run.ready.pid)
         before = host.memory_info().rss
-        wait_for(lambda: run.path.stat().st_size > 15 << 20, "15 MB", 30)
+        wait_for(lambda: run.path.stat().st_size > 15 << 20, "15 MB")
         assert host.memory_info().rss - before < 8 << 20
         run.host.end()
         run.ended()
@@ -221,7 +223,7 @@ def test_300_clients(tmp_path: Path) -> None:
             finally:
                 client.close()
 
-        wait_for(heard, "a driver gets in", 10, 0.2)
+        wait_for(heard, "a driver gets in", every_s=0.2)
         for raw in (*silent, *many):
             raw.close()
         run.order("kill 3")

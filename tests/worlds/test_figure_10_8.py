@@ -3,8 +3,12 @@
 from itertools import groupby, pairwise
 from pathlib import Path
 
+import pytest
+
 from lab.kernel import Step
 from tests.worlds.live import STEADY, LiveRun
+
+pytestmark = pytest.mark.live
 
 STAGES = ("EnterElection", "SetCoordinator", "NewState")
 

@@ -2,12 +2,16 @@
 
 from pathlib import Path
 
+import pytest
+
 from lab.kernel import Step, Timing
 from lab.protocols import InvitationElection
 from lab.recording.cluster_state import ClusterState
 from tests.papers import figure_10_9
 from tests.papers.figure_10_9 import CHECK_T, NODES
 from tests.worlds.live import LiveRun
+
+pytestmark = pytest.mark.live
 
 TIMING = Timing(40_000, 20_000)
 """T = 100 ms: the run takes five seconds, and what has to come before something else does so by 200 ms."""

@@ -2,10 +2,14 @@
 
 from pathlib import Path
 
+import pytest
+
 from lab.kernel import Timing
 from lab.protocols import BullyTanenbaum
 from tests.papers import figure_3_12
 from tests.worlds.live import LiveRun
+
+pytestmark = pytest.mark.live
 
 TIMING = Timing(100_000, 50_000)
 """T = 250 ms: the nodes' questions are some milliseconds apart, and 7 answers them all before it crashes."""

@@ -13,6 +13,8 @@ from lab.recording.records import End, Fault, Header, Process
 from lab.worlds.host.runs import list_runs
 from tests.worlds.live import STEADY, LiveRun
 
+pytestmark = pytest.mark.live
+
 
 def test_kill_and_restart_the_coordinator_by_script(tmp_path: Path) -> None:
     """``at 1s kill 5``, ``at 2s restart 5``: under 4 in between, under 5 before and after."""

@@ -164,6 +164,7 @@ def test_a_branch_begins_at_any_record_of_it(tmp_path: Path) -> None:
         assert all(Received(r.message.source, r.message.serial) in taken for r in injected), f"branch at {at}"
 
 
+@pytest.mark.live
 @pytest.mark.parametrize("paused", [False, True])
 def test_a_process_takes_it_in_live(tmp_path: Path, paused: bool) -> None:
     """Through its socket, where it waits while the process is paused. The recording re-executes."""

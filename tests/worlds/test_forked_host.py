@@ -15,6 +15,8 @@ from lab.worlds.loading.config import RunConfig, new_run_name
 from tests.waiting import wait_for
 from tests.worlds.live import is_gone, left_of_session
 
+pytestmark = pytest.mark.live
+
 HALF_A_SECOND_US = 500_000
 
 

@@ -10,6 +10,8 @@ from lab.properties.verdicts import Violation
 from lab.protocols import InvitationElection
 from tests.worlds.live import STEADY, LiveRun
 
+pytestmark = pytest.mark.live
+
 ON = "on send Invitation 3->1"
 
 

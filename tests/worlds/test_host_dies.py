@@ -19,6 +19,8 @@ from lab.worlds.loading.config import RunConfig
 from tests.waiting import wait_for
 from tests.worlds.live import QUICK, LiveRun, Tail, is_gone
 
+pytestmark = pytest.mark.live
+
 OWNER = """
 import sys, msgspec
 from lab.worlds.loading.config import RunConfig

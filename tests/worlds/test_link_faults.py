@@ -10,6 +10,8 @@ from lab.recording.snapshot import ActiveFault
 from tests.worlds.live import STEADY, LiveRun, Tail
 from tests.worlds.protocols import Flood
 
+pytestmark = pytest.mark.live
+
 LAZY = {"check_every_us": 20_000, "coordinator_timeout_us": 8_000_000}
 """The coordinator asks often, and nobody misses it: traffic on all links of 3, whatever is lost."""
 

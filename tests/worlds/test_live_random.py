@@ -22,6 +22,7 @@ COMMANDS, FOR_MS = (50, 8_000) if SOAK else (15, 2_000)
 EVERY = [*PROTOCOLS.values(), find_protocol("field")]
 
 
+@pytest.mark.live
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("protocol", EVERY, ids=lambda protocol: protocol.name)

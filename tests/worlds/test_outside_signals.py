@@ -4,8 +4,12 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
+
 from lab.recording.records import Commanded, Fault
 from tests.worlds.live import STEADY, LiveRun
+
+pytestmark = pytest.mark.live
 
 
 def test_kill_9_from_outside(tmp_path: Path) -> None:

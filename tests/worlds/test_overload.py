@@ -11,6 +11,8 @@ from tests.waiting import wait_for
 from tests.worlds.live import LiveRun
 from tests.worlds.protocols import Spill
 
+pytestmark = pytest.mark.live
+
 
 @pytest.mark.parametrize("ending", ["resume 2", "kill 2"])
 def test_messages_to_a_paused_node(tmp_path: Path, ending: str) -> None:
@@ -22,7 +24,7 @@ def test_messages_to_a_paused_node(tmp_path: Path, ending: str) -> None:
         run.order("pause 2")
         run.until(lambda _: any(r.why == "overflow" for r in run.tail.of(Routed)), "an overflow", 60)
         size = run.path.stat().st_size
-        wait_for(lambda: run.path.stat().st_size > size + (10 << 20), "10 MB more", 30)
+        wait_for(lambda: run.path.stat().st_size > size + (10 << 20), "10 MB more")
         grown = host.memory_info().rss - before
         assert grown < 6 * MOST_PENDING, f"the host grew by {grown >> 20} MB"
         run.order(ending)

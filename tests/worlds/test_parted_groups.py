@@ -7,12 +7,16 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from lab.kernel import Timing
 from lab.properties.judge import Judge
 from lab.protocols import InvitationElection
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Fault, Record
 from tests.worlds.live import LiveRun
+
+pytestmark = pytest.mark.live
 
 TIMING = Timing(100_000, 50_000)
 """T = 250 ms: far more than a busy machine delays anything."""

@@ -153,6 +153,7 @@ def test_a_schedule_may_have_protocol_commands(rig: Rig) -> None:
 # live
 
 
+@pytest.mark.live
 def test_live_it_comes_over_the_nodes_socket(tmp_path: Path) -> None:
     """It waits there while the node is paused; the reply names down nodes; no node fails."""
     with LiveRun(tmp_path, nodes=NODES, protocol=Board, timing=STEADY) as run:
@@ -175,6 +176,7 @@ def test_live_it_comes_over_the_nodes_socket(tmp_path: Path) -> None:
         assert run.processes(1)[-1].event == "started"
 
 
+@pytest.mark.live
 def test_a_branch_of_a_live_run_gives_pending_commands(tmp_path: Path) -> None:
     """The command was recorded, but the node had not taken it."""
     with LiveRun(tmp_path, nodes=NODES, protocol=Board, timing=STEADY) as run:

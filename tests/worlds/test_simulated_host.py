@@ -264,6 +264,7 @@ def test_an_unwatched_run_fills_no_disk(tmp_path: Path, monkeypatch: pytest.Monk
         assert last.why == why
 
 
+@pytest.mark.live
 @pytest.mark.parametrize("command", ["freeze", "go", "speed 2", "step", "deliver 2->1", "fire 1"])
 def test_a_live_run_refuses(tmp_path: Path, command: str) -> None:
     """With a reply that says what to do instead; no event can be chosen."""

@@ -15,6 +15,8 @@ from tests.profile import amount
 from tests.worlds.live import QUICK, LiveRun, is_gone, reexecutes
 from tests.worlds.random_faults import random_commands
 
+pytestmark = pytest.mark.live
+
 RUNS = amount(quick=6, soak=100)
 FOR_MS = 1_100
 

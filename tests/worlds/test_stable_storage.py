@@ -93,6 +93,7 @@ def _starts(tail: Tail, node: int) -> list[Started]:
     return [step.input for step in tail.of(Step) if step.node == node and isinstance(step.input, Started)]
 
 
+@pytest.mark.live
 def test_restart_brings_back_what_was_stored_and_wipe_empties_it(tmp_path: Path) -> None:
     """Node 1 restarts with its version; after a wipe with nothing; the wipe is recorded."""
     with LiveRun(tmp_path, nodes=(1, 2, 3)) as run:
@@ -117,6 +118,7 @@ def test_restart_brings_back_what_was_stored_and_wipe_empties_it(tmp_path: Path)
         run.settled(3)
 
 
+@pytest.mark.live
 def test_wipe_and_restart_given_while_the_process_is_dying(tmp_path: Path) -> None:
     """Kill, wipe, restart in immediate succession are executed in this order."""
     with LiveRun(tmp_path, nodes=(1, 2, 3)) as run:
@@ -129,6 +131,7 @@ def test_wipe_and_restart_given_while_the_process_is_dying(tmp_path: Path) -> No
         run.settled(3)
 
 
+@pytest.mark.live
 @pytest.mark.parametrize("paused", [2, 3])
 def test_stored_before_sent(tmp_path: Path, paused: int) -> None:
     """When the host sees the first message of a step that stores, the value is on disk.

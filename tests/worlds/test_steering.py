@@ -116,6 +116,7 @@ def test_step_is_refused_unwatched() -> None:
     assert outcome.text == "step: only by hand, with : or lab ctl"
 
 
+@pytest.mark.live
 def test_a_script_s_pace_is_skipped_live(tmp_path: Path) -> None:
     """The clock is real there; by hand, the commands are refused, and so is choosing an event."""
     script = 'when all normal: freeze\nthen go\nthen deliver 1->2\nthen say "on"'
@@ -176,6 +177,7 @@ def test_triggers_on_messages_dropped_by_a_crash_fire_after_it() -> None:
     assert rig.run_until_agreed() == 3
 
 
+@pytest.mark.live
 def test_a_live_router_reports_dropped_messages(tmp_path: Path) -> None:
     """Messages lost when sent, and messages lost with their node."""
     commands = ('on drop AreYouNormal 3->1: say "lost"', 'on drop AreYouUp: say "down"')

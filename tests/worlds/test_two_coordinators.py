@@ -2,9 +2,13 @@
 
 from pathlib import Path
 
+import pytest
+
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Process
 from tests.worlds.live import QUICK, LiveRun
+
+pytestmark = pytest.mark.live
 
 
 def _leaders(cluster: ClusterState, *processes: str) -> set[int]:

@@ -6,17 +6,13 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
-from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.geometry import Size
 from textual.message import Message
 from textual.screen import Screen
-from textual.scroll_view import ScrollView
-from textual.strip import Strip
 
 from lab.exercises.exercise import Exercise
 from lab.exercises.teacher import ClassReport, ServerAdminError, Student, format_minutes, sort_by_stuck_time
@@ -26,7 +22,8 @@ from lab.text import sanitize
 from lab.tui.apps.runs_app import RunsApp
 from lab.tui.controllers.runs import LeaveRequested
 from lab.tui.source import FeedSource, Source
-from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit
+from lab.tui.terminal.styles import DIM, Line, ThemeStyles
+from lab.tui.views.lines_view import LinesView
 from lab.tui.widgets.dialogs import LineDialog, contains_words
 from lab.tui.widgets.key_lines import KeyLine
 from lab.tui.widgets.status_lines import MessageLine, TitleLine
@@ -38,34 +35,22 @@ _NAME, _STUCK, _TASKS, _POINTS, _AT, _ON = 20, 7, 9, 8, 34, 10
 _BOLD = Style(bold=True)
 
 
-class ClassRows(ScrollView, can_focus=True, inherit_bindings=False):
-    """The rows; ``chosen`` is the name of the selected student."""
+class ClassRows(LinesView):
+    """The column titles and a line for each student; ``chosen`` is the name of the selected one."""
 
-    DEFAULT_CSS = "ClassRows { height: 1fr; background: $background; }"
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        ("up,k", "move(-1)", ""),
-        ("down,j", "move(1)", ""),
-        ("pageup", "move(-10)", ""),
-        ("pagedown", "move(10)", ""),
-    ]
+    DEFAULT_CSS = "ClassRows { background: $background; }"
+    BINDINGS: ClassVar[list[BindingType]] = [("k", "cursor(-1)", ""), ("j", "cursor(1)", "")]
 
     class Opened(Message):
         """The user clicked the selected line."""
 
-    class Moved(Message):
-        """Another student was selected."""
-
-    def __init__(self, theme_styles: ThemeStyles) -> None:
-        super().__init__()
-        self._theme_styles = theme_styles
+    def __init__(self, styles: ThemeStyles) -> None:
+        super().__init__("students", styles)
         self._students: tuple[Student, ...] = ()
-        self._shown: list[list[Piece]] = []
         self.chosen = ""
 
     @property
     def student(self) -> Student | None:
-        """The selected student."""
         return next((each for each in self._students if each.name == self.chosen), None)
 
     def put(self, students: Sequence[Student]) -> None:
@@ -73,59 +58,42 @@ class ClassRows(ScrollView, can_focus=True, inherit_bindings=False):
         self._students = tuple(students)
         if self.student is None:
             self.chosen = self._students[0].name if self._students else ""
-        shown = [self._pieces(each) for each in self._students]
-        if shown != self._shown:
-            self._shown = shown
-            self.virtual_size = Size(self.size.width, len(shown) + 1)
-            self.refresh()
+        self._put(len(students) + 1)
+        self._redraw()
 
-    def action_move(self, by: int) -> None:
+    def line(self, place: int) -> Line:
+        if place == 0:
+            return _columns("student", "stuck", "tasks", "points", "exercise", "on for", "", style=DIM)
+        student = self._students[place - 1]
+        return self._in_style(self._pieces(student), Style(reverse=student.name == self.chosen))
+
+    def action_cursor(self, by: int) -> None:
         if self._students:
-            place = min(max(self._place + by, 0), len(self._students) - 1)
-            self._select(place)
+            here = next((place for place, each in enumerate(self._students) if each.name == self.chosen), 0)
+            self._select(min(max(here + by, 0), len(self._students) - 1))
 
-    def on_resize(self) -> None:
-        self.virtual_size = Size(self.size.width, len(self._shown) + 1)
+    def action_cursor_page(self, pages: int) -> None:
+        self.action_cursor(10 * pages)
 
     def on_click(self, event: events.Click) -> None:
         """Select a line, or open it if it is selected already."""
-        offset = event.get_content_offset(self)
-        place = -1 if offset is None else self.scroll_offset.y + offset.y - 1
-        if 0 <= place < len(self._students):
-            again = self._students[place].name == self.chosen
-            self._select(place)
+        if place := self._place_at(event):
+            again = self._students[place - 1].name == self.chosen
+            self._select(place - 1)
             if again:
                 self.post_message(self.Opened())
-
-    def render_line(self, y: int) -> Strip:
-        """Draw a row; the first one holds the column titles."""
-        width, row = self.size.width, self.scroll_offset.y + y
-        if row == 0:
-            pieces = _columns("student", "stuck", "tasks", "points", "exercise", "on for", "", style=DIM)
-        elif row <= len(self._shown):
-            pieces = self._shown[row - 1]
-        else:
-            return Strip.blank(width, self.rich_style)
-        is_chosen = row > 0 and self._students[row - 1].name == self.chosen
-        base = self.rich_style + Style(reverse=is_chosen)
-        return Strip([Segment(text, base + style) for text, style in fit(pieces, width)], width)
-
-    @property
-    def _place(self) -> int:
-        return next((place for place, each in enumerate(self._students) if each.name == self.chosen), 0)
 
     def _select(self, place: int) -> None:
         self.chosen = self._students[place].name
         top, height = self.scroll_offset.y, self.size.height
         if place + 1 < top + (place > 0) or place + 1 >= top + height:
-            self.scroll_to(y=max(0, place + 2 - height), animate=False)
-        self.refresh()
-        self.post_message(self.Moved())
+            self._scroll(place + 2 - height)
+        self._redraw()
 
-    def _pieces(self, student: Student) -> list[Piece]:
-        theme_styles = self._theme_styles
+    def _pieces(self, student: Student) -> Line:
+        styles = self._styles
         is_on, stuck_s = bool(student.since), student.stuck_s
-        sign = theme_styles.glyphs.status["Normal"] if is_on else theme_styles.glyphs.status["absent"]
+        sign = styles.glyphs.status["Normal"] if is_on else styles.glyphs.status["absent"]
         note = (
             "you have control" if student.keys else "" if is_on or not student.cluster else "cluster still running"
         )
@@ -141,14 +109,12 @@ class ClassRows(ScrollView, can_focus=True, inherit_bindings=False):
         )
         if stuck_s is not None and stuck_s >= _STUCK_S:
             pieces = [
-                (text, theme_styles.warning if place == 1 else style) for place, (text, style) in enumerate(pieces)
+                (text, styles.warning if place == 1 else style) for place, (text, style) in enumerate(pieces)
             ]
         return pieces
 
 
-def _columns(
-    name: str, stuck: str, tasks: str, points: str, at: str, on: str, note: str, style: Style
-) -> list[Piece]:
+def _columns(name: str, stuck: str, tasks: str, points: str, at: str, on: str, note: str, style: Style) -> Line:
     """Return a row; the least important columns are at the right, where a narrow screen cuts them off."""
     return [
         (f" {name:{_NAME}}", style),
@@ -204,14 +170,14 @@ class ClassScreen(Screen[None]):
         Binding("q", "app.leave_class", "quit"),
     ]
 
-    def __init__(self, theme_styles: ThemeStyles) -> None:
+    def __init__(self, styles: ThemeStyles) -> None:
         super().__init__()
-        self._theme_styles = theme_styles
-        self.message = MessageLine(theme_styles)
+        self._styles = styles
+        self.message = MessageLine(styles)
 
     def compose(self) -> ComposeResult:
         yield TitleLine("head")
-        yield ClassRows(self._theme_styles)
+        yield ClassRows(self._styles)
         yield self.message
         yield KeyLine()
 
@@ -229,7 +195,7 @@ class ClassScreen(Screen[None]):
         self.query_one(ClassRows).put(students)
         on = sum(bool(each.since) for each in report.students)
         clusters = sum(bool(each.cluster) for each in report.students)
-        dot = f" {self._theme_styles.glyphs.dot} "
+        dot = f" {self._styles.glyphs.dot} "
         parts = [
             f"{on} of {format_count(len(report.students), 'student')} logged in",
             format_count(clusters, "cluster"),
@@ -241,7 +207,6 @@ class ClassScreen(Screen[None]):
 
     @property
     def student(self) -> Student | None:
-        """The selected student."""
         return self.query_one(ClassRows).student
 
 
@@ -284,7 +249,6 @@ class WatchApp(RunsApp):
 
     @on(ClassRows.Opened)
     def action_watch_student(self) -> None:
-        """Watch the cluster of the selected student."""
         self._do(self._open_cluster("viewer"))
 
     def action_take_control(self) -> None:
@@ -292,7 +256,6 @@ class WatchApp(RunsApp):
         self._do(self._open_cluster("driver"))
 
     def action_message_one(self) -> None:
-        """Send a message to the selected student."""
         student = self._class.student
         if student is None or not student.since:
             self._class.message.show("this student is not logged in, so cannot receive a message", warn=True)
@@ -300,7 +263,6 @@ class WatchApp(RunsApp):
             self._ask_text(f"a message to {student.name}", (student.name,))
 
     def action_message_all(self) -> None:
-        """Send a message to all students who are logged in."""
         self._ask_text("a message to all who are logged in", ())
 
     def action_filter(self) -> None:
@@ -316,22 +278,17 @@ class WatchApp(RunsApp):
     def action_lecture(self) -> None:
         """Start a lecture: a cluster of the teacher's that the class sees."""
 
-        def on_name(name: str | None) -> None:
-            if name and name.strip():
-                with self.suspend():
-                    error = self._give_lecture(name.strip())
-                self._class.message.show(error or "the lecture is over", warn=bool(error))
+        def lecture(name: str) -> None:
+            with self.suspend():
+                error = self._give_lecture(name)
+            self._class.message.show(error or "the lecture is over", warn=bool(error))
 
         body = [Text("A scenario, protocol or exercise, such as bully or two-coordinators. q in it returns here.")]
-        self.push_screen(LineDialog("lecture: what to run?", body), on_name)
+        self.ask(LineDialog("lecture: what to run?", body), lecture)
 
     def _ask_text(self, title: str, students: tuple[str, ...]) -> None:
-        def on_text(text: str | None) -> None:
-            if text and text.strip():
-                self._do(self._send_message(students, text))
-
         body = [Text("It stays on the student's screen until dismissed.")]
-        self.push_screen(LineDialog(title, body), on_text)
+        self.ask(LineDialog(title, body), lambda text: self._do(self._send_message(students, text)))
 
     # the work of these actions
 

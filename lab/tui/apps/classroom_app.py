@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -66,7 +66,6 @@ class ClassroomApp(RunsApp):
             self._source.close()
 
     def exercise_of(self, header: Header) -> Exercise | None:
-        """Return the exercise of a run, if it is in the list."""
         return None if header.exercise is None else self._exercises.get(header.exercise.name)
 
     def action_suspend_process(self) -> None:
@@ -88,44 +87,31 @@ class ClassroomApp(RunsApp):
     @on(HandInRequested)
     def hand_in(self) -> None:
         """End the run if the student confirms it; the result is shown after that."""
-
-        def answered(choice: str | None) -> None:
-            if choice is not None:
-                self._do(self._end_run())
-
         attempt = self._attempt
         left = sum(result.state in ("open", "answered") for result in attempt.last.results)
         text = f"The run ends and the open tasks are judged: {left} of {len(attempt.last.results)} are undecided."
-        self._ask(f"hand in attempt {attempt.number}?", text, ["hand in"], answered)
+        self._confirm(f"hand in attempt {attempt.number}?", text, "hand in", self._end_run)
 
     @on(RestartRequested)
     def begin_again(self) -> None:
         """Replace this attempt by a new one; ask first unless this one is over."""
         attempt = self._attempt
-
-        def answered(choice: str | None) -> None:
-            if choice is not None:
-                self._do(self._restart(attempt.exercise))
-
+        restart = partial(self._restart, attempt.exercise)
         if self._is_over:
-            answered("")
+            self._do(restart())
         else:
             text = f"Attempt {attempt.number} ends. The best of your attempts counts."
-            self._ask("begin again?", text, ["begin a new attempt"], answered)
+            self._confirm("begin again?", text, "begin a new attempt", restart)
 
     async def leave_lowest(self, message: LeaveRequested) -> None:
         """Return to the list; ask what to do with the attempt, unless it is over."""
-
-        def answered(choice: str | None) -> None:
-            if choice is not None:
-                self._do(self._to_list(ends=choice != _KEEP_RUNNING))
-
         if self._is_over:
-            answered(_TO_LIST)
+            self._do(self._to_list(ends=True))
             return
         options = [_KEEP_RUNNING, _TO_LIST] if self._is_served else [_TO_LIST]
-        text = "The best of your attempts counts, so you lose no points."
-        self._ask("leave the exercise?", text, options, answered)
+        body = [Text("The best of your attempts counts, so you lose no points.")]
+        dialog = ChoiceDialog("leave the exercise?", body, options, "Esc cancels")
+        self.ask(dialog, lambda choice: self._do(self._to_list(ends=choice == _TO_LIST)))
 
     # starting and ending attempts
 
@@ -141,16 +127,12 @@ class ClassroomApp(RunsApp):
     def _confirm_begin(self, exercise: Exercise) -> None:
         """Begin a new attempt; ask first if that ends a running one."""
         running = self._list.running
-
-        def answered(choice: str | None) -> None:
-            if choice is not None:
-                self._do(self._begin(exercise))
-
+        begin = partial(self._begin, exercise)
         if running is None:
-            answered("")
+            self._do(begin())
         else:
             text = f"Attempt {running.attempt} at {running.exercise.title} is still running and would end."
-            self._ask("begin a new attempt?", text, ["end that one and begin"], answered)
+            self._confirm("begin a new attempt?", text, "end that one and begin", begin)
 
     def _resume(self, running: RunningAttempt) -> None:
         self._do(self._show_attempt(running.socket, Path(running.recording)))
@@ -266,8 +248,9 @@ class ClassroomApp(RunsApp):
         else:
             self.run_worker(run())
 
-    def _ask(self, title: str, text: str, options: Sequence[str], answered: Any) -> None:
-        self.push_screen(ChoiceDialog(title, [Text(text)], options, "Esc cancels"), answered)
+    def _confirm(self, title: str, text: str, option: str, begin: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run a coroutine if the student confirms it."""
+        self.ask(ChoiceDialog(title, [Text(text)], [option], "Esc cancels"), lambda _: self._do(begin()))
 
     def _deactivate_screen(self) -> None:
         if isinstance(self.screen, RunScreen):

@@ -7,13 +7,14 @@ import sys
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, TypeVar
 
 from textual import on
 from textual.app import ComposeResult, SystemCommand
 from textual.screen import Screen
 from textual.widgets import Static
 
+from lab.exercises.exercise import Exercise
 from lab.glyphs import glyphs_for
 from lab.places import new_recording_path, settings_file
 from lab.recording.reader import NotARecordingError
@@ -28,8 +29,7 @@ from lab.tui.terminal.terminal_app import TerminalApp, default_theme
 from lab.worlds.host.launch import HostFailedError, HostProcess
 from lab.worlds.loading.config import HostReady, branch_config, new_run_name
 
-if TYPE_CHECKING:
-    from lab.exercises.exercise import Exercise
+D = TypeVar("D")
 
 
 class _BranchedRun:
@@ -48,7 +48,6 @@ class _BranchedRun:
         return await FeedSource.open(ready.socket, "driver")
 
     def end(self) -> None:
-        """End the run and complete its recording."""
         self._host.end()
         self._host.close()
 
@@ -84,11 +83,20 @@ class RunsApp(TerminalApp[None]):
             return 1
         return self.return_code or 0
 
+    def ask(self, dialog: Screen[D], use: Callable[[D], object]) -> None:
+        """Show a dialog; ``use`` is called with its result, unless it is left without one."""
+
+        def on_closed(result: D | None) -> None:
+            if result is not None:
+                use(result)
+
+        self.push_screen(dialog, on_closed)
+
     async def leave_lowest(self, message: LeaveRequested) -> None:
         """Leave the lowest run."""
         raise NotImplementedError
 
-    def exercise_of(self, header: Header) -> "Exercise | None":
+    def exercise_of(self, header: Header) -> Exercise | None:
         """Return the exercise of a run, if it is one of the built-in exercises."""
         if header.exercise is None:
             return None
@@ -159,7 +167,6 @@ class RunsApp(TerminalApp[None]):
 
     @on(BranchRequested)
     def begin_branch(self, message: BranchRequested) -> None:
-        """Begin a branch and show it on top of its parent."""
         self.run_worker(self._branch(message))
 
     async def _branch(self, message: BranchRequested) -> None:
@@ -222,6 +229,15 @@ class LabApp(RunsApp):
     def on_unmount(self) -> None:
         if self.source is not None:
             self.source.close()
+
+    def ask(self, dialog: Screen[D], use: Callable[[D], object]) -> None:
+        """Show a dialog; ``use`` is called with its result, unless it is left without one."""
+
+        def on_closed(result: D | None) -> None:
+            if result is not None:
+                use(result)
+
+        self.push_screen(dialog, on_closed)
 
     async def leave_lowest(self, message: LeaveRequested) -> None:
         self.exit(return_code=0)

@@ -3,7 +3,8 @@
 The application opens and leaves runs, so it is asked by messages.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -27,39 +28,35 @@ from lab.tui.widgets.dialogs import Dialog, Entry, FileDialog, FilterableList
 from lab.worlds.loading.targets import TargetError
 
 
+@dataclass
 class RunRequest(Message):
     """A request to the application, which answers the user through ``context``."""
 
-    def __init__(self, context: RunContext) -> None:
-        super().__init__()
-        self.context = context
+    context: RunContext
 
 
+@dataclass
 class BranchRequested(RunRequest):
     """Branch from a record of the recording ``parent``, and show the branch."""
 
-    def __init__(self, context: RunContext, parent: Path, record: int) -> None:
-        super().__init__(context)
-        self.parent = parent
-        self.record = record
+    parent: Path
+    record: int
 
 
+@dataclass
 class RecordingChosen(RunRequest):
     """Show this recording."""
 
-    def __init__(self, context: RunContext, recording: Path) -> None:
-        super().__init__(context)
-        self.recording = recording
+    recording: Path
 
 
+@dataclass
 class ExportRequested(RunRequest):
     """Export the recording; ``options`` is the format and the file, as far as they were typed."""
 
-    def __init__(self, context: RunContext, recording: Path, options: str, heartbeats: bool) -> None:
-        super().__init__(context)
-        self.recording = recording
-        self.options = options
-        self.heartbeats = heartbeats
+    recording: Path
+    options: str
+    heartbeats: bool
 
 
 class LeaveRequested(RunRequest):
@@ -91,7 +88,8 @@ class RunController:
     def _show_tree(self) -> None:
         context = self._context
         if recording := self._recording():
-            self._choose_recording(recording, lambda path: context.post(RecordingChosen(context, path)))
+            dialog = TreeDialog(recording, context.styles)
+            context.show_dialog(dialog, lambda path: context.post(RecordingChosen(context, path)))
 
     def _compare(self, file: str) -> None:
         """Show or hide the recording that is compared; without one, open the file or ask for it."""
@@ -104,7 +102,7 @@ class RunController:
             text = "the file of this run's recording is unknown; :compare FILE opens another one"
             context.notify(text, warn=True)
         else:
-            self._choose_recording(context.source.recording, self._open_other)
+            context.show_dialog(TreeDialog(context.source.recording, context.styles), self._open_other)
 
     def _open_other(self, path: Path) -> None:
         view = self._views.compare
@@ -116,26 +114,14 @@ class RunController:
         if self._views.chosen != view.id:
             self._layout.show_view("compare")
 
-    def _choose_recording(self, related: Path, use: Callable[[Path], None]) -> None:
-        def on_closed(tree: LineageTree | None) -> None:
-            if tree is not None:
-                use(tree.path)
-
-        self._context.show_dialog(TreeDialog(related, self._context.theme_styles), on_closed)
-
     def _export(self, options: str) -> None:
         if recording := self._recording():
             self._context.post(ExportRequested(self._context, recording, options, self._views.rows.heartbeats))
 
     def _write_scenario(self) -> None:
         context = self._context
-
-        def report(text: str | None) -> None:
-            if text is not None:
-                context.notify(text)
-
         if recording := self._recording():
-            context.show_dialog(ScenarioDialog(recording, context.theme_styles), report)
+            context.show_dialog(ScenarioDialog(recording, context.styles), context.notify)
 
     def _recording(self, effect: str = "") -> Path | None:
         """Return the file of the run's recording; say so if it is unknown."""
@@ -148,16 +134,16 @@ class RunController:
 _TREE_KEYS = "Enter opens, letters filter, Esc closes"
 
 
-class TreeDialog(Dialog[LineageTree]):
+class TreeDialog(Dialog[Path]):
     """The recordings in the folder of ``recording``, as trees. The result is the chosen one."""
 
     DEFAULT_CSS = "TreeDialog > Vertical { width: 100; }"
     BINDINGS: ClassVar[list[BindingType]] = [("q,T", "leave", "close")]
 
-    def __init__(self, recording: Path, theme_styles: ThemeStyles) -> None:
+    def __init__(self, recording: Path, styles: ThemeStyles) -> None:
         super().__init__("recordings and their branches", _TREE_KEYS)
         self._recording = recording
-        self._theme_styles = theme_styles
+        self._styles = styles
         trees = lineage_of({recording, *recording.resolve().parent.glob("*.jsonl")})
         self._rows = list(_rows(trees, 0))
 
@@ -172,29 +158,27 @@ class TreeDialog(Dialog[LineageTree]):
         )
 
     def on_mount(self) -> None:
-        """Highlight the recording that the dialog was opened for."""
         here = self._recording.resolve()
         place = next((n for n, (tree, _) in enumerate(self._rows) if tree.path.resolve() == here), 0)
         self.query_one(OptionList).highlighted = place
 
     def on_filterable_list_filter_changed(self, event: FilterableList.FilterChanged) -> None:
-        """Show the text that filters the list."""
         sought = f"filter: {event.typed}, Esc removes it"
         self.frame(subtitle=_TREE_KEYS if event.typed is None else sought)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(self._rows[int(event.option_id or 0)][0])
+        self.dismiss(self._rows[int(event.option_id or 0)][0].path)
 
     def _row_text(self, tree: LineageTree, depth: int) -> Text:
         here = tree.path.resolve() == self._recording.resolve()
         text = Text("   " * depth)
         text.append(sanitize(tree.path.name, 60), "bold" if here else "")
         if tree.info is None:
-            text.append("  no longer exists", self._theme_styles.warning)
+            text.append("  no longer exists", self._styles.warning)
             return text
         parent = tree.info.header.parent
         if parent is not None:
-            text.append(f"  from record {parent.record}, at {parent.at_us / 1e6:.3f} s", self._theme_styles.accent)
+            text.append(f"  from record {parent.record}, at {parent.at_us / 1e6:.3f} s", self._styles.accent)
         text.append(f"  {tree.info.header.world}; {sanitize(tree.info.ending, 40) or 'unfinished'}", DIM)
         return text
 
@@ -217,8 +201,8 @@ class ScenarioDialog(FileDialog):
     """
     refusals: ClassVar[tuple[type[Exception], ...]] = (NotARecordingError, UnsuitableRecordingError, TargetError)
 
-    def __init__(self, recording: Path, theme_styles: ThemeStyles) -> None:
-        super().__init__("write this run as a scenario to the file", "Esc closes", theme_styles)
+    def __init__(self, recording: Path, styles: ThemeStyles) -> None:
+        super().__init__("write this run as a scenario to the file", "Esc closes", styles)
         self._recording = recording
 
     def compose_box(self) -> ComposeResult:

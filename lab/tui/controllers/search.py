@@ -1,7 +1,7 @@
 """Search and filter in a run: from the typed query to the hits, and the steps from one to the next.
 
-Sieves find the matching lines. Each works in a task of its own, which yields to the interface between chunks and
-ends when its sieve is no longer used. In the log, a search takes a query; in any other view, a plain text that is
+Filters find the matching lines. Each works in a task of its own, which yields to the interface between chunks and
+ends when its filter is no longer used. In the log, a search takes a query; in any other view, a plain text that is
 looked up in the displayed lines.
 """
 
@@ -37,25 +37,25 @@ class Findable(Protocol):
 
 
 class LogSearch:
-    """A search in the log. ``sieve`` finds the lines meanwhile; a step past the searched part waits for it."""
+    """A search in the log. ``log_filter`` finds lines meanwhile; a step past the searched part waits for it."""
 
-    def __init__(self, context: RunContext, views: Views, text: str, sieve: LogFilter) -> None:
+    def __init__(self, context: RunContext, views: Views, text: str, log_filter: LogFilter) -> None:
         self.text = text
-        self.sieve = sieve
+        self.log_filter = log_filter
         self._context = context
         self._views = views
         self._at: tuple[int, int] | None = None
         self._pending_forward: bool | None = None
         self._is_first_step = False
-        views.message_log.highlight_hits(sieve, None)
+        views.message_log.highlight_hits(log_filter, None)
 
     @property
     def note(self) -> str:
         """The query, the current hit and the number of hits."""
-        more = "" if self.sieve.complete else " so far…"
+        more = "" if self.log_filter.complete else " so far…"
         if self._at is None:
-            return f"/{self.text}: {format_count(len(self.sieve), 'hit')}{more}"
-        return f"/{self.text}: hit {self.sieve.index(*self._at) + 1:,} of {len(self.sieve):,}{more}"
+            return f"/{self.text}: {format_count(len(self.log_filter), 'hit')}{more}"
+        return f"/{self.text}: hit {self.log_filter.index(*self._at) + 1:,} of {len(self.log_filter):,}{more}"
 
     def begin(self) -> None:
         """Go to the first hit at or after the cursor in time, or else to the last one before it."""
@@ -72,11 +72,11 @@ class LogSearch:
         if self._pending_forward is None:
             return
         forward, index = self._pending_forward, self._target_index(self._pending_forward)
-        if index is None and not self.sieve.complete:
+        if index is None and not self.log_filter.complete:
             return
         begins, self._is_first_step, self._pending_forward = self._is_first_step, False, None
         if index is not None:
-            self._go(*self.sieve.at(index))
+            self._go(*self.log_filter.at(index))
         elif begins:
             self.step(not forward)
         else:
@@ -88,16 +88,16 @@ class LogSearch:
 
     def _target_index(self, forward: bool) -> int | None:
         number = self._context.player.number
-        if not forward and self.sieve.done <= number and not self.sieve.complete:
+        if not forward and self.log_filter.done <= number and not self.log_filter.complete:
             return None  # the part not searched yet may have a nearer one
         if self._is_first_step and forward:
-            index = self.sieve.index(number, 0)
-            return index if index < len(self.sieve) else None
+            index = self.log_filter.index(number, 0)
+            return index if index < len(self.log_filter) else None
         if self._is_first_step:
-            index = self.sieve.upto(number) - 1
+            index = self.log_filter.upto(number) - 1
             return index if index >= 0 else None
         place = self._at[1] if self._at is not None and self._at[0] == number else None
-        return self.sieve.near(number, place, forward)
+        return self.log_filter.near(number, place, forward)
 
     def _go(self, record: int, place: int) -> None:
         player, log = self._context.player, self._views.message_log
@@ -105,7 +105,7 @@ class LogSearch:
         player.go(record)
         self._views.show(self._context.cursor())  # the log must have the row before its cursor moves there
         log.move_cursor(log.rows.row_of(record, place, player.cluster()))
-        log.highlight_hits(self.sieve, self._at)
+        log.highlight_hits(self.log_filter, self._at)
         self._context.redraw()
 
 
@@ -233,7 +233,7 @@ class SearchController:
         if not self._typed or self._view is not None:
             return
         try:
-            self._draft = self._sieve(self._typed, self._purpose)
+            self._draft = self._new_filter(self._typed, self._purpose)
         except CommandError as error:
             self._error = str(error)
         else:
@@ -251,18 +251,18 @@ class SearchController:
             return
         if text != self._typed or self._draft is None:
             self.try_query(text)
-        sieve, self._draft = self._draft, None
-        if sieve is None:
+        log_filter, self._draft = self._draft, None
+        if log_filter is None:
             self._context.notify(self._error, warn=True)
         elif self._purpose == "filter":
-            self._filter, self._rows.filter = text, sieve
+            self._filter, self._rows.filter = text, log_filter
             self._restart_search()
             self._context.notify(f"the log shows only lines that match {text}; & and Enter show all")
         else:
             self.end()
             if LOG not in self._views.shown_views:
                 self._layout.show_view(LOG)
-            self.active = LogSearch(self._context, self._views, text, sieve)
+            self.active = LogSearch(self._context, self._views, text, log_filter)
             self.active.begin()
             self._context.notify("n and N go to the next hit and the one before, Esc ends the search")
 
@@ -289,44 +289,44 @@ class SearchController:
             self.active = None
         return was_active
 
-    # sieves
+    # filters
 
-    def _sieve(self, text: str, purpose: Purpose) -> LogFilter:
-        """Return a sieve for a query among the lines that the log shows. Raises CommandError."""
-        lines, theme_styles, rows = self._context.source.store, self._context.theme_styles, self._rows
+    def _new_filter(self, text: str, purpose: Purpose) -> LogFilter:
+        """Return a filter for a query among the lines that the log shows. Raises CommandError."""
+        lines, styles, rows = self._context.source.store, self._context.styles, self._rows
         query = read_query(text, lines.header)
         if purpose == "search" and rows.filter is not None:
             query = query.combine(rows.filter.query)
-        return LogFilter(query, lines, rows.hidden_kinds, lambda line: searchable_text(line, theme_styles))
+        return LogFilter(query, lines, rows.hidden_kinds, lambda line: searchable_text(line, styles))
 
     def _restart_filter(self) -> None:
         if self._rows.filter is not None:
-            self._rows.filter = self._sieve(self._filter, "filter")
+            self._rows.filter = self._new_filter(self._filter, "filter")
             self._start(self._rows.filter)
         self._restart_search()
 
     def _restart_search(self) -> None:
         if isinstance(self.active, LogSearch):
-            self.active.sieve = self._sieve(self.active.text, "search")
-            self._start(self.active.sieve)
+            self.active.log_filter = self._new_filter(self.active.text, "search")
+            self._start(self.active.log_filter)
 
-    def _start(self, sieve: LogFilter) -> None:
-        self._context.work(self._run_sieve(sieve))
+    def _start(self, log_filter: LogFilter) -> None:
+        self._context.work(self._run(log_filter))
 
-    async def _run_sieve(self, sieve: LogFilter) -> None:
+    async def _run(self, log_filter: LogFilter) -> None:
         source = self._context.source
-        while self._is_used(sieve):
-            for _ in sieve.work():
+        while self._is_used(log_filter):
+            for _ in log_filter.work():
                 await asyncio.sleep(0)
-                if not self._is_used(sieve):
+                if not self._is_used(log_filter):
                     return
-            if sieve.complete and (source.ended or not source.is_live):
+            if log_filter.complete and (source.ended or not source.is_live):
                 return
             await asyncio.sleep(_REST_S)
 
-    def _is_used(self, sieve: LogFilter) -> bool:
-        search = self.active.sieve if isinstance(self.active, LogSearch) else None
-        return any(each is sieve for each in (self._draft, search, self._rows.filter))
+    def _is_used(self, log_filter: LogFilter) -> bool:
+        search = self.active.log_filter if isinstance(self.active, LogSearch) else None
+        return any(each is log_filter for each in (self._draft, search, self._rows.filter))
 
     # progress while a query is typed
 

@@ -1,5 +1,7 @@
 """Answer tasks and take hints: show the dialogs and send the resulting commands to the run."""
 
+from functools import partial
+
 from rich.style import Style
 from rich.text import Text
 from textual.message import Message
@@ -75,17 +77,12 @@ class TaskController:
         elif not (offer := describe_hint(task, result)):
             context.notify(f"there is no{' other' if result.hints else ''} hint for task {task.number}", warn=True)
         else:
-
-            def on_chosen(choice: str | None) -> None:
-                if choice is not None:
-                    self._send(f"hint {task.number}")
-
             dialog = ChoiceDialog(
                 f"task {task.number}: hint {result.hints + 1} of {len(task.hints)}",
                 [Text(f"There is {offer}.")],
                 ["take the hint"],
             )
-            context.show_dialog(dialog, on_chosen)
+            context.show_dialog(dialog, lambda _: self._send(f"hint {task.number}"))
 
     def _task(self, number: str) -> tuple[Task, Result] | None:
         """Return the task with this number, or the selected one, with its latest result, or None."""
@@ -109,41 +106,30 @@ class TaskController:
         body = [*wrap(Text(sanitize(task.question or task.explain), _BOLD), ROOM), Text()]
         body += wrap(Text(rules_of(task), DIM), ROOM)
 
-        def on_answer(answer: str | None) -> None:
-            if answer is not None:
-                self._send_answer(task, answer)
+        def on_explanation(explanation: Explanation) -> None:
+            drafts[task.number] = explanation.text
+            if explanation.is_submitted:
+                self._send_answer(task, explanation.text)
 
-        def on_explanation(explanation: Explanation | None) -> None:
-            if explanation is not None:
-                drafts[task.number] = explanation.text
-                if explanation.is_submitted:
-                    self._send_answer(task, explanation.text)
-
+        answer = partial(self._send_answer, task)
         if task.way == "explain":
             context.show_dialog(
-                ExplanationDialog(title, body, drafts.get(task.number, ""), context.theme_styles), on_explanation
+                ExplanationDialog(title, body, drafts.get(task.number, ""), context.styles), on_explanation
             )
         elif task.options:
-            context.show_dialog(ChoiceDialog(title, body, task.options), on_answer)
+            context.show_dialog(ChoiceDialog(title, body, task.options), answer)
         else:
             typed = str(context.player.number) if task.record else ""
-            context.show_dialog(LineDialog(title, body, typed), on_answer)
+            context.show_dialog(LineDialog(title, body, typed), answer)
 
     def _read(self, task: Task, result: Result) -> None:
-        theme_styles, body = (
-            self._context.theme_styles,
-            markdown_lines(task.text, ROOM, self._context.theme_styles),
-        )
+        styles, body = (self._context.styles, markdown_lines(task.text, ROOM, self._context.styles))
         if task.question or task.explain:
             body += [Text(), *wrap(Text(sanitize(task.question or task.explain), _BOLD), ROOM)]
         for hint in task.hints[: result.hints]:
-            body += [
-                Text(),
-                Text("hint", theme_styles.mark("mark")),
-                *markdown_lines(hint.text, ROOM, theme_styles),
-            ]
+            body += [Text(), Text("hint", styles.mark("mark")), *markdown_lines(hint.text, ROOM, styles)]
         if result.state in ("done", "missed") and task.explains:
-            body += [Text(), *markdown_lines(task.explains.strip(), ROOM, theme_styles)]
+            body += [Text(), *markdown_lines(task.explains.strip(), ROOM, styles)]
         self._context.show_dialog(TextDialog(f"task {task.number}: {task.title}", body))
 
     def _send_answer(self, task: Task, answer: str) -> None:

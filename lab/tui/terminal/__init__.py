@@ -1,1 +1,1 @@
-"""The terminal: clean exit, themes, what it can draw, its clipboard."""
+"""The terminal: clean exit on every signal, themes, styled text, what it can draw."""

@@ -5,9 +5,12 @@ What is shown by a colour is also shown by a glyph or a word.
 
 import re
 from collections.abc import Iterable
+from functools import cache
 
 from rich.cells import cell_len, set_cell_size
+from rich.console import Console
 from rich.style import Style
+from rich.text import Text
 
 from lab.glyphs import Glyphs
 from lab.palette import Palette, text_colour_on
@@ -31,7 +34,6 @@ class ThemeStyles:
         return _styled(self._palette.status(status))
 
     def state(self, state: str) -> Style:
-        """Return the style of a transaction's state at a participant."""
         return _styled(self._palette.state(state))
 
     def glyph(self, status: str) -> str:
@@ -68,7 +70,6 @@ class ThemeStyles:
 
     @property
     def warning(self) -> Style:
-        """The style of warnings and errors."""
         return _styled(self._palette.named("vermilion"), bold=True)
 
     @property
@@ -78,17 +79,14 @@ class ThemeStyles:
 
     @property
     def code(self) -> Style:
-        """The style of code within a text."""
         return _styled(self._palette.named("sky"))
 
     @property
     def highlight(self) -> Style:
-        """The style of search hits."""
         return self.leader + Style(reverse=True)
 
     @property
     def leader(self) -> Style:
-        """The style of the coordinator."""
         return _styled(self._palette.named("yellow"), bold=True)
 
     @property
@@ -103,23 +101,29 @@ def _styled(colour: str | None, bold: bool = False, dim: bool = False) -> Style:
 # text of a limited width
 
 Piece = tuple[str, Style]
+Line = list[Piece]
 _MORE = "…"
 
 
-def fit(pieces: list[Piece], width: int) -> list[Piece]:
+def width_of(line: Line) -> int:
+    """Return the width of a line in cells."""
+    return sum(cell_len(text) for text, _ in line)
+
+
+def fit(pieces: Line, width: int) -> Line:
     """Cut or pad these pieces to exactly ``width`` cells, with an ellipsis if more than blanks is cut off."""
     if width <= 0:
         return []
     is_cut = cell_len("".join(text for text, _ in pieces).rstrip()) > width
     left = width - is_cut
-    fitted: list[Piece] = []
+    fitted: Line = []
     for text, style in pieces:
         kept = _kept(text, left)
         fitted.append((kept + _MORE if is_cut and len(kept) < len(text) else kept, style))
         left -= cell_len(kept)
         if len(kept) < len(text):
             break
-    blank = width - sum(cell_len(text) for text, _ in fitted)
+    blank = width - width_of(fitted)
     return [*fitted, (" " * blank, Style())] if blank > 0 else fitted
 
 
@@ -131,9 +135,22 @@ def _kept(text: str, width: int) -> str:
     return kept.rstrip("0123456789") if text[len(kept)].isdigit() else kept
 
 
-def wrap_words(words: list[Piece], width: int) -> list[list[Piece]]:
+@cache
+def plain_console() -> Console:
+    """Return a console for measuring and wrapping text."""
+    return Console(color_system=None)
+
+
+def pieces_of(text: Text) -> Line:
+    """Return a line as pieces of one style each."""
+    if not text.spans:  # without spans, Rich ignores the base style
+        return [(text.plain, plain_console().get_style(text.style))]
+    return [(segment.text, segment.style or Style()) for segment in text.render(plain_console())]
+
+
+def wrap_words(words: Line, width: int) -> list[Line]:
     """Wrap words to lines of ``width`` columns. A longer word gets a line of its own."""
-    lines: list[list[Piece]] = [[]]
+    lines: list[Line] = [[]]
     left = width
     for text, style in words:
         if lines[-1] and cell_len(text) + 1 > left:
@@ -147,7 +164,7 @@ def wrap_words(words: list[Piece], width: int) -> list[list[Piece]]:
     return lines
 
 
-def highlight(pieces: list[Piece], texts: Iterable[str], style: Style) -> list[Piece]:
+def highlight(pieces: Line, texts: Iterable[str], style: Style) -> Line:
     """Return the pieces with every occurrence of these texts in this style, ignoring case."""
     sought = "|".join(re.escape(text) for text in texts if text)
     if not sought:

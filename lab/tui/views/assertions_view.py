@@ -16,9 +16,9 @@ from lab.recording.records import Header
 from lab.text import sanitize
 from lab.tui.player import Cursor
 from lab.tui.source import Source
-from lab.tui.terminal.styles import DIM, ThemeStyles
+from lab.tui.terminal.styles import DIM, Line, ThemeStyles
 from lab.tui.verdicts import next_violation
-from lab.tui.views.lines_view import Line, Row, RowsView
+from lab.tui.views.lines_view import Row, RowsView
 from lab.tui.widgets.record_dialog import Copied
 from lab.units import format_count
 
@@ -199,13 +199,11 @@ class AssertionsView(RowsView):
             self.post_message(self.Witnessed(name, self._last_violation))
 
     def action_cursor(self, by: int) -> None:
-        """Move to another assertion, and scroll all of it into view if it fits."""
         if self._judgements:
             self.cursor = max(0, min(self.cursor + by, len(self._judgements) - 1))
             self._scroll(self._top_for(self.cursor))
 
     def action_cursor_page(self, pages: int) -> None:
-        """Scroll by a screen."""
         self._scroll(self.scroll_offset.y + pages * max(1, self._page))
 
     def on_click(self, event: events.Click) -> None:

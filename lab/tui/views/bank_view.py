@@ -13,9 +13,8 @@ from lab.analysis.commit_history import split_outcomes
 from lab.protocols.accounts import format_cents
 from lab.protocols.transaction import DECIDED
 from lab.text import sanitize
-from lab.tui.terminal.styles import DIM, Piece, fit
-from lab.tui.views.lines_view import Line
-from lab.tui.views.rendered_view import ViewFrame
+from lab.tui.terminal.styles import DIM, Line, fit, width_of
+from lab.tui.views.view_frame import ViewFrame
 from lab.tui.widgets.pane import state_pieces
 
 _BOLD = Style(bold=True)
@@ -48,7 +47,7 @@ class _BankPicture:
             return [*head, *frame.scrolled(lines, height - len(head), "line")]
         head, accounts, foot = self._accounts()
         left = [*head, *frame.scrolled(accounts, height - len(head) - len(foot), "account"), *foot]
-        each = max(map(_width_of, left))
+        each = max(map(width_of, left))
         right_width = width - each - _GAP
         head, lines = list(self._split_rows(right_width)), list(self._transactions(right_width))
         right = [*head, *frame.scrolled(lines, height - len(head), "line")]
@@ -63,7 +62,7 @@ class _BankPicture:
         names = (account.name for account in self._bank.accounts)
         widest = max(map(len, (*names, "handed out")))
         blank = " " * 6
-        head: list[Piece] = [(f"{'account':{widest}}  node{'balance':>{_AMOUNT}}  locked by", DIM)]
+        head: Line = [(f"{'account':{widest}}  node{'balance':>{_AMOUNT}}  locked by", DIM)]
         foot: list[Line] = [
             [(self._styles.glyphs.rest * (widest + 6 + _AMOUNT), DIM)],
             [(f"{'total':{widest}}{blank}{self._amount(self._bank.total):>{_AMOUNT}}", _BOLD)],
@@ -83,14 +82,14 @@ class _BankPicture:
 
     def _account_summary(self, width: int) -> Iterator[Line]:
         """Yield the accounts in short, as many on a line as fit."""
-        line: list[Piece] = []
+        line: Line = []
         for account in self._bank.accounts:
-            piece: list[Piece] = [
+            piece: Line = [
                 (f"{account.name} ", Style() if account.is_alive else DIM),
                 (format_cents(account.cents), self._balance(account)),
                 (f" {self._lock(account)}" if account.lock else "", self._styles.warning),
             ]
-            if line and _width_of([*line, *piece]) > width:
+            if line and width_of([*line, *piece]) > width:
                 yield line
                 line = []
             line += [*piece, ("  ", Style())]
@@ -167,7 +166,7 @@ class _BankPicture:
 
     def _head(self, stuck: TransactionDiagnosis) -> Line:
         styles = self._styles
-        pieces: list[Piece] = [(f"{stuck.transaction} ", styles.accent)]
+        pieces: Line = [(f"{stuck.transaction} ", styles.accent)]
         if stuck.blocked_us is not None:
             pieces.append(
                 (f"{styles.glyph('Blocked')} blocked for {self._seconds(stuck.blocked_us)}", styles.warning)
@@ -181,7 +180,7 @@ class _BankPicture:
 
     def _participant_row(self, participant: ParticipantState) -> Line:
         styles, view, wait = self._styles, participant.view, participant.wait
-        pieces: list[Piece] = [(f"  {participant.node:>2} ", _BOLD)]
+        pieces: Line = [(f"  {participant.node:>2} ", _BOLD)]
         pieces += fit(state_pieces(participant.part.state.value, styles), 12)
         if view.process != "running":
             pieces.append((f"  {styles.glyph(view.process)} {view.process}", styles.status(view.process)))
@@ -223,10 +222,6 @@ def _decided_summary(decided: Sequence[TransactionDiagnosis]) -> str:
         return f"{len(decided)} decided, not acknowledged by all"
     have = "has" if len(unaware) == 1 else "have"
     return f"{len(decided)} decided; {_names(unaware)} {have} not learnt the decision"
-
-
-def _width_of(line: Line) -> int:
-    return sum(len(text) for text, _ in line)
 
 
 def _names(nodes: Sequence[int]) -> str:

@@ -15,9 +15,9 @@ from lab.replay.source_listing import Listing
 from lab.text import sanitize
 from lab.tui.player import Cursor
 from lab.tui.source import Source
-from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit, highlight
+from lab.tui.terminal.styles import DIM, Line, Piece, ThemeStyles, fit, highlight, pieces_of, width_of
 from lab.tui.views.executed_lines import ExecutedLines, ExecutionTracer
-from lab.tui.views.lines_view import Line, LinesView
+from lab.tui.views.lines_view import Row, RowsView
 from lab.tui.widgets.pane import process_text
 from lab.units import format_count, format_ranges
 
@@ -33,18 +33,15 @@ _TAB = 4
 _SHADES = {True: "#15384a", False: "#d3e9f7"}
 
 
-class CodeRow(Struct, frozen=True):
+class CodeRow(Row, frozen=True):
     """One row on the screen. Line ``line`` has ``parts`` rows; this is number ``part`` of them, from 0."""
 
-    line: int
-    pieces: list[Piece]
-    part: int
-    parts: int
+    part: int = 0
+    parts: int = 1
 
     @property
-    def is_last(self) -> bool:
-        """True if the line ends with this row."""
-        return self.part == self.parts - 1
+    def line(self) -> int:
+        return self.item or 0
 
 
 def shade_style(styles: ThemeStyles) -> Style:
@@ -52,7 +49,7 @@ def shade_style(styles: ThemeStyles) -> Style:
     return Style(bgcolor=_SHADES[styles.dark])
 
 
-def colour_lines(lines: Sequence[str], styles: ThemeStyles) -> list[list[Piece]]:
+def colour_lines(lines: Sequence[str], styles: ThemeStyles) -> list[Line]:
     """Return the coloured pieces of every line, sanitized."""
     from rich.syntax import ANSISyntaxTheme, Syntax  # noqa: PLC0415 - slow, and not needed before the first screen
 
@@ -60,18 +57,14 @@ def colour_lines(lines: Sequence[str], styles: ThemeStyles) -> list[list[Piece]]
     text = "\n".join(safe)
     syntax = Syntax("", "python", theme=ANSISyntaxTheme(_styles(Palette(styles.dark))))
     head = syntax.highlight(text[:_MOST_COLOURED]).split("\n", allow_blank=True)
-    pieces = [list(_line_pieces(line)) for line in head[: len(safe)]]
-    for place, line in enumerate(safe):
-        if place >= len(pieces):
-            pieces.append([(line, Style())])
-        elif "".join(each for each, _ in pieces[place]) != line:  # the line at which the colour ends
-            pieces[place] = [(line, Style())]
-    return pieces
+    coloured = [pieces_of(line) for line in head[: len(safe)]]
+    for place, line in enumerate(safe):  # from the line on at which the colour ends, lines are plain
+        if place >= len(coloured) or "".join(each for each, _ in coloured[place]) != line:
+            coloured[place : place + 1] = [[(line, Style())]]
+    return coloured
 
 
-def wrap_lines(
-    lines: Sequence[list[Piece]], width: int, room_left: int, reserved: frozenset[int]
-) -> list[CodeRow]:
+def wrap_lines(lines: Sequence[Line], width: int, room_left: int, reserved: frozenset[int]) -> list[CodeRow]:
     """Wrap the lines into rows.
 
     The last row of each line in ``reserved``, counted from 1, leaves ``room_left`` columns free.
@@ -79,7 +72,7 @@ def wrap_lines(
     rows = []
     for number, pieces in enumerate(lines, 1):
         parts = list(_wrap(pieces, max(_LEAST_WIDTH, width), room_left if number in reserved else 0))
-        rows += [CodeRow(number, part, place, len(parts)) for place, part in enumerate(parts)]
+        rows += [CodeRow(part, number, place, len(parts)) for place, part in enumerate(parts)]
     return rows
 
 
@@ -99,23 +92,13 @@ def _styles(palette: Palette) -> dict[tuple[str, ...], Style]:
     }
 
 
-def _line_pieces(line: Text) -> Iterator[Piece]:
-    done = 0
-    for span in line.spans:
-        if span.start > done:
-            yield line.plain[done : span.start], Style()
-        yield line.plain[span.start : span.end], span.style if isinstance(span.style, Style) else Style()
-        done = span.end
-    if done < len(line.plain):
-        yield line.plain[done:], Style()
-
-
-def _wrap(pieces: list[Piece], width: int, room_left: int) -> Iterator[list[Piece]]:
+def _wrap(pieces: Line, width: int, room_left: int) -> Iterator[Line]:
     """Yield rows of the given width, broken at blanks if possible. Rows after the first are indented."""
-    text = "".join(each for each, _ in pieces)
+    whole = Text.assemble(*pieces)
+    text = whole.plain
     indent = len(text) - len(text.lstrip())
     hanging = min(indent + _HANGING, width // 2)
-    start, room = 0, width
+    start, room, before = 0, width, Line()
     while (rest := cell_len(text[start:])) > room - room_left:
         end = _row_end(text, start, min(room, rest - 1))
         blank = text.rfind(" ", start + (0 if start else indent) + 1, end + 1)
@@ -123,9 +106,9 @@ def _wrap(pieces: list[Piece], width: int, room_left: int) -> Iterator[list[Piec
             break
         if blank > start:
             end = blank + 1
-        yield ([(" " * hanging, Style())] if start else []) + _slice_pieces(pieces, start, end)
-        start, room = end, width - hanging
-    yield ([(" " * hanging, Style())] if start else []) + _slice_pieces(pieces, start, len(text))
+        yield before + pieces_of(whole[start:end])
+        start, room, before = end, width - hanging, [(" " * hanging, Style())]
+    yield before + (pieces_of(whole[start:]) if start else pieces)
 
 
 def _row_end(text: str, start: int, room: int) -> int:
@@ -134,17 +117,6 @@ def _row_end(text: str, start: int, room: int) -> int:
     while end < len(text) and (room := room - cell_len(text[end])) >= 0:
         end += 1
     return end
-
-
-def _slice_pieces(pieces: list[Piece], start: int, end: int) -> list[Piece]:
-    found: list[Piece] = []
-    at = 0
-    for text, style in pieces:
-        part = text[max(0, start - at) : max(0, end - at)]
-        if part:
-            found.append((part, style))
-        at += len(text)
-    return found
 
 
 # the widget
@@ -165,7 +137,7 @@ class _Waiter(Struct, frozen=True):
     is_selected: bool
 
 
-class CodeView(LinesView):
+class CodeView(RowsView):
     """Follows the line where a node waits, or the lines that it executed, until it is scrolled away.
 
     The node is the selected one, or else the one that made the last step. ``Enter`` switches between the two.
@@ -183,7 +155,6 @@ class CodeView(LinesView):
         self._repeated: tuple[int, int] = (-1, 0)
         self._selected: int | None = None
         self._shows_ran = False
-        self._highlighted = ""
 
     def show(self, cursor: Cursor) -> None:
         if self._is_new():
@@ -202,24 +173,13 @@ class CodeView(LinesView):
 
     def line(self, place: int) -> Line:
         row = self._rows[place]
+        pieces = self._row_pieces(row)
         has_run = self._ran is not None and row.line in self._ran.lines
-        return (
-            self._in_style(self._row_pieces(row), shade_style(self._styles)) if has_run else self._row_pieces(row)
-        )
-
-    def texts(self) -> list[str]:
-        """Return its rows, from the top."""
-        return ["".join(text for text, _ in row.pieces) for row in self._rows]
+        return self._in_style(pieces, shade_style(self._styles)) if has_run else pieces
 
     def move_cursor(self, place: int) -> None:
-        """Scroll to a row, and stop following."""
         self._follow = False
         self._scroll(place - self._height // 2)
-
-    def highlight_text(self, text: str) -> None:
-        """Highlight every occurrence of a text."""
-        self._highlighted = text
-        self.refresh()
 
     def activate(self) -> None:
         """Switch between the line where the node waits and the lines that it executed."""
@@ -231,14 +191,12 @@ class CodeView(LinesView):
         return self._height - 2
 
     def on_mouse_scroll_down(self) -> None:
-        """Stop following."""
         self._follow = False
 
     # layout
 
     @cached_property
     def _listing(self) -> Listing:
-        """The listing, read on first use."""
         return Listing(self._source.store.header.protocol)
 
     @cached_property
@@ -248,9 +206,8 @@ class CodeView(LinesView):
     def _layout_source(self) -> None:
         room = self.scrollable_content_region.width - self._nodes_width - _NUMBER - 3
         await_lines = frozenset(n for n, line in enumerate(self._listing.lines, 1) if "await " in line)
-        self._rows = wrap_lines(
-            colour_lines(self._listing.lines, self._styles), room, _ROOM_FOR_WAITS, await_lines
-        )
+        lines = colour_lines(self._listing.lines, self._styles)
+        self._rows = wrap_lines(lines, room, _ROOM_FOR_WAITS, await_lines)
         self._place_of = {row.line: place for place, row in reversed([*enumerate(self._rows)])}
 
     def _waiters(self, cursor: Cursor, selected: int | None) -> dict[int, tuple[_Waiter, ...]]:
@@ -299,29 +256,29 @@ class CodeView(LinesView):
 
     # contents of the rows
 
-    def _row_pieces(self, row: CodeRow) -> list[Piece]:
+    def _row_pieces(self, row: CodeRow) -> Line:
         styles = self._styles
         waiters = self._waiting.get(row.line, ())
         has_run = self._ran is not None and row.line in self._ran.lines
         file, number = self._listing.place_of(row.line)
         bar: Piece = (styles.glyphs.whole if has_run else " ", styles.accent)
         if row.part:
-            before: list[Piece] = [(" " * (self._nodes_width + 1 + _NUMBER), Style())]
+            before: Line = [(" " * (self._nodes_width + 1 + _NUMBER), Style())]
         else:
             before = [*self._node_numbers(waiters), (f"{number or '':>{_NUMBER + 1}}", DIM)]
         code = row.pieces if file else [(text, styles.accent) for text, _ in row.pieces]
         pieces = [*before, bar, (" ", Style()), *highlight(code, [self._highlighted], styles.highlight)]
-        if not (waiters and row.is_last):
+        if not waiters or row.part < row.parts - 1:
             return pieces
-        room = self.size.width - cell_len("".join(text for text, _ in pieces)) - 1
+        room = self.size.width - width_of(pieces) - 1
         times = self._wait_times(waiters)
-        used = min(room - 1, sum(cell_len(text) for text, _ in times))
+        used = min(room - 1, width_of(times))
         return [*pieces, (" " * (room - used), Style()), *fit(times, used)]
 
-    def _node_numbers(self, waiters: tuple[_Waiter, ...]) -> list[Piece]:
+    def _node_numbers(self, waiters: tuple[_Waiter, ...]) -> Line:
         """Return the numbers of the nodes that wait here, as many as fit."""
         width = self._nodes_width
-        pieces: list[Piece] = []
+        pieces: Line = []
         for waiter in sorted(waiters, key=lambda each: each.node):
             style = self._styles.status(waiter.status) + Style(bold=True, reverse=waiter.is_selected or None)
             pieces += [(f"{waiter.node}", style), (" ", Style())]
@@ -330,7 +287,7 @@ class CodeView(LinesView):
         used = min(width, len("".join(text for text, _ in pieces).rstrip()))
         return [(" " * (width - used), Style()), *fit(pieces, used)]
 
-    def _wait_times(self, waiters: tuple[_Waiter, ...]) -> list[Piece]:
+    def _wait_times(self, waiters: tuple[_Waiter, ...]) -> Line:
         """Return the remaining waiting times; nodes with equal times share an entry."""
         nodes: dict[str, list[int]] = {}
         for waiter in waiters:
@@ -338,10 +295,10 @@ class CodeView(LinesView):
         text = ", ".join(f"{format_ranges(sorted(each))}: {left or 'waits'}" for left, each in nodes.items())
         return [(f" {text} ", self._styles.leader)]
 
-    def _location_pieces(self, view: NodeState | None, target: int | None, now_us: int) -> list[Piece]:
+    def _location_pieces(self, view: NodeState | None, target: int | None, now_us: int) -> Line:
         """Return the file, the function and its rules, and what the node waits for."""
         name = self._source.store.header.protocol.file if target is None else self._listing.place_of(target)[0]
-        pieces: list[Piece] = [(f" {sanitize(name, 40)}", self._styles.accent)]
+        pieces: Line = [(f" {sanitize(name, 40)}", self._styles.accent)]
         function = None if target is None else self._listing.function_at(target)
         if function is not None:
             pieces.append((f"  {sanitize(function.name, 40)}", Style(bold=True)))
@@ -351,7 +308,7 @@ class CodeView(LinesView):
             pieces.append((f"  {_describe_wait(view, now_us)}", Style()))
         return pieces
 
-    def _ran_pieces(self, found: LastStep | None) -> list[Piece]:
+    def _ran_pieces(self, found: LastStep | None) -> Line:
         ran, bar = self._ran, (f" {self._styles.glyphs.whole} ", self._styles.accent)
         if found is None:
             return [(" no step so far", DIM)]

@@ -22,8 +22,7 @@ from lab.tui.player import Cursor
 from lab.tui.source import Source
 from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit
 from lab.tui.views.lines_view import LinesView
-from lab.tui.views.log_rows import LogRows
-from lab.tui.views.log_view import MessageLog
+from lab.tui.views.log_view import LogRows, MessageLog
 from lab.tui.widgets.pane import Pane, panes_of, process_text
 from lab.tui.widgets.record_dialog import RecordDialog
 from lab.tui.widgets.status_lines import Line
@@ -137,7 +136,6 @@ class CompareView(Vertical):
 
     @property
     def is_empty(self) -> bool:
-        """True if no other recording is open."""
         return self._other is None
 
     def open(self, path: Path) -> None:
@@ -150,7 +148,6 @@ class CompareView(Vertical):
         self._worker = self.run_worker(self._compare(other))
 
     def close(self) -> None:
-        """Close the other recording."""
         if self._worker is not None:
             self._worker.cancel()
         if self._log is not None:
@@ -164,7 +161,6 @@ class CompareView(Vertical):
             self._other.store.close()
 
     def show(self, cursor: Cursor) -> None:
-        """Draw the other recording at the corresponding cursor."""
         head = self.query_one("#compare-head", Line)
         if self._other is None or self._log is None:
             head.put(Text(_NOTHING, DIM), wraps=True)
@@ -177,7 +173,6 @@ class CompareView(Vertical):
         head.put(Text("\n").join(Text.assemble(*fit(row, width)) for row in rows), wraps=True)
 
     def activate(self) -> None:
-        """Go to the divergence."""
         number = None if self._other is None else self._other.comparison.so_far().one
         if number is not None:
             self.post_message(LinesView.Sought(number))
@@ -189,7 +184,6 @@ class CompareView(Vertical):
         return self
 
     def on_message_log_opened(self, message: MessageLog.Opened) -> None:
-        """Show the record of a line in the log of the other recording."""
         message.stop()
         if self._other is not None:
             line = message.line

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from rich.style import Style
 
 from lab.glyphs import Glyphs
-from lab.tui.terminal.styles import Piece
+from lab.tui.terminal.styles import Line
 
 _BRAILLE = 0x2800
 _DOT = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
@@ -33,7 +33,6 @@ class Canvas:
         self._owners: list[list[object]] = [[None] * width for _ in range(height)]
 
     def put(self, x: int, y: int, text: str, style: Style, owner: object = None) -> None:
-        """Write text, beginning at this cell."""
         if not 0 <= y < self.height:
             return
         for letter in text:
@@ -90,11 +89,9 @@ class Canvas:
             self._styles[y][x] = style
 
     def restyle(self, x: int, y: int, restyled: Callable[[Style], Style]) -> None:
-        """Replace the style of a cell."""
         self._styles[y][x] = restyled(self._styles[y][x])
 
     def clear(self, x: int, y: int) -> None:
-        """Erase a cell."""
         self._text[y][x], self._dots[y][x], self._is_text[y][x], self._owners[y][x] = "", 0, False, None
 
     def letter(self, x: int, y: int) -> str:
@@ -110,9 +107,8 @@ class Canvas:
                 return self._owners[y][near]
         return None
 
-    def row(self, y: int) -> list[Piece]:
-        """Return one row as styled pieces."""
-        pieces: list[Piece] = []
+    def row(self, y: int) -> Line:
+        pieces: Line = []
         run, style = "", _PLAIN
         texts, dots, styles, is_text = self._text[y], self._dots[y], self._styles[y], self._is_text[y]
         for x in range(self.width):
@@ -216,5 +212,4 @@ _ASCII = Signs(
 
 
 def signs_for(glyphs: Glyphs) -> Signs:
-    """Return the signs that match these glyphs."""
     return _ASCII if glyphs.arrow.isascii() else _UNICODE

@@ -12,8 +12,8 @@ from lab.recording.log_lines import LogLine
 from lab.tui.player import Cursor
 from lab.tui.terminal.styles import ThemeStyles
 from lab.tui.views.diagram_canvas import signs_for
-from lab.tui.views.diagram_focus import Focus
 from lab.tui.views.diagram_selection import Selection
+from lab.tui.views.diagram_window import Focus
 
 _CLOCK = 10
 _LEAST_PITCH = 3
@@ -40,7 +40,6 @@ class Plane(Layout[int], frozen=True):
     margin: int
 
     def cell(self, along: int, across: int) -> tuple[int, int]:
-        """Return a cell in canvas coordinates."""
         return (across, self.top + along) if self.down else (self.left + along, across)
 
     def along_at(self, x: int, y: int) -> int:
@@ -127,7 +126,6 @@ class Scene:
         self._picked = selection.picked
 
     def place(self, point: Point) -> float:
-        """Return a point's position along the picture."""
         return self.axis.place(point) - self.top
 
     def is_seen(self, first: float, last: float) -> bool:

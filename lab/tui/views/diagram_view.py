@@ -11,15 +11,14 @@ from lab.recording.log_lines import LogLine
 from lab.text import sanitize
 from lab.tui.player import Cursor
 from lab.tui.source import Source
-from lab.tui.terminal.styles import DIM, ThemeStyles
+from lab.tui.terminal.styles import DIM, Line, ThemeStyles
 from lab.tui.views.diagram_canvas import Canvas
-from lab.tui.views.diagram_focus import Focus
 from lab.tui.views.diagram_picture import draw
 from lab.tui.views.diagram_scene import Plane, Scene, plane_of
 from lab.tui.views.diagram_selection import Picked, Selection
-from lab.tui.views.lines_view import Line, PictureView
-from lab.tui.views.log_rows import LogRows
-from lab.tui.views.log_view import MessageLog
+from lab.tui.views.diagram_window import Focus
+from lab.tui.views.lines_view import PictureView
+from lab.tui.views.log_view import LogRows, MessageLog
 from lab.units import format_count, format_ranges
 
 _WHEEL = 3
@@ -132,7 +131,6 @@ class DiagramView(PictureView, inherit_bindings=False):
             self._focus.reveal(selection.point)
 
     def action_page(self, pages: int) -> None:
-        """Scroll by screens."""
         if self._plane is not None:
             self._focus.pan(pages * max(1, self._plane.along - 2))
 

@@ -30,8 +30,6 @@ class ExecutedLines(Struct, frozen=True):
 
 
 class ExecutionTracer:
-    """Traces steps, and caches the results."""
-
     def __init__(self, store: RecordStore, listing: Listing) -> None:
         self._store = store
         self._listing = listing

@@ -9,9 +9,8 @@ from rich.text import Text
 
 from lab.analysis.field_map import Cell, FieldMap, idle_nodes, maps_of
 from lab.text import sanitize
-from lab.tui.terminal.styles import DIM, Piece, fit
-from lab.tui.views.lines_view import Line
-from lab.tui.views.rendered_view import ViewFrame
+from lab.tui.terminal.styles import DIM, Line, Piece, fit
+from lab.tui.views.view_frame import ViewFrame
 
 _GAP = 3
 _BOLD = Style(bold=True)
@@ -110,7 +109,7 @@ class _FieldPicture:
 
     def _head(self, field: FieldMap, lines: int) -> list[Line]:
         styles, dot = self._styles, f" {self._styles.glyphs.dot} "
-        leads: list[Piece] = [(f"{styles.glyphs.leads} {field.coordinator} leads ", styles.leader)]
+        leads: Line = [(f"{styles.glyphs.leads} {field.coordinator} leads ", styles.leader)]
         if not field.leads:
             leads = [(f"{field.coordinator} no longer leads, unnoticed by ", styles.warning)]
         for node in field.others:
@@ -122,7 +121,7 @@ class _FieldPicture:
         if lines == 3:
             return [leads, [(so_far, Style()), twice], self._published(field)]
         short = f"survey {field.number} {field.done}/{len(field.cells)}"
-        least: list[Piece] = [
+        least: Line = [
             (f"{styles.glyphs.leads} {field.coordinator} ", styles.leader),
             (short, Style()),
             twice,
@@ -139,7 +138,7 @@ class _FieldPicture:
 
     def _idle_line(self) -> Line:
         styles = self._styles
-        pieces: list[Piece] = [("not surveying: ", DIM)]
+        pieces: Line = [("not surveying: ", DIM)]
         for node, status in self._idle:
             instead = sanitize(status, 16)
             pieces.append((f"{styles.glyph(instead)} {node} {instead}   ", styles.status(instead)))

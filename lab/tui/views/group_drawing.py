@@ -15,7 +15,7 @@ from rich.cells import cell_len
 from rich.style import Style
 
 from lab.export.group_layout import GroupLayout, Row
-from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, wrap_words
+from lab.tui.terminal.styles import DIM, Line, Piece, ThemeStyles, wrap_words
 
 _CLOCK = 11
 _LEAST_TEXT = 20
@@ -26,7 +26,7 @@ class DrawnLine(Struct, frozen=True):
 
     row: Row
     place: int
-    words: list[Piece]
+    words: Line
 
 
 class GroupDrawing:
@@ -42,15 +42,15 @@ class GroupDrawing:
         self._lane = min(longest + 3, room)
         self._in_lanes = self._lane >= longest + 2  # its sign before it, and a gap after it
 
-    def head(self) -> list[Piece]:
+    def head(self) -> Line:
         """Return the head line."""
-        pieces: list[Piece] = [(f"{'seconds':>{_CLOCK - 2}}  ", DIM)]
+        pieces: Line = [(f"{'seconds':>{_CLOCK - 2}}  ", DIM)]
         if self._in_lanes:
             for node in self._layout.nodes:
                 pieces.append((f"{node:^{self._lane - 1}} ", Style(bold=True)))
         return pieces
 
-    def foot(self) -> list[Piece]:
+    def foot(self) -> Line:
         """Return the legend."""
         glyphs = self._styles.glyphs
         signs = f"{glyphs.leads} coordinator  {glyphs.whole} Normal in it  {glyphs.broken} not Normal in it"
@@ -60,10 +60,10 @@ class GroupDrawing:
         """Return all lines below the head, oldest first. Lanes are drawn later, in ``line_pieces``."""
         return [line for row in self._layout.rows for line in self._row_lines(row)]
 
-    def line_pieces(self, line: DrawnLine, mark: str = "") -> list[Piece]:
+    def line_pieces(self, line: DrawnLine, mark: str = "") -> Line:
         """Return a line in full. The mark follows the clock, which is in the first line of a row."""
         clock = "" if line.place else f"{line.row.at.at_us / 1e6:{_CLOCK - 2}.3f}"
-        lanes: list[Piece] = []
+        lanes: Line = []
         if self._in_lanes:
             lanes = self._across(replace(line.row, groups=(), affected=(), changes={}) if line.place else line.row)
         return [(f"{clock:{_CLOCK - 2}}{mark:2}", DIM), *lanes, *line.words]
@@ -83,12 +83,12 @@ class GroupDrawing:
         text = f"{self._styles.glyphs.leads if leads else ' '}{group.name} "
         return text[: self._lane - 1] if self._in_lanes else text, self._styles.badge(group.hue)
 
-    def _across(self, row: Row) -> list[Piece]:
+    def _across(self, row: Row) -> Line:
         """Return the lanes of a row: nodes that enter a group show its identifier, joined by a bar."""
         joined = self._layout.joined(row)
         first, last = (joined[0], joined[-1]) if joined else (0, 0)
         style = self._styles.group(self._groups[row.groups[0]].hue) if joined else Style()
-        pieces: list[Piece] = []
+        pieces: Line = []
         for node in self._layout.nodes:
             text, its = self._cell(row, node)
             left = (self._lane - 1 - cell_len(text)) // 2

@@ -8,9 +8,9 @@ from lab.analysis.group_history import GroupLog
 from lab.export.group_layout import GroupLayout
 from lab.recording.records import Header
 from lab.tui.player import Cursor
-from lab.tui.terminal.styles import DIM, ThemeStyles, highlight
+from lab.tui.terminal.styles import DIM, Line, ThemeStyles, highlight
 from lab.tui.views.group_drawing import DrawnLine, GroupDrawing
-from lab.tui.views.lines_view import Line, RowsView
+from lab.tui.views.lines_view import RowsView
 
 _MOST_ROWS = 500
 """The most rows shown; ``lab history`` prints all of them."""
@@ -53,7 +53,6 @@ class GroupView(RowsView):
         return ["".join(text for text, _ in self._drawing.line_pieces(line)) for line in self._lines]
 
     def move_cursor(self, place: int) -> None:
-        """Move the cursor to a line and scroll it into view."""
         self._follow = False
         self._see(next(row for row in range(place, -1, -1) if not self._lines[row].place))
 
@@ -81,7 +80,6 @@ class GroupView(RowsView):
         return self.size.height // 2 - 1
 
     def on_click(self, event: events.Click) -> None:
-        """Go to the record of a line."""
         place = self._place_at(event)
         if place is not None:
             self._seek(place)

@@ -16,8 +16,8 @@ from lab.replay.source_listing import Listing
 from lab.text import sanitize
 from lab.tui.player import Cursor
 from lab.tui.source import Source
-from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, highlight
-from lab.tui.views.lines_view import Line, Row, RowsView
+from lab.tui.terminal.styles import DIM, Line, ThemeStyles, highlight
+from lab.tui.views.lines_view import Row, RowsView
 from lab.tui.widgets.pane import process_text, short_body
 from lab.tui.widgets.record_dialog import Copied
 from lab.units import format_count, format_ranges
@@ -271,7 +271,6 @@ class InspectView(RowsView):
             self._put_rows([*map(Row, lines)], [head])
 
     def copied(self) -> Copied:
-        """Return the whole text about the node."""
         head = "".join(text for line in self._head for text, _ in line)
         return f"node {self._node}", "\n".join(text.rstrip() for text in (head, *self.texts()))
 
@@ -283,12 +282,12 @@ class InspectView(RowsView):
     def _listing(self) -> Listing:
         return Listing(self._source.store.header.protocol)
 
-    def _head_of(self, view: NodeState | None, selected: int | None, width: int) -> list[Piece]:
+    def _head_of(self, view: NodeState | None, selected: int | None, width: int) -> Line:
         styles = self._styles
         if view is None:
             return [(" no node has made a step so far; a digit selects one", DIM)]
         shown = view.status if view.process == "running" else view.process
-        pieces: list[Piece] = [
+        pieces: Line = [
             (f" node {view.id} ", Style(bold=True)),
             (
                 f" {styles.glyph(shown)} {sanitize(process_text(shown), 20)}",

@@ -30,13 +30,21 @@ from rich.cells import cell_len
 from rich.style import Style
 
 from lab.analysis.connectivity import Pair
-from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit, wrap_words
-from lab.tui.views.link_text import FAULT_LABELS, OUTCOMES, cell_of, label_of, style_of
-from lab.tui.views.network_state import STOPPED, NetworkNode, NetworkNow
+from lab.tui.terminal.styles import DIM, Line, Piece, ThemeStyles, fit, width_of, wrap_words
+from lab.tui.views.network_state import (
+    FAULT_LABELS,
+    OUTCOMES,
+    STOPPED,
+    NetworkNode,
+    NetworkNow,
+    cell_of,
+    label_of,
+    style_of,
+)
 from lab.tui.widgets.pane import process_text
 from lab.units import format_count, format_ranges
 
-_NAME_STYLE = Style(bold=True)
+_BOLD = Style(bold=True)
 _WIDEST = 16
 _WORDY = 9
 """The least columns of a link that leave room for the states of processes."""
@@ -51,7 +59,7 @@ class Matrix:
         self._styles = styles
         self._ids = list(now.nodes)
         self._cursor = cursor
-        self._known: dict[object, list[Piece]] = {}
+        self._known: dict[object, Line] = {}
         count, self._digits = max(1, len(self._ids)), max((len(str(node)) for node in self._ids), default=1)
         self._head = max(self._digits + 5, len("from"))
         wordy = (width - self._head - _LONGEST_PROCESS) // count >= _WORDY
@@ -65,18 +73,13 @@ class Matrix:
         self._tall = 2 if wordy and height >= self._head_lines + 2 * count else 1
 
     @property
-    def width(self) -> int:
-        """The width in columns."""
-        return self._head + len(self._columns) * self.cell
-
-    @property
     def left_out(self) -> str:
         """The visible rows and columns, if not all are visible."""
         parts = (("rows", self._rows), ("columns", self._columns))
         text = [f"{what} {part[0]}-{part[-1]}" for what, part in parts if len(part) < len(self._ids)]
         return f"{', '.join(text)} of {len(self._ids)} nodes: arrows scroll" if text else ""
 
-    def lines(self, selected: int | None, has_focus: bool) -> list[list[Piece]]:
+    def lines(self, selected: int | None, has_focus: bool) -> list[Line]:
         """Return all lines, beginning with the head."""
         heads = [self._column_heads(line) for line in range(self._head_lines)]
         rows = [[self._row(node, selected, has_focus), *([] for _ in range(1, self._tall))] for node in self._rows]
@@ -95,9 +98,9 @@ class Matrix:
         first = max(0, min(place - room // 2, len(self._ids) - room))
         return self._ids[first : first + room]
 
-    def _column_heads(self, line: int) -> list[Piece]:
+    def _column_heads(self, line: int) -> Line:
         corner = f"from{self._styles.glyphs.arrow}to" if self._head >= len("from→to ") else "from"
-        pieces: list[Piece] = [(f"{corner if line == self._head_lines - 1 else '':{self._head}}", DIM)]
+        pieces: Line = [(f"{corner if line == self._head_lines - 1 else '':{self._head}}", DIM)]
         for node in self._columns:
             member = self._now.nodes[node]
             text = str(node) if self._upright else f"{node:>{self._digits}}"[line]
@@ -106,13 +109,13 @@ class Matrix:
             pieces += fit([(sign, self._styles.leader if member.leads else style), (text, style)], self.cell)
         return pieces
 
-    def _row(self, node: int, selected: int | None, has_focus: bool) -> list[Piece]:
+    def _row(self, node: int, selected: int | None, has_focus: bool) -> Line:
         styles, member = self._styles, self._now.nodes[node]
         process = "" if member.process == "running" else member.process
         label = "not up" if process == "absent" else process  # *not started* is too long for the column
         word = f"{label:{_LONGEST_PROCESS}}" if self._head > self._digits + _LONGEST_PROCESS else ""
         style = self._style(member) + (Style(underline=True) if node == self._cursor[0] else Style())
-        pieces: list[Piece] = [
+        pieces: Line = [
             (f"{styles.glyphs.play if node == selected else ' '} ", styles.accent),
             (word, styles.status(process)),
             (self._sign(member), styles.status(process) if process else styles.leader),
@@ -123,7 +126,7 @@ class Matrix:
             pieces += self._cell((node, target), has_focus)
         return pieces
 
-    def _cell(self, link: Pair, has_focus: bool) -> list[Piece]:
+    def _cell(self, link: Pair, has_focus: bool) -> Line:
         gap = self.cell > 1
         room = self.cell - gap
         shown = self._cell_pieces(link, room)
@@ -136,7 +139,7 @@ class Matrix:
             shown = [(text, badge) for text, _ in shown]
         return [*shown, (" " * gap, Style())]
 
-    def _cell_pieces(self, link: Pair, room: int) -> list[Piece]:
+    def _cell_pieces(self, link: Pair, room: int) -> Line:
         """Most links are like others: what is said of them is made once."""
         effects, in_flight = self._now.effects.get(link, ()), self._now.in_flight.get(link, ())
         key = tuple(each.fault.id for each in effects), tuple((each.held, each.copies) for each in in_flight)
@@ -151,12 +154,11 @@ class Matrix:
         return self._styles.glyphs.leads if member.leads else " "
 
     def _style(self, member: NetworkNode) -> Style:
-        return _NAME_STYLE if member.process == "running" else self._styles.status(member.process)
+        return _BOLD if member.process == "running" else self._styles.status(member.process)
 
 
 # the sides
 
-_BOLD = Style(bold=True)
 _MOST_BUNDLES = 3
 _MOST_NOTES = 4
 _MOST_SINGLY = 12
@@ -177,13 +179,13 @@ class Sides:
         pairs = [now.connections.open_links(*two) for two in combinations(self._sides, 2)]
         self._nothing_passes = not any(pairs)
 
-    def boxes(self, height: int) -> list[list[Piece]]:
+    def boxes(self, height: int) -> list[Line]:
         """Return boxes below each other, or text if they would be higher than ``height``."""
         inside = [self._inside(side) for side in self._sides]
         widths = [width_of(line) for lines in inside for line in lines]
         widths += [cell_len(self._title(side)) + 2 for side in self._sides]
         width = min(self._width, max(widths, default=0) + 4)
-        lines: list[list[Piece]] = []
+        lines: list[Line] = []
         for place, side in enumerate(self._sides):
             if place:
                 lines.append([(" " * _IN, Style()), self._between(self._sides[place - 1], side)])
@@ -191,9 +193,9 @@ class Sides:
         lines += [[("  ", Style()), phrase] for phrase in (*self._other_pairs(), *self._stopped_pieces())]
         return lines if len(lines) <= height else self.words(height)
 
-    def words(self, height: int) -> list[list[Piece]]:
+    def words(self, height: int) -> list[Line]:
         """Return the sides as at most ``height`` lines of text."""
-        words: list[Piece] = []
+        words: Line = []
         for place, side in enumerate(self._sides):
             if place and (len(self._sides) == 2 or not self._nothing_passes):
                 words += _words(self._between(self._sides[place - 1], side))
@@ -206,7 +208,7 @@ class Sides:
 
     # a box
 
-    def _box(self, side: Side, inside: list[list[Piece]], width: int) -> Iterator[list[Piece]]:
+    def _box(self, side: Side, inside: list[Line], width: int) -> Iterator[Line]:
         top_left, across, top_right, upright, bottom_left, bottom_right = tuple(self._styles.glyphs.box)
         frame = self._styles.status("Normal")
         title = f"{across} {self._title(side)} "
@@ -220,7 +222,7 @@ class Sides:
             return "alone"
         return "connected" if self._now.connections.closed_within(side) else "fully connected"
 
-    def _inside(self, side: Side) -> list[list[Piece]]:
+    def _inside(self, side: Side) -> list[Line]:
         room = self._width - 4
         lines = [line for row in self._members(side) for line in wrap_words(row, room)]
         notes = list(self._notes(side))
@@ -228,13 +230,13 @@ class Sides:
             notes[_MOST_NOTES - 1 :] = [[(f"and {format_count(len(notes) - _MOST_NOTES + 1, 'fault')} more", DIM)]]
         return [*lines, *notes]
 
-    def _members(self, side: Side) -> list[list[Piece]]:
+    def _members(self, side: Side) -> list[Line]:
         """Return the nodes of a side word by word, a row for each group; coordinators have a star."""
         members = [self._now.nodes[node] for node in side]
         groups = list(dict.fromkeys(member.group for member in members))
         rows = []
         for group in groups:
-            words: list[Piece] = []
+            words: Line = []
             if group is not None:
                 words.append((f" {group[0]} ", self._styles.badge(group[1])))
             words += self._named(
@@ -254,7 +256,7 @@ class Sides:
                 led.append(member.id)
         yield from ((text, _BOLD) for text in _numbers(led, singly))
 
-    def _notes(self, side: Side) -> Iterator[list[Piece]]:
+    def _notes(self, side: Side) -> Iterator[Line]:
         """Yield the faults on links within a side; equal effects share a line."""
         nodes, styles = set(side), self._styles
         effects = {each.fault.id: each for here in self._now.effects.values() for each in here}
@@ -288,7 +290,7 @@ class Sides:
         name = names.pop()
         return f"{styles.glyphs.links[name]} {FAULT_LABELS[name]} both ways", styles.fate(OUTCOMES[name])
 
-    def _other_pairs(self) -> list[Piece]:
+    def _other_pairs(self) -> Line:
         """Return what passes between sides that are not adjacent, or that nothing passes anywhere."""
         if len(self._sides) < 3:
             return []
@@ -302,7 +304,7 @@ class Sides:
             (f"one way: {self._describe_links(each)}", self._styles.fate("timed out")) for each in found if each
         ]
 
-    def _stopped_pieces(self) -> list[Piece]:
+    def _stopped_pieces(self) -> Line:
         """Return the nodes that do not run."""
         styles = self._styles
         found: dict[str, list[int]] = {}
@@ -332,10 +334,5 @@ def _numbers(nodes: Sequence[int], singly: bool) -> list[str]:
     return list(map(str, nodes)) if singly else format_ranges(nodes).split()
 
 
-def _words(phrase: Piece) -> list[Piece]:
+def _words(phrase: Piece) -> Line:
     return [(word, phrase[1]) for word in phrase[0].split()]
-
-
-def width_of(line: list[Piece]) -> int:
-    """Return the width of a line in columns."""
-    return sum(cell_len(text) for text, _ in line)

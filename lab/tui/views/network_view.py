@@ -16,11 +16,10 @@ from lab.analysis.group_history import GroupLog
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header
 from lab.tui.player import Cursor
-from lab.tui.terminal.styles import DIM, Piece, ThemeStyles, fit, wrap_words
-from lab.tui.views.lines_view import Line, PictureView
-from lab.tui.views.link_text import FAULT_LABELS, describe_link, format_latency
-from lab.tui.views.network_drawing import Matrix, Sides, width_of
-from lab.tui.views.network_state import NetworkNow, network_now
+from lab.tui.terminal.styles import DIM, Line, ThemeStyles, fit, width_of, wrap_words
+from lab.tui.views.lines_view import PictureView
+from lab.tui.views.network_drawing import Matrix, Sides
+from lab.tui.views.network_state import FAULT_LABELS, NetworkNow, describe_link, format_latency, network_now
 
 _BOXES_WIDTH = 76
 """The least columns for boxes beside the matrix."""
@@ -81,7 +80,6 @@ class NetworkView(PictureView, inherit_bindings=False):
         self._draw()
 
     def activate(self) -> None:
-        """Change the link under the cursor."""
         self.post_message(self.Opened(self._link, self._now))
 
     def action_move(self, down: int, right: int) -> None:
@@ -127,7 +125,7 @@ class NetworkView(PictureView, inherit_bindings=False):
     def _foot(self, width: int) -> list[Line]:
         phrases = describe_link(self._link, self._now, self._header.link, self._now_us, self._styles)
         dot = self._styles.glyphs.dot
-        words: list[Piece] = []
+        words: Line = []
         for place, (phrase, style) in enumerate(phrases):
             words += [(dot, DIM)] if place > 1 else []
             words += [(word, style) for word in phrase.split()]

@@ -22,8 +22,8 @@ from lab.script.statements import Expect, Expectation, ExpectThroughout, ExpectV
 from lab.text import sanitize
 from lab.tui.player import Cursor
 from lab.tui.source import Source
-from lab.tui.terminal.styles import DIM, Piece, ThemeStyles
-from lab.tui.views.lines_view import Line, Row, RowsView
+from lab.tui.terminal.styles import DIM, Line, Piece, ThemeStyles
+from lab.tui.views.lines_view import Row, RowsView
 
 _HEAD = ("title", "shows", "source")
 
@@ -214,7 +214,6 @@ class ScriptView(RowsView):
         return self._in_style(line, Style(reverse=True)) if is_marked else line
 
     def move_cursor(self, place: int) -> None:
-        """Move the cursor to the line of a row, and scroll it into view."""
         self._follow = False
         self.cursor = self._rows[place].item
         self._scroll(place if self.cursor is None else self._top_for(self.cursor))
@@ -243,7 +242,6 @@ class ScriptView(RowsView):
         return self.size.height // 2
 
     def on_click(self, event: events.Click) -> None:
-        """Go to the record of a line."""
         self._seek(self._item_at(event))
 
     def _seek(self, line: int | None) -> None:
@@ -281,7 +279,7 @@ class ScriptView(RowsView):
         style = styles.accent if reached else DIM if state.status == "later" else Style()
         sign, signed = self._sign(state)
         clock = "" if state.record is None else f"{state.at_us / 1e6:.3f}"
-        before: list[Piece] = [
+        before: Line = [
             (styles.glyphs.play if reached else " ", styles.accent),
             (f"{line.number:4} ", DIM),
             (f"{sign} {state.word:10}", signed),

@@ -24,10 +24,9 @@ from lab.tui.views.exercise_view import ExerciseView
 from lab.tui.views.field_view import draw_field
 from lab.tui.views.group_view import GroupView
 from lab.tui.views.inspect_view import InspectView
-from lab.tui.views.log_rows import LogRows
-from lab.tui.views.log_view import MessageLog
+from lab.tui.views.lines_view import RenderedView
+from lab.tui.views.log_view import LogRows, MessageLog
 from lab.tui.views.network_view import NetworkView
-from lab.tui.views.rendered_view import RenderedView
 from lab.tui.views.script_view import ScriptView
 
 EXERCISE = "exercise"
@@ -133,7 +132,6 @@ class Views(Horizontal):
         self._arrange()
 
     def show(self, cursor: Cursor) -> None:
-        """Draw the visible views as of the cursor."""
         for word in self.shown_views:
             self._views[word].show(cursor)
 
@@ -153,7 +151,6 @@ class Views(Horizontal):
 
     @property
     def widget(self) -> Widget:
-        """The chosen view."""
         view = self._views[self.chosen]
         assert isinstance(view, Widget)
         return view
@@ -166,7 +163,6 @@ class Views(Horizontal):
 
     @property
     def rows(self) -> LogRows:
-        """The rows of the log."""
         return self.message_log.rows
 
     def mark(self, records: frozenset[int]) -> None:
@@ -175,7 +171,6 @@ class Views(Horizontal):
         self.diagram.mark(records)
 
     def activate(self) -> None:
-        """Open what is under the cursor of the focused view."""
         self.focused_view.activate()
 
     def share(self, alone: bool, log: int) -> None:

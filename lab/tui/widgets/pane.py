@@ -66,39 +66,32 @@ def bank_pane(view: NodeState, now_us: int) -> BankPane | None:
     )
 
 
-def bank_pieces(
-    pane: BankPane, theme_styles: ThemeStyles, width: int
-) -> tuple[list[Piece], list[Piece], list[Piece]]:
+def bank_pieces(pane: BankPane, styles: ThemeStyles, width: int) -> tuple[list[Piece], list[Piece], list[Piece]]:
     """Return three lines: the balances, the open transactions, and as much of the log's end as fits."""
-    return _balance_pieces(pane, theme_styles), _open_pieces(pane, theme_styles), _log_pieces(pane, width)
+    return _balance_pieces(pane, styles), _open_pieces(pane, styles), _log_pieces(pane, width)
 
 
-def state_pieces(state: str, theme_styles: ThemeStyles) -> list[Piece]:
+def state_pieces(state: str, styles: ThemeStyles) -> list[Piece]:
     """Return a participant's state of a transaction as a symbol and a word."""
-    return [
-        (f"{theme_styles.glyphs.states.get(state, theme_styles.glyphs.dot)} {state}", theme_styles.state(state))
-    ]
+    return [(f"{styles.glyphs.states.get(state, styles.glyphs.dot)} {state}", styles.state(state))]
 
 
-def _balance_pieces(pane: BankPane, theme_styles: ThemeStyles) -> list[Piece]:
+def _balance_pieces(pane: BankPane, styles: ThemeStyles) -> list[Piece]:
     pieces: list[Piece] = []
     for name, cents, lock in pane.balances:
-        pieces += [
-            (f"{name} ", Style()),
-            (format_cents(cents), theme_styles.warning if lock else Style(bold=True)),
-        ]
-        pieces += [(f" {theme_styles.glyphs.lock}{lock}" if lock else "", theme_styles.warning), ("  ", Style())]
+        pieces += [(f"{name} ", Style()), (format_cents(cents), styles.warning if lock else Style(bold=True))]
+        pieces += [(f" {styles.glyphs.lock}{lock}" if lock else "", styles.warning), ("  ", Style())]
     if pane.refuses:
-        pieces.append(("votes NO next", theme_styles.warning))
+        pieces.append(("votes NO next", styles.warning))
     return pieces
 
 
-def _open_pieces(pane: BankPane, theme_styles: ThemeStyles) -> list[Piece]:
+def _open_pieces(pane: BankPane, styles: ThemeStyles) -> list[Piece]:
     pieces: list[Piece] = []
     for each in sorted(pane.open, key=lambda each: not each.is_blocked):
-        pieces += [(f"{each.name} ", Style(bold=True)), *state_pieces(each.state, theme_styles)]
+        pieces += [(f"{each.name} ", Style(bold=True)), *state_pieces(each.state, styles)]
         blocked = ", blocked" if each.is_blocked else ""
-        pieces += [(f" {each.for_us / 1e6:.1f} s", Style()), (blocked, theme_styles.warning), ("  ", Style())]
+        pieces += [(f" {each.for_us / 1e6:.1f} s", Style()), (blocked, styles.warning), ("  ", Style())]
     return pieces or [("nothing is open", DIM)]
 
 

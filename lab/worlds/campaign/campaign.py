@@ -8,7 +8,7 @@ import inspect
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from types import CodeType, FrameType
@@ -238,7 +238,7 @@ def _transactions(protocol: type[Algorithm], records: list[Record]) -> dict[str 
 
 def run_campaign(
     campaign: Campaign, workers: int = 1, cluster: str = "", for_s: float | None = None
-) -> Iterator[RunOutcome]:
+) -> Generator[RunOutcome, None, None]:
     """Yield the outcomes in the order of the seeds; with ``for_s``, begin no more chunks after that time.
 
     ``cluster`` is the address of a dask.distributed scheduler. Its workers must have this package and, for a

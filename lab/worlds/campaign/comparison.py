@@ -6,7 +6,7 @@ So all protocols get the same faults and the same links, and, after the last fau
 any of them asks for. Commit protocols get transactions in addition to random faults.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from functools import partial
 from math import ceil
 from typing import Any
@@ -111,7 +111,9 @@ def quantile(values: Sequence[int], share: float) -> int | None:
     return ordered[max(0, ceil(share * len(ordered)) - 1)] if ordered else None
 
 
-def run_comparison(comparison: ProtocolComparison, workers: int = 1) -> Iterator[tuple[RunMeasurement, ...]]:
+def run_comparison(
+    comparison: ProtocolComparison, workers: int = 1
+) -> Generator[tuple[RunMeasurement, ...], None, None]:
     """Yield the measurements of each seed, in order, one for each protocol. Raises RunawayError."""
     seeds = split_seeds(comparison.seed, comparison.seed + comparison.runs, _CHUNK)
     return map_seeds(partial(_compare, comparison), seeds, workers)

@@ -8,7 +8,7 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import active_children, get_context, parent_process
@@ -29,7 +29,7 @@ def split_seeds(first: int, end: int, size: int) -> Iterator[range]:
 
 def map_seeds(
     work: Callable[[range], list[T]], chunks: Iterator[range], workers: int = 1, cluster: str = ""
-) -> Iterator[T]:
+) -> Generator[T, None, None]:
     """Yield the result for each seed, in order. Close the iterator to stop. Raises WorkerDiedError.
 
     ``work`` must be picklable. ``cluster`` is the address of a dask.distributed scheduler; it may raise

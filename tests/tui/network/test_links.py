@@ -55,7 +55,10 @@ def test_the_amount_is_read_from_the_command(text: str, sort: str, amount: str, 
     assert effect.kinds == (("Accept",) if "Accept" in text else ())
 
 
-@pytest.mark.parametrize("text", ["", "delay", "kill 3", "at 2s: delay 2->3 1s", "delay 2->3 9" * 400, "\x1b[2J"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "delay", "kill 3", "at 2s: delay 2->3 1s", pytest.param("delay 2->3 9" * 400, id="long"), "\x1b[2J"],
+)
 def test_faults_of_a_foreign_recording(text: str) -> None:
     """Only their kind is used."""
     effect = effect_of(_fault("delay", text))
