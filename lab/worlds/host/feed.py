@@ -13,7 +13,7 @@ import trio
 
 from lab.recording.writer import Writer
 from lab.worlds.feed_protocol import Attach, FeedRequest, Reply
-from lab.worlds.processes.json_lines import GARBAGE, LineBuffer, TooLongError
+from lab.worlds.processes.json_lines import GARBAGE, LineBuffer, TooLongError, to_line
 
 MOST_CLIENTS = 64
 _CHUNK = 1 << 18
@@ -22,7 +22,6 @@ _GATHER_S = 0.01
 _ATTACH_WITHIN_S = 5.0
 """A client that has not sent its ``Attach`` by then is disconnected."""
 
-_encode = msgspec.json.Encoder().encode
 _decode_attach = msgspec.json.Decoder(Attach).decode
 _decode_request = msgspec.json.Decoder(FeedRequest).decode
 
@@ -188,7 +187,7 @@ class _Client:
             except GARBAGE as error:
                 reply = Reply(0, False, False, f"not a request: {error}")
             if len(self._replies) < 1000:
-                self._replies.append(_encode(reply) + b"\n")
+                self._replies.append(to_line(reply))
             self._feed.notify_clients()
 
     async def _line(self) -> bytes | None:
@@ -200,4 +199,4 @@ class _Client:
         return self._lines.pop(0)
 
     async def _refuse(self, number: int, text: str) -> None:
-        await self._stream.send_all(_encode(Reply(number, False, False, text)) + b"\n")
+        await self._stream.send_all(to_line(Reply(number, False, False, text)))
