@@ -34,7 +34,6 @@ class ThemeStyles:
         return _styled(self._palette.status(status))
 
     def state(self, state: str) -> Style:
-        """Return the style of a transaction's state at a participant."""
         return _styled(self._palette.state(state))
 
     def glyph(self, status: str) -> str:
@@ -71,7 +70,6 @@ class ThemeStyles:
 
     @property
     def warning(self) -> Style:
-        """The style of warnings and errors."""
         return _styled(self._palette.named("vermilion"), bold=True)
 
     @property
@@ -81,17 +79,14 @@ class ThemeStyles:
 
     @property
     def code(self) -> Style:
-        """The style of code within a text."""
         return _styled(self._palette.named("sky"))
 
     @property
     def highlight(self) -> Style:
-        """The style of search hits."""
         return self.leader + Style(reverse=True)
 
     @property
     def leader(self) -> Style:
-        """The style of the coordinator."""
         return _styled(self._palette.named("yellow"), bold=True)
 
     @property

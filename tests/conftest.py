@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,9 @@ from tests.profile import SOAK, load_hypothesis_profile
 TRANSCRIPTS = Path(__file__).parent / "transcripts"
 _SERVED = {"server", "school"}
 """Fixtures with a server, or with the keys to log in at one."""
+_LIVE_HOSTS = {"lab.worlds.live", "tests.worlds.launcher"}
+"""The programs that start node processes."""
+_running: list[pytest.Item] = []
 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # the tests start hundreds of interpreters
 sys.dont_write_bytecode = False
@@ -33,11 +37,31 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.timeout = 0
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that log in at a server."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests that log in at a server; leave out those that are only for the profile ``soak``."""
     for item in items:
         if _SERVED.intersection(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.serve)
+    if not SOAK:
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("soak")])
+        items[:] = [item for item in items if not item.get_closest_marker("soak")]
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Remember the test, for ``_refuse_nodes``."""
+    _running[:] = [item]
+
+
+def _refuse_nodes(event: str, arguments: tuple[Any, ...]) -> None:
+    """Fail a test that starts a live host, and is not marked: others rely on ``-m "not live"``."""
+    if event == "subprocess.Popen" and _running and _LIVE_HOSTS.intersection(map(str, arguments[1])):
+        (item,) = _running
+        assert any(map(item.get_closest_marker, ("live", "serve", "benchmark"))), (
+            f"{item.nodeid} is not marked live"
+        )
+
+
+sys.addaudithook(_refuse_nodes)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -65,7 +65,7 @@ class Rig(Simulation):
         self.watchers: list[Callable[[], None]] = []
         self.header = simulated_header(protocol, tuple(ids), TIMING, Link(latency_us, jitter_us), seed, parameters)
         self._memory = MemoryLog(self.header, lambda record: [watcher() for watcher in self.watchers])
-        super().__init__(protocol, self.header, self._memory)
+        super().__init__(protocol, self._memory)
         self._rules = 1_000
 
     @property

@@ -319,9 +319,9 @@ class _Exploration:
         assertion = explorer.violated[0]
         path = self.out or Path(f"{self.protocol.name}-{assertion}-{self.timeouts}.jsonl")
         writer = Writer(path, self.header)
-        execution = PathExecution(self.protocol, self.header, writer, self.timeouts, self.restarts)
+        execution = PathExecution(self.protocol, writer, self.timeouts, self.restarts)
         for move in explorer.path_to(explorer.first_found[assertion]):
-            execution.execute(move)
+            execution.perform(move)
         if explorer.liveness is not None and assertion == explorer.liveness.id:
             _wait_for_agreement(explorer, execution, self.header.protocol.settles_within_us)
         execution.end(f"{assertion} does not hold")
@@ -357,9 +357,9 @@ def _progress_text(tally: SearchTally, seconds: float) -> str:
 def _wait_for_agreement(explorer: Explorer, execution: PathExecution, within_us: int) -> None:
     """Let time pass until the recording shows the lack of agreement: by silence, or by the cycle."""
     if explorer.liveness is A2 and execution.is_cut:  # it may remain in force around a node that stays down
-        execution.execute(Move("strike", commands=("heal",)))
+        execution.perform(Move("strike", commands=("heal",)))
     ends_us = execution.now_us + within_us
     around = explorer.cycle or [Move("wait", us=within_us + 1)]
     while execution.now_us <= ends_us:
         for move in around:
-            execution.execute(move)
+            execution.perform(move)

@@ -1,9 +1,9 @@
 """An exercise, as read from its folder, and the topics that exercises teach."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS
 from lab.scenario.file import Scenario
@@ -21,6 +21,7 @@ KINDS: dict[Kind, str] = {
 LEVELS = {1: "first steps", 2: "middle", 3: "hard"}
 
 Way = Literal["reach", "script", "question", "explain", "repair"]
+WAYS: tuple[Way, ...] = get_args(Way)
 
 FREE = ("answer", "hint", "mark", "say", "freeze", "go", "speed", "step")
 """Commands that are allowed in every exercise and are not counted: they do not affect the nodes."""
@@ -50,36 +51,49 @@ class Repair(Struct, frozen=True, forbid_unknown_fields=True):
     times: float = 1.5
 
 
-class Task(Struct, frozen=True):
-    """One task. ``number`` counts from 1; ``text`` holds its instructions, in Markdown.
+class TaskHead(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What ``exercise.toml`` says of a task, which is done in one of five ways.
 
-    A task is done in one of five ways. ``reach``: a predicate becomes true. ``script``: all lines of a script are
-    met. ``question``: the answer is one of ``accepted_answers``, or the number of the record with which ``record``
-    becomes true (a predicate, or ``violation A1.1``). An answer counts only until ``before`` becomes true, and
-    only the first one counts. ``explain``: a text that a teacher reads. ``repair``: a protocol file is graded, not
-    an attempt.
+    ``reach``: a predicate becomes true. ``script``: all lines of a script are met. ``question``: the answer is one
+    of ``accepted_answers``, or the number of the record with which ``record`` becomes true (a predicate, or
+    ``violation A1.1``). An answer counts only until ``before`` becomes true, and only the first one counts.
+    ``explain``: a text that a teacher reads. ``repair``: a protocol file is graded, not an attempt.
 
     ``at_most`` is the number of commands allowed, not counting those in ``FREE``; None means any number.
     ``explains`` is the explanation shown afterwards.
     """
 
-    number: int
-    title: str
-    text: str
     points: int
-    way: Way
     reach: str = ""
     script: str = ""
     question: str = ""
-    options: tuple[str, ...] = ()
-    accepted_answers: tuple[str, ...] = ()
+    explain: str = ""
+    options: tuple[str, ...] = field(default=(), name="choices")
+    answer: str | tuple[str, ...] = ()
     record: str = ""
     before: str = ""
-    explain: str = ""
     at_most: int | None = None
     explains: str = ""
-    hints: tuple[Hint, ...] = ()
     repair: Repair | None = None
+
+    @property
+    def accepted_answers(self) -> tuple[str, ...]:
+        return (self.answer,) if isinstance(self.answer, str) else self.answer
+
+    @property
+    def ways(self) -> list[Way]:
+        """The ways that are described; a valid task has one."""
+        return [way for way in WAYS if getattr(self, way)]
+
+
+class Task(TaskHead, frozen=True, kw_only=True):
+    """A task. ``number`` counts from 1; ``text`` holds its instructions, in Markdown."""
+
+    number: int
+    title: str
+    text: str
+    way: Way
+    hints: tuple[Hint, ...]
 
 
 class Exercise(Struct, frozen=True):

@@ -161,36 +161,37 @@ def best_grades(grades: Iterable[Grade]) -> list[Grade]:
     return list(best.values())
 
 
+# exports
+
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-_COLUMNS = (
-    *("student", "exercise", "points", "of", "attempt", "began", "minutes", "hints"),
-    *("cut off", "refused", "recording"),
-)
 
 
 def as_csv(grades: Iterable[Grade], exercises: dict[str, Exercise]) -> str:
     """Format a row for each grade, with a column for each text that a teacher must read."""
-    rows = list(grades)
-    written = max((len(_texts(grade, exercises)) for grade in rows), default=0)
+    rows = [_row(grade, exercises) for grade in grades]
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([*_COLUMNS, *(f"text {number}" for number in range(1, written + 1))])
-    for grade in rows:
-        cells = (
-            grade.student,
-            grade.exercise,
-            "" if grade.refused else grade.points,
-            grade.most,
-            grade.attempt,
-            grade.began,
-            f"{grade.took_us / 60e6:.1f}",
-            sum(result.hints for result in grade.results),
-            "yes" if grade.cut_off else "",
-            grade.refused,
-            grade.recording,
-        )
-        writer.writerow([_cell(cell) for cell in (*cells, *_texts(grade, exercises))])
+    widest = max(rows, key=len, default=_row(Grade(""), {}))
+    writer.writerow(widest)
+    writer.writerows(map(_cell, row.values()) for row in rows)
     return file.getvalue()
+
+
+def _row(grade: Grade, exercises: dict[str, Exercise]) -> dict[str, object]:
+    return {
+        "student": grade.student,
+        "exercise": grade.exercise,
+        "points": "" if grade.refused else grade.points,
+        "of": grade.most,
+        "attempt": grade.attempt,
+        "began": grade.began,
+        "minutes": f"{grade.took_us / 60e6:.1f}",
+        "hints": sum(result.hints for result in grade.results),
+        "cut off": "yes" if grade.cut_off else "",
+        "refused": grade.refused,
+        "recording": grade.recording,
+        **{f"text {number}": text for number, text in enumerate(_texts(grade, exercises), 1)},
+    }
 
 
 def as_gradescope(grades: Sequence[Grade], exercises: dict[str, Exercise]) -> bytes:

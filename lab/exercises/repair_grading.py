@@ -22,16 +22,14 @@ from lab.properties.assertions import RAISES
 from lab.protocols import Algorithm, commit_protocol
 from lab.recording.records import Header, Link, Record
 from lab.tasks.bank.commit_history import CommitLog
+from lab.worlds.campaign.campaign import RunawayError, Trial, run_trial
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault, SchedulePlan, draw, plan_of
-from lab.worlds.campaign.trial import RunawayError, Trial, run_trial
 from lab.worlds.loading.config import RunConfig, header_of
 from lab.worlds.loading.targets import TargetError, load_protocol
 
 _NETWORKS = 5
 _CALM_RUNS = 6
 _CALM_T, _COMMAND_EVERY_T = 20, 25
-_SOLUTION, _WRONG = "solution.py", "wrong-*.py"
-_SEED = 1
 
 ReportProgress = Callable[[str], None]
 
@@ -56,30 +54,6 @@ def grade_repair(
         if why:
             why = "an earlier task is not done"
     return tuple(results)
-
-
-def repair_problems(exercise: Exercise) -> Iterator[str]:
-    """Yield the problems of a repair exercise: its solution must earn all points, nothing else any."""
-    folder, untouched = exercise.folder, exercise.repairs
-    assert untouched is not None
-    wrong = sorted(folder.glob(_WRONG))
-    if not wrong:
-        yield f"{_WRONG} is missing: nothing shows that wrong repairs earn nothing"
-    if not (folder / _SOLUTION).is_file():
-        yield f"{_SOLUTION} is missing: nothing shows that the exercise can be solved"
-        return
-    for result in grade_repair(exercise, folder / _SOLUTION, _SEED):
-        if result.state != "done":
-            yield f"{_SOLUTION}: task {result.task} is {result.state}: {result.why}"
-    if points := _points(exercise, untouched):
-        yield f"the unchanged file earns {points} of {exercise.points} points"
-    for path in wrong:
-        if points := _points(exercise, path):
-            yield f"{path.name} earns {points} of {exercise.points} points"
-
-
-def _points(exercise: Exercise, file: Path) -> int:
-    return sum(result.points for result in grade_repair(exercise, file, _SEED))
 
 
 def _target(exercise: Exercise, file: Path) -> str:

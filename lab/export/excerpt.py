@@ -55,36 +55,56 @@ class ExportOptions(Struct, frozen=True):
     film: Film = Film()
 
 
-class Excerpt(Struct, frozen=True, kw_only=True, dict=True):
+class Excerpt(Struct, frozen=True, dict=True):
     """A window of a recording, from the record ``first`` to the record ``last``.
 
-    ``status_intervals``, ``messages``, ``fault_intervals``, ``events`` and ``violations`` are those of the window
-    and of ``nodes``; their times may lie outside of the window (see ``clip``). ``space`` also has those around the
-    window. Both ends of a message are among the nodes. ``left_out`` counts hidden heartbeats. ``progress`` is
-    called with a text on the progress of long work. ``violations`` and ``clocks`` are computed on first use, as
-    few formats need them.
+    ``space`` is the window and what is around it. The lists are those of the window and of ``nodes``, computed on
+    first use; their times may lie outside of the window (see ``clip``). ``progress`` is called with a text on the
+    progress of long work.
     """
 
-    header: Header
     store: FileRecords
     options: ExportOptions
+    nodes: tuple[int, ...]
     first: int
     last: int
     from_us: int
     until_us: int
-    nodes: tuple[int, ...]
     space: SpaceTime
-    status_intervals: list[StatusInterval]
-    messages: list[MessageEdge]
-    fault_intervals: list[FaultInterval]
-    events: list[LogLine]
-    left_out: int
     progress: Callable[[str], object]
+
+    @property
+    def header(self) -> Header:
+        return self.store.header
 
     @property
     def is_whole(self) -> bool:
         """True if the excerpt covers the whole time of the recording."""
         return self.options.from_us is None and self.options.until_us is None
+
+    @cached_property
+    def status_intervals(self) -> list[StatusInterval]:
+        return [each for each in self.space.status_intervals if each.node in self.nodes and self._overlaps(each)]
+
+    @cached_property
+    def fault_intervals(self) -> list[FaultInterval]:
+        return [each for each in self.space.fault_intervals if self._overlaps(each)]
+
+    @cached_property
+    def messages(self) -> list[MessageEdge]:
+        """The messages with both ends among the nodes, without the hidden heartbeats."""
+        return [edge for edge in self._all_messages if edge.line.kind not in self._hidden]
+
+    @property
+    def left_out(self) -> int:
+        """The number of hidden heartbeats."""
+        return len(self._all_messages) - len(self.messages)
+
+    @cached_property
+    def events(self) -> list[LogLine]:
+        """The log lines other than messages."""
+        inside = (line for line in self.space.events if self.first <= line.record <= self.last)
+        return [line for line in inside if line.source is None or line.source in self.nodes]
 
     @cached_property
     def violations(self) -> list[Violation]:
@@ -104,11 +124,6 @@ class Excerpt(Struct, frozen=True, kw_only=True, dict=True):
             clocks.observe(number, record)
         return clocks.sent
 
-    def _records(self, done: str) -> Iterator[tuple[int, Record | None]]:
-        for number, record in enumerate(self.store.records(0, self.last + 1)):
-            yield number, record
-            self.progress(f"{number:,} of {self.last + 1:,} records {done}")
-
     def clip(self, at_us: int) -> int:
         """Return the time, moved into the window."""
         return max(self.from_us, min(at_us, self.until_us))
@@ -121,6 +136,28 @@ class Excerpt(Struct, frozen=True, kw_only=True, dict=True):
                 f"{len(self.messages):,} messages are too many for {what} ({messages:,} at most): "
                 f"choose a shorter window with --from and --until, {less}"
             )
+
+    @property
+    def _hidden(self) -> tuple[str, ...]:
+        return () if self.options.heartbeats else tuple(self.header.protocol.heartbeats)
+
+    @cached_property
+    def _all_messages(self) -> list[MessageEdge]:
+        nodes, begun = set(self.nodes), (edge for edge in self.space.messages if edge.sent.record <= self.last)
+        return [
+            edge
+            for edge in begun
+            if nodes.issuperset(edge.ends)
+            and (edge.end is None or max(point.record for point in (edge.end, *edge.again)) >= self.first)
+        ]
+
+    def _overlaps(self, each: StatusInterval | FaultInterval) -> bool:
+        return each.since.record <= self.last and (each.until is None or each.until.record >= self.first)
+
+    def _records(self, done: str) -> Iterator[tuple[int, Record | None]]:
+        for number, record in enumerate(self.store.records(0, self.last + 1)):
+            yield number, record
+            self.progress(f"{number:,} of {self.last + 1:,} records {done}")
 
 
 def parse_nodes(text: str) -> tuple[int, ...]:
@@ -135,8 +172,7 @@ def read_excerpt(
     store: FileRecords, options: ExportOptions, progress: Callable[[str], object] = lambda text: None
 ) -> Excerpt:
     """Read the excerpt from the recording. Raises ExportError."""
-    header = store.header
-    nodes = _nodes(header, options)
+    nodes = _nodes(store.header, options)
     timeline = Timeline(store)
     end_us = timeline.at(len(store) - 1).at_us
     from_us, until_us = _window(options, end_us)
@@ -149,51 +185,7 @@ def read_excerpt(
             f"this run lasts from 0s until {format_us(round(end_us, -3))}: change --from or --until"
         )
     space = _read(store, first, last, until_us, progress)
-    inside = _Inside(from_us, until_us, first, last, frozenset(nodes))
-    messages = [edge for edge in space.messages if inside.has_arrow(edge)]
-    hidden = frozenset() if options.heartbeats else frozenset(header.protocol.heartbeats)
-    seen = [edge for edge in messages if edge.line.kind not in hidden]
-    return Excerpt(
-        header=header,
-        store=store,
-        options=options,
-        first=first,
-        last=last,
-        from_us=from_us,
-        until_us=until_us,
-        nodes=nodes,
-        space=space,
-        status_intervals=[each for each in space.status_intervals if each.node in nodes and inside.overlaps(each)],
-        messages=seen,
-        fault_intervals=[each for each in space.fault_intervals if inside.overlaps(each)],
-        events=[line for line in space.events if inside.has_event(line)],
-        left_out=len(messages) - len(seen),
-        progress=progress,
-    )
-
-
-class _Inside(Struct, frozen=True):
-    """Tests of what lies in the window."""
-
-    from_us: int
-    until_us: int
-    first: int
-    last: int
-    nodes: frozenset[int]
-
-    def overlaps(self, each: StatusInterval | FaultInterval) -> bool:
-        began = each.since.record <= self.last
-        return began and (each.until is None or each.until.record >= self.first)
-
-    def has_arrow(self, edge: MessageEdge) -> bool:
-        line = edge.line
-        if line.record > self.last or line.source not in self.nodes or line.target not in self.nodes:
-            return False
-        ends = [point for point in (edge.end, *edge.again) if point is not None]
-        return edge.end is None or max(end.record for end in ends) >= self.first
-
-    def has_event(self, line: LogLine) -> bool:
-        return self.first <= line.record <= self.last and (line.source is None or line.source in self.nodes)
+    return Excerpt(store, options, nodes, first, last, from_us, until_us, space, progress)
 
 
 def _nodes(header: Header, options: ExportOptions) -> tuple[int, ...]:

@@ -171,7 +171,7 @@ def _simulate(jobs: tuple[Job, ...], places: range) -> list[Report]:
 
 
 def _live(jobs: Sequence[Job], most: int) -> Iterator[Report]:
-    from lab.worlds.host.forked_host import ForkedHost, preload  # noqa: PLC0415
+    from lab.worlds.host.launch import ForkedHost, preload  # noqa: PLC0415
 
     waiting, going = deque(jobs), list[tuple[Job, LiveRun]]()
     if waiting:

@@ -32,9 +32,9 @@ from lab.scenario.script_trial import (
     try_script,
 )
 from lab.script.statements import Expectation
+from lab.worlds.campaign.campaign import RunawayError
 from lab.worlds.campaign.finding import fewer, shrink
 from lab.worlds.campaign.schedule import ScheduledFault
-from lab.worlds.campaign.trial import RunawayError
 
 _LEAST_NODES = 2
 

@@ -18,7 +18,7 @@ from lab.script.parse import read_script
 from lab.script.predicates import And, Compare, Is, Predicate, Suspicions
 from lab.script.statements import Expect, Expectation, ExpectViolation
 from lab.script.values import Attribute, Count, Number
-from lab.worlds.campaign.trial import judging_log
+from lab.worlds.campaign.campaign import judging_log
 from lab.worlds.simulated.simulation import Simulation
 from lab.worlds.watchdog import watch_steps
 
@@ -59,7 +59,7 @@ def try_script(protocol: type[Protocol], header: Header, script: Sequence[str], 
     """Run the script. Raises RunawayError if its messages multiply without bound."""
     watch_steps()
     log, judge = judging_log(header)
-    simulation = Simulation(protocol, header, log)
+    simulation = Simulation(protocol, log)
     simulation.director.add_script(read_script("\n".join(script)))
     simulation.start()
     simulation.run_to(end_us)

@@ -12,15 +12,14 @@ The pending lines are kept by what they wait for: a time (``Agenda``), an event 
 """
 
 import heapq
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.kernel import Message, Started, Step
 from lab.recording.records import Event, Process, Record
-from lab.recording.writer import RecordLog
-from lab.script.predicate_fold import PredicateWait, PredicateWatch
+from lab.script.predicate_fold import ObservedRun, PredicateWait, PredicateWatch
 from lab.script.predicates import Predicate
 from lab.script.statements import (
     After,
@@ -42,21 +41,20 @@ from lab.script.statements import (
 class Director:
     """The lines that wait for their triggers. Each runs once; of lines due together, those added first run first.
 
-    ``now_us`` is the run's clock, ``log`` its recording so far. ``next_due_us``: when the next line is due by the
-    clock, or None. ``needs_records``: True while the world has to show it records and messages.
+    ``next_due_us``: when the next line is due by the clock, or None. ``needs_records``: True while the world has
+    to show it records and messages.
     """
 
-    def __init__(self, now_us: Callable[[], int], log: RecordLog) -> None:
+    def __init__(self, run: ObservedRun) -> None:
         self.next_due_us: int | None = None
         self.needs_records = False
-        self._now_us = now_us
-        self._log = log
+        self._run = run
         self._reset()
 
     def _reset(self) -> None:
         self._agenda = Agenda()
         self._event_triggers = EventTriggers()
-        self._predicates = PredicateWatch(self._log)
+        self._predicates = PredicateWatch(self._run)
         self._sequencer = Sequencer()
         self._at_end: list[tuple[Statement, Predicate]] = []
         self._ready: list[Statement] = []
@@ -154,7 +152,7 @@ class Director:
             case At(us):
                 self._agenda.put(us, line)
             case After(us) | Every(us):
-                self._agenda.put(self._now_us() + us, line)
+                self._agenda.put(self._run.now_us + us, line)
             case OnMessage() | OnStatus() as happening:
                 self._event_triggers.add(line, happening)
             case When(predicate):
@@ -191,7 +189,7 @@ class Director:
                 self._at_end.append((line, predicate))
             case Expect(predicate, int(within_us)):
                 wait = PredicateWait(line, predicate, met=True)
-                self._agenda.put(self._now_us() + within_us, wait)
+                self._agenda.put(self._run.now_us + within_us, wait)
                 self._watch(wait)
             case ExpectViolation():
                 pass  # verdicts are known after the run, and checked by its report

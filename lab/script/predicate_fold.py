@@ -4,12 +4,13 @@ No predicate holds before all nodes have been started: until then ``4 down`` or 
 run.
 """
 
+from typing import Protocol
+
 from msgspec import Struct
 
 from lab.kernel import Step
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header, Record
-from lab.recording.writer import RecordLog
 from lab.script.predicates import Predicate, Suspicions
 from lab.script.statements import Statement
 
@@ -84,12 +85,24 @@ class PredicateWait(Struct, eq=False):
     at_every_record: bool = False
 
 
+class ObservedRun(Protocol):
+    """A run: its clock, and the cluster after the last record."""
+
+    @property
+    def now_us(self) -> int:
+        """The time of the run."""
+
+    @property
+    def cluster(self) -> ClusterState:
+        """The cluster after the last record."""
+
+
 class PredicateWatch:
     """The lines that wait for predicates. ``log`` is the recording of the run."""
 
-    def __init__(self, log: RecordLog) -> None:
+    def __init__(self, run: ObservedRun) -> None:
         self.waits: list[PredicateWait] = []
-        self._log = log
+        self._run = run
         self._all_started = False
         self._tracks_suspicions = False
         self._suspicions = Suspicions()
@@ -103,11 +116,11 @@ class PredicateWatch:
         """Start to track suspicions if the line is about them; they can only be observed from then on."""
         if not self._tracks_suspicions and any(each.depends_on_suspicions for each in line.predicates):
             self._tracks_suspicions = True
-            self._suspicions = Suspicions(self._log.cluster)
+            self._suspicions = Suspicions(self._run.cluster)
 
     def holds(self, predicate: Predicate) -> bool:
         """Return whether the predicate holds now."""
-        return predicate.holds(self._log.cluster, self._suspicions)
+        return predicate.holds(self._run.cluster, self._suspicions)
 
     def add(self, wait: PredicateWait) -> bool:
         """Add the wait, unless it is over already; return whether it is."""
@@ -148,8 +161,8 @@ class PredicateWatch:
     def _has_value(self, wait: PredicateWait) -> bool:
         """Return whether the predicate has the target value."""
         if not self._all_started:
-            self._all_started = all(view.process != "absent" for view in self._log.cluster.nodes.values())
-        return self._all_started and wait.predicate.holds(self._log.cluster, self._suspicions) == wait.target
+            self._all_started = all(view.process != "absent" for view in self._run.cluster.nodes.values())
+        return self._all_started and wait.predicate.holds(self._run.cluster, self._suspicions) == wait.target
 
 
 def _is_for(wait: PredicateWait, line: Statement) -> bool:

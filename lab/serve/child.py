@@ -16,7 +16,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import lab.worlds.host.host
-import lab.worlds.live.live_host  # noqa: F401 - a live host imports these two late
+import lab.worlds.live.live_host
+import lab.worlds.simulated.execution
+import lab.worlds.simulated.simulated_host  # noqa: F401 - a host imports these late
 from lab.exercises.exercise import Exercise
 from lab.exercises.exercise_reader import all_exercises
 from lab.exercises.student_folder import StudentFolder, record_progress
@@ -24,9 +26,8 @@ from lab.recording.reader import NotARecordingError
 from lab.serve.children import ChildEnvironment, ChildJob, HostWork, ProgressWork, SessionWork
 from lab.serve.session_control import ControlClient
 from lab.tui.apps.student_app import show_student
-from lab.worlds.live.__main__ import main as run_live_host
+from lab.worlds.host.__main__ import main as run_host
 from lab.worlds.processes.fork_server import ForkServer, detach, silence
-from lab.worlds.simulated.__main__ import main as run_simulated_host
 
 _FILES = 128
 """A session needs less than half of these; a host has a connection to each node and to each viewer."""
@@ -57,7 +58,7 @@ class _Server(ForkServer[ChildJob]):
             case ProgressWork():
                 return self._store_progress(work)
             case HostWork():
-                return run_live_host() if work.world == "live" else run_simulated_host()
+                return run_host()
 
     def _show_session(self, work: SessionWork) -> int:
         """Show the exercises until the student leaves.

@@ -55,9 +55,7 @@ class SessionWork(Struct, frozen=True, tag="session"):
 
 
 class HostWork(Struct, frozen=True, tag="host"):
-    """Run a host of this world; it gets (standard input, output, error)."""
-
-    world: str
+    """Run the host of a run; it gets (standard input, output, error)."""
 
 
 class ProgressWork(Struct, frozen=True, tag="progress"):

@@ -69,7 +69,7 @@ class ClusterProcess:
         try:
             with its:
                 files = its.fileno(), its.fileno(), log.fileno()
-                child = await children.fork(environment, files, HostWork(config.world))
+                child = await children.fork(environment, files, HostWork())
         except BaseException as error:
             owner.close()
             log.close()

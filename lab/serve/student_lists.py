@@ -46,7 +46,7 @@ def is_name(text: str) -> bool:
 # invitations
 
 
-class InvitationError(UserError):
+class InvitationError(Exception):
     """The code is not valid; the text gives the reason and the next step."""
 
 

@@ -33,11 +33,9 @@ class AttemptLog:
 
     @property
     def last(self) -> AttemptStatus:
-        """The latest state of the tasks."""
         return self._states[-1]
 
     def at(self, record: int) -> AttemptStatus:
-        """Return the state of the tasks at a record."""
         return self._states[max(0, bisect_right(self._states, record, key=lambda status: status.record) - 1)]
 
     def observe(self, record: Record | None) -> None:

@@ -96,7 +96,6 @@ def _has_marks(source: Source) -> bool:
 
 
 def _elects_nobody(promises: tuple[str, ...]) -> bool:
-    """Return whether a protocol makes promises, but none about coordinators."""
     return bool(promises) and not {"A1.1", "A3.1"}.intersection(promises)
 
 

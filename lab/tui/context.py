@@ -1,6 +1,7 @@
 """What the controllers of a run screen share: the run, what is selected in it, and how to answer the user."""
 
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from textual.app import App
@@ -28,22 +29,21 @@ class RunContext:
     ``screen`` shows a ``Notice`` in its message line, and draws itself again on ``Changed``.
     """
 
+    @dataclass
     class Notice(Message, bubble=False):
         """A text for the message line."""
 
-        def __init__(self, text: str, warn: bool) -> None:
-            super().__init__()
-            self.text = text
-            self.warn = warn
+        text: str
+        warn: bool
 
     class Changed(Message, bubble=False):
         """What is shown has changed."""
 
-    def __init__(self, screen: Screen[None], source: Source, theme_styles: ThemeStyles) -> None:
+    def __init__(self, screen: Screen[None], source: Source, styles: ThemeStyles) -> None:
         self.screen = screen
         self.source = source
         self.player = Player(source.store, source.marks, source.is_live, source.bookmarks)
-        self.theme_styles = theme_styles
+        self.styles = styles
         self.selected: int | None = None
         self.witness: Violation | None = None
         self.hides_future = False
@@ -51,7 +51,6 @@ class RunContext:
 
     @property
     def nodes(self) -> tuple[int, ...]:
-        """The ids of all nodes."""
         return self.source.store.header.nodes
 
     @property

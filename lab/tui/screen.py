@@ -106,7 +106,7 @@ class RunScreen(Screen[None]):
     def __init__(
         self,
         source: Source,
-        theme_styles: ThemeStyles,
+        styles: ThemeStyles,
         title: str,
         at: int | None = None,
         clock_s: Callable[[], float] = time.monotonic,
@@ -114,19 +114,19 @@ class RunScreen(Screen[None]):
     ) -> None:
         super().__init__()
         self.run_name = title
-        self.context = context = RunContext(self, source, theme_styles)
+        self.context = context = RunContext(self, source, styles)
         if at is not None:
             context.player.go(at)
         self._title = TitleLine("title")
         self._captions = CaptionLine("caption")
         self._leaders = LeaderLine("leaders")
-        self._panes = NodePanes(theme_styles)
+        self._panes = NodePanes(styles)
         self._faults = FaultLines("faults")
         self._verdicts = VerdictLine("verdicts")
-        self._tabs = TabLine(theme_styles)
-        self.views = views = Views(theme_styles, source)
-        self._scrub_bar = ScrubBar(theme_styles, source)
-        self._message = MessageLine(theme_styles)
+        self._tabs = TabLine(styles)
+        self.views = views = Views(styles, source)
+        self._scrub_bar = ScrubBar(styles, source)
+        self._message = MessageLine(styles)
         self._command_line = CommandLine(self._panes, self._message)
         self._search_line = SearchLine(source.store.header, self._panes)
         self._tour_line = TourLine("tour")
@@ -159,7 +159,7 @@ class RunScreen(Screen[None]):
         self._actions = actions_of(source.extension)
         self.offered: list[Action] = []
         self._purpose = scenario_purpose(source.store.header)
-        self._ending = EndNotice(source, context.player, theme_styles.glyphs)
+        self._ending = EndNotice(source, context.player, styles.glyphs)
         self._clock_s = clock_s
         self._last_s = clock_s()
         self._clock: Clock | None = None
@@ -347,13 +347,13 @@ class RunScreen(Screen[None]):
             # while the end is followed, these change with every record; every third frame is enough
             self._scrub_bar.show(player, source.clock, context.hides_future)
             hidden = 0 if self.views.rows.heartbeats else self.views.rows.hidden_count(cluster)
-            score, styles = self._predicting.score, context.theme_styles
+            score, styles = self._predicting.score, context.styles
             self._title.put(title_text(source, player.number, hidden, self.run_name, styles, score))
         if news := self._ending.next_notice():
             context.notify(*news)
 
     def _describe_task(self, node: NodeState, now_us: int) -> NodeText | None:
-        return self.context.source.extension.describe_node(node, now_us, self.context.theme_styles)
+        return self.context.source.extension.describe_node(node, now_us, self.context.styles)
 
     def _advance(self) -> None:
         """Advance playback by the time since the last frame."""
@@ -379,7 +379,7 @@ class RunScreen(Screen[None]):
 
     def _draw_lines(self, snapshot: Snapshot, panes: tuple[Pane, ...]) -> None:
         """Draw the lines above and below the nodes."""
-        source, number, styles = self.context.source, self.context.player.number, self.context.theme_styles
+        source, number, styles = self.context.source, self.context.player.number, self.context.styles
         captions = source.script_log.captions(number, MOST_CAPTIONS)
         purpose = "" if "script" in self.views.shown_views else self._purpose  # the script view shows it too
         self._captions.show(captions, purpose, styles)
@@ -394,7 +394,7 @@ class RunScreen(Screen[None]):
 
     def _on_theme_changed(self) -> None:
         """Redraw all widgets in the colours of the present theme."""
-        self.context.theme_styles.dark = self.app.current_theme.dark
+        self.context.styles.dark = self.app.current_theme.dark
         self.refresh(recompose=False)
         for widget in (self._panes, *self.views.children, self._scrub_bar):
             widget.refresh()

@@ -30,7 +30,7 @@ def split_run(election: str) -> tuple[Header, tuple[Record, ...]]:
     """Return the header and all records after it."""
     protocol = find_protocol("field", {"election": election})
     log = MemoryLog(simulated_header(protocol, NODES, TIMING, Link(100_000, 30_000), 5))
-    simulation = Simulation(protocol, log.header, log)
+    simulation = Simulation(protocol, log)
     for command in COMMANDS:
         simulation.director.add(parse(command))
     simulation.start()

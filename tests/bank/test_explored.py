@@ -18,7 +18,6 @@ from lab.worlds.explored.path_execution import PathExecution
 from lab.worlds.explored.states import Move, Timeouts
 from tests.campaign.commit_mutants import UncertainAborts
 from tests.harness import simulated_header
-from tests.profile import SOAK
 
 TIMING = Timing(100_000, 100_000)
 WITHDRAW = (3, CommandInput("withdraw", ("350",)))
@@ -54,11 +53,10 @@ CASES = [
     Case("3pc", 2, (LED,), "prompt", 1, 1, 0),
     Case("3pc", 3, (WITHDRAW,), "prompt", 1, 0, 0),
 ]
-if SOAK:
-    CASES += [
-        Case("2pc", 3, (WITHDRAW,), "synchronous", 2, 2, 0),
-        Case("3pc", 3, (WITHDRAW,), "prompt", 1, 1, 0),
-    ]
+LARGE = [
+    Case("2pc", 3, (WITHDRAW,), "synchronous", 2, 2, 0),
+    Case("3pc", 3, (WITHDRAW,), "prompt", 1, 1, 0),
+]
 
 
 def header(protocol: type[Algorithm], nodes: int) -> Header:
@@ -72,7 +70,9 @@ def explorer(protocol: type[Algorithm], case: Case) -> Explorer:
     return Explorer(protocol, header(protocol, case.nodes), case.timeouts, *strikes, case.commands)
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize(
+    "case", [*CASES, *(pytest.param(case, marks=pytest.mark.soak) for case in LARGE)], ids=str
+)
 def test_A6_A7_A8_hold_in_every_schedule(case: Case) -> None:
     """Issue 6: exhaustively; both outcomes occur, and the transaction ends in every final state."""
     found, began_s = explorer(find_protocol(case.protocol), case), time.monotonic()
@@ -113,9 +113,9 @@ def test_a_violation_is_recorded_with_the_command() -> None:
     found.run(10_000)
     assert "A6" in found.violated
     log = MemoryLog(header(UncertainAborts, 2))
-    execution = PathExecution(UncertainAborts, log.header, log, "prompt", 0)
+    execution = PathExecution(UncertainAborts, log, "prompt", 0)
     for move in found.path_to(found.first_found["A6"]):
-        execution.execute(move)
+        execution.perform(move)
     judge = Judge(log.header)
     for record in log.records:
         judge.observe(record)

@@ -67,7 +67,7 @@ def _simulated(name: str, command: str, lasts_s: float) -> tuple[Header, list[Re
     protocol = find_protocol(name)
     header = simulated_header(protocol, _NODES, _TIMING, _LINK)
     log = MemoryLog(header)
-    simulation = Simulation(protocol, header, log)
+    simulation = Simulation(protocol, log)
     simulation.director.add(parse(f"at {_AT_S}s tell 3 {command}"))
     simulation.start()
     simulation.run_to(round((_AT_S + lasts_s + 1) * 1_000_000))

@@ -57,7 +57,7 @@ def _with_a_simulation(us: int) -> tuple[float, str]:
         judge = Judge(header)
         judge.observe(header)
         log = MemoryLog(header, judge.observe if judged else None)
-        simulation = Simulation(Bully, header, log)
+        simulation = Simulation(Bully, log)
         for at_s in range(1, us // 1_000_000, 4):
             for command in (f"at {at_s}s kill 5", f"at {at_s + 1}s restart 5"):
                 simulation.director.add(parse(command))

@@ -68,7 +68,7 @@ def _rate(run: Callable[[], int]) -> float:
 
 def _recorded(header: Header, path: Path, virtual_s: int) -> int:
     writer = Writer(path, header)
-    simulation = Simulation(Bully, header, writer)
+    simulation = Simulation(Bully, writer)
     simulation.start()
     for until_us in range(0, virtual_s * 1_000_000, _FLUSH_US):
         simulation.run_to(until_us)
@@ -84,7 +84,7 @@ def _simpy_recorded(path: Path, virtual_s: int) -> int:
 
 def _with_faults(header: Header, virtual_s: int) -> float:
     log = MemoryLog(header)
-    simulation = Simulation(Bully, header, log)
+    simulation = Simulation(Bully, log)
     for at_s in range(4, virtual_s, 10):
         simulation.director.add(parse(f"at {at_s}s kill 5"))
         simulation.director.add(parse(f"at {at_s + 3}s restart 5"))

@@ -4,10 +4,9 @@ import pytest
 from msgspec.structs import replace
 
 from lab.protocols import Bully
-from lab.worlds.campaign.campaign import Campaign, SearchGoal
+from lab.worlds.campaign.campaign import Campaign, SearchGoal, run_trial
 from lab.worlds.campaign.finding import Finding, shrink_finding
 from lab.worlds.campaign.schedule import Schedule, draw
-from lab.worlds.campaign.trial import run_trial
 from tests.campaign import mutants
 from tests.campaign.trials import base_of, caught, plan
 

@@ -10,9 +10,15 @@ import pytest
 
 from lab.kernel import Timing
 from lab.properties.assertions import RAISES
-from lab.worlds.campaign.campaign import Campaign, CampaignTotals, RunOutcome, SearchGoal, run_campaign
+from lab.worlds.campaign.campaign import (
+    Campaign,
+    CampaignTotals,
+    RunawayError,
+    RunOutcome,
+    SearchGoal,
+    run_campaign,
+)
 from lab.worlds.campaign.schedule import plan_of
-from lab.worlds.campaign.trial import RunawayError
 from lab.worlds.campaign.workers import WorkerDiedError
 from lab.worlds.loading.targets import load_protocol
 from tests.harness import simulated_header

@@ -8,7 +8,8 @@ import pytest
 from lab.exercises.assessment import Assessment
 from lab.exercises.exercise import Exercise
 from lab.exercises.exercise_reader import ExerciseError, all_exercises, read_exercise, resolve_exercise
-from lab.exercises.repair_grading import grade_repair, repair_problems
+from lab.exercises.exercise_validation import check_exercise
+from lab.exercises.repair_grading import grade_repair
 from lab.recording.records import End, Link
 from lab.worlds.loading.config import RunConfig, header_of
 from lab.worlds.loading.targets import load_protocol
@@ -32,7 +33,7 @@ def points_of(exercise: Exercise, path: Path, code: str, seed: int = 1) -> tuple
 @pytest.mark.parametrize("name", REPAIRS)
 def test_only_the_solution_repairs(name: str) -> None:
     """The solution earns all points; the unchanged file and the wrong repairs earn none."""
-    assert list(repair_problems(resolve_exercise(name))) == []
+    assert list(check_exercise(resolve_exercise(name))) == []
 
 
 @pytest.mark.parametrize("name", REPAIRS)

@@ -17,9 +17,9 @@ def performed(
 ) -> list[Record]:
     """Return the records of the moves."""
     log = MemoryLog(header_of(protocol, count))
-    execution = PathExecution(protocol, log.header, log, timeouts, restarts)
+    execution = PathExecution(protocol, log, timeouts, restarts)
     for move in (*path, Move("wait", us=quiet_us)):
-        execution.execute(move)
+        execution.perform(move)
     execution.end("the test ended")
     return log.records
 

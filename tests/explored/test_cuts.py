@@ -131,9 +131,9 @@ def test_an_identifier_that_recurs(timeouts: Timeouts) -> None:
 def reached(explorer: Explorer, number: int, timeouts: Timeouts) -> tuple[list[Record], MemoryLog]:
     """Return the records of the path to a state, and the cluster after them."""
     log = MemoryLog(header_of(Bully, 3))
-    execution = PathExecution(Bully, log.header, log, timeouts, 0)
+    execution = PathExecution(Bully, log, timeouts, 0)
     for move in explorer.path_to(number):
-        execution.execute(move)
+        execution.perform(move)
     return log.records, log
 
 

@@ -6,7 +6,6 @@ from lab.protocols import InvitationElection
 from lab.worlds.explored.states import Timeouts
 from tests.campaign import invitation_mutants as mutants
 from tests.explored.toys import explorer_of
-from tests.profile import SOAK
 
 SAFE = ("A3.1", "A3.2", "A5")
 
@@ -16,7 +15,7 @@ SAFE = ("A3.1", "A3.2", "A5")
     [
         (2, "synchronous", 1, 0, 1),
         (2, "prompt", 1, 1, 1),
-        *([(3, "prompt", 1, 0, 1)] if SOAK else []),  # a minute
+        pytest.param(3, "prompt", 1, 0, 1, marks=pytest.mark.soak),
         (3, "prompt", 1, 1, 0),
         (3, "synchronous", 0, 0, 0),
     ],

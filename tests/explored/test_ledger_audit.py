@@ -58,9 +58,9 @@ def test_mutants_are_caught(mutant: type[TwoPhaseCommit], broken: set[str]) -> N
     assert set(explorer.broken.values()) == {()}
     for assertion in broken - {"ends"}:
         log = MemoryLog(header(mutant))
-        execution = PathExecution(mutant, log.header, log, "prompt", 1)
+        execution = PathExecution(mutant, log, "prompt", 1)
         for move in explorer.path_to(explorer.first_found[assertion]):
-            execution.execute(move)
+            execution.perform(move)
         judge = Judge(log.header)
         for record in log.records:
             judge.observe(record)

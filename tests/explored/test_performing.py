@@ -50,9 +50,9 @@ def test_real_nodes_reach_the_same_state(protocol: type[Election], restarts: int
     for number in range(0, tally.states, max(1, tally.states // 150)):
         state = follow(explorer, number)
         log = MemoryLog(header_of(protocol, 2))
-        execution = PathExecution(protocol, log.header, log, timeouts, restarts)
+        execution = PathExecution(protocol, log, timeouts, restarts)
         for move in explorer.path_to(number):
-            execution.execute(move)
+            execution.perform(move)
         for local, seen in zip(state, log.cluster.nodes.values(), strict=False):
             view = explorer.locals.views[local]
             assert view.process == seen.process

@@ -21,7 +21,7 @@ MOST_BYTES = 200_000
 
 def _record(hole: Hole, path: Path, as_printed: bool) -> None:
     writer = Writer(path, hole.header(as_printed))
-    simulation = Simulation(hole.protocol, writer.header, writer)
+    simulation = Simulation(hole.protocol, writer)
     for line in hole.script:
         simulation.director.add(parse(line))
     simulation.start()

@@ -30,7 +30,7 @@ def session(
 ) -> Path:
     """Record a session in which these commands are given at these times in milliseconds."""
     writer = Writer(path, header or simulated_header(protocol, IDS, link=Link(12_000, 6_000)))
-    simulation = Simulation(protocol, writer.header, writer)
+    simulation = Simulation(protocol, writer)
     simulation.director.add_script(read_script(script))
     simulation.start()
     for at_ms, text in given:

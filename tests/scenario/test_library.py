@@ -15,7 +15,7 @@ from tests.profile import amount
 
 FILES = shipped()
 ALWAYS_LIVE = ("coordinator-dies", "pause-makes-two-coordinators", "figure-10-9")
-SOAK = amount(quick=0, soak=100)
+MANY = amount(quick=0, soak=100)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -48,11 +48,10 @@ def test_some_pass_live(tmp_path: Path) -> None:
     assert not failed, "\n".join(failed)
 
 
-@pytest.mark.skipif(not SOAK, reason="only in the profile soak")
-@pytest.mark.timeout(0)
+@pytest.mark.soak
 @pytest.mark.parametrize("world", ["simulated", "live"])
 def test_all_pass_with_many_seeds(world: World, tmp_path: Path) -> None:
-    failed = _failed(FILES, (world,), SOAK, tmp_path)
+    failed = _failed(FILES, (world,), MANY, tmp_path)
     assert not failed, "\n".join(failed)
 
 

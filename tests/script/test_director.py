@@ -19,7 +19,9 @@ SECOND_US = 1_000_000
 
 
 def _director(*lines: str, rig: Rig | None = None, now_us: int = 0) -> Director:
-    director = Director(lambda: now_us, (rig or Rig((1, 2, 3))).log)
+    run = rig or Rig((1, 2, 3))
+    run.now_us = now_us or run.now_us
+    director = Director(run)
     for line in lines:
         director.add(parse(line))
     return director

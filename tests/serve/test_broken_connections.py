@@ -30,10 +30,10 @@ def test_a_cancelled_fork_leaves_nothing_behind() -> None:
         gone = asyncio.Event()
         children = Children(ours, process, gone.set)
         its.sendall(to_line(Ready()))
-        first = asyncio.create_task(children.fork(_ROOM, (nowhere,), HostWork("live")))
+        first = asyncio.create_task(children.fork(_ROOM, (nowhere,), HostWork()))
         while not await asyncio.get_running_loop().run_in_executor(None, its.recv, 4096):
             pass
-        second = asyncio.create_task(children.fork(_ROOM, (nowhere,), HostWork("live")))
+        second = asyncio.create_task(children.fork(_ROOM, (nowhere,), HostWork()))
         await asyncio.sleep(0)
         second.cancel()
         its.close()

@@ -134,6 +134,7 @@ def test_an_attempt_started_twice_at_once_is_recorded_once(tmp_path: Path) -> No
     assert str(second) == f"attempt 1 at {_NAME} already exists"
 
 
+@pytest.mark.live
 def test_the_host_itself_overwrites_no_recording(tmp_path: Path) -> None:
     """Earlier checks make no difference."""
     recording = tmp_path / "run.jsonl"

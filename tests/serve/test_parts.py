@@ -282,8 +282,8 @@ raise SystemExit(fork_server.main())
         room = ChildEnvironment({}, "/", 1 << 30, 1 << 20, 0)
         nowhere = os.open(os.devnull, os.O_RDWR)
         with pytest.raises(OSError, match="no more processes"):
-            await children.fork(room, (nowhere, nowhere, nowhere), HostWork("live"))
-        child = await children.fork(room, (nowhere, nowhere, nowhere), HostWork("live"))
+            await children.fork(room, (nowhere, nowhere, nowhere), HostWork())
+        child = await children.fork(room, (nowhere, nowhere, nowhere), HostWork())
         assert await child.ended == 2, "a host without a configuration"
         os.close(nowhere)
         await children.close()

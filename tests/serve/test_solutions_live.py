@@ -13,7 +13,6 @@ from lab.exercises.exercise_reader import all_exercises
 from lab.exercises.exercise_validation import read_commands
 from lab.exercises.grading import grade_recording
 from lab.exercises.student_folder import recording_of
-from tests.profile import SOAK
 from tests.serve.conftest import School
 from tests.serve.lab_server import Client, Server
 from tests.serve.terminal_screen import TerminalScreen
@@ -23,7 +22,7 @@ pytestmark = pytest.mark.live
 
 _QUICK = ("two-coordinators", "first-election")
 _ALL = [each for each in all_exercises() if each.repairs is None]
-_TRIED = [each for each in _ALL if each.name in _QUICK or SOAK]
+_TRIED = [pytest.param(each, marks=() if each.name in _QUICK else pytest.mark.soak) for each in _ALL]
 _WITHIN_S = 60.0
 _WRONG_WITHIN_S = 5.0
 """So long it is waited for full marks before the attempt is handed in as it is."""

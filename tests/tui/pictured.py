@@ -8,10 +8,10 @@ from lab.recording.timeline import Timeline
 from lab.styles import ThemeStyles
 from lab.tui.player import Cursor
 from lab.tui.views.diagram_canvas import Canvas
-from lab.tui.views.diagram_focus import Focus
 from lab.tui.views.diagram_picture import draw
 from lab.tui.views.diagram_scene import Scene, plane_of
 from lab.tui.views.diagram_selection import Picked, Selection
+from lab.tui.views.diagram_window import Focus
 
 __all__ = ["pictured", "text_of"]
 
@@ -33,7 +33,7 @@ def pictured(
     """Return the picture with the cursor at an instant, for a size and a zoom level."""
     lines = open_recording(path)
     try:
-        theme_styles = ThemeStyles(glyphs_for(UNICODE if fine else ASCII))
+        styles = ThemeStyles(glyphs_for(UNICODE if fine else ASCII))
         timeline = Timeline(lines)
         moment = Cursor(timeline.at(timeline.record_at(at_us)), at_us, selected, hides_future=hides_future)
         plane = plane_of(sorted(lines.header.nodes), selected, *size, down)
@@ -48,7 +48,7 @@ def pictured(
         window = focus.window
         selection = Selection(window)
         selection.picked = picked
-        return draw(Scene(focus, plane, moment, theme_styles, hidden, selection))
+        return draw(Scene(focus, plane, moment, styles, hidden, selection))
     finally:
         lines.close()
 

@@ -35,7 +35,7 @@ def long_run() -> tuple[Record, ...]:
     """Return several thousand records of five nodes under many faults, without keyframes."""
     nodes = (1, 2, 3, 4, 5)
     log = MemoryLog(simulated_header(Bully, nodes, Timing(50_000, 20_000), Link(8_000, 3_000), 5))
-    simulation = Simulation(Bully, log.header, log)
+    simulation = Simulation(Bully, log)
     for command in _COMMANDS:
         simulation.director.add(parse(command))
     simulation.start()

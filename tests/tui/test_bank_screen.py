@@ -16,7 +16,7 @@ from lab.styles import ThemeStyles
 from lab.tasks.bank.bank_extension import BankExtension
 from lab.tasks.extension import NodeText
 from lab.tui.source import FileSource
-from lab.tui.views.rendered_view import RenderedView
+from lab.tui.views.lines_view import RenderedView
 from lab.tui.views.views import Views
 from lab.tui.widgets.node_panes import log_pieces
 from lab.tui.widgets.status_lines import title_text
@@ -350,7 +350,7 @@ def test_a_live_run_unblocks_after_a_restart(runs: Path) -> None:
 def test_the_title_uses_singular_and_round_units(tmp_path: Path) -> None:
     one = Rig((1,), protocol=TwoPhaseCommit).started()
     header = one.header
-    theme_styles = ThemeStyles(glyphs_for())
+    styles = ThemeStyles(glyphs_for())
     for nodes, timing, text in (
         ((1,), Timing(250_000, 500_000), "T 1 s · 1 node · one"),
         ((1, 2), Timing(50_000, 20_000), "T 120 ms · 2 nodes · one"),
@@ -358,6 +358,6 @@ def test_the_title_uses_singular_and_round_units(tmp_path: Path) -> None:
         path = tmp_path / "title.jsonl"
         Writer(path, msgspec.structs.replace(header, nodes=nodes, timing=timing)).close()
         source = FileSource(path)
-        assert title_text(source, 0, 0, "one", theme_styles).plain.endswith(text)
+        assert title_text(source, 0, 0, "one", styles).plain.endswith(text)
         source.close()
         path.unlink()

@@ -110,15 +110,15 @@ def test_room_is_left_for_waiting_times() -> None:
 def test_colouring_does_not_change_the_text() -> None:
     """Control characters are escaped, tabs become blanks, lines stay lines."""
     source = 'def f():\n\treturn "a" # b\n"""\nno\n"""\n\x1b[2J\n(\n'
-    theme_styles = ThemeStyles(CLEAR)
-    lines = colour_lines(source.split("\n"), theme_styles)
+    styles = ThemeStyles(CLEAR)
+    lines = colour_lines(source.split("\n"), styles)
     texts = ["".join(text for text, _ in line) for line in lines]
     assert texts == ["def f():", '    return "a" # b', '"""', "no", '"""', "\\x1b[2J", "(", ""]
     named = {text: style for line in lines for text, style in line}
     assert named["return"].color is not None
     assert named["f"].bold
-    theme_styles.dark = False
-    assert dict(colour_lines(source.split("\n"), theme_styles)[1])["return"] != named["return"]
+    styles.dark = False
+    assert dict(colour_lines(source.split("\n"), styles)[1])["return"] != named["return"]
 
 
 def test_text_beyond_the_limit_is_not_coloured() -> None:

@@ -17,9 +17,8 @@ from lab.recording.reader import FileRecords, open_recording
 from lab.recording.records import Record, Routed
 from lab.recording.timeline import Timeline
 from lab.tui.player import Cursor
-from lab.tui.views.diagram_focus import Focus
 from lab.tui.views.diagram_selection import CausalCone, Picked, Selection
-from lab.tui.views.diagram_window import Window
+from lab.tui.views.diagram_window import Focus, Window
 from tests.harness import Rig
 from tests.tui.recorded import written
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lab.recording.writer import Writer
-from lab.tui.views.rendered_view import RenderedView
+from lab.tui.views.lines_view import RenderedView
 from lab.tui.views.views import Views
 from tests.analysis.split_field import SPLIT_US, STRUCK_US, split_run
 from tests.tui.recorded import SHIPPED

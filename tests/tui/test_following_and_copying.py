@@ -7,7 +7,7 @@ import pytest
 from textual.widgets import OptionList
 
 from lab.tui.views.log_view import MessageLog
-from lab.tui.views.message_trace_dialog import TraceDialog
+from lab.tui.views.view_dialogs import TraceDialog
 from lab.tui.widgets.help import HelpDialog
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, replay

@@ -32,11 +32,11 @@ ASCII = glyphs_for({"LC_ALL": "C.UTF-8", "TERM": "linux"})
 
 
 def _drawing(
-    log: GroupLog, width: int, theme_styles: ThemeStyles | None = None, record: int | None = None
+    log: GroupLog, width: int, styles: ThemeStyles | None = None, record: int | None = None
 ) -> GroupDrawing:
     groups, cluster_events = log.at(log.record if record is None else record)
     return GroupDrawing(
-        GroupLayout(groups, cluster_events, (1, 2, 3, 4, 5), T_US), theme_styles or ThemeStyles(UNICODE), width
+        GroupLayout(groups, cluster_events, (1, 2, 3, 4, 5), T_US), styles or ThemeStyles(UNICODE), width
     )
 
 
@@ -162,12 +162,12 @@ def test_fault_texts_of_a_foreign_recording_are_sanitized() -> None:
 @pytest.mark.parametrize("dark", [True, False])
 def test_group_colours_differ_for_the_colour_blind_too(dark: bool) -> None:
     """There is one for each number, with the identifier written on it."""
-    theme_styles = ThemeStyles(UNICODE)
-    theme_styles.dark = dark
-    colours = [_perceived(theme_styles.group(hue)) for hue in range(HUES)]
+    styles = ThemeStyles(UNICODE)
+    styles.dark = dark
+    colours = [_perceived(styles.group(hue)) for hue in range(HUES)]
     for one, other in combinations(colours, 2):
         assert min(dist(a, b) for a, b in zip(one, other, strict=True)) > 0.06
-    assert all(theme_styles.badge(hue).bgcolor == theme_styles.group(hue).color for hue in range(HUES))
+    assert all(styles.badge(hue).bgcolor == styles.group(hue).color for hue in range(HUES))
 
 
 def _perceived(style: Style) -> list[tuple[float, ...]]:

@@ -193,7 +193,7 @@ def test_the_layout_is_restored_in_the_next_run(tmp_path: Path) -> None:
         await seen.until(lambda: seen.run.views.chosen == "assertions", "the view")
         assert seen.run.has_class("full")
         assert seen.run.views.rows.heartbeats
-        assert (seen.app.theme, seen.run.context.theme_styles.dark) == (LIGHT, False)
+        assert (seen.app.theme, seen.run.context.styles.dark) == (LIGHT, False)
         for key in ("a", "z", "f", "t"):
             await seen.press(key)
         assert seen.run.views.chosen == "log"
@@ -263,7 +263,7 @@ def test_a_theme_is_chosen_by_name() -> None:
         await seen.pilot.pause()
         assert seen.app.theme == "nord"
         seen.run.action_do("theme", "no-such")
-        assert "unknown theme 'no-such'; the themes are " in seen.message
+        await seen.until_message("unknown theme 'no-such'; the themes are ")
         assert LIGHT in seen.message
 
     replay(test)

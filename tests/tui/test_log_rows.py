@@ -10,7 +10,7 @@ from lab.recording.log_lines import LogLine
 from lab.recording.reader import FeedRecords, FileRecords, RecordStore, open_recording
 from lab.recording.records import Header, decode
 from lab.recording.timeline import Timeline
-from lab.tui.views.log_rows import LogRows
+from lab.tui.views.log_view import LogRows
 from tests.tui.recorded import SHIPPED, written
 
 Rows = list[tuple[LogLine, DeliveryOutcome | None]]

@@ -82,14 +82,14 @@ def test_one_side_is_reported() -> None:
         }
 
     async def run() -> None:
-        app, theme_styles = Asks(13), ThemeStyles(glyphs_for())
+        app, styles = Asks(13), ThemeStyles(glyphs_for())
         async with app.run_test(size=(100, 30)) as pilot:
             await pilot.pause()
             await pilot.press("right", "right", "right", "right", "space", "space")
-            assert text(app.dialog) == {str(theme_styles.accent)}
+            assert text(app.dialog) == {str(styles.accent)}
             await pilot.press("enter")
-            assert text(app.dialog) == {str(theme_styles.warning)}
+            assert text(app.dialog) == {str(styles.warning)}
             await pilot.press("1", "1", "1")
-            assert text(app.dialog) == {str(theme_styles.accent)}
+            assert text(app.dialog) == {str(styles.accent)}
 
     asyncio.run(run())

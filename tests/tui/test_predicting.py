@@ -152,7 +152,7 @@ def test_the_scrub_bar_hides_the_future_during_a_question() -> None:
         def after() -> set[str]:
             rows = bar.render().plain.split("\n")
             track = rows[-1][bar._bar()[0] :][: bar._bar()[1]]
-            behind = track.index(seen.run.context.theme_styles.glyphs.cursor) + 1
+            behind = track.index(seen.run.context.styles.glyphs.cursor) + 1
             density = rows[0][bar._bar()[0] + behind :]
             return {*track[behind:], *density}
 
@@ -161,7 +161,7 @@ def test_the_scrub_bar_hides_the_future_during_a_question() -> None:
         await seen.until(lambda: len(after()) > 2, "marks after the cursor")
         await seen.press("full_stop", "full_stop")
         await _asked(seen)
-        await seen.until(lambda: after() <= {seen.run.context.theme_styles.glyphs.rest, " "}, "none of them")
+        await seen.until(lambda: after() <= {seen.run.context.styles.glyphs.rest, " "}, "none of them")
         outcome = bar._describe(sum(bar._bar()) - 1)
         assert outcome is not None
         assert "\n" not in outcome.plain

@@ -257,13 +257,13 @@ def test_f_shows_the_heartbeats_and_hides_them() -> None:
 
 def test_light_and_dark_theme() -> None:
     async def test(seen: Seen) -> None:
-        assert seen.run.context.theme_styles.dark
+        assert seen.run.context.styles.dark
         await seen.press("t")
-        await seen.until(lambda: not seen.run.context.theme_styles.dark, "darker colours")
+        await seen.until(lambda: not seen.run.context.styles.dark, "darker colours")
         await seen.until(lambda: seen.run.styles.background.brightness > 0.7, "a light ground")
         await seen.press("t")
         await seen.until(
-            lambda: seen.run.context.theme_styles.dark and seen.run.styles.background.brightness < 0.3, "dark"
+            lambda: seen.run.context.styles.dark and seen.run.styles.background.brightness < 0.3, "dark"
         )
 
     replay(test)

@@ -47,7 +47,7 @@ def test_a_text_is_found_and_highlighted_in_the_view(key: str, text: str) -> Non
 
 def _is_highlighted(seen: Seen, segment: Segment) -> bool:
     style = segment.style
-    return style is not None and style + seen.run.context.theme_styles.highlight == style
+    return style is not None and style + seen.run.context.styles.highlight == style
 
 
 @pytest.mark.parametrize(("key", "begins"), [("a", "A1.1"), ("i", "node 5")], ids=["assertions", "inspect"])

@@ -70,8 +70,8 @@ def test_nodes_are_listed_by_status() -> None:
 def test_each_status_has_a_glyph_of_its_own() -> None:
     """With and without UTF-8."""
     for environment in ({"LANG": "C.UTF-8", "TERM": "xterm"}, {"LANG": "C", "TERM": "linux"}):
-        theme_styles = ThemeStyles(glyphs_for(environment))
-        assert len({theme_styles.glyph(status) for status in ("Idle", "Waiting", "Inside", "Holding")}) == 4
+        styles = ThemeStyles(glyphs_for(environment))
+        assert len({styles.glyph(status) for status in ("Idle", "Waiting", "Inside", "Holding")}) == 4
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])

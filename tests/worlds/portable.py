@@ -2,8 +2,8 @@
 
 import sys
 
+from lab.worlds.host.__main__ import main
 from lab.worlds.live import node_process
-from lab.worlds.live.__main__ import main
 
 
 class _AsElsewhere:

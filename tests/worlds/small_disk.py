@@ -2,8 +2,8 @@
 
 import sys
 
+from lab.worlds.host.__main__ import main
 from lab.worlds.simulated import simulated_host
-from lab.worlds.simulated.__main__ import main
 
 if __name__ == "__main__":
     vars(simulated_host)["_MEGABYTES"] = 1

@@ -81,7 +81,7 @@ def _ended_in_good_order(run: LiveRun, folder: Path) -> None:
 
 @pytest.mark.parametrize("victims", ["host", "fork server", "both"])
 @pytest.mark.parametrize("paused", ["", "2 5", "all"])
-@pytest.mark.parametrize("module", ["lab.worlds.live", "tests.worlds.portable"])
+@pytest.mark.parametrize("module", ["lab.worlds.host", "tests.worlds.portable"])
 def test_sigkill(tmp_path: Path, victims: str, paused: str, module: str) -> None:
     """Kill -9 at a random moment, with paused nodes too, and without the features of Linux too."""
     chance = random.Random(f"{victims} {paused}")

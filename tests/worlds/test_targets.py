@@ -149,7 +149,11 @@ def _body(line: str) -> str:
 @pytest.mark.parametrize(
     ("text", "target", "message"),
     [
-        ("", "bulli", f"unknown protocol 'bulli'; known: {KNOWN}, or FILE.py:CLASS for your own"),
+        (
+            "",
+            "bulli",
+            f"unknown protocol 'bulli'; known: {KNOWN}, or FILE.py:CLASS for your own; did you mean bully?",
+        ),
         (
             MINE,
             "mine",

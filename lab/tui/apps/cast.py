@@ -117,8 +117,8 @@ async def _loaded_screen(excerpt: Excerpt) -> AsyncIterator[tuple[Pilot[None], R
     film, app, source = excerpt.options.film, _HeadlessApp(), _WatchedSource(excerpt)
     try:
         async with app.run_test(size=(film.columns, film.rows)) as pilot:
-            theme_styles, title = ThemeStyles(UNICODE), sanitize(excerpt.header.run)
-            screen = RunScreen(source, theme_styles, title, clock_s=lambda: 0.0)
+            styles, title = ThemeStyles(UNICODE), sanitize(excerpt.header.run)
+            screen = RunScreen(source, styles, title, clock_s=lambda: 0.0)
             await app.push_screen(screen)
             await source.is_read.wait()
             screen.views.rows.heartbeats = excerpt.options.heartbeats

@@ -44,14 +44,13 @@ class ClassRows(LinesView):
     class Opened(Message):
         """The user clicked the selected line."""
 
-    def __init__(self, theme_styles: ThemeStyles) -> None:
-        super().__init__("students", theme_styles)
+    def __init__(self, styles: ThemeStyles) -> None:
+        super().__init__("students", styles)
         self._students: tuple[Student, ...] = ()
         self.chosen = ""
 
     @property
     def student(self) -> Student | None:
-        """The selected student."""
         return next((each for each in self._students if each.name == self.chosen), None)
 
     def put(self, students: Sequence[Student]) -> None:
@@ -92,9 +91,9 @@ class ClassRows(LinesView):
         self._redraw()
 
     def _pieces(self, student: Student) -> Line:
-        theme_styles = self._styles
+        styles = self._styles
         is_on, stuck_s = bool(student.since), student.stuck_s
-        sign = theme_styles.glyphs.status["Normal"] if is_on else theme_styles.glyphs.status["absent"]
+        sign = styles.glyphs.status["Normal"] if is_on else styles.glyphs.status["absent"]
         note = (
             "you have control" if student.keys else "" if is_on or not student.cluster else "cluster still running"
         )
@@ -110,7 +109,7 @@ class ClassRows(LinesView):
         )
         if stuck_s is not None and stuck_s >= _STUCK_S:
             pieces = [
-                (text, theme_styles.warning if place == 1 else style) for place, (text, style) in enumerate(pieces)
+                (text, styles.warning if place == 1 else style) for place, (text, style) in enumerate(pieces)
             ]
         return pieces
 
@@ -171,14 +170,14 @@ class ClassScreen(Screen[None]):
         Binding("q", "app.leave_class", "quit"),
     ]
 
-    def __init__(self, theme_styles: ThemeStyles) -> None:
+    def __init__(self, styles: ThemeStyles) -> None:
         super().__init__()
-        self._theme_styles = theme_styles
-        self.message = MessageLine(theme_styles)
+        self._styles = styles
+        self.message = MessageLine(styles)
 
     def compose(self) -> ComposeResult:
         yield TitleLine("head")
-        yield ClassRows(self._theme_styles)
+        yield ClassRows(self._styles)
         yield self.message
         yield KeyLine()
 
@@ -196,7 +195,7 @@ class ClassScreen(Screen[None]):
         self.query_one(ClassRows).put(students)
         on = sum(bool(each.since) for each in report.students)
         clusters = sum(bool(each.cluster) for each in report.students)
-        dot = f" {self._theme_styles.glyphs.dot} "
+        dot = f" {self._styles.glyphs.dot} "
         parts = [
             f"{on} of {format_count(len(report.students), 'student')} logged in",
             format_count(clusters, "cluster"),
@@ -208,7 +207,6 @@ class ClassScreen(Screen[None]):
 
     @property
     def student(self) -> Student | None:
-        """The selected student."""
         return self.query_one(ClassRows).student
 
 
@@ -251,7 +249,6 @@ class WatchApp(RunsApp):
 
     @on(ClassRows.Opened)
     def action_watch_student(self) -> None:
-        """Watch the cluster of the selected student."""
         self._do(self._open_cluster("viewer"))
 
     def action_take_control(self) -> None:
@@ -259,7 +256,6 @@ class WatchApp(RunsApp):
         self._do(self._open_cluster("driver"))
 
     def action_message_one(self) -> None:
-        """Send a message to the selected student."""
         student = self._class.student
         if student is None or not student.since:
             self._class.message.show("this student is not logged in, so cannot receive a message", warn=True)
@@ -267,7 +263,6 @@ class WatchApp(RunsApp):
             self._ask_text(f"a message to {student.name}", (student.name,))
 
     def action_message_all(self) -> None:
-        """Send a message to all students who are logged in."""
         self._ask_text("a message to all who are logged in", ())
 
     def action_filter(self) -> None:

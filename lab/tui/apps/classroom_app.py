@@ -66,7 +66,6 @@ class ClassroomApp(RunsApp):
             self._source.close()
 
     def exercise_of(self, header: Header) -> Exercise | None:
-        """Return the exercise of a run, if it is in the list."""
         return None if header.exercise is None else self._exercises.get(header.exercise.name)
 
     def action_suspend_process(self) -> None:

@@ -1,6 +1,7 @@
 """The list of exercises with the progress in each, and a description of the one at the cursor."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from msgspec import Struct
@@ -69,29 +70,27 @@ class ListScreen(Screen[None]):
         Binding("pageup", "more(-1)", show=False, priority=True),
     ]
 
+    @dataclass
     class AttemptRequested(Message):
         """The user wants a new attempt at an exercise."""
 
-        def __init__(self, exercise: Exercise) -> None:
-            super().__init__()
-            self.exercise = exercise
+        exercise: Exercise
 
+    @dataclass
     class ResumeRequested(Message):
         """The user wants to resume the running attempt."""
 
-        def __init__(self, running: RunningAttempt) -> None:
-            super().__init__()
-            self.running = running
+        running: RunningAttempt
 
     def __init__(
-        self, home: StudentFolder, exercises: Sequence[Exercise], is_served: bool, theme_styles: ThemeStyles
+        self, home: StudentFolder, exercises: Sequence[Exercise], is_served: bool, styles: ThemeStyles
     ) -> None:
         super().__init__()
         self._home = home
         self._exercises = {each.name: each for each in exercises}
         self._is_served = is_served
-        self._theme_styles = theme_styles
-        self.message = MessageLine(theme_styles)
+        self._styles = styles
+        self.message = MessageLine(styles)
         self.running: RunningAttempt | None = None
 
     def compose(self) -> ComposeResult:
@@ -148,7 +147,6 @@ class ListScreen(Screen[None]):
         self.query_one(FilterableList).action_select()
 
     def action_more(self, pages: int) -> None:
-        """Scroll the description of the exercise."""
         pane = self.query_one("#about", VerticalScroll)
         pane.scroll_relative(y=pages * max(1, pane.size.height - 1), animate=False)
 
@@ -163,7 +161,7 @@ class ListScreen(Screen[None]):
     def _redraw(self) -> None:
         if not self.query(FilterableList):
             return  # the screen is closing
-        self._theme_styles.dark = self.app.current_theme.dark
+        self._styles.dark = self.app.current_theme.dark
         self.query_one("#head", TitleLine).put(self._head())
         self.query_one(FilterableList).put(self._entries())
         self._describe_selected()
@@ -177,22 +175,20 @@ class ListScreen(Screen[None]):
         most = sum(each.points for each in self._exercises.values())
         total = f"{solved} of {format_count(len(progress), 'exercise')} solved, {points} of {most} points"
         name = sanitize(self._home.student, 40)
-        dot = self._theme_styles.glyphs.dot
-        return Text.assemble(
-            ("lab exercises", "bold"), f" {dot} ", (name, self._theme_styles.accent), f" {dot} {total}"
-        )
+        dot = self._styles.glyphs.dot
+        return Text.assemble(("lab exercises", "bold"), f" {dot} ", (name, self._styles.accent), f" {dot} {total}")
 
     def _entries(self) -> Iterator[Entry]:
         width = self.query_one(FilterableList).size.width - 3
         if self.running is not None:
             running = self.running
-            yield Entry(Text("RUNNING", self._theme_styles.accent), head=True)
-            text = f"  {self._theme_styles.glyphs.play} resume attempt {running.attempt}: {running.exercise.title}"
+            yield Entry(Text("RUNNING", self._styles.accent), head=True)
+            text = f"  {self._styles.glyphs.play} resume attempt {running.attempt}: {running.exercise.title}"
             yield Entry(Text(sanitize(text, max(2, width)), _BOLD), RUNNING_ROW)
         for level, title in LEVELS.items():
             of_level = [each for each in self._exercises.values() if each.level == level]
             if of_level:
-                yield Entry(Text(title.upper(), self._theme_styles.accent), head=True)
+                yield Entry(Text(title.upper(), self._styles.accent), head=True)
             for exercise in of_level:
                 yield Entry(self._row(exercise, self._home.progress_of(exercise.name), width), exercise.name)
 
@@ -213,12 +209,12 @@ class ListScreen(Screen[None]):
         return row
 
     def _sign(self, progress: ExerciseProgress) -> tuple[str, Style]:
-        theme_styles = self._theme_styles
+        styles = self._styles
         if progress.first_solved:
-            return f"{theme_styles.glyphs.marks['met']} solved", theme_styles.mark("met") + _BOLD
+            return f"{styles.glyphs.marks['met']} solved", styles.mark("met") + _BOLD
         if progress.attempts:
-            return f"{theme_styles.glyph('Waiting')} begun", theme_styles.status("Waiting")
-        return f"{theme_styles.glyph('Working')} new", Style()
+            return f"{styles.glyph('Waiting')} begun", styles.status("Waiting")
+        return f"{styles.glyph('Working')} new", Style()
 
     def _describe_selected(self) -> None:
         pane = self.query_one("#about", VerticalScroll)
@@ -235,25 +231,25 @@ class ListScreen(Screen[None]):
         return self._exercises.get(name)
 
     def _description(self, exercise: Exercise, width: int) -> Iterator[Text]:
-        theme_styles, progress = self._theme_styles, self._home.progress_of(exercise.name)
-        yield from wrap(Text(sanitize(exercise.title), theme_styles.accent), width)
+        styles, progress = self._styles, self._home.progress_of(exercise.name)
+        yield from wrap(Text(sanitize(exercise.title), styles.accent), width)
         yield from wrap(Text(f"{exercise.kind}: {KINDS[exercise.kind]}", DIM), width)
         teaches = sanitize(", ".join(map(describe_topic, exercise.teaches)))
         yield from wrap(Text.assemble(("teaches ", DIM), teaches), width)
         if exercise.repairs is not None:
-            yield from wrap(Text(self._start_hint(exercise), theme_styles.warning), width)
+            yield from wrap(Text(self._start_hint(exercise), styles.warning), width)
         yield Text()
-        yield from markdown_lines(exercise.intro, width, theme_styles)
+        yield from markdown_lines(exercise.intro, width, styles)
         yield Text()
         results = {result.task: result for result in progress.best}
         for task in exercise.tasks:
             result = results.get(task.number)
             is_done = result is not None and result.state == "done"
-            sign = theme_styles.glyphs.marks["met"] if is_done else theme_styles.glyph("Working")
+            sign = styles.glyphs.marks["met"] if is_done else styles.glyph("Working")
             earned = f"{result.points if result is not None else 0} of {format_count(task.points, 'point')}"
             worth = "for your teacher" if task.way == "explain" else earned
             title = sanitize(task.title, max(2, width - 24))
-            style = theme_styles.mark("met") if is_done else Style()
+            style = styles.mark("met") if is_done else Style()
             gap = " " * max(2, width - cell_len(title) - 5 - len(worth))
             yield Text.assemble((f"{sign} {task.number:2} ", style), title, gap, (worth, DIM))
         if progress.attempts:

@@ -41,7 +41,7 @@ def show_export_dialog(request: ExportRequested) -> None:
         context.notify(text)
         context.exported = text
 
-    now_us, styles = context.player.now_us, context.theme_styles
+    now_us, styles = context.player.now_us, context.styles
     dialog = ExportDialog(request.recording, now_us, request.heartbeats, styles, chosen, file.strip())
     context.show_dialog(dialog, report)
 
@@ -61,9 +61,7 @@ class ExportDialog(FileDialog):
     ExportDialog #nodes, ExportDialog #file { width: 1fr; }
     ExportDialog #answer { height: auto; max-height: 4; margin-top: 1; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        ("space", "around", ""),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [("space", "around", "")]
     refusals: ClassVar[tuple[type[Exception], ...]] = (ExportError, NotARecordingError)
     control: ClassVar[type[Widget]] = OptionList
 
@@ -72,12 +70,12 @@ class ExportDialog(FileDialog):
         recording: Path,
         now_us: int,
         heartbeats: bool,
-        theme_styles: ThemeStyles,
+        styles: ThemeStyles,
         chosen: Format | None = None,
         file: str = "",
     ) -> None:
         subtitle = f"{'with' if heartbeats else 'without'} heartbeats, as in the log (f)"
-        super().__init__("export this run, as recorded so far", subtitle, theme_styles)
+        super().__init__("export this run, as recorded so far", subtitle, styles)
         self._recording = recording
         self._now_us = now_us
         self._heartbeats = heartbeats

@@ -26,14 +26,12 @@ class HomeApp(TerminalApp[int]):
     #keys { width: 100%; height: 1; padding: 0 2; background: $panel; color: $text-muted; }
     OptionList { width: 100%; height: 1fr; border: none; padding: 0 2; background: $background; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        ("q,escape", "leave", "quit"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [("q,escape", "leave", "quit")]
 
     def __init__(self, entries: list[tuple[str, str]]) -> None:
         super().__init__()
         self._entries = entries
-        self._theme_styles = ThemeStyles(glyphs_for())
+        self._styles = ThemeStyles(glyphs_for())
 
     def compose(self) -> ComposeResult:
         title = Text()
@@ -48,7 +46,7 @@ class HomeApp(TerminalApp[int]):
         rows, group = [], ""
         for place, (of, text) in enumerate(self._entries):
             if of != group:
-                rows.append(Entry(Text(of.upper(), self._theme_styles.accent), head=True))
+                rows.append(Entry(Text(of.upper(), self._styles.accent), head=True))
                 group = of
             rows.append(Entry(Text(f"  {sanitize(text, 120)}"), str(place)))
         yield FilterableList(rows, "qjk")

@@ -62,11 +62,11 @@ class TallyDialog(Dialog[VoteTally]):
     DEFAULT_CSS = "TallyDialog > Vertical { width: 84; }"
     BINDINGS: ClassVar[list[BindingType]] = [("enter", "close_vote", "close"), ("q", "leave", "leave")]
 
-    def __init__(self, control: LectureControl, theme_styles: ThemeStyles) -> None:
+    def __init__(self, control: LectureControl, styles: ThemeStyles) -> None:
         hint = "Enter closes the vote and shows the tally to all; Esc hides this, Ctrl+L shows it"
         super().__init__("vote of the class", hint)
         self._control = control
-        self._theme_styles = theme_styles
+        self._styles = styles
 
     def compose_box(self) -> ComposeResult:
         yield Static(id="tally", markup=False)
@@ -83,7 +83,7 @@ class TallyDialog(Dialog[VoteTally]):
                 tally = await asyncio.to_thread(self._control.tally)
             except ServerAdminError:
                 return  # the vote is closed
-            self.query_one("#tally", Static).update(_format_tally(tally, self._theme_styles))
+            self.query_one("#tally", Static).update(_format_tally(tally, self._styles))
             await asyncio.sleep(_POLL_S)
 
     async def _close_vote(self) -> None:
@@ -93,14 +93,12 @@ class TallyDialog(Dialog[VoteTally]):
             self.dismiss(None)
 
 
-def _format_tally(tally: VoteTally, theme_styles: ThemeStyles) -> Text:
+def _format_tally(tally: VoteTally, styles: ThemeStyles) -> Text:
     most, width = max(1, *tally.votes), max(len(choice) for choice in tally.options)
-    text = Text(sanitize(tally.text) + "\n\n", theme_styles.accent)
+    text = Text(sanitize(tally.text) + "\n\n", styles.accent)
     for choice, votes in zip(tally.options, tally.votes, strict=True):
-        bar = theme_styles.glyphs.full * (_WIDEST_BAR * votes // most)
-        text.append(f"{sanitize(choice):{min(width, 30)}}  ").append(bar, theme_styles.leader).append(
-            f" {votes}\n"
-        )
+        bar = styles.glyphs.full * (_WIDEST_BAR * votes // most)
+        text.append(f"{sanitize(choice):{min(width, 30)}}  ").append(bar, styles.leader).append(f" {votes}\n")
     return text.append(format_count(sum(tally.votes), "answer"), DIM)
 
 

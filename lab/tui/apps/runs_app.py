@@ -48,7 +48,6 @@ class _BranchedRun:
         return await FeedSource.open(ready.socket, "driver")
 
     def end(self) -> None:
-        """End the run and complete its recording."""
         self._host.end()
         self._host.close()
 
@@ -168,7 +167,6 @@ class RunsApp(TerminalApp[None]):
 
     @on(BranchRequested)
     def begin_branch(self, message: BranchRequested) -> None:
-        """Begin a branch and show it on top of its parent."""
         self.run_worker(self._branch(message))
 
     async def _branch(self, message: BranchRequested) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.text import Text
@@ -60,12 +61,11 @@ class StudentApp(ClassroomApp):
         Binding("escape", "dismiss_messages", "dismiss", key_display="Esc", priority=True),
     ]
 
+    @dataclass
     class NoticeReceived(Message):
         """A notice from the teacher arrived."""
 
-        def __init__(self, notice: Notice) -> None:
-            super().__init__()
-            self.notice = notice
+        notice: Notice
 
     def __init__(
         self, home: StudentFolder, clusters: Clusters, exercises: Sequence[Exercise], teacher: Teacher, first: str
@@ -191,7 +191,6 @@ class StudentApp(ClassroomApp):
     # drawing
 
     def _show(self) -> None:
-        """Draw the lines on the visible screen."""
         shown = next((each for each in reversed(self.screen_stack) if _has_lines(each)), None)
         if shown is None or not shown.is_attached:
             return
@@ -209,20 +208,20 @@ class StudentApp(ClassroomApp):
         self.screen.refresh_bindings()
 
     def _lines(self, shown: Screen[object]) -> list[Text]:
-        theme_styles = self.theme_styles
+        styles = self.theme_styles
         lines = []
         if self._is_controlled and isinstance(shown, RunScreen) and shown.context.source is self._source:
-            lines.append(Text(_CONTROL, theme_styles.warning))
+            lines.append(Text(_CONTROL, styles.warning))
         if self._question is not None:
             lines.append(
-                Text(sanitize(f"your teacher asks: {self._question.text}  (Ctrl+L answers)"), theme_styles.warning)
+                Text(sanitize(f"your teacher asks: {self._question.text}  (Ctrl+L answers)"), styles.warning)
             )
         if self._lecture is not None and self._may_join:
             title = sanitize(self._lecture.title)
-            lines.append(Text(f"your teacher shows {title}  (Ctrl+L or a click here joins)", theme_styles.accent))
-        lines += [Text(sanitize(text), theme_styles.warning) for text in self._messages]
+            lines.append(Text(f"your teacher shows {title}  (Ctrl+L or a click here joins)", styles.accent))
+        lines += [Text(sanitize(text), styles.warning) for text in self._messages]
         if self._messages:
-            lines[-1].append("  (Esc dismisses)", theme_styles.accent)
+            lines[-1].append("  (Esc dismisses)", styles.accent)
         return lines
 
 

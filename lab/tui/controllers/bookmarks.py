@@ -40,7 +40,7 @@ class BookmarkController:
                 self._put(record, at_us, result)
 
         self._bookmarks.read()
-        dialog = BookmarkDialog(self._bookmarks, record, at_us, self._context.theme_styles)
+        dialog = BookmarkDialog(self._bookmarks, record, at_us, self._context.styles)
         self._context.show_dialog(dialog, use)
 
     def _go_to(self, record: int) -> None:
@@ -71,16 +71,13 @@ class BookmarkDialog(Dialog[str | int]):
     BookmarkDialog Input { margin-bottom: 1; }
     BookmarkDialog OptionList { max-height: 20; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        ("down", "to_list", ""),
-        ("delete,d", "remove", ""),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [("down", "to_list", ""), ("delete,d", "remove", "")]
 
-    def __init__(self, bookmarks: Bookmarks, record: int, at_us: int, theme_styles: ThemeStyles) -> None:
+    def __init__(self, bookmarks: Bookmarks, record: int, at_us: int, styles: ThemeStyles) -> None:
         super().__init__(f"note on record {record}, at {at_us / 1e6:.3f} s", _SAVE)
         self._bookmarks = bookmarks
         self._record = record
-        self._theme_styles = theme_styles
+        self._styles = styles
 
     def compose_box(self) -> ComposeResult:
         here = self._bookmarks.at(self._record)
@@ -88,7 +85,6 @@ class BookmarkDialog(Dialog[str | int]):
         yield OptionList()
 
     def on_mount(self) -> None:
-        """Select the note on this record, if there is one."""
         self._fill()
         if self._bookmarks.trouble:
             self.frame(subtitle=self._bookmarks.trouble)
@@ -101,7 +97,6 @@ class BookmarkDialog(Dialog[str | int]):
         self.dismiss(int(event.option_id or 0))
 
     def on_descendant_focus(self) -> None:
-        """Show the keys of the focused part."""
         is_list = self.query_one(OptionList).has_focus
         self.frame(subtitle="Enter goes there, d removes it, Tab writes a note" if is_list else _SAVE)
 
@@ -109,7 +104,6 @@ class BookmarkDialog(Dialog[str | int]):
         self.query_one(OptionList).focus()
 
     def action_remove(self) -> None:
-        """Remove the highlighted note."""
         notes = self.query_one(OptionList)
         place = notes.highlighted
         if place is None:
@@ -138,7 +132,7 @@ class BookmarkDialog(Dialog[str | int]):
 
     def _option_text(self, bookmark: Bookmark) -> Text:
         style = "bold" if bookmark.record == self._record else ""
-        text = Text(f"{self._theme_styles.glyphs.marks['bookmark']} ", self._theme_styles.mark("bookmark"))
+        text = Text(f"{self._styles.glyphs.marks['bookmark']} ", self._styles.mark("bookmark"))
         text.append(f"{bookmark.at_us / 1e6:9.3f} s  record {bookmark.record:<7} ", DIM)
         text.append(sanitize(bookmark.note, _LONGEST) or "(no note)", style)
         if bookmark.inherited:

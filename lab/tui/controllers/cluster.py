@@ -12,8 +12,8 @@ from textual.binding import BindingType
 from lab.analysis.connectivity import Pair
 from lab.styles import DIM, ThemeStyles
 from lab.tui.context import ActionHandler, RunContext
-from lab.tui.views.link_dialog import LinkCommand, LinkDialog
 from lab.tui.views.network_state import NetworkNow
+from lab.tui.views.view_dialogs import LinkCommand, LinkDialog
 from lab.tui.widgets.dialogs import TextBox
 from lab.tui.widgets.prompts import CommandLine
 
@@ -72,7 +72,7 @@ class ClusterController:
 
     def _partition(self) -> None:
         context = self._context
-        dialog = PartitionDialog(context.nodes, context.selected, context.theme_styles)
+        dialog = PartitionDialog(context.nodes, context.selected, context.styles)
         context.show_dialog(dialog, context.execute)
 
 
@@ -108,28 +108,28 @@ class PartitionDialog(TextBox):
         ("space", "move", ""),
     ]
 
-    def __init__(self, nodes: tuple[int, ...], apart: int | None, theme_styles: ThemeStyles) -> None:
+    def __init__(self, nodes: tuple[int, ...], apart: int | None, styles: ThemeStyles) -> None:
         super().__init__("partition: press a node's number to move it")
         self._ids = nodes
-        self._theme_styles = theme_styles
+        self._styles = styles
         half = nodes[len(nodes) // 2 - 1]
         self._side = {node: int(node > half if apart is None else node == apart) for node in nodes}
         self._cursor = 0
         self._refused = False
 
     def content(self) -> Text:
-        theme_styles = self._theme_styles
+        styles = self._styles
         text = Text()
         for side, name in enumerate("ABC"):
             members = [node for node in self._ids if self._side[node] == side]
             text.append(f"\n side {name}   ", "bold")
             for node in members:
-                style = theme_styles.leader if node == self._ids[self._cursor] else Style()
+                style = styles.leader if node == self._ids[self._cursor] else Style()
                 text.append(f" {node} ", style + Style(meta={"@click": f"screen.move_node({node})"}))
             if not members:
                 text.append(" empty", DIM)
         command = self.command()
-        style = theme_styles.warning if self._refused else theme_styles.accent
+        style = styles.warning if self._refused else styles.accent
         text.append(f"\n\n {command or 'all nodes are on one side: nothing to partition'}\n", style)
         text.append("\n a digit or click moves a node; arrows select, space moves\n ", DIM)
         text.append(" Enter applies it ", Style(reverse=True, meta={"@click": "screen.apply"}))

@@ -9,7 +9,7 @@ from lab.tui.controllers.seeking import SeekController
 from lab.tui.terminal.terminal_app import DARK, LIGHT
 from lab.tui.verdicts import format_witness, next_violation
 from lab.tui.views.log_view import MessageLog
-from lab.tui.views.message_trace_dialog import TraceDialog
+from lab.tui.views.view_dialogs import TraceDialog
 from lab.tui.views.views import Views
 from lab.tui.widgets.help import HelpDialog
 from lab.tui.widgets.record_dialog import CopiesFrom, describe_copy, record_as_json
@@ -19,11 +19,7 @@ class DisplayController:
     """Steers the views and what is marked in them."""
 
     def __init__(
-        self,
-        context: RunContext,
-        views: Views,
-        search: SearchController,
-        seeker: SeekController,
+        self, context: RunContext, views: Views, search: SearchController, seeker: SeekController
     ) -> None:
         self._context = context
         self._views = views
@@ -93,7 +89,7 @@ class DisplayController:
             return
         sent, key = found
         trace = list(message_trace(store, key, sent))
-        context.show_dialog(TraceDialog(trace, number, context.theme_styles), self._go_to)
+        context.show_dialog(TraceDialog(trace, number, context.styles), self._go_to)
 
     def _go_to(self, record: int) -> None:
         self._context.player.go(record)
@@ -127,4 +123,4 @@ class DisplayController:
     def _show_help(self) -> None:
         context = self._context
         actions = actions_of(context.source.extension).values()
-        context.show_dialog(HelpDialog(context.source.takes_commands, context.theme_styles, actions))
+        context.show_dialog(HelpDialog(context.source.takes_commands, context.styles, actions))

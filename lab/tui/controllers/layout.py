@@ -178,7 +178,6 @@ class LayoutController:
         self.set_log_width(max(_LEAST, min(self.layout.log + by * _STEP, _MOST)))
 
     def set_log_width(self, percent: int) -> None:
-        """Give the log this percentage of the width."""
         self.layout.log = percent
         self.fit()
 

@@ -16,7 +16,7 @@ from lab.text import sanitize
 from lab.tui.context import ActionHandler, RunContext
 from lab.tui.controllers.search import SearchController
 from lab.tui.player import time_command
-from lab.tui.views.log_rows import LogRows
+from lab.tui.views.log_view import LogRows
 from lab.tui.widgets.dialogs import ListDialog
 from lab.worlds.feed_protocol import Delivery, EnabledEvent, Reply
 
@@ -77,11 +77,11 @@ class PlaybackController:
 _NOTHING = "nothing is in flight and no timer is set: restart a node, or resume one"
 
 
-def describe_event(event: EnabledEvent, nodes: Mapping[int, NodeState], theme_styles: ThemeStyles) -> str:
+def describe_event(event: EnabledEvent, nodes: Mapping[int, NodeState], styles: ThemeStyles) -> str:
     """Return a line for an event: the message and its link, or the timer and what its procedure waits for."""
     state = nodes.get(event.node)
     if isinstance(event, Delivery):
-        text = f"{event.kind} {event.source} {theme_styles.glyphs.arrow} {event.node}"
+        text = f"{event.kind} {event.source} {styles.glyphs.arrow} {event.node}"
         process = "running" if state is None else state.process
         if process == "paused":
             return f"{text}  ({event.node} is paused: the message waits there)"
@@ -112,7 +112,7 @@ class NextEventDialog(ListDialog[EnabledEvent]):
         super().__init__("choose the next event", "Enter executes it, Esc closes")
         self._run = context
         self._source = context.source
-        self._theme_styles = context.theme_styles
+        self._styles = context.styles
 
     def compose_box(self) -> ComposeResult:
         yield Static("earliest first; time is frozen while this is open", id="done", markup=False)
@@ -158,14 +158,14 @@ class NextEventDialog(ListDialog[EnabledEvent]):
         self.frame(title=f"choose the next event, at {now_us / 1e6:.4f} s")
 
     def _row(self, event: EnabledEvent, now_us: int) -> Text:
-        style = self._theme_styles.kind(event.kind) if isinstance(event, Delivery) else ""
-        text = describe_event(event, self._run.player.cluster().nodes, self._theme_styles)
+        style = self._styles.kind(event.kind) if isinstance(event, Delivery) else ""
+        text = describe_event(event, self._run.player.cluster().nodes, self._styles)
         row = Text.assemble((f"{event.due_us / 1e6:9.4f} s  ", "dim"), (sanitize(text, 200), style))
         if event.due_us < now_us:
-            row.append("  overdue", self._theme_styles.warning)
+            row.append("  overdue", self._styles.warning)
         return row
 
     def _show_text(self, text: str, warn: bool) -> None:
-        style = self._theme_styles.warning if warn else self._theme_styles.accent
+        style = self._styles.warning if warn else self._styles.accent
         for line in self.query("#done").results(Static):  # none if the dialog was closed meanwhile
             line.update(Text(sanitize(text, 200), style))

@@ -62,7 +62,6 @@ class PredictController:
         return f"predicted {self._right} of {self._asked}" if self._is_on else ""
 
     def _toggle(self) -> None:
-        """Turn the mode on or off."""
         self._is_on, self._log = not self._is_on, None
         asks = "predict mode on: you are asked who leads next whenever it is undecided"
         self._context.notify(asks if self._is_on else "predict mode off")
@@ -100,7 +99,7 @@ class PredictController:
                     player.to_end()
                 context.work(self._find_outcome(log, decision, answer))
 
-        context.show_dialog(PredictDialog(context.nodes, decision, context.theme_styles), on_answer)
+        context.show_dialog(PredictDialog(context.nodes, decision, context.styles), on_answer)
 
     async def _find_outcome(self, log: DecisionLog, decision: LeaderDecision, answer: str) -> None:
         """Follow the run until the decision is settled, however long that takes, and show the outcome."""
@@ -144,18 +143,17 @@ class PredictDialog(Dialog[str]):
         ("n", f"answer('{NOBODY}')", ""),
     ]
 
-    def __init__(self, nodes: tuple[int, ...], decision: LeaderDecision, theme_styles: ThemeStyles) -> None:
+    def __init__(self, nodes: tuple[int, ...], decision: LeaderDecision, styles: ThemeStyles) -> None:
         super().__init__("who will lead next?", "Esc skips")
         self._options = [*map(str, nodes), NOBODY]
         self._before = decision.before
-        self._theme_styles = theme_styles
+        self._styles = styles
         self._here = 0
 
     def compose_box(self) -> ComposeResult:
         yield Static(self._content(), markup=False)
 
     def on_key(self, event: events.Key) -> None:
-        """Take a digit as the answer."""
         if event.key in self._options:
             event.stop()
             self.dismiss(event.key)
@@ -178,11 +176,7 @@ class PredictDialog(Dialog[str]):
         text = Text(f"{before} led so far; " if before else "nobody led so far; ")
         text.append("look at the nodes and predict the outcome\n\n")
         for place, option in enumerate(self._options):
-            style = (
-                self._theme_styles.accent + Style(reverse=True)
-                if place == self._here
-                else self._theme_styles.accent
-            )
+            style = self._styles.accent + Style(reverse=True) if place == self._here else self._styles.accent
             text.append(f" {option} ", style + Style(meta={"@click": f"screen.answer('{option}')"}))
         text.append("\n\na digit or a click answers, n means nobody; arrows move, Enter answers", DIM)
         return text

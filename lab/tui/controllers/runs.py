@@ -4,6 +4,7 @@ The application opens and leaves runs, so it is asked by messages.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -27,39 +28,35 @@ from lab.tui.widgets.dialogs import Dialog, Entry, FileDialog, FilterableList
 from lab.worlds.loading.targets import TargetError
 
 
+@dataclass
 class RunRequest(Message):
     """A request to the application, which answers the user through ``context``."""
 
-    def __init__(self, context: RunContext) -> None:
-        super().__init__()
-        self.context = context
+    context: RunContext
 
 
+@dataclass
 class BranchRequested(RunRequest):
     """Branch from a record of the recording ``parent``, and show the branch."""
 
-    def __init__(self, context: RunContext, parent: Path, record: int) -> None:
-        super().__init__(context)
-        self.parent = parent
-        self.record = record
+    parent: Path
+    record: int
 
 
+@dataclass
 class RecordingChosen(RunRequest):
     """Show this recording."""
 
-    def __init__(self, context: RunContext, recording: Path) -> None:
-        super().__init__(context)
-        self.recording = recording
+    recording: Path
 
 
+@dataclass
 class ExportRequested(RunRequest):
     """Export the recording; ``options`` is the format and the file, as far as they were typed."""
 
-    def __init__(self, context: RunContext, recording: Path, options: str, heartbeats: bool) -> None:
-        super().__init__(context)
-        self.recording = recording
-        self.options = options
-        self.heartbeats = heartbeats
+    recording: Path
+    options: str
+    heartbeats: bool
 
 
 class LeaveRequested(RunRequest):
@@ -91,7 +88,7 @@ class RunController:
     def _show_tree(self) -> None:
         context = self._context
         if recording := self._recording():
-            dialog = TreeDialog(recording, context.theme_styles)
+            dialog = TreeDialog(recording, context.styles)
             context.show_dialog(dialog, lambda path: context.post(RecordingChosen(context, path)))
 
     def _compare(self, file: str) -> None:
@@ -105,7 +102,7 @@ class RunController:
             text = "the file of this run's recording is unknown; :compare FILE opens another one"
             context.notify(text, warn=True)
         else:
-            context.show_dialog(TreeDialog(context.source.recording, context.theme_styles), self._open_other)
+            context.show_dialog(TreeDialog(context.source.recording, context.styles), self._open_other)
 
     def _open_other(self, path: Path) -> None:
         view = self._views.compare
@@ -124,7 +121,7 @@ class RunController:
     def _write_scenario(self) -> None:
         context = self._context
         if recording := self._recording():
-            context.show_dialog(ScenarioDialog(recording, context.theme_styles), context.notify)
+            context.show_dialog(ScenarioDialog(recording, context.styles), context.notify)
 
     def _recording(self, effect: str = "") -> Path | None:
         """Return the file of the run's recording; say so if it is unknown."""
@@ -143,10 +140,10 @@ class TreeDialog(Dialog[Path]):
     DEFAULT_CSS = "TreeDialog > Vertical { width: 100; }"
     BINDINGS: ClassVar[list[BindingType]] = [("q,T", "leave", "close")]
 
-    def __init__(self, recording: Path, theme_styles: ThemeStyles) -> None:
+    def __init__(self, recording: Path, styles: ThemeStyles) -> None:
         super().__init__("recordings and their branches", _TREE_KEYS)
         self._recording = recording
-        self._theme_styles = theme_styles
+        self._styles = styles
         trees = lineage_of({recording, *recording.resolve().parent.glob("*.jsonl")})
         self._rows = list(_rows(trees, 0))
 
@@ -161,13 +158,11 @@ class TreeDialog(Dialog[Path]):
         )
 
     def on_mount(self) -> None:
-        """Highlight the recording that the dialog was opened for."""
         here = self._recording.resolve()
         place = next((n for n, (tree, _) in enumerate(self._rows) if tree.path.resolve() == here), 0)
         self.query_one(OptionList).highlighted = place
 
     def on_filterable_list_filter_changed(self, event: FilterableList.FilterChanged) -> None:
-        """Show the text that filters the list."""
         sought = f"filter: {event.typed}, Esc removes it"
         self.frame(subtitle=_TREE_KEYS if event.typed is None else sought)
 
@@ -179,11 +174,11 @@ class TreeDialog(Dialog[Path]):
         text = Text("   " * depth)
         text.append(sanitize(tree.path.name, 60), "bold" if here else "")
         if tree.info is None:
-            text.append("  no longer exists", self._theme_styles.warning)
+            text.append("  no longer exists", self._styles.warning)
             return text
         parent = tree.info.header.parent
         if parent is not None:
-            text.append(f"  from record {parent.record}, at {parent.at_us / 1e6:.3f} s", self._theme_styles.accent)
+            text.append(f"  from record {parent.record}, at {parent.at_us / 1e6:.3f} s", self._styles.accent)
         text.append(f"  {tree.info.header.world}; {sanitize(tree.info.ending, 40) or 'unfinished'}", DIM)
         return text
 
@@ -206,8 +201,8 @@ class ScenarioDialog(FileDialog):
     """
     refusals: ClassVar[tuple[type[Exception], ...]] = (NotARecordingError, UnsuitableRecordingError, TargetError)
 
-    def __init__(self, recording: Path, theme_styles: ThemeStyles) -> None:
-        super().__init__("write this run as a scenario to the file", "Esc closes", theme_styles)
+    def __init__(self, recording: Path, styles: ThemeStyles) -> None:
+        super().__init__("write this run as a scenario to the file", "Esc closes", styles)
         self._recording = recording
 
     def compose_box(self) -> ComposeResult:

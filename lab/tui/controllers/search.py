@@ -293,11 +293,11 @@ class SearchController:
 
     def _new_filter(self, text: str, purpose: Purpose) -> LogFilter:
         """Return a filter for a query among the lines that the log shows. Raises CommandError."""
-        lines, theme_styles, rows = self._context.source.store, self._context.theme_styles, self._rows
+        lines, styles, rows = self._context.source.store, self._context.styles, self._rows
         query = read_query(text, lines.header)
         if purpose == "search" and rows.filter is not None:
             query = query.combine(rows.filter.query)
-        return LogFilter(query, lines, rows.hidden_kinds, lambda line: searchable_text(line, theme_styles))
+        return LogFilter(query, lines, rows.hidden_kinds, lambda line: searchable_text(line, styles))
 
     def _restart_filter(self) -> None:
         if self._rows.filter is not None:

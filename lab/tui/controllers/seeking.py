@@ -18,7 +18,7 @@ from lab.script.scope import CommandError, Scope
 from lab.text import sanitize
 from lab.tui.context import ActionHandler, RunContext
 from lab.tui.source import Source
-from lab.tui.views.log_rows import LogRows
+from lab.tui.views.log_view import LogRows
 from lab.tui.widgets.prompts import CommandLine
 
 _AT_ONCE = 3000

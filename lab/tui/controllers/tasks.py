@@ -114,7 +114,7 @@ class TaskController:
         answer = partial(self._send_answer, task)
         if task.way == "explain":
             context.show_dialog(
-                ExplanationDialog(title, body, drafts.get(task.number, ""), context.theme_styles), on_explanation
+                ExplanationDialog(title, body, drafts.get(task.number, ""), context.styles), on_explanation
             )
         elif task.options:
             context.show_dialog(ChoiceDialog(title, body, task.options), answer)
@@ -123,20 +123,13 @@ class TaskController:
             context.show_dialog(LineDialog(title, body, typed), answer)
 
     def _read(self, task: Task, result: Result) -> None:
-        theme_styles, body = (
-            self._context.theme_styles,
-            markdown_lines(task.text, ROOM, self._context.theme_styles),
-        )
+        styles, body = (self._context.styles, markdown_lines(task.text, ROOM, self._context.styles))
         if task.question or task.explain:
             body += [Text(), *wrap(Text(sanitize(task.question or task.explain), _BOLD), ROOM)]
         for hint in task.hints[: result.hints]:
-            body += [
-                Text(),
-                Text("hint", theme_styles.mark("mark")),
-                *markdown_lines(hint.text, ROOM, theme_styles),
-            ]
+            body += [Text(), Text("hint", styles.mark("mark")), *markdown_lines(hint.text, ROOM, styles)]
         if result.state in ("done", "missed") and task.explains:
-            body += [Text(), *markdown_lines(task.explains.strip(), ROOM, theme_styles)]
+            body += [Text(), *markdown_lines(task.explains.strip(), ROOM, styles)]
         self._context.show_dialog(TextDialog(f"task {task.number}: {task.title}", body))
 
     def _send_answer(self, task: Task, answer: str) -> None:

@@ -123,7 +123,7 @@ class TourLine(Line):
     TourLine { height: auto; max-height: 4; padding: 0 1; background: $boost; display: none; text-wrap: wrap; }
     """
 
-    def show(self, place: int, log: TourLog | None, theme_styles: ThemeStyles) -> None:
+    def show(self, place: int, log: TourLog | None, styles: ThemeStyles) -> None:
         """Show a step, or hide the line if there is no log."""
         self.display = log is not None
         if log is None:
@@ -131,7 +131,7 @@ class TourLine(Line):
         step = STEPS[place]
         self.put(
             Text.assemble(
-                (f"tour {place + 1}/{len(STEPS)}  ", theme_styles.accent),
+                (f"tour {place + 1}/{len(STEPS)}  ", styles.accent),
                 (f"{step.title}: ", Style(bold=True)),
                 step.instruction(log),
                 ("  S skips this step, :tour ends the tour", DIM),
@@ -167,7 +167,7 @@ class TourController:
             self._record = last
             if STEPS[self._place].is_done(self._log, self._screen_state()):
                 self._advance(f"done: {STEPS[self._place].title}")
-        self._line.show(self._place, self._log, self._context.theme_styles)
+        self._line.show(self._place, self._log, self._context.styles)
 
     def _toggle(self) -> None:
         """Start the tour, or end it if it is running."""

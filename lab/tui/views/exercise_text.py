@@ -27,19 +27,19 @@ def wrap(text: Text, width: int) -> list[Text]:
     return list(text.wrap(plain_console(), max(_LEAST_ROOM, width)))
 
 
-def markdown_lines(markdown: str, width: int, theme_styles: ThemeStyles) -> list[Text]:
+def markdown_lines(markdown: str, width: int, styles: ThemeStyles) -> list[Text]:
     """Render Markdown as lines of this width; HTML is shown as plain text."""
     from markdown_it import MarkdownIt  # noqa: PLC0415 - loads slowly, and most runs show no Markdown
 
-    return list(_Renderer(width, theme_styles).of(MarkdownIt("commonmark", {"html": False}).parse(markdown)))
+    return list(_Renderer(width, styles).of(MarkdownIt("commonmark", {"html": False}).parse(markdown)))
 
 
 class _Renderer:
     """Renders blocks. ``_margins`` has, for each enclosing block, the indent of the first and of later lines."""
 
-    def __init__(self, width: int, theme_styles: ThemeStyles) -> None:
+    def __init__(self, width: int, styles: ThemeStyles) -> None:
         self._width = width
-        self._theme_styles = theme_styles
+        self._styles = styles
         self._margins: list[tuple[str, str]] = []
         self._counts: list[int | None] = []
 
@@ -68,7 +68,7 @@ class _Renderer:
 
     def _begin_item(self) -> None:
         count = self._counts[-1]
-        sign = f"{self._theme_styles.glyphs.dot} " if count is None else f"{count}. "
+        sign = f"{self._styles.glyphs.dot} " if count is None else f"{count}. "
         if count is not None:
             self._counts[-1] = count + 1
         self._margins.append((sign, " " * len(sign)))
@@ -78,7 +78,7 @@ class _Renderer:
             lines = wrap(self._inline(token.children or []), self._room)
         else:
             code = [sanitize(line) for line in token.content.rstrip("\n").split("\n")]
-            lines = [Text(f"  {line}", self._theme_styles.code) for line in code]
+            lines = [Text(f"  {line}", self._styles.code) for line in code]
         for line in lines:
             yield Text.assemble("".join(first for first, _ in self._margins), line)
             self._margins = [(rest, rest) for _, rest in self._margins]
@@ -95,7 +95,7 @@ class _Renderer:
             elif token.type in ("strong_close", "em_close"):
                 styles.pop()
             elif token.type == "code_inline":
-                text.append(sanitize(token.content), styles[-1] + self._theme_styles.code)
+                text.append(sanitize(token.content), styles[-1] + self._styles.code)
             elif token.type == "softbreak":
                 text.append(" ")
             elif token.type == "hardbreak":
@@ -118,25 +118,25 @@ _BOLD = Style(bold=True)
 class Sheet:
     """Formats the rows of an exercise, whose items are the tasks; wrapped texts are cached for each width."""
 
-    def __init__(self, exercise: Exercise, number: int, theme_styles: ThemeStyles) -> None:
+    def __init__(self, exercise: Exercise, number: int, styles: ThemeStyles) -> None:
         self._exercise = exercise
         self._number = number
-        self._theme_styles = theme_styles
+        self._styles = styles
         self._width = _LONGEST_LINE
         self._wrapped: dict[tuple[str, int, bool], list[Line]] = {}
 
     def head(self, status: AttemptStatus) -> Line:
         """Return the head line: the sign of every task, the points, the allowed commands."""
-        theme_styles, pieces = self._theme_styles, Line()
+        styles, pieces = self._styles, Line()
         for result in status.results:
             sign, style = self._sign(result)
             pieces += [(f" {result.task}", _BOLD), (f"{sign} ", style)]
         if status.is_solved:
-            pieces.append((" SOLVED ", theme_styles.mark("met") + Style(bold=True)))
+            pieces.append((" SOLVED ", styles.mark("met") + Style(bold=True)))
         facts = [format_points(self._exercise, status.points), f"attempt {self._number}"]
-        pieces.append((f" {f' {theme_styles.glyphs.dot} '.join(facts)}", _BOLD))
+        pieces.append((f" {f' {styles.glyphs.dot} '.join(facts)}", _BOLD))
         may = ", ".join(self._exercise.may) or "only answer and look"
-        pieces.append((f" {theme_styles.glyphs.dot} you may: {may}", DIM))
+        pieces.append((f" {styles.glyphs.dot} you may: {may}", DIM))
         return pieces
 
     def rows(self, status: AttemptStatus, selected: int | None, takes: bool, width: int) -> Iterator[Row]:
@@ -152,13 +152,13 @@ class Sheet:
                 yield Row([(" " * _INDENT, Style()), *pieces], task.number)
 
     def _task_head(self, task: Task, result: Result, is_selected: bool) -> Row:
-        theme_styles = self._theme_styles
+        styles = self._styles
         sign, style = self._sign(result)
         word = f"{sign} {_state_text(task, result)}"
         room = self._width - _INDENT - cell_len(word) - 2
         title = sanitize(task.title, max(2, room))
-        before = (theme_styles.glyphs.play if is_selected else " ", theme_styles.accent)
-        shown = theme_styles.accent if is_selected else _BOLD
+        before = (styles.glyphs.play if is_selected else " ", styles.accent)
+        shown = styles.accent if is_selected else _BOLD
         return Row(
             [
                 before,
@@ -170,12 +170,12 @@ class Sheet:
         )
 
     def _task_body(self, task: Task, result: Result, given: int, takes: bool) -> Iterator[Line]:
-        theme_styles, is_open = self._theme_styles, result.state == "open"
+        styles, is_open = self._styles, result.state == "open"
         yield from self._text(task.text)
         if question := task.question or task.explain:
             yield from self._plain(question, _BOLD)
             yield from (
-                [(f"{place}  ", theme_styles.accent), (sanitize(option, 200), Style())]
+                [(f"{place}  ", styles.accent), (sanitize(option, 200), Style())]
                 for place, option in enumerate(task.options, 1)
                 if is_open
             )
@@ -183,13 +183,13 @@ class Sheet:
             yield [(f"at most {format_count(task.at_most, 'command')}; {given} given so far", DIM)]
         for place, hint in enumerate(task.hints[: result.hints], 1):
             cost = f", cost {hint.costs}" if hint.costs else ""
-            yield [(f"hint {place} of {len(task.hints)}{cost}", theme_styles.mark("mark"))]
+            yield [(f"hint {place} of {len(task.hints)}{cost}", styles.mark("mark"))]
             yield from ([("  ", Style()), *pieces] for pieces in self._text(hint.text, 2))
         if result.answer:
-            yield from self._plain(f"you answered: {sanitize(result.answer)}", theme_styles.accent)
+            yield from self._plain(f"you answered: {sanitize(result.answer)}", styles.accent)
         yield from self._outcome(task, result)
         if takes and (keys := _key_hints(task, result)):
-            yield [(keys, theme_styles.accent)]
+            yield [(keys, styles.accent)]
 
     def _outcome(self, task: Task, result: Result) -> Iterator[Line]:
         if result.state not in ("done", "missed"):
@@ -200,23 +200,23 @@ class Sheet:
             yield from self._text(task.explains.strip())
 
     def _sign(self, result: Result) -> Piece:
-        theme_styles = self._theme_styles
+        styles = self._styles
         if result.state == "done":
-            return theme_styles.glyphs.marks["met"], theme_styles.mark("met") + Style(bold=True)
+            return styles.glyphs.marks["met"], styles.mark("met") + Style(bold=True)
         if result.state == "missed":
-            return theme_styles.glyphs.marks["unmet"], theme_styles.mark("unmet")
+            return styles.glyphs.marks["unmet"], styles.mark("unmet")
         if result.state == "answered":
-            return theme_styles.glyph("Waiting"), theme_styles.status("Waiting")
-        return theme_styles.glyph("Working"), Style()
+            return styles.glyph("Waiting"), styles.status("Waiting")
+        return styles.glyph("Working"), Style()
 
     def _plain(self, text: str, style: Style) -> Iterator[Line]:
         shown = Text(sanitize(" ".join(text.split())), style)
         return (pieces_of(line) for line in wrap(shown, self._width - _INDENT))
 
     def _text(self, markdown: str, indent: int = _INDENT) -> list[Line]:
-        key = (markdown, self._width - indent, self._theme_styles.dark)
+        key = (markdown, self._width - indent, self._styles.dark)
         if key not in self._wrapped:
-            self._wrapped[key] = [pieces_of(line) for line in markdown_lines(markdown, key[1], self._theme_styles)]
+            self._wrapped[key] = [pieces_of(line) for line in markdown_lines(markdown, key[1], self._styles)]
         return self._wrapped[key]
 
 

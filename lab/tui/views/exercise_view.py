@@ -18,8 +18,8 @@ class ExerciseView(RowsView):
     ``drafts`` maps tasks to answers not submitted yet.
     """
 
-    def __init__(self, theme_styles: ThemeStyles, source: Source) -> None:
-        super().__init__("exercise", theme_styles)
+    def __init__(self, styles: ThemeStyles, source: Source) -> None:
+        super().__init__("exercise", styles)
         self._source = source
         self._sheet: Sheet | None = None
         self._status: AttemptStatus | None = None

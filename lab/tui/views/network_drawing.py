@@ -31,8 +31,16 @@ from rich.style import Style
 
 from lab.analysis.connectivity import Pair
 from lab.styles import DIM, Line, Piece, ThemeStyles, fit, width_of, wrap_words
-from lab.tui.views.link_text import FAULT_LABELS, OUTCOMES, cell_of, label_of, style_of
-from lab.tui.views.network_state import STOPPED, NetworkNode, NetworkNow
+from lab.tui.views.network_state import (
+    FAULT_LABELS,
+    OUTCOMES,
+    STOPPED,
+    NetworkNode,
+    NetworkNow,
+    cell_of,
+    label_of,
+    style_of,
+)
 from lab.tui.widgets.pane import process_text
 from lab.units import format_count, format_ranges
 

@@ -1,19 +1,26 @@
-"""The state of the network at a record, computed from records alone.
+"""The state of the network at a record, and of each link as text: a label that fits, or a full description.
 
 A fault's record holds its amount (delay, loss) only as the text of the command, so that is parsed again.
 """
 
+from collections.abc import Iterator
 from functools import lru_cache
 
 from msgspec import Struct
+from rich.style import Style
 
 from lab.analysis.connectivity import Connections, Pair, connected
 from lab.analysis.group_history import GroupLog
 from lab.recording.cluster_state import ClusterState
+from lab.recording.records import Link
 from lab.recording.snapshot import ActiveFault, InFlightMessage, NodeState
 from lab.script.commands import LinkFault, Slow
 from lab.script.parse import parse
 from lab.script.scope import CommandError
+from lab.styles import DIM, Line, ThemeStyles, width_of
+from lab.text import sanitize
+from lab.tui.widgets.pane import process_text
+from lab.units import format_count, format_us
 
 STOPPED = ("killed", "failed", "absent")
 """The states of a process that neither sends nor receives."""
@@ -117,3 +124,154 @@ def _command(text: str) -> object:
         return parse(text).command
     except CommandError:
         return None
+
+
+# a label
+
+FAULT_LABELS = {
+    "open": "open",
+    "cut": "cut",
+    "hold": "held",
+    "lose": "lost",
+    "delay": "delayed",
+    "reorder": "reordered",
+    "duplicate": "duplicated",
+    "other": "other fault",
+}
+"""The effect on messages, in the order of the legend."""
+OUTCOMES = {"cut": "cut", "hold": "held", "lose": "lost"}
+"""The outcome of messages under the faults that stop them. Under others, they time out at worst."""
+_IN_WORDS = ("cut", "hold")
+_LONGEST_LABEL = 24
+
+
+def label_of(effect: LinkEffect, styles: ThemeStyles, short: bool = False) -> str:
+    """Return the sign of an effect, its amount, and the affected kinds of messages; in brackets if it is inert."""
+    sign = styles.glyphs.links[effect.name]
+    word = f" {FAULT_LABELS[effect.name]}" if effect.name in _IN_WORDS else ""
+    amount = word or effect.amount or ("" if effect.name != "other" else f" {effect.fault.kind}")
+    kinds = "" if not effect.kinds else "…" if short else f" {' '.join(effect.kinds)}"
+    if short:
+        amount = amount.partition(" ±")[0]
+    return _bracketed(sanitize(f"{sign}{amount}{kinds}", _LONGEST_LABEL), effect)
+
+
+def cell_of(
+    effects: tuple[LinkEffect, ...], in_flight: tuple[InFlightMessage, ...], styles: ThemeStyles, width: int
+) -> Line:
+    """Return the longest text about a link that fits into ``width``, or the shortest one."""
+    candidates = list(_candidates(effects, in_flight, styles))
+    fitting = (each for each in candidates if width_of(each) <= width)
+    return next(fitting, candidates[-1])
+
+
+def _candidates(
+    effects: tuple[LinkEffect, ...], in_flight: tuple[InFlightMessage, ...], styles: ThemeStyles
+) -> Iterator[Line]:
+    """Yield the texts about a link, from the longest to the shortest."""
+    flying = _in_flight_pieces(in_flight, styles)
+    if not effects:
+        yield flying or [(styles.glyphs.links["open"], DIM)]
+        yield [(text[0], style) for text, style in flying[:1]]
+        return
+    # A cut link drops everything, so its other faults do not matter.
+    shown = effects[:1] if effects[0].name == "cut" else effects
+    signs = [(each, styles.glyphs.links[each.name]) for each in shown]
+    for labels in (
+        [(each, label_of(each, styles)) for each in shown],
+        [(each, label_of(each, styles, short=True)) for each in shown],
+        [(each, _bracketed(sign, each)) for each, sign in signs],
+        signs,
+    ):
+        pieces = [
+            (f"{' ' if place else ''}{text}", style_of(each, styles)) for place, (each, text) in enumerate(labels)
+        ]
+        for more in (flying, []):
+            yield [*pieces, *([(" ", DIM), *more] if more else [])]
+    yield [(signs[0][1], style_of(signs[0][0], styles))]
+
+
+def _in_flight_pieces(in_flight: tuple[InFlightMessage, ...], styles: ThemeStyles) -> Line:
+    """Return how many messages are in flight, and how many are held."""
+    held = sum(flight.copies for flight in in_flight if flight.held)
+    flying = sum(flight.copies for flight in in_flight if not flight.held)
+    pieces: Line = []
+    if flying:
+        pieces.append((f"{styles.glyphs.arrow}{flying}", styles.accent))
+    if held:
+        pieces.append((f"{' ' if flying else ''}{styles.glyphs.links['hold']}{held}", styles.fate("held")))
+    return pieces
+
+
+def _bracketed(text: str, effect: LinkEffect) -> str:
+    return f"({text})" if effect.is_inert else text
+
+
+def style_of(effect: LinkEffect, styles: ThemeStyles) -> Style:
+    """Return the style of an effect; dim if it is inert."""
+    style = styles.fate(OUTCOMES.get(effect.name, "timed out"))
+    return style + DIM if effect.is_inert else style
+
+
+# the full description
+
+_MOST_FLIGHTS = 5
+_LONGEST = 60
+
+
+def format_latency(link: Link) -> str:
+    """Return the base latency of every link, before any fault."""
+    if not (link.latency_us or link.jitter_us):
+        return "no base latency"
+    jitter = f" ±{format_us(link.jitter_us)}" if link.jitter_us else ""
+    return f"{format_us(link.latency_us)}{jitter}"
+
+
+def describe_link(link: Pair, now: NetworkNow, base: Link, now_us: int, styles: ThemeStyles) -> Line:
+    """Return the text about a link, phrase by phrase."""
+    source, target = link
+    if source not in now.nodes or target not in now.nodes:
+        return []
+    if source == target:
+        return [(f"{source} has no link to itself", DIM)]
+    phrases: Line = [
+        (f"{source} {styles.glyphs.arrow} {target}:", styles.accent),
+        (format_latency(base), DIM),
+    ]
+    for effect in now.effects.get(link, ()):
+        fault = effect.fault
+        touched = f"{format_count(fault.touched, 'message')} so far" if fault.touched else "no effect so far"
+        text = f"{sanitize(fault.text or fault.kind, _LONGEST)}, since {fault.since_us / 1e6:.3f} s, {touched}"
+        phrases.append((f"{styles.glyphs.links[effect.name]} {text}", style_of(effect, styles)))
+    in_flight = now.in_flight.get(link, ())
+    for flight in in_flight[:_MOST_FLIGHTS]:
+        kind, age = sanitize(flight.kind, _LONGEST), f"{max(0, now_us - flight.sent_us) / 1e6:.3f} s"
+        copies = f", {flight.copies} copies, sent {age} ago" if flight.copies > 1 else f", sent {age} ago"
+        sign = styles.glyphs.links["hold"] if flight.held else styles.glyphs.arrow
+        style = styles.fate("held") if flight.held else styles.accent
+        phrases.append((f"{sign} {kind}{' held' if flight.held else ''}{copies}", style))
+    if len(in_flight) > _MOST_FLIGHTS:
+        phrases.append((f"and {format_count(len(in_flight) - _MOST_FLIGHTS, 'more message')}", DIM))
+    if not in_flight:
+        phrases.append(("nothing in flight", DIM))
+    return [*phrases, *_endpoint_pieces(link, now, styles)]
+
+
+def _endpoint_pieces(link: Pair, now: NetworkNow, styles: ThemeStyles) -> Line:
+    """Return what a stopped or paused end means for the link."""
+    source, target = (now.nodes[node] for node in link)
+    pieces = []
+    if source.process in STOPPED:
+        pieces.append(
+            (f"{source.id} is {process_text(source.process)} and sends nothing", styles.status(source.process))
+        )
+    if target.process in STOPPED:
+        pieces.append(
+            (
+                f"{target.id} is {process_text(target.process)}: messages to it are lost",
+                styles.status(target.process),
+            )
+        )
+    if target.process == "paused":
+        pieces.append((f"{target.id} is paused: messages to it wait until it resumes", styles.status("paused")))
+    return pieces

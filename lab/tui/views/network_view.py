@@ -18,9 +18,8 @@ from lab.recording.records import Header
 from lab.styles import DIM, Line, ThemeStyles, fit, width_of, wrap_words
 from lab.tui.player import Cursor
 from lab.tui.views.lines_view import PictureView
-from lab.tui.views.link_text import FAULT_LABELS, describe_link, format_latency
 from lab.tui.views.network_drawing import Matrix, Sides
-from lab.tui.views.network_state import NetworkNow, network_now
+from lab.tui.views.network_state import FAULT_LABELS, NetworkNow, describe_link, format_latency, network_now
 
 _BOXES_WIDTH = 76
 """The least columns for boxes beside the matrix."""

@@ -23,10 +23,9 @@ from lab.tui.views.diagram_view import DiagramView
 from lab.tui.views.exercise_view import ExerciseView
 from lab.tui.views.group_view import GroupView
 from lab.tui.views.inspect_view import InspectView
-from lab.tui.views.log_rows import LogRows
-from lab.tui.views.log_view import MessageLog
+from lab.tui.views.lines_view import RenderedView
+from lab.tui.views.log_view import LogRows, MessageLog
 from lab.tui.views.network_view import NetworkView
-from lab.tui.views.rendered_view import RenderedView
 from lab.tui.views.script_view import ScriptView
 
 EXERCISE = "exercise"

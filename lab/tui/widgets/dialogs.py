@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
@@ -76,7 +77,6 @@ class Dialog(ModalScreen[R]):
         return super().dismiss(result) if self.is_active else AwaitComplete()
 
     def action_leave(self) -> None:
-        """Close without a result."""
         self.dismiss(None)
 
 
@@ -98,7 +98,6 @@ class TextBox(Dialog[str]):
         raise NotImplementedError
 
     def redraw(self) -> None:
-        """Draw the text again."""
         self.query_one(Static).update(self.content())
 
 
@@ -154,12 +153,11 @@ class FilterableList(OptionList):
         Binding("k", "cursor_up", show=False),
     ]
 
+    @dataclass
     class FilterChanged(Message):
         """The filter text changed; None means that there is no filter."""
 
-        def __init__(self, typed: str | None) -> None:
-            super().__init__()
-            self.typed = typed
+        typed: str | None
 
     def __init__(self, entries: Iterable[Entry], keys: str = "") -> None:
         self._entries = list(entries)
@@ -294,7 +292,6 @@ class ChoiceDialog(QuestionDialog[str]):
         self.query_one(OptionList).action_first()
 
     def on_key(self, event: events.Key) -> None:
-        """Choose by number."""
         if event.key.isdigit() and 1 <= int(event.key) <= len(self._options):
             event.stop()
             self.dismiss(self._options[int(event.key) - 1])
@@ -340,10 +337,10 @@ class ExplanationDialog(QuestionDialog[Explanation]):
     ExplanationDialog Button { height: 1; min-width: 20; border: none; margin-top: 1; }
     """
 
-    def __init__(self, title: str, body: Sequence[Text], draft: str, theme_styles: ThemeStyles) -> None:
+    def __init__(self, title: str, body: Sequence[Text], draft: str, styles: ThemeStyles) -> None:
         super().__init__(title, body, "Tab, then Enter submits; Esc closes and keeps your draft")
         self._draft = draft
-        self._theme_styles = theme_styles
+        self._styles = styles
 
     def compose_controls(self) -> ComposeResult:
         yield TextArea(self._draft, tab_behavior="focus", show_line_numbers=False)
@@ -373,7 +370,7 @@ class ExplanationDialog(QuestionDialog[Explanation]):
     def _show_room(self) -> None:
         left = LONGEST_ANSWER - len(as_line(self._text))
         text = f"{left} characters left" if left >= 0 else f"{-left} characters too long"
-        self.query_one("#left", Static).update(Text(text, self._theme_styles.warning if left < 0 else "dim"))
+        self.query_one("#left", Static).update(Text(text, self._styles.warning if left < 0 else "dim"))
 
 
 # name a file
@@ -394,9 +391,9 @@ class FileDialog(Dialog[str]):
     control: ClassVar[type[Widget]] = Input
     """The widget that gets the focus again after an error."""
 
-    def __init__(self, title: str, subtitle: str, theme_styles: ThemeStyles) -> None:
+    def __init__(self, title: str, subtitle: str, styles: ThemeStyles) -> None:
         super().__init__(title, subtitle)
-        self._theme_styles = theme_styles
+        self._styles = styles
         self._warned: Path | None = None
         self._progress = ""
         self._cancelled = threading.Event()
@@ -417,7 +414,7 @@ class FileDialog(Dialog[str]):
 
     def show_text(self, text: str, warn: bool = False) -> None:
         """Show a text in the line of the answer."""
-        style = self._theme_styles.warning if warn else self._theme_styles.accent
+        style = self._styles.warning if warn else self._styles.accent
         self.query_one("#answer", Static).update(Text(sanitize(text, 400), style))
 
     def on_progress(self, text: str) -> None:

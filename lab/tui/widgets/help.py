@@ -59,11 +59,11 @@ class HelpDialog(TextBox):
     HelpDialog.wide > VerticalScroll { width: 168; }
     """
 
-    def __init__(self, driver: bool, theme_styles: ThemeStyles, actions: Iterable[Action] = ACTIONS) -> None:
+    def __init__(self, driver: bool, styles: ThemeStyles, actions: Iterable[Action] = ACTIONS) -> None:
         super().__init__(_HELP_TITLE)
         self._actions = tuple(actions)
         self._driver = driver
-        self._theme_styles = theme_styles
+        self._styles = styles
         self._typed = ""
 
     def compose(self) -> ComposeResult:
@@ -140,16 +140,14 @@ class HelpDialog(TextBox):
                 yield Group(Text(usage, "bold"), Padding(Text(text), (0, 0, 0, 4)))
 
     def _signs(self) -> Table:
-        theme_styles, table = self._theme_styles, _table("", "")
+        styles, table = self._styles, _table("", "")
         for status, text in _SIGNS.items():
-            self._add(table, Text(f"{theme_styles.glyph(status)} {status}", theme_styles.status(status)), text)
-        leads = Text(f"{theme_styles.glyphs.leads} leads", theme_styles.leader)
+            self._add(table, Text(f"{styles.glyph(status)} {status}", styles.status(status)), text)
+        leads = Text(f"{styles.glyphs.leads} leads", styles.leader)
         self._add(table, leads, "is Normal and its own coordinator; in Reorganization: will lead")
-        self._add(table, Text(" 5.3 ", theme_styles.badge(0)), "its group: the node that formed it, and a counter")
+        self._add(table, Text(" 5.3 ", styles.badge(0)), "its group: the node that formed it, and a counter")
         for kind, text in _SCRIPT_SIGNS.items():
-            sign = Text(
-                f"{theme_styles.glyphs.marks[kind]} {kind.replace('unmet', 'not met')}", theme_styles.mark(kind)
-            )
+            sign = Text(f"{styles.glyphs.marks[kind]} {kind.replace('unmet', 'not met')}", styles.mark(kind))
             self._add(table, sign, text)
         return table
 

@@ -1,6 +1,7 @@
 """Lines to click on: the tabs of the views, and the keys of the footer."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import ClassVar
 
 from msgspec import Struct
@@ -33,23 +34,21 @@ class TabLine(Widget):
 
     DEFAULT_CSS = "TabLine { height: 1; background: $panel; }"
 
+    @dataclass
     class Chosen(Message):
         """The user clicked the tab of the view with this word."""
 
-        def __init__(self, word: str) -> None:
-            super().__init__()
-            self.word = word
+        word: str
 
+    @dataclass
     class Dragged(Message):
         """The user dragged the line to this row of the screen."""
 
-        def __init__(self, row: int) -> None:
-            super().__init__()
-            self.row = row
+        row: int
 
-    def __init__(self, theme_styles: ThemeStyles) -> None:
+    def __init__(self, styles: ThemeStyles) -> None:
         super().__init__()
-        self._theme_styles = theme_styles
+        self._styles = styles
         self._tabs: tuple[Tab, ...] = ()
         self._seen: tuple[str, ...] = ()
         self._note = ""
@@ -88,15 +87,13 @@ class TabLine(Widget):
         pieces: list[Piece] = []
         for tab in self._tabs:
             if tab.word in self._seen:
-                pieces.append((tab.label, self._theme_styles.accent + Style(reverse=True)))
+                pieces.append((tab.label, self._styles.accent + Style(reverse=True)))
             else:
                 key = f" {tab.key} " if tab.key else ""
-                pieces += [(key, self._theme_styles.accent), (tab.label[len(key) :], DIM)]
+                pieces += [(key, self._styles.accent), (tab.label[len(key) :], DIM)]
         width, base = self.size.width, self.rich_style
         if self._note:
-            note = fit(
-                [(f" {self._note} ", self._theme_styles.leader)], min(cell_len(self._note) + 2, width * 3 // 4)
-            )
+            note = fit([(f" {self._note} ", self._styles.leader)], min(cell_len(self._note) + 2, width * 3 // 4))
             pieces = [*fit(pieces, width - sum(cell_len(text) for text, _ in note)), *note]
         return Strip([Segment(text, base + style) for text, style in fit(pieces, width)], width)
 

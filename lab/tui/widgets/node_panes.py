@@ -1,5 +1,6 @@
 """The nodes in one widget drawn line by line: boxes if there is room, else one line for each node."""
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -31,12 +32,11 @@ class NodePanes(Widget, can_focus=True):
 
     DEFAULT_CSS = "NodePanes { height: auto; }"
 
+    @dataclass
     class Selected(Message):
         """A node was selected by click or arrow key."""
 
-        def __init__(self, node: int) -> None:
-            super().__init__()
-            self.node = node
+        node: int
 
     BINDINGS: ClassVar[list[BindingType]] = [
         ("left", "move(-1, 0)"),
@@ -45,9 +45,9 @@ class NodePanes(Widget, can_focus=True):
         ("down", "move(0, 1)"),
     ]
 
-    def __init__(self, theme_styles: ThemeStyles) -> None:
+    def __init__(self, styles: ThemeStyles) -> None:
         super().__init__()
-        self._theme_styles = theme_styles
+        self._styles = styles
         self._panes: tuple[Pane, ...] = ()
         self._selected: int | None = None
         self._marked: frozenset[int] = frozenset()
@@ -150,16 +150,10 @@ class NodePanes(Widget, can_focus=True):
         return most if rows * _LOW > self.most_height else -(-count // rows)
 
     def _box_line(self, pane: Pane, inside: int, width: int) -> list[Piece]:
-        theme_styles = self._theme_styles
+        styles = self._styles
         selected, marked = self._frame_of(pane)
-        style = (
-            theme_styles.accent
-            if selected
-            else theme_styles.warning
-            if marked
-            else theme_styles.status(pane.shown) + DIM
-        )
-        box = tuple(theme_styles.glyphs.heavy if selected or marked else theme_styles.glyphs.box)
+        style = styles.accent if selected else styles.warning if marked else styles.status(pane.shown) + DIM
+        box = tuple(styles.glyphs.heavy if selected or marked else styles.glyphs.box)
         top_left, across, top_right, side, bottom_left, bottom_right = box
         if inside == 0:
             title = [(f" {pane.id} ", Style(bold=True)), *self._status_pieces(pane), (" ", Style())]
@@ -173,7 +167,7 @@ class NodePanes(Widget, can_focus=True):
             rows = f" {pane.links} " if pane.links else ""
             used = min(cell_len(rows), width - 4)
             rest = across * (width - 3 - used) + bottom_right
-            return [(bottom_left + across, style), *fit([(rows, theme_styles.warning)], used), (rest, style)]
+            return [(bottom_left + across, style), *fit([(rows, styles.warning)], used), (rest, style)]
         content = self._content(pane, width - 4)[inside - 1]
         return [(f"{side} ", style), *fit(content, width - 4), (f" {side}", style)]
 
@@ -202,7 +196,7 @@ class NodePanes(Widget, can_focus=True):
         left = "" if pane.left_us is None else f" {pane.left_us / 1e6:.1f} of {pane.total_us / 1e6:.1f} s"
         room, where = width - len(left), f"{pane.procedure}, line {pane.line}"
         procedure = fit([(where if cell_len(where) <= room else pane.procedure, Style())], room)
-        return [*procedure, (left, self._theme_styles.leader)]
+        return [*procedure, (left, self._styles.leader)]
 
     def _task_rows(self, pane: Pane, task: NodeText, width: int) -> tuple[list[Piece], ...]:
         """Return up to five lines, or the three that matter most if there is no room."""
@@ -221,17 +215,17 @@ class NodePanes(Widget, can_focus=True):
         return (first, *filter(None, (work, log, procedure)), waits)
 
     def _status_pieces(self, pane: Pane) -> list[Piece]:
-        theme_styles = self._theme_styles
+        styles = self._styles
         shown: list[Piece] = [
             (
-                f"{theme_styles.glyph(pane.shown)} {process_text(pane.shown)}",
-                theme_styles.status(pane.shown) + Style(bold=True),
+                f"{styles.glyph(pane.shown)} {process_text(pane.shown)}",
+                styles.status(pane.shown) + Style(bold=True),
             )
         ]
         if pane.process == "paused":
-            shown.append((f" in {pane.status}", theme_styles.status(pane.status)))
+            shown.append((f" in {pane.status}", styles.status(pane.status)))
         if pane.leads:
-            shown.append((f" {theme_styles.glyphs.leads} {pane.leads}", theme_styles.leader))
+            shown.append((f" {styles.glyphs.leads} {pane.leads}", styles.leader))
         return shown
 
     def _leader_pieces(self, pane: Pane, room: int = 0) -> list[Piece]:
@@ -242,7 +236,7 @@ class NodePanes(Widget, can_focus=True):
         if pane.hue is not None:
             named = f" group {pane.group} "
             badge = named if cell_len(f"{named} {leader}") <= room else f" {pane.group} "
-            return [(badge, self._theme_styles.badge(pane.hue)), (f" {leader}", Style())]
+            return [(badge, self._styles.badge(pane.hue)), (f" {leader}", Style())]
         group = "" if pane.group is None else f", group {pane.group}"
         return [(leader + group, Style())]
 
@@ -252,10 +246,10 @@ class NodePanes(Widget, can_focus=True):
         return [(f"up {' '.join(map(str, pane.up))}" if pane.up else "", DIM)]
 
     def _list_line(self, pane: Pane) -> list[Piece]:
-        theme_styles = self._theme_styles
+        styles = self._styles
         pieces: list[Piece] = [
-            (theme_styles.glyphs.play + " " if pane.id == self._selected else "  ", theme_styles.accent),
-            (f"{pane.id:>2} ", theme_styles.warning if pane.id in self._marked else Style(bold=True)),
+            (styles.glyphs.play + " " if pane.id == self._selected else "  ", styles.accent),
+            (f"{pane.id:>2} ", styles.warning if pane.id in self._marked else Style(bold=True)),
             *fit(self._status_pieces(pane), 24),
         ]
         if pane.process in ("killed", "failed", "absent"):
@@ -270,7 +264,7 @@ class NodePanes(Widget, can_focus=True):
                 peers = fit(self._peer_pieces(pane), 20)
             pieces += [*leader, *peers, (f" {procedure}", Style())]
         if pane.links:
-            pieces.append((f"  {pane.links}", theme_styles.warning))
+            pieces.append((f"  {pane.links}", styles.warning))
         return pieces
 
 

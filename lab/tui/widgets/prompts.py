@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import ClassVar, Literal
 
@@ -68,12 +69,11 @@ class Prompt(Input):
         Binding("escape", "leave", show=False, priority=True),
     ]
 
+    @dataclass
     class Given(Message):
         """The user entered a line."""
 
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
+        text: str
 
     class Left(Message):
         """The user closed the prompt without entering a line."""
@@ -279,7 +279,6 @@ class SearchLine(Prompt):
 
     @property
     def hint(self) -> str:
-        """The syntax of a query."""
         return _HINTS[self._purpose]
 
     def ask(self, purpose: Purpose, text: str, focus_after: Widget) -> None:
@@ -301,5 +300,4 @@ class SearchLine(Prompt):
             self.set_class(how == each, each)
 
     def completed(self, text: str) -> str | None:
-        """Complete from the history, the fields, or the values of a field."""
         return complete_query(text, self.history, self._ids, self._kinds)

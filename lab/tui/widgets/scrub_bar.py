@@ -5,6 +5,7 @@ The marks are found fast enough for recordings of a million records.
 
 from bisect import bisect_left
 from collections.abc import Iterator
+from dataclasses import dataclass
 from math import isqrt
 
 from rich.text import Text
@@ -120,16 +121,15 @@ class ScrubBar(Widget, can_focus=True):
 
     DEFAULT_CSS = "ScrubBar { height: 1; padding: 0 1; } ScrubBar.tall { height: 2; }"
 
+    @dataclass
     class Sought(Message):
         """The user chose a place on the bar, from 0 to 1."""
 
-        def __init__(self, share: float) -> None:
-            super().__init__()
-            self.share = share
+        share: float
 
-    def __init__(self, theme_styles: ThemeStyles, source: Source) -> None:
+    def __init__(self, styles: ThemeStyles, source: Source) -> None:
         super().__init__()
-        self._theme_styles = theme_styles
+        self._styles = styles
         self._density = source.density
         self._marks = BarMarks(source)
         self._player: Player | None = None
@@ -183,7 +183,6 @@ class ScrubBar(Widget, can_focus=True):
         self.release_mouse()
 
     def on_key(self, event: events.Key) -> None:
-        """Jump to a tenth of the run by a digit."""
         if event.key.isdigit():
             event.stop()
             self.post_message(self.Sought(int(event.key) / 10))
@@ -205,9 +204,7 @@ class ScrubBar(Widget, can_focus=True):
         if self._hides_future and x - left > self._cursor_cell(player, width):
             return text
         for kind, mark_text in self._marks.marks_in_cell(x - left, width, end_us):
-            text.append(
-                f"\n{self._theme_styles.glyphs.marks[kind]} " if kind else "\n", self._theme_styles.mark(kind)
-            )
+            text.append(f"\n{self._styles.glyphs.marks[kind]} " if kind else "\n", self._styles.mark(kind))
             text.append(mark_text)
         return text
 
@@ -223,7 +220,7 @@ class ScrubBar(Widget, can_focus=True):
             text.append(" " * left)
             text.append_text(self._columns(player, width))
             text.append("\n")
-        text.append(self._state(player), self._theme_styles.accent if self.has_focus else "")
+        text.append(self._state(player), self._styles.accent if self.has_focus else "")
         text.append_text(self._track(player, width))
         if self._clock is not None:  # the cursor is at the end, and a step may take microseconds only
             text.append(f" {player.now_us / 1e6:13.4f} s")
@@ -232,7 +229,7 @@ class ScrubBar(Widget, can_focus=True):
         return text
 
     def _state(self, player: Player) -> str:
-        glyphs = self._theme_styles.glyphs
+        glyphs = self._styles.glyphs
         if self._clock is not None:
             return f"{'frozen' if self._clock.frozen else glyphs.play:>6} {format_pace(self._clock):>5} "
         if player.following and player.store.header.world == "simulated":
@@ -250,21 +247,20 @@ class ScrubBar(Widget, can_focus=True):
 
     def _columns(self, player: Player, width: int) -> Text:
         """Draw the histogram of records, brighter before the cursor."""
-        end_us, levels = self._end_us(player), self._theme_styles.glyphs.levels
+        end_us, levels = self._end_us(player), self._styles.glyphs.levels
         counts = self._density.cells(width, end_us)
         most, top = max(1, *counts), len(levels) - 1
         # the square root keeps small counts visible
         drawn = "".join(levels[0 if not count else max(1, isqrt(count * top * top // most))] for count in counts)
         here = self._cursor_cell(player, width) + 1
         after = " " * (width - here) if self._hides_future else drawn[here:]
-        return Text.assemble((drawn[:here], self._theme_styles.mark("caption")), (after, DIM))
+        return Text.assemble((drawn[:here], self._styles.mark("caption")), (after, DIM))
 
     def _cursor_cell(self, player: Player, width: int) -> int:
-        """Return the cell of the cursor."""
         return min(width - 1, player.now_us * (width - 1) // self._end_us(player))
 
     def _track(self, player: Player, width: int) -> Text:
-        theme_styles = self._theme_styles
+        styles = self._styles
         here = self._cursor_cell(player, width)
         cells = self._marks.cells(width, self._end_us(player))
         cells.pop(here, None)  # the cursor hides the mark under it
@@ -274,14 +270,14 @@ class ScrubBar(Widget, can_focus=True):
         for place, kind in sorted([*cells.items(), (here, "")]):
             self._append_track(track, place, here)
             if kind:
-                track.append(theme_styles.glyphs.marks[kind], theme_styles.mark(kind))
+                track.append(styles.glyphs.marks[kind], styles.mark(kind))
             else:
-                track.append(theme_styles.glyphs.cursor, theme_styles.leader)
+                track.append(styles.glyphs.cursor, styles.leader)
         self._append_track(track, width, here)
         return track
 
     def _append_track(self, track: Text, upto: int, here: int) -> None:
         """Append plain track up to that cell: heavy before the cursor, light after it."""
-        glyphs = self._theme_styles.glyphs
+        glyphs = self._styles.glyphs
         glyph = glyphs.full if len(track) < here else glyphs.rest
         track.append(glyph * (upto - len(track)), DIM)

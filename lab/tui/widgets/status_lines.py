@@ -43,7 +43,6 @@ class Line(Static):
 
     @property
     def plain(self) -> str:
-        """The text without styles."""
         return self._shown.plain
 
 
@@ -58,22 +57,20 @@ class MessageLine(TitleLine):
 
     DEFAULT_CSS = "MessageLine { height: auto; max-height: 3; text-wrap: wrap; text-overflow: fold; }"
 
-    def __init__(self, theme_styles: ThemeStyles) -> None:
+    def __init__(self, styles: ThemeStyles) -> None:
         super().__init__("message")
-        self._theme_styles = theme_styles
+        self._styles = styles
 
     def show(self, text: str, warn: bool = False) -> None:
         """Show a text, perhaps as a warning."""
-        style = self._theme_styles.warning if warn else self._theme_styles.accent
+        style = self._styles.warning if warn else self._styles.accent
         self.put(Text(sanitize(text, 300), style), wraps=True)
 
 
-def title_text(
-    source: Source, number: int, hidden: int, name: str, theme_styles: ThemeStyles, score: str = ""
-) -> Text:
+def title_text(source: Source, number: int, hidden: int, name: str, styles: ThemeStyles, score: str = "") -> Text:
     """Return the title: protocol, record at the cursor, clock; the least important parts come last."""
     header, clock = source.store.header, None if source.ended else source.clock
-    dot = f" {theme_styles.glyphs.dot} "
+    dot = f" {styles.glyphs.dot} "
     settings = [sanitize(" ".join(header.protocol.settings), 40)] if header.protocol.settings else []
     world = header.world if source.is_live else "recording"
     own = [sanitize(name, 60)]
@@ -97,7 +94,7 @@ def title_text(
     parts += [f"timeout T {t}", format_count(len(header.nodes), "node"), *last]
     text = Text()
     text.append("lab ", "bold")
-    text.append(sanitize(header.protocol.title, 30), theme_styles.accent)
+    text.append(sanitize(header.protocol.title, 30), styles.accent)
     text.append(dot + dot.join(parts))
     return text
 
@@ -111,7 +108,7 @@ class LeaderLine(Line):
     DEFAULT_CSS = "LeaderLine { height: 1; padding: 0 1; }"
 
     def show(
-        self, leaders: tuple[tuple[str, int | str | None], ...], theme_styles: ThemeStyles, groups: int = 0
+        self, leaders: tuple[tuple[str, int | str | None], ...], styles: ThemeStyles, groups: int = 0
     ) -> None:
         """Show leaders of (text, id or status or None for no leader); ``groups`` is the number of groups led."""
         led = [leader for _, leader in leaders if isinstance(leader, int)]
@@ -120,17 +117,17 @@ class LeaderLine(Line):
             are_in_groups = groups == len(led)
             text.append(
                 f"{groups} groups (g)  " if are_in_groups else f"{len(led)} COORDINATORS  ",
-                DIM if are_in_groups else theme_styles.warning,
+                DIM if are_in_groups else styles.warning,
             )
         for place, (caption, leader) in enumerate(leaders):
             if place:
-                text.append(f"  {theme_styles.glyphs.dot}  ", DIM)
+                text.append(f"  {styles.glyphs.dot}  ", DIM)
             if isinstance(leader, str):
-                text.append(f"{theme_styles.glyph(leader)} {caption}", theme_styles.status(leader))
+                text.append(f"{styles.glyph(leader)} {caption}", styles.status(leader))
                 continue
             if leader is not None:
-                text.append(f"{theme_styles.glyphs.leads} ", theme_styles.leader)
-            text.append(caption, theme_styles.warning if leader is None else theme_styles.leader)
+                text.append(f"{styles.glyphs.leads} ", styles.leader)
+            text.append(caption, styles.warning if leader is None else styles.leader)
         self.put(text)
 
 
@@ -139,7 +136,7 @@ class FaultLines(Line):
 
     DEFAULT_CSS = "FaultLines { height: auto; max-height: 3; padding: 0 1; }"
 
-    def show(self, faults: tuple[tuple[str, bool], ...], theme_styles: ThemeStyles) -> None:
+    def show(self, faults: tuple[tuple[str, bool], ...], styles: ThemeStyles) -> None:
         """Show faults of (text, whether it is inert)."""
         text = Text()
         if not faults:
@@ -148,10 +145,8 @@ class FaultLines(Line):
         if len(shown) < len(faults):
             text.append(f"… and {len(faults) - len(shown)} earlier faults\n", DIM)
         for place, (caption, inert) in enumerate(shown):
-            text.append(f"{theme_styles.glyph('failed')} ", theme_styles.warning)
-            text.append(
-                caption + ("\n" if place < len(shown) - 1 else ""), theme_styles.fate("held") if inert else ""
-            )
+            text.append(f"{styles.glyph('failed')} ", styles.warning)
+            text.append(caption + ("\n" if place < len(shown) - 1 else ""), styles.fate("held") if inert else "")
         self.put(text)
 
 
@@ -160,21 +155,21 @@ class VerdictLine(Line):
 
     DEFAULT_CSS = "VerdictLine { height: 1; padding: 0 1; }"
 
-    def show(self, versions: Iterable[tuple[VerdictText, ...]], theme_styles: ThemeStyles) -> None:
+    def show(self, versions: Iterable[tuple[VerdictText, ...]], styles: ThemeStyles) -> None:
         """Show the first version that fits, or else the last; the first violation gets a hint at its key."""
         text = Text()
         for verdicts in versions:
-            text = self._line(verdicts, theme_styles)
+            text = self._line(verdicts, styles)
             if text.cell_len <= self.content_size.width:
                 break
         self.put(text)
 
-    def _line(self, verdicts: tuple[VerdictText, ...], theme_styles: ThemeStyles) -> Text:
+    def _line(self, verdicts: tuple[VerdictText, ...], styles: ThemeStyles) -> Text:
         text, hint = Text(), " (v)"
         for place, (verdict, word) in enumerate(verdicts):
             if place:
-                text.append(f"  {theme_styles.glyphs.dot}  ", DIM)
-            text.append(verdict, theme_styles.verdict(word))
+                text.append(f"  {styles.glyphs.dot}  ", DIM)
+            text.append(verdict, styles.verdict(word))
             if word in ("outside", "fails"):
                 text.append(hint, DIM)
                 hint = ""
@@ -199,13 +194,13 @@ class CaptionLine(Line):
 
     DEFAULT_CSS = "CaptionLine { height: auto; padding: 0 1; background: $boost; display: none; }"
 
-    def show(self, captions: Sequence[Captioned], purpose: str, theme_styles: ThemeStyles) -> None:
+    def show(self, captions: Sequence[Captioned], purpose: str, styles: ThemeStyles) -> None:
         """Show the latest captions, or the purpose of the run if there is no caption."""
         width, height = self.app.size.width - 2, self.app.size.height
         most = MOST_CAPTIONS if height >= _ROOM_FOR_MOST else _FEW_ROWS
         purpose_rows = textwrap.wrap(purpose, max(1, width - 2), max_lines=most, placeholder=" …")
         rows = (
-            _caption_rows(captions, width, most, theme_styles)
+            _caption_rows(captions, width, most, styles)
             if captions
             else [fit([(f"  {row}", DIM)], width) for row in purpose_rows]
         )
@@ -215,26 +210,24 @@ class CaptionLine(Line):
         self.put(Text("\n").join(Text.assemble(*row) for row in rows))
 
 
-def _caption_rows(
-    captions: Sequence[Captioned], width: int, most: int, theme_styles: ThemeStyles
-) -> list[list[Piece]]:
+def _caption_rows(captions: Sequence[Captioned], width: int, most: int, styles: ThemeStyles) -> list[list[Piece]]:
     """Return the rows of as many captions as fit: the newest in full, the earlier ones in a row each."""
     newest = captions[-1]
-    rows = _rows(newest, width, most, theme_styles, _BOLD)
+    rows = _rows(newest, width, most, styles, _BOLD)
     for caption in islice(reversed(captions), 1, 1 + most - len(rows)):
         recent = newest.at_us - caption.at_us <= _RECENT_US
-        rows = [*_rows(caption, width, 1, theme_styles, Style() if recent else DIM), *rows]
+        rows = [*_rows(caption, width, 1, styles, Style() if recent else DIM), *rows]
     return rows
 
 
-def _rows(caption: Captioned, width: int, most: int, theme_styles: ThemeStyles, style: Style) -> list[list[Piece]]:
+def _rows(caption: Captioned, width: int, most: int, styles: ThemeStyles, style: Style) -> list[list[Piece]]:
     """Return the rows of a caption: its sign, its text, and at the right end its time, if that fits."""
     text, clock = sanitize(caption.text, _LONGEST), f"  {caption.at_us / 1e6:.3f} s"
     if cell_len(text + clock) > width - 2:
         clock = ""
     room = width - 2 - cell_len(clock)
     lines = textwrap.wrap(text, max(1, room), max_lines=most, placeholder=" …")
-    sign = (f"{theme_styles.glyphs.marks['caption']} ", theme_styles.mark("caption") if style != DIM else DIM)
+    sign = (f"{styles.glyphs.marks['caption']} ", styles.mark("caption") if style != DIM else DIM)
     first, *others = lines or [""]
     return [
         [sign, *fit([(first, style)], room), (clock, DIM)],

@@ -7,23 +7,128 @@ finding depend on the target and the options alone, and not on the number of wor
 import inspect
 import sys
 import time
+from collections import Counter
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from types import CodeType, FrameType
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lab.kernel import Protocol, Step
+from lab.properties.judge import Judge
 from lab.properties.verdicts import Violation
 from lab.protocols import Algorithm, commit_protocol
-from lab.recording.records import Header, Record
+from lab.recording.records import FAULT_KIND_SEEN, End, Fault, Header, Process, Record, Routed
+from lab.recording.writer import MemoryLog, RecordLog
+from lab.script.parse import parse
+from lab.script.statements import At, Statement
 from lab.tasks.bank.commit_history import CommitLog
-from lab.worlds.campaign.schedule import SchedulePlan, draw
-from lab.worlds.campaign.trial import FaultCount, count_faults, run_trial
+from lab.worlds.campaign.schedule import Schedule, ScheduledFault, SchedulePlan, draw
 from lab.worlds.campaign.workers import map_seeds, split_seeds
 from lab.worlds.loading.targets import load_protocol
+from lab.worlds.simulated.execution import describe_runaway, most_records
+from lab.worlds.simulated.simulation import Simulation
+from lab.worlds.watchdog import watch_steps
+
+# one run
+
+
+class RunawayError(Exception):
+    """The messages of a run multiply; the text is for the user."""
+
+
+class Trial(Struct):
+    """A completed run. ``end_us``: when it was over, and everything in it judged."""
+
+    schedule: Schedule
+    records: list[Record]
+    violations: list[Violation]
+    end_us: int
+
+
+def header_for(base: Header, schedule: Schedule) -> Header:
+    """Return the campaign's header, for this schedule."""
+    run = f"{base.protocol.name} seed {schedule.seed}"
+    return replace(base, run=run, nodes=schedule.nodes, link=schedule.link, seed=schedule.seed)
+
+
+def run_trial(protocol: type[Protocol], base: Header, schedule: Schedule, extend: bool = True) -> Trial:
+    """Run a schedule to its end and judge it. Raises RunawayError.
+
+    With ``extend``, continue until it is known whether the nodes agree again.
+    """
+    log, judge = judging_log(header_for(base, schedule))
+    simulation = _start_simulation(protocol, schedule, log)
+    simulation.run_to(schedule.end_us)
+    most_us = schedule.end_us + 4 * judge.within_us
+    while extend and simulation.now_us < min(judge.decided_us, most_us):
+        simulation.run_to(min(judge.decided_us, most_us))
+    log.append(End(simulation.now_us, "its time was up"))
+    return Trial(schedule, log.records, judge.violations, simulation.now_us)
+
+
+def judging_log(header: Header) -> tuple[MemoryLog, Judge]:
+    """Return a log, and the judge of its records. The log raises RunawayError if there are too many."""
+    judge = Judge(header)
+    judge.observe(header)
+    nodes = len(header.nodes)
+    most = most_records(nodes)
+
+    def observe(record: Record) -> None:
+        judge.observe(record)
+        if judge.number > most:
+            raise RunawayError(f"seed {header.seed}: {describe_runaway(nodes, judge.at_us)}")
+
+    return MemoryLog(header, observe), judge
+
+
+def _start_simulation(protocol: type[Protocol], schedule: Schedule, log: RecordLog) -> Simulation:
+    """Start the simulation of this schedule; steps are watched from now on."""
+    watch_steps()
+    simulation = Simulation(protocol, log)
+    for fault in schedule.faults:
+        simulation.director.add(_scripted(fault))
+    simulation.start()
+    return simulation
+
+
+def _scripted(fault: ScheduledFault) -> Statement:
+    read = parse(f"on {fault.on} {fault.command}" if fault.on else fault.command)
+    return replace(read, triggers=(At(fault.at_us), *read.triggers), source=str(fault))
+
+
+class FaultCount(Struct):
+    """The number of faults of a kind, and how many of them touched something."""
+
+    faults: int = 0
+    touched: int = 0
+
+
+def count_faults(records: list[Record]) -> dict[str, FaultCount]:
+    """Count the faults of a run, by kind."""
+    kinds: dict[int, Fault] = {}
+    touched: set[int] = set()
+    for record in records:
+        if isinstance(record, Fault):
+            if not record.lifted:
+                kinds.setdefault(record.id, record)
+        elif isinstance(record, Routed):
+            touched.update(record.by)
+        elif isinstance(record, Process) and record.event in FAULT_KIND_SEEN:
+            kind = FAULT_KIND_SEEN[record.event]
+            touched.update(n for n, fault in kinds.items() if fault.kind == kind and record.node in fault.nodes)
+    found: dict[str, FaultCount] = {}
+    for number, fault in kinds.items():
+        count = found.setdefault(fault.kind, FaultCount())
+        count.faults += 1
+        count.touched += number in touched
+    return found
+
+
+# many runs
 
 _CHUNK = 10
 _TRACED = 10
@@ -81,9 +186,9 @@ class CampaignTotals:
         self.steps = 0
         self.virtual_us = 0
         self.faults: dict[str, FaultCount] = {}
-        self.violations: dict[tuple[str, tuple[int, ...]], int] = {}
+        self.violations: Counter[tuple[str, tuple[int, ...]]] = Counter()
         self.lines: set[int] = set()
-        self.transactions: dict[str | None, int] = {}
+        self.transactions: Counter[str | None] = Counter()
 
     def add(self, outcome: RunOutcome) -> None:
         self.runs += 1
@@ -94,42 +199,31 @@ class CampaignTotals:
             sum_ = self.faults.setdefault(kind, FaultCount())
             sum_.faults += count.faults
             sum_.touched += count.touched
-        for which, times in outcome.violations.items():
-            self.violations[which] = self.violations.get(which, 0) + times
-        for how, times in outcome.transactions.items():
-            self.transactions[how] = self.transactions.get(how, 0) + times
+        self.violations.update(outcome.violations)
+        self.transactions.update(outcome.transactions)
 
 
 def run_chunk(campaign: Campaign, seeds: range) -> list[RunOutcome]:
     protocol = load_protocol(campaign.target)
-    outcomes = []
-    for seed in seeds:
-        lines: set[int] = set()
-        schedule = draw(campaign.plan, seed)
-        place = seed - campaign.seed
-        if place < _TRACED or place % _TRACED == 0:
-            with collect_lines(protocol, lines):
-                trial = run_trial(protocol, campaign.base, schedule)
-        else:
-            trial = run_trial(protocol, campaign.base, schedule)
-        violations: dict[tuple[str, tuple[int, ...]], int] = {}
-        for violation in trial.violations:
-            which = (violation.assertion, tuple(broken.assumption for broken in violation.broken))
-            violations[which] = violations.get(which, 0) + 1
-        found = any(campaign.goal.matches(violation) for violation in trial.violations)
-        outcomes.append(
-            RunOutcome(
-                seed,
-                found,
-                sum(isinstance(record, Step) for record in trial.records),
-                trial.end_us,
-                count_faults(trial.records),
-                violations,
-                frozenset(lines),
-                _transactions(protocol, trial.records),
-            )
-        )
-    return outcomes
+    return [_run_seed(campaign, protocol, seed) for seed in seeds]
+
+
+def _run_seed(campaign: Campaign, protocol: type[Algorithm], seed: int) -> RunOutcome:
+    lines: set[int] = set()
+    place = seed - campaign.seed
+    is_traced = place < _TRACED or place % _TRACED == 0
+    with collect_lines(protocol, lines) if is_traced else nullcontext():
+        trial = run_trial(protocol, campaign.base, draw(campaign.plan, seed))
+    return RunOutcome(
+        seed,
+        any(campaign.goal.matches(violation) for violation in trial.violations),
+        sum(isinstance(record, Step) for record in trial.records),
+        trial.end_us,
+        count_faults(trial.records),
+        Counter((each.assertion, tuple(b.assumption for b in each.broken)) for each in trial.violations),
+        frozenset(lines),
+        _transactions(protocol, trial.records),
+    )
 
 
 def _transactions(protocol: type[Algorithm], records: list[Record]) -> dict[str | None, int]:
@@ -139,10 +233,7 @@ def _transactions(protocol: type[Algorithm], records: list[Record]) -> dict[str 
     log = CommitLog()
     for record in records:
         log.observe(record)
-    found: dict[str | None, int] = {}
-    for transacted in log.transactions.values():
-        found[transacted.outcome] = found.get(transacted.outcome, 0) + 1
-    return found
+    return Counter(transacted.outcome for transacted in log.transactions.values())
 
 
 def run_campaign(

@@ -25,8 +25,8 @@ from lab.script.statements import After, At, Statement
 from lab.tasks.bank.commit_history import CommitHistory, CommitLog
 from lab.tasks.field_map import Work, WorkLog
 from lab.units import format_us
+from lab.worlds.campaign.campaign import RunawayError, judging_log
 from lab.worlds.campaign.schedule import SchedulePlan, draw
-from lab.worlds.campaign.trial import RunawayError, judging_log
 from lab.worlds.campaign.workers import map_seeds, split_seeds
 from lab.worlds.loading.targets import load_protocol
 from lab.worlds.simulated.simulation import Simulation
@@ -153,7 +153,7 @@ def measure_run(protocol: type[Algorithm], base: Header, course: SharedSchedule)
     run = f"{base.protocol.name} seed {course.seed}"
     header = replace(base, run=run, nodes=course.nodes, link=course.link, seed=course.seed)
     log, judge = judging_log(header)
-    simulation = Simulation(protocol, header, log)
+    simulation = Simulation(protocol, log)
     simulation.director.add_script(course.commands)
     simulation.start()
     try:

@@ -27,9 +27,8 @@ from lab.recording.records import Commanded, End, Header, Link, Record
 from lab.recording.writer import Writer
 from lab.script.parse import read_script
 from lab.units import format_us
-from lab.worlds.campaign.campaign import Campaign
+from lab.worlds.campaign.campaign import Campaign, RunawayError, Trial, header_for, run_trial
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault, draw
-from lab.worlds.campaign.trial import RunawayError, Trial, header_for, run_trial
 from lab.worlds.simulated.simulation import Simulation
 from lab.worlds.watchdog import watch_steps
 
@@ -215,7 +214,7 @@ def write_finding(protocol: type[Protocol], base: Header, finding: Finding, path
     text = "\n".join([f"# {finding.violation}", f"# {command}", *map(str, schedule.faults)]) + "\n"
     writer = Writer(path, replace(header_for(base, schedule), scenario=text))
     watch_steps()
-    simulation = Simulation(protocol, writer.header, writer)
+    simulation = Simulation(protocol, writer)
     simulation.director.add_script(read_script(text))
     simulation.start()
     simulation.run_to(schedule.end_us)

@@ -10,181 +10,115 @@ flight while a timer of its sender or its receiver fires. Under ``any`` every no
 its steps; all other records are dated by the clock furthest ahead.
 """
 
-from collections.abc import Callable
-from random import Random
-from typing import Any, Literal
+from collections.abc import Callable, Iterable
 
-import msgspec
-
-from lab.kernel import CommandInput, Fired, Message, Node, Protocol, Started, as_lists
-from lab.network import Network
-from lab.recording.records import End, Fault, Header, Process, Record, Routed
+from lab.kernel import CommandInput, Fired, Message, Node, Protocol, Started, Step
+from lab.recording.records import End, Fault, Routed
 from lab.recording.writer import RecordLog
-from lab.script.director import Director
 from lab.script.parse import parse
-from lab.worlds.control import Control, NodeOperations
 from lab.worlds.explored.states import BREAKS, Move, Timeouts
-from lab.worlds.routing import records_of
+from lab.worlds.simulated.simulation import SimulatedIncarnation, Simulation
 
 
-class PathExecution(NodeOperations):
-    """Executes moves, and appends their records to ``log``. ``restarts`` is the number of restarts allowed."""
+class _OwnClock(Node):
+    """A node whose steps are dated by a clock of its own."""
 
-    def __init__(
-        self, protocol: type[Protocol], header: Header, log: RecordLog, timeouts: Timeouts, restarts: int
-    ) -> None:
-        self._protocol = protocol
-        self._header = header
-        self._log = log
+    clock_us = 0
+
+    def step(self, node_input: Started | Message | Fired | CommandInput, now_us: int) -> Step:
+        return super().step(node_input, self.clock_us)
+
+
+class PathExecution(Simulation):
+    """Executes moves, and appends their records to ``log``. ``restarts`` is the number of restarts allowed.
+
+    ``now_us`` is the clock furthest ahead.
+    """
+
+    def __init__(self, protocol: type[Protocol], log: RecordLog, timeouts: Timeouts, restarts: int) -> None:
+        super().__init__(protocol, log)
         self._timeouts: Timeouts = timeouts
         self._restarts = restarts
-        self._parameters = msgspec.convert(header.protocol.parameters, protocol.Parameters)
-        self._ids = header.nodes
-        self._nodes: dict[int, Node] = {}
-        self._incarnations = dict.fromkeys(self._ids, 0)
-        self._serials = dict.fromkeys(self._ids, 1)
-        self._stores: dict[int, dict[str, Any]] = {node: {} for node in self._ids}
-        self._clocks_us = dict.fromkeys(self._ids, 0)
-        self._network = Network(lambda source, target: Random(f"{source}->{target}"))
+        self._nodes: dict[int, _OwnClock] = {}
         self._sent_us: dict[tuple[int, int], int] = {}  # of messages not recorded as delayed yet
         self._during: tuple[tuple[int, str], ...] = ()
-        self._control = Control(
-            protocol,
-            self,
-            self._network,
-            Director(lambda: self.now_us, log),
-            log,
-            header.timing,
-            self._record,
-            lambda: self.now_us,
-        )
         if BREAKS[timeouts]:
-            links = tuple((source, target) for source in self._ids for target in self._ids if source != target)
-            self._record(Fault(0, 1, "delay", f"timeouts {timeouts}", (), BREAKS[timeouts], links))
-            self._control.resume(1, {})
-        for node in self._ids:
-            self.restart(node)
-
-    @property
-    def now_us(self) -> int:
-        """The clock furthest ahead."""
-        return max(self._clocks_us.values())
+            links = tuple((source, target) for source in self.ids for target in self.ids if source != target)
+            text = f"timeouts {timeouts}"
+            self.record(Fault(0, self.next_fault(), "delay", text, (), BREAKS[timeouts], links))
+        self.start()
 
     @property
     def is_cut(self) -> bool:
-        return bool(self._network.rules)
+        return bool(self.network.rules)
 
-    def execute(self, move: Move) -> None:
+    def perform(self, move: Move) -> None:
+        """Execute a move, and the faults before it and within it."""
         node, self._during = move.node, move.during
         for command in move.commands:
             self._execute_command(command)
         if move.what == "wait":
-            for each in self._ids:
-                self._clocks_us[each] += move.us
+            self.now_us += move.us
+            for each in self._nodes.values():
+                each.clock_us += move.us
             self._record_delays()
         elif move.what == "restart":
             self._restarts -= 1
-            self._clocks_us[node] = self.now_us
             self._execute_command(f"restart {node}")
         elif move.what == "fire":
-            due = self._nodes[node].next_timer()
-            assert due is not None
-            self._clocks_us[node] = max(self._clocks_us[node], due[0])
-            self._record_delays(node)
-            self._feed(node, due[1])
+            self._fire(node)
         elif move.what == "deliver":
-            self._arrive(lambda message: (message.source, message.target) == (move.source, node))
-        while not self._restarts and self._arrive(lambda message: message.target not in self._nodes):
+            self._deliver_first(lambda message: (message.source, message.target) == (move.source, node))
+        while not self._restarts and self._deliver_first(lambda message: message.target not in self.incarnations):
             pass  # messages to a node that cannot restart are lost
 
     def end(self, why: str) -> None:
         """Append the last record."""
-        self._record(End(self.now_us, why))
+        self.record(End(self.now_us, why))
 
-    # operations; see NodeOperations
-
-    def kill(self, node: int) -> bool:
-        del self._nodes[node]
-        self._record(Process(self.now_us, node, "killed", self._incarnations[node]))
-        return True
-
-    def restart(self, node: int) -> bool:
-        """Start a new incarnation with the contents of stable storage."""
-        self._incarnations[node] += 1
-        incarnation = self._incarnations[node]
-        self._nodes[node] = Node(self._protocol, node, self._ids, self._header.timing, self._parameters)
-        self._record(Process(self.now_us, node, "started", incarnation))
-        self._feed(node, Started(as_lists(self._stores[node]), incarnation, self._serials[node]))
-        return True
-
-    def process_state(self, node: int) -> Literal["running", "down"]:
-        return "running" if node in self._nodes else "down"
-
-    def give_command(self, node: int, command: CommandInput) -> None:
-        self._feed(node, command)
-
-    # the course of a run
-
-    def _record(self, record: Record) -> None:
-        self._log.append(record)
-
-    def _execute_command(self, command: str) -> None:
-        outcome = self._control.execute(parse(command))
-        assert outcome.changed, outcome.text
-
-    def _arrive(self, wanted: Callable[[Message], bool]) -> bool:
-        """Deliver the first matching message; return whether there was one."""
-        found = self._network.pop_first(wanted)
-        if found is None:
-            return False
-        message, cut = found
-        self._sent_us.pop((message.source, message.serial), None)
-        if cut is not None:
-            self._drop(message, "cut", (cut,))
-        elif message.target not in self._nodes:
-            self._drop(message, "down")
-        else:
-            self._feed(message.target, message)
-        return True
-
-    def _feed(self, node: int, node_input: Started | Message | Fired | CommandInput) -> None:
-        """Execute one step, and the faults within it."""
-        step = self._nodes[node].step(node_input, self._clocks_us[node])
-        self._record(step)
-        self._stores[node] = step.storage_after(self._stores[node])
-        if step.sent:
-            self._serials[node] = step.sent[-1].serial + 1
-        for place, message in enumerate(step.sent):
+    def send(self, incarnation: SimulatedIncarnation, messages: Iterable[Message]) -> None:
+        """Put the messages on their links; execute the move's faults between them."""
+        for place, message in enumerate(messages):
             for command in (command for sent, command in self._during if sent == place):
                 self._execute_command(command)
-            if node in self._nodes:
-                self._send(message)
-            else:
-                self._drop(message, "unsent")
-        if step.failed:
-            del self._nodes[node]
-            self._record(Process(self.now_us, node, "failed", self._incarnations[node]))
+            self._sent_us[message.source, message.serial] = self._nodes[incarnation.id].clock_us
+            super().send(incarnation, (message,))
 
-    def _send(self, message: Message) -> None:
-        sending = self._network.send(message, 0)  # the moves decide when it arrives
-        for record in () if sending is None else records_of(message, sending, self.now_us):
-            self._record(record)
-        if sending is None:
-            self._sent_us[message.source, message.serial] = self._clocks_us[message.source]
+    def _new_node(self, node: int) -> Node:
+        fresh = _OwnClock(self.protocol_class, node, self.ids, self.header.timing, self._parameters)
+        fresh.clock_us = self.now_us
+        self._nodes[node] = fresh
+        return fresh
 
-    def _drop(self, message: Message, why: str, by: tuple[int, ...] = ()) -> None:
-        self._record(Routed(self.now_us, message.source, message.serial, "dropped", why, by))
+    def _fire(self, node: int) -> None:
+        due, mine = self.incarnations[node].node.next_timer(), self._nodes[node]
+        assert due is not None
+        mine.clock_us = max(mine.clock_us, due[0])
+        self.now_us = max(self.now_us, mine.clock_us)
+        self._record_delays(node)
+        self._feed(self.incarnations[node], due[1])
+
+    def _execute_command(self, command: str) -> None:
+        outcome = self.execute(parse(command))
+        assert outcome.changed, outcome.text
+
+    def _deliver_first(self, wanted: Callable[[Message], bool]) -> bool:
+        """Deliver the first matching message; return whether there was one."""
+        found = self.network.pop_first(wanted)
+        if found is not None:
+            self.arrive(*found)
+        return found is not None
 
     def _record_delays(self, fires: int | None = None) -> None:
         """Record messages that the model of time delays now: late ones, and those ``fires`` did not wait for."""
         if not BREAKS[self._timeouts]:
             return
-        for _, _, message in self._network.in_flight():
+        for _, _, message in self.network.in_flight():
             key = (message.source, message.serial)
             if key not in self._sent_us:
                 continue
-            late = self.now_us - self._sent_us[key] > self._header.timing.tm_us
+            late = self.now_us - self._sent_us[key] > self.header.timing.tm_us
             missed = self._timeouts == "any" and fires in (message.source, message.target)
             if missed or (late and self._timeouts == "ordered"):
                 del self._sent_us[key]
-                self._record(Routed(self.now_us, message.source, message.serial, "delayed", by=(1,)))
+                self.record(Routed(self.now_us, message.source, message.serial, "delayed", by=(1,)))

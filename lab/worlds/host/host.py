@@ -19,16 +19,14 @@ import trio
 
 from lab.recording.records import End
 from lab.recording.writer import Writer
-from lab.script.director import Director
 from lab.script.parse import parse
 from lab.script.scope import CommandError
 from lab.script.statements import Statement
-from lab.worlds.control import CommandOutcome, Control
 from lab.worlds.feed_protocol import FeedRequest, Reply
 from lab.worlds.host.feed import Feed
 from lab.worlds.host.runs import RunFolder, RunInfo
-from lab.worlds.host.startup import send_reply
-from lab.worlds.loading.config import HostReady, HostRefused, NotRunnableError, RunConfig
+from lab.worlds.loading.config import HostReady, HostRefused, NotRunnableError, RunConfig, send_reply
+from lab.worlds.run import ActiveRun, CommandOutcome
 
 P = TypeVar("P")
 
@@ -68,18 +66,10 @@ def earliest_us(*instants_us: int | None) -> int | None:
     return min((instant_us for instant_us in instants_us if instant_us is not None), default=None)
 
 
-def _check_allowed(scripted: Statement, may: tuple[str, ...] | None) -> None:
-    """Raise CommandError if this command may not be given by hand."""
-    verb = scripted.text.partition(" ")[0]
-    if may is not None and verb not in may:
-        raise CommandError(f"{verb} is not allowed in this exercise; allowed: {', '.join(may)}")
-
-
 class Host:
-    """A host. Subclasses set ``director`` and ``control``, and run their tasks in ``tasks``."""
+    """The host of a run. Subclasses set ``world``, and run their tasks in ``tasks``."""
 
-    director: Director
-    control: Control
+    world: ActiveRun
     tasks: trio.Nursery
 
     def __init__(self, config: RunConfig, folder: RunFolder, writer: Writer) -> None:
@@ -90,11 +80,11 @@ class Host:
         self.failure = ""
         self._ending: str | None = None
 
-    # implemented by a world
+    # implemented by each world's host
 
     def now_us(self) -> int:
         """Return the time of the run."""
-        raise NotImplementedError
+        return self.world.now_us
 
     def begin(self) -> None:
         """Start the world and its tasks."""
@@ -114,26 +104,29 @@ class Host:
         if request.enabled_events:
             return Reply(request.id, False, False, "the next event can be chosen only in simulated runs")
         try:
-            scripted = parse(request.command, self.control.protocol)
+            scripted = parse(request.command, self.world.protocol_class)
             scripted.check_interactive()
-            _check_allowed(scripted, self.config.may)
+            verb, may = scripted.text.partition(" ")[0], self.config.may
+            if may is not None and verb not in may:
+                raise CommandError(f"{verb} is not allowed in this exercise; allowed: {', '.join(may)}")
         except CommandError as error:
             return Reply(request.id, False, False, str(error))
+        director = self.world.director
         if request.withdraw:
-            found = self.director.withdraw(scripted)
+            found = director.withdraw(scripted)
             text = f"withdrawn: {scripted.source}" if found else f"not waiting: {scripted.source}"
             return Reply(request.id, found, found, text)
         if scripted.trigger is None:
             outcome = self.execute(scripted)
             return Reply(request.id, not outcome.refused, outcome.changed, outcome.text)
-        self.director.add(scripted)
-        for due in self.director.on_record(None):
-            self.control.execute(due)
+        director.add(scripted)
+        for due in director.on_record(None):
+            self.world.execute(due)
         return Reply(request.id, True, True, f"waits: {scripted.source}")
 
     def execute(self, scripted: Statement) -> CommandOutcome:
         """Execute a command now."""
-        return self.control.execute(scripted)
+        return self.world.execute(scripted)
 
     # the course of a run
 
@@ -189,8 +182,7 @@ class Host:
         self.shutdown()
         with contextlib.suppress(OSError):
             if not self.failure:
-                for scripted in self.director.finish():
-                    self.control.execute(scripted)
+                self.world.finish()
                 self.writer.append(End(self.now_us(), self._ending or "the host failed"))
             self.writer.close()
         self.feed.end()

@@ -1,13 +1,16 @@
-"""Start a host and talk to its feed, from a program without an event loop."""
+"""Start a host, as a new process or forked from this one, and talk to its feed, without an event loop."""
 
 import contextlib
+import gc
 import os
+import select
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import IO, Literal, Protocol
 
@@ -15,6 +18,8 @@ import msgspec
 
 from lab.worlds.feed_protocol import ASIDES, REPLY_PREFIX, Attach, FeedRequest, Reply
 from lab.worlds.loading.config import HostReady, HostRefused, RunConfig
+from lab.worlds.processes.fork_server import detach, exit_with
+from lab.worlds.processes.json_lines import to_line
 
 _decode_first = msgspec.json.Decoder(HostReady | HostRefused).decode
 
@@ -56,13 +61,13 @@ class HostProcess:
         self.process = self._start_process(config, module)
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
-            self.process.stdin.write(msgspec.json.encode(config) + b"\n")
+            self.process.stdin.write(to_line(config))
             self.process.stdin.flush()
 
     def _start_process(self, config: RunConfig, module: str) -> StartedProcess:
         return subprocess.Popen(
             # -P: no file in the current folder can shadow a module
-            [sys.executable, "-P", "-m", module or f"lab.worlds.{config.world}"],
+            [sys.executable, "-P", "-m", module or "lab.worlds.host"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
@@ -117,6 +122,81 @@ class HostProcess:
         return os.pread(file, 4000, max(0, size - 4000)).decode("utf-8", "replace").strip()
 
 
+# Hosts forked from this process, for programs that start many: they start at once and share imported modules.
+# Starting an interpreter takes half a second of processor time, which delays the nodes of other runs. This process
+# must have one thread and no event loop, so that a fork copies no half-done work.
+
+
+def preload() -> None:
+    """Import everything that a live host needs, so that forked hosts need not."""
+    import lab.worlds.host.host  # noqa: PLC0415
+    import lab.worlds.live.live_host  # noqa: F401, PLC0415
+    from lab.script.parse import parse  # noqa: PLC0415
+
+    parse("kill 5")  # builds the parser
+    gc.collect()
+    gc.freeze()
+
+
+class ForkedHost(HostProcess):
+    """See ``HostProcess``. For live runs only; call ``preload`` first."""
+
+    def _start_process(self, config: RunConfig, module: str) -> "_ForkedProcess":
+        return _ForkedProcess(self._log)
+
+
+class _ForkedProcess:
+    """A forked host, with the part of ``subprocess.Popen`` that is used."""
+
+    def __init__(self, log: IO[bytes]) -> None:
+        child_in, ours_in = os.pipe()
+        ours_out, child_out = os.pipe()
+        sys.stdout.flush()  # the child has a copy of what is not yet written
+        self.pid = os.fork()
+        if self.pid == 0:
+            exit_with(partial(_run_host, child_in, child_out, log.fileno()))
+        os.close(child_in)
+        os.close(child_out)
+        self.stdin: IO[bytes] | None = os.fdopen(ours_in, "wb")
+        self.stdout: IO[bytes] | None = os.fdopen(ours_out, "rb")
+        self._status: int | None = None
+
+    def poll(self) -> int | None:
+        """Return its exit status if it has ended; a negative one is the signal that ended it."""
+        if self._status is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self._status = os.waitstatus_to_exitcode(status)
+        return self._status
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end; return its exit status. Raises subprocess.TimeoutExpired."""
+        if self.poll() is None:
+            ended = os.pidfd_open(self.pid)
+            try:
+                select.select([ended], [], [], timeout)
+            finally:
+                os.close(ended)
+        status = self.poll()
+        if status is None:
+            raise subprocess.TimeoutExpired("host", timeout or 0)
+        return status
+
+    def kill(self) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, signal.SIGKILL)
+
+
+def _run_host(*descriptors: int) -> int:
+    detach(*descriptors)
+    from lab.worlds.host.__main__ import main  # noqa: PLC0415 - see ``preload``
+
+    return main()
+
+
+# the feed
+
+
 class FeedClient:
     """A blocking connection to a host's feed. Raises ConnectionError if the host is gone."""
 
@@ -156,4 +236,4 @@ class FeedClient:
         self._socket.close()
 
     def _send(self, line: Attach | FeedRequest) -> None:
-        self._socket.sendall(msgspec.json.encode(line) + b"\n")
+        self._socket.sendall(to_line(line))

@@ -1,93 +1,67 @@
-"""The live host: the network between the node processes, and their supervisor.
+"""The live host: the tasks that wait for the sockets of a live world, and for time.
 
-All traffic passes through here, one line at a time: an arriving step is recorded and shown to the director, and
-only then are its messages routed. So the order of records is a linear extension of happens-before, and a fault can
-strike between two messages of one step. The tasks here wait for sockets and time, pass the input to ``Router`` and
-``LiveNodes``, which never wait, and then call ``commit``. ``NodeSockets`` owns the sockets of the nodes.
+Each task passes what it waited for to ``LiveWorld``, which never waits, and then calls ``commit``.
 """
 
 import contextlib
 import socket
-import time
 
 import msgspec
 import trio
 
 from lab.recording.writer import Writer
-from lab.script.director import Director
-from lab.worlds.control import Control
 from lab.worlds.host.host import Host, earliest_us
 from lab.worlds.host.runs import RunFolder
-from lab.worlds.live.node_process import NodeJob
-from lab.worlds.live.node_sockets import NodeSockets
-from lab.worlds.live.nodes import LiveNodes
-from lab.worlds.live.router import Router
+from lab.worlds.live.live_world import Connection, LiveWorld
+from lab.worlds.live.node_process import Hello
 from lab.worlds.loading.config import InitialCommands, RunConfig
 from lab.worlds.loading.targets import load_protocol
-from lab.worlds.processes.fork_server import Fork, Forked, NotForked, ProcessChange, Signal, decode_report
-from lab.worlds.processes.json_lines import Channel
-from lab.worlds.routing import network_of, spare_of
+from lab.worlds.processes.fork_server import Forked, NotForked, ProcessChange, decode_report
+from lab.worlds.processes.json_lines import GARBAGE, Channel
 
 _JOIN_TIMEOUT_S = 2.0
+_HELLO_TIMEOUT_S = 5.0
+_MOST_UNIDENTIFIED = 64
 _encode = msgspec.json.Encoder().encode
+_decode_hello = msgspec.json.Decoder(Hello).decode
 
 
 class LiveHost(Host):
     """The host of a live run. ``fork_server`` is the connection to the process that forks the nodes."""
 
+    world: LiveWorld
+
     def __init__(self, config: RunConfig, folder: RunFolder, writer: Writer, fork_server: socket.socket) -> None:
         super().__init__(config, folder, writer)
         begun = InitialCommands.of(config)
-        self._origin_ns = time.monotonic_ns()
-        self.director = Director(self.now_us, writer)
-        begun.add_to(self.director)
         fork_server.setblocking(False)
         self._fork_socket = fork_server
         self._fork_server = Channel(fork_server)
-        self._router = Router(writer, self.director, network_of(writer.header), self.now_us)
-        self._node_sockets = NodeSockets(self._router, self.commit)
-        self._nodes = LiveNodes(
-            config.nodes,
-            self._router,
-            folder.storage,
-            self._origin_ns,
-            self._node_sockets.port,
-            self.now_us,
-            self._request_fork_server,
-            self._node_sockets.drain,
-        )
-        self._node_sockets.nodes = self._nodes
-        self.control = Control(
-            load_protocol(config.protocol),
-            self._nodes,
-            self._router.network,
-            self.director,
-            writer,
-            spare_of(writer.header),
-            self._router.record,
-            self.now_us,
-        )
-        self._router.execute = self.control.execute
+        self._listening = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self._listening.setblocking(False)
+        port: int = self._listening.getsockname()[1]
+        self.world = LiveWorld(load_protocol(config.protocol), writer, folder.storage, port)
+        begun.add_to(self.world.director)
+        self._unidentified: dict[socket.socket, trio.CancelScope] = {}
         self._timer_wakeup = trio.lowlevel.ParkingLot()
         self._timer_us: float = 0
 
-    def now_us(self) -> int:
-        """Return the real time since the run began."""
-        return (time.monotonic_ns() - self._origin_ns) // 1000
-
     def begin(self) -> None:
-        for task in (self._read_fork_server, self._watch_timers):
+        for task in (self._read_fork_server, self._accept_nodes, self._watch_timers):
             self.tasks.start_soon(task)
-        self.tasks.start_soon(self._node_sockets.receive, self.tasks)
-        self._nodes.fork_all()
+        self.world.fork_all()
 
     def flush(self) -> None:
         """Write what is queued for the nodes and the fork server."""
-        while self._router.unflushed:
-            _, connection = self._router.unflushed.popitem()
+        unflushed, requests = self.world.unflushed, self.world.requests
+        while unflushed:
+            _, connection = unflushed.popitem()
             if not connection.writing and not connection.flush():
                 connection.writing = True
-                self.tasks.start_soon(self._node_sockets.write_rest, connection)
+                self.tasks.start_soon(self._write_rest, connection)
+        for request in requests:
+            self._fork_server.put(_encode(request))
+        requests.clear()
         self._fork_server.flush()
         if self._next_due_us() < self._timer_us:
             self._timer_wakeup.unpark_all()
@@ -107,9 +81,6 @@ class LiveHost(Host):
 
     # the fork server
 
-    def _request_fork_server(self, request: Fork[NodeJob] | Signal) -> None:
-        self._fork_server.put(_encode(request))
-
     async def _read_fork_server(self) -> None:
         while True:
             await trio.lowlevel.wait_readable(self._fork_server)
@@ -121,28 +92,85 @@ class LiveHost(Host):
             for line in lines:
                 report = decode_report(line)
                 if isinstance(report, Forked):
-                    self._nodes.on_forked(report)
+                    self.world.on_forked(report)
                 elif isinstance(report, ProcessChange):
-                    self._nodes.on_process_change(report)
+                    self.world.on_process_change(report)
                 elif isinstance(report, NotForked):
                     self.end(f"a node could not be forked: {report.text}")
             self.commit()
 
+    # the nodes
+
+    async def _accept_nodes(self) -> None:
+        while True:
+            await trio.lowlevel.wait_readable(self._listening)
+            try:
+                peer, _ = self._listening.accept()
+            except OSError:
+                continue
+            peer.setblocking(False)
+            peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if len(self._unidentified) >= _MOST_UNIDENTIFIED:
+                next(iter(self._unidentified.values())).cancel()  # a genuine node would have sent its Hello by now
+            self._unidentified[peer] = trio.CancelScope(deadline=trio.current_time() + _HELLO_TIMEOUT_S)
+            self.tasks.start_soon(self._serve_peer, peer)
+
+    async def _serve_peer(self, peer: socket.socket) -> None:
+        connection = None
+        try:
+            with self._unidentified[peer]:
+                connection = await self._greet(peer)
+        except (EOFError, OSError, *GARBAGE):
+            pass  # not a node of this run
+        finally:
+            del self._unidentified[peer]
+        if connection is not None:
+            self.commit()
+            await self._read_node(connection)
+        trio.lowlevel.notify_closing(peer)
+        peer.close()
+
+    async def _greet(self, peer: socket.socket) -> Connection | None:
+        """Read the ``Hello``; return None if it is not of a node that is expected."""
+        channel, lines = Channel(peer), list[bytes]()
+        while not lines:
+            await trio.lowlevel.wait_readable(peer)
+            lines = channel.receive()
+        hello = _decode_hello(lines[0])
+        connection = Connection(peer, hello)
+        return connection if self.world.on_hello(hello, connection) else None
+
+    async def _read_node(self, connection: Connection) -> None:
+        while True:
+            await trio.lowlevel.wait_readable(connection)
+            if not self.world.read(connection):
+                return
+            self.commit()
+
+    async def _write_rest(self, connection: Connection) -> None:
+        """Write the rest of a node's queue as its socket takes more."""
+        incarnations = self.world.incarnations
+        with contextlib.suppress(trio.ClosedResourceError):
+            while incarnations.get(connection.id) is connection and connection.fileno() >= 0:
+                await trio.lowlevel.wait_writable(connection)
+                if connection.flush():
+                    break
+        connection.writing = False
+
     # time
 
     def _next_due_us(self) -> float:
-        due_us = earliest_us(self._router.network.next_due_us(), self.director.next_due_us, self.config.end_us)
+        network, director = self.world.network, self.world.director
+        due_us = earliest_us(network.next_due_us(), director.next_due_us, self.config.end_us)
         return float("inf") if due_us is None else due_us
 
     async def _watch_timers(self) -> None:
         while True:
-            now_us = self.now_us()
-            if self.config.end_us is not None and now_us >= self.config.end_us:
+            if self.config.end_us is not None and self.now_us() >= self.config.end_us:
                 self.end("its time was up")
                 return
-            for scripted in self.director.due(now_us):
-                self.control.execute(scripted)
-            self._router.deliver_due()
+            self.world.execute_due()
+            self.world.deliver_due()
             self._timer_us = float("inf")
             self.commit()
             self._timer_us = self._next_due_us()

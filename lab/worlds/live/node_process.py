@@ -26,7 +26,6 @@ import msgspec
 from msgspec import Struct
 
 from lab.kernel import CommandInput, Message, Node, Protocol, Started, Step
-from lab.worlds.live.connection import COMMAND_PREFIX, Hello, Start
 from lab.worlds.loading.config import RunConfig
 from lab.worlds.processes.fork_server import ForkServer, exit_with, silence
 from lab.worlds.processes.json_lines import Channel, to_line
@@ -34,7 +33,24 @@ from lab.worlds.watchdog import watch_steps
 
 _decode_message = msgspec.json.Decoder(Message).decode
 _decode_command = msgspec.json.Decoder(CommandInput).decode
-_decode_start = msgspec.json.Decoder(Start).decode
+
+COMMAND_PREFIX = b'{"type":"told"'
+"""The line of a ``CommandInput`` begins so, and that of a message never does."""
+
+
+class Hello(Struct, frozen=True):
+    """From a node process: it is ready. ``token`` was given to it at its fork."""
+
+    node: int
+    incarnation: int
+    token: str
+
+
+class Start(Struct, frozen=True):
+    """From the host: the node begins; see ``kernel.Started``."""
+
+    incarnation: int
+    serial: int
 
 
 class NodeJob(Struct, frozen=True):
@@ -107,7 +123,7 @@ class _NodeProcess:
         lines: list[bytes] = []
         while not lines:
             lines = self._host.receive()
-        start = _decode_start(lines.pop(0))
+        start = msgspec.json.decode(lines.pop(0), type=Start)
         self._on_step(
             self._node.step(Started(self._storage.values, start.incarnation, start.serial), self._now_us())
         )

@@ -1,5 +1,6 @@
 """The configuration of a run: one struct, sent to the host as JSON."""
 
+import os
 import secrets
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,10 +13,12 @@ from lab import __version__
 from lab.kernel import Timing
 from lab.protocols import Algorithm, source_of
 from lab.recording.records import FORMAT, ExerciseAttempt, Header, Link, ProtocolInfo
+from lab.recording.writer import Writer
 from lab.script.director import Director
 from lab.script.parse import parse, read_script
 from lab.script.statements import Statement
-from lab.worlds.loading.targets import recorded_target
+from lab.worlds.loading.targets import load_protocol, recorded_target
+from lab.worlds.processes.json_lines import to_line
 
 _LONGEST_NAME = 16
 
@@ -69,6 +72,11 @@ class HostRefused(Struct, frozen=True, tag="refused"):
     """The host's first line if it cannot run; the text is for the user."""
 
     text: str
+
+
+def send_reply(first: HostReady | HostRefused) -> None:
+    """Write the reply, one line, to standard output."""
+    os.write(1, to_line(first))
 
 
 def new_run_name(protocol: str) -> str:
@@ -159,3 +167,10 @@ def header_of(config: RunConfig, protocol: type[Algorithm]) -> Header:
         scenario=config.scenario or config.script,
         exercise=config.exercise,
     )
+
+
+def new_writer(config: RunConfig) -> Writer:
+    """Begin the run's recording, with its header. Raises OSError."""
+    if config.exercise is not None:
+        Path(config.recording).touch(0o644, exist_ok=False)  # never overwrite the recording of an attempt
+    return Writer(Path(config.recording), header_of(config, load_protocol(config.protocol)))

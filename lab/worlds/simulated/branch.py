@@ -33,7 +33,6 @@ from lab.recording.records import (
     End,
     Expected,
     Fault,
-    Header,
     Injected,
     Parent,
     Process,
@@ -47,7 +46,7 @@ from lab.script.parse import parse
 from lab.script.scope import CommandError
 from lab.script.statements import Statement
 from lab.worlds.loading.config import NotRunnableError, RunConfig
-from lab.worlds.simulated.simulation import Incarnation, Simulation
+from lab.worlds.simulated.simulation import SimulatedIncarnation, Simulation
 
 _OVER = ("started", "resumed", "failed")
 
@@ -237,7 +236,7 @@ def open_branch(
         )
         writer = Writer(recording, header)
         writer.copy(lines, branch_point.record, branch_point.execution.cluster)
-    return writer, Branch(header, writer, branch_point)
+    return writer, Branch(writer, branch_point)
 
 
 def _seen_from(recording: Path, parent: Path) -> str:
@@ -249,15 +248,16 @@ def _seen_from(recording: Path, parent: Path) -> str:
 class Branch(Simulation):
     """Continues from ``branch_point``, whose records are in ``log``."""
 
-    def __init__(self, header: Header, log: RecordLog, branch_point: BranchPoint) -> None:
-        super().__init__(branch_point.protocol, header, log)
+    def __init__(self, log: RecordLog, branch_point: BranchPoint) -> None:
+        super().__init__(branch_point.protocol, log)
         execution = branch_point.execution
         self.now_us = execution.cluster.at_us
         self._branch_point = branch_point
         self._numbers |= {node: execution.cluster.nodes[node].incarnation for node in self.ids}
-        self._serials |= execution.serials
+        self.serials |= execution.serials
         self._stores = execution.stores
-        self.control.resume(branch_point.faults, branch_point.rules)
+        self.fault_count = branch_point.faults
+        self.control.resume(branch_point.rules)
         for node in self.ids:
             if execution.cluster.nodes[node].process in ("running", "paused"):
                 self._adopt_node(node)
@@ -273,31 +273,31 @@ class Branch(Simulation):
         for message in self.network.release(self.now_us):
             self.record(Routed(self.now_us, message.source, message.serial, "released"))
         if branch_point.unsent and (incarnation := self.incarnations.get(branch_point.unsent[0].source)):
-            self._send(branch_point.unsent[0].source, incarnation, branch_point.unsent)
+            self.send(incarnation, branch_point.unsent)
         for node in self.ids:
             incarnation = self.incarnations.get(node)
             if incarnation is None and not self._numbers[node]:
                 self.restart(node)
             elif incarnation is not None and incarnation.node.halted:
-                self._fail(node, incarnation)
+                self._fail(incarnation)
             elif incarnation is not None and branch_point.execution.incarnations.get(node) != incarnation.number:
-                self._begin(node, incarnation)
+                self._begin(incarnation)
         for verb, node in branch_point.pending_faults:
             getattr(self, verb)(node)
         for node, command in branch_point.commands:
             self.give_command(node, command)
-        for scripted in self.director.on_record(None):  # a predicate may be true already
-            self.control.execute(scripted)
+        for statement in self.director.on_record(None):  # a predicate may be true already
+            self.execute(statement)
 
     def _adopt_node(self, node: int) -> None:
         number, execution = self._numbers[node], self._branch_point.execution
         begun = execution.incarnations.get(node) == number
         fresh = execution.nodes[node] if begun else self._new_node(node)
-        incarnation = self.incarnations[node] = Incarnation(
-            fresh, number, paused_at_us=self._branch_point.paused_at_us.get(node)
-        )
-        if incarnation.paused_at_us is None:
-            self._update_timer(node, incarnation)
+        incarnation = self.incarnations[node] = SimulatedIncarnation(fresh, number)
+        if (paused_at_us := self._branch_point.paused_at_us.get(node)) is not None:
+            incarnation.pause(paused_at_us)
+        else:
+            self._update_timer(incarnation)
 
     def _adopt_messages(self) -> None:
         branch_point = self._branch_point
@@ -317,12 +317,12 @@ class Branch(Simulation):
             if arrival is None:
                 latency_us = self.network.draw_latency_us((message.source, message.target))
                 arrival = Arrival(flight.sent_us + latency_us, in_order=True)
-            due_us = arrival.due_us if self._is_paused(message.target) else max(arrival.due_us, self.now_us)
+            due_us = (
+                arrival.due_us
+                if self.process_state(message.target) == "paused"
+                else max(arrival.due_us, self.now_us)
+            )
             for _ in range(flight.copies):
                 self.network.resume(message, due_us, arrival.in_order)
         for message, _ in self.network.due(self.now_us - 1):  # only what has arrived at paused nodes
             self.incarnations[message.target].inbox.append(message)
-
-    def _is_paused(self, node: int) -> bool:
-        incarnation = self.incarnations.get(node)
-        return incarnation is not None and incarnation.paused_at_us is not None

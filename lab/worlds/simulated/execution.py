@@ -12,8 +12,7 @@ from collections.abc import Callable
 from lab.recording.records import End
 from lab.recording.writer import Writer
 from lab.units import format_us
-from lab.worlds.host.startup import new_writer
-from lab.worlds.loading.config import InitialCommands, RunConfig
+from lab.worlds.loading.config import InitialCommands, RunConfig, new_writer
 from lab.worlds.loading.targets import load_protocol
 from lab.worlds.simulated.branch import open_branch
 from lab.worlds.simulated.simulation import Simulation
@@ -68,7 +67,7 @@ def build(config: RunConfig, progress: Callable[[int], None] = lambda done: None
         writer, simulation = open_branch(config, protocol, progress)
     else:
         writer = new_writer(config)
-        simulation = Simulation(protocol, writer.header, writer)
+        simulation = Simulation(protocol, writer)
     InitialCommands.of(config).add_to(simulation.director)
     simulation.start()
     return writer, simulation

@@ -7,18 +7,18 @@ clients learn of it from a ``Clock``. A request is executed at the virtual insta
 
 import time
 
-import msgspec
 import trio
 
 from lab.recording.writer import Writer
 from lab.script.commands import WorldCommand
 from lab.script.statements import Statement
 from lab.units import format_count
-from lab.worlds.control import CommandOutcome
 from lab.worlds.feed_protocol import Clock, FeedRequest, Reply
 from lab.worlds.host.host import Host, earliest_us
 from lab.worlds.host.runs import RunFolder
 from lab.worlds.loading.config import RunConfig
+from lab.worlds.processes.json_lines import to_line
+from lab.worlds.run import CommandOutcome
 from lab.worlds.simulated.execution import run_slice
 from lab.worlds.simulated.simulation import Simulation
 
@@ -59,17 +59,16 @@ class Pace:
 
 _MEGABYTES = 256
 """Whenever so many more have been recorded, time freezes until a client lets it run again."""
-_encode = msgspec.json.Encoder().encode
 
 
 class SimulatedHost(Host):
     """The host of a simulation that has been started; ``begun`` is its recording and the simulation."""
 
+    world: Simulation
+
     def __init__(self, config: RunConfig, folder: RunFolder, begun: tuple[Writer, Simulation]) -> None:
-        writer, self._simulation = begun
+        writer, self.world = begun
         super().__init__(config, folder, writer)
-        self.director = self._simulation.director
-        self.control = self._simulation.control
         self._pace = Pace(config.speed)
         self._most_size = _MEGABYTES << 20
         self._note = ""
@@ -78,7 +77,7 @@ class SimulatedHost(Host):
 
     def now_us(self) -> int:
         """Return virtual time, which advances between two events as well."""
-        simulation = self._simulation
+        simulation = self.world
         if self._frozen:
             return simulation.now_us
         return max(simulation.now_us, earliest_us(self._bound_us(), simulation.next_us()) or 0)
@@ -92,14 +91,14 @@ class SimulatedHost(Host):
         """Tell the clients the time, and wake the task that executes the simulation."""
         frozen, (at_us, real_us) = self._frozen, self._pace.since
         if frozen:
-            at_us = self._simulation.now_us
-        self.feed.status_line = _encode(Clock(at_us, real_us, frozen, self._pace.factor, self._note)) + b"\n"
+            at_us = self.world.now_us
+        self.feed.status_line = to_line(Clock(at_us, real_us, frozen, self._pace.factor, self._note))
         self._request_arrived.unpark_all()
 
     def handle_request(self, request: FeedRequest) -> Reply:
         """Return the enabled events, or execute a command after the events due before it."""
         if request.enabled_events:
-            return Reply(request.id, True, False, "", tuple(self._simulation.enabled_events()))
+            return Reply(request.id, True, False, "", tuple(self.world.enabled_events()))
         self._catch_up()
         self._note = ""
         reply = super().handle_request(request)
@@ -127,7 +126,7 @@ class SimulatedHost(Host):
 
     def _catch_up(self) -> bool:
         """Execute what is due by now, but for a time slice at most; return whether that was all."""
-        simulation, end_us = self._simulation, self.config.end_us
+        simulation, end_us = self.world, self.config.end_us
         was_frozen = self._frozen
         if was_frozen:
             return True
@@ -153,18 +152,18 @@ class SimulatedHost(Host):
         return earliest_us(self._pace.reached_us(_real_us()), self.config.end_us)
 
     def _idle_s(self) -> float:
-        due_us = earliest_us(self._simulation.next_us(), self.config.end_us)
+        due_us = earliest_us(self.world.next_us(), self.config.end_us)
         if self._frozen or due_us is None:
             return float("inf")
         return self._pace.wait_us(due_us, _real_us()) / 1e6
 
     def _restart_clock(self) -> None:
-        self._pace.start(self._simulation.now_us, _real_us())
+        self._pace.start(self.world.now_us, _real_us())
 
     # commands about the pace of time
 
     def _apply_time_requests(self) -> None:
-        requests = self._simulation.time_requests
+        requests = self.world.time_requests
         while requests:
             self._set_time(requests.pop(0))
 
@@ -188,7 +187,7 @@ class SimulatedHost(Host):
         return changed, "time is running" if changed else "running already, nothing changed"
 
     def _step(self, count: int) -> tuple[bool, str]:
-        simulation = self._simulation
+        simulation = self.world
         self._frozen = True
         text, made = "", 0
         while made < count:
@@ -204,10 +203,10 @@ class SimulatedHost(Host):
         return True, f"{many}{text or 'no more are pending'}, at {simulation.now_us / 1e6:.4f} s"
 
     def _describe_next(self, due_us: int) -> str:
-        command_us = self.director.next_due_us
-        if command_us is not None and command_us <= max(due_us, self._simulation.now_us):
+        command_us = self.world.director.next_due_us
+        if command_us is not None and command_us <= max(due_us, self.world.now_us):
             return "a timed command"
-        return self._simulation.enabled_events()[0].text
+        return self.world.enabled_events()[0].text
 
 
 def _real_us() -> int:

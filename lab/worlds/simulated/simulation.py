@@ -1,8 +1,6 @@
 """A whole run in virtual time: an event queue over the kernel and the network, writing records.
 
-Events happen as in the live host, in the same order: a step is recorded, shown to the director, and only then are
-its messages routed; a message in flight outlives its sender; inputs waiting for a paused node die with it. Nodes
-take no time to handle an input. The clock moves from event to event; of events at one instant, commands come
+Nodes take no time to handle an input. The clock moves from event to event; of events at one instant, commands come
 first, then messages in the order sent, then timers by node id. So the header and the commands determine every
 record.
 
@@ -11,41 +9,47 @@ makes one of them happen.
 """
 
 import heapq
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import msgspec
-from msgspec import Struct
 
 from lab.kernel import CommandInput, Fired, Message, Node, Protocol, Started, as_lists
-from lab.recording.records import Header, Process, Record, Routed
+from lab.recording.records import Process
 from lab.recording.writer import RecordLog
 from lab.script.commands import Nodes, WorldCommand
-from lab.script.director import Director
 from lab.script.scope import CommandError
 from lab.units import format_count
-from lab.worlds.control import WATCHED, Control, NodeOperations
 from lab.worlds.feed_protocol import Delivery, EnabledEvent, TimerExpiry
-from lab.worlds.routing import network_of, records_of, spare_of
+from lab.worlds.run import WATCHED
+from lab.worlds.world import Incarnation, World
 
 
-class Incarnation(Struct):
-    """One incarnation of a simulated node.
+class SimulatedIncarnation(Incarnation):
+    """One incarnation of a simulated node: the kernel's node, and the inputs that wait for it.
 
-    ``due_us`` is the time of its next timer, None while it has none or is paused; ``fired`` is the input that the
-    timer will give it. ``stepping``: it is in a step. ``queued_us`` is its earliest entry in the timer queue, no
+    ``stepping``: it is in a step. ``due_us`` is the time of its next timer, None while it has none or is paused;
+    ``fired`` is the input that the timer will give it. ``queued_us`` is its earliest entry in the timer queue, no
     later than ``due_us``.
     """
 
-    node: Node
-    number: int
-    inbox: list[Message | CommandInput] = []
-    unsent: list[Message] = []
-    paused_at_us: int | None = None
-    stepping: bool = False
-    due_us: int | None = None
-    fired: Fired | None = None
-    queued_us: int | None = None
+    def __init__(self, node: Node, number: int) -> None:
+        super().__init__(node.id, number)
+        self.node = node
+        self.inbox: list[Message | CommandInput] = []
+        self.stepping = False
+        self.paused_at_us = 0
+        self.due_us: int | None = None
+        self.fired: Fired | None = None
+        self.queued_us: int | None = None
+
+    def pause(self, at_us: int) -> None:
+        """Note that it is paused since then."""
+        self.paused, self.paused_at_us, self.due_us = True, at_us, None
+
+    def remove_waiting(self) -> list[Message]:
+        inbox, self.inbox = self.inbox, []
+        return [node_input for node_input in inbox if isinstance(node_input, Message)]
 
 
 class TimerQueue:
@@ -63,12 +67,12 @@ class TimerQueue:
         """The node of the first entry; valid right after ``next_us``."""
         return self._heap[0][1]
 
-    def put(self, node: int, incarnation: Incarnation, due_us: int) -> None:
+    def put(self, incarnation: SimulatedIncarnation, due_us: int) -> None:
         """Queue a timer; it replaces any later entry of this incarnation."""
         incarnation.queued_us = due_us
-        heapq.heappush(self._heap, (due_us, node, incarnation.number))
+        heapq.heappush(self._heap, (due_us, incarnation.id, incarnation.number))
 
-    def next_us(self, incarnations: Mapping[int, Incarnation]) -> int | None:
+    def next_us(self, incarnations: Mapping[int, SimulatedIncarnation]) -> int | None:
         """Return when the first timer of these incarnations is due."""
         while self._heap:
             at_us, node, number = self._heap[0]
@@ -81,33 +85,24 @@ class TimerQueue:
                 heapq.heappop(self._heap)
                 incarnation.queued_us = None
                 if incarnation.due_us is not None:
-                    self.put(node, incarnation, incarnation.due_us)
+                    self.put(incarnation, incarnation.due_us)
         return None
 
 
-class Simulation(NodeOperations):
-    """Runs ``protocol`` as the header says, and appends its records to ``log``, which begins with the header.
+class Simulation(World[SimulatedIncarnation]):
+    """A run in virtual time.
 
     ``start`` brings all nodes up; ``run_to`` and ``step`` execute events; ``now_us`` is the virtual clock.
     ``time_requests`` are freeze, go and speed commands for the driver to apply.
     """
 
-    def __init__(self, protocol: type[Protocol], header: Header, log: RecordLog) -> None:
-        self.now_us = 0
+    now_us = 0
+
+    def __init__(self, protocol: type[Protocol], log: RecordLog) -> None:
+        super().__init__(protocol, log)
         self.time_requests: list[WorldCommand] = []
-        self.log = log
-        self.ids = header.nodes
-        self.incarnations: dict[int, Incarnation] = {}
-        self.director = Director(lambda: self.now_us, log)
-        self.network = network_of(header)
-        self.control = Control(
-            protocol, self, self.network, self.director, log, spare_of(header), self.record, lambda: self.now_us
-        )
-        self._protocol = protocol
-        self._timing = header.timing
-        self._parameters = msgspec.convert(header.protocol.parameters, protocol.Parameters)
+        self._parameters = msgspec.convert(self.header.protocol.parameters, protocol.Parameters)
         self._numbers = dict.fromkeys(self.ids, 0)
-        self._serials = dict.fromkeys(self.ids, 1)
         self._stores: dict[int, dict[str, Any]] = {node: {} for node in self.ids}
         self._timers = TimerQueue()
 
@@ -141,11 +136,6 @@ class Simulation(NodeOperations):
             happen()
         self.now_us = max(self.now_us, end_us)
 
-    def finish(self) -> None:
-        """Record the outcomes of the expectations at the end of the run."""
-        for scripted in self.director.finish():
-            self.control.execute(scripted)
-
     def _next(self) -> tuple[int | None, Callable[[], None]]:
         """Return when the next event is due, and its handler; at one instant, commands precede messages."""
         now_us, happen = self.now_us, self._next_timer
@@ -154,18 +144,14 @@ class Simulation(NodeOperations):
         if arrival_us is not None and (due_us is None or arrival_us <= due_us or arrival_us <= now_us):
             due_us, happen = arrival_us, self._next_message
         if command_us is not None and (due_us is None or command_us <= due_us or command_us <= now_us):
-            due_us, happen = command_us, self._next_commands
+            due_us, happen = command_us, self.execute_due
         return due_us, happen
 
     def _next_timer(self) -> None:
-        self._fire_timer(self._timers.node)
+        self._fire_timer(self.incarnations[self._timers.node])
 
     def _next_message(self) -> None:
-        self._arrive(*self.network.arrive())
-
-    def _next_commands(self) -> None:
-        for scripted in self.director.due(self.now_us):
-            self.control.execute(scripted)
+        self.arrive(*self.network.arrive())
 
     def enabled_events(self) -> list[EnabledEvent]:
         """Return the events that may happen next, soonest first.
@@ -200,64 +186,52 @@ class Simulation(NodeOperations):
             if incarnation is None or incarnation.due_us is None or incarnation.stepping:
                 return False
             self.now_us = max(self.now_us, incarnation.due_us)
-            self._fire_timer(event.node)
+            self._fire_timer(incarnation)
             return True
         wanted = (event.source, event.serial)
         found = self.network.pop_first(lambda message: (message.source, message.serial) == wanted)
         if found is None:
             return False
-        self._arrive(*found)
+        self.arrive(*found)
         return True
 
-    # records
-
-    def record(self, record: Record) -> None:
-        """Append a record, and execute the commands that it triggers."""
-        self.log.append(record)
-        if self.director.needs_records:
-            for scripted in self.director.on_record(record):
-                self.control.execute(scripted)
-
-    # operations; see NodeOperations
+    # operations on nodes; see ActiveRun
 
     def kill(self, node: int) -> bool:
-        incarnation = self.incarnations.pop(node, None)
+        incarnation = self.incarnations.get(node)
         if incarnation is None:
             return False
-        self._on_death(incarnation, node, "killed")
+        self.take_down(incarnation, "killed", Process(self.now_us, node, "killed", incarnation.number))
         return True
 
     def restart(self, node: int) -> bool:
-        """Start a new incarnation with the contents of stable storage."""
         if node in self.incarnations:
             return False
         self._numbers[node] += 1
-        incarnation = self.incarnations[node] = Incarnation(self._new_node(node), self._numbers[node])
+        incarnation = self.incarnations[node] = SimulatedIncarnation(self._new_node(node), self._numbers[node])
         self.record(Process(self.now_us, node, "started", incarnation.number))
         if self.incarnations.get(node) is incarnation:
-            self._begin(node, incarnation)
+            self._begin(incarnation)
         return True
 
     def pause(self, node: int) -> bool:
-        """Pause a node: its inputs wait."""
         incarnation = self.incarnations.get(node)
-        if incarnation is None or incarnation.paused_at_us is not None:
+        if incarnation is None or incarnation.paused:
             return False
-        incarnation.paused_at_us, incarnation.due_us = self.now_us, None
+        incarnation.pause(self.now_us)
         self.record(Process(self.now_us, node, "paused", incarnation.number))
         return True
 
     def resume(self, node: int) -> bool:
-        """Continue a paused node: its inputs come first, then the timers that have expired."""
         incarnation = self.incarnations.get(node)
-        if incarnation is None or incarnation.paused_at_us is None:
+        if incarnation is None or not incarnation.paused:
             return False
-        paused_us, incarnation.paused_at_us = self.now_us - incarnation.paused_at_us, None
+        incarnation.paused = False
+        paused_us = self.now_us - incarnation.paused_at_us
         self.record(Process(self.now_us, node, "resumed", incarnation.number, paused_us=paused_us))
-        unsent, incarnation.unsent = incarnation.unsent, []
-        self._send(node, incarnation, unsent)
-        self._drain_inbox(node, incarnation)
-        self._update_timer(node, incarnation)
+        self.send_rest(incarnation)
+        self._drain_inbox(incarnation)
+        self._update_timer(incarnation)
         return True
 
     def wipe(self, node: int) -> bool:
@@ -267,132 +241,58 @@ class Simulation(NodeOperations):
         self.record(Process(self.now_us, node, "wiped", self._numbers[node]))
         return True
 
-    def process_state(self, node: int) -> Literal["running", "paused", "down"]:
-        incarnation = self.incarnations.get(node)
-        return "down" if incarnation is None else "running" if incarnation.paused_at_us is None else "paused"
+    # the steps of nodes
 
-    def give_command(self, node: int, command: CommandInput) -> None:
-        """Give the command now; if the node is in a step, after that step; if it is paused, when it resumes."""
-        incarnation = self.incarnations.get(node)
-        if incarnation is None:
-            return  # it failed on an earlier input
-        if incarnation.stepping or incarnation.paused_at_us is not None:
-            incarnation.inbox.append(command)
+    def deliver(self, incarnation: SimulatedIncarnation, node_input: Message | CommandInput) -> None:
+        if incarnation.stepping or incarnation.paused:
+            incarnation.inbox.append(node_input)
         else:
-            self._feed(node, incarnation, command)
-
-    def forge(self, message: Message) -> None:
-        """Deliver the message now; like a command, it waits while the node is in a step or paused."""
-        self._arrive(message, None)
-
-    def steer(self, command: WorldCommand, in_script: bool) -> tuple[bool, str]:
-        """Queue a request about the pace of time, or execute the event that the user chose."""
-        return steer(self, command)
-
-    # the course of a run
+            self._feed(incarnation, node_input)
 
     def _new_node(self, node: int) -> Node:
-        return Node(self._protocol, node, self.ids, self._timing, self._parameters)
+        return Node(self.protocol_class, node, self.ids, self.header.timing, self._parameters)
 
-    def _begin(self, node: int, incarnation: Incarnation) -> None:
-        self._feed(
-            node, incarnation, Started(as_lists(self._stores[node]), incarnation.number, self._serials[node])
-        )
+    def _begin(self, incarnation: SimulatedIncarnation) -> None:
+        node = incarnation.id
+        self._feed(incarnation, Started(as_lists(self._stores[node]), incarnation.number, self.serials[node]))
 
-    def _arrive(self, message: Message, cut: int | None) -> None:
-        incarnation = self.incarnations.get(message.target)
-        if cut is not None:
-            self._drop(message, "cut", (cut,))
-        elif incarnation is None:
-            self._drop(message, "down")
-        elif incarnation.stepping or incarnation.paused_at_us is not None:
-            incarnation.inbox.append(message)
-        else:
-            self._feed(message.target, incarnation, message)
-
-    def _fire_timer(self, node: int) -> None:
-        incarnation = self.incarnations[node]
+    def _fire_timer(self, incarnation: SimulatedIncarnation) -> None:
         assert incarnation.fired is not None
-        self._feed(node, incarnation, incarnation.fired)
+        self._feed(incarnation, incarnation.fired)
 
     def _feed(
-        self, node: int, incarnation: Incarnation, node_input: Started | Message | Fired | CommandInput
+        self, incarnation: SimulatedIncarnation, node_input: Started | Message | Fired | CommandInput
     ) -> None:
-        self._handle(node, incarnation, node_input)
+        self._handle(incarnation, node_input)
         if incarnation.inbox:
-            self._drain_inbox(node, incarnation)
+            self._drain_inbox(incarnation)
+
+    def _drain_inbox(self, incarnation: SimulatedIncarnation) -> None:
+        """Handle waiting inputs one by one, because the node may be paused or die in between."""
+        while incarnation.inbox and not incarnation.stepping and not incarnation.paused:
+            self._handle(incarnation, incarnation.inbox.pop(0))
 
     def _handle(
-        self, node: int, incarnation: Incarnation, node_input: Started | Message | Fired | CommandInput
+        self, incarnation: SimulatedIncarnation, node_input: Started | Message | Fired | CommandInput
     ) -> None:
         incarnation.stepping = True
         step = incarnation.node.step(node_input, self.now_us)
         if step.stores:
-            self._stores[node] = step.storage_after(self._stores[node])
-        sent = step.sent
-        if sent:
-            self._serials[node] = sent[-1].serial + 1
-        self.record(step)
-        if isinstance(node_input, Message) and self.director.needs_records:
-            self._due_on("deliver", node_input)
-        if sent:
-            self._send(node, incarnation, sent)
+            self._stores[incarnation.id] = step.storage_after(self._stores[incarnation.id])
+        self.take_step(incarnation, step, node_input if isinstance(node_input, Message) else None)
         incarnation.stepping = False
         if step.failed:
-            self._fail(node, incarnation)
+            self._fail(incarnation)
         else:
-            self._update_timer(node, incarnation)
+            self._update_timer(incarnation)
 
-    def _drain_inbox(self, node: int, incarnation: Incarnation) -> None:
-        """Handle waiting inputs one by one, because the node may be paused or die in between."""
-        while incarnation.inbox and not incarnation.stepping and incarnation.paused_at_us is None:
-            self._handle(node, incarnation, incarnation.inbox.pop(0))
+    def _fail(self, incarnation: SimulatedIncarnation) -> None:
+        if self.incarnations.get(incarnation.id) is incarnation:
+            end = Process(self.now_us, incarnation.id, "failed", incarnation.number)
+            self.take_down(incarnation, "down", end)
 
-    def _fail(self, node: int, incarnation: Incarnation) -> None:
-        if self.incarnations.get(node) is incarnation:
-            del self.incarnations[node]
-            self._on_death(incarnation, node, "failed")
-
-    def _send(self, node: int, incarnation: Incarnation, messages: Iterable[Message]) -> None:
-        for message in messages:
-            if self.incarnations.get(node) is not incarnation:
-                self._drop(message, "unsent")
-            elif incarnation.paused_at_us is not None:
-                incarnation.unsent.append(message)
-            else:
-                sending = self.network.send(message, self.now_us)
-                if sending is not None:
-                    for record in records_of(message, sending, self.now_us):
-                        self.record(record)
-                if self.director.needs_records:
-                    self._due_on("send", message)
-                    if sending is not None and sending.fate == "dropped":
-                        self._due_on("drop", message)
-
-    def _due_on(self, moment: str, message: Message) -> None:
-        for scripted in self.director.on_message(moment, message):
-            self.control.execute(scripted)
-
-    def _drop(self, message: Message, why: str, by: tuple[int, ...] = ()) -> None:
-        self.record(Routed(self.now_us, message.source, message.serial, "dropped", why, by))
-        if self.director.needs_records:
-            self._due_on("drop", message)
-
-    def _on_death(self, incarnation: Incarnation, node: int, event: Literal["killed", "failed"]) -> None:
-        """Record the loss of all waiting messages, and the end of the node, before any trigger on a drop fires."""
-        why = "killed" if event == "killed" else "down"
-        dropped = [(node_input, why) for node_input in incarnation.inbox if isinstance(node_input, Message)]
-        dropped += [(message, "unsent") for message in incarnation.unsent]
-        incarnation.due_us, incarnation.inbox, incarnation.unsent = None, [], []
-        for message, fate in dropped:
-            self.log.append(Routed(self.now_us, message.source, message.serial, "dropped", fate))
-        self.record(Process(self.now_us, node, event, incarnation.number))
-        if self.director.needs_records:
-            for message, _ in dropped:
-                self._due_on("drop", message)
-
-    def _update_timer(self, node: int, incarnation: Incarnation) -> None:
-        if self.incarnations.get(node) is not incarnation or incarnation.paused_at_us is not None:
+    def _update_timer(self, incarnation: SimulatedIncarnation) -> None:
+        if self.incarnations.get(incarnation.id) is not incarnation or incarnation.paused:
             return  # a command triggered by this input has killed or paused it
         due = incarnation.node.next_timer()
         if due is None:
@@ -400,60 +300,58 @@ class Simulation(NodeOperations):
             return
         incarnation.due_us, incarnation.fired = due
         if incarnation.queued_us is None or due[0] < incarnation.queued_us:
-            self._timers.put(node, incarnation, due[0])
+            self._timers.put(incarnation, due[0])
 
+    # commands that steer time or choose the next event
 
-# steering
+    def steer(self, command: WorldCommand, in_script: bool) -> tuple[bool, str]:
+        """Queue a request about the pace of time, or execute the event that the user chose.
 
+        After an event was chosen, time freezes for those who watch. The description of a command that changes only
+        how the run is watched is the same whether or not anyone watches, because it is recorded.
+        """
+        if command.verb in WATCHED:
+            self.time_requests.append(command)
+            return True, f"{_describe_pace(command)}, when watched"
+        if command.verb == "step":
+            raise CommandError("step: only by hand, with : or lab ctl")
+        named = {"deliver": (command.source, command.node), "fire": (command.node,)}.get(command.verb, ())
+        Nodes(named).resolve(self.cluster)
+        event = self._find_event(command)
+        if event is None:
+            return False, f"{self._describe_missing(command)}, nothing changed"
+        self.time_requests.append(WorldCommand("freeze"))
+        early_us = event.due_us - self.now_us
+        self.schedule(event)
+        early = f", {early_us / 1000:g} ms early" if early_us > 0 and isinstance(event, Delivery) else ""
+        return True, event.text + early
 
-def steer(simulation: "Simulation", command: WorldCommand) -> tuple[bool, str]:
-    """Execute a command on time; return (whether anything changed, a description). Raises CommandError.
+    def _find_event(self, command: WorldCommand) -> EnabledEvent | None:
+        if command.verb == "choose":
+            return next(iter(self.enabled_events()[command.count - 1 :]), None)
+        if command.verb == "fire":
+            timers = (event for event in self.enabled_events() if isinstance(event, TimerExpiry))
+            return next((event for event in timers if event.node == command.node), None)
+        for due_us, _, message in self.network.in_flight():
+            on_it = (message.source, message.target) == (command.source, command.node)
+            if on_it and command.kind in ("", message.kind):
+                return Delivery(due_us, message.target, message.source, message.serial, message.kind)
+        return None
 
-    After an event was chosen, time freezes for those who watch. The description of a command that changes only how
-    the run is watched is the same whether or not anyone watches, because it is recorded.
-    """
-    if command.verb in WATCHED:
-        simulation.time_requests.append(command)
-        return True, f"{_describe_pace(command)}, when watched"
-    if command.verb == "step":
-        raise CommandError("step: only by hand, with : or lab ctl")
-    named = {"deliver": (command.source, command.node), "fire": (command.node,)}.get(command.verb, ())
-    Nodes(named).resolve(simulation.log.cluster)
-    event = _find_event(simulation, command)
-    if event is None:
-        return False, f"{_describe_missing(simulation, command)}, nothing changed"
-    simulation.time_requests.append(WorldCommand("freeze"))
-    early_us = event.due_us - simulation.now_us
-    simulation.schedule(event)
-    early = f", {early_us / 1000:g} ms early" if early_us > 0 and isinstance(event, Delivery) else ""
-    return True, event.text + early
+    def _describe_missing(self, command: WorldCommand) -> str:
+        if command.verb == "choose":
+            enabled = format_count(len(self.enabled_events()), "event")
+            return f"{enabled} enabled, there is no number {command.count}"
+        if command.verb == "fire":
+            incarnation = self.incarnations.get(command.node)
+            in_step = incarnation is not None and incarnation.stepping
+            return (
+                f"{command.node} is in the middle of a step" if in_step else f"no timer of {command.node} is set"
+            )
+        return f"no {command.kind or 'message'} is in flight from {command.source} to {command.node}"
 
 
 def _describe_pace(command: WorldCommand) -> str:
     if command.verb == "speed":
         return "as fast as possible" if command.factor is None else f"{command.factor:g}x"
     return "time is frozen" if command.verb == "freeze" else "time is running"
-
-
-def _find_event(simulation: "Simulation", command: WorldCommand) -> EnabledEvent | None:
-    if command.verb == "choose":
-        return next(iter(simulation.enabled_events()[command.count - 1 :]), None)
-    if command.verb == "fire":
-        timers = (event for event in simulation.enabled_events() if isinstance(event, TimerExpiry))
-        return next((event for event in timers if event.node == command.node), None)
-    for due_us, _, message in simulation.network.in_flight():
-        on_it = (message.source, message.target) == (command.source, command.node)
-        if on_it and command.kind in ("", message.kind):
-            return Delivery(due_us, message.target, message.source, message.serial, message.kind)
-    return None
-
-
-def _describe_missing(simulation: "Simulation", command: WorldCommand) -> str:
-    if command.verb == "choose":
-        enabled = format_count(len(simulation.enabled_events()), "event")
-        return f"{enabled} enabled, there is no number {command.count}"
-    if command.verb == "fire":
-        incarnation = simulation.incarnations.get(command.node)
-        in_step = incarnation is not None and incarnation.stepping
-        return f"{command.node} is in the middle of a step" if in_step else f"no timer of {command.node} is set"
-    return f"no {command.kind or 'message'} is in flight from {command.source} to {command.node}"

@@ -12,9 +12,8 @@ from lab.protocols import InvitationElection
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Fault, Link
 from lab.styles import Piece, ThemeStyles
-from lab.tui.views.link_text import describe_link
 from lab.tui.views.network_drawing import Matrix, Sides
-from lab.tui.views.network_state import NetworkNow, network_now
+from lab.tui.views.network_state import NetworkNow, describe_link, network_now
 from tests.harness import T_US, Rig
 
 STYLES = ThemeStyles(glyphs_for({"LANG": "C.UTF-8"}))
@@ -38,8 +37,8 @@ def _text(lines: Iterable[list[Piece]]) -> list[str]:
     return ["".join(text for text, _ in line).rstrip() for line in lines]
 
 
-def _boxes(now: NetworkNow, theme_styles: ThemeStyles = STYLES, width: int = 40, height: int = 40) -> list[str]:
-    return _text(Sides(now, theme_styles, width).boxes(height))
+def _boxes(now: NetworkNow, styles: ThemeStyles = STYLES, width: int = 40, height: int = 40) -> list[str]:
+    return _text(Sides(now, styles, width).boxes(height))
 
 
 def _words(now: NetworkNow, width: int = 100) -> list[str]:

@@ -1,8 +1,6 @@
-"""The dialog that changes a link: the commands available for it, one key each.
+"""The dialogs that views open: the commands for a link, and the trace of a message."""
 
-A command that needs a number is put on the command line for editing; any other is run at once.
-"""
-
+from collections.abc import Sequence
 from typing import ClassVar
 
 from msgspec import Struct
@@ -11,9 +9,14 @@ from textual import events
 from textual.binding import BindingType
 
 from lab.analysis.connectivity import Pair
+from lab.analysis.delivery import TraceEntry
 from lab.script.verbs import VERBS
+from lab.styles import DIM, ThemeStyles
+from lab.text import sanitize
 from lab.tui.views.network_state import NetworkNow
 from lab.tui.widgets.dialogs import ListDialog
+
+# a link: a command that needs a number is put on the command line for editing; any other is run at once
 
 
 class LinkCommand(Struct, frozen=True):
@@ -85,3 +88,38 @@ def _row(command: LinkCommand) -> Text:
     shown = command.command + ("" if command.complete else " …")
     help_text = VERBS[command.command.partition(" ")[0]].help
     return Text.assemble((f" {command.key} ", "bold"), f" {shown:28}", (help_text, "dim"))
+
+
+# a message, from why it was sent to the effect of its answer; each line leads to its record
+
+_STYLES = {"lost": "lost", "taken": "delivered", "routed": "held", "meanwhile": "held", "open": "in flight"}
+"""The delivery outcome that gives a line its colour."""
+
+
+class TraceDialog(ListDialog[int]):
+    """The trace of a message. The result is the record of the chosen line; ``here`` is the cursor in time."""
+
+    DEFAULT_CSS = "TraceDialog > Vertical { width: 100; }"
+    BINDINGS: ClassVar[list[BindingType]] = [("q,F", "leave", "close")]
+
+    def __init__(self, entries: Sequence[TraceEntry], here: int, styles: ThemeStyles) -> None:
+        super().__init__("the trace of a message", "Enter goes to a line's record, Esc closes")
+        self._trace = entries
+        self._here = here
+        self._styles = styles
+
+    def on_mount(self) -> None:
+        # the cursor is on the last line that is not after the cursor in time
+        reached = [place for place, line in enumerate(self._trace) if line.record <= self._here]
+        self.put(((self._entry_text(line), line.record) for line in self._trace), reached[-1] if reached else 0)
+
+    def _entry_text(self, line: TraceEntry) -> Text:
+        styles = self._styles
+        text = Text(f"{line.at_us / 1e6:9.3f} ", DIM)
+        text.append("    " * line.depth)
+        sign = {"sent": styles.glyphs.arrow, "did": " ", "lost": styles.glyph("killed")}.get(
+            line.what, styles.glyphs.dot
+        )
+        style = "bold" if line.what == "sent" else styles.fate(_STYLES[line.what]) if line.what in _STYLES else ""
+        text.append(f"{sign} {sanitize(line.text, 200)}", style)
+        return text

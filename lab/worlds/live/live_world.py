@@ -1,0 +1,358 @@
+"""The live world: node processes, on real sockets and the real clock.
+
+The host is the network between them, one line at a time, so a fault can strike between two messages of one step.
+Nothing here waits: ``LiveHost`` waits for sockets and time.
+"""
+
+import secrets
+import select
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from lab.kernel import CommandInput, Message, Protocol, Received, Step
+from lab.recording.records import Process
+from lab.recording.writer import RecordLog
+from lab.worlds.live.node_process import Hello, NodeJob, Start, wipe
+from lab.worlds.processes.fork_server import Fork, Forked, ProcessChange, Signal
+from lab.worlds.processes.json_lines import GARBAGE, Channel, TooLongError
+from lab.worlds.world import Incarnation, World
+
+_encode = msgspec.json.Encoder().encode
+_decode_step = msgspec.json.Decoder(Step).decode
+
+
+class NotAStepError(Exception):
+    """A node process sent something that is not a valid step of its node."""
+
+
+class Connection(Channel, Incarnation):
+    """A connected node process, and with it an incarnation of its node.
+
+    It is ``paused`` as soon as its node is, even before its process is seen to have stopped. From then on until
+    the node resumes, lines from the process wait in ``backlog``.
+    """
+
+    def __init__(self, peer: socket.socket, hello: Hello) -> None:
+        Channel.__init__(self, peer)
+        Incarnation.__init__(self, hello.node, hello.incarnation)
+        self.backlog: list[bytes] = []
+        self.writing = False
+        # what has been written to the process, and no step has taken in yet
+        self._messages: dict[tuple[int, int], list[Message]] = {}
+        self._commands: list[CommandInput] = []
+
+    def begin(self, start: Start) -> None:
+        """Queue the node's start."""
+        self.put(_encode(start))
+
+    def give(self, node_input: Message | CommandInput) -> bool:
+        """Queue an input, which the process takes in when it runs; return False if too much waits already."""
+        if not self.put(_encode(node_input)):
+            return False
+        if isinstance(node_input, Message):
+            self._messages.setdefault((node_input.source, node_input.serial), []).append(node_input)
+        else:
+            self._commands.append(node_input)
+        return True
+
+    def read_step(self, line: bytes) -> tuple[Step, Message | None]:
+        """Return (the step, the message that it took in). Raises NotAStepError for an impossible one."""
+        try:
+            step = _decode_step(line)
+        except GARBAGE as error:
+            raise NotAStepError(str(error)) from None
+        if step.node != self.id or step.incarnation != self.number:
+            raise NotAStepError(f"a step of node {step.node}, incarnation {step.incarnation}")
+        if isinstance(step.input, CommandInput) and (not self._commands or self._commands.pop(0) != step.input):
+            raise NotAStepError(f"command {step.input.command}, which it was not given")
+        if not isinstance(step.input, Received):
+            return step, None
+        key = (step.input.source, step.input.serial)
+        copies = self._messages.get(key)
+        if not copies:
+            raise NotAStepError(f"message {key[1]} of node {key[0]}, which was not delivered to it")
+        message = copies.pop()
+        if not copies:
+            del self._messages[key]
+        return step, message
+
+    def remove_waiting(self) -> list[Message]:
+        waiting = [message for copies in self._messages.values() for message in copies]
+        self._messages.clear()
+        return waiting
+
+
+class _Child(Struct):
+    """The process of a node's last incarnation.
+
+    ``phase``: forked but not connected, connected, being killed, gone.
+    """
+
+    number: int
+    token: str
+    phase: Literal["forked", "up", "dying", "gone"] = "forked"
+    pid: int = 0
+    connection: Connection | None = None
+    stopped_us: int | None = None
+    resume_wanted: bool = False
+    restart_wanted: bool = False
+    wipe_wanted: bool = False
+    failed: bool = False
+
+
+class LiveWorld(World[Connection]):
+    """The world of node processes. They say Hello on ``port``, and have stable storage in the folder ``storage``.
+
+    ``unflushed`` are the connections with something to write, ``requests`` those for the fork server. The caller
+    writes both after the recording, so that everything is recorded before anyone can see it.
+    """
+
+    def __init__(self, protocol: type[Protocol], log: RecordLog, storage: Path, port: int) -> None:
+        super().__init__(protocol, log)
+        self.unflushed: dict[int, Connection] = {}
+        self.requests: list[Fork[NodeJob] | Signal] = []
+        self._origin_ns = time.monotonic_ns()
+        self._storage = storage
+        self._port = port
+        self._children: dict[int, _Child] = {}
+        self._by_pid: dict[int, int] = {}
+        self._started = False
+
+    @property
+    def now_us(self) -> int:
+        return (time.monotonic_ns() - self._origin_ns) // 1000
+
+    # messages
+
+    def read(self, connection: Connection) -> bool:
+        """Take in what the node's socket holds now, at most a chunk; return False at its end."""
+        try:
+            for line in connection.receive():
+                self._receive(connection, line)
+        except (EOFError, OSError):
+            return False
+        except (NotAStepError, TooLongError) as error:
+            self._fail(connection, error)
+            return False
+        return True
+
+    def _drain(self, connection: Connection) -> None:
+        """Take in all that a node's socket holds."""
+        while connection.fileno() >= 0 and select.select([connection], [], [], 0)[0]:
+            if not self.read(connection):
+                return
+
+    def _receive(self, connection: Connection, line: bytes) -> None:
+        """Take in a step of a node; if the node is paused, keep it in the backlog. Raises NotAStepError."""
+        if connection.paused:
+            connection.backlog.append(line)
+        elif self.incarnations.get(connection.id) is connection:
+            self.take_step(connection, *connection.read_step(line))
+            self.deliver_due()
+
+    def deliver_due(self) -> None:
+        """Deliver the messages that are due."""
+        for message, cut in self.network.due(self.now_us):
+            self.arrive(message, cut)
+
+    def deliver(self, incarnation: Connection, node_input: Message | CommandInput) -> None:
+        if incarnation.give(node_input):
+            self.unflushed[incarnation.id] = incarnation
+        elif isinstance(node_input, Message):
+            self.drop(node_input, "overflow")
+
+    def take_down(
+        self, incarnation: Connection, why: Literal["killed", "down"], end: Process | None = None
+    ) -> None:
+        self.unflushed.pop(incarnation.id, None)
+        super().take_down(incarnation, why, end)
+
+    # operations on nodes; see ActiveRun
+
+    def kill(self, node: int) -> bool:
+        """Send SIGKILL. Whatever the process still does no longer counts."""
+        child = self._children[node]
+        if child.phase not in ("forked", "up"):
+            restart_was_wanted, child.restart_wanted = child.restart_wanted, False
+            return restart_was_wanted
+        child.phase = "dying"
+        if child.pid:
+            self._request(Signal(child.pid, signal.SIGKILL))
+        connection = self.incarnations.get(node)
+        if connection is not None:
+            self.take_down(connection, "killed")
+        return True
+
+    def pause(self, node: int) -> bool:
+        """Send SIGSTOP."""
+        connection = self.incarnations.get(node)
+        if connection is None or connection.paused:
+            return False
+        connection.paused = True
+        self._request(Signal(self._children[node].pid, signal.SIGSTOP))
+        return True
+
+    def resume(self, node: int) -> bool:
+        """Send SIGCONT, once the process is seen stopped."""
+        connection, child = self.incarnations.get(node), self._children[node]
+        if connection is None or not connection.paused or child.resume_wanted:
+            return False
+        child.resume_wanted = True
+        if child.stopped_us is not None:
+            self._request(Signal(child.pid, signal.SIGCONT))
+        return True
+
+    def restart(self, node: int) -> bool:
+        """Fork a new process; if the last one has still to end, then."""
+        child = self._children[node]
+        if child.phase == "dying" and not child.restart_wanted:
+            child.restart_wanted = True
+            return True
+        if child.phase == "gone":
+            self._fork(node)
+            return True
+        return False
+
+    def wipe(self, node: int) -> bool:
+        child = self._children[node]
+        if child.phase == "dying" and not child.restart_wanted:
+            child.wipe_wanted = True
+            return True
+        if child.phase == "gone" and wipe(self._storage, node):
+            self.record(Process(self.now_us, node, "wiped", child.number))
+            return True
+        return False
+
+    # the course of an incarnation, as the fork server and the process report it
+
+    def fork_all(self) -> None:
+        """Fork every node; they begin together once all are connected."""
+        for node in self.ids:
+            self._fork(node)
+
+    def on_forked(self, report: Forked) -> None:
+        """Note the pid of a new process."""
+        child = self._children[report.serial]
+        child.pid = report.pid
+        self._by_pid[report.pid] = report.serial
+        if child.phase == "dying":
+            self._request(Signal(child.pid, signal.SIGKILL))  # it was killed before its pid was known
+        self._begin_if_ready()
+
+    def on_hello(self, hello: Hello, connection: Connection) -> bool:
+        """Accept a process's connection; return False if it is not an expected node."""
+        child = self._children.get(hello.node)
+        if child is None or child.number != hello.incarnation or not _is_same(child.token, hello.token):
+            return False
+        if child.connection is not None or child.phase != "forked":
+            return False
+        child.connection = connection
+        self._begin_if_ready()
+        return True
+
+    def on_process_change(self, report: ProcessChange) -> None:
+        """Record what the operating system reports about a process."""
+        node = self._by_pid.get(report.pid)
+        if node is None:
+            return
+        child = self._children[node]
+        if report.what == "ended":
+            del self._by_pid[report.pid]
+            self._on_ended(node, child)
+        elif report.what == "stopped" and child.stopped_us is None and child.phase == "up":
+            self._on_stopped(node, child)
+        elif report.what == "continued" and child.phase == "up":
+            if child.stopped_us is None:
+                self._on_stopped(node, child)  # it was stopped too briefly to be seen
+            self._on_continued(node, child)
+
+    def _request(self, request: Fork[NodeJob] | Signal) -> None:
+        self.requests.append(request)
+
+    def _fork(self, node: int) -> None:
+        before = self._children.get(node)
+        child = self._children[node] = _Child(before.number + 1 if before else 1, secrets.token_hex(16))
+        job = NodeJob(node, child.number, self._port, child.token, self._origin_ns, str(self._storage))
+        self._request(Fork(node, job))
+
+    def _begin_if_ready(self) -> None:
+        coming = {node: child for node, child in self._children.items() if child.phase == "forked"}
+        ready = {node: child.connection for node, child in coming.items() if child.connection and child.pid}
+        if not self._started and len(ready) < len(coming):
+            return
+        self._started = True
+        for node, connection in ready.items():
+            self._begin(connection, self._children[node])
+
+    def _begin(self, connection: Connection, child: _Child) -> None:
+        node = connection.id
+        child.phase = "up"
+        self.incarnations[node] = connection
+        self.record(Process(self.now_us, node, "started", child.number, child.pid))
+        connection.begin(Start(child.number, self.serials[node]))
+        self.unflushed[node] = connection
+
+    def _on_ended(self, node: int, child: _Child) -> None:
+        connection = self.incarnations.get(node)
+        if connection is not None and child.phase == "up":
+            self._drain(connection)  # what it sent before it ended, the traceback included
+            child.failed |= bool(self.cluster.nodes[node].traceback)
+            if self.incarnations.get(node) is connection:
+                child.phase = "dying"
+                self.take_down(connection, "down")
+        child.phase = "gone"
+        event: Literal["failed", "killed"] = "failed" if child.failed else "killed"
+        self.record(Process(self.now_us, node, event, child.number, child.pid))
+        if child.wipe_wanted:
+            self.wipe(node)
+        if child.restart_wanted:
+            self._fork(node)
+        self._begin_if_ready()
+
+    def _on_stopped(self, node: int, child: _Child) -> None:
+        connection = self.incarnations.get(node)
+        if connection is None:
+            return
+        self._drain(connection)
+        connection.paused = True
+        child.stopped_us = self.now_us
+        self.record(Process(child.stopped_us, node, "paused", child.number, child.pid))
+        if child.resume_wanted:
+            self._request(Signal(child.pid, signal.SIGCONT))
+
+    def _on_continued(self, node: int, child: _Child) -> None:
+        connection = self.incarnations.get(node)
+        if connection is None or child.stopped_us is None:
+            return
+        paused_us = self.now_us - child.stopped_us
+        child.stopped_us = None
+        child.resume_wanted = False
+        connection.paused = False
+        self.record(Process(self.now_us, node, "resumed", child.number, child.pid, paused_us=paused_us))
+        self.send_rest(connection)
+        self.deliver_due()
+        backlog, connection.backlog = connection.backlog, []
+        try:
+            for line in backlog:
+                self._receive(connection, line)
+        except NotAStepError as error:
+            self._fail(connection, error)
+
+    def _fail(self, connection: Connection, error: Exception) -> None:
+        """Kill a node that misbehaves (it sent garbage), as failed."""
+        child = self._children[connection.id]
+        if child.phase == "up" and child.number == connection.number:
+            print(f"node {connection.id} sent garbage: {error}", file=sys.stderr)
+            child.failed = True
+            self.kill(connection.id)
+
+
+def _is_same(ours: str, received: str) -> bool:
+    return secrets.compare_digest(ours.encode(), received.encode())
