@@ -41,10 +41,9 @@ from lab.worlds.loading.config import RunConfig, header_of
 from lab.worlds.loading.targets import load_protocol
 from lab.worlds.run import WATCHED
 
-# declarations
+# from a struct of options to a command
 
 Function = TypeVar("Function", bound=Callable[..., int])
-W = TypeVar("W", bound=str)
 
 
 def command_group(name: str, text: str) -> typer.Typer:
@@ -89,6 +88,7 @@ def spread_options(function: Callable[..., int]) -> Callable[..., int]:
         options = kind(**{each: values.pop(each) for each in parameters})
         return function(**{name: options}, **values)
 
+    # typer takes a command's parameters from its signature
     vars(call)["__signature__"] = inspect.Signature([*others, *parameters.values()])
     return call
 
@@ -98,6 +98,8 @@ def _default_of(field: msgspec.structs.FieldInfo) -> Any:
         return field.default_factory()
     return inspect.Parameter.empty if field.default is msgspec.NODEFAULT else field.default
 
+
+# declarations
 
 Target = Annotated[
     str, Argument(metavar="PROTOCOL", help="A protocol by name (bully), or your own: FILE.py:CLASS.")
@@ -172,6 +174,8 @@ def complete_target(incomplete: str) -> list[tuple[str, str]]:
 
 
 # values
+
+W = TypeVar("W", bound=str)
 
 
 def summary_of(protocol: type[Algorithm]) -> str:

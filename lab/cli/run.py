@@ -175,6 +175,8 @@ def run(options: RunOptions) -> int:
     The nodes are real processes, or simulated with --sim. The run is shown in the interface, or reported at the
     end with --headless. Every run is recorded.
     """
+    if options.headless:
+        interrupt_on_signals()  # before there is a recording
     if options.json and not options.headless:
         raise UsageError("--json requires --headless")
     if options.sim and options.live:

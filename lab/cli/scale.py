@@ -1,15 +1,18 @@
 """``lab scale``: measure how the cost of an election grows with the cluster."""
 
 import re
-import time
+import textwrap
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Struct
 from typer import Option
 
+from lab.cli.chart import Axis, Chart, Series, decades, print_charts, whole_numbers
+from lab.cli.chart_svg import charts_as_svg
 from lab.cli.options import Json, Picture, RequestBound, Targets, check_picture, command, find_election
-from lab.cli.scale_report import MOST_MESSAGES, ScaleRow, ScaleStudy, draw, show
 from lab.cli.terminal import (
     EXIT_INTERRUPTED,
     EXIT_NOT_AS_EXPECTED,
@@ -17,9 +20,19 @@ from lab.cli.terminal import (
     print_error,
     print_json,
     progress_line,
+    report_width,
 )
 from lab.kernel import Timing
-from lab.worlds.campaign.scalability import NoAgreementError, ScalabilityTrial
+from lab.protocols import Cost
+from lab.units import format_us
+from lab.worlds.campaign.scalability import (
+    MOST_MESSAGES,
+    Measurement,
+    NoAgreementError,
+    ScaleCase,
+    ScaleRow,
+    ScaleStudy,
+)
 from lab.worlds.loading.settings import seed_of, timing_of
 
 _FEWEST, _MOST = 2, 2_000
@@ -80,9 +93,9 @@ def scale(options: ScaleOptions) -> int:
         print_json(results[0] if len(results) == 1 else {"protocols": results})
     measured = [each for each in scales if each.measured]
     if measured and not options.json:
-        show(measured, timing)
+        _show(measured, timing)
     if measured and options.output is not None:
-        draw(measured, timing, options.output)
+        _draw(measured, timing, options.output)
         if not options.json:
             print(f"\ndrawn: {options.output}")
     return status
@@ -95,8 +108,10 @@ def _measure(scales: list[ScaleStudy], sizes: tuple[int, ...], timing: Timing, s
     try:
         for nodes in sizes:
             for scale in list(going):
+                title = f"{scale.name}, {nodes:,} nodes"
                 try:
-                    _measure_cluster(scale, nodes, timing, seed)
+                    with progress_line() as progress:
+                        scale.measure(nodes, timing, seed, _count_messages(progress, title))
                 except NoAgreementError as error:
                     print_error(f"{scale.name}: {error}")
                     status = EXIT_NOT_AS_EXPECTED
@@ -106,24 +121,8 @@ def _measure(scales: list[ScaleStudy], sizes: tuple[int, ...], timing: Timing, s
     return status
 
 
-def _measure_cluster(scale: ScaleStudy, nodes: int, timing: Timing, seed: int) -> None:
-    """Measure all cases in the same cluster, as starting it takes as long as a measurement."""
-    began_s = time.monotonic()
-    with progress_line() as progress:
-        trial = ScalabilityTrial(
-            scale.protocol,
-            nodes,
-            timing,
-            seed,
-            lambda messages: progress(f"{scale.name}, {nodes:,} nodes: {messages:,} messages"),
-        )
-        for place, case in enumerate(scale.cases):
-            measured = None
-            if place == 0 or case.messages(nodes) <= MOST_MESSAGES:
-                measured = trial.measure(case.detection)
-            ended_s = time.monotonic()
-            case.rows.append(ScaleRow(nodes, measured, ended_s - began_s))
-            began_s = ended_s
+def _count_messages(progress: Callable[[str], None], title: str) -> Callable[[int], None]:
+    return lambda messages: progress(f"{title}: {messages:,} messages")
 
 
 def _sizes(text: str) -> tuple[int, ...]:
@@ -159,3 +158,206 @@ def _as_json(scale: ScaleStudy, timing: Timing, seed: int) -> dict[str, Any]:
             if row.measured is not None
         ],
     }
+
+
+# the report
+
+_NOTHING = "-"
+_NOT_MEASURED = "not measured"
+_REMARK = (
+    "Heartbeats are not counted. Messages and their handling take no time here: the virtual time is the sum of "
+    "the timeouts."
+)
+_LEFT_OUT = f" Cases with more than {MOST_MESSAGES:,} messages by their formula are not measured."
+
+Table = list[list[str]]
+
+
+def _show(scales: list[ScaleStudy], timing: Timing) -> None:
+    """Print tables, formulas and charts of the measured protocols."""
+    width = report_width()
+    one = len(scales) == 1
+    name = f"{scales[0].name}: " if one else ""
+    print(f"{name}cost of an election, from the crash of the coordinator until all nodes are Normal")
+    for title, rows in _tables_of_one(scales[0], timing) if one else _tables_of_several(scales, timing):
+        print("\n" + (textwrap.fill(title, width) + "\n" if title else "") + _aligned(rows))
+    left_out = any(row.measured is None for scale in scales for case in scale.cases for row in case.rows)
+    print("\n" + textwrap.fill(_REMARK + (_LEFT_OUT if left_out else ""), width) + "\n")
+    for scale in scales:
+        if not one:
+            print(scale.name + ("" if scale.protocol.costs else ": no formula to compare with"))
+        _print_formulas(scale, width)
+    print_charts(_charts(scales, timing))
+
+
+def _draw(scales: list[ScaleStudy], timing: Timing, path: Path) -> None:
+    """Write the charts to an SVG file. Raises OSError."""
+    path.write_text(charts_as_svg(_charts(scales, timing)), "utf-8")
+
+
+def _print_formulas(scale: ScaleStudy, width: int) -> None:
+    for cost in scale.protocol.costs:
+        source = cost.source.replace(" − ", _unbroken(" − "))  # keep differences on one line
+        text = f"{cost.formula:>17}  {cost.case}: {source}"
+        print(textwrap.fill(text, width, subsequent_indent=" " * 19))
+
+
+def _tables_of_one(scale: ScaleStudy, timing: Timing) -> list[tuple[str, Table]]:
+    """Return a table for each case; with a title if there are several."""
+    return [(case.name if len(scale.cases) > 1 else "", _table_of(case, timing)) for case in scale.cases]
+
+
+def _table_of(case: ScaleCase, timing: Timing) -> Table:
+    expected = [] if case.cost is None else [case.cost.formula, "ratio"]
+    other_costs = [cost.formula for cost in case.other_costs]
+    rows = [["nodes", "messages", *expected, *other_costs, "virtual", "in T", "real"]]
+    for row in case.rows:
+        counted, ratio, in_t = _result_cells(case, row, timing)
+        expected = [] if case.cost is None else [_count(case.messages(row.nodes)), ratio]
+        other_costs = [_count(cost.messages(row.nodes)) for cost in case.other_costs]
+        virtual = _NOTHING if row.measured is None else format_us(round(row.measured.virtual_us, -3))
+        real = _NOTHING if row.measured is None else f"{row.seconds:.1f} s"
+        rows.append([_count(row.nodes), counted, *expected, *other_costs, virtual, in_t, real])
+    return rows
+
+
+def _tables_of_several(scales: list[ScaleStudy], timing: Timing) -> list[tuple[str, Table]]:
+    best, worst = [scale.best() for scale in scales], [scale.worst() for scale in scales]
+    tables = {"the only case": best} if best == worst else {"best case": best, "worst case": worst}
+    return [
+        (f"{title}: {_formulas(scales, cases)}", _side_by_side(scales, cases, timing))
+        for title, cases in tables.items()
+    ]
+
+
+def _formulas(scales: list[ScaleStudy], cases: list[ScaleCase]) -> str:
+    parts = [
+        _unbroken(f"{case.cost.formula} of {scale.name}")
+        for scale, case in zip(scales, cases, strict=True)
+        if case.cost is not None
+    ]
+    return ", ".join(parts) or "no formula"
+
+
+def _side_by_side(scales: list[ScaleStudy], cases: list[ScaleCase], timing: Timing) -> Table:
+    """Return a table with messages, ratio to the formula, and time of each protocol."""
+    rows = [["nodes", *(title for scale in scales for title in (scale.name, "ratio", "in T"))]]
+    for nodes in sorted({row.nodes for case in cases for row in case.rows}):
+        cells = [_count(nodes)]
+        for case in cases:
+            found = next((row for row in case.rows if row.nodes == nodes), None)
+            cells += [_NOTHING] * 3 if found is None else _result_cells(case, found, timing)
+        rows.append(cells)
+    return rows
+
+
+def _result_cells(case: ScaleCase, row: ScaleRow, timing: Timing) -> list[str]:
+    """Return the messages, their ratio to the formula, and the virtual time in T."""
+    measured = row.measured
+    if measured is None:
+        return [_NOT_MEASURED, _NOTHING, _NOTHING]
+    return [_count(measured.messages), _ratio(case, measured), f"{measured.virtual_us / timing.t_us:.2f}"]
+
+
+def _ratio(case: ScaleCase, measured: Measurement) -> str:
+    expected = case.messages(measured.nodes)
+    return f"{measured.messages / expected:.3f}" if expected > 0 else _NOTHING
+
+
+def _unbroken(text: str) -> str:
+    return text.replace(" ", "\xa0")
+
+
+def _count(number: float) -> str:
+    return f"{number:,.0f}"
+
+
+def _aligned(rows: Table) -> str:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+
+
+# charts
+
+_CURVE_POINTS = 200
+
+
+def _charts(scales: list[ScaleStudy], timing: Timing) -> tuple[Chart, Chart]:
+    """Return the charts of the messages in all cases, and of the virtual time in the first case.
+
+    In the other cases the time is an artefact of how the detection is controlled.
+    """
+    sizes = tuple(sorted({each.nodes for scale in scales for each in scale.measured}))
+    name = f"{scales[0].name}: " if len(scales) == 1 else ""
+    counted = [
+        each
+        for each in (_series_of_one(scales[0], sizes) if name else _series_of_several(scales, sizes))
+        if each.points
+    ]
+    in_t = [_times(scale, timing, place) for place, scale in enumerate(scales)]
+    nodes = Axis("nodes", sizes, logarithmic=True)
+    counts = [y for series in counted for _, y in series.points] or [1]
+    longest = max((y for series in in_t for _, y in series.points), default=1)
+    return (
+        Chart(
+            f"{name}messages of an election",
+            nodes,
+            Axis("messages", decades(max(1, min(counts)), max(counts)), logarithmic=True),
+            tuple(counted),
+            lines=26,
+            height=440,
+        ),
+        Chart(
+            f"{name}virtual time of an election, in T = {format_us(timing.t_us)}",
+            nodes,
+            Axis("virtual time, T", whole_numbers(longest), logarithmic=False),
+            tuple(in_t),
+            lines=16,
+            height=280,
+        ),
+    )
+
+
+def _series_of_one(scale: ScaleStudy, sizes: tuple[int, ...]) -> list[Series]:
+    """Return the series of one protocol: a colour for each case, points and curve, and for each extra formula."""
+    alone = [cost for cost in scale.protocol.costs if cost not in [case.cost for case in scale.cases]]
+    counted, curves = [], []
+    for hue, case in enumerate(scale.cases):
+        counted.append(_points(f"measured: {case.name}" if case.name else "measured", case.measured, hue))
+        if case.cost is not None:
+            curves.append(_curve(case.cost, case.name, sizes, hue))
+    curves += [_curve(cost, cost.case, sizes, hue) for hue, cost in enumerate(alone, len(scale.cases))]
+    return [*counted, *curves]
+
+
+def _series_of_several(scales: list[ScaleStudy], sizes: tuple[int, ...]) -> list[Series]:
+    """Return the series of several protocols: a colour for each protocol, points and curves."""
+    counted = [_points(scale.name, scale.measured, hue) for hue, scale in enumerate(scales)]
+    curves = [
+        _curve(case.cost, scale.name, sizes, hue)
+        for hue, scale in enumerate(scales)
+        for case in scale.cases
+        if case.cost is not None
+    ]
+    return [*counted, *curves]
+
+
+def _points(label: str, measured: list[Measurement], hue: int) -> Series:
+    return Series(label, _drawable((each.nodes, each.messages) for each in measured), hue=hue)
+
+
+def _curve(cost: Cost, label: str, sizes: tuple[int, ...], hue: int) -> Series:
+    first, last = sizes[0], sizes[-1]
+    between = [first * (last / first) ** (step / _CURVE_POINTS) for step in range(_CURVE_POINTS + 1)]
+    points = _drawable((n, cost.messages(n)) for n in between)
+    return Series(f"{cost.formula}, {label}", points, curve=True, hue=hue)
+
+
+def _drawable(points: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    # the axis is logarithmic, and two nodes may need no messages
+    return tuple((nodes, messages) for nodes, messages in points if messages > 0)
+
+
+def _times(scale: ScaleStudy, timing: Timing, hue: int) -> Series:
+    measured = scale.cases[0].measured
+    return Series(scale.name, tuple((each.nodes, each.virtual_us / timing.t_us) for each in measured), hue=hue)

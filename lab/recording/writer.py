@@ -151,11 +151,11 @@ class Writer:
         """Number of bytes appended, flushed or not."""
         return self._chain.size
 
-    def append(self, record: Record, line: bytes | None = None) -> None:
-        """Add a record; ``line`` is its encoded form, if the caller has it. An End gets its digest here."""
+    def append(self, record: Record) -> None:
+        """Add a record. An End gets its digest here."""
         if isinstance(record, End):
-            record, line = replace(record, digest=self._chain.digest), None
-        self._put(encode(record) if line is None else line)
+            record = replace(record, digest=self._chain.digest)
+        self._put(encode(record))
         self.cluster.apply(record)
         if self._chain.is_keyframe_due:
             keyframe = Keyframe(self.cluster.at_us, self.cluster.snapshot(), self._chain.digest)

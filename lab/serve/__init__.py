@@ -8,6 +8,6 @@
         host     as ``lab run`` starts it; it ends when the server closes its input
 
 Nothing from a client is trusted before ``admission`` has identified the key that signed for it. The user name
-proves nothing, the environment is ignored, and what a client says of its terminal passes through ``pty``. However
+proves nothing, the environment is ignored, and what a client says of its terminal is validated. However
 the server ends, even by SIGKILL, each of these processes sees a pipe or terminal close, and ends.
 """

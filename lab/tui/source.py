@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import time
 from functools import cached_property
+from math import inf
 from pathlib import Path
 from typing import Literal
 
@@ -31,6 +32,7 @@ from lab.tui.attempt_log import AttemptLog, Note
 from lab.worlds.feed_protocol import CLOCK_PREFIX, REPLY_PREFIX, Attach, Clock, FeedRequest, Reply
 from lab.worlds.host.runs import list_runs
 from lab.worlds.loading.settings import SettingError, positive
+from lab.worlds.processes.json_lines import LineBuffer, to_line
 from lab.worlds.simulated.simulated_host import Pace
 
 _LONGEST_SHOWS = 1000
@@ -206,7 +208,7 @@ class FeedSource(Source):
     async def open(cls, path: str, role: Literal["driver", "viewer"]) -> "FeedSource":
         """Attach to the host whose feed is on this socket. Raises OSError."""
         reader, writer = await asyncio.open_unix_connection(path, limit=1 << 24)
-        writer.write(msgspec.json.encode(Attach(role)) + b"\n")
+        writer.write(to_line(Attach(role)))
         header = await reader.readline()
         if not header:
             raise ConnectionError("the run has just ended, or its number of viewers is at the limit")
@@ -236,11 +238,10 @@ class FeedSource(Source):
 
     async def work(self) -> None:
         """Receive records until the run ends."""
-        rest = b""
+        buffer = LineBuffer(longest=inf)
         with contextlib.suppress(ConnectionError):
             while data := await self._reader.read(1 << 18):
-                *lines, rest = (rest + data).split(b"\n")
-                for line in lines:
+                for line in buffer.feed(data):
                     self._receive(line)
                 await asyncio.sleep(0)
         self.ended = self.ended or "the host died"
@@ -266,7 +267,7 @@ class FeedSource(Source):
         self._orders += 1
         reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._replies[self._orders] = reply
-        self._writer.write(msgspec.json.encode(replace(order, id=self._orders)) + b"\n")
+        self._writer.write(to_line(replace(order, id=self._orders)))
         return await reply
 
     def close(self) -> None:

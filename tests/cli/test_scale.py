@@ -195,7 +195,7 @@ def _cut_short(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
             raise error
         return ScalabilityTrial(Bully, nodes, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("lab.cli.scale.ScalabilityTrial", until_nine)
+    monkeypatch.setattr("lab.worlds.campaign.scalability.ScalabilityTrial", until_nine)
 
 
 def test_a_plot_has_the_given_width() -> None:

@@ -12,6 +12,7 @@ cluster; but none finds only lower nodes up, and makes itself their coordinator 
 only the crashed coordinator restarts. No record is kept: a thousand nodes make over two million.
 """
 
+import time
 from collections.abc import Callable
 from random import Random
 
@@ -20,7 +21,7 @@ from msgspec import Struct, field
 from lab.analysis.elections import ElectionLog
 from lab.kernel import Message, Step, Timing
 from lab.network import Hold, links_among
-from lab.protocols import Algorithm
+from lab.protocols import Algorithm, Cost, Election
 from lab.protocols.cost import Detection
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header, Link, Record
@@ -230,3 +231,93 @@ class ScalabilityTrial:
 
     def _report_progress(self) -> None:
         self._progress(sum(self._log.cluster.messages.values()))
+
+
+# a study: elections in one or several cases, in growing clusters
+
+MOST_MESSAGES = 10_000
+"""Cases above this limit, by their formula, are skipped; except for the first, which a plain run shows."""
+
+_MANY = 1_000
+"""A cluster size at which the order of the cases is clear."""
+
+
+class ScaleRow(Struct, frozen=True):
+    """A measurement, and how long it took. ``measured`` is None if it was skipped."""
+
+    nodes: int
+    measured: Measurement | None
+    seconds: float
+
+
+class ScaleCase(Struct, frozen=True):
+    """A case with its formula, and formulas that are only shown next to it."""
+
+    cost: Cost | None
+    other_costs: list[Cost]
+    rows: list[ScaleRow]
+
+    @property
+    def name(self) -> str:
+        return "" if self.cost is None else self.cost.case
+
+    @property
+    def detection(self) -> Detection:
+        """The way in which the nodes detect the crash; by default, each by itself."""
+        return "by each" if self.cost is None or self.cost.detection is None else self.cost.detection
+
+    @property
+    def measured(self) -> list[Measurement]:
+        """The measurements that were not skipped."""
+        return [row.measured for row in self.rows if row.measured is not None]
+
+    def messages(self, nodes: float) -> float:
+        """Return the number of messages by the formula; 0 without a formula."""
+        return 0 if self.cost is None else self.cost.messages(nodes)
+
+
+class ScaleStudy(Struct, frozen=True):
+    """The measurements of one protocol."""
+
+    protocol: type[Election]
+    cases: list[ScaleCase]
+
+    @classmethod
+    def of(cls, protocol: type[Election]) -> "ScaleStudy":
+        """Return an empty study: one case per measurable formula, or a single plain one."""
+        cases: list[ScaleCase] = []
+        for cost in protocol.costs:
+            if cost.detection is not None:
+                cases.append(ScaleCase(cost, [], []))
+            elif cases:
+                cases[-1].other_costs.append(cost)
+        return cls(protocol, cases or [ScaleCase(None, list(protocol.costs), [])])
+
+    def measure(self, nodes: int, timing: Timing, seed: int, progress: Callable[[int], None]) -> None:
+        """Measure all cases in one cluster, as starting it takes as long as a measurement."""
+        began_s = time.monotonic()
+        trial = ScalabilityTrial(self.protocol, nodes, timing, seed, progress)
+        for place, case in enumerate(self.cases):
+            measured = None
+            if place == 0 or case.messages(nodes) <= MOST_MESSAGES:
+                measured = trial.measure(case.detection)
+            ended_s = time.monotonic()
+            case.rows.append(ScaleRow(nodes, measured, ended_s - began_s))
+            began_s = ended_s
+
+    @property
+    def name(self) -> str:
+        return self.protocol.name
+
+    @property
+    def measured(self) -> list[Measurement]:
+        """The measurements of all cases."""
+        return [each for case in self.cases for each in case.measured]
+
+    def best(self) -> ScaleCase:
+        """Return the case with the fewest messages."""
+        return min(self.cases, key=lambda case: case.messages(_MANY))
+
+    def worst(self) -> ScaleCase:
+        """Return the case with the most messages."""
+        return max(self.cases, key=lambda case: case.messages(_MANY))

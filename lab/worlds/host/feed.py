@@ -13,7 +13,7 @@ import trio
 
 from lab.recording.writer import Writer
 from lab.worlds.feed_protocol import Attach, FeedRequest, Reply
-from lab.worlds.processes.json_lines import GARBAGE, LineBuffer, TooLongError
+from lab.worlds.processes.json_lines import GARBAGE, LineBuffer, TooLongError, to_line
 
 MOST_CLIENTS = 64
 _CHUNK = 1 << 18
@@ -22,7 +22,6 @@ _GATHER_S = 0.01
 _ATTACH_WITHIN_S = 5.0
 """A client that has not sent its ``Attach`` by then is disconnected."""
 
-_encode = msgspec.json.Encoder().encode
 _decode_attach = msgspec.json.Decoder(Attach).decode
 _decode_request = msgspec.json.Decoder(FeedRequest).decode
 
@@ -102,18 +101,14 @@ class Feed:
             data += os.pread(self._file, min(most - len(data), _CHUNK), offset + len(data))
         return data
 
-    def start_of(self, attach: Attach) -> list[tuple[int, int | None]]:
-        """Return the parts of the recording to send, as (offset, end); the last has no end."""
+    def start_of(self, attach: Attach) -> tuple[bytes, int]:
+        """Return what to send first, and from which offset of the recording to continue."""
+        header, newline, _ = self.read(0).partition(b"\n")
         if attach.start == "first":
-            return [(0, None)]
-        header_end = len(self.read_line(0))
+            return b"", 0
         if attach.start == "end":
-            return [(0, header_end), (self._writer.size, None)]
-        return [(0, header_end), (self._writer.keyframe_offset or header_end, None)]
-
-    def read_line(self, offset: int) -> bytes:
-        """Return one line, with its newline."""
-        return self.read(offset).partition(b"\n")[0] + b"\n"
+            return header + newline, self._writer.size
+        return header + newline, self._writer.keyframe_offset or len(header) + 1
 
     async def wait(self) -> bool:
         """Wait for more lines; return False if there will be none."""
@@ -150,15 +145,14 @@ class _Client:
         try:
             attach = _decode_attach(line)
         except GARBAGE as error:
-            await self._refuse(0, f"the first line must be an attach request: {error}")
+            text = f"the first line must be an attach request: {error}"
+            await self._stream.send_all(to_line(Reply(0, False, False, text)))
             return
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._read_requests, attach.role, nursery)
-            for offset, end in self._feed.start_of(attach):
-                if end is not None:
-                    await self._stream.send_all(self._feed.read(offset)[: end - offset])
-                else:
-                    await self._follow(offset)
+            header, offset = self._feed.start_of(attach)
+            await self._stream.send_all(header)
+            await self._follow(offset)
             nursery.cancel_scope.cancel()
 
     async def _follow(self, offset: int) -> None:
@@ -188,7 +182,7 @@ class _Client:
             except GARBAGE as error:
                 reply = Reply(0, False, False, f"not a request: {error}")
             if len(self._replies) < 1000:
-                self._replies.append(_encode(reply) + b"\n")
+                self._replies.append(to_line(reply))
             self._feed.notify_clients()
 
     async def _line(self) -> bytes | None:
@@ -198,6 +192,3 @@ class _Client:
                 return None
             self._lines = self._buffer.feed(data)
         return self._lines.pop(0)
-
-    async def _refuse(self, number: int, text: str) -> None:
-        await self._stream.send_all(_encode(Reply(number, False, False, text)) + b"\n")

@@ -66,13 +66,6 @@ def earliest_us(*instants_us: int | None) -> int | None:
     return min((instant_us for instant_us in instants_us if instant_us is not None), default=None)
 
 
-def _check_allowed(scripted: Statement, may: tuple[str, ...] | None) -> None:
-    """Raise CommandError if this command may not be given by hand."""
-    verb = scripted.text.partition(" ")[0]
-    if may is not None and verb not in may:
-        raise CommandError(f"{verb} is not allowed in this exercise; allowed: {', '.join(may)}")
-
-
 class Host:
     """The host of a run. Subclasses set ``world``, and run their tasks in ``tasks``."""
 
@@ -87,7 +80,7 @@ class Host:
         self.failure = ""
         self._ending: str | None = None
 
-    # implemented by a world
+    # implemented by each world's host
 
     def now_us(self) -> int:
         """Return the time of the run."""
@@ -113,7 +106,9 @@ class Host:
         try:
             scripted = parse(request.command, self.world.protocol_class)
             scripted.check_interactive()
-            _check_allowed(scripted, self.config.may)
+            verb, may = scripted.text.partition(" ")[0], self.config.may
+            if may is not None and verb not in may:
+                raise CommandError(f"{verb} is not allowed in this exercise; allowed: {', '.join(may)}")
         except CommandError as error:
             return Reply(request.id, False, False, str(error))
         director = self.world.director

@@ -19,6 +19,7 @@ import msgspec
 from lab.worlds.feed_protocol import ASIDES, REPLY_PREFIX, Attach, FeedRequest, Reply
 from lab.worlds.loading.config import HostReady, HostRefused, RunConfig
 from lab.worlds.processes.fork_server import detach, exit_with
+from lab.worlds.processes.json_lines import to_line
 
 _decode_first = msgspec.json.Decoder(HostReady | HostRefused).decode
 
@@ -60,7 +61,7 @@ class HostProcess:
         self.process = self._start_process(config, module)
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
-            self.process.stdin.write(msgspec.json.encode(config) + b"\n")
+            self.process.stdin.write(to_line(config))
             self.process.stdin.flush()
 
     def _start_process(self, config: RunConfig, module: str) -> StartedProcess:
@@ -235,4 +236,4 @@ class FeedClient:
         self._socket.close()
 
     def _send(self, line: Attach | FeedRequest) -> None:
-        self._socket.sendall(msgspec.json.encode(line) + b"\n")
+        self._socket.sendall(to_line(line))

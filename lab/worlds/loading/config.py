@@ -18,6 +18,7 @@ from lab.script.director import Director
 from lab.script.parse import parse, read_script
 from lab.script.statements import Statement
 from lab.worlds.loading.targets import load_protocol, recorded_target
+from lab.worlds.processes.json_lines import to_line
 
 _LONGEST_NAME = 16
 
@@ -75,7 +76,7 @@ class HostRefused(Struct, frozen=True, tag="refused"):
 
 def send_reply(first: HostReady | HostRefused) -> None:
     """Write the reply, one line, to standard output."""
-    os.write(1, msgspec.json.encode(first) + b"\n")
+    os.write(1, to_line(first))
 
 
 def new_run_name(protocol: str) -> str:

@@ -7,7 +7,6 @@ clients learn of it from a ``Clock``. A request is executed at the virtual insta
 
 import time
 
-import msgspec
 import trio
 
 from lab.recording.writer import Writer
@@ -18,6 +17,7 @@ from lab.worlds.feed_protocol import Clock, FeedRequest, Reply
 from lab.worlds.host.host import Host, earliest_us
 from lab.worlds.host.runs import RunFolder
 from lab.worlds.loading.config import RunConfig
+from lab.worlds.processes.json_lines import to_line
 from lab.worlds.run import CommandOutcome
 from lab.worlds.simulated.execution import run_slice
 from lab.worlds.simulated.simulation import Simulation
@@ -59,7 +59,6 @@ class Pace:
 
 _MEGABYTES = 256
 """Whenever so many more have been recorded, time freezes until a client lets it run again."""
-_encode = msgspec.json.Encoder().encode
 
 
 class SimulatedHost(Host):
@@ -93,7 +92,7 @@ class SimulatedHost(Host):
         frozen, (at_us, real_us) = self._frozen, self._pace.since
         if frozen:
             at_us = self.world.now_us
-        self.feed.status_line = _encode(Clock(at_us, real_us, frozen, self._pace.factor, self._note)) + b"\n"
+        self.feed.status_line = to_line(Clock(at_us, real_us, frozen, self._pace.factor, self._note))
         self._request_arrived.unpark_all()
 
     def handle_request(self, request: FeedRequest) -> Reply:
