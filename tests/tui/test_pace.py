@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from lab.tui.widgets.frame_rate import FrameRate, FrameTimer
+from lab.tui.screen import FrameRate, FrameTimer
 
 
 def test_an_own_machine_draws_all_frames() -> None:
