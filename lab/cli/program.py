@@ -36,7 +36,7 @@ COMMANDS = {
     "guide": ("Read the guide: first steps, teaching a class, your own protocol, and the reference.", "guide"),
     "scenario": ("List, print, check and create scenarios.", "scenario"),
     "exercise": ("Solve and grade exercises.", "exercise"),
-    "serve": ("Serve the laboratory to a class over SSH.", "serve", "serve_class"),
+    "serve": ("Serve the laboratory to a class, over SSH and in browsers.", "serve", "serve_class"),
 }
 """The first line of each command's help, and the modules of ``lab.cli`` that define the command."""
 

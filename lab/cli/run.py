@@ -53,7 +53,7 @@ from lab.units import format_us
 from lab.worlds.host.launch import HostFailedError, HostProcess, HostRefusedError
 from lab.worlds.loading.config import NotRunnableError, RunConfig, new_run_name
 from lab.worlds.loading.settings import Settings, as_option, parameters_of, usual_link
-from lab.worlds.loading.targets import TargetError, absolute_target, load_protocol
+from lab.worlds.loading.targets import TargetError, UnknownNameError, absolute_target, load_protocol
 from lab.worlds.simulated.execution import run_to_end
 
 _MOST_NODES = 64
@@ -255,7 +255,8 @@ def find_scenario(target: str) -> Scenario | None:
     try:
         load_protocol(target)
     except TargetError as error:
-        raise UsageError(f"{error}{_scenario_hint(target, str(error))}") from None
+        text = error.plain if isinstance(error, UnknownNameError) else str(error)
+        raise UsageError(f"{text}{_scenario_hint(target, text)}") from None
     return None
 
 

@@ -108,8 +108,8 @@ class _Picture:
         drawing.append(_translated(legend, top))
         self._labels.reserve((0, 0, *self._xy(self._end, self._near - 8)))  # the time axis
         for lane in self._layout.lanes.values():
-            (left, above), (right, below) = self._xy(self._begin, lane), self._xy(self._end, lane)
-            self._labels.reserve((left - 4, above - 4, right + 4, below + 4))
+            (left, top_y), (right, bottom_y) = self._xy(self._begin, lane), self._xy(self._end, lane)
+            self._labels.reserve((left - 4, top_y - 4, right + 4, bottom_y + 4))
         words = [*self._status_labels()]  # placed first, drawn last
         body = _group(
             *self._faults(), *self._times(), margin, *self._statuses(), *self._arrows(), *words, *self._names()
@@ -343,16 +343,16 @@ class _Picture:
             yield "a fault of links is in force", [ground]
 
     def _arrow_signs(self) -> Iterator[tuple[str, list[drawsvg.DrawingElement]]]:
-        fates = {edge.fate for edge in self._excerpt.messages}
-        if "delivered" in fates:
+        outcomes = {edge.fate for edge in self._excerpt.messages}
+        if "delivered" in outcomes:
             yield "message", [line((0, 0), (30, 0), INK, 1.4), arrow_head((0, 0), (30, 0), INK)]
-        if "timed out" in fates:
+        if "timed out" in outcomes:
             way = line((0, 0), (30, 0), INK, 1.4, _DASHES["timed out"])
             yield "arrived after its request timed out", [way, arrow_head((0, 0), (30, 0), INK)]
-        lost = [fate for fate in REACH if fate in fates and fate not in ("in flight", "held")]
+        lost = [fate for fate in REACH if fate in outcomes and fate not in ("in flight", "held")]
         if lost:
             yield " or ".join(lost), [line((0, 0), (22, 0), INK, 1.4), cross((22, 0), self._palette.mark("fault"))]
-        going = [fate for fate in ("in flight", "held") if fate in fates]
+        going = [fate for fate in ("in flight", "held") if fate in outcomes]
         if going:
             yield " or ".join(going), [line((0, 0), (30, 0), INK, 1.4, _DASHES[going[0]])]
 

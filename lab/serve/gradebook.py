@@ -180,9 +180,9 @@ def grade_class(folder: DataFolder, exercises: Path, report_progress: Callable[[
     found = {folder.relative(path): (student, path) for student, path in folder.recordings()}
     grades = []
     for place, (file, (student, path)) in enumerate(found.items(), 1):
-        doing = f"{place} of {len(found)}: {file}"
-        report_progress(doing)
-        report_records = partial(_report_records, report_progress, doing)
+        grading = f"{place} of {len(found)}: {file}"
+        report_progress(grading)
+        report_records = partial(_report_records, report_progress, grading)
         grades.append(_grade(path, student, report.seals.get(file), exercises, report_records))
     # if the server witnessed the run's end, the run is that student's, whoever else has a copy
     kept = [
@@ -226,8 +226,8 @@ def _refuse(path: Path, student: str, why: str) -> Grade:
     return Grade(str(path), of.name, student, of.attempt, refused=why)
 
 
-def _report_records(report_progress: Callable[[str], None], doing: str, done: int) -> None:
-    report_progress(f"{doing}, {done:,} records")
+def _report_records(report_progress: Callable[[str], None], grading: str, done: int) -> None:
+    report_progress(f"{grading}, {done:,} records")
 
 
 # commands

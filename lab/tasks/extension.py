@@ -46,7 +46,7 @@ class View(Struct, frozen=True):
 
     ``hint`` says what it shows and how to read it, ``help`` the same in short for the table of keys. ``draw``
     returns a text or any other rich renderable. ``key`` shows and hides it, unless another action has that key.
-    ``absent`` is said of the runs of other protocols.
+    ``without`` is the text for runs of other protocols.
     """
 
     word: str
@@ -54,7 +54,7 @@ class View(Struct, frozen=True):
     draw: Callable[[ViewFrame], RenderableType]
     help: str = ""
     key: str = ""
-    absent: str = "has no such view"
+    without: str = "has no such view"
 
 
 class Extension:

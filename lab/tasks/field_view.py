@@ -157,7 +157,7 @@ class FieldExtension(Extension):
             draw_field,
             help="the map of the field",
             key="m",
-            absent="has no field; try lab run field",
+            without="has no field; try lab run field",
         ),
     )
     opening_hint: ClassVar[str] = "m shows the map of the field"

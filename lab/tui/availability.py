@@ -81,14 +81,14 @@ def _reason_missing(word: str, source: Source, seen: tuple[str, ...]) -> str:
         case "code" if not header.protocol.source.strip():
             reason = "this recording does not contain the source of its protocol"
         case _ if source.extension.view(word) is None:
-            reason = _absent(word)
+            reason = _reason_without(word)
     return reason.format(sanitize(header.protocol.title, 30)) if reason else ""
 
 
-def _absent(word: str) -> str:
+def _reason_without(word: str) -> str:
     """Return what the runs of other protocols lack, if this is the word of a view that a built-in task brings."""
     views = (view for brought in built_in_extensions() for view in brought.views)
-    return next((f"{{}} {view.absent}" for view in views if view.word == word), "")
+    return next((f"{{}} {view.without}" for view in views if view.word == word), "")
 
 
 def _has_marks(source: Source) -> bool:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.cli.recordings import ShowOptions, show
+from lab.cli.show import ShowOptions, show
 from tests.tui.scripted import scripted_file
 
 

@@ -48,7 +48,7 @@ def test_its_view_is_printed(lab: Lab, own: str) -> None:
     assert begun.out.splitlines()[2:] == ["node 1: -", "node 2: -", "node 3: promised"]
 
 
-def test_without_its_file_the_error_says_what_to_add(lab: Lab, own: str) -> None:
+def test_without_its_file_the_error_names_what_to_add(lab: Lab, own: str) -> None:
     """No code runs because a recording names it."""
     done = lab("show", own, "--view", "promises")
     assert done.status == 2

@@ -29,7 +29,7 @@ class BankExtension(Extension):
             draw_bank,
             help="the bank: accounts, open transactions and why they are open",
             key="b",
-            absent="has no bank; try lab run 2pc or lab run 3pc",
+            without="has no bank; try lab run 2pc or lab run 3pc",
         ),
     )
 

@@ -125,7 +125,7 @@ class NextEventDialog(ListDialog[EnabledEvent]):
         super().action_leave()
         self._run.notify("time is frozen; space resumes it")
 
-    def choose(self, result: EnabledEvent) -> None:
+    def submit(self, result: EnabledEvent) -> None:
         self._execute(result)
 
     def action_move(self, by: int) -> None:

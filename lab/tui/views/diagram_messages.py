@@ -31,7 +31,7 @@ class _Leg(Struct, frozen=True):
     again: bool
 
 
-class _Arrow(Struct, frozen=True):
+class _MessageLine(Struct, frozen=True):
     """A message between two lanes. ``way`` is 1 or -1: to a higher or a lower node."""
 
     edge: MessageEdge
@@ -60,7 +60,7 @@ def draw_messages(canvas: Canvas, scene: Scene) -> None:
         _draw_label(canvas, scene, arrow)
 
 
-def _arrow(scene: Scene, edge: MessageEdge) -> _Arrow | None:
+def _arrow(scene: Scene, edge: MessageEdge) -> _MessageLine | None:
     lanes = scene.plane.ends(edge)
     if lanes is None:
         return None
@@ -71,7 +71,7 @@ def _arrow(scene: Scene, edge: MessageEdge) -> _Arrow | None:
         comes = edge.arrived or edge.fate == "receiver down" or again
         across = target if comes else (source + target) / 2  # halfway if it is dropped or in flight
         legs.append(_Leg(min(end, start + _STUB) if edge.end is None else end, across, comes, again))
-    return _Arrow(edge, scene.style_of(edge), source, target, 1 if target > source else -1, start, legs)
+    return _MessageLine(edge, scene.style_of(edge), source, target, 1 if target > source else -1, start, legs)
 
 
 # many messages in a cell
@@ -124,7 +124,7 @@ def _draw_density(canvas: Canvas, scene: Scene, cell: int, many: list[MessageEdg
 # single messages
 
 
-def _draw_line(canvas: Canvas, scene: Scene, arrow: _Arrow) -> None:
+def _draw_line(canvas: Canvas, scene: Scene, arrow: _MessageLine) -> None:
     plane, way, start = scene.plane, arrow.way, arrow.start
     for place, leg in enumerate(arrow.legs):
         if scene.is_seen(start, leg.end):
@@ -160,7 +160,7 @@ def _draw_joint(canvas: Canvas, scene: Scene, x: int, y: int, way: int) -> None:
         canvas.put(x, y, joint, canvas.style(x, y), canvas.owner(x, y))
 
 
-def _draw_ends(canvas: Canvas, scene: Scene, arrow: _Arrow) -> None:
+def _draw_ends(canvas: Canvas, scene: Scene, arrow: _MessageLine) -> None:
     edge, plane, signs = arrow.edge, scene.plane, scene.signs
     heads = signs.late if edge.fate == "timed out" else signs.heads
     dropped = {"in flight": signs.flying, "held": signs.held}.get(edge.fate, signs.lost)
@@ -173,7 +173,7 @@ def _draw_ends(canvas: Canvas, scene: Scene, arrow: _Arrow) -> None:
                 canvas.put(x, y, sign, style, edge)
 
 
-def _draw_label(canvas: Canvas, scene: Scene, arrow: _Arrow) -> None:
+def _draw_label(canvas: Canvas, scene: Scene, arrow: _MessageLine) -> None:
     """Draw the message's kind beside the end of its arrow."""
     edge, plane, way, leg = arrow.edge, scene.plane, arrow.way, arrow.legs[0]
     if not 0 <= leg.end < plane.along:
@@ -195,7 +195,7 @@ def _draw_label(canvas: Canvas, scene: Scene, arrow: _Arrow) -> None:
         canvas.put(x, y, fitted, arrow.style, edge)
 
 
-def _head(scene: Scene, arrow: _Arrow, leg: _Leg) -> int:
+def _head(scene: Scene, arrow: _MessageLine, leg: _Leg) -> int:
     """Return where a leg ends across the lanes: before its receiver's lane, or halfway, clear of any lane."""
     across = round(leg.across)
     return across - arrow.way if leg.comes or across in scene.plane.lanes.values() else across

@@ -97,7 +97,7 @@ class Selection:
         seen = set(self._window.order.numbers)
         happened = self._window.happened
         steps = [each.record for each in happened if each.record in seen and node in (None, each.node)]
-        place = _beside(steps, here, by)
+        place = _neighbour(steps, here, by)
         return None if place is None else steps[place]
 
     def next_message(self, node: int | None, here: int, by: int, hidden: frozenset[str]) -> tuple[int, int] | None:
@@ -113,7 +113,7 @@ class Selection:
             and node in (None, edge.line.source, edge.line.target)
         )
         serial = self.picked[1] if isinstance(self.picked, tuple) else 0
-        place = _beside([edge[:2] for edge in edges], (here, serial), by)
+        place = _neighbour([edge[:2] for edge in edges], (here, serial), by)
         return None if place is None else edges[place][2]
 
     def describe(self, store: RecordStore, upto: int) -> str:
@@ -185,7 +185,7 @@ def _point_of(window: Window, picked: Picked | None) -> Point | None:
     return Point(picked, found[0].at_us) if found and found[0].record == picked else None
 
 
-def _beside(keys: Sequence[Any], here: Any, by: int) -> int | None:
+def _neighbour(keys: Sequence[Any], here: Any, by: int) -> int | None:
     """Return the place of the key after or before ``here`` in the ascending keys."""
     place = bisect_right(keys, here) if by > 0 else bisect_left(keys, here) - 1
     return place if 0 <= place < len(keys) else None

@@ -123,9 +123,9 @@ class ListDialog(Dialog[R]):
         listed.highlighted = at if self._results else None
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        self.choose(self._results[event.option_index])
+        self.submit(self._results[event.option_index])
 
-    def choose(self, result: R) -> None:
+    def submit(self, result: R) -> None:
         self.dismiss(result)
 
 

@@ -66,7 +66,7 @@ class PathExecution(Simulation):
             self._restarts -= 1
             self._execute_command(f"restart {node}")
         elif move.what == "fire":
-            self._fire(node)
+            self._expire_timer(node)
         elif move.what == "deliver":
             self._deliver_first(lambda message: (message.source, message.target) == (move.source, node))
         while not self._restarts and self._deliver_first(lambda message: message.target not in self.incarnations):
@@ -90,7 +90,7 @@ class PathExecution(Simulation):
         self._nodes[node] = fresh
         return fresh
 
-    def _fire(self, node: int) -> None:
+    def _expire_timer(self, node: int) -> None:
         due, mine = self.incarnations[node].node.next_timer(), self._nodes[node]
         assert due is not None
         mine.clock_us = max(mine.clock_us, due[0])

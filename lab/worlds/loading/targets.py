@@ -45,6 +45,14 @@ class TargetError(UserError):
     """The target names nothing that can run; the text is for the user."""
 
 
+class UnknownNameError(TargetError):
+    """The target is neither a file nor a protocol by name. ``plain`` is the text without a suggestion."""
+
+    def __init__(self, plain: str, name: str) -> None:
+        super().__init__(f"{plain}{did_you_mean(name, [*PROTOCOLS, *TASKS])}")
+        self.plain = plain
+
+
 def load_protocol(target: str) -> type[Algorithm]:
     """Return the protocol that ``target`` names. A file is loaded once in a process. Raises TargetError."""
     task, stacks, election = target.partition(_ABOVE)
@@ -59,7 +67,7 @@ def load_protocol(target: str) -> type[Algorithm]:
             if Path(f"{file}.py").is_file():
                 own = f"{file}.py:{name}" if name else f"{file}.py"
                 raise TargetError(f"{text}; did you mean {own}?") from None
-            raise TargetError(f"{text}{did_you_mean(target, [*PROTOCOLS, *TASKS])}") from None
+            raise UnknownNameError(text, target) from None
     path = Path(file)
     if not path.is_file():
         raise TargetError(f"there is no file {file}; name one of your Python files: FILE.py:CLASS")
