@@ -33,7 +33,7 @@ from lab.recording.records import Header, Record
 from lab.styles import ThemeStyles
 from lab.tasks.bank.bank_state import ParticipantState, has_bank
 from lab.tasks.bank.blocking import TransactionDiagnosis, diagnose_open_transactions
-from lab.tasks.extension import View, extension_of
+from lab.tasks.extension import View, draw_safely, extension_of
 from lab.tasks.view_frame import ViewFrame
 from lab.text import did_you_mean, sanitize
 from lab.units import format_count, format_ranges, format_us
@@ -165,7 +165,9 @@ def _show_view(options: ShowOptions) -> int:
         damaged = report_damage(options.file, store)
     out = console()
     frame = ViewFrame(header, cluster, groups, now_us, ThemeStyles(glyphs_for()), report_width(), _UNLIMITED)
-    lines = out.render_lines(view.draw(frame), out.options.update(width=frame.width, height=None), pad=False)
+    lines = out.render_lines(
+        draw_safely(view.draw, frame), out.options.update(width=frame.width, height=None), pad=False
+    )
     print(f"# {sanitize(describe_run(header))}")
     if remark:
         print(remark)

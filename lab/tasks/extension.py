@@ -26,7 +26,7 @@ from lab.recording.records import Header
 from lab.recording.snapshot import NodeState
 from lab.styles import Line, ThemeStyles
 from lab.tasks.view_frame import ViewFrame
-from lab.text import UserError
+from lab.text import UserError, sanitize
 
 
 class NodeText(Struct, frozen=True):
@@ -79,6 +79,31 @@ class Extension:
     def view(self, word: str) -> View | None:
         """Return the view with this word."""
         return next((view for view in self.views if view.word == word), None)
+
+
+def describe_safely(extension: Extension, node: NodeState, now_us: int, styles: ThemeStyles) -> NodeText | None:
+    """Return what the pane of a node shows, or the error that a user's ``describe_node`` raised."""
+    try:
+        return extension.describe_node(node, now_us, styles)
+    except Exception as error:
+        return NodeText([(_failure("describe_node", error), styles.warning)])
+
+
+def draw_safely(draw: Callable[[ViewFrame], RenderableType], frame: ViewFrame) -> RenderableType:
+    """Return what a view shows, or the error that a user's ``draw`` raised."""
+    try:
+        return draw(frame)
+    except Exception as error:
+        return frame.text([[(_failure(getattr(draw, "__name__", "draw"), error), frame.styles.warning)]])
+
+
+def _failure(function: str, error: Exception) -> str:
+    """Return (function, line and error) of the innermost call as one line for the user."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    line = "" if place is None else f", line {place.tb_lineno}"
+    return sanitize(f"{function}{line}: {type(error).__name__}: {error}", 200)
 
 
 class ExtensionError(UserError):

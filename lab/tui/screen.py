@@ -13,7 +13,7 @@ from textual.widgets import Input
 
 from lab.recording.snapshot import NodeState, Snapshot
 from lab.styles import ThemeStyles
-from lab.tasks.extension import NodeText
+from lab.tasks.extension import NodeText, describe_safely
 from lab.text import sanitize
 from lab.tui.actions import ACTIONS, Action, actions_of, footer_actions
 from lab.tui.availability import is_available, opening_hint, reason_unavailable
@@ -352,7 +352,7 @@ class RunScreen(Screen[None]):
             context.notify(*news)
 
     def _describe_task(self, node: NodeState, now_us: int) -> NodeText | None:
-        return self.context.source.extension.describe_node(node, now_us, self.context.styles)
+        return describe_safely(self.context.source.extension, node, now_us, self.context.styles)
 
     def _advance(self) -> None:
         """Advance playback by the time since the last frame."""

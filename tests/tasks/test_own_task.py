@@ -98,6 +98,31 @@ def test_the_interface_without_its_file_shows_the_run_alone(own: str) -> None:
     replay(test, Path(own))
 
 
+def test_an_error_in_it_is_shown_and_ends_nothing(lab: Lab, own: str) -> None:
+    """In the view and in the panes; with the line of the user's file."""
+    file = lab.folder / "own_commit.py"
+    file.write_text(
+        file.read_text()
+        .replace("rows = []", "rows = [][1]")
+        .replace('"committed"):\n            return', '"committed"):\n            return None +')
+    )
+    done = lab("show", own, "--view", "promises", "--protocol", TARGET)
+    assert "draw_promises, line 32: IndexError: list index out of range" in done.out
+
+    async def test(seen: Seen) -> None:
+        await seen.press("end", "Z")
+        await seen.until(lambda: "draw_promises, line 32: IndexError" in seen.text, "the view")
+        await seen.until(lambda: "describe_node, line 46: TypeError" in seen.text, "the panes")
+
+    before = dict(OWN_PROTOCOLS)
+    try:
+        load_protocol(str(file.with_name(TARGET)))
+        replay(test, Path(own))
+    finally:
+        OWN_PROTOCOLS.clear()
+        OWN_PROTOCOLS.update(before)
+
+
 class Misplaced(Bully):
     """A protocol whose extension is not where it says."""
 

@@ -15,6 +15,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from lab.styles import Line, ThemeStyles, fit, highlight
+from lab.tasks.extension import draw_safely
 from lab.tasks.view_frame import ViewFrame
 from lab.tui.player import Cursor
 from lab.tui.source import Source
@@ -185,7 +186,7 @@ class RenderedView(PictureView):
         header, groups, at = self._source.store.header, self._source.groups, cursor.cluster
         frame = ViewFrame(header, at, groups, cursor.now_us, self._styles, width, height, self._top)
         lines = console.render_lines(
-            self._draw(frame), console.options.update(width=width, height=None), pad=False
+            draw_safely(self._draw, frame), console.options.update(width=width, height=None), pad=False
         )
         self._lowest = frame.last_top
         self._put_lines([[(text, style or Style()) for text, style, _ in line] for line in lines])
