@@ -131,7 +131,8 @@ def export_grades(
     for grade in refused:
         print(f"lab: {sanitize(grade.recording)}: not graded: {sanitize(grade.refused)}", file=sys.stderr)
     for trouble in book.problems:
-        print(f"lab: {sanitize(trouble)}: the seals were edited, so these grades are not reliable", file=sys.stderr)
+        text = f"{sanitize(trouble)}: the seals were edited, so these grades are not reliable"
+        print(f"lab: {text}", file=sys.stderr)
     _print_totals(best, list(folder.student_paths()), sum(each.points for each in known.values()))
     students = format_count(len({grade.student for grade in book.grades}), "student")
     text = f"{format_count(len(book.grades), 'attempt')} of {students} graded"
