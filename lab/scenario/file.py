@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from lab.kernel import Timing
 from lab.properties.assertions import RAISES
-from lab.protocols import PROTOCOLS, TASKS, Algorithm
+from lab.protocols import Algorithm
 from lab.recording.records import Link
 from lab.scenario.head import (
     LONGEST_TITLE,
@@ -180,7 +180,7 @@ class _ScenarioReader:
         try:
             return target, load_protocol(target)
         except TargetError as error:
-            raise TargetError(f"{error}{did_you_mean(target, [*PROTOCOLS, *TASKS])}") from None
+            raise TargetError(str(error)) from None
 
     def _parameters(self, protocol: type[Algorithm], texts: list[str]) -> dict[str, Any]:
         found: dict[str, Any] = {}

@@ -17,7 +17,7 @@ from tests.cli.invocation import Lab
 from tests.harness import T_US, TM_US, Rig
 
 PAGE = find_page("your-own-protocol").text
-CODE = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+*CODE, VOTING = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 CALLS = [
     line
     for block in re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
@@ -204,3 +204,12 @@ def test_the_run_of_the_page(lab: Lab, mine: Path) -> None:
     assert "A1.1 fails" in done.out
     assert done.out.startswith("my-election, live, 3.0")
     assert len(re.findall(r"Normal under 5$", done.out, re.MULTILINE)) == 5
+
+
+def test_the_view_of_the_page(lab: Lab, tmp_path: Path) -> None:
+    """The last example is a file of its own; its view is printed for a recording of it."""
+    (tmp_path / "my_voting.py").write_text(VOTING, "utf-8")
+    run = lab("run", "my_voting.py", "--sim", "--headless", "--for", "1s", "--nodes", "3", "--record", "run.jsonl")
+    assert run.status == 0, run
+    shown = lab("show", "run.jsonl", "--view", "votes", "--protocol", "my_voting.py:Voting")
+    assert shown.out.splitlines()[2:] == [f"node {node} has 0 votes" for node in (1, 2, 3)], shown

@@ -58,7 +58,7 @@ def test_contents_of_the_wheel(wheel: Path) -> None:
     assert {
         "lab/guide/teach/class.md",
         "lab/guide/build/your-own-protocol.md",
-        "lab/serve/web/static/xterm/LICENSE",
+        "lab/serve/static/xterm/LICENSE",
         "lab/script/grammar.lark",
         "lab/py.typed",
         f"lab/recordings/{SHIPPED.name}",

@@ -183,7 +183,8 @@ def test_a_task_of_the_users_own_is_above_its_usual_election(tmp_path: Path) -> 
         recorded_protocol(info, None)
     assert parameters_of(protocol, ["election=ring", "accounts=2"]) == {"election": "ring", "accounts": 2}
     with pytest.raises(
-        SettingError, match="--set election=bully: my-commit runs above ring: set usual_election in"
+        SettingError,
+        match="--set election=bully: my-commit runs above ring; to change that, set usual_election",
     ):
         parameters_of(protocol, ["election=bully"])
     with pytest.raises(TargetError, match="nowhere runs above an election, and token is not one"):

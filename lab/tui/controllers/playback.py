@@ -90,7 +90,7 @@ def describe_event(event: EnabledEvent, nodes: Mapping[int, NodeState], styles: 
     wait = next((wait for wait in waits if wait.procedure == event.procedure), None)
     if wait is None:
         return f"timer of {event.node}: {event.procedure} begins"
-    peers = f" of {' '.join(map(str, wait.peers))}" if wait.peers else ""
+    peers = f" from {' '.join(map(str, wait.peers))}" if wait.peers else ""
     return f"timer of {event.node}: {event.procedure}, line {wait.line}, waits for {wait.what}{peers}"
 
 

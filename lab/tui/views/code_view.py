@@ -332,7 +332,7 @@ def _describe_wait(view: NodeState, now_us: int) -> str:
     if not view.waits:
         return f"node {view.id} is idle"
     wait = view.waits[0]
-    peers = f" of {' '.join(map(str, wait.peers))}" if wait.peers else ""
+    peers = f" from {' '.join(map(str, wait.peers))}" if wait.peers else ""
     left = "" if wait.until_us is None else f", {_seconds(wait.until_us - now_us)}"
     return sanitize(f"node {view.id} waits for {wait.what}{peers}{left}", 200)
 
