@@ -75,7 +75,7 @@ def branch(options: BranchOptions) -> int:
     """Continue a recording from any record, with new commands.
 
     The branch is simulated, and begins in exactly the state of the recording after that record. To restore this
-    state, the recording is re-executed, which fails if lab verify finds a difference up to there. The new
+    state, the recording is re-executed; this fails if the nodes do not repeat the recorded steps. The new
     recording begins with the same records. lab diff shows where two recordings diverge; lab branches shows the
     tree of branches.
     """

@@ -86,17 +86,18 @@ def compare(options: CompareOptions, context: typer.Context) -> int:
     replaces the random faults. 200 runs of four protocols take some minutes; Ctrl-C stops and shows the results so
     far.
 
-    A node leads while it is running, is Normal, and is its own coordinator. A cluster that has had a coordinator
-    is without one while no node leads, and while a running node is Normal under a node that does not lead because
-    it is down or paused. An election lasts from the moment when the running nodes no longer agree on a coordinator
-    until they agree again; it counts only if messages other than heartbeats are sent. A reading of the field is
-    lost if no running node knows it at the end of the run, and made twice if its region had already been read.
+    A node leads while it is running, is Normal, and is its own coordinator. Once a cluster has had a coordinator,
+    it counts as being without one whenever no node leads, or some running node is Normal under a node that is down
+    or paused. An election lasts from the moment when the running nodes no longer agree on a coordinator until they
+    agree again; it counts only if messages other than heartbeats are sent. With --task field, nodes read the
+    regions of a field of sensors: a reading is lost if no running node knows it at the end of the run, and made
+    twice if its region had already been read.
 
-    Commit protocols (2pc, 3pc) run transactions. The report shows messages and forced writes next to the formulas,
-    times, and how long nodes were blocked and locks were held. Without a script, the coordinator crashes during
-    the vote, another node begins many transactions, and the coordinator recovers; with --faults, faults are
-    random. A running node that has voted YES is blocked from the moment when the coordinator is down or paused, or
-    the node reports that it must wait, until it knows the outcome.
+    Commit protocols (2pc, 3pc) run transactions. The report compares messages and forced writes with the formulas.
+    It also shows times, and how long nodes were blocked and locks were held. Without a script, the coordinator
+    crashes during the vote, another node begins many transactions, and the coordinator recovers; with --faults,
+    faults are random. A running node that has voted YES is blocked from the moment when the coordinator is down or
+    paused, or the node reports that it must wait, until it knows the outcome.
     """
     given = [name for name in ("faults", "task") if _is_given(context, name)]
     if options.script is not None and "faults" in given:

@@ -285,11 +285,11 @@ class GradeOptions(Struct, frozen=True):
 def grade(options: GradeOptions) -> int:
     """Grade submissions by re-executing them.
 
-    A recording is refused if its inputs do not reproduce its steps, if it contains an effect without a command, if
-    a command is not allowed in the exercise, or if two students submit the same run. The last is only detected if
-    all students are graded in one call. To grade one student alone, as Gradescope does, --student NAME refuses the
-    recordings of others. Whoever made a recording on their own machine could have forged it; recordings that
-    lab serve keeps cannot be edited by students.
+    A recording is refused if its inputs do not reproduce its steps, if it has a fault that no recorded command
+    caused, if a command is not allowed in the exercise, or if two students submit the same run. The last is only
+    detected if all students are graded in one call. To grade one student alone, as Gradescope does, --student NAME
+    refuses the recordings of others. Whoever made a recording on their own machine could have forged it;
+    recordings that lab serve keeps cannot be edited by students.
 
     Exit status: 0 all were graded, 1 one was refused, 2 usage error, 130 Ctrl-C.
     """

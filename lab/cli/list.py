@@ -39,7 +39,7 @@ def list_(
 ) -> int:
     """List the active runs, or describe the protocols.
 
-    lab list also removes the folders of runs whose host has crashed; their recordings are kept.
+    lab list also removes the folders of runs whose host process has crashed; their recordings are kept.
     """
     if one_of("lab list", what, _LISTED) == "protocols":
         return _print_protocols(protocol, json)
