@@ -26,10 +26,10 @@ class OnTerminal:
         self.began_s = time.perf_counter()
         self.pid, self._fd = pty.fork()
         if self.pid == 0:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
             os.environ["TERM"] = "xterm-256color"
             os.environ.pop("NO_COLOR", None)
             os.execv(sys.executable, [sys.executable, "-m", *module, *words])
-        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
 
     def __enter__(self) -> "OnTerminal":
         return self
@@ -51,7 +51,7 @@ class OnTerminal:
             left_s = began_s + within_s - time.perf_counter()
             data = self._read(left_s) if left_s > 0 else b""
             if not data:
-                raise TimeoutError(f"{shown!r} was not shown within {within_s} s")
+                raise TimeoutError(f"{shown!r} was not shown within {within_s} s; last came {seen[-400:]!r}")
             seen = seen[-4096:] + data
         return time.perf_counter() - began_s
 
