@@ -27,9 +27,13 @@ class OnTerminal:
         self.pid, self._fd = pty.fork()
         if self.pid == 0:
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
-            os.environ["TERM"] = "xterm-256color"
-            os.environ.pop("NO_COLOR", None)
-            os.execv(sys.executable, [sys.executable, "-m", *module, *words])
+            # given as a whole: the C library knows COLUMNS and LINES of readline's, which os.environ does not
+            outside = {name: os.environ[name] for name in os.environ.keys() - {"NO_COLOR", "COLUMNS", "LINES"}}
+            os.execve(
+                sys.executable,
+                [sys.executable, "-m", *module, *words],
+                outside | {"TERM": "xterm-256color"},
+            )
 
     def __enter__(self) -> "OnTerminal":
         return self
