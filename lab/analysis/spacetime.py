@@ -91,7 +91,7 @@ class SpaceTime:
 
     def __init__(self, header: Header, start: Snapshot | None = None) -> None:
         """Start after the header, or after the keyframe with the snapshot ``start``."""
-        self._cluster = ClusterState.of(header) if start is None else ClusterState.resume(start)
+        self._cluster = ClusterState.of(header) if start is None else ClusterState.resume(start, header)
         self.status_intervals: list[StatusInterval] = []
         self.messages: list[MessageEdge] = []
         self.fault_intervals: list[FaultInterval] = []

@@ -10,10 +10,9 @@ from lab.cli.program import app
 from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, EXIT_USAGE, UsageError, print_error, require_terminal
 from lab.script.parse import parse
 from lab.script.parse_errors import EXPECTATIONS, TRIGGERS
-from lab.script.predicates import STATES
 from lab.script.scope import CommandError
-from lab.script.values import COUNTS
 from lab.script.verbs import VERBS, bare_commands
+from lab.script.vocabulary import described_counts, described_states
 from lab.text import sanitize
 from lab.tui.terminal.guard import run_guarded
 from lab.worlds.host.launch import FeedClient
@@ -60,10 +59,10 @@ def _triggers_help() -> str:
         "\n\b\nTriggers, written before a command; several are waited for one after the other:\n"
         + "\n".join(f"  {example}" for example in TRIGGERS.values())
         + "\n\n\b\nPredicates, combined with and, or, not and parentheses:\n"
-        f"  4 normal · all normal · any leads   {' '.join(STATES)}\n"
+        f"  4 normal · all normal · any leads   {' '.join(described_states())}\n"
         "  4 suspects 5 · 2->3 cut\n"
         "  all.coordinator == 4 · 4.status != Normal\n"
-        f"  groups <= 2 · messages(Accept) > 3   {' '.join(COUNTS)}\n\n"
+        f"  groups <= 2 · messages(Accept) > 3   {' '.join(described_counts())}\n\n"
         "\b\nExpectations, written instead of a command:\n"
         + "\n".join(f"  {example}" for example in EXPECTATIONS.values())
         + "\n\n\b\nFull reference: lab guide commands, lab guide predicates."

@@ -174,9 +174,9 @@ class ManualCommands:
         if isinstance(record, Commanded) and record.refused:
             self._problems.append(f"{record.text}: {record.outcome}")
         elif isinstance(record, Expected) and not record.met:
-            expectation = parse(record.text).command
-            assert isinstance(expectation, Expectation)
-            why = expectation.explain_unmet(record.why, self._cluster, self._suspicions)
+            expectation, why = parse(record.text).command, record.why
+            if isinstance(expectation, Expectation):  # else a trigger could not be evaluated
+                why = expectation.explain_unmet(why, self._cluster, self._suspicions)
             self._problems.append(f"{record.text}: {why}")
 
     def problems(self) -> list[str]:

@@ -36,11 +36,14 @@ def _log_of(view: NodeState) -> dict[str, Any]:
 class ClusterState:
     """The cluster after the records applied so far. ``lifted`` holds the faults that have ended.
 
+    ``header`` is that of the recording, None if it is unknown.
+
     ``nodes`` maps ids to node states, ``in_flight`` maps (source, serial) to messages. Both are updated lazily, on
     access: most steps change only where procedures wait, and most messages arrive soon.
     """
 
-    def __init__(self, nodes: tuple[int, ...]) -> None:
+    def __init__(self, nodes: tuple[int, ...], header: Header | None = None) -> None:
+        self.header = header
         self.record = -1
         self.at_us = 0
         self.lines = 0
@@ -56,12 +59,12 @@ class ClusterState:
     @classmethod
     def of(cls, header: Header) -> "ClusterState":
         """Return the cluster before anything has happened."""
-        return cls(header.nodes)
+        return cls(header.nodes, header)
 
     @classmethod
-    def resume(cls, snapshot: Snapshot) -> "ClusterState":
+    def resume(cls, snapshot: Snapshot, header: Header | None) -> "ClusterState":
         """Return the cluster as of a snapshot; faults that had ended by then are unknown."""
-        cluster = cls(())
+        cluster = cls((), header)
         cluster.record, cluster.at_us, cluster.lines = snapshot.record, snapshot.at_us, snapshot.lines
         cluster._nodes = {view.id: view for view in snapshot.nodes}
         cluster._in_flight = {(flight.source, flight.serial): flight for flight in snapshot.in_flight}

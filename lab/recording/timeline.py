@@ -60,7 +60,7 @@ class Timeline:
         if keyframe is not None:
             record = self._store.record(keyframe)
             if isinstance(record, Keyframe):
-                cluster = ClusterState.resume(record.snapshot)
+                cluster = ClusterState.resume(record.snapshot, self._store.header)
                 cluster.record = keyframe
                 return cluster
         return ClusterState.of(self._store.header)

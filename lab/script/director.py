@@ -21,6 +21,7 @@ from lab.kernel import Message, Started, Step
 from lab.recording.records import Event, Process, Record
 from lab.script.predicate_fold import ObservedRun, PredicateWait, PredicateWatch
 from lab.script.predicates import Predicate
+from lab.script.scope import CommandError
 from lab.script.statements import (
     After,
     At,
@@ -129,7 +130,7 @@ class Director:
             if wait.met is not None:
                 self._add_result(wait.line, not wait.met, "the run ended" if wait.met else "")
         for line, predicate in self._at_end:
-            self._add_result(line, self._predicates.holds(predicate))
+            self._judge(line, predicate)
         found = self._ready
         self._reset()
         self._update()
@@ -172,7 +173,9 @@ class Director:
             self._on_predicate(wait)
 
     def _on_predicate(self, wait: PredicateWait) -> None:
-        if wait.met is None:
+        if wait.error:
+            self._add_result(wait.line, False, wait.error)
+        elif wait.met is None:
             self._next_trigger(wait.line)
         else:
             self._add_result(wait.line, wait.met)
@@ -184,7 +187,7 @@ class Director:
                 self._watch(PredicateWait(line, predicate, target=not always, met=False))
                 self._start_all(self._sequencer.release_successor(line))
             case Expect(predicate, None) if line.triggers or line.follows:
-                self._add_result(line, self._predicates.holds(predicate))
+                self._judge(line, predicate)
             case Expect(predicate, None):
                 self._at_end.append((line, predicate))
             case Expect(predicate, int(within_us)):
@@ -195,6 +198,13 @@ class Director:
                 pass  # verdicts are known after the run, and checked by its report
             case _:
                 self._ready.append(line)
+
+    def _judge(self, line: Statement, predicate: Predicate) -> None:
+        """Add the result of an expectation that is decided now."""
+        try:
+            self._add_result(line, self._predicates.holds(predicate))
+        except CommandError as error:
+            self._add_result(line, False, str(error))
 
     def _add_result(self, line: Statement, met: bool, why: str = "") -> None:
         self._ready.append(replace(line, command=ExpectationResult(met, why)))

@@ -31,7 +31,7 @@ from lab.script.commands import (
     Slow,
     WorldCommand,
 )
-from lab.script.predicates import STATES, And, Compare, Is, LinkIs, Not, Or, Predicate, Suspects
+from lab.script.predicates import And, Compare, Is, LinkIs, Not, Or, Predicate, Suspects
 from lab.script.scope import CommandError
 from lab.script.statements import (
     CAUSES,
@@ -45,7 +45,8 @@ from lab.script.statements import (
     OnStatus,
     When,
 )
-from lab.script.values import COUNTS, Arithmetic, Attribute, Balance, Count, Number, Text, Value, Who
+from lab.script.values import Arithmetic, Attribute, Count, Number, Quantity, Text, Value, Who
+from lab.script.vocabulary import CONSTANTS, COUNTS, Vocabulary
 from lab.units import parse_us
 
 _NO_MATCH = "(?!)."
@@ -57,18 +58,18 @@ _MOST_DIGITS = 9
 _Kinds = tuple[str, ...]
 
 
-def read(text: str, start: Literal["start", "predicate"], *names: frozenset[str]) -> tuple[int, Any]:
+def read(text: str, start: Literal["start", "predicate"], vocabulary: Vocabulary) -> tuple[int, Any]:
     """Parse a line, or a predicate; return where the last part of its text begins, and what it says.
 
-    A line is a list: ``then`` or None, its triggers, its command. ``names`` are those of the bare commands. Raises
-    CommandError and lark's UnexpectedInput.
+    A line is a list: ``then`` or None, its triggers, its command. Raises CommandError and lark's
+    UnexpectedInput.
     """
-    tree = _parser(*names).parse(text, start)
+    tree = _parser(vocabulary).parse(text, start)
     if _depth(tree) > _DEPTH_LIMIT:
         raise CommandError("this line is nested too deeply; shorten it, or split it into several lines")
     last: Any = tree.children[-1]
     try:
-        return last.meta.start_pos, _Build().transform(tree)
+        return last.meta.start_pos, _Build(vocabulary).transform(tree)
     except VisitError as error:
         if isinstance(error.orig_exc, ValueError | CommandError):
             raise CommandError(str(error.orig_exc)) from None
@@ -76,11 +77,15 @@ def read(text: str, start: Literal["start", "predicate"], *names: frozenset[str]
 
 
 @functools.cache
-def _parser(alone: frozenset[str], with_words: frozenset[str]) -> Lark:
+def _parser(vocabulary: Vocabulary) -> Lark:
     grammar = files("lab.script").joinpath("grammar.lark").read_text("utf-8")
+    alone, with_words = vocabulary.commands
     words: dict[str, Iterable[str]] = {
-        "STATE_WORDS": STATES,
+        "STATE_WORDS": vocabulary.states,
         "COUNT_WORDS": COUNTS,
+        "QUANTITY_WORDS": vocabulary.quantities or [_NO_MATCH],
+        "FUNCTION_WORDS": vocabulary.functions or [_NO_MATCH],
+        "CONSTANT_WORDS": dict.fromkeys((*CONSTANTS, *(word for _, word in vocabulary.words))),
         "CAUSE_WORDS": CAUSES,
         "COMMANDS_ALONE": sorted(alone) or [_NO_MATCH],
         "COMMANDS_WITH_WORDS": sorted(with_words) or [_NO_MATCH],
@@ -156,6 +161,10 @@ class _Build(Transformer[Token, Any]):
 
     PERCENT = staticmethod(_probability)
     STRING = staticmethod(_unquoted)
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        self._vocabulary = vocabulary
 
     def __default_token__(self, token: Token) -> str:
         return str(token)
@@ -316,7 +325,13 @@ class _Build(Transformer[Token, Any]):
         return conditions[0] if len(conditions) == 1 else And(conditions)
 
     def compare(self, left: Value, operator: Any, right: Value) -> Compare:
-        return Compare(operator, _as_state(left, right), _as_state(right, left))
+        return Compare(operator, self._as_word(left, right), self._as_word(right, left))
+
+    def _as_word(self, side: Value, other: Value) -> Value:
+        """Read ``committed`` as a word next to ``4.state``, which may have that value; else it is a quantity."""
+        if isinstance(side, Quantity) and isinstance(other, Attribute):
+            return Text(side.name) if (other.name, side.name) in self._vocabulary.words else side
+        return side
 
     def suspects(self, who: str, whom: str) -> Suspects:
         return Suspects(_whole_number(who), _whole_number(whom))
@@ -328,7 +343,7 @@ class _Build(Transformer[Token, Any]):
 
     text = Text
     attribute = Attribute
-    balance = Balance
+    quantity = Quantity
 
     def who(self, who: Any) -> Who:
         return _whole_number(who) if who.isdigit() else who
@@ -351,11 +366,3 @@ class _Build(Transformer[Token, Any]):
 
     def arithmetic(self, left: Value, operator: Any, right: Value) -> Arithmetic:
         return Arithmetic(operator, left, right)
-
-
-def _as_state(side: Value, other: Value) -> Value:
-    """Read ``committed`` and ``aborted`` as transaction states next to ``.state``; elsewhere they are counts."""
-    about_state = isinstance(other, Attribute) and other.name == "state"
-    if about_state and isinstance(side, Count) and side.what in ("committed", "aborted"):
-        return Text(side.what)
-    return side

@@ -26,7 +26,7 @@ from lab.script.statements import (
     Trigger,
     covers_whole_run,
 )
-from lab.script.verbs import names_of_bare_commands
+from lab.script.vocabulary import Vocabulary, vocabulary
 
 LONGEST = 1000
 """Limit of the length of a command, in characters."""
@@ -92,7 +92,7 @@ def parse(text: str, protocol: type[Protocol] | None = None) -> Statement:
     The error suggests commands of ``protocol``; of all protocols if it is None.
     """
     with _explained(text, protocol):
-        return _statement(text, *names_of_bare_commands())
+        return _statement(text, vocabulary(protocol))
 
 
 def parse_predicate(text: str, protocol: type[Protocol] | None = None) -> Predicate:
@@ -100,7 +100,7 @@ def parse_predicate(text: str, protocol: type[Protocol] | None = None) -> Predic
     with _explained(text, protocol, "all.coordinator == 4"):
         from lab.script.grammar import read  # noqa: PLC0415 - imports lark
 
-        predicate: Predicate = read(text, "predicate", *names_of_bare_commands())[1]
+        predicate: Predicate = read(text, "predicate", vocabulary(protocol))[1]
         return predicate
 
 
@@ -118,10 +118,10 @@ def _explained(text: str, protocol: type[Protocol] | None, example: str = "") ->
 
 
 @functools.lru_cache(4096)
-def _statement(text: str, *names_of_commands: frozenset[str]) -> Statement:
+def _statement(text: str, words: Vocabulary) -> Statement:
     from lab.script.grammar import read  # noqa: PLC0415 - imports lark
 
-    start, (then, *triggers, command) = read(text, "start", *names_of_commands)
+    start, (then, *triggers, command) = read(text, "start", words)
     error_text = _misplaced_part(triggers, command, bool(triggers) or then is not None)
     if error_text:
         raise CommandError(error_text)

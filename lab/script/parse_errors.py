@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING
 from lab.kernel import Protocol
 from lab.properties.assertions import ASSERTIONS
 from lab.protocols import PROTOCOLS, TASKS
-from lab.protocols.transaction import State
-from lab.script.predicates import STATES
 from lab.script.statements import CAUSES
-from lab.script.values import COUNTS
 from lab.script.verbs import VERBS, bare_commands
+from lab.script.vocabulary import CONSTANTS, COUNTS, describe_arguments, vocabulary
 from lab.text import sanitize
 
 if TYPE_CHECKING:
@@ -44,17 +42,6 @@ EXPECTATIONS = {
 
 _NODE_VERBS = ("kill", "restart", "pause", "resume", "wipe")
 _STATUSES = ("Down", "Election", "Reorganization", "Normal")
-_VALUES = (
-    "true",
-    "false",
-    "none",
-    "running",
-    "paused",
-    "killed",
-    "failed",
-    "absent",
-    *(each.value for each in State),
-)
 
 _TERMINALS: dict[str, tuple[str, tuple[str, ...]]] = {
     "THEN": ("'then'", ("then",)),
@@ -66,10 +53,11 @@ _TERMINALS: dict[str, tuple[str, tuple[str, ...]]] = {
     "NUMBER": ("a node's number", ()),
     "WORD": ("all, coordinator, coordinators", ("all", "coordinator", "coordinators")),
     "WHO": ("all, any, coordinator", ("all", "any", "coordinator")),
-    "STATE": (f"a state ({', '.join(STATES)})", tuple(STATES)),
+    "STATE": ("", ()),
     "STATUS": (f"a status ({', '.join(_STATUSES)})", _STATUSES),
-    "COUNTED": (f"a count ({', '.join(COUNTS)})", tuple(COUNTS)),
-    "VALUE": ("a word (Normal, none)", (*_STATUSES, *_VALUES)),
+    "COUNTED": ("", ()),
+    "FUNCTION": ("", ()),
+    "VALUE": ("", ()),
     "COMPARISON": ("a comparison (== != < <= > >=)", ("==", "!=", "<", "<=", ">", ">=")),
     "PLUS": ("+ or -", ()),
     "TIMES": ("* or /", ()),
@@ -79,7 +67,7 @@ _TERMINALS: dict[str, tuple[str, tuple[str, ...]]] = {
     "KIND": ("a kind of message (AreYouUp)", ()),
     "NTH": ("a position (#2)", ()),
     "AMOUNT": ("an amount (12.50)", ()),
-    "ACCOUNT": ("an account (savings)", ()),
+    "ARGUMENT": ("", ()),
     "STRING": ('a quoted text ("4 leads")', ()),
     "JSON": ("a payload as JSON ({…})", ()),
     "NAME": ("a name in lower case (coordinator)", ()),
@@ -98,6 +86,22 @@ _TERMINALS: dict[str, tuple[str, tuple[str, ...]]] = {
     "_PM": ("±", ()),
     "$END": ("the end of the line", ()),
 }
+"""(description, words) of each terminal; empty for those whose words depend on the protocol: ``_terminals``."""
+
+
+def _terminals(protocol: type[Protocol] | None) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Return (description, words) of all terminals; COUNTED stands for QUANTITY too."""
+    words = vocabulary(protocol)
+    counts = (*COUNTS, *words.quantities)
+    return _TERMINALS | {
+        "STATE": (f"a state ({', '.join(words.states)})", words.states),
+        "COUNTED": (f"a count ({', '.join(counts)})", counts),
+        "FUNCTION": (f"a function ({', '.join(words.functions)})", words.functions),
+        "ARGUMENT": (describe_arguments(), ()),
+        "VALUE": ("a word (Normal, none)", (*_STATUSES, *CONSTANTS, *(word for _, word in words.words))),
+    }
+
+
 _STARTS = {
     *("THEN", "NODE_VERB", "BARE", "BARE_WITH_WORDS", "_AT", "_AFTER", "_EVERY", "_WHEN", "_ON", "_EXPECT"),
     *(f"_{verb.upper()}" for verb in VERBS),
@@ -111,11 +115,11 @@ _TERMINAL_SETS: tuple[tuple[set[str], str], ...] = (
         " or 'expect'",
     ),
     (
-        {"NUMBER", "LPAR", "WHO", "VALUE", "COUNTED", "AMOUNT", "_BALANCE", "_NOT"},
+        {"NUMBER", "LPAR", "WHO", "VALUE", "COUNTED", "FUNCTION", "AMOUNT", "_NOT"},
         "a predicate (all normal, 4 suspects 5, groups <= 2)",
     ),
     (
-        {"NUMBER", "LPAR", "WHO", "VALUE", "COUNTED", "AMOUNT", "_BALANCE"},
+        {"NUMBER", "LPAR", "WHO", "VALUE", "COUNTED", "FUNCTION", "AMOUNT"},
         "a value (4, all.coordinator, groups, Normal)",
     ),
     ({"COMPARISON", "PLUS", "TIMES"}, "a comparison (== != < <= > >=)"),
@@ -166,7 +170,7 @@ def explain_error(text: str, error: "UnexpectedInput", protocol: type[Protocol] 
     place = len(text) if token is not None and token.type == "$END" else error.pos_in_stream or 0
     got = text[place:].partition(" ")[0]
     parser = getattr(error, "interactive_parser", None)  # what the grammar accepts next, not the lexer
-    expected: set[str] = (parser.accepts() if parser else set()) or {"$END"}
+    expected: set[str] = ((parser.accepts() if parser else set()) or {"$END"}) - {"QUANTITY"}
     near = _nearest(got, expected, protocol)
     message = f"column {place + 1}: " + (
         f"{sanitize(got, 30)!r} is not expected here" if got else "the line ends too soon"
@@ -176,7 +180,7 @@ def explain_error(text: str, error: "UnexpectedInput", protocol: type[Protocol] 
     else:
         message += _reason(got, expected)
     if not (near and "_EXPECT" in expected):
-        message += f"; expected {_describe_expected(expected)}"
+        message += f"; expected {_describe_expected(expected, protocol)}"
     return f"{message}. For example: {example or _example(text[:place], near, '_EXPECT' in expected)}"
 
 
@@ -185,7 +189,7 @@ def _nearest(got: str, expected: set[str], protocol: type[Protocol] | None) -> s
     known = {word.lower(): word for word in _words(expected, protocol)}
     start = re.match(r"\w+|[^\w\s\"(]+", got)
     word = start[0].lower() if start else ""
-    if word in STATES and "_NOT" in expected:
+    if word in vocabulary(protocol).states and "_NOT" in expected:
         return f"all {word}"
     if word in _NUMBERS and "NUMBER" in expected:
         return str(_NUMBERS.index(word))
@@ -208,27 +212,29 @@ def _reason(got: str, expected: set[str]) -> str:
 def _words(expected: set[str], protocol: type[Protocol] | None) -> list[str]:
     """Return all words that are accepted here."""
     protocols = [*PROTOCOLS.values(), *TASKS.values()] if protocol is None else [protocol]
+    terminal_texts = _terminals(protocol)
     words: list[str] = []
     for terminal in sorted(expected):
         if terminal in ("BARE", "BARE_WITH_WORDS"):
             words += bare_commands() if protocol is None else protocol.commands
         elif terminal == "KIND":
             words += [kind for each in protocols for kind in each.payloads]
-        elif terminal in _TERMINALS:
-            words += _TERMINALS[terminal][1]
+        elif terminal in terminal_texts:
+            words += terminal_texts[terminal][1]
         else:
             words.append(terminal[1:].lower())
     return words
 
 
-def _describe_expected(expected: set[str]) -> str:
+def _describe_expected(expected: set[str], protocol: type[Protocol] | None) -> str:
+    terminal_texts = _terminals(protocol)
     left, together = set(expected), []
     for terminals, name in _TERMINAL_SETS:
         if terminals <= left:
             left -= _STARTS if terminals <= _STARTS else terminals
             together.append(name)
-    names = [name for terminal, (name, _) in _TERMINALS.items() if terminal in left]
-    names += [f"{terminal[1:].lower()!r}" for terminal in sorted(left - _TERMINALS.keys())]
+    names = [name for terminal, (name, _) in terminal_texts.items() if terminal in left]
+    names += [f"{terminal[1:].lower()!r}" for terminal in sorted(left - terminal_texts.keys())]
     names += together
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
 

@@ -12,6 +12,7 @@ from lab.kernel import Step
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header, Record
 from lab.script.predicates import Predicate, Suspicions
+from lab.script.scope import CommandError
 from lab.script.statements import Statement
 
 
@@ -75,7 +76,8 @@ class PredicateWait(Struct, eq=False):
     """A line that waits until a predicate has the value ``target``.
 
     ``met``: the result of the line's expectation in that case; if the run ends or time runs out first, the result
-    is the opposite. None: the line waits for a trigger, not for an expectation.
+    is the opposite. None: the line waits for a trigger, not for an expectation. ``error``: why the predicate could
+    not be evaluated, which ends the wait.
     """
 
     line: Statement
@@ -83,6 +85,7 @@ class PredicateWait(Struct, eq=False):
     target: bool = True
     met: bool | None = None
     at_every_record: bool = False
+    error: str = ""
 
 
 class ObservedRun(Protocol):
@@ -119,7 +122,7 @@ class PredicateWatch:
             self._suspicions = Suspicions(self._run.cluster)
 
     def holds(self, predicate: Predicate) -> bool:
-        """Return whether the predicate holds now."""
+        """Return whether the predicate holds now. Raises CommandError if what a protocol brings fails."""
         return predicate.holds(self._run.cluster, self._suspicions)
 
     def add(self, wait: PredicateWait) -> bool:
@@ -159,10 +162,14 @@ class PredicateWatch:
         return found
 
     def _has_value(self, wait: PredicateWait) -> bool:
-        """Return whether the predicate has the target value."""
+        """Return whether the predicate has the target value, or cannot be evaluated."""
         if not self._all_started:
             self._all_started = all(view.process != "absent" for view in self._run.cluster.nodes.values())
-        return self._all_started and wait.predicate.holds(self._run.cluster, self._suspicions) == wait.target
+        try:
+            return self._all_started and self.holds(wait.predicate) == wait.target
+        except CommandError as error:
+            wait.error = str(error)
+            return True
 
 
 def _is_for(wait: PredicateWait, line: Statement) -> bool:

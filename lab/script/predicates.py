@@ -11,10 +11,9 @@ from lab.kernel import Fired, Received, Started, Step, Wait
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Record
 from lab.recording.snapshot import NodeState
-from lab.script.bank_terms import check_bank
 from lab.script.scope import CommandError, Scope, format_link
+from lab.script.value_types import LIST
 from lab.script.values import (
-    LIST,
     UNKNOWN,
     UP,
     Attribute,
@@ -25,23 +24,11 @@ from lab.script.values import (
     Value,
     Who,
     as_number,
+    attribute_of,
     nobody,
     states_of,
 )
-from lab.tasks.bank.blocking import blocked_since_us
-
-STATES = {
-    "normal": "status Normal; all normal: every running node is Normal, under one coordinator",
-    "election": "status Election",
-    "reorganization": "status Reorganization",
-    "leads": "status Normal, and its own coordinator",
-    "up": "its process is running or paused",
-    "down": "its process has crashed, or has not been started",
-    "running": "its process is running",
-    "paused": "its process is paused",
-    "blocked": "bank: a transaction is blocked: the node has asked all others, and must wait",
-}
-"""The states of a node."""
+from lab.script.vocabulary import STATES, brought_by, refuse_term
 
 _STATE_TESTS: dict[str, Callable[[NodeState], bool]] = {
     "normal": lambda view: view.status == "Normal",
@@ -52,7 +39,6 @@ _STATE_TESTS: dict[str, Callable[[NodeState], bool]] = {
     "down": lambda view: view.process not in UP,
     "running": lambda view: view.process == "running",
     "paused": lambda view: view.process == "paused",
-    "blocked": lambda view: blocked_since_us(view) is not None,
 }
 _OF_PROCESSES = ("up", "down", "running", "paused")
 _OF_ELECTIONS = ("normal", "election", "reorganization", "leads")
@@ -178,7 +164,7 @@ class Compare(Predicate, frozen=True):
         for view in views:
             alone = replace(self, left=self.left.at_node(view.id), right=self.right.at_node(view.id))
             if [value.who] != self._quantifiers[:1] or alone.holds(cluster, suspicions) != expected:
-                yield value.explain_at(view)
+                yield value.explain_at(view, cluster)
 
 
 def _compare_values(compare: Callable[[Any, Any], bool], left: Any, right: Any) -> bool:
@@ -193,7 +179,7 @@ def _compare_values(compare: Callable[[Any, Any], bool], left: Any, right: Any) 
 
 
 class Is(Predicate, frozen=True):
-    """``4 normal``, ``any leads``: one of ``STATES``."""
+    """``4 normal``, ``any leads``: one of ``STATES``, or one that the protocol brings."""
 
     who: Who
     state: str
@@ -204,8 +190,12 @@ class Is(Predicate, frozen=True):
     def holds(self, cluster: ClusterState, suspicions: Suspicions) -> bool:
         if self._is_agreement:
             return agreed_coordinator(cluster.nodes) is not None
-        found = [_STATE_TESTS[self.state](view) for view in self._views(cluster)]
+        found = [self._holds_at(view, cluster) for view in self._views(cluster)]
         return any(found) if self.who == "any" else bool(found) and all(found)
+
+    def _holds_at(self, view: NodeState, cluster: ClusterState) -> bool:
+        test = _STATE_TESTS.get(self.state)
+        return bool(attribute_of(view, self.state, cluster) if test is None else test(view))
 
     @property
     def _is_agreement(self) -> bool:
@@ -220,8 +210,8 @@ class Is(Predicate, frozen=True):
         scope.require_who(self.who)
         if self.who == "coordinator" and self.state == "down":
             raise CommandError("a coordinator is always up; to test that there is none, write coordinators == 0")
-        if self.state == "blocked":
-            check_bank("blocked node", scope.protocol)
+        if self.state not in STATES and brought_by(scope.protocol).node_term(self.state) is None:
+            refuse_term(f"{self.state} node", scope.protocol, lambda each: each.node_term(self.state))
         if self.state in _OF_ELECTIONS:
             scope.require_election(
                 "nobody leads" if self.state == "leads" else f"its nodes are never {self.state}"

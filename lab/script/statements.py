@@ -1,6 +1,7 @@
 """Statements: a command or an expectation, with its triggers."""
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import Literal
 
 from msgspec import Struct
@@ -150,16 +151,18 @@ class Expectation(Struct, frozen=True):
 
     def explain_unmet(self, why: str, cluster: ClusterState, suspicions: Suspicions) -> str:
         """Return why it was not met: the reason from its record, and the values that matter."""
-        values = [
-            *dict.fromkeys(
-                value
-                for predicate in self.predicates
-                for value in predicate.explain(cluster, suspicions, self.expected)
-            )
-        ]
+        try:
+            values = self._values(cluster, suspicions)
+        except CommandError as error:
+            return why or str(error)
         if len(values) > _MOST_VALUES:
             values[_MOST_VALUES - 1 :] = [f"and {len(values) - _MOST_VALUES + 1} more"]
         return ": ".join(filter(None, (why, ", ".join(values)))) or "it did not hold"
+
+    def _values(self, cluster: ClusterState, suspicions: Suspicions) -> list[str]:
+        """Return the values that matter, each once. Raises CommandError if what a protocol brings fails."""
+        explained = (each.explain(cluster, suspicions, self.expected) for each in self.predicates)
+        return list(dict.fromkeys(chain.from_iterable(explained)))
 
 
 class Expect(Expectation, frozen=True):
@@ -229,7 +232,7 @@ class ExpectViolation(Expectation, frozen=True):
 
 
 class ExpectationResult(Struct, frozen=True):
-    """The result of an expectation; ``why`` may explain why it was not met."""
+    """The result of an expectation, or of a trigger that could not be evaluated; ``why`` may explain it."""
 
     met: bool
     why: str = ""

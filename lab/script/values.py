@@ -3,27 +3,17 @@
 import operator
 from collections.abc import Callable, Iterator
 from decimal import Decimal
-from enum import Enum
-from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.kernel import Protocol
-from lab.protocols.transaction import State
 from lab.recording.cluster_state import ClusterState
 from lab.recording.snapshot import NodeState, ProcessState
-from lab.script.bank_terms import (
-    ATTRIBUTES_OF_BANK,
-    COUNTS_OF_BANK,
-    balance_of,
-    check_account,
-    check_bank,
-    evaluate_bank_count,
-    keeps_accounts,
-)
 from lab.script.scope import CommandError, Scope, format_link, join_words, require_node
+from lab.script.value_types import AMOUNT, ANYTHING, CENTS, NUMBER, WORD, YES_OR_NO, ValueType, type_of
+from lab.script.vocabulary import brought_by, brought_to, evaluate, require_term
 from lab.text import did_you_mean
 
 Who = int | Literal["all", "any", "coordinator"]
@@ -51,23 +41,16 @@ ATTRIBUTES: dict[str, Callable[[NodeState], Any]] = {
     "leads": lambda view: view.leads,
     "process": lambda view: view.process,
 }
-"""Attributes of every node, in addition to the fields that its protocol declares."""
+"""Attributes of every node, in addition to the fields that its protocol declares, and the terms that it brings."""
 
-COUNTS = {
-    "live": "nodes that are up",
-    "groups": "different groups of nodes in Reorganization or Normal; without groups, their coordinators",
-    "coordinators": "nodes that lead",
-    "faults": "faults in force",
-    "messages": "messages sent so far, of all kinds or one: messages(Accept)",
-    "flying": "messages in flight, of all kinds or one, on all links or one: flying(Accept 3->1)",
-    "held": "held messages, selected in the same way",
-    "money": "bank: the balances of all accounts plus the cash paid out, in dollars; none while a node is down",
-    "committed": "bank: transactions that are committed in some node's log",
-    "aborted": "bank: transactions that are aborted in some node's log",
-    "locks": "bank: locked accounts, on nodes that are up",
-    "blocked": "bank: nodes that are blocked",
+_TYPES = {
+    "coordinator": ValueType("a number", none=True),
+    "group": ValueType("a group", none=True),
+    "version": NUMBER,
+    "leads": YES_OR_NO,
+    "process": ValueType("a process", get_args(ProcessState)),
 }
-"""The counts."""
+"""The types of these attributes, but for the status."""
 
 
 class Part(Struct, frozen=True):
@@ -105,7 +88,7 @@ class Value(Part, frozen=True):
         """Return the value in a list; for an attribute of ``all`` or ``any``, one value per node."""
         raise NotImplementedError
 
-    def type_in(self, protocol: type[Protocol]) -> "ValueType":
+    def type_in(self, protocol: type[Protocol]) -> ValueType:
         """Return its type in a run of the protocol."""
         return NUMBER
 
@@ -132,7 +115,7 @@ class Number(Value, frozen=True):
     def values(self, cluster: ClusterState) -> list[Any]:
         return [self.value]
 
-    def type_in(self, protocol: type[Protocol]) -> "ValueType":
+    def type_in(self, protocol: type[Protocol]) -> ValueType:
         return CENTS if isinstance(self.value, Decimal) else NUMBER
 
     def check_against(self, other: Value, comparison: str, scope: Scope) -> None:
@@ -151,7 +134,7 @@ class Text(Value, frozen=True):
     def values(self, cluster: ClusterState) -> list[Any]:
         return [_WORDS.get(self.word, self.word)]
 
-    def type_in(self, protocol: type[Protocol]) -> "ValueType":
+    def type_in(self, protocol: type[Protocol]) -> ValueType:
         return WORD
 
     def check_against(self, other: Value, comparison: str, scope: Scope) -> None:
@@ -181,19 +164,20 @@ class Attribute(Value, frozen=True):
         return self.name
 
     def values(self, cluster: ClusterState) -> list[Any]:
-        return [self._of(view) for view in states_of(self.who, cluster)]
+        return [self._of(view, cluster) for view in states_of(self.who, cluster)]
 
-    def _of(self, view: NodeState) -> Any:
+    def _of(self, view: NodeState, cluster: ClusterState) -> Any:
         known = view.process in UP or self.name in ("status", "process")
-        return attribute_of(view, self.name) if known else UNKNOWN
+        return attribute_of(view, self.name, cluster) if known else UNKNOWN
 
-    def type_in(self, protocol: type[Protocol]) -> "ValueType":
+    def type_in(self, protocol: type[Protocol]) -> ValueType:
         return _attribute_type(self.name, protocol)
 
     def check_alone(self, scope: Scope) -> None:
         scope.require_who(self.who)
-        declared = [field.name for field in scope.protocol.fields]
-        known = sorted({*ATTRIBUTES, *(ATTRIBUTES_OF_BANK if keeps_accounts(declared) else ()), *declared})
+        declared = (field.name for field in scope.protocol.fields)
+        brought = (term.name for term in brought_by(scope.protocol).node_terms)
+        known = sorted({*ATTRIBUTES, *brought, *declared})
         if self.name not in known:
             raise CommandError(
                 f"a node of {scope.protocol.name} has no attribute {self.name}; it has {', '.join(known)}"
@@ -203,13 +187,13 @@ class Attribute(Value, frozen=True):
     def at_node(self, node: int) -> Value:
         return Attribute(node, self.name) if self.who in ("all", "any") else self
 
-    def explain_at(self, view: NodeState) -> str:
+    def explain_at(self, view: NodeState, cluster: ClusterState) -> str:
         """Return ``4.coordinator was 5``."""
-        return f"{view.id}.{self.name} was {_format(attribute_of(view, self.name))}"
+        return f"{view.id}.{self.name} was {_format(attribute_of(view, self.name, cluster))}"
 
 
 class Count(Value, frozen=True):
-    """One of ``COUNTS``. Counts of messages may be limited to a ``kind`` or to one link."""
+    """One of ``COUNTS``, whose counts of messages may be limited to a ``kind`` or to one link."""
 
     what: str
     kind: str = ""
@@ -225,13 +209,9 @@ class Count(Value, frozen=True):
         return self.what
 
     def values(self, cluster: ClusterState) -> list[Any]:
-        found = self._count(cluster)
-        return [UNKNOWN if found is None else found]
+        return [self._count(cluster)]
 
-    def _count(self, cluster: ClusterState) -> int | Decimal | None:
-        """Return the count, or None if it is unknown."""
-        if self.what in COUNTS_OF_BANK:
-            return evaluate_bank_count(self.what, cluster)
+    def _count(self, cluster: ClusterState) -> int:
         if self.what in ("messages", "flying", "held"):
             return self._count_messages(cluster)
         if self.what == "faults":
@@ -255,12 +235,7 @@ class Count(Value, frozen=True):
             for flight in cluster.in_flight.values()
         )
 
-    def type_in(self, protocol: type[Protocol]) -> "ValueType":
-        return AMOUNT if self.what == "money" else NUMBER
-
     def check_alone(self, scope: Scope) -> None:
-        if self.what in COUNTS_OF_BANK:
-            check_bank(self.what, scope.protocol)
         scope.require_kinds([self.kind])
         scope.require_link(self.source, self.target)
 
@@ -268,30 +243,41 @@ class Count(Value, frozen=True):
         return f"{self} was {_format(self._count(cluster))}"
 
 
-class Balance(Value, frozen=True):
-    """``balance(savings)``: the balance of an account of a bank, in dollars."""
+class Quantity(Value, frozen=True):
+    """A quantity that the protocol brings: ``locks``, or with an argument ``balance(savings)``."""
 
-    account: str
+    name: str
+    argument: str = ""
 
     def __str__(self) -> str:
-        return f"balance({self.account})"
+        return f"{self.name}({self.argument})" if self.argument else self.name
 
     @property
     def label(self) -> str:
-        return "balance"
+        return self.name
 
     def values(self, cluster: ClusterState) -> list[Any]:
-        found = balance_of(self.account, states_of("all", cluster))
+        found = self._of(cluster)
         return [UNKNOWN if found is None else found]
 
-    def type_in(self, protocol: type[Protocol]) -> "ValueType":
-        return AMOUNT
+    def _of(self, cluster: ClusterState) -> Any:
+        term = brought_to(cluster).cluster_term(self.name)
+        if term is None:
+            return None
+        return evaluate(term.evaluate, cluster, *([self.argument] if term.argument else []))
+
+    def type_in(self, protocol: type[Protocol]) -> ValueType:
+        term = brought_by(protocol).cluster_term(self.name)
+        return ANYTHING if term is None else type_of(term.type)
 
     def check_alone(self, scope: Scope) -> None:
-        check_account(self.account, scope.protocol, scope.ids, scope.parameters)
+        term = require_term(self.name, scope.protocol)
+        objection = term.objection(self.argument, scope.ids, scope.parameters) if term.argument else ""
+        if objection:
+            raise CommandError(objection)
 
     def explain(self, cluster: ClusterState) -> str:
-        return f"{self} was {_format(balance_of(self.account, states_of('all', cluster)))}"
+        return f"{self} was {_format(self._of(cluster))}"
 
 
 class Arithmetic(Value, frozen=True):
@@ -326,7 +312,7 @@ class Arithmetic(Value, frozen=True):
             if isinstance(one, int | Decimal) and isinstance(other, int | Decimal)
         ]
 
-    def type_in(self, protocol: type[Protocol]) -> "ValueType":
+    def type_in(self, protocol: type[Protocol]) -> ValueType:
         return AMOUNT if AMOUNT in (self.left.type_in(protocol), self.right.type_in(protocol)) else NUMBER
 
     def check_alone(self, scope: Scope) -> None:
@@ -359,11 +345,24 @@ def _hide_stale_state(view: NodeState) -> NodeState:
     return view if view.process in UP else replace(view, state={})
 
 
-def attribute_of(view: NodeState, name: str) -> Any:
+def attribute_of(view: NodeState, name: str, cluster: ClusterState) -> Any:
     """Return the attribute of this name; a list as a tuple."""
-    known = ATTRIBUTES.get(name) or (ATTRIBUTES_OF_BANK.get(name) if keeps_accounts(view.state) else None)
-    found = view.state.get(name) if known is None else known(view)
+    known = ATTRIBUTES.get(name)
+    if known is not None:
+        return known(view)
+    term = brought_to(cluster).node_term(name)
+    found = view.state.get(name) if term is None else evaluate(term.evaluate, view) if view.process in UP else None
     return tuple(found) if isinstance(found, list) else found
+
+
+def _attribute_type(name: str, protocol: type[Protocol]) -> ValueType:
+    """Return the type of an attribute of the protocol's nodes."""
+    fields = {field.name: field.type for field in protocol.fields}
+    term = brought_by(protocol).node_term(name)
+    found = _TYPES.get(name) or type_of(fields.get(name, Any) if term is None else term.type)
+    if name != "status" or not found.words:
+        return found
+    return found if "Down" in found.words else ValueType(found.name, (*found.words, "Down"))
 
 
 def as_number(value: Any) -> Any:
@@ -387,89 +386,3 @@ def _format(value: Any) -> str:
         case tuple():
             return f"[{' '.join(map(str, value))}]"
     return str(value)
-
-
-# types, to refuse comparisons that are always true or always false
-
-
-class ValueType(Struct, frozen=True):
-    """A type of values: its name, the ``words`` that are its values, if any, and whether it includes ``none``."""
-
-    name: str
-    words: tuple[str, ...] = ()
-    none: bool = False
-
-    @property
-    def is_computable(self) -> bool:
-        """True if its values can be ordered and computed with."""
-        return self.name in _COMPUTABLE
-
-    def overlaps(self, other: "ValueType") -> bool:
-        """Return whether values of the two types may be equal."""
-        names = {self.name, other.name}
-        return len(names) == 1 or ANYTHING in (self, other) or names in _MAY_BE_EQUAL
-
-
-ANYTHING = ValueType("anything")
-NUMBER = ValueType("a number")
-AMOUNT = ValueType("an amount", none=True)
-CENTS = ValueType("an amount of dollars and cents")
-LIST = ValueType("a list")
-WORD = ValueType("a word")
-_YES_OR_NO = ValueType("true or false", ("true", "false"))
-
-_MAY_BE_EQUAL = [{AMOUNT.name, NUMBER.name}, {AMOUNT.name, CENTS.name}, {LIST.name, NUMBER.name}]
-"""Different types whose values may be equal; a list compares by its length."""
-_COMPUTABLE = {each.name for each in (ANYTHING, NUMBER, AMOUNT, CENTS, LIST)}
-
-_TYPES = {
-    "coordinator": ValueType("a number", none=True),
-    "group": ValueType("a group", none=True),
-    "version": NUMBER,
-    "leads": _YES_OR_NO,
-    "process": ValueType("a process", get_args(ProcessState)),
-}
-"""The attributes of every node, except its status."""
-_TYPES_OF_BANK = {
-    "state": ValueType("a state", tuple(each.value for each in State), none=True),
-    "cash_out": AMOUNT,
-    "blocked": _YES_OR_NO,
-}
-
-
-def _attribute_type(name: str, protocol: type[Protocol]) -> ValueType:
-    """Return the type of an attribute of the protocol's nodes."""
-    fields = {field.name: field.type for field in protocol.fields}
-    known = _TYPES.get(name) or (_TYPES_OF_BANK.get(name) if keeps_accounts(fields) else None)
-    found = known or _declared_type(fields.get(name, Any))
-    if name != "status" or not found.words:
-        return found
-    return found if "Down" in found.words else ValueType(found.name, (*found.words, "Down"))
-
-
-def _declared_type(declared: Any) -> ValueType:
-    """Return the type of a field by its annotation; ``ANYTHING`` if that is not a simple one."""
-    none = False
-    if get_origin(declared) in (Union, UnionType):
-        parts = [part for part in get_args(declared) if part is not NoneType]
-        none = len(parts) < len(get_args(declared))
-        if len(parts) > 1:
-            return ANYTHING
-        declared = parts[0]
-    if get_origin(declared) is tuple:
-        return LIST
-    words = _declared_words(declared)
-    if words:
-        return ValueType(WORD.name, words, none)
-    plain = {int: NUMBER, bool: _YES_OR_NO}.get(declared)
-    return ANYTHING if plain is None else ValueType(plain.name, plain.words, none)
-
-
-def _declared_words(declared: Any) -> tuple[str, ...]:
-    if get_origin(declared) is Literal:
-        values = get_args(declared)
-    elif isinstance(declared, type) and issubclass(declared, Enum):
-        values = tuple(each.value for each in declared)
-    else:
-        return ()
-    return values if all(isinstance(each, str) for each in values) else ()

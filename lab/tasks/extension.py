@@ -1,9 +1,9 @@
-"""What a protocol can bring to the rooms above it: lines in the panes of its nodes, and views.
+"""What a protocol can bring to the rooms above it: lines in the panes of its nodes, views, terms of predicates.
 
     class VotesExtension(Extension):
         views = (View("votes", "who has voted for what", draw_votes),)
 
-        def describe_node(self, node: NodeState, now_us: int, styles: ThemeStyles) -> NodeText | None:
+        def describe_node(self, node: NodeState, now_us: int, styles: "ThemeStyles") -> NodeText | None:
             return NodeText([(f"{len(node.state['votes'])} votes", styles.accent)])
 
     class Voting(Algorithm):
@@ -15,18 +15,23 @@ this process was told to load.
 """
 
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct
-from rich.console import RenderableType
 
 from lab.protocols import OWN_PROTOCOLS, PROTOCOLS, TASKS, Algorithm
 from lab.recording.records import Header
 from lab.recording.snapshot import NodeState
-from lab.styles import Line, ThemeStyles
-from lab.tasks.view_frame import ViewFrame
+from lab.tasks.terms import ClusterTerm, NodeTerm
 from lab.text import UserError, sanitize
+
+if TYPE_CHECKING:  # rich, which the host of a run does not need
+    from rich.console import RenderableType
+
+    from lab.styles import Line, ThemeStyles
+    from lab.tasks.view_frame import ViewFrame
 
 
 class NodeText(Struct, frozen=True):
@@ -36,8 +41,8 @@ class NodeText(Struct, frozen=True):
     newest last; as many as fit are shown. None: nothing is said of a log.
     """
 
-    state: Line
-    work: Line = []
+    state: "Line"
+    work: "Line" = []
     log: tuple[str, ...] | None = None
 
 
@@ -51,7 +56,7 @@ class View(Struct, frozen=True):
 
     word: str
     hint: str
-    draw: Callable[[ViewFrame], RenderableType]
+    draw: "Callable[[ViewFrame], RenderableType]"
     help: str = ""
     key: str = ""
     without: str = "has no such view"
@@ -61,6 +66,10 @@ class Extension:
     """What a protocol brings to a run of it. Each part brings nothing unless a subclass declares it."""
 
     views: ClassVar[tuple[View, ...]] = ()
+    node_terms: ClassVar[tuple[NodeTerm, ...]] = ()
+    cluster_terms: ClassVar[tuple[ClusterTerm, ...]] = ()
+    without_terms: ClassVar[str] = "has no {what}"
+    """What is said of a protocol without these terms, if a predicate has one."""
     opening_hint: ClassVar[str] = ""
     """What the interface says first, besides its own keys: ``m shows the map``."""
 
@@ -68,11 +77,21 @@ class Extension:
         self.header = header
 
     @classmethod
+    def node_term(cls, name: str) -> NodeTerm | None:
+        """Return the attribute of its nodes with this name."""
+        return next((term for term in cls.node_terms if term.name == name), None)
+
+    @classmethod
+    def cluster_term(cls, name: str) -> ClusterTerm | None:
+        """Return the quantity with this name."""
+        return next((term for term in cls.cluster_terms if term.name == name), None)
+
+    @classmethod
     def recognizes(cls, header: Header) -> bool:
         """Return whether this built-in extension fits a run whose protocol is not installed."""
         return False
 
-    def describe_node(self, node: NodeState, now_us: int, styles: ThemeStyles) -> NodeText | None:
+    def describe_node(self, node: NodeState, now_us: int, styles: "ThemeStyles") -> NodeText | None:
         """Return what the pane of a node shows; None for nothing. The state of a dead node is mostly empty."""
         return None
 
@@ -81,24 +100,24 @@ class Extension:
         return next((view for view in self.views if view.word == word), None)
 
 
-def describe_safely(extension: Extension, node: NodeState, now_us: int, styles: ThemeStyles) -> NodeText | None:
+def describe_safely(extension: Extension, node: NodeState, now_us: int, styles: "ThemeStyles") -> NodeText | None:
     """Return what the pane of a node shows, or the error that a user's ``describe_node`` raised."""
     try:
         return extension.describe_node(node, now_us, styles)
     except Exception as error:
-        return NodeText([(_failure("describe_node", error), styles.warning)])
+        return NodeText([(format_failure("describe_node", error), styles.warning)])
 
 
-def draw_safely(draw: Callable[[ViewFrame], RenderableType], frame: ViewFrame) -> RenderableType:
+def draw_safely(draw: "Callable[[ViewFrame], RenderableType]", frame: "ViewFrame") -> "RenderableType":
     """Return what a view shows, or the error that a user's ``draw`` raised."""
     try:
         return draw(frame)
     except Exception as error:
-        return frame.text([[(_failure(getattr(draw, "__name__", "draw"), error), frame.styles.warning)]])
+        return frame.text([[(format_failure(getattr(draw, "__name__", "draw"), error), frame.styles.warning)]])
 
 
-def _failure(function: str, error: Exception) -> str:
-    """Return (function, line and error) of the innermost call as one line for the user."""
+def format_failure(function: str, error: Exception) -> str:
+    """Return the function, the innermost line and the error of what a protocol brings, as a line of text."""
     place = error.__traceback__
     while place is not None and place.tb_next is not None:
         place = place.tb_next
@@ -111,14 +130,20 @@ class ExtensionError(UserError):
 
 
 def extension_of(header: Header) -> Extension:
-    """Return what the protocol of a run brings; of one that is not loaded here, what a built-in one recognizes."""
+    """Return what the protocol of a run brings."""
+    return extension_class_of(header)(header)
+
+
+def extension_class_of(header: Header) -> type[Extension]:
+    """Return the class of it; of a protocol that is not loaded here, one that a built-in protocol recognizes."""
     name = header.protocol.name
     protocol = PROTOCOLS.get(name) or TASKS.get(name) or OWN_PROTOCOLS.get(name)
     if protocol is not None:
-        return extension_class(protocol)(header)
-    return next((each for each in built_in_extensions() if each.recognizes(header)), Extension)(header)
+        return extension_class(protocol)
+    return next((each for each in built_in_extensions() if each.recognizes(header)), Extension)
 
 
+@cache
 def built_in_extensions() -> tuple[type[Extension], ...]:
     """Return the extensions of the built-in protocols and tasks, each once."""
     return tuple(dict.fromkeys(extension_class(each) for each in (*PROTOCOLS.values(), *TASKS.values())))
@@ -128,18 +153,19 @@ def extension_class(protocol: type[Algorithm]) -> type[Extension]:
     """Return the class that the protocol declares; ``Extension`` if it declares none. Raises ExtensionError."""
     declared = protocol.extension
     if isinstance(declared, str):
-        declared = _imported(declared, protocol) if declared else Extension
+        declared = _imported(declared, protocol.__name__) if declared else Extension
     if not issubclass(declared, Extension):
         raise ExtensionError(f"{protocol.__name__}.extension is {declared.__name__}: write a class of Extension")
     return declared
 
 
-def _imported(place: str, protocol: type[Algorithm]) -> type:
+@cache
+def _imported(place: str, protocol: str) -> type:
     module, _, name = place.partition(":")
     try:
         found = getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
-        raise ExtensionError(f"{protocol.__name__}.extension is {place!r}: {error}") from None
+        raise ExtensionError(f"{protocol}.extension is {place!r}: {error}") from None
     if not isinstance(found, type):
-        raise ExtensionError(f"{protocol.__name__}.extension is {place!r}, which is not a class")
+        raise ExtensionError(f"{protocol}.extension is {place!r}, which is not a class")
     return found

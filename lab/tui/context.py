@@ -10,6 +10,7 @@ from textual.screen import Screen
 from textual.worker import Worker
 
 from lab.properties.verdicts import Violation
+from lab.script.scope import CommandError
 from lab.styles import ThemeStyles
 from lab.tui.player import Cursor, Player
 from lab.tui.source import Source
@@ -97,8 +98,14 @@ class RunContext:
         self.screen.post_message(message)
 
     def work(self, task: Coroutine[Any, Any, None]) -> Worker[None]:
-        """Run a coroutine for as long as the screen exists."""
-        return self.screen.run_worker(task)
+        """Run a coroutine for as long as the screen exists; a CommandError ends it, and is shown."""
+        return self.screen.run_worker(self._shown_if_it_fails(task))
+
+    async def _shown_if_it_fails(self, task: Coroutine[Any, Any, None]) -> None:
+        try:
+            await task
+        except CommandError as error:
+            self.notify(str(error), warn=True)
 
     @property
     def app(self) -> App[Any]:

@@ -9,9 +9,8 @@ import pytest
 
 from lab.cli.program import COMMANDS, load_command
 from lab.script.parse_errors import EXPECTATIONS, TRIGGERS
-from lab.script.predicates import STATES
-from lab.script.values import COUNTS
 from lab.script.verbs import VERBS
+from lab.script.vocabulary import described_counts, described_states
 from tests.cli.invocation import ROOT, Lab
 
 OPTIONS = {
@@ -125,7 +124,7 @@ def test_triggers_predicates_and_expectations_are_in_the_help_of_ctl(lab: Lab) -
     output = lab("ctl", "--help").out
     for example in (*TRIGGERS.values(), *EXPECTATIONS.values()):
         assert f"  {example}\n" in re.sub(" +\n", "\n", output)
-    assert {*STATES, *COUNTS} <= set(output.split())
+    assert {*described_states(), *described_counts()} <= set(output.split())
 
 
 def test_the_version(lab: Lab) -> None:

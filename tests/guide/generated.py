@@ -24,9 +24,8 @@ from lab.kernel import Protocol
 from lab.properties.assertions import AGREEMENTS, ASSERTIONS, ASSUMPTIONS, UNIQUENESS
 from lab.protocols import PROTOCOLS, TASKS
 from lab.recording.records import Record
-from lab.script.predicates import STATES
-from lab.script.values import COUNTS
 from lab.script.verbs import VERBS
+from lab.script.vocabulary import described_counts, described_states
 from lab.tui.actions import actions_as_markdown
 
 __all__ = ["command_names", "fill"]
@@ -106,12 +105,12 @@ def _states() -> str:
 
 
 def _all_states() -> Iterator[tuple[str, str]]:
-    yield from STATES.items()
+    yield from described_states().items()
     yield "suspects 5", "a request of 4 to 5 timed out, and 4 has heard nothing from 5 since"
 
 
 def _counts() -> str:
-    return _table(("count", "how many"), ((f"`{name}`", text) for name, text in COUNTS.items()))
+    return _table(("count", "how many"), ((f"`{name}`", text) for name, text in described_counts().items()))
 
 
 def command_names() -> list[str]:

@@ -148,7 +148,7 @@ def test_a_snapshot_is_frozen_and_whole() -> None:
     rig.run(20 * T_US)
     assert snapshot.nodes is nodes
     assert [view.process for view in snapshot.nodes] == ["running"] * 3
-    assert ClusterState.resume(snapshot).snapshot() == snapshot
+    assert ClusterState.resume(snapshot, None).snapshot() == snapshot
 
 
 def test_agreement_counts_running_nodes_only() -> None:

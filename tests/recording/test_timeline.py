@@ -80,7 +80,7 @@ def test_a_cluster_resumes_from_any_snapshot(long: FileRecords, states: list[byt
     """``resume`` is the inverse of ``snapshot``, except for faults that have ended."""
     timeline = Timeline(long)
     for number in range(0, 500, 7):
-        cluster = ClusterState.resume(timeline.at(number).snapshot())
+        cluster = ClusterState.resume(timeline.at(number).snapshot(), long.header)
         cluster.apply(long.record(number + 1))
         assert encode(cluster.snapshot()) == states[number + 1], number
 

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from lab.script import predicates as p
 from lab.script import values as v
-from lab.script.bank_terms import COUNTS_OF_BANK
 from lab.script.commands import (
     FASTEST,
     SLOWEST,
@@ -38,6 +37,7 @@ from lab.script.statements import (
     When,
     covers_whole_run,
 )
+from lab.script.vocabulary import described_states, vocabulary
 
 NUMBERS = st.integers(1, 5)
 WHO = NUMBERS | st.sampled_from(("all", "any", "coordinator"))
@@ -133,11 +133,11 @@ def _values() -> st.SearchStrategy[Any]:
             LINKS,
         ),
     )
-    counts |= st.builds(v.Count, st.sampled_from(COUNTS_OF_BANK))
-    balances = st.builds(v.Balance, st.sampled_from(("savings", "account4-2")))
+    quantities = st.builds(v.Quantity, st.sampled_from(vocabulary().quantities))
+    balances = st.builds(v.Quantity, st.just("balance"), st.sampled_from(("savings", "account4-2")))
     numbers = st.builds(v.Number, st.integers(0, 99) | st.sampled_from((Decimal("0.00"), Decimal("12.50"))))
     return st.recursive(
-        numbers | attributes | counts | balances,
+        numbers | attributes | counts | quantities | balances,
         lambda inner: st.builds(v.Arithmetic, st.sampled_from("+-*/"), inner, inner),
         max_leaves=4,
     )
@@ -152,7 +152,7 @@ def _predicates() -> st.SearchStrategy[Any]:
         st.builds(p.Compare, operators, VALUES, VALUES),
         st.builds(p.Compare, st.sampled_from(("==", "!=")), VALUES, words),
         st.builds(p.Compare, st.sampled_from(("==", "!=")), words, VALUES),
-        st.builds(p.Is, WHO, st.sampled_from(tuple(p.STATES))),
+        st.builds(p.Is, WHO, st.sampled_from(tuple(described_states()))),
         st.builds(p.Suspects, NUMBERS, NUMBERS),
         st.builds(p.LinkIs, NUMBERS, NUMBERS),
     )

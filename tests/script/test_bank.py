@@ -232,7 +232,7 @@ def test_committed_is_a_state_next_to_state_and_a_count_elsewhere() -> None:
     [
         ("balance(savngs) == 5", "unknown account savngs; the accounts are savings, checking, moneymarket, "),
         ("3.state == Uncertain", "state is never Uncertain; expected initial, uncertain, commitable, "),
-        ("3.state == 5", "state is a state, and 5 is a number, so they are never equal"),
+        ("3.state == 5", "state is a word, and 5 is a number, so they are never equal"),
         ("3.state < uncertain", "cannot be ordered"),
         ("money == savings or 3 up", "'savings' is not expected here"),
         ("committed == 1.50", "committed is a number, and 1.50 is an amount of dollars and cents"),

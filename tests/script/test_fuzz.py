@@ -14,18 +14,19 @@ from lab.kernel import Protocol
 from lab.protocols import PROTOCOLS, Bully
 from lab.script.parse import parse, read_script
 from lab.script.parse_errors import EXPECTATIONS, TRIGGERS
-from lab.script.predicates import STATES
 from lab.script.scope import CommandError, Scope
 from lab.script.statements import Statement
-from lab.script.values import COUNTS
 from lab.script.verbs import VERBS
+from lab.script.vocabulary import described_counts, described_states
 from tests.harness import Rig
 from tests.profile import amount
 from tests.script.strategies import scripted
 
 IDS = (1, 2, 3, 4, 5)
 PIECES = [
-    *" ".join([*VERBS, *STATES, *COUNTS, *EXPECTATIONS.values(), *TRIGGERS.values()]).split(),
+    *" ".join(
+        [*VERBS, *described_states(), *described_counts(), *EXPECTATIONS.values(), *TRIGGERS.values()]
+    ).split(),
     *(
         "then",
         "and",

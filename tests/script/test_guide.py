@@ -5,13 +5,13 @@ import re
 from lab.guide.contents import find_page
 from lab.kernel import Protocol
 from lab.protocols import Bully, TwoPhaseCommit
-from lab.script.bank_terms import ATTRIBUTES_OF_BANK, COUNTS_OF_BANK
 from lab.script.parse import read_script
 from lab.script.parse_errors import EXPECTATIONS, TRIGGERS
-from lab.script.predicates import STATES
 from lab.script.scope import Scope
 from lab.script.statements import CAUSES
-from lab.script.values import ATTRIBUTES, COUNTS
+from lab.script.values import ATTRIBUTES
+from lab.script.vocabulary import COUNTS, described_counts, described_states
+from lab.tasks.bank.bank_terms import NODE_TERMS
 
 GUIDE = "\n".join(
     (
@@ -35,8 +35,8 @@ def test_every_trigger_is_there() -> None:
 
 def test_every_state_and_count_is_there() -> None:
     """In the words that the code has for them."""
-    assert {f"4 {state}": text for state, text in STATES.items()}.items() <= ROWS.items()
-    assert COUNTS.items() <= ROWS.items()
+    assert {f"4 {state}": text for state, text in described_states().items()}.items() <= ROWS.items()
+    assert described_counts().items() <= ROWS.items()
 
 
 def test_every_attribute_that_all_nodes_have_is_there() -> None:
@@ -46,7 +46,7 @@ def test_every_attribute_that_all_nodes_have_is_there() -> None:
 
 def test_what_a_bank_has_is_there() -> None:
     """Its commands, by their examples, and what its nodes have."""
-    assert {f"3.{name}" for name in ATTRIBUTES_OF_BANK} <= ROWS.keys()
+    assert {f"3.{term.name}" for term in NODE_TERMS} <= ROWS.keys()
     assert {own.example for own in TwoPhaseCommit.commands.values()} <= ROWS.keys()
     _check(GUIDE.partition("the end of a good day: `")[2].partition("`")[0], TwoPhaseCommit)
 
@@ -66,8 +66,8 @@ def test_what_is_in_the_tables_can_be_typed() -> None:
             _check(row)
         elif row in TRIGGERS.values():
             _check(f"{row}: kill 5")
-        elif row in COUNTS:
-            _check(f"when {row} == 1: kill 5", TwoPhaseCommit if row in COUNTS_OF_BANK else Bully)
+        elif row in described_counts():
+            _check(f"when {row} == 1: kill 5", Bully if row in COUNTS else TwoPhaseCommit)
         elif row == "4 blocked":
             _check(f"when {row}: kill 5", TwoPhaseCommit)
         elif row.startswith(("3.", "balance")):

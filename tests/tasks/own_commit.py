@@ -9,9 +9,11 @@ from rich.text import Text
 
 from lab.kernel import Payload, Request, on, procedure
 from lab.protocols.algorithm import Algorithm
+from lab.recording.cluster_state import ClusterState
 from lab.recording.snapshot import NodeState
 from lab.styles import ThemeStyles
 from lab.tasks.extension import Extension, NodeText, View
+from lab.tasks.terms import ClusterTerm, NodeTerm
 from lab.tasks.view_frame import ViewFrame
 
 
@@ -36,9 +38,21 @@ def draw_promises(frame: ViewFrame) -> Text:
     return frame.text(rows)
 
 
-class PromisesExtension(Extension):
-    """Promises in the panes, and a view of all of them."""
+def is_ready(node: NodeState) -> bool:
+    """Return whether the node has promised, and does not know the outcome."""
+    return bool(node.state.get("promised") and not node.state.get("committed"))
 
+
+def count_promises(cluster: ClusterState) -> int:
+    """Return the number of nodes that have promised."""
+    return sum(bool(node.state.get("promised")) for node in cluster.nodes.values())
+
+
+class PromisesExtension(Extension):
+    """Promises in the panes, a view of all of them, and terms of predicates."""
+
+    node_terms = (NodeTerm("ready", "it has promised, and does not know the outcome", is_ready, bool),)
+    cluster_terms = (ClusterTerm("promises", "nodes that have promised", count_promises),)
     views: ClassVar[tuple[View, ...]] = (View("promises", "who has promised to commit", draw_promises, key="Z"),)
 
     def describe_node(self, node: NodeState, now_us: int, styles: ThemeStyles) -> NodeText | None:

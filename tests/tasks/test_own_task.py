@@ -90,12 +90,81 @@ def test_the_interface_shows_its_lines_and_its_view(own: str) -> None:
     replay(test, Path(own))
 
 
+@pytest.mark.usefixtures("loaded")
+def test_the_interface_knows_its_terms(own: str) -> None:
+    """In a search for the instant at which a predicate becomes true."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press(":", *"until promises == 3", "enter")
+        await seen.until(lambda: "promises == 3" in seen.message, "the search")
+        promised = [node.state.get("promised") for node in seen.player.cluster().nodes.values()]
+        assert promised == [True] * 3
+
+    replay(test, Path(own))
+
+
 def test_the_interface_without_its_file_shows_the_run_alone(own: str) -> None:
     async def test(seen: Seen) -> None:
         assert "promises" not in seen.text
         assert "no promise" not in seen.text
 
     replay(test, Path(own))
+
+
+SCENARIO = """title = "Everybody promises"
+shows = "All promise, and the highest node commits."
+source = "A protocol of our own"
+protocol = "own_commit.py:OwnCommit"
+nodes = "3"
+worlds = ["simulated"]
+for = "2s"
+---
+when any ready: mark "the first has promised"
+then when promises == 3 and 1 ready: say "all have promised"
+then expect all.ready == false within 1s
+expect promises == 3 and not any ready
+"""
+
+
+def test_its_terms_are_words_of_scenarios(lab: Lab, own: str) -> None:
+    """As a state, as an attribute and as a quantity."""
+    (lab.folder / "own.scenario").write_text(SCENARIO)
+    done = lab("run", "own.scenario", "--headless")
+    assert done.status == 0, done
+    assert "own, simulated, seed 1: passed" in done.out
+    (lab.folder / "own.scenario").write_text(SCENARIO.replace("promises == 3 and not", "promises == 2 and not"))
+    done = lab("run", "own.scenario", "--headless")
+    assert done.status == 1
+    assert "promises was 3" in done.out
+
+
+def test_protocols_without_its_terms_refuse_them(lab: Lab, own: str) -> None:
+    """In words like those about the terms of the bank."""
+    done = lab("run", "2pc", "--sim", "--headless", "--for", "2s", "--do", "expect locks == promises")
+    assert done.status == 2
+    assert "'promises' is not expected here" in done.err
+    done = lab("run", TARGET, "--sim", "--headless", "--for", "2s", "--do", "expect locks == 3")
+    assert done.status == 2
+    assert "own-commit keeps no accounts, so it has no locks" in done.err
+
+
+def test_an_error_in_a_term_fails_the_expectation(lab: Lab, own: str) -> None:
+    """One that would hold, too; with the line of the user's file."""
+    file = lab.folder / "own_commit.py"
+    file.write_text(file.read_text().replace("return sum(", "return [][1] + sum("))
+    done = lab(
+        *("run", TARGET, "--sim", "--headless", "--for", "2s"),
+        *(
+            "--do",
+            "expect never promises == 7",
+            "--do",
+            "when promises == 2: kill 1",
+            "--do",
+            "expect promises == 3",
+        ),
+    )
+    assert done.status == 1, done
+    assert done.err.count("count_promises, line 48: IndexError: list index out of range") == 3, done.err
 
 
 def test_an_error_in_it_is_shown_and_ends_nothing(lab: Lab, own: str) -> None:
@@ -107,12 +176,12 @@ def test_an_error_in_it_is_shown_and_ends_nothing(lab: Lab, own: str) -> None:
         .replace('"committed"):\n            return', '"committed"):\n            return None +')
     )
     done = lab("show", own, "--view", "promises", "--protocol", TARGET)
-    assert "draw_promises, line 32: IndexError: list index out of range" in done.out
+    assert "draw_promises, line 34: IndexError: list index out of range" in done.out
 
     async def test(seen: Seen) -> None:
         await seen.press("end", "Z")
-        await seen.until(lambda: "draw_promises, line 32: IndexError" in seen.text, "the view")
-        await seen.until(lambda: "describe_node, line 46: TypeError" in seen.text, "the panes")
+        await seen.until(lambda: "draw_promises, line 34: IndexError" in seen.text, "the view")
+        await seen.until(lambda: "describe_node, line 60: TypeError" in seen.text, "the panes")
 
     before = dict(OWN_PROTOCOLS)
     try:

@@ -219,7 +219,7 @@ def test_live_transfers_refusals_and_a_load(tmp_path: Path) -> None:
         begun = [step.at_us for step in _begun(run.tail.of(Step)) if step.node == 3][1:]
         assert begun[-1] - begun[0] >= 9 * 20_000
         assert all(at_us >= begun[0] + k * 20_000 for k, at_us in enumerate(begun)), "none is early"
-        assert not any(attribute_of(view, "locks") for view in run.tail.cluster.nodes.values())
+        assert not any(attribute_of(view, "locks", run.tail.cluster) for view in run.tail.cluster.nodes.values())
 
 
 def _accounts(cluster: ClusterState) -> list[int]:

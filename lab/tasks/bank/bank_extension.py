@@ -11,6 +11,7 @@ from lab.recording.records import Header
 from lab.recording.snapshot import NodeState
 from lab.styles import DIM, Line, ThemeStyles
 from lab.tasks.bank.bank_state import NodeBankState, entries_of, node_bank_state
+from lab.tasks.bank.bank_terms import CLUSTER_TERMS, NODE_TERMS
 from lab.tasks.bank.bank_view import draw_bank, state_pieces
 from lab.tasks.extension import Extension, NodeText, View
 from lab.text import sanitize
@@ -32,6 +33,9 @@ class BankExtension(Extension):
             without="has no bank; try lab run 2pc or lab run 3pc",
         ),
     )
+    node_terms = NODE_TERMS
+    cluster_terms = CLUSTER_TERMS
+    without_terms: ClassVar[str] = "keeps no accounts, so it has no {what}; try 2pc: lab run 2pc"
 
     @classmethod
     def recognizes(cls, header: Header) -> bool:

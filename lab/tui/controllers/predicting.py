@@ -73,7 +73,7 @@ class PredictController:
             return
         log = self._log
         if log is None or not 0 <= player.number - log.cluster.record <= _LONGEST_GAP:
-            self._log = DecisionLog(ClusterState.resume(player.cluster().snapshot()))
+            self._log = DecisionLog(ClusterState.resume(player.cluster().snapshot(), player.store.header))
             return
         before = log.decision
         for record in player.store.records(log.cluster.record + 1, player.number + 1):

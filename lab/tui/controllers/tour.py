@@ -176,8 +176,9 @@ class TourController:
             return
         self._layout.show_all()
         self._context.player.to_end()
-        snapshot = self._context.player.cluster().snapshot()
-        self._log, self._record, self._place = TourLog(ClusterState.resume(snapshot)), snapshot.record, 0
+        player = self._context.player
+        cluster = ClusterState.resume(player.cluster().snapshot(), player.store.header)
+        self._log, self._record, self._place = TourLog(cluster), cluster.record, 0
         self._context.exported = ""
         self._context.notify("five steps; follow the instruction of each")
 

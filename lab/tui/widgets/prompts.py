@@ -16,12 +16,11 @@ from textual.widgets import Input
 from lab.analysis.delivery import OUTCOMES
 from lab.recording.log_lines import LINE_TYPES
 from lab.recording.records import Header
-from lab.script.bank_terms import ATTRIBUTES_OF_BANK
 from lab.script.parse_errors import EXPECTATIONS, TRIGGERS
-from lab.script.predicates import STATES
 from lab.script.query import FIELDS, kinds_in
-from lab.script.values import ATTRIBUTES, COUNTS
+from lab.script.values import ATTRIBUTES
 from lab.script.verbs import VERBS, bare_commands
+from lab.script.vocabulary import described_counts, described_states, names_of_node_terms
 from lab.tui.actions import ACTIONS
 
 
@@ -162,8 +161,6 @@ _WITHIN = (
     *("all", "any", "coordinator", "coordinators", "normal", "suspects", "within", "status", "under"),
     *(word for example in EXPECTATIONS.values() for word in example.split()[:2] if word.isalpha()),
     *TRIGGERS,
-    *STATES,
-    *COUNTS,
 )
 """The words that occur within a command but do not begin one, in the order in which they are offered."""
 
@@ -179,16 +176,17 @@ def complete(text: str, history: list[str]) -> str | None:
         if start.startswith(text) and start != text:
             return start
     own = bare_commands()
+    within = [*_WITHIN, *described_states(), *described_counts()]
     before, space, word = text.rpartition(" ")
     if not word:
         return None
     if space:
-        words = [*VERBS, *own, *_WITHIN] if before.endswith(":") else [*_WITHIN, *VERBS, *own]
+        words = [*VERBS, *own, *within] if before.endswith(":") else [*within, *VERBS, *own]
         operands = (verb.example.split()[1:] for name, verb in own.items() if name in before.split())
         words = [*filter(str.isalpha, chain.from_iterable(operands)), *words]
         subject, dot, _ = word.rpartition(".")
         if dot:
-            words = [f"{subject}.{name}" for name in (*ATTRIBUTES, *ATTRIBUTES_OF_BANK)]
+            words = [f"{subject}.{name}" for name in (*ATTRIBUTES, *names_of_node_terms())]
     else:
         words = sorted({*VERBS, *own, *(action.word for action in ACTIONS)})
     found = next((each for each in words if each.startswith(word) and each != word), None)
