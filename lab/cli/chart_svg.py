@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import drawsvg
 
-from lab.cli.chart import Chart, Series
+from lab.charts import Chart, Series
 
 _WIDTH = 760
 _LEFT, _RIGHT, _TOP, _BOTTOM = 92, 24, 44, 52

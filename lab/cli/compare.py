@@ -29,15 +29,13 @@ from lab.cli.options import (
     worker_count,
 )
 from lab.cli.terminal import EXIT_INTERRUPTED, UsageError, print_json, progress_line
-from lab.protocols import Algorithm, Field, commit_protocol
+from lab.protocols import TASKS, Algorithm
 from lab.script.parse import numbered_lines
+from lab.tasks.comparison import Comparison, ProtocolTotals
+from lab.tasks.election_comparison import ElectionComparison
+from lab.tasks.extension import comparison_of
 from lab.units import format_count
-from lab.worlds.campaign.comparison import (
-    ProtocolComparison,
-    ProtocolTotals,
-    default_script,
-    run_comparison,
-)
+from lab.worlds.campaign.comparison import ProtocolComparison, run_comparison
 from lab.worlds.campaign.schedule import SchedulePlan
 from lab.worlds.loading.settings import seed_of, timing_of
 from lab.worlds.loading.targets import absolute_target, load_protocol, stacked_target
@@ -116,6 +114,7 @@ def run_compare(options: CompareOptions, given: Collection[str] = ()) -> int:
     ``given`` names the options that the user gave, in contrast to defaults.
     """
     comparison, totals, conditions = _comparison(options, given)
+    brought = _table_of(totals)
     workers = worker_count(options.workers)
     check_picture(options.output)
     status = 0
@@ -128,7 +127,7 @@ def run_compare(options: CompareOptions, given: Collection[str] = ()) -> int:
         try:
             for done, measured in enumerate(coming, 1):
                 for each, one in zip(totals, measured, strict=True):
-                    each.add(one)
+                    each.add(one.measured, one.violations)
                 progress(
                     f"{done:,} of {format_count(comparison.runs, 'run')} "
                     f"of {format_count(len(totals), 'protocol')}"
@@ -143,12 +142,17 @@ def run_compare(options: CompareOptions, given: Collection[str] = ()) -> int:
         if status:
             runs = f"interrupted after {totals[0].runs:,} of {format_count(comparison.runs, 'run')}"
         print(f"{conditions}; {runs}, from seed {comparison.seed} on\n")
-        report(totals, t_us)
+        report(totals, brought, t_us)
     if totals[0].runs and options.output is not None:
-        draw(totals, t_us, options.output)
+        draw(totals, brought, t_us, options.output)
         if not options.json:
             print(f"\ndrawn: {options.output}")
     return status
+
+
+def _table_of(totals: list[ProtocolTotals]) -> type[Comparison]:
+    """Return the comparison that shows most: one with a task above the election, if there is one."""
+    return max((comparison_of(each.protocol) for each in totals), key=lambda each: len(each.__mro__))
 
 
 # from the options to a comparison
@@ -162,18 +166,19 @@ def _comparison(
     count = whole_number("--nodes", options.nodes, 2, _MOST_NODES)
     nodes = tuple(range(1, count + 1))
     kinds = fault_kinds(options.faults)
-    commits = _are_commits(options.protocols)
-    task = one_of("--task", options.task, ("none", Field.name))
-    if commits:
+    brought = _common_comparison(options.protocols)
+    on_elections = issubclass(brought, ElectionComparison)
+    task = one_of("--task", options.task, ("none", *_election_tasks()))
+    if not on_elections:
         if "task" in given:
             raise UsageError(
-                f"--task {task} runs on elections, and {options.protocols[0]} is a commit protocol; leave it out"
+                f"--task {task} runs on elections, and {options.protocols[0]} is {brought.kind}; leave it out"
             )
         task = "none"
     names, targets, headers, totals = list[str](), list[str](), [], []
     lines = None
     for named in options.protocols:
-        protocol = load_protocol(named) if commits else find_election(named)
+        protocol = find_election(named) if on_elections else load_protocol(named)
         if protocol.upper_protocol is not None and task != "none":
             raise UsageError(f"{named} is a task already; name an election, or add --task none")
         names.append(protocol.name)
@@ -183,10 +188,10 @@ def _comparison(
             lines = _script(options.script, stack, nodes)
         headers.append(base_header(stack, count, timing))
     conditions = str(options.script or ", ".join(kinds))
-    if commits and options.script is None:
-        conditions = f"transactions, {conditions}"
-        if "faults" not in given:
-            conditions, lines = "transactions, a crash during the vote", default_script(nodes, timing)
+    if brought.load_text and options.script is None:
+        script = None if "faults" in given else brought.default_script(nodes, timing)
+        conditions = f"{brought.load_text}, {conditions if script is None else brought.script_text}"
+        lines = lines if script is None else script
     comparison = ProtocolComparison(
         tuple(targets),
         tuple(headers),
@@ -194,13 +199,12 @@ def _comparison(
         lines,
         seed_of(options.seed),
         whole_number("--runs", options.runs, 1),
-        commits,
+        bool(brought.load_text),
     )
     for name, target in zip(
         _distinct_names(names, [each.protocol.title for each in headers]), targets, strict=True
     ):
-        commit = commit_protocol(load_protocol(target))
-        totals.append(ProtocolTotals(name, None if commit is None else commit.cost, comparison.seed))
+        totals.append(ProtocolTotals(name, load_protocol(target), comparison.seed))
     text = f"{count} nodes, {conditions}" + ("" if task == "none" else f", the {task} on top of each")
     return comparison, totals, text
 
@@ -214,15 +218,24 @@ def _distinct_names(names: list[str], titles: list[str]) -> list[str]:
     return found
 
 
-def _are_commits(protocols: list[str]) -> bool:
-    """Return whether these are commit protocols. Raises UsageError for a mixture."""
-    commit = [name for name in protocols if commit_protocol(load_protocol(name)) is not None]
-    others = [name for name in protocols if name not in commit]
-    if commit and others:
-        raise UsageError(
-            f"{commit[0]} is a commit protocol, and {others[0]} is not; compare only one kind: 2pc 3pc"
-        )
-    return bool(commit)
+def _common_comparison(protocols: list[str]) -> type[Comparison]:
+    """Return how these are compared. Raises UsageError if they are of several kinds."""
+    found = {name: comparison_of(load_protocol(name)) for name in protocols}
+    special = next(
+        (name for name, each in found.items() if not issubclass(each, ElectionComparison)), protocols[0]
+    )
+    brought = found[special]
+    for name, each in found.items():
+        if each.kind != brought.kind:
+            raise UsageError(
+                f"{special} is {brought.kind}, and {name} is not; compare only one kind: {brought.example}"
+            )
+    return brought
+
+
+def _election_tasks() -> list[str]:
+    """Return the tasks above an election that leave the comparison one of elections."""
+    return [name for name, task in TASKS.items() if issubclass(comparison_of(task), ElectionComparison)]
 
 
 def _script(path: Path, protocol: type[Algorithm], nodes: tuple[int, ...]) -> tuple[str, ...]:

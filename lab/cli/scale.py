@@ -10,7 +10,8 @@ import msgspec
 from msgspec import Struct
 from typer import Option
 
-from lab.cli.chart import Axis, Chart, Series, decades, print_charts, whole_numbers
+from lab.charts import Axis, Chart, Series, decades, whole_numbers
+from lab.cli.chart import print_charts
 from lab.cli.chart_svg import charts_as_svg
 from lab.cli.options import Json, Picture, RequestBound, Targets, check_picture, command, find_election
 from lab.cli.terminal import (

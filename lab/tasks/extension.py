@@ -31,6 +31,7 @@ if TYPE_CHECKING:  # rich, which the host of a run does not need
     from rich.console import RenderableType
 
     from lab.styles import Line, ThemeStyles
+    from lab.tasks.comparison import Comparison
     from lab.tasks.view_frame import ViewFrame
 
 
@@ -70,6 +71,8 @@ class Extension:
     cluster_terms: ClassVar[tuple[ClusterTerm, ...]] = ()
     without_terms: ClassVar[str] = "has no {what}"
     """What is said of a protocol without these terms, if a predicate has one."""
+    comparison: ClassVar[str] = "lab.tasks.election_comparison:ElectionComparison"
+    """How ``lab compare`` compares such protocols: the place of a class of ``lab.tasks.comparison.Comparison``."""
     opening_hint: ClassVar[str] = ""
     """What the interface says first, besides its own keys: ``m shows the map``."""
 
@@ -157,6 +160,11 @@ def extension_class(protocol: type[Algorithm]) -> type[Extension]:
     if not issubclass(declared, Extension):
         raise ExtensionError(f"{protocol.__name__}.extension is {declared.__name__}: write a class of Extension")
     return declared
+
+
+def comparison_of(protocol: type[Algorithm]) -> "type[Comparison]":
+    """Return how protocols like this are compared. Raises ExtensionError."""
+    return _imported(extension_class(protocol).comparison, protocol.__name__)
 
 
 @cache

@@ -11,12 +11,12 @@ from lab.protocols.transaction import Transaction
 from lab.recording.records import Header, Link
 from lab.script.parse import parse, read_script
 from lab.script.statements import At
+from lab.tasks.bank.bank_comparison import BankComparison
+from lab.tasks.comparison import quantile
 from lab.worlds.campaign.comparison import (
     ProtocolComparison,
     SharedSchedule,
-    default_script,
     measure_run,
-    quantile,
     run_comparison,
     shared_schedule,
 )
@@ -68,10 +68,10 @@ def test_cost_of_a_coordinator_crash() -> None:
     """The messages equal those of ``lab scale``: with links that take no time, every node detects the crash."""
     course = SharedSchedule(1, NODES, Link(), (parse("at 2050ms kill coordinator"),), 8_000_000)
     measured = measure_run(Bully, _base("bully"), course)
-    assert measured.elections[1:] == (Bully.costs[0].messages(5),)
-    (outage_us,) = measured.outages_us
+    assert measured.measured.elections[1:] == (Bully.costs[0].messages(5),)
+    (outage_us,) = measured.measured.outages_us
     assert 4 * TIMING.t_us < outage_us <= 5 * TIMING.t_us
-    assert (measured.several_us, measured.work) == (0, None)
+    assert (measured.measured.several_us, measured.measured.task) == (0, None)
     assert measured.violations == dict.fromkeys(Bully.promises, (0, 0))
 
 
@@ -79,8 +79,8 @@ def test_a_command_without_a_trigger_is_carried_out_at_the_start() -> None:
     struck = measure_run(
         Bully, _base("bully"), SharedSchedule(1, NODES, Link(10_000), (parse("kill 5"),), 4_000_000)
     )
-    assert struck.outages_us == ()
-    assert len(struck.elections) == 1
+    assert struck.measured.outages_us == ()
+    assert len(struck.measured.elections) == 1
 
 
 def test_failures_are_distinguished_from_excused_violations() -> None:
@@ -97,12 +97,14 @@ def test_the_work_of_the_field_is_counted() -> None:
     """A crash loses readings not yet reported; readings are not messages of an election."""
     plain, field = _comparison("bully"), _comparison("field above bully")
     without, with_field = list(run_comparison(plain)), list(run_comparison(field))
-    assert all(one.work is None for (one,) in without)
-    works = [one.work for (one,) in with_field if one.work is not None]
+    assert all(one.measured.task is None for (one,) in without)
+    works = [one.measured.task for (one,) in with_field]
     assert len(works) == 12
     assert all(work.made > work.lost + work.duplicated for work in works)
     assert sum(work.lost for work in works) > 0
-    assert [len(one.elections) for (one,) in without] == [len(one.elections) for (one,) in with_field]
+    assert [len(one.measured.elections) for (one,) in without] == [
+        len(one.measured.elections) for (one,) in with_field
+    ]
 
 
 class _Surveys(Bully):
@@ -135,16 +137,14 @@ def test_cost_of_a_commit() -> None:
     course = SharedSchedule(1, NODES, Link(1_000), tuple(read_script("at 3s tell 5 withdraw 350")), 6_000_000)
     for name, messages in (("2pc", 9), ("3pc", 15)):
         measured = measure_run(load_protocol(name), _base(name), course)
-        assert measured.commits is not None
-        (one,) = measured.commits.transactions
+        (one,) = measured.measured.transactions
         assert (one.outcome, one.messages, one.participants) == ("committed", messages, 3)
-        assert (measured.elections, measured.work) == ((), None)
         assert measured.violations["A6"] == (0, 0)
 
 
 def test_default_script_of_a_bank() -> None:
     """The elected coordinator, the highest node, crashes during a vote; its successor gets a load."""
-    assert default_script(NODES, TIMING) == (
+    assert BankComparison.default_script(NODES, TIMING) == (
         "at 2s tell 5 transactions 40 at 20/s",
         "at 6s tell 5 transfer 100 savings checking",
         "then on send Vote 1->5 kill 5",
@@ -157,10 +157,8 @@ def test_default_script_of_a_bank() -> None:
 @pytest.mark.parametrize("seed", [10, 28, 33])
 def test_default_script_crashes_during_the_votes(seed: int) -> None:
     """Over slow links too: 2pc blocks until the coordinator is back; 3pc, with a majority, does not."""
-    course = shared_schedule(_comparison("2pc", "3pc", script=default_script(NODES, TIMING)), seed)
-    two, three = (measure_run(load_protocol(name), _base(name), course).commits for name in ("2pc", "3pc"))
-    assert two is not None
-    assert three is not None
+    course = shared_schedule(_comparison("2pc", "3pc", script=BankComparison.default_script(NODES, TIMING)), seed)
+    two, three = (measure_run(load_protocol(name), _base(name), course).measured for name in ("2pc", "3pc"))
     assert two.longest is not None
     assert three.longest is not None
     assert (two.longest.transaction, two.longest.participants, two.longest.missing) == (CRASHED, (1, 2, 5), (5,))

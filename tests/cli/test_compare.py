@@ -9,9 +9,14 @@ from xml.etree import ElementTree
 import pytest
 
 from lab.cli.compare import CompareOptions, run_compare
-from lab.cli.compare_report import as_json, cumulative_steps, report
+from lab.cli.compare_report import as_json, report
+from lab.protocols import Bully, InvitationElection, Ring
+from lab.protocols.field import Field
+from lab.protocols.stack import stacked
+from lab.tasks.comparison import ProtocolTotals, cumulative_steps
+from lab.tasks.election_comparison import ElectionComparison, ElectionMeasurement
 from lab.tasks.field_map import Work
-from lab.worlds.campaign.comparison import ProtocolComparison, ProtocolTotals, RunMeasurement, run_comparison
+from lab.worlds.campaign.comparison import ProtocolComparison, RunMeasurement, run_comparison
 from tests.cli.invocation import Lab
 
 MINE = """from lab.protocols import Bully
@@ -134,9 +139,9 @@ def test_a_protocol_whose_messages_multiply(lab: Lab) -> None:
 
 def test_sums_over_runs() -> None:
     """All measurements added up, and the worst run."""
-    sums = ProtocolTotals("ring")
-    sums.add(RunMeasurement((4, 8), (1_000_000,), 0, {"A1.1": (0, 2)}, Work(10, 1, 2)))
-    sums.add(RunMeasurement((), (3_000_000,), 500_000, {"A1.1": (1, 0), "raises": (1, 0)}, Work(5, 0, 1)))
+    sums = ProtocolTotals("ring", stacked(Field, Ring))
+    sums.add(ElectionMeasurement((4, 8), (1_000_000,), 0, Work(10, 1, 2)), {"A1.1": (0, 2)})
+    sums.add(ElectionMeasurement((), (3_000_000,), 500_000, Work(5, 0, 1)), {"A1.1": (1, 0), "raises": (1, 0)})
     assert as_json(sums) == {
         "protocol": "ring",
         "runs": 2,
@@ -158,12 +163,12 @@ def test_a_cumulative_curve_is_a_step_function() -> None:
 
 def test_groups_have_a_coordinator_each(capsys: pytest.CaptureFixture[str]) -> None:
     """A footnote says so, only for protocols that form groups."""
-    bully, invitation = ProtocolTotals("bully"), ProtocolTotals("invitation")
-    bully.add(RunMeasurement((4,), (), 0, {"A1.1": (0, 0)}, None))
-    report([bully], 200_000)
+    bully, invitation = ProtocolTotals("bully", Bully), ProtocolTotals("invitation", InvitationElection)
+    bully.add(ElectionMeasurement((4,), (), 0), {"A1.1": (0, 0)})
+    report([bully], ElectionComparison, 200_000)
     assert "*" not in capsys.readouterr().out
-    invitation.add(RunMeasurement((4,), (), 900_000, {"A4": (0, 0)}, None))
-    report([bully, invitation], 200_000)
+    invitation.add(ElectionMeasurement((4,), (), 900_000), {"A4": (0, 0)})
+    report([bully, invitation], ElectionComparison, 200_000)
     output = capsys.readouterr().out
     assert _rows(f"\n\n{output}")["runs with several coordinators *"] == ["0", "1"]
     assert "\n* Each group of invitation has its own coordinator, as specified.\n" in output
@@ -177,9 +182,9 @@ def test_singular_and_plural(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_where_nothing_was_measured_there_is_a_dash(capsys: pytest.CaptureFixture[str]) -> None:
     """Without any election or coordinator; then there is no chart either."""
-    sums = ProtocolTotals("silent")
-    sums.add(RunMeasurement((), (), 0, {"A2": (3, 0)}, None))
-    report([sums], 200_000)
+    sums = ProtocolTotals("silent", Bully)
+    sums.add(ElectionMeasurement((), (), 0), {"A2": (3, 0)})
+    report([sums], ElectionComparison, 200_000)
     output = capsys.readouterr().out
     rows = _rows(f"\n\n{output}")
     assert rows["messages of one, median"] == rows["length, median"] == ["-"]

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from lab.cli.compare_report import commit_rows, commits_as_json
 from lab.protocols import TwoPhaseCommit
+from lab.tasks.bank.bank_comparison import BankComparison
 from lab.tasks.bank.commit_history import CommitHistory, TransactionHistory
-from lab.worlds.campaign.comparison import ProtocolTotals, RunMeasurement
+from lab.tasks.comparison import ProtocolTotals
 from tests.cli.invocation import Lab
 
 BLOCKING = """# the coordinator dies amid the votes, and comes back half a minute later
@@ -110,9 +110,9 @@ def test_conflicting_options(lab: Lab, words: tuple[str, ...], output: str) -> N
 def _sums(
     *transactions: TransactionHistory, blocked_us: tuple[int, ...] = (), locked_us: tuple[int, ...] = ()
 ) -> ProtocolTotals:
-    sums = ProtocolTotals("2pc", TwoPhaseCommit.cost)
+    sums = ProtocolTotals("2pc", TwoPhaseCommit)
     commits = CommitHistory(transactions, {"own": 9, "termination": 4}, blocked_us, locked_us)
-    sums.add(RunMeasurement((), (), 0, {}, None, commits))
+    sums.add(commits, {})
     return sums
 
 
@@ -128,7 +128,7 @@ def test_the_formula_is_for_the_measured_commits() -> None:
         blocked_us=(5, 7),
         locked_us=(1, 2, 3),
     )
-    assert commits_as_json(sums) == {
+    assert BankComparison.as_json(sums) == {
         "committed": 3,
         "aborted": 2,
         "open": 1,
@@ -148,6 +148,6 @@ def test_the_formula_is_for_the_measured_commits() -> None:
 
 def test_where_nothing_committed_there_is_a_dash() -> None:
     """And no formula to compare with."""
-    rows = {title.strip(): cell for title, cell in commit_rows([_sums(TransactionHistory(0, 2))])}
+    rows = {title.strip(): cell for title, cell in BankComparison.rows([_sums(TransactionHistory(0, 2))])}
     assert rows["messages of a commit, mean"] == rows["committed per second"] == rows["by the formula"] == "-"
     assert (rows["transactions committed"], rows["still open"]) == ("0", "1")

@@ -8,7 +8,8 @@ from xml.etree import ElementTree
 import pytest
 from msgspec.structs import replace
 
-from lab.cli.chart import Axis, Chart, Series, decades, plot, whole_numbers
+from lab.charts import Axis, Chart, Series, decades, whole_numbers
+from lab.cli.chart import plot
 from lab.cli.chart_svg import charts_as_svg
 from lab.cli.scale import ScaleOptions, scale
 from lab.protocols import Bully

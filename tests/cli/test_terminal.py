@@ -4,7 +4,8 @@ import sys
 
 import pytest
 
-from lab.cli.chart import Axis, Chart, Series, plot
+from lab.charts import Axis, Chart, Series
+from lab.cli.chart import plot
 from lab.cli.terminal import print_wrapped
 from tests.cli.invocation import Lab
 

@@ -33,6 +33,7 @@ class BankExtension(Extension):
             without="has no bank; try lab run 2pc or lab run 3pc",
         ),
     )
+    comparison: ClassVar[str] = "lab.tasks.bank.bank_comparison:BankComparison"
     node_terms = NODE_TERMS
     cluster_terms = CLUSTER_TERMS
     without_terms: ClassVar[str] = "keeps no accounts, so it has no {what}; try 2pc: lab run 2pc"
