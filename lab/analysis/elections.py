@@ -60,17 +60,19 @@ def may_change_leader(record: Record | None) -> bool:
 
 
 class ElectionLog:
-    """Collect the elections; call ``observe`` after each record is applied."""
+    """Collect the elections. ``cluster`` is the state after each record."""
 
-    def __init__(self) -> None:
+    def __init__(self, cluster: ClusterState) -> None:
+        self._cluster = cluster
         self.settled: list[SettledElection] = []
         self.coordinator: int | None = None
         """The node on which all agree now."""
         self._last: int | None = None
         self._lost_at_us: int | None = None
 
-    def observe(self, record: Record | None, cluster: ClusterState) -> None:
-        """Note the cluster after ``record``."""
+    def observe(self, record: Record | None) -> None:
+        """Process the next record."""
+        cluster = self._cluster
         if not may_change_leader(record):
             return
         agreed = agreed_coordinator(cluster.nodes)
@@ -96,27 +98,28 @@ class Span(Struct):
 
 
 class Leadership:
-    """Collect the measures; call ``observe`` with the cluster after each record.
+    """Collect the measures; ``cluster`` is the state after each record.
 
     ``outages`` are the intervals without a coordinator, ``multiple_leaders`` those in which more than one node
     leads. ``elections`` holds the number of messages of each completed election.
     """
 
-    def __init__(self, heartbeats: Iterable[str] = ()) -> None:
+    def __init__(self, cluster: ClusterState, heartbeats: Iterable[str] = ()) -> None:
         self.outages: list[Span] = []
         self.multiple_leaders: list[Span] = []
         self.elections: list[int] = []
         self._heartbeats = frozenset(heartbeats)
         self._was_led = False
-        self._log = ElectionLog()
+        self._cluster = cluster
+        self._log = ElectionLog(cluster)
         self._messages = 0
 
-    def observe(self, record: Record | None, cluster: ClusterState) -> None:
-        """Note the cluster after ``record``."""
+    def observe(self, record: Record | None) -> None:
+        """Process the next record."""
         settled, agreed_before = len(self._log.settled), self._log.coordinator
-        self._log.observe(record, cluster)
+        self._log.observe(record)
         if may_change_leader(record):
-            self._update(cluster)
+            self._update()
         if isinstance(record, Step) and None in (agreed_before, self._log.coordinator):
             self._messages += sum(message.kind not in self._heartbeats for message in record.sent)
         if len(self._log.settled) > settled:
@@ -124,7 +127,8 @@ class Leadership:
                 self.elections.append(self._messages)
             self._messages = 0
 
-    def _update(self, cluster: ClusterState) -> None:
+    def _update(self) -> None:
+        cluster = self._cluster
         running = [view for view in cluster.nodes.values() if view.process == "running"]
         leaders = {view.id for view in running if view.leads}
         self._was_led |= bool(leaders)

@@ -42,6 +42,7 @@ from lab.cli.terminal import (
 from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS, RAISES
 from lab.properties.witness import explain_violation
 from lab.protocols import Algorithm
+from lab.tasks.extension import analysis_of, built_in_extensions, extension_class
 from lab.units import format_count
 from lab.worlds.campaign.campaign import (
     Campaign,
@@ -258,8 +259,8 @@ def _print_totals(totals: CampaignTotals, protocol: type[Algorithm], campaign: C
         f"{format_count(totals.steps, 'step')}, "
         f"{totals.virtual_us / 1e6:,.0f} s of virtual time"
     )
-    if totals.transactions:
-        console.print(f"  {_transactions(totals)}")
+    if totals.outcomes:
+        console.print(f"  {_outcomes(totals, protocol)}")
     faults = Table("fault", "injected", "with effect", box=None, pad_edge=True)
     for kind, count in sorted(totals.faults.items()):
         faults.add_row(kind, f"{count.faults:,}", f"{count.touched:,}")
@@ -274,11 +275,20 @@ def _print_totals(totals: CampaignTotals, protocol: type[Algorithm], campaign: C
     console.print(f"  {_coverage(totals, protocol)}")
 
 
-def _transactions(totals: CampaignTotals) -> str:
-    """Return the number of transactions by outcome, as text."""
-    committed, aborted, still = (totals.transactions.get(how, 0) for how in ("committed", "aborted", None))
-    transactions = format_count(committed + aborted + still, "transaction")
-    return f"{transactions}: {committed:,} committed, {aborted:,} aborted, {still:,} still open"
+def _outcomes(totals: CampaignTotals, protocol: type[Algorithm]) -> str:
+    """Return what the analysis of the protocol counts, as text: of a bank, its transactions by outcome."""
+    analysis = analysis_of(extension_class(protocol))
+    counts = ", ".join(f"{totals.outcomes[how]:,} {words}" for how, words in analysis.outcomes.items())
+    return f"{format_count(totals.outcomes.total(), analysis.noun)}: {counts}"
+
+
+def _outcomes_json(totals: CampaignTotals, protocol: type[Algorithm]) -> dict[str, Any]:
+    """Return the same by the name of what is counted; of other protocols, what built-in ones count is empty."""
+    counted: dict[str, Any] = {
+        f"{noun}s": {} for each in built_in_extensions() if (noun := analysis_of(each).noun)
+    }
+    noun = analysis_of(extension_class(protocol)).noun
+    return counted | ({f"{noun}s": dict(totals.outcomes)} if noun else {})
 
 
 def _violation_rows(totals: CampaignTotals, name: str) -> list[tuple[str, str]]:
@@ -357,7 +367,7 @@ def _as_json(
         "runs": totals.runs,
         "steps": totals.steps,
         "virtual_us": totals.virtual_us,
-        "transactions": {how or "open": times for how, times in totals.transactions.items()},
+        **_outcomes_json(totals, protocol),
         "faults": totals.faults,
         "violations": [
             {"assertion": name, "broken": broken, "times": times}

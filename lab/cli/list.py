@@ -18,7 +18,7 @@ from lab.cli.options import Json, one_of, summary_of
 from lab.cli.program import app
 from lab.cli.terminal import UsageError, print_json
 from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS
-from lab.protocols import PROTOCOLS, TASKS, Algorithm, commit_protocol
+from lab.protocols import PROTOCOLS, TASKS, Algorithm
 from lab.protocols.parameters import Parameter, describe_parameters, parameters_summary
 from lab.text import sanitize
 from lab.units import format_ranges, format_us
@@ -103,9 +103,7 @@ def _as_json(protocol: type[Algorithm]) -> dict[str, Any]:
             {"id": name, "statement": ASSERTIONS[name].statement, "assumptions": _assumptions(protocol, name)}
             for name in protocol.promises
         ],
-        "costs": [
-            {"formula": formula, "case": case, "source": source} for formula, case, source in _costs(protocol)
-        ],
+        "costs": protocol.formulas(),
         "parameters": [
             {"name": each.name, "default": _default_of(each), "says": each.description}
             for each in describe_parameters(protocol)
@@ -122,21 +120,6 @@ def _assumptions(protocol: type[Algorithm], promise: str) -> tuple[int, ...]:
     return protocol.relies_on.get(promise, tuple(ASSUMPTIONS))
 
 
-def _costs(protocol: type[Algorithm]) -> list[tuple[str, str, str]]:
-    """Return the formula of each cost of an election or a commit, the case it is for, and its source."""
-    costs = [(cost.formula, cost.case, cost.source) for cost in protocol.costs]
-    commit = commit_protocol(protocol)
-    if commit is not None and commit.cost is not None:
-        messages, writes = commit.cost.messages, commit.cost.writes
-        of_all = "messages of a commit, with n participants besides the coordinator"
-        costs = [
-            (str(messages), of_all, messages.counted),
-            (str(writes), "forced writes of all nodes", writes.counted),
-            *costs,
-        ]
-    return costs
-
-
 def _default_of(parameter: Parameter) -> str:
     if parameter.field.endswith("_us") and isinstance(parameter.default, int):
         return format_us(parameter.default)
@@ -150,7 +133,7 @@ def _lines(protocol: type[Algorithm], width: int) -> Iterator[str]:
     yield from _table(protocol.name, [("", summary_of(protocol))], width, indent="")
     yield from _table("promises", [(name, ASSERTIONS[name].statement) for name in protocol.promises], width)
     yield from _table("assumes", _assumed(protocol), width)
-    yield from _table("costs", [(formula, case) for formula, case, _ in _costs(protocol)], width)
+    yield from _table("costs", [(each.formula, each.case) for each in protocol.formulas()], width)
     yield from _table(
         "parameters", [(f"{each.name}={_default_of(each)}", each.description) for each in parameters], width
     )
@@ -166,7 +149,7 @@ def _lines(protocol: type[Algorithm], width: int) -> Iterator[str]:
 def _detailed_lines(protocol: type[Algorithm], width: int) -> Iterator[str]:
     """Yield the full description; last the theory, from the docstring of the protocol's module."""
     yield from _lines(protocol, width)
-    yield from _table("derived", [(formula, source) for formula, _, source in _costs(protocol)], width)
+    yield from _table("derived", [(each.formula, each.source) for each in protocol.formulas()], width)
     if protocol.payloads:
         yield from _table("messages", [("", ", ".join(sorted(protocol.payloads)))], width)
     yield ""

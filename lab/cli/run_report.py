@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
 from msgspec.structs import replace
 
 from lab.analysis.elections import ElectionLog
+from lab.analysis.history import History
 from lab.analysis.inspection import failure_lines
 from lab.cli.recording_report import format_verdicts, summarize_verdicts
-from lab.cli.run_summary import NoteLog, Summary, summarize
+from lab.cli.run_summary import NoteLog, Summary, summarize, summary_as_json
 from lab.cli.scenario_check import format_report
 from lab.cli.terminal import (
     EXIT_INTERRUPTED,
@@ -23,20 +23,19 @@ from lab.kernel import Step
 from lab.properties.judge import Judge
 from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import FileRecords, NotARecordingError, open_recording
-from lab.recording.records import Captioned, Commanded, Expected, Record
+from lab.recording.records import Captioned, Commanded, Expected, Header, Record
 from lab.scenario.file import Scenario
 from lab.scenario.report import ScriptChecker, report_of
 from lab.script.commands import Caption
 from lab.script.parse import parse, read_script
 from lab.script.predicates import Suspicions
 from lab.script.statements import Expectation, Statement
-from lab.tasks.bank.commit_history import CommitLog
+from lab.tasks.extension import start_analysis
 from lab.text import sanitize
 from lab.units import format_count, format_us
 from lab.worlds.loading.config import RunConfig
 
 _MOST_NOTES, _LAST_NOTES = 20, 5
-_MOST_OPEN = 10
 
 
 def report_run(config: RunConfig, as_json: bool, interrupted: bool, scenario: Scenario | None) -> int:
@@ -52,7 +51,7 @@ def report_run(config: RunConfig, as_json: bool, interrupted: bool, scenario: Sc
         summary, problems = _summary_of(store, config, judge, progress)
     report = None if scenario is None else replace(report_of(scenario, store), recording=config.recording)
     if as_json:
-        found = {**msgspec.structs.asdict(summary), "verdicts": summarize_verdicts(judge)}
+        found = {**summary_as_json(summary), "verdicts": summarize_verdicts(judge)}
         print_json(found if report is None else {**found, "scenario": report})
     else:
         _report(summary)
@@ -88,27 +87,17 @@ def _summary_of(
     Failed nodes are left out if there is a script, which may expect them. ``judge`` observes every record.
     ``progress`` is called with the number of records, every thousand.
     """
-    cluster, elections, notes = ClusterState.of(store.header), ElectionLog(), NoteLog()
-    commits = CommitLog(store.header.protocol.heartbeats)
-    manual = ManualCommands(config.commands, cluster)
-    failed: list[Step] = []
-    parent = store.header.parent
-    for number, record in enumerate(store.records()):
-        if number % 1000 == 0:
-            progress(number)
-        cluster.apply(record)
-        elections.observe(record, cluster)
-        judge.observe(record)
-        notes.observe(record)
-        commits.observe(record)
-        if parent is not None and number <= parent.record:
-            manual.observe_parent(record)
-            continue  # that was done in the parent run
-        manual.observe(record)
-        if isinstance(record, Step) and record.failed and not config.script:
-            failed.append(record)
-    problems = manual.problems() + failure_lines(failed, store.header.protocol.file)
-    return summarize(store.header, cluster, elections, notes, commits, str(store.path)), problems
+    header = store.header
+    history = History(header)
+    elections = history.add(ElectionLog(history.cluster))
+    history.add(judge)
+    analysis = start_analysis(header, history.cluster)
+    notes = history.add(NoteLog(analysis))
+    manual = history.add(ManualCommands(config.commands, header, history.cluster))
+    history.read(store.records(), progress)
+    failed = [] if config.script else manual.failed
+    problems = manual.problems() + failure_lines(failed, header.protocol.file)
+    return summarize(header, history.cluster, elections, notes, analysis, str(store.path)), problems
 
 
 def _report(summary: Summary) -> None:
@@ -135,14 +124,8 @@ def _report(summary: Summary) -> None:
         notes[_MOST_NOTES - _LAST_NOTES : -_LAST_NOTES] = [more_line]
     for line in notes:
         print(line)
-    if (found := summary.transactions) is not None:
-        blocked = f"; nodes blocked for {_seconds(found.blocked_us)}" if found.blocked_us else ""
-        text = f"{found.committed:,} committed, {found.aborted:,} aborted, {found.open:,} undecided"
-        print(f"  transactions: {text}{blocked}")
-    for each in summary.open[:_MOST_OPEN]:
-        print(f"  {each.transaction} is open: {sanitize(each.why)}")
-    if (more := len(summary.open) - _MOST_OPEN) > 0:
-        print(f"  … and {more:,} more are open: lab show {summary.recording} --blocked")
+    for line in summary.report.lines:
+        print(f"  {line}")
     print(f"  {format_count(sum(summary.messages.values()), 'message')}; recorded in {summary.recording}")
 
 
@@ -151,21 +134,27 @@ def _seconds(us: int) -> str:
 
 
 class ManualCommands:
-    """A fold over a run that was given these lines. ``cluster`` must be the state after each record."""
+    """A fold over a run that was given these lines; ``failed`` are its steps in which a node failed.
 
-    def __init__(self, lines: tuple[str, ...], cluster: ClusterState) -> None:
+    ``cluster`` is the state after each record. The records of a parent run count only for suspicions: these lines
+    were not given to it.
+    """
+
+    def __init__(self, lines: tuple[str, ...], header: Header, cluster: ClusterState) -> None:
+        self.failed: list[Step] = []
         self._pending = [parse(line) for line in lines]
         self._cluster = cluster
+        self._own_from = 0 if header.parent is None else header.parent.record + 1
         self._suspicions = Suspicions()
         self._problems: list[str] = []
 
-    def observe_parent(self, record: Record | None) -> None:
-        """Observe a record of the parent run: its commands were not given to this run."""
-        self._suspicions.observe(record)
-
     def observe(self, record: Record | None) -> None:
-        """Observe the next record of this run."""
+        """Process the next record."""
         self._suspicions.observe(record)
+        if self._cluster.record < self._own_from:
+            return
+        if isinstance(record, Step) and record.failed:
+            self.failed.append(record)
         if not isinstance(record, Captioned | Commanded | Expected) or record.line:
             return
         matching = next((line for line in self._pending if _recorded_text(line) == record.text), None)

@@ -1,16 +1,16 @@
 """Summarize a run as one object, for ``lab run --json``."""
 
-from msgspec import Struct
+from typing import Any
+
+from msgspec import Struct, structs
 
 from lab.analysis.elections import ElectionLog, SettledElection
 from lab.kernel import CommandInput, Step
-from lab.protocols.bank_commands import Load
 from lab.recording.cluster_state import ClusterState
-from lab.recording.records import Header, Process, Record, convert_or_none
+from lab.recording.records import Header, Process, Record
 from lab.recording.snapshot import ActiveFault, NodeState
-from lab.tasks.bank.blocking import TransactionDiagnosis, diagnose_open_transactions
-from lab.tasks.bank.commit_history import CommitHistory, CommitLog
-from lab.units import format_count
+from lab.tasks.analysis import Analysis, Report
+from lab.tasks.extension import figures_of_other_runs
 
 
 class NodeSummary(Struct, frozen=True):
@@ -34,25 +34,8 @@ class FaultSummary(Struct, frozen=True):
     assumptions: tuple[int, ...]
 
 
-class TransactionSummary(Struct, frozen=True):
-    """Counts of the transactions of a bank, and the time for which nodes were blocked, summed over the nodes."""
-
-    committed: int
-    aborted: int
-    open: int
-    blocked_us: int
-
-
-class OpenSummary(Struct, frozen=True):
-    """A transaction that is open at the end, and why. ``blocked_us``: when it became blocked, or None."""
-
-    transaction: str
-    why: str
-    blocked_us: int | None
-
-
 class Note(Struct, frozen=True):
-    """A note of a node that was given a protocol command, or the load that it left undone."""
+    """A note of a node that was given a protocol command, or one on it by the analysis of the protocol."""
 
     at_us: int
     node: int
@@ -60,34 +43,29 @@ class Note(Struct, frozen=True):
 
 
 class NoteLog:
-    """Collect these notes; call ``observe`` with every record."""
+    """Collect these notes; ``analysis`` is what the protocol computes of the run."""
 
-    def __init__(self) -> None:
+    def __init__(self, analysis: Analysis) -> None:
         self.notes: list[Note] = []
+        self._analysis = analysis
         self._commanded: set[int] = set()
-        self._unbegun: dict[int, int] = {}
 
     def observe(self, record: Record | None) -> None:
-        """Add the next record."""
+        """Process the next record."""
+        note = self._analysis.observe(record)
         if isinstance(record, Step):
             if isinstance(record.input, CommandInput):
                 self._commanded.add(record.node)
             if record.notes and record.node in self._commanded:
                 self.notes += [Note(record.at_us, record.node, text) for text in record.notes]
-            if "load" in record.changed:
-                load = convert_or_none(record.changed["load"], Load) or Load()
-                self._unbegun[record.node] = load.left
-        elif isinstance(record, Process) and record.event in ("killed", "failed"):
-            unbegun = self._unbegun.pop(record.node, 0)
-            if unbegun:
-                text = f"{record.event}, and its load ended: {format_count(unbegun, 'transfer')} never begun"
-                self.notes.append(Note(record.at_us, record.node, text))
+        if note and isinstance(record, Step | Process):
+            self.notes.append(Note(record.at_us, record.node, note))
 
 
 class Summary(Struct, frozen=True):
     """The summary of a run. Times are microseconds since the run began; ``recording`` is a path.
 
-    ``settings`` are the parameters, as ``name=value``.
+    ``settings`` are the parameters, as ``name=value``; ``report`` is what the protocol reports of the run.
     """
 
     world: str
@@ -98,8 +76,7 @@ class Summary(Struct, frozen=True):
     messages: dict[str, int]
     faults: tuple[FaultSummary, ...]
     notes: tuple[Note, ...]
-    transactions: TransactionSummary | None
-    open: tuple[OpenSummary, ...]
+    report: Report
     duration_us: int
     recording: str
 
@@ -109,7 +86,7 @@ def summarize(
     cluster: ClusterState,
     elections: ElectionLog,
     notes: NoteLog,
-    commits: CommitLog,
+    analysis: Analysis,
     recording: str,
 ) -> Summary:
     """Return the summary of a run, after all its records were applied to ``cluster`` and the logs."""
@@ -123,11 +100,18 @@ def summarize(
         dict(sorted(cluster.messages.items())),
         tuple(map(_fault, faults)),
         tuple(notes.notes),
-        _transactions(commits.commits(cluster.at_us)),
-        tuple(map(_open, diagnose_open_transactions(cluster, header))),
+        analysis.report(recording),
         cluster.at_us,
         recording,
     )
+
+
+def summary_as_json(summary: Summary) -> dict[str, Any]:
+    """Return the summary with the figures of its report in place of that."""
+    found: dict[str, Any] = {}
+    for name, value in structs.asdict(summary).items():
+        found |= figures_of_other_runs() | summary.report.figures if name == "report" else {name: value}
+    return found
 
 
 def _node(view: NodeState) -> NodeSummary:
@@ -140,18 +124,6 @@ def _node(view: NodeState) -> NodeSummary:
         view.definition_version,
         None if view.group is None else ".".join(map(str, view.group)),
     )
-
-
-def _transactions(commits: CommitHistory) -> TransactionSummary | None:
-    if not commits.transactions:
-        return None
-    outcomes = [each.outcome for each in commits.transactions]
-    counts = (outcomes.count("committed"), outcomes.count("aborted"), outcomes.count(None))
-    return TransactionSummary(*counts, sum(commits.blocked_us))
-
-
-def _open(stuck: TransactionDiagnosis) -> OpenSummary:
-    return OpenSummary(str(stuck.transaction), stuck.sentences[0], stuck.blocked_us)
 
 
 def _fault(fault: ActiveFault) -> FaultSummary:

@@ -31,9 +31,15 @@ from lab.recording.log_lines import LINE_TYPES, LogLine
 from lab.recording.reader import FileRecords, open_recording
 from lab.recording.records import Header, Record
 from lab.styles import ThemeStyles
-from lab.tasks.bank.bank_state import ParticipantState, has_bank
-from lab.tasks.bank.blocking import TransactionDiagnosis, diagnose_open_transactions
-from lab.tasks.extension import View, draw_safely, extension_of
+from lab.tasks.extension import (
+    View,
+    analysis_of,
+    built_in_extensions,
+    draw_safely,
+    extension_class_of,
+    extension_of,
+    start_analysis,
+)
 from lab.tasks.view_frame import ViewFrame
 from lab.text import did_you_mean, sanitize
 from lab.units import format_count, format_ranges, format_us
@@ -215,67 +221,33 @@ def _refuse_filters(options: ShowOptions, shown: str) -> None:
         raise UsageError(f"{shown} prints no log lines, so the filters do not apply; leave them out")
 
 
-# open transactions
-
-_WIDEST_STATE = 10
+# what is blocked
 
 
 def _show_blocked(options: ShowOptions) -> int:
-    """Print the open transactions and return the exit status."""
+    """Print what is unfinished, and why, and return the exit status."""
     if not options.blocked:
         raise UsageError("--at requires --blocked: lab show FILE --blocked --at 2s")
     _refuse_filters(options, "--blocked")
     at_us = None if options.at is None else duration("at", options.at)
     with closing(open_recording(options.file)) as store:
         header = store.header
-        if not has_bank(header):
-            raise UsageError(
-                f"{options.file}: {sanitize(header.protocol.title, 40)} has no transactions; "
-                "2pc and 3pc have: lab run 2pc --record run.jsonl"
-            )
+        analysis = analysis_of(extension_class_of(header))
+        if not analysis.without_blocked:
+            without = next(filter(None, (analysis_of(each).without_blocked for each in built_in_extensions())))
+            raise UsageError(f"{options.file}: {sanitize(header.protocol.title, 40)} {without}")
         cluster, now_us, remark = _state_at(store, at_us)
-        found = diagnose_open_transactions(cluster, header)
+        title, lines = start_analysis(header, cluster).blocked(now_us)
         damaged = report_damage(options.file, store)
     print(f"# {sanitize(describe_run(header))}")
     if remark:
         print(remark)
-    print(f"# at {_format_time(now_us)}: {format_count(len(found), 'open transaction')}")
-    for diagnosis in found:
-        for line in _lines(diagnosis, now_us):
-            print(sanitize(line))
+    print(f"# at {_format_time(now_us)}: {title}")
+    for line in lines:
+        print(sanitize(line))
     return EXIT_NOT_AS_EXPECTED if damaged else 0
-
-
-def _lines(diagnosis: TransactionDiagnosis, now_us: int) -> list[str]:
-    blocked_us = diagnosis.blocked_us
-    blocked = "not blocked" if blocked_us is None else f"blocked for {_seconds(now_us - blocked_us)}"
-    lines = ["", f"{diagnosis.transaction}  {blocked}"]
-    lines += [f"  {sentence}" for sentence in diagnosis.sentences]
-    lines += [f"  {_row(participant, now_us)}" for participant in diagnosis.overview.participant_states]
-    if diagnosis.turned_away:
-        lines.append(f"  refused because of its locks: {', '.join(map(str, diagnosis.turned_away))}")
-    return lines
-
-
-def _row(participant: ParticipantState, now_us: int) -> str:
-    reported, wait = participant.reported, participant.wait
-    parts = [f"node {participant.node}  {participant.part.state.value:{_WIDEST_STATE}}"]
-    if participant.view.process != "running":
-        parts.append(participant.view.process)
-    if reported is not None:
-        parts.append(f"for {_seconds(now_us - reported.since_us)}")
-    if wait is not None:
-        peers = f" from {', '.join(map(str, wait.peers))}" if wait.peers else ""
-        parts.append(f"waits for {wait.what}{peers}")
-    if participant.locks:
-        parts.append(f"locks {', '.join(participant.locks)}")
-    return "  ".join(parts).rstrip()
 
 
 def _format_time(us: int) -> str:
     """Format a time as in the log, without trailing zeros."""
     return f"{us / 1e6:.6f}".rstrip("0").rstrip(".") + "s"
-
-
-def _seconds(us: int) -> str:
-    return f"{us / 1e6:.1f} s"

@@ -19,10 +19,11 @@ from lab.exercises.assessment import Result
 from lab.exercises.exercise import Exercise, Repair, Task
 from lab.kernel import Step, Timing
 from lab.properties.assertions import RAISES
-from lab.protocols import Algorithm, commit_protocol
-from lab.recording.records import Header, Link, Record
-from lab.tasks.bank.commit_history import CommitLog
-from lab.worlds.campaign.campaign import RunawayError, Trial, run_trial
+from lab.protocols import Algorithm
+from lab.recording.records import Header, Link
+from lab.tasks.extension import analysis_of, extension_class
+from lab.units import format_count
+from lab.worlds.campaign.campaign import RunawayError, Trial, count_outcomes, run_trial
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault, SchedulePlan, draw, plan_of
 from lab.worlds.loading.config import RunConfig, header_of
 from lab.worlds.loading.targets import TargetError, load_protocol
@@ -91,20 +92,22 @@ class _Grading:
                 return trial
             if found := _violation_text(trial, self._original.promises):
                 return f"without any fault, {found}"
-            if schedule.faults and _committed_count(trial.records) < len(schedule.faults):
-                return f"without any fault, not all of {len(schedule.faults)} transfers are committed"
+            analysis = analysis_of(extension_class(self._original))
+            done = count_outcomes(self._original, trial.records).get(analysis.success, 0)
+            if done < len(schedule.faults):
+                given = format_count(len(schedule.faults), analysis.noun)
+                return f"without any fault, not all of {given} are {analysis.success}"
         return ""
 
     def _calm(self, network: _Network) -> Schedule:
-        """Build a schedule without faults; for a commit protocol, with some transactions, one by one."""
+        """Build a schedule without faults, in which the highest node gets the protocol's errands, one by one."""
         t_us, nodes = network.timing.t_us, tuple(range(1, network.nodes[1] + 1))
-        transfers = tuple(
-            ScheduledFault((_CALM_T + k * _COMMAND_EVERY_T) * t_us, "", f"tell {nodes[-1]} transfer 10 {way}")
-            for k, way in enumerate(("savings checking", "checking moneymarket"))
-            if commit_protocol(self._original) is not None
+        errands = tuple(
+            ScheduledFault((_CALM_T + k * _COMMAND_EVERY_T) * t_us, "", f"tell {nodes[-1]} {command}")
+            for k, command in enumerate(extension_class(self._original).errands)
         )
-        end_us = max((transfer.at_us for transfer in transfers), default=0) + _COMMAND_EVERY_T * t_us
-        return Schedule(network.seed, nodes, Link(network.timing.tm_us // 4), transfers, end_us)
+        end_us = max((errand.at_us for errand in errands), default=0) + _COMMAND_EVERY_T * t_us
+        return Schedule(network.seed, nodes, Link(network.timing.tm_us // 4), errands, end_us)
 
     # with faults
 
@@ -177,13 +180,6 @@ def _violation_text(trial: Trial, promises: tuple[str, ...]) -> str:
     return (
         f"it fails: {first.text}" if first.assertion == RAISES.id else f"{first.assertion} is broken: {first.text}"
     )
-
-
-def _committed_count(records: list[Record]) -> int:
-    log = CommitLog()
-    for record in records:
-        log.observe(record)
-    return sum(each.outcome == "committed" for each in log.transactions.values())
 
 
 def _message_excess(repair: Repair, trial: Trial, base: Header) -> str:

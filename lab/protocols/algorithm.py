@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 from lab.kernel import Protocol, Timing
-from lab.protocols.cost import Cost
+from lab.protocols.cost import Cost, Formula
 
 __all__ = ["Algorithm"]
 
@@ -29,8 +29,21 @@ class Algorithm(Protocol):
     Or its place, as ``module:class``: it is loaded only where it is needed, and never by the process of a node.
     """
 
+    writes_text: ClassVar[bool] = False
+    """True if logs show the values in its messages by their ``str``, and not as JSON."""
+
+    log_entry: ClassVar[type | None] = None
+    """The type of the entries of its logs in stable storage, if logs show them by their ``str``."""
+
     costs: ClassVar[tuple[Cost, ...]] = ()
     """The cost of an election by formula, for one or several cases."""
+
+    @classmethod
+    def formulas(cls) -> list[Formula]:
+        """Return what it costs, for the description of the protocol; of the layer above it first."""
+        upper = cls.upper_protocol
+        above = upper.formulas() if upper is not None and issubclass(upper, Algorithm) else []
+        return [*above, *(Formula(cost.formula, cost.case, cost.source) for cost in cls.costs)]
 
     @classmethod
     def settles_within_us(cls, timing: Timing, parameters: Any, nodes: int) -> int:

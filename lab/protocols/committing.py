@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from lab.kernel import Payload, Request, Timing, on, procedure
-from lab.protocols.cost import CommitCost
+from lab.protocols.cost import CommitCost, Formula
 from lab.protocols.ledger import Part
 from lab.protocols.participant_storage import ParticipantStorage
 from lab.protocols.transaction import Entry, Operation, Plan, State, Transaction
@@ -80,6 +80,8 @@ class Committing(ParticipantStorage):
 
     promises: ClassVar[tuple[str, ...]] = ("A6", "A7", "A8", "ends")
     extension: ClassVar[str | type] = "lab.tasks.bank.bank_extension:BankExtension"
+    writes_text: ClassVar[bool] = True
+    log_entry: ClassVar[type | None] = Entry
     cost: ClassVar[CommitCost | None] = None
 
     class Parameters(ParticipantStorage.Parameters, frozen=True):
@@ -87,6 +89,19 @@ class Committing(ParticipantStorage):
 
         decision_timeout_us: int = 0
         """Time for which a participant waits for the decision before it asks; 0: 3·T."""
+
+    @classmethod
+    def formulas(cls) -> list[Formula]:
+        """Return the messages and the forced writes of a commit."""
+        if cls.cost is None:
+            return super().formulas()
+        messages, writes = cls.cost.messages, cls.cost.writes
+        of_all = "messages of a commit, with n participants besides the coordinator"
+        return [
+            Formula(str(messages), of_all, messages.counted),
+            Formula(str(writes), "forced writes of all nodes", writes.counted),
+            *super().formulas(),
+        ]
 
     @classmethod
     def settles_within_us(cls, timing: Timing, parameters: Any, nodes: int) -> int:

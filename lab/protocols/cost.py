@@ -5,7 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-__all__ = ["CommitCost", "Cost", "Detection", "Linear"]
+__all__ = ["CommitCost", "Cost", "Detection", "Formula", "Linear"]
 
 Detection = Literal["by each", "in turn", "at once"]
 """How the nodes detect the crash of the coordinator:
@@ -29,6 +29,14 @@ class Cost(Struct, frozen=True):
     messages: Callable[[float], float]
     source: str
     detection: Detection | None = "by each"
+
+
+class Formula(Struct, frozen=True):
+    """A cost as it is listed: its formula, what it counts in which case, and where it comes from."""
+
+    formula: str
+    case: str
+    source: str
 
 
 class Linear(Struct, frozen=True):

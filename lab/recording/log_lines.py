@@ -1,31 +1,48 @@
 """The readable log: the lines that each record yields, and the contents of messages and logs as text.
 
 The number of lines depends on the record alone, so a reader can count them without the state of the cluster, and
-find line one million of a recording by its keyframes. Values of a commit protocol are written as their ``str``: a
-transaction is ``5.1``, and amounts are dollars. Values of other protocols, which need not be installed here, are
-written as JSON.
+find line one million of a recording by its keyframes. If its protocol ``writes_text``, a value is written as its
+``str``: in a bank, a transaction is ``5.1``, and amounts are dollars. Values of other protocols, which need not be
+installed here, are written as JSON.
 """
 
 from enum import Enum
+from functools import cache
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from lab.kernel import CommandInput, Message, Step, encode
-from lab.protocols import ThreePhaseCommit, TwoPhaseCommit
-from lab.protocols.transaction import Entry
+from lab.kernel import CommandInput, Message, Payload, Step, encode
+from lab.protocols import OWN_PROTOCOLS, PROTOCOLS, TASKS, Algorithm
 from lab.recording.records import Captioned, Commanded, End, Expected, Injected, Process, Record, convert_or_none
 from lab.recording.snapshot import group_in
 from lab.units import format_us
 
-_KINDS = TwoPhaseCommit.payloads | ThreePhaseCommit.payloads
+
+class _TextTypes(Struct, frozen=True):
+    """The types of payloads, by kind, and of log entries that are written as text."""
+
+    payloads: dict[str, type[Payload]]
+    entries: tuple[type, ...]
+
+
+def _text_types() -> _TextTypes:
+    return _text_types_of((*PROTOCOLS.values(), *TASKS.values(), *OWN_PROTOCOLS.values()))
+
+
+@cache
+def _text_types_of(protocols: tuple[type[Algorithm], ...]) -> _TextTypes:
+    payloads: dict[str, type[Payload]] = {}
+    for each in protocols:
+        payloads |= each.payloads if each.writes_text else {}
+    return _TextTypes(payloads, tuple(dict.fromkeys(each.log_entry for each in protocols if each.log_entry)))
 
 
 def format_body(message: Message) -> str:
-    """Return the body of a message as text; JSON if it is not a commit protocol's."""
+    """Return the body of a message as text; JSON unless its protocol ``writes_text``."""
     body = bytes(message.body)
-    kind = _KINDS.get(message.kind)
+    kind = _text_types().payloads.get(message.kind)
     if kind is not None:
         try:
             payload = msgspec.json.decode(body, type=kind)
@@ -39,10 +56,14 @@ def format_body(message: Message) -> str:
 
 def format_entries(log: str, entries: list[Any]) -> str:
     """Return the entries appended to the log of that name, as text."""
-    text = "; ".join(
-        format_value(each) if (entry := convert_or_none(each, Entry)) is None else str(entry) for each in entries
-    )
+    text = "; ".join(map(_format_entry, entries))
     return text if log == "log" else f"{log}: {text}"
+
+
+def _format_entry(entry: Any) -> str:
+    read = (convert_or_none(entry, kind) for kind in _text_types().entries)
+    found = next((each for each in read if each is not None), None)
+    return format_value(entry) if found is None else str(found)
 
 
 def format_value(value: Any) -> str:

@@ -17,8 +17,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.analysis.elections import ElectionLog, agreed_coordinator
+from lab.analysis.history import History
 from lab.kernel import Protocol
-from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header
 from lab.scenario.command_history import Anchor, CommandHistory, GivenCommand, anchors, exact_anchors, rounded_up
 from lab.scenario.head import LONGEST_US
@@ -234,10 +234,10 @@ def _leaders(found: TriedDraft) -> list[int]:
     assert found.trial is not None
     header, *records = found.trial.records
     assert isinstance(header, Header)
-    cluster, elections, agreed = ClusterState.of(header), ElectionLog(), []
+    history, agreed = History(header), []
+    elections = history.add(ElectionLog(history.cluster))
     for record in records:
-        cluster.apply(record)
-        elections.observe(record, cluster)
+        history.observe(record)
         if elections.coordinator is not None:
             agreed.append(elections.coordinator)
     return [leader for leader, _ in groupby(agreed)]

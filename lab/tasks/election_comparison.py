@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from msgspec import Struct
 
 from lab.analysis.elections import Leadership
+from lab.analysis.history import History
 from lab.charts import Chart
 from lab.properties.assertions import A4
 from lab.recording.cluster_state import ClusterState
@@ -42,15 +43,14 @@ class ElectionComparison(Comparison):
 
     @classmethod
     def measure(cls, header: Header, records: Sequence[Record], end_us: int) -> ElectionMeasurement:
-        cluster, leadership = ClusterState.of(header), Leadership(header.protocol.heartbeats)
-        for record in records:
-            cluster.apply(record)
-            leadership.observe(record, cluster)
+        history = History(header)
+        leadership = history.add(Leadership(history.cluster, header.protocol.heartbeats))
+        history.read(records)
         return ElectionMeasurement(
             tuple(leadership.elections),
             tuple(outage.us(end_us) for outage in leadership.outages),
             sum(span.us(end_us) for span in leadership.multiple_leaders),
-            cls.measure_task(header, records, cluster),
+            cls.measure_task(header, records, history.cluster),
         )
 
     @classmethod

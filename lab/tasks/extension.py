@@ -17,13 +17,15 @@ this process was told to load.
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from msgspec import Struct
 
 from lab.protocols import OWN_PROTOCOLS, PROTOCOLS, TASKS, Algorithm
-from lab.recording.records import Header
+from lab.recording.cluster_state import ClusterState
+from lab.recording.records import Header, Record
 from lab.recording.snapshot import NodeState
+from lab.tasks.analysis import Analysis, Report
 from lab.tasks.terms import ClusterTerm, NodeTerm
 from lab.text import UserError, sanitize
 
@@ -33,6 +35,8 @@ if TYPE_CHECKING:  # rich, which the host of a run does not need
     from lab.styles import Line, ThemeStyles
     from lab.tasks.comparison import Comparison
     from lab.tasks.view_frame import ViewFrame
+
+C = TypeVar("C")
 
 
 class NodeText(Struct, frozen=True):
@@ -71,8 +75,12 @@ class Extension:
     cluster_terms: ClassVar[tuple[ClusterTerm, ...]] = ()
     without_terms: ClassVar[str] = "has no {what}"
     """What is said of a protocol without these terms, if a predicate has one."""
-    comparison: ClassVar[str] = "lab.tasks.election_comparison:ElectionComparison"
-    """How ``lab compare`` compares such protocols: the place of a class of ``lab.tasks.comparison.Comparison``."""
+    analysis: ClassVar[str | type] = "lab.tasks.analysis:Analysis"
+    """What is computed of its runs for the reports: a class of ``lab.tasks.analysis.Analysis``, or its place."""
+    comparison: ClassVar[str | type] = "lab.tasks.election_comparison:ElectionComparison"
+    """How ``lab compare`` compares them: a class of ``lab.tasks.comparison.Comparison``, or its place."""
+    errands: ClassVar[tuple[str, ...]] = ()
+    """Commands that any node carries out; without faults, each has the outcome ``Analysis.success``."""
     opening_hint: ClassVar[str] = ""
     """What the interface says first, besides its own keys: ``m shows the map``."""
 
@@ -154,26 +162,87 @@ def built_in_extensions() -> tuple[type[Extension], ...]:
 
 def extension_class(protocol: type[Algorithm]) -> type[Extension]:
     """Return the class that the protocol declares; ``Extension`` if it declares none. Raises ExtensionError."""
-    declared = protocol.extension
-    if isinstance(declared, str):
-        declared = _imported(declared, protocol.__name__) if declared else Extension
-    if not issubclass(declared, Extension):
-        raise ExtensionError(f"{protocol.__name__}.extension is {declared.__name__}: write a class of Extension")
-    return declared
+    return _class_at(protocol.extension or Extension, f"{protocol.__name__}.extension", Extension)
+
+
+def analysis_of(extension: type[Extension]) -> type[Analysis]:
+    """Return what is computed of the runs of protocols with this extension. Raises ExtensionError."""
+    return _class_at(extension.analysis, f"{extension.__name__}.analysis", Analysis)
+
+
+def start_analysis(header: Header, cluster: ClusterState, extension: type[Extension] | None = None) -> Analysis:
+    """Return the analysis of a run, before its first record; by default that of the run's own protocol.
+
+    An error that a user's analysis raises ends it, and its report is that error. Raises ExtensionError.
+    """
+    analysis = analysis_of(extension_class_of(header) if extension is None else extension)
+    return _GuardedAnalysis(analysis(header, cluster))
+
+
+class _GuardedAnalysis(Analysis):
+    def __init__(self, analysis: Analysis) -> None:
+        super().__init__(analysis.header, analysis.cluster)
+        self._analysis = analysis
+        self._error = ""
+
+    def observe(self, record: Record | None) -> str:
+        return self._guarded("observe", "", record)
+
+    def report(self, recording: str) -> Report:
+        found = self._guarded("report", Report(), recording)
+        return Report((self._error,)) if self._error else found
+
+    def count(self) -> dict[str, int]:
+        nothing: dict[str, int] = {}
+        return self._or_raise(self._guarded("count", nothing))
+
+    def blocked(self, now_us: int) -> tuple[str, list[str]]:
+        nothing: tuple[str, list[str]] = "", []
+        return self._or_raise(self._guarded("blocked", nothing, now_us))
+
+    def _guarded(self, method: str, nothing: C, *arguments: Any) -> C:
+        if self._error:
+            return nothing
+        try:
+            found: C = getattr(self._analysis, method)(*arguments)
+        except Exception as error:
+            self._error = format_failure(f"{type(self._analysis).__name__}.{method}", error)
+            return nothing
+        return found
+
+    def _or_raise(self, found: C) -> C:
+        if self._error:
+            raise ExtensionError(self._error)
+        return found
 
 
 def comparison_of(protocol: type[Algorithm]) -> "type[Comparison]":
     """Return how protocols like this are compared. Raises ExtensionError."""
-    return _imported(extension_class(protocol).comparison, protocol.__name__)
+    from lab.tasks.comparison import Comparison  # noqa: PLC0415 - only one command needs it
+
+    extension = extension_class(protocol)
+    return _class_at(extension.comparison, f"{extension.__name__}.comparison", Comparison)
+
+
+def figures_of_other_runs() -> dict[str, Any]:
+    """Return the figures that built-in protocols report, with their values for the runs of other protocols."""
+    analyses = map(analysis_of, built_in_extensions())
+    return {name: value for each in analyses for name, value in each.figures.items()}
+
+
+def _class_at(declared: str | type, owner: str, base: type[C]) -> type[C]:
+    """Return the class, which may be declared by its place. Raises ExtensionError if it is not one of ``base``."""
+    found = _imported(declared, owner) if isinstance(declared, str) else declared
+    if not (isinstance(found, type) and issubclass(found, base)):
+        given = getattr(declared, "__name__", repr(declared))
+        raise ExtensionError(f"{owner} is {given}: write a class of {base.__name__}")
+    return found
 
 
 @cache
-def _imported(place: str, protocol: str) -> type:
+def _imported(place: str, owner: str) -> Any:
     module, _, name = place.partition(":")
     try:
-        found = getattr(import_module(module), name)
+        return getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
-        raise ExtensionError(f"{protocol}.extension is {place!r}: {error}") from None
-    if not isinstance(found, type):
-        raise ExtensionError(f"{protocol}.extension is {place!r}, which is not a class")
-    return found
+        raise ExtensionError(f"{owner} is {place!r}: {error}") from None

@@ -160,5 +160,5 @@ class FieldExtension(Extension):
             without="has no field; try lab run field",
         ),
     )
-    comparison: ClassVar[str] = "lab.tasks.field_comparison:FieldComparison"
+    comparison: ClassVar[str | type] = "lab.tasks.field_comparison:FieldComparison"
     opening_hint: ClassVar[str] = "m shows the map of the field"

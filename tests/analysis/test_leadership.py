@@ -15,10 +15,11 @@ Fold = tuple[Leadership, WorkLog, ClusterState]
 
 
 def _folded(*records: Record) -> Fold:
-    leadership, work, cluster = Leadership(("Beat",)), WorkLog(), ClusterState((1, 2, 3))
+    cluster, work = ClusterState((1, 2, 3)), WorkLog()
+    leadership = Leadership(cluster, ("Beat",))
     for record in records:
         cluster.apply(record)
-        leadership.observe(record, cluster)
+        leadership.observe(record)
         work.observe(record)
     return leadership, work, cluster
 
@@ -142,10 +143,11 @@ def test_elections_are_those_of_the_election_log() -> None:
         _normal(150, 2, 2),
         _normal(170, 1, 2, "Yes"),
     ]
-    log, cluster = ElectionLog(), ClusterState((1, 2, 3))
+    cluster = ClusterState((1, 2, 3))
+    log = ElectionLog(cluster)
     for record in records:
         cluster.apply(record)
-        log.observe(record, cluster)
+        log.observe(record)
     leadership, _, _ = _folded(*records)
     assert [(each.settled_at_us, each.coordinator) for each in log.settled] == [(10, 3), (80, 3), (170, 2)]
     assert leadership.elections == [1, 2], "in the second nothing was sent"

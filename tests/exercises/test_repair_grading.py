@@ -71,7 +71,7 @@ class MyCommit(TwoPhaseCommit):
 '''
     points, why = points_of(resolve_exercise("mend-the-commit"), tmp_path / "idle.py", code)
     assert points == 0
-    assert "transfers are committed" in why
+    assert "transactions are committed" in why
 
 
 def test_the_exercise_defines_the_promises(tmp_path: Path) -> None:

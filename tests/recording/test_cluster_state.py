@@ -6,7 +6,7 @@ from lab.analysis.elections import ElectionLog, SettledElection, agreed_coordina
 from lab.cli.run_summary import NoteLog, summarize
 from lab.recording.cluster_state import ClusterState
 from lab.recording.snapshot import ActiveFault, Snapshot
-from lab.tasks.bank.commit_history import CommitLog
+from lab.tasks.analysis import Analysis
 from tests.harness import T_US, Rig
 from tests.recording.samples import eventful
 
@@ -163,11 +163,16 @@ def test_agreement_counts_running_nodes_only() -> None:
     assert agreed_coordinator(rig.cluster.nodes) is None, "nobody runs"
 
 
+def _observe(log: ElectionLog, rig: Rig) -> None:
+    assert rig.cluster, "it is computed on access"
+    log.observe(rig.records[-1])
+
+
 def test_the_elections_of_a_run() -> None:
     """The loss of the coordinator, and the agreement on the next; before the first election nothing is lost."""
     rig = Rig([1, 2, 3])
-    log = ElectionLog()
-    rig.watchers.append(lambda: log.observe(rig.records[-1], rig.cluster))
+    log = ElectionLog(rig.cluster)
+    rig.watchers.append(lambda: _observe(log, rig))
     rig.started()
     rig.run_until_agreed()
     settled_us = rig.now_us
@@ -186,14 +191,15 @@ def test_the_elections_of_a_run() -> None:
 
 def test_the_summary_of_a_run() -> None:
     rig = Rig([1, 2, 3])
-    log = ElectionLog()
-    rig.watchers.append(lambda: log.observe(rig.records[-1], rig.cluster))
+    log = ElectionLog(rig.cluster)
+    rig.watchers.append(lambda: _observe(log, rig))
     rig.started()
     rig.run_until_agreed()
     rig.do("cut 1->2", "kill 1")
     rig.run_until_agreed()
     rig.run(5 * T_US)
-    summary = summarize(rig.header, rig.cluster, log, NoteLog(), CommitLog(), "run.jsonl")
+    analysis = Analysis(rig.header, rig.cluster)
+    summary = summarize(rig.header, rig.cluster, log, NoteLog(analysis), analysis, "run.jsonl")
     assert (summary.world, summary.protocol, summary.recording) == ("simulated", "bully", "run.jsonl")
     assert [(fault.command, fault.touched, fault.assumptions) for fault in summary.faults] == [
         ("cut 1->2", 0, (8,)),

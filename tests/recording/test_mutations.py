@@ -14,15 +14,15 @@ import pytest
 
 from lab.analysis.delivery import LogPage
 from lab.analysis.elections import ElectionLog
+from lab.analysis.history import History
 from lab.analysis.marks import Marks
 from lab.cli.run_summary import NoteLog, summarize
 from lab.protocols import Bully, source_of
-from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import NotARecordingError, open_recording
 from lab.recording.records import encode
 from lab.recording.timeline import Timeline
 from lab.replay.reexecution import reexecute
-from lab.tasks.bank.commit_history import CommitLog
+from lab.tasks.bank.bank_analysis import BankAnalysis
 from tests.profile import amount
 from tests.recording.samples import eventful_lines
 
@@ -59,26 +59,25 @@ def use(path: Path) -> None:
         lines = open_recording(path)
     except NotARecordingError:
         return
-    cluster, elections, notes = ClusterState.of(lines.header), ElectionLog(), NoteLog()
-    commits = CommitLog()
+    history = History(lines.header)
+    elections = history.add(ElectionLog(history.cluster))
+    analysis = BankAnalysis(lines.header, history.cluster)
+    notes = history.add(NoteLog(analysis))
     page = LogPage(0, None)
     for record in lines.records():
-        cluster.apply(record)
-        elections.observe(record, cluster)
-        notes.observe(record)
-        commits.observe(record)
+        history.observe(record)
         page.feed(record)
         if record is not None:
             encode(record)
     for line in page.lines:
         page.outcome(line, len(lines))
-    encode(cluster.snapshot())
-    encode(summarize(lines.header, cluster, elections, notes, commits, str(path)))
+    encode(history.cluster.snapshot())
+    encode(summarize(lines.header, history.cluster, elections, notes, analysis, str(path)))
     assert list(Marks().find_in(lines))[-1:] == [1.0]
     timeline = Timeline(lines)
     timeline.at(len(lines))
     timeline.at(len(lines) // 2)
-    timeline.record_at(cluster.at_us // 2)
+    timeline.record_at(history.cluster.at_us // 2)
     try:
         reexecute(lines, Bully, SOURCE, most=10_000)
     except NotARecordingError:

@@ -3,7 +3,7 @@
 The highest node asks all others to promise; once all have, it tells them to commit.
 """
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from rich.text import Text
 
@@ -12,6 +12,7 @@ from lab.protocols.algorithm import Algorithm
 from lab.recording.cluster_state import ClusterState
 from lab.recording.snapshot import NodeState
 from lab.styles import ThemeStyles
+from lab.tasks.analysis import Analysis, Report
 from lab.tasks.extension import Extension, NodeText, View
 from lab.tasks.terms import ClusterTerm, NodeTerm
 from lab.tasks.view_frame import ViewFrame
@@ -48,8 +49,31 @@ def count_promises(cluster: ClusterState) -> int:
     return sum(bool(node.state.get("promised")) for node in cluster.nodes.values())
 
 
+class CommitAnalysis(Analysis):
+    """Counts the nodes that have committed, and those that have only promised."""
+
+    noun: ClassVar[str] = "promise"
+    outcomes: ClassVar[dict[str, str]] = {"kept": "kept", "open": "not kept yet"}
+    figures: ClassVar[dict[str, Any]] = {"promises": None}
+    without_blocked: ClassVar[str] = "promises nothing"
+
+    def count(self) -> dict[str, int]:
+        committed = sum(bool(node.state.get("committed")) for node in self.cluster.nodes.values())
+        return {"kept": committed, "open": count_promises(self.cluster) - committed}
+
+    def report(self, recording: str) -> Report:
+        counts = self.count()
+        return Report((f"promises: {counts['kept']} kept, {counts['open']} open",), {"promises": counts})
+
+    def blocked(self, now_us: int) -> tuple[str, list[str]]:
+        waiting = [f"{node.id} waits for Commit" for node in self.cluster.nodes.values() if is_ready(node)]
+        return f"{len(waiting)} wait", waiting
+
+
 class PromisesExtension(Extension):
-    """Promises in the panes, a view of all of them, and terms of predicates."""
+    """Promises in the panes, a view of all of them, terms of predicates, and an analysis."""
+
+    analysis: ClassVar[str | type] = CommitAnalysis
 
     node_terms = (NodeTerm("ready", "it has promised, and does not know the outcome", is_ready, bool),)
     cluster_terms = (ClusterTerm("promises", "nodes that have promised", count_promises),)

@@ -1,5 +1,7 @@
 """A user's own commit protocol has what the built-in ones have: pane lines and views of its own."""
 
+import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -111,6 +113,44 @@ def test_the_interface_without_its_file_shows_the_run_alone(own: str) -> None:
     replay(test, Path(own))
 
 
+def test_its_analysis_is_reported_and_counted(lab: Lab, own: str) -> None:
+    """At the end of a run, as text and as JSON; while it lasts; and over the runs of a campaign."""
+    words = (TARGET, "--nodes", "3", "--sim", "--for", "2s")
+    done = lab("run", *words, "--headless")
+    assert "  promises: 3 kept, 0 open\n" in done.out
+    assert json.loads(lab("run", *words, "--headless", "--json").out)["promises"] == {"kept": 3, "open": 0}
+    begun = lab("show", own, "--blocked", "--at", "0s", "--protocol", TARGET)
+    assert begun.out.splitlines()[1:] == ["# at 0s: 1 wait", "3 waits for Commit"]
+    checked = lab("check", TARGET, "--runs", "4", "--nodes", "3", "--workers", "1")
+    assert re.search(r"^  \d+ promises: \d+ kept, \d+ not kept yet$", checked.out, re.MULTILINE), checked
+    counted = json.loads(lab("check", TARGET, "--runs", "4", "--nodes", "3", "--workers", "1", "--json").out)
+    assert f"  {sum(counted['promises'].values())} promises: {counted['promises']['kept']} kept" in checked.out
+    assert counted["transactions"] == {}
+
+
+def test_an_error_in_its_analysis_is_reported(lab: Lab, own: str) -> None:
+    """In place of its report; ``--blocked`` and campaigns end with it."""
+    file = lab.folder / "own_commit.py"
+    file.write_text(
+        file.read_text()
+        .replace("committed = sum(", "committed = [][1] + sum(")
+        .replace("waiting = [", "waiting = 1 + [")
+    )
+    words = (TARGET, "--nodes", "3")
+    done = lab("run", *words, "--sim", "--for", "2s", "--headless")
+    error = f"CommitAnalysis.report, line {_line_of('committed = sum(')}: IndexError: list index out of range"
+    assert f"  {error}\n" in done.out
+    begun = lab("show", own, "--blocked", "--protocol", TARGET)
+    assert "CommitAnalysis.blocked, line" in begun.refused()
+    checked = lab("check", *words, "--runs", "4", "--workers", "2")
+    assert checked.line().startswith("CommitAnalysis.count, line"), checked
+
+
+def _line_of(code: str) -> int:
+    """Return the line of the user's file with this code."""
+    return next(number for number, line in enumerate(OWN.read_text().splitlines(), 1) if code in line)
+
+
 SCENARIO = """title = "Everybody promises"
 shows = "All promise, and the highest node commits."
 source = "A protocol of our own"
@@ -164,7 +204,8 @@ def test_an_error_in_a_term_fails_the_expectation(lab: Lab, own: str) -> None:
         ),
     )
     assert done.status == 1, done
-    assert done.err.count("count_promises, line 48: IndexError: list index out of range") == 3, done.err
+    error = f"count_promises, line {_line_of('return sum(')}: IndexError: list index out of range"
+    assert done.err.count(error) == 3, done.err
 
 
 def test_an_error_in_it_is_shown_and_ends_nothing(lab: Lab, own: str) -> None:
@@ -176,12 +217,14 @@ def test_an_error_in_it_is_shown_and_ends_nothing(lab: Lab, own: str) -> None:
         .replace('"committed"):\n            return', '"committed"):\n            return None +')
     )
     done = lab("show", own, "--view", "promises", "--protocol", TARGET)
-    assert "draw_promises, line 34: IndexError: list index out of range" in done.out
+    describing = _line_of('state.get("committed"):') + 1
+    drawing = f"draw_promises, line {_line_of('rows = []')}: IndexError"
+    assert f"{drawing}: list index out of range" in done.out
 
     async def test(seen: Seen) -> None:
         await seen.press("end", "Z")
-        await seen.until(lambda: "draw_promises, line 34: IndexError" in seen.text, "the view")
-        await seen.until(lambda: "describe_node, line 60: TypeError" in seen.text, "the panes")
+        await seen.until(lambda: drawing in seen.text, "the view")
+        await seen.until(lambda: f"describe_node, line {describing}: TypeError" in seen.text, "the panes")
 
     before = dict(OWN_PROTOCOLS)
     try:

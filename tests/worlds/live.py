@@ -48,7 +48,7 @@ class Tail:
         self.path = path
         self.records: list[Record] = []
         self.cluster = ClusterState(())
-        self.elections = ElectionLog()
+        self.elections = ElectionLog(self.cluster)
         self._offset = 0
 
     def read(self) -> "Tail":
@@ -61,9 +61,10 @@ class Tail:
             record = decode(line)
             if not self.records:
                 self.cluster = ClusterState.of(record)  # type: ignore[arg-type]
+                self.elections = ElectionLog(self.cluster)
             self.records.append(record)
             self.cluster.apply(record)
-            self.elections.observe(record, self.cluster)
+            self.elections.observe(record)
         return self
 
     def of(self, kind: type[R], start: int = 0) -> list[R]:

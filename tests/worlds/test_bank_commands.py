@@ -13,6 +13,7 @@ from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Commanded
 from lab.script.parse import parse
 from lab.script.values import attribute_of
+from lab.tasks.bank.bank_analysis import BankAnalysis
 from lab.worlds.run import CommandOutcome
 from tests.harness import T_US, Rig
 from tests.worlds.live import STEADY, LiveRun
@@ -138,7 +139,7 @@ def test_the_unfinished_load_of_a_dead_node_is_in_the_summary(rig: Rig) -> None:
     """A dead node can note nothing itself."""
     rig.do("transactions 60 at 10/s", "at 1950ms kill 3")
     rig.run(3_000_000)
-    notes = NoteLog()
+    notes = NoteLog(BankAnalysis(rig.header, rig.cluster))
     for record in rig.records:
         notes.observe(record)
     assert notes.notes[-1] == Note(1_950_000, 3, "killed, and its load ended: 40 transfers never begun")

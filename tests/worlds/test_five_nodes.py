@@ -9,7 +9,7 @@ import pytest
 
 from lab.cli.run_summary import NoteLog, summarize
 from lab.recording.records import End, Fault, Header, Process
-from lab.tasks.bank.commit_history import CommitLog
+from lab.tasks.analysis import Analysis
 from lab.worlds.host.runs import list_runs
 from tests.worlds.live import STEADY, LiveRun
 
@@ -31,7 +31,9 @@ def test_kill_and_restart_the_coordinator_by_script(tmp_path: Path) -> None:
         header, end = tail.records[0], tail.records[-1]
         assert isinstance(header, Header)
         assert isinstance(end, End)
-        summary = summarize(header, tail.cluster, tail.elections, NoteLog(), CommitLog(), str(run.path))
+        analysis = Analysis(header, tail.cluster)
+        notes = NoteLog(analysis)
+        summary = summarize(header, tail.cluster, tail.elections, notes, analysis, str(run.path))
         assert {node.coordinator for node in summary.nodes.values()} == {5}
         assert {node.status for node in summary.nodes.values()} == {"Normal"}
         assert [(fault.command, fault.touched) for fault in summary.faults] == [("kill 5", 1)]

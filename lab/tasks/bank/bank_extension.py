@@ -33,8 +33,10 @@ class BankExtension(Extension):
             without="has no bank; try lab run 2pc or lab run 3pc",
         ),
     )
-    comparison: ClassVar[str] = "lab.tasks.bank.bank_comparison:BankComparison"
+    analysis: ClassVar[str | type] = "lab.tasks.bank.bank_analysis:BankAnalysis"
+    comparison: ClassVar[str | type] = "lab.tasks.bank.bank_comparison:BankComparison"
     node_terms = NODE_TERMS
+    errands: ClassVar[tuple[str, ...]] = ("transfer 10 savings checking", "transfer 10 checking moneymarket")
     cluster_terms = CLUSTER_TERMS
     without_terms: ClassVar[str] = "keeps no accounts, so it has no {what}; try 2pc: lab run 2pc"
 

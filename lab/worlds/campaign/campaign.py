@@ -17,15 +17,16 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lab.analysis.history import History
 from lab.kernel import Protocol, Step
 from lab.properties.judge import Judge
 from lab.properties.verdicts import Violation
-from lab.protocols import Algorithm, commit_protocol
+from lab.protocols import Algorithm
 from lab.recording.records import FAULT_KIND_SEEN, End, Fault, Header, Process, Record, Routed
 from lab.recording.writer import MemoryLog, RecordLog
 from lab.script.parse import parse
 from lab.script.statements import At, Statement
-from lab.tasks.bank.commit_history import CommitLog
+from lab.tasks.extension import analysis_of, extension_class, start_analysis
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault, SchedulePlan, draw
 from lab.worlds.campaign.workers import map_seeds, split_seeds
 from lab.worlds.loading.targets import load_protocol
@@ -165,7 +166,7 @@ class RunOutcome(Struct):
     """The outcome of one run, small enough to be sent between processes.
 
     ``violations``: their number, by assertion and the assumptions broken. ``lines`` are the executed lines of the
-    protocol's file, if they were collected. ``transactions``: their number by outcome; None: without an outcome.
+    protocol's file, if they were collected. ``outcomes``: what the analysis of the protocol counts.
     """
 
     seed: int
@@ -175,7 +176,7 @@ class RunOutcome(Struct):
     faults: dict[str, FaultCount]
     violations: dict[tuple[str, tuple[int, ...]], int]
     lines: frozenset[int]
-    transactions: dict[str | None, int]
+    outcomes: dict[str, int]
 
 
 class CampaignTotals:
@@ -188,7 +189,7 @@ class CampaignTotals:
         self.faults: dict[str, FaultCount] = {}
         self.violations: Counter[tuple[str, tuple[int, ...]]] = Counter()
         self.lines: set[int] = set()
-        self.transactions: Counter[str | None] = Counter()
+        self.outcomes: Counter[str] = Counter()
 
     def add(self, outcome: RunOutcome) -> None:
         self.runs += 1
@@ -200,7 +201,7 @@ class CampaignTotals:
             sum_.faults += count.faults
             sum_.touched += count.touched
         self.violations.update(outcome.violations)
-        self.transactions.update(outcome.transactions)
+        self.outcomes.update(outcome.outcomes)
 
 
 def run_chunk(campaign: Campaign, seeds: range) -> list[RunOutcome]:
@@ -222,18 +223,24 @@ def _run_seed(campaign: Campaign, protocol: type[Algorithm], seed: int) -> RunOu
         count_faults(trial.records),
         Counter((each.assertion, tuple(b.assumption for b in each.broken)) for each in trial.violations),
         frozenset(lines),
-        _transactions(protocol, trial.records),
+        count_outcomes(protocol, trial.records),
     )
 
 
-def _transactions(protocol: type[Algorithm], records: list[Record]) -> dict[str | None, int]:
-    """Return the number of the run's transactions by outcome; empty for protocols without transactions."""
-    if commit_protocol(protocol) is None:
+def count_outcomes(protocol: type[Algorithm], records: list[Record]) -> dict[str, int]:
+    """Return what the analysis of the protocol counts in a run: of a bank, its transactions by outcome.
+
+    Raises ExtensionError if that fails.
+    """
+    header = records[0]
+    assert isinstance(header, Header)
+    extension = extension_class(protocol)
+    if not analysis_of(extension).noun:
         return {}
-    log = CommitLog()
-    for record in records:
-        log.observe(record)
-    return Counter(transacted.outcome for transacted in log.transactions.values())
+    history = History(header)
+    analysis = history.add(start_analysis(header, history.cluster, extension))
+    history.read(records)
+    return analysis.count()
 
 
 def run_campaign(

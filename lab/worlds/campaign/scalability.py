@@ -137,7 +137,7 @@ class _CountingLog:
     def __init__(self, header: Header) -> None:
         self.header = header
         self.cluster = ClusterState.of(header)
-        self.elections = ElectionLog()
+        self.elections = ElectionLog(self.cluster)
         self.detection: DetectedByEach | None = None
 
     @property
@@ -150,7 +150,7 @@ class _CountingLog:
         if isinstance(record, Step) and record.failed:
             raise NoAgreementError(f"node {record.node} failed: {record.failed.strip().splitlines()[-1]}")
         self.cluster.apply(record)
-        self.elections.observe(record, self.cluster)
+        self.elections.observe(record)
         if self.detection is not None and isinstance(record, Step):
             for message in record.sent:
                 if message.kind not in self.header.protocol.heartbeats:
