@@ -295,9 +295,10 @@ class LiveWorld(World[Connection]):
         node = connection.id
         child.phase = "up"
         self.incarnations[node] = connection
-        self.record(Process(self.now_us, node, "started", child.number, child.pid))
+        # queued before the record, which may trigger a command that gives the node an input
         connection.begin(Start(child.number, self.serials[node]))
         self.unflushed[node] = connection
+        self.record(Process(self.now_us, node, "started", child.number, child.pid))
 
     def _on_ended(self, node: int, child: _Child) -> None:
         connection = self.incarnations.get(node)

@@ -28,16 +28,16 @@ from lab.worlds.world import Incarnation, World
 class SimulatedIncarnation(Incarnation):
     """One incarnation of a simulated node: the kernel's node, and the inputs that wait for it.
 
-    ``stepping``: it is in a step. ``due_us`` is the time of its next timer, None while it has none or is paused;
-    ``fired`` is the input that the timer will give it. ``queued_us`` is its earliest entry in the timer queue, no
-    later than ``due_us``.
+    ``stepping``: it is in a step, or has still to take its first one; inputs wait meanwhile. ``due_us`` is the
+    time of its next timer, None while it has none or is paused; ``fired`` is the input that the timer will give
+    it. ``queued_us`` is its earliest entry in the timer queue, no later than ``due_us``.
     """
 
     def __init__(self, node: Node, number: int) -> None:
         super().__init__(node.id, number)
         self.node = node
         self.inbox: list[Message | CommandInput] = []
-        self.stepping = False
+        self.stepping = True
         self.paused_at_us = 0
         self.due_us: int | None = None
         self.fired: Fired | None = None
