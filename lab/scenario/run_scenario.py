@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from lab.recording.reader import NotARecordingError, open_recording
 from lab.scenario.file import Scenario, World
 from lab.scenario.report import Report, ScenarioFinding, report_of
+from lab.worlds.campaign.workers import map_seeds, split_seeds
 from lab.worlds.host.launch import HostFailedError, HostProcess
 from lab.worlds.loading.config import NotRunnableError, RunConfig, new_run_name
 from lab.worlds.loading.settings import usual_link
@@ -142,8 +143,6 @@ def run_all(jobs: Sequence[Job], workers: int) -> Generator[Report, None, None]:
 
     Close the iterator to end the runs in progress. Raises WorkerDiedError.
     """
-    from lab.worlds.campaign.workers import map_seeds, split_seeds  # noqa: PLC0415 - a single run needs no workers
-
     simulated = tuple(job for job in jobs if job.world == "simulated")
     if simulated:
         size = max(1, min(_LARGEST_CHUNK, len(simulated) // (4 * workers)))
