@@ -27,7 +27,7 @@ from lab.serve.admin_client import (
 )
 from lab.serve.cluster_pool import ClusterProcess
 from lab.serve.server_context import ActiveSession, ServerContext
-from lab.worlds.processes.json_lines import LONGEST_LINE, answer_requests
+from lab.worlds.json_lines import LONGEST_LINE, answer_requests
 
 _MISUNDERSTOOD = AdminReply("the server runs another version and does not understand this request; restart it")
 

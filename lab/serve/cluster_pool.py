@@ -29,8 +29,8 @@ from lab.serve.data_folder import ServerLog
 from lab.serve.limits import Limits
 from lab.worlds.host.launch import HostFailedError, HostRefusedError
 from lab.worlds.host.runs import RunInfo
+from lab.worlds.json_lines import to_line
 from lab.worlds.loading.config import HostReady, HostRefused, RunConfig
-from lab.worlds.processes.json_lines import to_line
 
 T = TypeVar("T")
 

@@ -7,9 +7,8 @@ import pytest
 
 from lab.protocols import Algorithm, Bully, InvitationElection, Ring
 from lab.scenario.file import read_scenario
-from lab.scenario.from_recording import make_scenario
+from lab.scenario.from_recording import ScenarioSource, make_scenario
 from lab.scenario.run_scenario import run_live, run_simulated
-from lab.scenario.writing import ScenarioSource
 from tests.profile import amount
 from tests.waiting import WAIT_S
 from tests.worlds.conftest import runs  # noqa: F401 - a folder of their own for what runs

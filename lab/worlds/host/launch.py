@@ -17,9 +17,9 @@ from typing import IO, Literal, Protocol
 import msgspec
 
 from lab.worlds.feed_protocol import ASIDES, REPLY_PREFIX, Attach, FeedRequest, Reply
+from lab.worlds.fork_server import detach, exit_with
+from lab.worlds.json_lines import to_line
 from lab.worlds.loading.config import HostReady, HostRefused, RunConfig
-from lab.worlds.processes.fork_server import detach, exit_with
-from lab.worlds.processes.json_lines import to_line
 
 _decode_first = msgspec.json.Decoder(HostReady | HostRefused).decode
 

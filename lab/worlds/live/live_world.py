@@ -19,9 +19,9 @@ from msgspec import Struct
 from lab.kernel import CommandInput, Message, Protocol, Received, Step
 from lab.recording.records import Process
 from lab.recording.writer import RecordLog
+from lab.worlds.fork_server import Fork, Forked, ProcessChange, Signal
+from lab.worlds.json_lines import GARBAGE, Channel, TooLongError
 from lab.worlds.live.node_process import Hello, NodeJob, Start, wipe
-from lab.worlds.processes.fork_server import Fork, Forked, ProcessChange, Signal
-from lab.worlds.processes.json_lines import GARBAGE, Channel, TooLongError
 from lab.worlds.world import Incarnation, World
 
 _encode = msgspec.json.Encoder().encode

@@ -17,8 +17,8 @@ from lab.recording.writer import Writer
 from lab.script.director import Director
 from lab.script.parse import parse, read_script
 from lab.script.statements import Statement
+from lab.worlds.json_lines import to_line
 from lab.worlds.loading.targets import load_protocol, recorded_target
-from lab.worlds.processes.json_lines import to_line
 
 _LONGEST_NAME = 16
 

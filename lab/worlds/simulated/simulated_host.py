@@ -17,8 +17,8 @@ from lab.worlds.control import CommandOutcome
 from lab.worlds.feed_protocol import Clock, FeedRequest, Reply
 from lab.worlds.host.host import Host, earliest_us
 from lab.worlds.host.runs import RunFolder
+from lab.worlds.json_lines import to_line
 from lab.worlds.loading.config import RunConfig
-from lab.worlds.processes.json_lines import to_line
 from lab.worlds.simulated.execution import run_slice
 from lab.worlds.simulated.simulation import Simulation
 
