@@ -20,9 +20,8 @@ from lab.exercises.exercise import Exercise, Repair, Task
 from lab.kernel import Step, Timing
 from lab.properties.assertions import RAISES
 from lab.protocols import Algorithm, commit_protocol
-from lab.recording.records import Header, Link, Record
-from lab.tasks.bank.commit_history import CommitLog
-from lab.worlds.campaign.campaign import RunawayError, Trial, run_trial
+from lab.recording.records import Header, Link
+from lab.worlds.campaign.campaign import RunawayError, Trial, count_outcomes, run_trial
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault, SchedulePlan, draw, plan_of
 from lab.worlds.loading.config import RunConfig, header_of
 from lab.worlds.loading.targets import TargetError, load_protocol
@@ -91,7 +90,8 @@ class _Grading:
                 return trial
             if found := _violation_text(trial, self._original.promises):
                 return f"without any fault, {found}"
-            if schedule.faults and _committed_count(trial.records) < len(schedule.faults):
+            committed = count_outcomes(self._original, trial.records).get("committed", 0)
+            if committed < len(schedule.faults):
                 return f"without any fault, not all of {len(schedule.faults)} transfers are committed"
         return ""
 
@@ -177,13 +177,6 @@ def _violation_text(trial: Trial, promises: tuple[str, ...]) -> str:
     return (
         f"it fails: {first.text}" if first.assertion == RAISES.id else f"{first.assertion} is broken: {first.text}"
     )
-
-
-def _committed_count(records: list[Record]) -> int:
-    log = CommitLog()
-    for record in records:
-        log.observe(record)
-    return sum(each.outcome == "committed" for each in log.transactions.values())
 
 
 def _message_excess(repair: Repair, trial: Trial, base: Header) -> str:

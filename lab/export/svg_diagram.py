@@ -29,6 +29,7 @@ from lab.export.annotations import (
     describe_fault,
     describe_interval,
     describe_message,
+    describe_span,
     describe_status,
     printable,
     status_label,
@@ -384,9 +385,8 @@ def _wrapped(remark: Annotation) -> list[str]:
 
 
 def _describe_fault_interval(interval: FaultInterval) -> str:
-    until = "the end" if interval.until is None else f"{interval.until.at_us / 1e6:.6f} s"
     shown, touched = printable(describe_fault(interval.fault)), f"{interval.fault.touched:,}"
-    return f"{shown}\nfrom {interval.since.at_us / 1e6:.6f} s until {until}\naffected: {touched}"
+    return f"{shown}\n{describe_span(interval)}\naffected: {touched}"
 
 
 # the page

@@ -60,16 +60,6 @@ def run_simulated(scenario: Scenario, recording: Path | None = None) -> Report:
         return report_on(scenario, file, began_s, keep=recording is not None)
 
 
-def run_live(scenario: Scenario, recording: Path | None = None) -> Report:
-    """Run the scenario on processes in real time. Raises HostFailedError."""
-    with _file(recording) as file:
-        run = LiveRun(scenario, file)
-        try:
-            return replace(run.report(), recording="" if recording is None else str(file))
-        finally:
-            run.end()
-
-
 class LiveRun:
     """A live run in the background; it ends by itself, or by ``end``."""
 

@@ -210,10 +210,8 @@ class Guests:
     def add(self, fingerprint: str) -> str:
         """Create a guest with this key. Raises OSError."""
         name = self._folder.add_student(GUEST)
-        with exclusive_lock(self._folder.guests):
-            known = {**self._file.students(), fingerprint: name}
-            lines = (f"{key} {guest}\n" for key, guest in known.items())
-            write_durably(self._folder.guests, "".join(lines).encode())
+        with self._file.edited() as lines:
+            lines.append(f"{fingerprint} {name}")
         return name
 
 

@@ -222,11 +222,11 @@ def _run_seed(campaign: Campaign, protocol: type[Algorithm], seed: int) -> RunOu
         count_faults(trial.records),
         Counter((each.assertion, tuple(b.assumption for b in each.broken)) for each in trial.violations),
         frozenset(lines),
-        _transactions(protocol, trial.records),
+        count_outcomes(protocol, trial.records),
     )
 
 
-def _transactions(protocol: type[Algorithm], records: list[Record]) -> dict[str | None, int]:
+def count_outcomes(protocol: type[Algorithm], records: list[Record]) -> dict[str | None, int]:
     """Return the number of the run's transactions by outcome; empty for protocols without transactions."""
     if commit_protocol(protocol) is None:
         return {}

@@ -25,7 +25,7 @@ def split_seeds(first: int, end: int, size: int) -> Iterator[range]:
 
 
 def map_seeds(
-    work: Callable[[range], list[T]], chunks: Iterator[range], workers: int = 1, cluster: str = ""
+    work: Callable[[range], list[T]], chunks: Iterator[range], workers: int, cluster: str = ""
 ) -> Generator[T, None, None]:
     """Yield the result for each seed, in order. Close the iterator to stop. Raises WorkerDiedError.
 

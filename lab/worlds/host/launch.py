@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import IO, Literal, Protocol
+from typing import IO, Literal
 
 import msgspec
 
@@ -22,23 +22,6 @@ from lab.worlds.json_lines import to_line
 from lab.worlds.loading.config import HostReady, HostRefused, RunConfig
 
 _decode_first = msgspec.json.Decoder(HostReady | HostRefused).decode
-
-
-class StartedProcess(Protocol):
-    """The part of ``subprocess.Popen`` that is used."""
-
-    pid: int
-    stdin: IO[bytes] | None
-    stdout: IO[bytes] | None
-
-    def poll(self) -> int | None:
-        """Return its exit status if it has ended."""
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Wait for its end; return its exit status. Raises subprocess.TimeoutExpired."""
-
-    def kill(self) -> None:
-        """Kill it."""
 
 
 class HostFailedError(Exception):
@@ -56,18 +39,18 @@ class HostProcess:
     module, for programs with protocols of their own.
     """
 
-    def __init__(self, config: RunConfig, module: str = "") -> None:
+    def __init__(self, config: RunConfig, module: str = "lab.worlds.host") -> None:
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
-        self.process = self._start_process(config, module)
+        self.process = self._start_process(module)
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.write(to_line(config))
             self.process.stdin.flush()
 
-    def _start_process(self, config: RunConfig, module: str) -> StartedProcess:
+    def _start_process(self, module: str) -> "subprocess.Popen[bytes] | _ForkedProcess":
         return subprocess.Popen(
             # -P: no file in the current folder can shadow a module
-            [sys.executable, "-P", "-m", module or "lab.worlds.host"],
+            [sys.executable, "-P", "-m", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
@@ -141,7 +124,7 @@ def preload() -> None:
 class ForkedHost(HostProcess):
     """See ``HostProcess``. For live runs only; call ``preload`` first."""
 
-    def _start_process(self, config: RunConfig, module: str) -> "_ForkedProcess":
+    def _start_process(self, module: str) -> "_ForkedProcess":
         return _ForkedProcess(self._log)
 
 
