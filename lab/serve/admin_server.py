@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lab.exercises.student_folder import PROGRESS, StudentFolder
+from lab.exercises.attempts import PROGRESS, StudentFolder
 from lab.exercises.teacher import ClassReport, ServerAdminError, Student
 from lab.serve.admin_client import (
     ADMIN_SOCKET,

@@ -19,9 +19,9 @@ import lab.worlds.host.host
 import lab.worlds.live.live_host
 import lab.worlds.simulated.execution
 import lab.worlds.simulated.simulated_host  # noqa: F401 - a host imports these late
+from lab.exercises.attempts import StudentFolder, record_progress
 from lab.exercises.exercise import Exercise
 from lab.exercises.exercise_reader import all_exercises
-from lab.exercises.student_folder import StudentFolder, record_progress
 from lab.recording.reader import NotARecordingError
 from lab.serve.children import ChildEnvironment, ChildJob, HostWork, ProgressWork, SessionWork
 from lab.serve.session_control import ControlClient

@@ -16,8 +16,8 @@ from typing import IO
 
 from msgspec import Struct, field
 
+from lab.exercises.attempts import StudentFolder
 from lab.exercises.exercise import Exercise
-from lab.exercises.student_folder import StudentFolder
 from lab.serve.admission import Admission
 from lab.serve.broadcast_hub import BroadcastHub
 from lab.serve.children import ChildEnvironment, Children, ProgressWork

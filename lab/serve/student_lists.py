@@ -21,7 +21,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from lab.durable import exclusive_lock, write_durably
-from lab.exercises.student_folder import NAME
+from lab.exercises.attempts import NAME
 from lab.serve.data_folder import DataFolder, ServerLog
 from lab.text import UserError, sanitize
 

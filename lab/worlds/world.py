@@ -58,7 +58,10 @@ class World(Generic[AnIncarnation]):
         self.log = log
         self.header: Header = log.header
         self.ids = self.header.nodes
-        self.network = _network_of(self.header)
+        link, seed = self.header.link, self.header.seed
+        self.network = Network(
+            lambda source, target: Random(f"{seed}/link/{source}->{target}"), link.latency_us, link.jitter_us
+        )
         self.director = Director(self)
         self.fault_count = 0
         self.incarnations: dict[int, AnIncarnation] = {}
@@ -240,11 +243,3 @@ def _routing_records(message: Message, result: SendResult, now_us: int) -> list[
     elif result.fate:
         records.append(Routed(now_us, source, serial, result.fate, result.why, by, result.due_us))
     return records
-
-
-def _network_of(header: Header) -> Network:
-    """Return the network that the header describes; its seed determines each link's random draws."""
-    link = header.link
-    return Network(
-        lambda source, target: Random(f"{header.seed}/link/{source}->{target}"), link.latency_us, link.jitter_us
-    )

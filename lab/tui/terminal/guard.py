@@ -16,7 +16,8 @@ import time
 from collections.abc import Callable
 
 _MODES = (1049, 1000, 1002, 1003, 1006, 1015, 2004, 1004)
-_RESET = "".join(f"\x1b[?{mode}l" for mode in _MODES) + "\x1b[?25h\x1b[<u\x1b[0m"
+RESTORE = "".join(f"\x1b[?{mode}l" for mode in _MODES) + "\x1b[?25h\x1b[<u\x1b[0m"
+"""Restores a terminal that a killed interface has left on the alternate screen, with mouse reporting on."""
 _PATIENCE_S = 3.0
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGINT)
 
@@ -73,7 +74,7 @@ def run_guarded(run: Callable[[], int]) -> int:
         with contextlib.suppress(termios.error, OSError):
             termios.tcsetattr(0, termios.TCSANOW, saved)
             if select.select([], [1], [], 0.5)[1]:
-                os.write(1, _RESET.encode())
+                os.write(1, RESTORE.encode())
                 print(f"lab: the interface was ended by {signal.Signals(-status).name}", file=sys.stderr)
         return 128 + (forwarded or -status)
     return status

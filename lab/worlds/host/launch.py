@@ -32,6 +32,14 @@ class HostRefusedError(HostFailedError):
     """The host refused its configuration."""
 
 
+def read_ready(line: bytes) -> HostReady:
+    """Return what the host's first line says. Raises HostRefusedError."""
+    first: HostReady | HostRefused = _decode_first(line)
+    if isinstance(first, HostRefused):
+        raise HostRefusedError(first.text)
+    return first
+
+
 class HostProcess:
     """A host that runs until this object is closed; it notices when this process dies.
 
@@ -64,10 +72,7 @@ class HostProcess:
         if not line:
             self.process.wait()
             raise HostFailedError(f"the host did not start:\n{self.stderr_text()}")
-        first: HostReady | HostRefused = _decode_first(line)
-        if isinstance(first, HostRefused):
-            raise HostRefusedError(first.text)
-        return first
+        return read_ready(line)
 
     def wait(self, timeout_s: float | None = None) -> int:
         """Wait for the end of the run. Raises HostFailedError if the host failed."""

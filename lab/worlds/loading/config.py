@@ -169,6 +169,14 @@ def header_of(config: RunConfig, protocol: type[Algorithm]) -> Header:
     )
 
 
+def simulation_header(
+    protocol: type[Algorithm], nodes: tuple[int, ...], timing: Timing, parameters: dict[str, Any], seed: int = 0
+) -> Header:
+    """Return the header of a simulation in memory, over perfect links."""
+    config = RunConfig("", protocol.name, nodes, timing, parameters, Link(), seed, "", world="simulated")
+    return header_of(config, protocol)
+
+
 def new_writer(config: RunConfig) -> Writer:
     """Begin the run's recording, with its header. Raises OSError."""
     if config.exercise is not None:
