@@ -16,9 +16,10 @@ FILES = sorted((ROOT / "lab").rglob("*.py"))
     [
         ("lab.kernel lab.network lab.protocols", "asyncio textual trio lark"),
         ("lab.recording lab.replay lab.analysis lab.script", "asyncio textual trio"),
+        ("lab.scenario.from_recording lab.scenario.run_scenario", "asyncio textual trio multiprocessing"),
     ],
 )
-def test_the_lower_rooms_bring_nothing_along(rooms: str, strangers: str) -> None:
+def test_the_rooms_bring_nothing_along(rooms: str, strangers: str) -> None:
     """In a fresh interpreter, imported by themselves: they can be used without any event loop."""
     code = f"import sys, {rooms.replace(' ', ', ')}; print(sorted(set(sys.modules) & set('{strangers}'.split())))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

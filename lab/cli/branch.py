@@ -15,7 +15,14 @@ from lab.cli.options import CommandChecker, OwnProtocol, Record, check_headless,
 from lab.cli.program import app
 from lab.cli.recording_report import format_log_line, report_damage
 from lab.cli.run import run_headless, run_with_interface
-from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError, console, count_progress, require_terminal
+from lab.cli.terminal import (
+    EXIT_NOT_AS_EXPECTED,
+    UsageError,
+    console,
+    count_progress,
+    interrupt_on_signals,
+    require_terminal,
+)
 from lab.places import recordings_folder
 from lab.recording.lineage import LineageTree, lineage_of
 from lab.recording.log_lines import count_lines
@@ -79,6 +86,8 @@ def branch(options: BranchOptions) -> int:
     recording begins with the same records. lab diff shows where two recordings diverge; lab branches shows the
     tree of branches.
     """
+    if options.headless:
+        interrupt_on_signals()  # before there is a recording
     config = _branch_config(options)
     return run_headless(config, as_json=False) if options.headless else run_with_interface(config)
 

@@ -23,7 +23,7 @@ from lab.cli.terminal import (
     progress_line,
     require_terminal,
 )
-from lab.exercises.attempt import LocalClusters
+from lab.exercises.attempts import NAME, LocalClusters, StudentFolder
 from lab.exercises.exercise import LEVELS, Exercise, describe_topic
 from lab.exercises.exercise_reader import (
     SHIPPED,
@@ -44,7 +44,6 @@ from lab.exercises.grading import (
     restrict_to_student,
 )
 from lab.exercises.repair_grading import grade_repair
-from lab.exercises.student_folder import NAME, StudentFolder
 from lab.places import exercises_folder
 from lab.text import sanitize
 from lab.tui.terminal.guard import run_guarded

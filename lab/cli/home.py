@@ -10,8 +10,7 @@ from lab.cli.options import summary_of
 from lab.cli.terminal import EXIT_INTERRUPTED
 from lab.places import recordings_folder, shipped_recordings
 from lab.protocols import PROTOCOLS, TASKS
-from lab.scenario.file import shipped
-from lab.scenario.head import read_head, split_scenario
+from lab.scenario.file import read_head, shipped, split_scenario
 from lab.tui.terminal.guard import run_guarded
 from lab.worlds.host.runs import list_runs
 

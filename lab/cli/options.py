@@ -37,9 +37,9 @@ from lab.text import did_you_mean
 from lab.worlds.campaign.campaign import RunawayError
 from lab.worlds.campaign.schedule import FAULTS
 from lab.worlds.campaign.workers import WorkerDiedError, default_workers
+from lab.worlds.control import WATCHED
 from lab.worlds.loading.config import RunConfig, header_of
 from lab.worlds.loading.targets import TargetError, load_protocol, recorded_protocol
-from lab.worlds.run import WATCHED
 
 # from a struct of options to a command
 

@@ -23,10 +23,17 @@ from lab.cli.terminal import (
 )
 from lab.protocols import PROTOCOLS, TASKS
 from lab.recording.records import ProtocolInfo
-from lab.scenario.file import SUFFIX, Scenario, find, read_scenario, shipped
-from lab.scenario.from_recording import make_scenario
-from lab.scenario.head import LONGEST_TITLE, read_head, split_scenario
-from lab.scenario.writing import ScenarioSource
+from lab.scenario.file import (
+    LONGEST_TITLE,
+    SUFFIX,
+    Scenario,
+    find,
+    read_head,
+    read_scenario,
+    shipped,
+    split_scenario,
+)
+from lab.scenario.from_recording import ScenarioSource, make_scenario
 from lab.text import sanitize
 from lab.units import format_ranges, format_us
 from lab.worlds.loading.targets import TargetError

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from lab.exercises.assessment import parse_manual_command
-from lab.exercises.attempt import attempt_config
+from lab.exercises.attempts import attempt_config
 from lab.exercises.exercise import Exercise
 from lab.kernel import Fired, Message, Node, Received, Step
 from lab.recording.cluster_state import ClusterState

@@ -11,7 +11,7 @@ from random import Random
 from msgspec.structs import replace
 
 from lab.exercises.assessment import Assessment
-from lab.exercises.attempt import attempt_config
+from lab.exercises.attempts import attempt_config
 from lab.exercises.exercise import Exercise
 from lab.exercises.repair_grading import grade_repair
 from lab.recording.records import End

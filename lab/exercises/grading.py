@@ -18,10 +18,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.exercises.assessment import Assessment, Result
+from lab.exercises.attempts import attempt_in
 from lab.exercises.authenticity import authenticity_error
 from lab.exercises.exercise import Exercise
 from lab.exercises.exercise_reader import SHIPPED, ExerciseError, find_exercise
-from lab.exercises.student_folder import attempt_in
 from lab.kernel import Step
 from lab.recording.reader import FileRecords, NotARecordingError, open_recording
 from lab.recording.records import End, ExerciseAttempt, Header, Keyframe

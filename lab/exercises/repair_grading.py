@@ -25,7 +25,7 @@ from lab.tasks.extension import analysis_of, extension_class
 from lab.units import format_count
 from lab.worlds.campaign.campaign import RunawayError, Trial, count_outcomes, run_trial
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault, SchedulePlan, draw, plan_of
-from lab.worlds.loading.config import RunConfig, header_of
+from lab.worlds.loading.config import simulation_header
 from lab.worlds.loading.targets import TargetError, load_protocol
 
 _NETWORKS = 5
@@ -75,7 +75,6 @@ class _Grading:
         self, exercise: Exercise, repaired: type[Algorithm], seed: int, report_progress: ReportProgress
     ) -> None:
         self._exercise = exercise
-        self._setup = exercise.setup
         self._original = load_protocol(exercise.setup.protocol)
         self._repaired = repaired
         self._seed = seed
@@ -148,19 +147,8 @@ class _Grading:
 
     def _base(self, network: _Network, promises: tuple[str, ...]) -> Header:
         """Build the header for judging: the original file defines what is promised, and how soon."""
-        setup = self._setup
-        config = RunConfig(
-            "",
-            setup.protocol,
-            tuple(range(1, network.nodes[1] + 1)),
-            network.timing,
-            setup.parameters,
-            Link(),
-            0,
-            "",
-            world="simulated",
-        )
-        header = header_of(config, self._original)
+        nodes = tuple(range(1, network.nodes[1] + 1))
+        header = simulation_header(self._original, nodes, network.timing, self._exercise.setup.parameters)
         return replace(header, protocol=replace(header.protocol, promises=promises))
 
     def _trial(self, protocol: type[Algorithm], base: Header, schedule: Schedule) -> Trial | str:

@@ -64,9 +64,12 @@ def describe_status(interval: StatusInterval) -> str:
 def describe_interval(interval: StatusInterval) -> str:
     """Return the full description of a status interval."""
     group = "" if interval.group is None else f", in group {interval.group[0]}.{interval.group[1]}"
+    return f"node {interval.node}: {describe_status(interval)}{group}\n{describe_span(interval)}"
+
+
+def describe_span(interval: StatusInterval | FaultInterval) -> str:
     until = "the end" if interval.until is None else f"{interval.until.at_us / 1e6:.6f} s"
-    since = f"{interval.since.at_us / 1e6:.6f} s"
-    return f"node {interval.node}: {describe_status(interval)}{group}\nfrom {since} until {until}"
+    return f"from {interval.since.at_us / 1e6:.6f} s until {until}"
 
 
 def describe_delivery(edge: MessageEdge) -> str:

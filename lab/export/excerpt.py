@@ -244,7 +244,9 @@ class VectorClocks:
     def observe(self, number: int, record: Record | None) -> None:
         """Observe the record with that number; None stands for an unreadable one."""
         causality = self._causality
-        if isinstance(record, Step) and record.node in causality.place:
+        if not isinstance(record, Step | Process) or record.node not in causality.place:
+            return
+        if isinstance(record, Step):
             given = record.input
             if isinstance(given, Received):
                 causality.received(record.node, self.sent.get((given.source, given.serial), causality.zero))
@@ -252,9 +254,5 @@ class VectorClocks:
                 causality.fired(record.node)
             stamp = causality.stamp(record.node, number)
             self.sent.update(((record.node, message.serial), stamp) for message in record.sent)
-        elif isinstance(record, Process) and _is_death(record) and record.node in causality.place:
+        elif record.event in ("killed", "failed"):
             causality.crashed(record.node, number)
-
-
-def _is_death(record: Process) -> bool:
-    return record.event in ("killed", "failed")

@@ -11,7 +11,6 @@ from itertools import accumulate, groupby, pairwise
 from msgspec import Struct
 
 from lab.analysis.elections import agreed_coordinator
-from lab.analysis.spacetime import StatusInterval
 from lab.export.annotations import describe_fault
 from lab.export.excerpt import Excerpt, Film
 from lab.recording.snapshot import NodeState
@@ -99,7 +98,8 @@ def _elections(excerpt: Excerpt) -> Iterator[Chapter]:
     agreed, is_called = None, False
     for _, those in groupby(excerpt.space.status_intervals, key=lambda interval: interval.since.record):
         for interval in those:
-            views[interval.node] = _node_state(interval)
+            state = {"status": interval.status, "coordinator": interval.coordinator}
+            views[interval.node] = NodeState(interval.node, interval.process, state=state)
             if interval.shown == "Election" and not is_called:
                 is_called = True
                 yield Chapter(
@@ -109,11 +109,6 @@ def _elections(excerpt: Excerpt) -> Iterator[Chapter]:
         if agreed is not None and before is None and is_called:
             is_called = False
             yield Chapter(interval.since.record, interval.since.at_us, f"all agree on node {agreed}")
-
-
-def _node_state(interval: StatusInterval) -> NodeState:
-    state = {"status": interval.status, "coordinator": interval.coordinator}
-    return NodeState(interval.node, interval.process, state=state)
 
 
 def _script_chapters(excerpt: Excerpt) -> Iterator[Chapter]:

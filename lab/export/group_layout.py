@@ -80,9 +80,8 @@ class GroupLayout:
             takers = sorted(node for node, lane in row.changes.items() if lane is not None)
             joins = f"{format_ranges(takers)} {'joins' if len(takers) == 1 else 'join'}"
             return [(joins, "bold"), (formed[0].name, formed[0].hue)]
-        origins = sorted(
-            (self.groups[number] for number in {n for each in formed for n in each.of}), key=_identifier
-        )
+        of_formed = {number for each in formed for number in each.of}
+        origins = sorted((self.groups[number] for number in of_formed), key=lambda group: group.group)
         of: list[Word] = [(origin.name, origin.hue) for origin in origins]
         if len(formed[0].members) != 1:
             return _leader_phrases(formed[0], of)
@@ -91,10 +90,6 @@ class GroupLayout:
         if not of:
             return [(f"{members} {'starts' if len(formed) == 1 else 'start'}, {alone}", "bold")]
         return [(f"{members} {alone},", "bold"), ("of", "dim"), *of]
-
-
-def _identifier(group: GroupHistory) -> tuple[int, int]:
-    return group.group
 
 
 def _leader_phrases(group: GroupHistory, of: list[Word]) -> list[Word]:

@@ -1,15 +1,25 @@
-"""The space-time diagram as an SVG picture on white paper.
+"""The space-time diagram as an SVG picture on white paper, and as a page around it.
 
 Lanes are coloured by status. Arrows have the colour of their kind; ``m0`` is the first one. Faults of links have
 a background, and walls between the lanes that they separate. The margins have the time axis, annotations and a
 legend.
+
+The page is one file, for use offline, and shows the causal past and future of a message. Its script reads the
+messages from a JSON element. The content security policy of the page allows only this script, so foreign text in
+the page cannot run code.
 """
 
+import base64
+import hashlib
 import textwrap
 from collections.abc import Iterator
+from html import escape
+from importlib.resources import files
+from string import Template
 from typing import Any, TextIO
 
 import drawsvg
+import msgspec
 
 from lab.analysis.spacetime import FaultInterval, MessageEdge, StatusInterval
 from lab.export.annotations import (
@@ -19,6 +29,7 @@ from lab.export.annotations import (
     describe_fault,
     describe_interval,
     describe_message,
+    describe_span,
     describe_status,
     printable,
     status_label,
@@ -374,6 +385,60 @@ def _wrapped(remark: Annotation) -> list[str]:
 
 
 def _describe_fault_interval(interval: FaultInterval) -> str:
-    until = "the end" if interval.until is None else f"{interval.until.at_us / 1e6:.6f} s"
     shown, touched = printable(describe_fault(interval.fault)), f"{interval.fault.touched:,}"
-    return f"{shown}\nfrom {interval.since.at_us / 1e6:.6f} s until {until}\naffected: {touched}"
+    return f"{shown}\n{describe_span(interval)}\naffected: {touched}"
+
+
+# the page
+
+
+_COLOURS = ("green", "orange", "sky", "vermilion", "purple", "yellow")
+_ON_DARK = {INK: "#e6e6e6", FAINT: "#9a9a9a", RULE: "#2e2e2e", PAPER: "#16181c"}
+
+
+def write_html(excerpt: Excerpt, out: TextIO) -> None:
+    """Write the page as one file. Raises ExportError."""
+    folder = files("lab.export")
+    script = (folder / "page.js").read_text("utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    page = Template((folder / "page.html").read_text("utf-8")).substitute(
+        title=escape(printable(excerpt.header.protocol.title, 60)),
+        description=escape(describe_excerpt(excerpt)),
+        digest=digest,
+        dark=_dark(),
+        style=(folder / "page.css").read_text("utf-8"),
+        diagram=diagram_of(excerpt, header=""),
+        messages=_in_script(_messages(excerpt)),
+        script=script,
+    )
+    out.write(page)
+
+
+def _messages(excerpt: Excerpt) -> list[dict[str, Any]]:
+    """Return, for each message, its nodes by position, the record of its arrival, and its sender's clock."""
+    place = {node: n for n, node in enumerate(excerpt.header.nodes)}
+    return [
+        {
+            "from": place[edge.line.source or 0],
+            "to": place[edge.line.target or 0],
+            "taken": edge.end.record if edge.arrived and edge.end is not None else None,
+            "clock": excerpt.clocks.get(edge.line.message, ()),
+        }
+        for edge in excerpt.messages
+    ]
+
+
+def _in_script(value: Any) -> str:
+    """Encode as JSON that cannot end the script element."""
+    return msgspec.json.encode(value).decode().replace("<", "\\u003c")
+
+
+def _dark() -> str:
+    """Return the style rules that replace the diagram's colours on a dark background."""
+    light, dark = Palette(dark=False), Palette(dark=True)
+    colours = {**_ON_DARK, **{light.named(each): dark.named(each) for each in _COLOURS}}
+    return "\n".join(
+        f'  svg [{paint}="{before}"] {{ {paint}: {after}; }}'
+        for before, after in colours.items()
+        for paint in ("fill", "stroke")
+    )

@@ -16,6 +16,7 @@ INK, FAINT, RULE, PAPER = "#222222", "#777777", "#e4e4e4", "#ffffff"
 HALO = {"stroke": PAPER, "stroke_width": 3, "paint_order": "stroke", "text_anchor": "middle"}
 """Style of a text drawn over lines, centred at its position."""
 FONT = "Helvetica, Arial, sans-serif"
+_HEAD, _HALF_CROSS = 7, 4.5
 _CELL = 64
 Box = tuple[float, float, float, float]
 
@@ -39,11 +40,11 @@ def line(
     return drawsvg.Line(*ends, stroke=colour, stroke_width=width, **style)
 
 
-def arrow_head(start: Position, tip: Position, colour: str, size: float = 7) -> drawsvg.Lines:
+def arrow_head(start: Position, tip: Position, colour: str) -> drawsvg.Lines:
     """Return the head of an arrow from ``start`` to ``tip``."""
     dx, dy = tip[0] - start[0], tip[1] - start[1]
     length = hypot(dx, dy) or 1.0
-    dx, dy = dx / length * size, dy / length * size
+    dx, dy = dx / length * _HEAD, dy / length * _HEAD
     corners = (
         *tip,
         tip[0] - dx - dy / 2.6,
@@ -54,8 +55,8 @@ def arrow_head(start: Position, tip: Position, colour: str, size: float = 7) -> 
     return drawsvg.Lines(*(round(each, 1) for each in corners), close=True, fill=colour, class_="tip")
 
 
-def cross(at: Position, colour: str, size: float = 4.5) -> drawsvg.Path:
-    x, y = round(at[0], 1), round(at[1], 1)
+def cross(at: Position, colour: str) -> drawsvg.Path:
+    x, y, size = round(at[0], 1), round(at[1], 1), _HALF_CROSS
     strokes = f"M{x - size},{y - size} L{x + size},{y + size} M{x - size},{y + size} L{x + size},{y - size}"
     return drawsvg.Path(strokes, stroke=colour, stroke_width=2, fill="none")
 

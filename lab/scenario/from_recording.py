@@ -1,23 +1,71 @@
-"""Turn a recording into a scenario that reproduces it."""
+"""Turn a recording into a scenario that reproduces it: find its script, and write its text.
+
+The text has a head with a title and ``shows`` in English, notes on what was left out and what the recording lacks,
+an aligned script with a comment on each command, and expectations.
+"""
 
 import contextlib
-from collections.abc import Callable
+import os
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 
 from msgspec import Struct
 
+from lab.analysis.elections import agreed_coordinator
+from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import open_recording
-from lab.scenario.command_history import CommandHistory, read_history
-from lab.scenario.file import SUFFIX, Scenario, ScenarioError, World, scenario_in
-from lab.scenario.head import LONGEST_US, MOST_NODES
+from lab.recording.records import Header
+from lab.scenario.command_history import CommandHistory, GivenCommand, happened_between, read_history
+from lab.scenario.file import (
+    LONGEST_TITLE,
+    LONGEST_US,
+    MOST_NODES,
+    SUFFIX,
+    Scenario,
+    ScenarioError,
+    World,
+    quoted,
+    scenario_in,
+)
 from lab.scenario.run_scenario import run_simulated
-from lab.scenario.script_search import ScriptSearch, TriedDraft, shrink_script
-from lab.scenario.script_trial import expected_outcome
-from lab.scenario.writing import ScenarioSource, notes_on, scenario_text
+from lab.scenario.script_search import (
+    DraftLine,
+    ExpectedOutcome,
+    ScriptSearch,
+    TriedDraft,
+    expected_outcome,
+    shrink_script,
+)
+from lab.script.commands import (
+    Caption,
+    Heal,
+    Inject,
+    LinkFault,
+    NodeCommand,
+    Nodes,
+    Partition,
+    ProtocolCommandLine,
+    Slow,
+)
+from lab.script.predicates import And, Is, Predicate
 from lab.script.scope import CommandError
-from lab.text import UserError
-from lab.units import format_us
-from lab.worlds.loading.targets import recorded_protocol
+from lab.script.statements import At, Expect, ExpectViolation
+from lab.text import UserError, sanitize
+from lab.units import format_count, format_us
+from lab.worlds.loading.settings import usual_link
+from lab.worlds.loading.targets import recorded_protocol, recorded_target
+
+
+class ScenarioSource(Struct, frozen=True):
+    """The source of a scenario: a recording, and the protocol's target if it is not built in."""
+
+    recording: Path
+    target: str = ""
+    folder: Path = Path()
+    title: str = ""
 
 
 class UnsuitableRecordingError(UserError):
@@ -104,3 +152,335 @@ def _doubts(scenario: Scenario, found: TriedDraft, worlds: tuple[World, ...]) ->
     if "live" not in worlds:
         doubts.append("with other seeds or delays its outcome is different, so it is for simulation only")
     return doubts
+
+
+# the text
+
+
+_WIDEST_TRIGGER = 44
+_WIDEST_COMMAND = 36
+_WIDTH = 115
+_MOST_NAMES = 10
+"""Limit of the number of commands named."""
+_MOST_PHRASES = 2
+_AT_ONCE_US = 1_000
+_NODE_VERBS = {
+    "kill": ("crashes", "crash"),
+    "restart": ("recovers", "recover"),
+    "pause": ("is paused", "are paused"),
+    "resume": ("resumes", "resume"),
+    "wipe": ("loses its stable storage", "lose their stable storage"),
+}
+_LINK_VERBS = {
+    "delay": "messages are delayed",
+    "lose": "messages are lost",
+    "cut": "links are cut",
+    "duplicate": "messages are duplicated",
+    "reorder": "messages are reordered",
+    "hold": "messages are held",
+    "heal": "the links are healed",
+    "release": "held messages are released",
+    "join": "cut links are restored",
+}
+
+
+def scenario_text(
+    history: CommandHistory,
+    outcome: ExpectedOutcome,
+    found: TriedDraft,
+    source: ScenarioSource,
+    worlds: Sequence[str],
+    notes: Sequence[str],
+) -> str:
+    """Return the text of the file, for ``source.folder``; ``notes`` become comments before the script."""
+    shows = _shows(history, outcome, found)
+    head = [
+        _pair("title", source.title or _title(history, found)),
+        'shows = """',
+        *textwrap.wrap(sanitize(shows).replace("\\", "/").replace('"', "'"), _WIDTH),
+        '"""',
+        _pair("source", f"made from the recording {sanitize(source.recording.name)}"),
+        *_run(history.header, source, found.draft.nodes),
+        f"worlds = [{', '.join(map(quoted, worlds))}]",
+        _pair("for", format_us(found.draft.end_us)),
+    ]
+    comments = [
+        line
+        for note in notes
+        for line in textwrap.wrap(sanitize(note), _WIDTH, initial_indent="# ", subsequent_indent="#   ")
+    ]
+    script = [*_lines(history, found), *_expected(history, outcome, found, worlds)]
+    return "\n".join([*head, "---", *comments, *script]) + "\n"
+
+
+def _pair(name: str, value: str) -> str:
+    return f"{name} = {quoted(value)}"
+
+
+def _run(header: Header, source: ScenarioSource, nodes: tuple[int, ...]) -> Iterator[str]:
+    info, timing, link = header.protocol, header.timing, header.link
+    target = recorded_target(info, source.target)
+    yield _pair("protocol", _seen_from(source.folder, target))
+    all_there = nodes == tuple(range(1, len(nodes) + 1))
+    yield _pair("nodes", str(len(nodes)) if all_there else ",".join(map(str, nodes)))
+    if timing.tm_us == timing.t_us * 2 // 5:
+        yield _pair("t", format_us(timing.t_us))
+    else:
+        yield _pair("tm", format_us(timing.tm_us))
+        yield _pair("tp", format_us(timing.tp_us))
+    if link != usual_link(timing, header.world != "live"):
+        yield _pair("latency", format_us(link.latency_us))
+        yield _pair("jitter", format_us(link.jitter_us))
+    yield _pair("seed", str(header.seed))
+    pairs = (setting.partition("=") for setting in info.settings)
+    chosen = [_pair(name, value) for name, _, value in pairs if value != "0s"]  # 0s stands for the default
+    if chosen:
+        yield f"set = {{ {', '.join(chosen)} }}"
+
+
+def _seen_from(folder: Path, target: str) -> str:
+    """Return the target with its file relative to the scenario's folder."""
+    task, separator, election = target.rpartition(" above ")
+    file, colon, name = election.partition(".py")
+    if not colon:
+        return target
+    return f"{task}{separator}{os.path.relpath(f'{file}.py', folder)}{name}"
+
+
+# the script
+
+
+def _lines(history: CommandHistory, found: TriedDraft) -> Iterator[str]:
+    """Yield the lines of the commands in three columns: triggers, commands, and comments with their effects."""
+    lines = found.draft.lines
+    waits = [_waits(line) for line in lines]
+    first = max((len(each) for each in waits if len(each) <= _WIDEST_TRIGGER), default=0)
+    commands = [sanitize(line.given.command) for line in lines]
+    second = max((len(each) for each in commands if len(each) <= _WIDEST_COMMAND), default=0)
+    for place, line in enumerate(lines):
+        behind = (each.given for each in lines[place + 1 :])
+        after = next((each for each in behind if not isinstance(each.line.command, Caption)), None)
+        comment = _comment(history, line.given, after)
+        if any(isinstance(trigger, At) for trigger in line.anchor.triggers):
+            comment = "; ".join(filter(None, ("by the clock: no other trigger has the same outcome", comment)))
+        if line in found.idle:
+            comment = "; ".join(filter(None, ("no effect", comment)))
+        text = f"{waits[place]:<{first}}  {commands[place]:<{second}}" + (f"  # {comment}" if comment else "")
+        yield text.strip()
+
+
+def _waits(line: DraftLine) -> str:
+    return f"{line.anchor}:" if line.anchor.triggers else str(line.anchor)
+
+
+def _expected(
+    history: CommandHistory, outcome: ExpectedOutcome, found: TriedDraft, worlds: Sequence[str]
+) -> Iterator[str]:
+    """Yield the expectations of the outcome.
+
+    ``expect no violation`` is omitted for live runs, where a slow machine may cause excused violations. A failure
+    makes a scenario fail in any case.
+    """
+    if outcome.agreed is not None:
+        yield str(Expect(outcome.agreed, history.within_us))
+    if outcome.agreed is not None or found.draft.lines:
+        yield ""
+    for predicate in _at_end(outcome):
+        yield str(Expect(predicate))
+    for verdict in outcome.verdicts:
+        if not verdict.none or "live" not in worlds:
+            yield str(verdict)
+
+
+def _at_end(outcome: ExpectedOutcome) -> list[Predicate]:
+    """Return the predicates that hold at the end, with the agreement in one line."""
+    end = [each for each in outcome.end if each != Is("all", "normal")]
+    if outcome.agreed is None:
+        return end
+    is_whole = isinstance(outcome.agreed, And)
+    return [outcome.agreed if is_whole else And((Is("all", "normal"), outcome.agreed)), *end]
+
+
+# in English: the title, what the scenario shows, comments and notes
+
+
+def _title(history: CommandHistory, found: TriedDraft) -> str:
+    """Return a title such as ``4 and 5 crash, 3 takes over``."""
+    given = [line.given for line in found.draft.lines]
+    phrases = [*dict.fromkeys(_phrases(given))]
+    if len(phrases) > _MOST_PHRASES + 1:
+        phrases[_MOST_PHRASES:] = ["and more"]
+    ending = _ending(history, given)
+    if not phrases and agreed_coordinator(history.cluster.nodes) is None:
+        phrases = [f"a run of {history.header.protocol.title} without faults"]
+    elif not history.elects:
+        ending = f"in a run of {history.header.protocol.title}"
+    title = ", ".join(filter(None, [*phrases, ending]))
+    return sanitize(title[:1].upper() + title[1:], LONGEST_TITLE)
+
+
+def _shows(history: CommandHistory, outcome: ExpectedOutcome, found: TriedDraft) -> str:
+    """Return the text of ``shows``: the origin of the scenario, and its outcome."""
+    header, draft = history.header, found.draft
+    what = f"{header.protocol.title} with {format_count(len(draft.nodes), 'node')}"
+    many = f", with {format_count(len(draft.lines), 'command')}" if draft.lines else ""
+    parts = [f"Made from a recording of a {header.world} run of {what}{many}."]
+    final = history.cluster if found.trial is None or not found.is_same else found.trial.cluster
+    parts.append(
+        f"Outcome: {'; '.join([*_final_state(final, history.elects), *map(_verdict, outcome.verdicts)])}."
+    )
+    if history.steered:
+        parts.append(
+            "The user chose the next events there, which a script cannot do; those commands are left out."
+        )
+    if not found.is_same:
+        missed = "; ".join(map(str, found.missed))
+        parts.append(f"In simulation its outcome is different: {missed or 'it did not end'}.")
+    elif not found.is_good:
+        parts.append("Some of its lines have no effect, and yet the outcome is different without them.")
+    return " ".join(parts)
+
+
+def _comment(history: CommandHistory, given: GivenCommand, after: GivenCommand | None) -> str:
+    """Return a comment: the affected nodes, if the command does not name them, and the coordinator that followed.
+
+    Only what happened before the next command, ``after``, counts as an effect, and neither what holds at once nor
+    what comes long afterwards. A caption has no effect.
+    """
+    if isinstance(given.line.command, Caption):
+        return ""
+    parts = []
+    if re.search(r"\b(all|coordinators?)\b", given.command) and isinstance(given.line.command, NodeCommand):
+        parts.append(given.outcome)
+    last = history.cluster.record + 1 if after is None else after.began
+    soon = range(given.at_us + _AT_ONCE_US, given.at_us + history.long_us)
+    agreed = [event for event in happened_between(history.agreed, given.began - 1, last) if event.at_us in soon]
+    leaders = [event for event in happened_between(history.leaders, given.began - 1, last) if event.at_us in soon]
+    if agreed and agreed[-1].what is not None:
+        parts.append(f"{agreed[-1].what} leads after {_seconds(agreed[-1].at_us - given.at_us)}")
+    elif leaders and len(leaders[-1].what) > 1:
+        parts.append(f"{_and(leaders[-1].what)} lead after {_seconds(leaders[-1].at_us - given.at_us)}")
+    return sanitize("; ".join(filter(None, parts))).replace('"', "'")
+
+
+def notes_on(history: CommandHistory, found: TriedDraft, is_needless: bool) -> Iterator[str]:
+    """Yield the notes, a line each. ``is_needless``: shrinking left no command."""
+    kept = {line.given for line in found.draft.lines}
+    idle = [*history.idle, *(given.command for given in history.given if given not in kept)]
+    names = [*dict.fromkeys(idle)]
+    if names:
+        more = [f"and {len(names) - _MOST_NAMES} more"] if len(names) > _MOST_NAMES else []
+        yield f"left out, without effect: {', '.join([*names[:_MOST_NAMES], *more])}"
+    if history.is_cut:
+        start = "last command" if history.given else "start"
+        yield f"left out: what came more than {format_us(history.long_us)} after the {start}; not an effect"
+    if is_needless:
+        yield "not shrunk: the outcome is the same without any command, so all are kept"
+    if history.gaps:
+        yield (
+            f"line {history.gaps[0] + 1} of the recording is unreadable, or delivers a message that no line "
+            f"before it sends, so lines are missing; see lab verify FILE"
+        )
+    if not history.ended:
+        yield (
+            "the recording has no end: its run was interrupted or is in progress; all of it is used, "
+            "and the expected outcome may be an intermediate state"
+        )
+
+
+def _seconds(us: int) -> str:
+    return f"{us / 1e6:.1f} s" if us >= 1_000_000 else f"{us / 1e3:.0f} ms"
+
+
+def _phrases(given: Iterable[GivenCommand]) -> Iterator[str]:
+    """Yield a short phrase for each command; equal effects, or effects on the same nodes, share a phrase."""
+    results = []
+    for words, group in groupby(map(_effect, given), key=lambda result: result[0]):
+        if words:
+            results.append((words, sorted({node for _, nodes in group for node in nodes})))
+    for nodes, alike in groupby(results, key=lambda result: result[1]):
+        verbs = [*dict.fromkeys(words[len(nodes) > 1] for words, _ in alike)]
+        if nodes:
+            yield f"{_and(nodes)} {_and(verbs)}"
+        else:
+            yield from verbs
+
+
+def _effect(given: GivenCommand) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Return the effect of a command, in singular and plural, and its nodes; empty for a caption."""
+    match given.line.command:
+        case NodeCommand(verb, nodes):
+            return _NODE_VERBS[verb], _affected_nodes(nodes, given)
+        case Slow(nodes):
+            return ("is slow", "are slow"), _affected_nodes(nodes, given)
+        case LinkFault(verb) | Heal(_, verb):
+            effect = _LINK_VERBS[verb]
+        case ProtocolCommandLine(_, command):
+            effect = f"{command} is called"
+        case Partition():
+            effect = "the network is partitioned"
+        case Inject():
+            effect = "a message is forged"
+        case _:
+            return (), ()
+    return (effect, effect), ()
+
+
+def _affected_nodes(nodes: Nodes, given: GivenCommand) -> tuple[int, ...]:
+    """Return the affected nodes; those named by role are taken from the recorded outcome."""
+    if not nodes.words:
+        return nodes.ids
+    return tuple(map(int, re.findall(r"\d+", given.outcome.partition(";")[0])))
+
+
+def _final_state(cluster: ClusterState, elects: bool) -> Iterator[str]:
+    """Yield who follows whom at the end, and which nodes do not run."""
+    views = list(cluster.nodes.values())
+    running = [view for view in views if view.process == "running"]
+    leader = agreed_coordinator(cluster.nodes)
+    if leader is not None:
+        yield f"at the end all agree on {leader}"
+    elif elects:
+        follow: dict[str, list[int]] = {}
+        for view in running:
+            normal = view.status == "Normal" and view.coordinator is not None
+            begins = "about to start" if view.status == "Down" else f"in {view.status}"
+            follow.setdefault(f"under {view.coordinator}" if normal else begins, []).append(view.id)
+        yield "at the end " + ", ".join(f"{_and(nodes)} {_are(nodes)} {how}" for how, nodes in follow.items())
+    for process in ("killed", "failed", "paused"):
+        nodes = tuple(view.id for view in views if view.process == process)
+        if nodes:
+            yield f"{_and(nodes)} {_are(nodes)} {'paused' if process == 'paused' else 'down'}"
+
+
+def _are(nodes: Sequence[int]) -> str:
+    return "is" if len(nodes) == 1 else "are"
+
+
+def _verdict(expected: ExpectViolation) -> str:
+    if expected.none:
+        return f"{expected.assertion or 'all that is promised'} holds"
+    return f"{expected.assertion} is violated" + (f" under {expected.under}" if expected.under else "")
+
+
+def _ending(history: CommandHistory, given: list[GivenCommand]) -> str:
+    """Return who leads at the end, compared with who led before; empty if the protocol elects nobody."""
+    leader = agreed_coordinator(history.cluster.nodes)
+    leading = history.leaders[-1].what
+    if not history.elects:
+        return ""
+    if leader is None:
+        return f"{_and(leading)} lead" if len(leading) > 1 else "without agreement at the end"
+    start = given[0].began if given else history.cluster.record + 1
+    before = [event.what for event in history.agreed if event.record < start and event.what is not None]
+    lost = any(leader not in event.what for event in history.leaders if event.record >= start)
+    if not given or not before:
+        return f"{leader} is elected"
+    if leader != before[-1]:
+        return f"{leader} takes over"
+    return f"{leader} leads again" if lost else f"{leader} still leads"
+
+
+def _and(each: Sequence[int] | Sequence[str]) -> str:
+    words = [*map(str, each)]
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))

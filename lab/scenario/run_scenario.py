@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from lab.recording.reader import NotARecordingError, open_recording
 from lab.scenario.file import Scenario, World
 from lab.scenario.report import Report, ScenarioFinding, report_of
+from lab.worlds.campaign.workers import map_seeds, split_seeds
 from lab.worlds.host.launch import HostFailedError, HostProcess
 from lab.worlds.loading.config import NotRunnableError, RunConfig, new_run_name
 from lab.worlds.loading.settings import usual_link
@@ -57,16 +58,6 @@ def run_simulated(scenario: Scenario, recording: Path | None = None) -> Report:
     with _file(recording) as file:
         run_to_end(config_of(scenario, "simulated", file), scenario.ends_us, lambda now_us: "")
         return report_on(scenario, file, began_s, keep=recording is not None)
-
-
-def run_live(scenario: Scenario, recording: Path | None = None) -> Report:
-    """Run the scenario on processes in real time. Raises HostFailedError."""
-    with _file(recording) as file:
-        run = LiveRun(scenario, file)
-        try:
-            return replace(run.report(), recording="" if recording is None else str(file))
-        finally:
-            run.end()
 
 
 class LiveRun:
@@ -142,8 +133,6 @@ def run_all(jobs: Sequence[Job], workers: int) -> Generator[Report, None, None]:
 
     Close the iterator to end the runs in progress. Raises WorkerDiedError.
     """
-    from lab.worlds.campaign.workers import map_seeds, split_seeds  # noqa: PLC0415 - a single run needs no workers
-
     simulated = tuple(job for job in jobs if job.world == "simulated")
     if simulated:
         size = max(1, min(_LARGEST_CHUNK, len(simulated) // (4 * workers)))

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from lab.exercises.teacher import ClassReport, ServerAdminError, VoteTally
 from lab.serve.data_folder import DataFolder
-from lab.worlds.processes.json_lines import Channel
+from lab.worlds.json_lines import Channel
 
 ADMIN_SOCKET = "admin.sock"
 """The socket's name, in the folder of the server's sockets."""

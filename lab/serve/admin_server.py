@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lab.exercises.student_folder import PROGRESS, StudentFolder
+from lab.exercises.attempts import PROGRESS, StudentFolder
 from lab.exercises.teacher import ClassReport, ServerAdminError, Student
 from lab.serve.admin_client import (
     ADMIN_SOCKET,
@@ -27,7 +27,7 @@ from lab.serve.admin_client import (
 )
 from lab.serve.cluster_pool import ClusterProcess
 from lab.serve.server_context import ActiveSession, ServerContext
-from lab.worlds.processes.json_lines import LONGEST_LINE, answer_requests
+from lab.worlds.json_lines import LONGEST_LINE, answer_requests
 
 _MISUNDERSTOOD = AdminReply("the server runs another version and does not understand this request; restart it")
 

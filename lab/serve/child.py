@@ -19,15 +19,15 @@ import lab.worlds.host.host
 import lab.worlds.live.live_host
 import lab.worlds.simulated.execution
 import lab.worlds.simulated.simulated_host  # noqa: F401 - a host imports these late
+from lab.exercises.attempts import StudentFolder, record_progress
 from lab.exercises.exercise import Exercise
 from lab.exercises.exercise_reader import all_exercises
-from lab.exercises.student_folder import StudentFolder, record_progress
 from lab.recording.reader import NotARecordingError
 from lab.serve.children import ChildEnvironment, ChildJob, HostWork, ProgressWork, SessionWork
 from lab.serve.session_control import ControlClient
 from lab.tui.apps.student_app import show_student
+from lab.worlds.fork_server import ForkServer, detach, silence
 from lab.worlds.host.__main__ import main as run_host
-from lab.worlds.processes.fork_server import ForkServer, detach, silence
 
 _FILES = 128
 """A session needs less than half of these; a host has a connection to each node and to each viewer."""

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from lab.worlds.processes.fork_server import (
+from lab.worlds.fork_server import (
     Fork,
     Forked,
     NotForked,
@@ -23,7 +23,7 @@ from lab.worlds.processes.fork_server import (
     Signal,
     decode_report,
 )
-from lab.worlds.processes.json_lines import Channel
+from lab.worlds.json_lines import Channel
 
 T = TypeVar("T")
 

@@ -20,17 +20,16 @@ from typing import IO, Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from lab.exercises.attempt import attempt_config
+from lab.exercises.attempts import attempt_config, recording_of
 from lab.exercises.exercise import Exercise
-from lab.exercises.student_folder import recording_of
 from lab.recording.records import ExerciseAttempt
 from lab.serve.children import Child, ChildEnvironment, Children, HostWork
 from lab.serve.data_folder import ServerLog
 from lab.serve.limits import Limits
-from lab.worlds.host.launch import HostFailedError, HostRefusedError
+from lab.worlds.host.launch import HostFailedError, HostRefusedError, read_ready
 from lab.worlds.host.runs import RunInfo
-from lab.worlds.loading.config import HostReady, HostRefused, RunConfig
-from lab.worlds.processes.json_lines import to_line
+from lab.worlds.json_lines import to_line
+from lab.worlds.loading.config import HostReady, RunConfig
 
 T = TypeVar("T")
 
@@ -38,7 +37,6 @@ _START_WITHIN_S = 30.0
 _END_WITHIN_S = 5.0
 _RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,39}")
 _MOST_ATTEMPTS = 9999
-_decode_first = msgspec.json.Decoder(HostReady | HostRefused).decode
 
 
 class ClusterProcess:
@@ -110,10 +108,7 @@ class ClusterProcess:
             line = b""
         if not line:
             raise HostFailedError(f"the host did not start:\n{self._host_output()}")
-        first: HostReady | HostRefused = _decode_first(line)
-        if isinstance(first, HostRefused):
-            raise HostRefusedError(first.text)
-        return first
+        return read_ready(line)
 
     def _host_output(self) -> str:
         return os.pread(self._log.fileno(), 4000, 0).decode("utf-8", "replace").strip()

@@ -158,7 +158,7 @@ def _locked(folder: Path) -> int:
 # the log
 
 
-class ServerLogLine(Struct, frozen=True):
+class ServerLogLine(Struct, frozen=True, omit_defaults=True):
     """A line of the log. ``at`` is UTC, ISO 8601."""
 
     at: str
@@ -186,15 +186,10 @@ class ServerLog:
         """Log an event. A full disk ends no session: it is reported once on standard error."""
         if event in _FLOODING and self._floods.is_exceeded(student or address):
             return
-        line = {
-            "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
-            "event": event,
-            "student": student,
-            "address": address,
-            "text": sanitize(text, _LONGEST),
-        }
+        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        line = ServerLogLine(at, event, student, address, sanitize(text, _LONGEST))
         try:
-            self._write(msgspec.json.encode({key: value for key, value in line.items() if value}))
+            self._write(msgspec.json.encode(line))
             if os.fstat(self._file).st_size > _LARGEST:
                 self._begin_anew()
         except OSError as error:

@@ -23,8 +23,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.exercises.assessment import is_manual_command
+from lab.exercises.attempts import attempt_in, record_time
 from lab.exercises.grading import Grade, grade_recording, refuse_shared
-from lab.exercises.student_folder import attempt_in, record_time
 from lab.recording.reader import NotARecordingError, open_recording
 from lab.recording.records import Commanded
 from lab.serve.data_folder import DataFolder, ServerLog, ServerLogLine, read_log

@@ -21,7 +21,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from lab.durable import exclusive_lock, write_durably
-from lab.exercises.student_folder import NAME
+from lab.exercises.attempts import NAME
 from lab.serve.data_folder import DataFolder, ServerLog
 from lab.text import UserError, sanitize
 
@@ -210,10 +210,8 @@ class Guests:
     def add(self, fingerprint: str) -> str:
         """Create a guest with this key. Raises OSError."""
         name = self._folder.add_student(GUEST)
-        with exclusive_lock(self._folder.guests):
-            known = {**self._file.students(), fingerprint: name}
-            lines = (f"{key} {guest}\n" for key, guest in known.items())
-            write_durably(self._folder.guests, "".join(lines).encode())
+        with self._file.edited() as lines:
+            lines.append(f"{fingerprint} {name}")
         return name
 
 

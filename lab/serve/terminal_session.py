@@ -22,6 +22,7 @@ from typing import Protocol
 from lab.serve.children import Child, SessionWork
 from lab.serve.server_context import ActiveSession, ServerContext
 from lab.serve.session_control import serve_control
+from lab.tui.terminal.guard import RESTORE
 from lab.units import format_us
 
 REFUSED = 1
@@ -30,10 +31,6 @@ _NICE = 5
 _PATIENCE_S = 3.0
 _ANSWER_WITHIN_S = 60.0
 _HOW_TO_TAKE_OVER = "Press Enter to end that session and continue here, any other key to leave."
-
-_MODES = (1049, 1000, 1002, 1003, 1006, 1015, 2004, 1004)
-RESTORE = "".join(f"\x1b[?{mode}l" for mode in _MODES) + "\x1b[?25h\x1b[<u\x1b[0m"
-"""Restores a terminal that a killed session has left on the alternate screen, with mouse reporting on."""
 
 _CHUNK = 32768
 _PAUSE_S = 0.1

@@ -23,7 +23,7 @@ from lab.exercises.exercise import Exercise
 from lab.properties.judge import Judge
 from lab.recording.reader import FeedRecords, FileRecords, RecordStore, open_recording
 from lab.recording.records import End, Header, Record, decode
-from lab.scenario.head import as_key, read_head, split_scenario
+from lab.scenario.file import as_key, read_head, split_scenario
 from lab.scenario.report import ScenarioFinding, ScriptChecker
 from lab.script.parse import read_script
 from lab.script.scope import CommandError
@@ -32,8 +32,8 @@ from lab.text import sanitize
 from lab.tui.attempt_log import AttemptLog, Note
 from lab.worlds.feed_protocol import CLOCK_PREFIX, REPLY_PREFIX, Attach, Clock, FeedRequest, Reply
 from lab.worlds.host.runs import list_runs
+from lab.worlds.json_lines import LineBuffer, to_line
 from lab.worlds.loading.settings import SettingError, positive
-from lab.worlds.processes.json_lines import LineBuffer, to_line
 from lab.worlds.simulated.simulated_host import Pace
 
 _LONGEST_SHOWS = 1000

@@ -231,3 +231,27 @@ def test_a_damaged_line(lab: Lab, parent: Path) -> None:
     done = lab("diff", "shorter.jsonl", "run.jsonl")
     assert (done.status, done.err.count("shorter.jsonl:91: ")) == (1, 1)
     assert "B  run.jsonl, record 119 (line 120):\n" in done.out
+
+
+SIGNALLED = """
+import os
+import signal
+
+from lab.protocols import Bully
+
+if "SIGNALLED" in os.environ:
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+class Mine(Bully):
+    pass
+"""
+
+
+def test_a_signal_before_there_is_a_recording(lab: Lab) -> None:
+    """130 without any output, as for ``lab run``."""
+    (lab.folder / "mine.py").write_text(SIGNALLED)
+    assert lab("run", "mine.py", "--sim", "--headless", "--for", "1s", "--record", "run.jsonl").status == 0
+    words = ("branch", "run.jsonl", "--at", "5", "--headless", "--for", "1s", "--protocol", "mine.py")
+    assert lab(*words, environment={"SIGNALLED": "1"}) == Called(130, "", "")
+    assert lab(*words).status == 0

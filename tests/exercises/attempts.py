@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from lab.exercises.attempt import attempt_config
+from lab.exercises.attempts import attempt_config
 from lab.exercises.exercise import Exercise
 from lab.recording.records import Header, decode
 from lab.recording.writer import Chain

@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from lab.exercises.assessment import Result
+from lab.exercises.attempts import recording_of
 from lab.exercises.exercise_reader import SHIPPED, find_exercise
 from lab.exercises.grading import (
     Grade,
@@ -19,7 +20,6 @@ from lab.exercises.grading import (
     grade_recordings,
     restrict_to_student,
 )
-from lab.exercises.student_folder import recording_of
 from tests.exercises.attempts import RawRecords, chained, read_lines, run_attempt, solution_of, write_lines
 from tests.exercises.exercise_files import make_exercise
 

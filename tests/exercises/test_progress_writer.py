@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from lab.exercises.assessment import Result
+from lab.exercises.attempts import StudentFolder, record_progress, recording_of
 from lab.exercises.exercise import Exercise
 from lab.exercises.exercise_reader import find_exercise
-from lab.exercises.student_folder import StudentFolder, record_progress, recording_of
 from lab.recording.reader import NotARecordingError, open_recording
 from tests.exercises.attempts import run_attempt, solution_of
 

@@ -7,8 +7,8 @@ import pytest
 
 from lab.durable import write_durably
 from lab.exercises.assessment import Result
+from lab.exercises.attempts import StudentFolder
 from lab.exercises.exercise_reader import find_exercise, names
-from lab.exercises.student_folder import StudentFolder
 
 NAME, OTHER = "two-coordinators", "first-election"
 SOLVED_AT = "2026-01-01T00:00:00+00:00"

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.worlds.explored.state_judge import StateGraph
+from lab.worlds.explored.explorer import StateGraph
 
 Nodes = list[tuple[bool, list[int], bool]]
 """Of each: whether it is wanted, what can follow it, and whether the first of that is by a wait."""

@@ -1,4 +1,4 @@
-"""Recordings of simulated runs for tests: of a session with given commands, and random ones."""
+"""Recorded runs for tests: simulated sessions with given or random commands, and live runs of scenarios."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -7,13 +7,16 @@ from random import Random
 from lab.protocols import PROTOCOLS, Algorithm, Bully, find_protocol
 from lab.recording.records import End, Header, Link
 from lab.recording.writer import Writer
+from lab.scenario.file import Scenario
+from lab.scenario.report import Report
+from lab.scenario.run_scenario import LiveRun
 from lab.script.parse import parse, read_script
 from lab.script.statements import At
 from lab.worlds.simulated.simulation import Simulation
 from tests.harness import simulated_header
 from tests.worlds.random_faults import random_commands
 
-__all__ = ["EVERY", "random_recording", "session"]
+__all__ = ["EVERY", "random_recording", "run_live", "session"]
 
 EVERY: list[type[Algorithm]] = [*PROTOCOLS.values(), find_protocol("field")]
 IDS = (1, 2, 3, 4, 5)
@@ -68,3 +71,12 @@ def random_recording(path: Path, seed: int) -> tuple[Path, str]:
 def _without_time(command: str) -> str:
     line = parse(command)
     return line.text if isinstance(line.trigger, At) else command
+
+
+def run_live(scenario: Scenario, recording: Path) -> Report:
+    """Run the scenario on processes in real time."""
+    run = LiveRun(scenario, recording)
+    try:
+        return run.report()
+    finally:
+        run.end()

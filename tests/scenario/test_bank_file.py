@@ -7,7 +7,8 @@ import pytest
 
 from lab.scenario.file import Scenario, ScenarioError
 from lab.scenario.report import Report
-from lab.scenario.run_scenario import run_live, run_simulated
+from lab.scenario.run_scenario import run_simulated
+from tests.scenario.recorded_runs import run_live
 from tests.scenario.writing import written
 
 DAY = """

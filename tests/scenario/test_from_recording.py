@@ -14,10 +14,9 @@ from lab.recording.reader import NotARecordingError
 from lab.recording.records import Link
 from lab.scenario import from_recording as recorded  # RENAMED
 from lab.scenario.file import Scenario, read_scenario
-from lab.scenario.from_recording import GeneratedScenario, UnsuitableRecordingError, make_scenario
+from lab.scenario.from_recording import GeneratedScenario, ScenarioSource, UnsuitableRecordingError, make_scenario
 from lab.scenario.run_scenario import run_simulated
-from lab.scenario.script_trial import ExpectedOutcome
-from lab.scenario.writing import ScenarioSource
+from lab.scenario.script_search import ExpectedOutcome
 from lab.script.statements import ExpectViolation
 from lab.text import sanitize
 from lab.worlds.loading.targets import TargetError

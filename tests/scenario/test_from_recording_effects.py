@@ -8,8 +8,7 @@ import pytest
 from lab.kernel import Received, Step
 from lab.protocols import InvitationElection, Token
 from lab.recording.records import Header, decode
-from lab.scenario.from_recording import GeneratedScenario, make_scenario
-from lab.scenario.writing import ScenarioSource
+from lab.scenario.from_recording import GeneratedScenario, ScenarioSource, make_scenario
 from tests.scenario.recorded_runs import session
 
 TAKEOVER = [(1_500, "kill 5"), (3_000, "restart 5")]

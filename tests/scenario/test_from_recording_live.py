@@ -7,10 +7,10 @@ import pytest
 
 from lab.protocols import Algorithm, Bully, InvitationElection, Ring
 from lab.scenario.file import read_scenario
-from lab.scenario.from_recording import make_scenario
-from lab.scenario.run_scenario import run_live, run_simulated
-from lab.scenario.writing import ScenarioSource
+from lab.scenario.from_recording import ScenarioSource, make_scenario
+from lab.scenario.run_scenario import run_simulated
 from tests.profile import amount
+from tests.scenario.recorded_runs import run_live
 from tests.waiting import WAIT_S
 from tests.worlds.conftest import runs  # noqa: F401 - a folder of their own for what runs
 from tests.worlds.live import STEADY, LiveRun
@@ -36,7 +36,7 @@ def test_a_session_on_processes(tmp_path: Path) -> None:
     path = tmp_path / "made.scenario"
     path.write_text(made.text, "utf-8")
     assert run_simulated(read_scenario(path)).passed, made.text
-    findings = run_live(read_scenario(path)).findings
+    findings = run_live(read_scenario(path), tmp_path / "again.jsonl").findings
     # a busy machine may be slow enough to break an assumption
     assert [each for each in findings if "violation" not in each.expected] == [], made.text
 

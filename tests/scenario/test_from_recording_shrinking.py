@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from lab.scenario.file import Scenario, scenario_in
-from lab.scenario.from_recording import make_scenario
+from lab.scenario.from_recording import ScenarioSource, make_scenario
 from lab.scenario.run_scenario import run_simulated
-from lab.scenario.writing import ScenarioSource
 from lab.script.statements import Expectation
 from lab.worlds.campaign.finding import fewer
 from tests.scenario.recorded_runs import random_recording, session

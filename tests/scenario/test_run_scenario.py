@@ -13,9 +13,10 @@ from lab.recording.reader import open_recording
 from lab.recording.records import Captioned, Header, Link
 from lab.scenario.file import Scenario
 from lab.scenario.report import Report, ScenarioFinding, as_junit
-from lab.scenario.run_scenario import Job, LiveRun, config_of, jobs_of, run_all, run_live, run_simulated
+from lab.scenario.run_scenario import Job, LiveRun, config_of, jobs_of, run_all, run_simulated
 from lab.text import sanitize
 from lab.worlds.simulated import execution
+from tests.scenario.recorded_runs import run_live
 from tests.scenario.writing import written
 from tests.waiting import wait_for
 
@@ -94,7 +95,7 @@ def test_a_run_whose_messages_multiply_is_stopped(tmp_path: Path, monkeypatch: p
 def test_a_live_run_fails_for_the_same_reason(tmp_path: Path) -> None:
     """The report depends only on the records, not on the world."""
     failing = written(tmp_path, "when all normal: kill 5\nexpect 3 leads within 1s", 'for = "1600ms"')
-    findings = run_live(failing).findings
+    findings = run_live(failing, tmp_path / "run.jsonl").findings
     assert [(each.line, each.expected) for each in findings] == [(8, "expect 3 leads within 1s")]
     assert findings[0].was.startswith("timed out: 3 was ")
 

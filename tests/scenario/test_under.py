@@ -11,7 +11,7 @@ from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header, Link, ProtocolInfo
 from lab.scenario.report import matches_violation
 from lab.scenario.run_scenario import run_simulated
-from lab.scenario.script_trial import ExpectedOutcome
+from lab.scenario.script_search import ExpectedOutcome
 from lab.script.statements import ExpectViolation
 from tests.scenario.writing import written
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import aiohttp
 
+from tests.serve.terminal_screen import wait_for_texts
 from tests.waiting import WAIT_S, wait_for
 
 __all__ = ["CHROMIUM", "Browser"]
@@ -77,15 +78,7 @@ class Browser:
 
     def sees(self, *texts: str) -> str:
         """Wait until the terminal shows all of these at once; return its text."""
-
-        def seen() -> str:
-            screen = self.text()
-            return screen if all(text in screen for text in texts) else ""
-
-        try:
-            return wait_for(seen, "", WAIT_S, 0.05)
-        except AssertionError:
-            raise AssertionError(f"{texts} not within {WAIT_S:g} s; seen is\n{self.text()}") from None
+        return wait_for_texts(self.text, texts, 0.05)
 
     def type(self, keys: str) -> None:
         for key in keys:

@@ -1,13 +1,16 @@
 """A server in its own process, and OpenSSH's client for it."""
 
 import contextlib
+import fcntl
 import os
 import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,7 +21,7 @@ import psutil
 from tests.tui.terminal import Terminal
 from tests.waiting import WAIT_S, wait_for
 
-__all__ = ["ROOT", "Client", "Server", "alive", "connected", "new_key"]
+__all__ = ["ROOT", "Client", "Server", "alive", "connected", "new_key", "run_ssh"]
 
 ROOT = Path(__file__).parents[2]
 _MARK = "LAB_TEST_SERVER"
@@ -124,6 +127,12 @@ class Server:
         """Return the terminal of the session."""
         return Path(_input(self.session()))
 
+    def size_inside(self) -> tuple[int, int]:
+        """Return (columns, rows) of the session's terminal, as the kernel reports them to it."""
+        with self.inside().open("rb", buffering=0) as slave:
+            rows, columns, _, _ = struct.unpack("HHHH", fcntl.ioctl(slave, termios.TIOCGWINSZ, bytes(8)))
+        return columns, rows
+
     def flood(self) -> int:
         """Write to that terminal until it blocks; return how many bytes were written, at most 64 MiB."""
         terminal = os.open(self.inside(), os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
@@ -162,6 +171,13 @@ def _tree(process: psutil.Process) -> list[psutil.Process]:
         return []
 
 
+def run_ssh(words: list[str]) -> subprocess.CompletedProcess[str]:
+    """Run this command line without a terminal; wait for the end."""
+    return subprocess.run(
+        words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=WAIT_S, check=False
+    )
+
+
 class Client:
     """OpenSSH's client, with one key and no user configuration."""
 
@@ -180,14 +196,7 @@ class Client:
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Connect without a terminal; wait for the end."""
-        return subprocess.run(
-            self.words(*words),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=WAIT_S,
-            check=False,
-        )
+        return run_ssh(self.words(*words))
 
     def begin(self, *words: str) -> subprocess.Popen[bytes]:
         """Connect, and do not wait."""

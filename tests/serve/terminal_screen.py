@@ -1,11 +1,26 @@
 """The screen of a terminal, as a terminal emulator draws it."""
 
+from collections.abc import Callable
+
 import pyte
 
 from tests.tui.terminal import Terminal
 from tests.waiting import WAIT_S, wait_for
 
-__all__ = ["TerminalScreen"]
+__all__ = ["TerminalScreen", "wait_for_texts"]
+
+
+def wait_for_texts(screen: Callable[[], str], texts: tuple[str, ...], every_s: float) -> str:
+    """Wait until the screen shows all of these at once; return its text."""
+
+    def seen() -> str:
+        shown = screen()
+        return shown if all(text in shown for text in texts) else ""
+
+    try:
+        return wait_for(seen, "", WAIT_S, every_s)
+    except AssertionError:
+        raise AssertionError(f"{texts} not within {WAIT_S:g} s; seen is\n{screen()}") from None
 
 
 class TerminalScreen:
@@ -26,15 +41,7 @@ class TerminalScreen:
 
     def sees(self, *texts: str) -> str:
         """Wait until the screen shows all of these at once; return its text."""
-
-        def seen() -> str:
-            screen = self.text()
-            return screen if all(text in screen for text in texts) else ""
-
-        try:
-            return wait_for(seen, "", WAIT_S, 0.02)
-        except AssertionError:
-            raise AssertionError(f"{texts} not within {WAIT_S:g} s; seen is\n{self.text()}") from None
+        return wait_for_texts(self.text, texts, 0.02)
 
     def type(self, keys: str) -> None:
         self.terminal.type(keys)

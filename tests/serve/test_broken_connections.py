@@ -13,9 +13,9 @@ import pytest
 from lab.exercises.teacher import Announcement, Notice
 from lab.serve.children import ChildEnvironment, Children, HostWork
 from lab.serve.session_control import ControlClient, ControlReply
+from lab.worlds.fork_server import Ready
 from lab.worlds.host.launch import HostFailedError
-from lab.worlds.processes.fork_server import Ready
-from lab.worlds.processes.json_lines import to_line
+from lab.worlds.json_lines import to_line
 
 _ROOM = ChildEnvironment({}, "/", 1 << 30, 1 << 20, 0)
 

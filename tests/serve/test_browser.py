@@ -1,8 +1,5 @@
 """The laboratory in a real browser: keys, mouse, size, and no requests to other hosts."""
 
-import fcntl
-import struct
-import termios
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -53,13 +50,6 @@ def _begin(browser: Browser) -> None:
     browser.sees("★ 5 leads", "attempt 1", "you may: pause, resume")
 
 
-def _size_inside(server: Server) -> tuple[int, int]:
-    """Return (columns, rows) of the session's terminal."""
-    with server.inside().open("rb", buffering=0) as slave:
-        rows, columns, _, _ = struct.unpack("HHHH", fcntl.ioctl(slave, termios.TIOCGWINSZ, bytes(8)))
-    return columns, rows
-
-
 def test_an_exercise_is_solved_in_a_browser(server: Server, browser: Browser) -> None:
     """With keys only; the page sends requests to the server only, and reports no errors."""
     browser.go_to(server.page())
@@ -86,9 +76,9 @@ def test_the_terminal_fills_the_window(server: Server, browser: Browser) -> None
         wait_for(lambda: browser.finds(_SIZE)[:2] == list(size), f"a window of {size}")  # noqa: B023
         wait_for(lambda: size[0] - 20 < browser.finds(_SIZE)[2] <= size[0], "a terminal as wide")  # noqa: B023
         rows = int(browser.finds("document.querySelectorAll('.xterm-rows > div').length"))
-        wait_for(lambda: _size_inside(server)[1] == rows, "the session has its size")  # noqa: B023
+        wait_for(lambda: server.size_inside()[1] == rows, "the session has its size")  # noqa: B023
         browser.sees("light or dark")
-        sizes.append(_size_inside(server))
+        sizes.append(server.size_inside())
     assert sizes[0] == sizes[2]
     assert sizes[0][0] > sizes[1][0] + 50
     assert sizes[0][1] > sizes[1][1] + 10

@@ -7,9 +7,8 @@ from typing import cast
 
 import pytest
 
-from lab.exercises.attempt import attempt_config
+from lab.exercises.attempts import attempt_config, recording_of
 from lab.exercises.exercise_reader import find_exercise
-from lab.exercises.student_folder import recording_of
 from lab.recording.records import ExerciseAttempt
 from lab.serve.children import ChildEnvironment, Children
 from lab.serve.cluster_pool import ClusterPool

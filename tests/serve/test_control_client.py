@@ -11,9 +11,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from lab.exercises.attempt import attempt_config
+from lab.exercises.attempts import attempt_config, recording_of
 from lab.exercises.exercise_reader import SHIPPED, find_exercise
-from lab.exercises.student_folder import recording_of
 from lab.recording.reader import open_recording
 from lab.serve.broadcast_hub import BroadcastHub
 from lab.serve.children import ChildEnvironment, Children, start_fork_server

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
-from tests.serve.lab_server import ROOT, new_key
+from tests.serve.lab_server import ROOT, new_key, run_ssh
 from tests.serve.terminal_screen import TerminalScreen
 from tests.tui.terminal import Terminal
 from tests.waiting import WAIT_S, wait_for
@@ -38,14 +38,7 @@ class SystemSSH(Struct):
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Connect without a terminal, and wait for the end."""
-        return subprocess.run(
-            self.words(*words),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=WAIT_S,
-            check=False,
-        )
+        return run_ssh(self.words(*words))
 
 
 @pytest.fixture(scope="module")

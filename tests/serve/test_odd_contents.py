@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lab.durable import write_durably
-from lab.exercises.student_folder import recording_of
+from lab.exercises.attempts import recording_of
 from lab.serve.admin_client import AdminConnection
 from lab.serve.data_folder import DataFolder
 from lab.serve.student_lists import InvitationError, Invitations

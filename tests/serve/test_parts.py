@@ -11,9 +11,8 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.exercises.attempt import attempt_config
+from lab.exercises.attempts import attempt_config, recording_of
 from lab.exercises.exercise_reader import find_exercise
-from lab.exercises.student_folder import recording_of
 from lab.recording.records import ExerciseAttempt
 from lab.serve.admission import read_keys
 from lab.serve.children import ChildEnvironment, Children, HostWork

@@ -5,8 +5,8 @@ import shutil
 import signal
 from pathlib import Path
 
+from lab.exercises.attempts import StudentFolder, recording_of
 from lab.exercises.exercise_reader import find_exercise
-from lab.exercises.student_folder import StudentFolder, recording_of
 from tests.exercises.attempts import run_attempt, solution_of
 from tests.serve.conftest import School
 from tests.serve.lab_server import Client, Server

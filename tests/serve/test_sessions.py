@@ -19,13 +19,6 @@ def _resize(terminal: Terminal, columns: int, rows: int) -> None:
     fcntl.ioctl(terminal.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
 
-def _size_inside(server: Server) -> tuple[int, int]:
-    """Return the size that the kernel reports to the session."""
-    with server.inside().open("rb", buffering=0) as slave:
-        rows, columns, _, _ = struct.unpack("HHHH", fcntl.ioctl(slave, termios.TIOCGWINSZ, bytes(8)))
-    return columns, rows
-
-
 def _attempts(server: Server, student: str) -> list[Path]:
     return sorted((server.data / "students" / student / "attempts").glob("*.jsonl"))
 
@@ -34,15 +27,15 @@ def test_a_resize_reaches_the_session(anna: Client, server: Server) -> None:
     """The screen is redrawn at its new size; an excessive size is limited."""
     with anna.terminal() as terminal:
         terminal.shows("lab exercises")
-        assert _size_inside(server) == (120, 40)
+        assert server.size_inside() == (120, 40)
         before = len(terminal.output)
         _resize(terminal, 90, 30)
-        wait_for(lambda: _size_inside(server) == (90, 30), "the session has the new size")
+        wait_for(lambda: server.size_inside() == (90, 30), "the session has the new size")
         terminal.shows("\x1b[30;1H", before)
         _resize(terminal, 9999, 9999)
-        wait_for(lambda: _size_inside(server) == (500, 200), "the session has the largest size")
+        wait_for(lambda: server.size_inside() == (500, 200), "the session has the largest size")
         _resize(terminal, 1, 1)
-        wait_for(lambda: _size_inside(server) == (20, 5), "the session has the least size")
+        wait_for(lambda: server.size_inside() == (20, 5), "the session has the least size")
         _resize(terminal, 120, 40)
         terminal.type("q")
         assert terminal.status() == 0

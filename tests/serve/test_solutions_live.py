@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 import pytest
 
+from lab.exercises.attempts import recording_of
 from lab.exercises.exercise import Exercise
 from lab.exercises.exercise_reader import all_exercises
 from lab.exercises.exercise_validation import read_commands
 from lab.exercises.grading import grade_recording
-from lab.exercises.student_folder import recording_of
 from tests.serve.conftest import School
 from tests.serve.lab_server import Client, Server
 from tests.serve.terminal_screen import TerminalScreen

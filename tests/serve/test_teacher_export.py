@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from lab.exercises.attempts import recording_of
 from lab.exercises.exercise_reader import find_exercise
-from lab.exercises.student_folder import recording_of
 from lab.serve.data_folder import DataFolder, ServerLog
 from lab.serve.gradebook import SealBook, Sealer
 from tests.cli.invocation import Called, Lab

@@ -6,11 +6,10 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from lab.exercises.attempt import LocalClusters, attempt_config
+from lab.exercises.attempts import LocalClusters, StudentFolder, attempt_config
 from lab.exercises.exercise import Exercise
 from lab.exercises.exercise_reader import find_exercise, read_exercise
 from lab.exercises.exercise_validation import read_commands
-from lab.exercises.student_folder import StudentFolder
 from lab.tui.apps.classroom_app import ClassroomApp
 from lab.tui.apps.exercise_list import ListScreen
 from lab.tui.attempt_log import AttemptLog

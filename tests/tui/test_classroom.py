@@ -242,7 +242,7 @@ def test_unsaved_progress_is_reported_and_ends_nothing(tmp_path: Path, monkeypat
         raise OSError(28, "No space left on device")
 
     async def test(seen: Seen) -> None:
-        monkeypatch.setattr("lab.exercises.student_folder.write_durably", full)
+        monkeypatch.setattr("lab.exercises.attempts.write_durably", full)
         await seen.press("colon")
         await seen.type("answer 4 five")
         await seen.press("enter")

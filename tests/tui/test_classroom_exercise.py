@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from rich.text import Text
 from textual.widgets import Button, Input, Static, TextArea
 
-from lab.exercises.attempt import attempt_config
+from lab.exercises.attempts import attempt_config
 from lab.exercises.exercise import Exercise
 from lab.exercises.exercise_reader import find_exercise
 from lab.glyphs import UNICODE

@@ -140,6 +140,19 @@ def test_killing_the_parent_leaves_no_process(tmp_path: Path) -> None:
 
 
 @pytest.mark.live
+def test_killing_the_parent_of_a_stalled_interface_leaves_no_process(tmp_path: Path) -> None:
+    """Blocked on output to a terminal that then disappears, it can neither exit nor be told to."""
+    with _run(tmp_path) as terminal:
+        terminal.shows(LEADS)
+        terminal.stall()
+        terminal.type("f")
+        _heartbeats(tmp_path / "run.jsonl", 5_000)
+        os.kill(terminal.pid, signal.SIGKILL)
+        terminal.hang_up()
+        terminal.all_gone()
+
+
+@pytest.mark.live
 def test_no_color_writes_no_colour_code(tmp_path: Path) -> None:
     with _run(tmp_path, NO_COLOR="1") as terminal:
         terminal.shows(LEADS)

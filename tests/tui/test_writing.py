@@ -9,9 +9,8 @@ from textual.widgets import Input, Static
 
 from lab.recording.reader import NotARecordingError
 from lab.scenario.file import read_scenario
-from lab.scenario.from_recording import GeneratedScenario
+from lab.scenario.from_recording import GeneratedScenario, ScenarioSource
 from lab.scenario.run_scenario import run_simulated
-from lab.scenario.writing import ScenarioSource
 from lab.tui.controllers import runs as run_controller
 from lab.tui.controllers.runs import ScenarioDialog
 from tests.tui.recorded import SHIPPED

@@ -110,7 +110,7 @@ class LiveRun:
             script=script,
         )
         self.protocol = protocol
-        own = "" if protocol is Bully else "tests.worlds.launcher"
+        own = "lab.worlds.host" if protocol is Bully else "tests.worlds.launcher"
         self.host = HostProcess(self.config, module or own)
         self.session = self.host.process.pid
         self.tail = Tail(self.path)

@@ -13,8 +13,8 @@ import msgspec
 from lab.kernel import Payload, Request, command, on, procedure
 from lab.protocols import Bully, Election
 from lab.protocols.bully import NewState, NewStateAnswer
+from lab.worlds.json_lines import to_line
 from lab.worlds.live.node_process import Hello, NodeJob
-from lab.worlds.processes.json_lines import to_line
 
 __all__ = ["ALL", "Board", "Brittle", "Flood", "PingPong", "Rude", "Spill", "Twofaced"]
 

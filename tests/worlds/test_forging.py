@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.kernel import Received, Step
+from lab.kernel import Received, Started, Step
 from lab.properties.judge import Judge
 from lab.properties.witness import explain_violation
 from lab.recording.reader import open_recording
@@ -189,3 +189,12 @@ def test_a_process_takes_it_in_live(tmp_path: Path, paused: bool) -> None:
         run.process_is(2, "killed")
         assert run.order("inject 1->2 AreYouUp").text == "2 is down, nothing changed"
         assert run.order("inject 1->2 Halt").text.startswith("unknown kind of message Halt")
+
+
+@pytest.mark.live
+def test_a_process_takes_it_in_after_its_start(tmp_path: Path) -> None:
+    """Though it is forged as soon as the process is recorded as started."""
+    with LiveRun(tmp_path, timing=STEADY, nodes=(1, 2, 3), commands=("when 3 up: inject 1->3 AreYouUp",)) as run:
+        run.settled(3)
+        inputs = [step.input for step in run.tail.of(Step) if step.node == 3]
+        assert inputs[:2] == [Started({}, 1, 1), Received(1, -1)]

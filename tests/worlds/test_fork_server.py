@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import psutil
 import pytest
 
-from lab.worlds.processes.fork_server import (
+from lab.worlds.fork_server import (
     Fork,
     Forked,
     ForkServer,
@@ -22,7 +22,7 @@ from lab.worlds.processes.fork_server import (
     decode_report,
     detach,
 )
-from lab.worlds.processes.json_lines import Channel
+from lab.worlds.json_lines import Channel
 from tests.waiting import wait_for
 
 

@@ -1,7 +1,10 @@
-"""The waiting inputs of a paused simulated node: taken in order, and lost when it dies."""
+"""The waiting inputs of a simulated node, paused or not yet begun: taken in order, and lost when it dies."""
 
-from lab.kernel import Received, Step
-from lab.recording.records import Process, Routed
+import pytest
+
+from lab.kernel import Received, Started, Step
+from lab.recording.records import Injected, Process, Routed
+from lab.script.parse import read_script
 from tests.harness import Rig
 
 
@@ -48,3 +51,25 @@ def test_new_inputs_wait_behind_older_ones() -> None:
     rig, since = _paused()
     rig.do("on deliver AreYouUp 1->3: inject 1->3 AreYouUp", "resume 3")
     assert _forged_taken(rig, since) == [-2, -3, -4]
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "when 5 up: inject 1->5 AreYouUp",
+        "when 5 up: inject 1->5 AreYouUp\nthen pause 5\nthen resume 5",
+        "when 5 up: inject 1->5 AreYouUp\nthen kill 5\nthen restart 5",
+        "when 0 == groups: choose 1",
+        "when 0 == groups: choose 1\nthen kill all",
+    ],
+)
+def test_an_input_at_the_start_waits_for_the_first_step(script: str) -> None:
+    """Whatever a script does as soon as a node is recorded as started."""
+    rig = Rig([1, 2, 3, 4, 5], jitter_us=3_000)
+    rig.director.add_script(read_script(script))
+    rig.started().run(50_000)
+    assert all(record.event != "failed" for record in rig.records if isinstance(record, Process))
+    inputs = [record.input for record in rig.records if isinstance(record, Step) and record.node == 5]
+    assert all(isinstance(first, Started) for first in inputs[:1])
+    if any(isinstance(record, Injected) for record in rig.records) and "kill" not in script:
+        assert inputs[1] == Received(1, -1)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from lab.worlds.processes.json_lines import (
+from lab.worlds.json_lines import (
     LONGEST_LINE,
     MOST_PENDING,
     Channel,

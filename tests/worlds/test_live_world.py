@@ -12,9 +12,9 @@ from lab.protocols import Bully
 from lab.recording.records import Captioned, Link, Process, Routed
 from lab.recording.writer import MemoryLog
 from lab.script.parse import parse
+from lab.worlds.fork_server import Fork, Forked, ProcessChange, Signal
 from lab.worlds.live.live_world import Connection, LiveWorld
 from lab.worlds.live.node_process import Hello
-from lab.worlds.processes.fork_server import Fork, Forked, ProcessChange, Signal
 from tests.harness import simulated_header
 
 BODY = msgspec.Raw(b"{}")

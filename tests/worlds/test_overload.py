@@ -6,7 +6,7 @@ import psutil
 import pytest
 
 from lab.recording.records import Routed
-from lab.worlds.processes.json_lines import MOST_PENDING
+from lab.worlds.json_lines import MOST_PENDING
 from tests.waiting import wait_for
 from tests.worlds.live import LiveRun
 from tests.worlds.protocols import Spill

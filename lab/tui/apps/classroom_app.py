@@ -12,9 +12,8 @@ from rich.text import Text
 from textual import on
 
 from lab.exercises.assessment import Result
-from lab.exercises.attempt import Clusters, attempt_config
+from lab.exercises.attempts import Clusters, StudentFolder, attempt_config
 from lab.exercises.exercise import Exercise
-from lab.exercises.student_folder import StudentFolder
 from lab.recording.reader import NotARecordingError, open_recording
 from lab.recording.records import Header
 from lab.tui.apps.exercise_list import ListScreen, RunningAttempt

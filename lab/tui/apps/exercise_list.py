@@ -16,8 +16,8 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import OptionList, Static
 
+from lab.exercises.attempts import ExerciseProgress, StudentFolder
 from lab.exercises.exercise import KINDS, LEVELS, Exercise, describe_topic
-from lab.exercises.student_folder import ExerciseProgress, StudentFolder
 from lab.styles import DIM, ThemeStyles
 from lab.text import sanitize
 from lab.tui.terminal.terminal_app import DARK, LIGHT

@@ -12,9 +12,8 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.screen import Screen
 
-from lab.exercises.attempt import Clusters
+from lab.exercises.attempts import Clusters, StudentFolder
 from lab.exercises.exercise import Exercise
-from lab.exercises.student_folder import StudentFolder
 from lab.exercises.teacher import Announcement, Lecture, Notice, Teacher, TeacherControl, VoteQuestion, VoteTally
 from lab.text import sanitize
 from lab.tui.apps.classroom_app import ClassroomApp

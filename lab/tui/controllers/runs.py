@@ -17,8 +17,7 @@ from textual.widgets import Input, OptionList, Static
 from lab.recording.lineage import LineageTree, lineage_of
 from lab.recording.reader import NotARecordingError
 from lab.scenario.file import SUFFIX
-from lab.scenario.from_recording import UnsuitableRecordingError, make_scenario
-from lab.scenario.writing import ScenarioSource
+from lab.scenario.from_recording import ScenarioSource, UnsuitableRecordingError, make_scenario
 from lab.styles import DIM, ThemeStyles
 from lab.text import sanitize
 from lab.tui.context import ActionHandler, RunContext

@@ -11,10 +11,13 @@ import select
 import signal
 import sys
 import termios
+import threading
+import time
 from collections.abc import Callable
 
 _MODES = (1049, 1000, 1002, 1003, 1006, 1015, 2004, 1004)
-_RESET = "".join(f"\x1b[?{mode}l" for mode in _MODES) + "\x1b[?25h\x1b[<u\x1b[0m"
+RESTORE = "".join(f"\x1b[?{mode}l" for mode in _MODES) + "\x1b[?25h\x1b[<u\x1b[0m"
+"""Restores a terminal that a killed interface has left on the alternate screen, with mouse reporting on."""
 _PATIENCE_S = 3.0
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGINT)
 
@@ -24,9 +27,11 @@ def run_guarded(run: Callable[[], int]) -> int:
     saved = termios.tcgetattr(0)
     sys.stdout.flush()
     parent = os.getpid()
+    alive, held = os.pipe()
     child = os.fork()
     if child == 0:
-        _die_with(parent)
+        os.close(held)
+        _die_with(parent, alive)
         status = 1
         try:
             status = run()
@@ -41,6 +46,7 @@ def run_guarded(run: Callable[[], int]) -> int:
             sys.stderr.flush()
             os._exit(status)
 
+    os.close(alive)
     forwarded = 0
 
     def forward(number: int, frame: object) -> None:
@@ -63,11 +69,12 @@ def run_guarded(run: Callable[[], int]) -> int:
         signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():
             signal.signal(number, handler)
+        os.close(held)
     if status < 0:
         with contextlib.suppress(termios.error, OSError):
             termios.tcsetattr(0, termios.TCSANOW, saved)
             if select.select([], [1], [], 0.5)[1]:
-                os.write(1, _RESET.encode())
+                os.write(1, RESTORE.encode())
                 print(f"lab: the interface was ended by {signal.Signals(-status).name}", file=sys.stderr)
         return 128 + (forwarded or -status)
     return status
@@ -84,7 +91,19 @@ def _wait(child: int) -> int:
             os.kill(child, signal.SIGCONT)
 
 
-def _die_with(parent: int) -> None:
+def _die_with(parent: int, alive: int) -> None:
+    """End this process when its parent dies, which holds the other end of the pipe ``alive``.
+
+    The interface may be blocked on a terminal that accepts no more output. If that terminal then goes, nothing
+    wakes the interface any more, and Textual reads the end of its input again and again.
+    """
+
+    def end() -> None:
+        os.read(alive, 1)
+        time.sleep(_PATIENCE_S)
+        os._exit(1)
+
+    threading.Thread(target=end, daemon=True).start()
     if sys.platform == "linux":
         pr_set_pdeathsig = 1
         ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGTERM, 0, 0, 0)

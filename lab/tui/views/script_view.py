@@ -14,7 +14,7 @@ from textual import events
 
 from lab.analysis.script_log import LineResult
 from lab.properties.verdicts import Violation
-from lab.scenario.head import read_head, split_scenario
+from lab.scenario.file import read_head, split_scenario
 from lab.scenario.report import matches_violation
 from lab.script.parse import numbered_lines, parse
 from lab.script.scope import CommandError

@@ -24,9 +24,9 @@ from lab.network import Hold, links_among
 from lab.protocols import Algorithm, Cost, Election
 from lab.protocols.cost import Detection
 from lab.recording.cluster_state import ClusterState
-from lab.recording.records import Header, Link, Record
+from lab.recording.records import Header, Record
 from lab.units import format_us
-from lab.worlds.loading.config import RunConfig, header_of
+from lab.worlds.loading.config import simulation_header
 from lab.worlds.simulated.simulation import Simulation
 
 # Which nodes detect the crash. A paused node detects nothing. A message to it makes it resume, and is handled
@@ -172,8 +172,7 @@ class ScalabilityTrial:
         progress: Callable[[int], None] = lambda messages: None,
     ) -> None:
         ids = tuple(range(1, nodes + 1))
-        config = RunConfig("scale", protocol.name, ids, timing, {}, Link(), seed, "", world="simulated")
-        header = header_of(config, protocol)
+        header = simulation_header(protocol, ids, timing, {}, seed)
         self._nodes, self._t_us, self._progress = nodes, timing.t_us, progress
         self._rng = Random(f"{seed}/scale/{nodes}")
         self._kinds = frozenset(protocol.payloads) - frozenset(header.protocol.heartbeats)

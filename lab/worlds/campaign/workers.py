@@ -9,9 +9,6 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import active_children, get_context, parent_process
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -28,7 +25,7 @@ def split_seeds(first: int, end: int, size: int) -> Iterator[range]:
 
 
 def map_seeds(
-    work: Callable[[range], list[T]], chunks: Iterator[range], workers: int = 1, cluster: str = ""
+    work: Callable[[range], list[T]], chunks: Iterator[range], workers: int, cluster: str = ""
 ) -> Generator[T, None, None]:
     """Yield the result for each seed, in order. Close the iterator to stop. Raises WorkerDiedError.
 
@@ -46,6 +43,10 @@ def map_seeds(
 
 
 def _on_processes(work: Callable[[range], list[T]], chunks: Iterator[range], workers: int) -> Iterator[T]:
+    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - most users need one process only
+    from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415
+    from multiprocessing import active_children, get_context  # noqa: PLC0415
+
     others = active_children()
     with ProcessPoolExecutor(workers, get_context("spawn"), _begin_worker) as pool:
         try:
@@ -68,6 +69,8 @@ def _begin_worker() -> None:
 
 
 def _end_with_parent() -> None:
+    from multiprocessing import parent_process  # noqa: PLC0415
+
     parent = parent_process()
     assert parent is not None
     parent.join()

@@ -13,7 +13,7 @@ import trio
 
 from lab.recording.writer import Writer
 from lab.worlds.feed_protocol import Attach, FeedRequest, Reply
-from lab.worlds.processes.json_lines import GARBAGE, LineBuffer, TooLongError, to_line
+from lab.worlds.json_lines import GARBAGE, LineBuffer, TooLongError, to_line
 
 MOST_CLIENTS = 64
 _CHUNK = 1 << 18

@@ -12,33 +12,16 @@ import tempfile
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import IO, Literal, Protocol
+from typing import IO, Literal
 
 import msgspec
 
 from lab.worlds.feed_protocol import ASIDES, REPLY_PREFIX, Attach, FeedRequest, Reply
+from lab.worlds.fork_server import detach, exit_with
+from lab.worlds.json_lines import to_line
 from lab.worlds.loading.config import HostReady, HostRefused, RunConfig
-from lab.worlds.processes.fork_server import detach, exit_with
-from lab.worlds.processes.json_lines import to_line
 
 _decode_first = msgspec.json.Decoder(HostReady | HostRefused).decode
-
-
-class StartedProcess(Protocol):
-    """The part of ``subprocess.Popen`` that is used."""
-
-    pid: int
-    stdin: IO[bytes] | None
-    stdout: IO[bytes] | None
-
-    def poll(self) -> int | None:
-        """Return its exit status if it has ended."""
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Wait for its end; return its exit status. Raises subprocess.TimeoutExpired."""
-
-    def kill(self) -> None:
-        """Kill it."""
 
 
 class HostFailedError(Exception):
@@ -49,6 +32,14 @@ class HostRefusedError(HostFailedError):
     """The host refused its configuration."""
 
 
+def read_ready(line: bytes) -> HostReady:
+    """Return what the host's first line says. Raises HostRefusedError."""
+    first: HostReady | HostRefused = _decode_first(line)
+    if isinstance(first, HostRefused):
+        raise HostRefusedError(first.text)
+    return first
+
+
 class HostProcess:
     """A host that runs until this object is closed; it notices when this process dies.
 
@@ -56,18 +47,18 @@ class HostProcess:
     module, for programs with protocols of their own.
     """
 
-    def __init__(self, config: RunConfig, module: str = "") -> None:
+    def __init__(self, config: RunConfig, module: str = "lab.worlds.host") -> None:
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
-        self.process = self._start_process(config, module)
+        self.process = self._start_process(module)
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.write(to_line(config))
             self.process.stdin.flush()
 
-    def _start_process(self, config: RunConfig, module: str) -> StartedProcess:
+    def _start_process(self, module: str) -> "subprocess.Popen[bytes] | _ForkedProcess":
         return subprocess.Popen(
             # -P: no file in the current folder can shadow a module
-            [sys.executable, "-P", "-m", module or "lab.worlds.host"],
+            [sys.executable, "-P", "-m", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
@@ -81,10 +72,7 @@ class HostProcess:
         if not line:
             self.process.wait()
             raise HostFailedError(f"the host did not start:\n{self.stderr_text()}")
-        first: HostReady | HostRefused = _decode_first(line)
-        if isinstance(first, HostRefused):
-            raise HostRefusedError(first.text)
-        return first
+        return read_ready(line)
 
     def wait(self, timeout_s: float | None = None) -> int:
         """Wait for the end of the run. Raises HostFailedError if the host failed."""
@@ -141,7 +129,7 @@ def preload() -> None:
 class ForkedHost(HostProcess):
     """See ``HostProcess``. For live runs only; call ``preload`` first."""
 
-    def _start_process(self, config: RunConfig, module: str) -> "_ForkedProcess":
+    def _start_process(self, module: str) -> "_ForkedProcess":
         return _ForkedProcess(self._log)
 
 

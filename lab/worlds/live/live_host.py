@@ -10,14 +10,14 @@ import msgspec
 import trio
 
 from lab.recording.writer import Writer
+from lab.worlds.fork_server import Forked, NotForked, ProcessChange, decode_report
 from lab.worlds.host.host import Host, earliest_us
 from lab.worlds.host.runs import RunFolder
+from lab.worlds.json_lines import GARBAGE, Channel
 from lab.worlds.live.live_world import Connection, LiveWorld
 from lab.worlds.live.node_process import Hello
 from lab.worlds.loading.config import InitialCommands, RunConfig
 from lab.worlds.loading.targets import load_protocol
-from lab.worlds.processes.fork_server import Forked, NotForked, ProcessChange, decode_report
-from lab.worlds.processes.json_lines import GARBAGE, Channel
 
 _JOIN_TIMEOUT_S = 2.0
 _HELLO_TIMEOUT_S = 5.0

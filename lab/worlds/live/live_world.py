@@ -19,9 +19,9 @@ from msgspec import Struct
 from lab.kernel import CommandInput, Message, Protocol, Received, Step
 from lab.recording.records import Process
 from lab.recording.writer import RecordLog
+from lab.worlds.fork_server import Fork, Forked, ProcessChange, Signal
+from lab.worlds.json_lines import GARBAGE, Channel, TooLongError
 from lab.worlds.live.node_process import Hello, NodeJob, Start, wipe
-from lab.worlds.processes.fork_server import Fork, Forked, ProcessChange, Signal
-from lab.worlds.processes.json_lines import GARBAGE, Channel, TooLongError
 from lab.worlds.world import Incarnation, World
 
 _encode = msgspec.json.Encoder().encode
@@ -174,7 +174,7 @@ class LiveWorld(World[Connection]):
         self.unflushed.pop(incarnation.id, None)
         super().take_down(incarnation, why, end)
 
-    # operations on nodes; see ActiveRun
+    # operations on nodes; see World
 
     def kill(self, node: int) -> bool:
         """Send SIGKILL. Whatever the process still does no longer counts."""
@@ -184,7 +184,7 @@ class LiveWorld(World[Connection]):
             return restart_was_wanted
         child.phase = "dying"
         if child.pid:
-            self._request(Signal(child.pid, signal.SIGKILL))
+            self.requests.append(Signal(child.pid, signal.SIGKILL))
         connection = self.incarnations.get(node)
         if connection is not None:
             self.take_down(connection, "killed")
@@ -196,7 +196,7 @@ class LiveWorld(World[Connection]):
         if connection is None or connection.paused:
             return False
         connection.paused = True
-        self._request(Signal(self._children[node].pid, signal.SIGSTOP))
+        self.requests.append(Signal(self._children[node].pid, signal.SIGSTOP))
         return True
 
     def resume(self, node: int) -> bool:
@@ -206,7 +206,7 @@ class LiveWorld(World[Connection]):
             return False
         child.resume_wanted = True
         if child.stopped_us is not None:
-            self._request(Signal(child.pid, signal.SIGCONT))
+            self.requests.append(Signal(child.pid, signal.SIGCONT))
         return True
 
     def restart(self, node: int) -> bool:
@@ -243,7 +243,7 @@ class LiveWorld(World[Connection]):
         child.pid = report.pid
         self._by_pid[report.pid] = report.serial
         if child.phase == "dying":
-            self._request(Signal(child.pid, signal.SIGKILL))  # it was killed before its pid was known
+            self.requests.append(Signal(child.pid, signal.SIGKILL))  # it was killed before its pid was known
         self._begin_if_ready()
 
     def on_hello(self, hello: Hello, connection: Connection) -> bool:
@@ -273,14 +273,11 @@ class LiveWorld(World[Connection]):
                 self._on_stopped(node, child)  # it was stopped too briefly to be seen
             self._on_continued(node, child)
 
-    def _request(self, request: Fork[NodeJob] | Signal) -> None:
-        self.requests.append(request)
-
     def _fork(self, node: int) -> None:
         before = self._children.get(node)
         child = self._children[node] = _Child(before.number + 1 if before else 1, secrets.token_hex(16))
         job = NodeJob(node, child.number, self._port, child.token, self._origin_ns, str(self._storage))
-        self._request(Fork(node, job))
+        self.requests.append(Fork(node, job))
 
     def _begin_if_ready(self) -> None:
         coming = {node: child for node, child in self._children.items() if child.phase == "forked"}
@@ -295,9 +292,10 @@ class LiveWorld(World[Connection]):
         node = connection.id
         child.phase = "up"
         self.incarnations[node] = connection
-        self.record(Process(self.now_us, node, "started", child.number, child.pid))
+        # queued before the record, which may trigger a command that gives the node an input
         connection.begin(Start(child.number, self.serials[node]))
         self.unflushed[node] = connection
+        self.record(Process(self.now_us, node, "started", child.number, child.pid))
 
     def _on_ended(self, node: int, child: _Child) -> None:
         connection = self.incarnations.get(node)
@@ -325,7 +323,7 @@ class LiveWorld(World[Connection]):
         child.stopped_us = self.now_us
         self.record(Process(child.stopped_us, node, "paused", child.number, child.pid))
         if child.resume_wanted:
-            self._request(Signal(child.pid, signal.SIGCONT))
+            self.requests.append(Signal(child.pid, signal.SIGCONT))
 
     def _on_continued(self, node: int, child: _Child) -> None:
         connection = self.incarnations.get(node)

@@ -26,9 +26,9 @@ import msgspec
 from msgspec import Struct
 
 from lab.kernel import CommandInput, Message, Node, Protocol, Started, Step
+from lab.worlds.fork_server import ForkServer, exit_with, silence
+from lab.worlds.json_lines import Channel, to_line
 from lab.worlds.loading.config import RunConfig
-from lab.worlds.processes.fork_server import ForkServer, exit_with, silence
-from lab.worlds.processes.json_lines import Channel, to_line
 from lab.worlds.watchdog import watch_steps
 
 _decode_message = msgspec.json.Decoder(Message).decode

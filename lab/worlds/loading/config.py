@@ -17,8 +17,8 @@ from lab.recording.writer import Writer
 from lab.script.director import Director
 from lab.script.parse import parse, read_script
 from lab.script.statements import Statement
+from lab.worlds.json_lines import to_line
 from lab.worlds.loading.targets import load_protocol, recorded_target
-from lab.worlds.processes.json_lines import to_line
 
 _LONGEST_NAME = 16
 
@@ -167,6 +167,14 @@ def header_of(config: RunConfig, protocol: type[Algorithm]) -> Header:
         scenario=config.scenario or config.script,
         exercise=config.exercise,
     )
+
+
+def simulation_header(
+    protocol: type[Algorithm], nodes: tuple[int, ...], timing: Timing, parameters: dict[str, Any], seed: int = 0
+) -> Header:
+    """Return the header of a simulation in memory, over perfect links."""
+    config = RunConfig("", protocol.name, nodes, timing, parameters, Link(), seed, "", world="simulated")
+    return header_of(config, protocol)
 
 
 def new_writer(config: RunConfig) -> Writer:

@@ -64,7 +64,19 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     def node_ids(self) -> Sequence[int]:
         """Return the nodes, ascending; by default five. The caller limits their number."""
-        return nodes_of("5" if self.nodes is None else self.nodes, self.written)
+        text = "5" if self.nodes is None else self.nodes
+        if re.fullmatch(r"\d{1,9}(,\d{1,9})+", text.strip()):
+            return tuple(sorted({int(number) for number in text.split(",")}))
+        got = self.written("nodes", text)
+        match = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", text.strip())
+        if match is None:
+            count, span, ids = (self.written("nodes", each) for each in ("5", "0-7", "1,3,5"))
+            raise SettingError(f"{got}: write a count ({count}), a range of ids ({span}) or a list of ids ({ids})")
+        low, high = (1, int(match[1])) if match[2] is None else (int(match[1]), int(match[2]))
+        if match[2] is not None and high < low:
+            lower_first = self.written("nodes", f"{high}-{low}")
+            raise SettingError(f"{got}: write the lower number first ({lower_first})")
+        return range(low, high + 1)
 
     def timing(self) -> Timing:
         """Return the bounds."""
@@ -86,21 +98,6 @@ class Settings(Struct, frozen=True, kw_only=True):
     def end_us(self) -> int | None:
         """Return the time at which the run ends."""
         return None if self.for_ is None else positive("for", self.for_, self.written)
-
-
-def nodes_of(text: str, written: Written = as_option) -> Sequence[int]:
-    """Return the nodes, ascending. The caller limits their number."""
-    if re.fullmatch(r"\d{1,9}(,\d{1,9})+", text.strip()):
-        return tuple(sorted({int(number) for number in text.split(",")}))
-    got = written("nodes", text)
-    match = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", text.strip())
-    if match is None:
-        count, span, ids = (written("nodes", each) for each in ("5", "0-7", "1,3,5"))
-        raise SettingError(f"{got}: write a count ({count}), a range of ids ({span}) or a list of ids ({ids})")
-    low, high = (1, int(match[1])) if match[2] is None else (int(match[1]), int(match[2]))
-    if match[2] is not None and high < low:
-        raise SettingError(f"{got}: write the lower number first ({written('nodes', f'{high}-{low}')})")
-    return range(low, high + 1)
 
 
 def timing_of(t: str | None, tm: str | None = None, tp: str | None = None, written: Written = as_option) -> Timing:

@@ -294,6 +294,7 @@ class Branch(Simulation):
         begun = execution.incarnations.get(node) == number
         fresh = execution.nodes[node] if begun else self._new_node(node)
         incarnation = self.incarnations[node] = SimulatedIncarnation(fresh, number)
+        incarnation.stepping = not begun
         if (paused_at_us := self._branch_point.paused_at_us.get(node)) is not None:
             incarnation.pause(paused_at_us)
         else:

@@ -20,24 +20,24 @@ from lab.recording.writer import RecordLog
 from lab.script.commands import Nodes, WorldCommand
 from lab.script.scope import CommandError
 from lab.units import format_count
+from lab.worlds.control import WATCHED
 from lab.worlds.feed_protocol import Delivery, EnabledEvent, TimerExpiry
-from lab.worlds.run import WATCHED
 from lab.worlds.world import Incarnation, World
 
 
 class SimulatedIncarnation(Incarnation):
     """One incarnation of a simulated node: the kernel's node, and the inputs that wait for it.
 
-    ``stepping``: it is in a step. ``due_us`` is the time of its next timer, None while it has none or is paused;
-    ``fired`` is the input that the timer will give it. ``queued_us`` is its earliest entry in the timer queue, no
-    later than ``due_us``.
+    ``stepping``: it is in a step, or has still to take its first one; inputs wait meanwhile. ``due_us`` is the
+    time of its next timer, None while it has none or is paused; ``fired`` is the input that the timer will give
+    it. ``queued_us`` is its earliest entry in the timer queue, no later than ``due_us``.
     """
 
     def __init__(self, node: Node, number: int) -> None:
         super().__init__(node.id, number)
         self.node = node
         self.inbox: list[Message | CommandInput] = []
-        self.stepping = False
+        self.stepping = True
         self.paused_at_us = 0
         self.due_us: int | None = None
         self.fired: Fired | None = None
@@ -195,7 +195,7 @@ class Simulation(World[SimulatedIncarnation]):
         self.arrive(*found)
         return True
 
-    # operations on nodes; see ActiveRun
+    # operations on nodes; see World
 
     def kill(self, node: int) -> bool:
         incarnation = self.incarnations.get(node)

@@ -21,7 +21,7 @@ from typing import Generic, Literal, NoReturn, TypeVar
 import msgspec
 from msgspec import Struct
 
-from lab.worlds.processes.json_lines import Channel
+from lab.worlds.json_lines import Channel
 
 J = TypeVar("J")
 

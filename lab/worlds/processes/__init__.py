@@ -1,1 +1,0 @@
-"""Processes of the laboratory: how one forks others, and how they talk to each other."""
