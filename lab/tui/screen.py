@@ -18,20 +18,20 @@ from lab.text import sanitize
 from lab.tui.actions import ACTIONS, Action, actions_of, footer_actions
 from lab.tui.availability import is_available, opening_hint, reason_unavailable
 from lab.tui.context import ActionHandler, RunContext
-from lab.tui.controllers.bookmarks import BookmarkController
+from lab.tui.controllers.answering import TaskController
+from lab.tui.controllers.bookmarking import BookmarkController
+from lab.tui.controllers.branching import RunController
 from lab.tui.controllers.cluster import ClusterController
 from lab.tui.controllers.display import DisplayController
 from lab.tui.controllers.layout import LayoutController, LayoutSettings
 from lab.tui.controllers.playback import PlaybackController
 from lab.tui.controllers.predicting import PredictController
-from lab.tui.controllers.runs import RunController
 from lab.tui.controllers.search import SearchController
 from lab.tui.controllers.seeking import SeekController
-from lab.tui.controllers.tasks import TaskController
 from lab.tui.controllers.tour import TourController, TourLine
 from lab.tui.player import FOLLOWING
 from lab.tui.source import Source, scenario_purpose
-from lab.tui.verdicts import EndNotice, format_verdicts
+from lab.tui.verdict_text import EndNotice, format_verdicts
 from lab.tui.views.assertions_view import AssertionsView
 from lab.tui.views.lines_view import LinesView
 from lab.tui.views.log_view import MessageLog

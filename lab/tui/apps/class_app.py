@@ -21,7 +21,7 @@ from lab.recording.records import Header
 from lab.styles import DIM, Line, ThemeStyles
 from lab.text import sanitize
 from lab.tui.apps.runs_app import RunsApp
-from lab.tui.controllers.runs import LeaveRequested
+from lab.tui.controllers.branching import LeaveRequested
 from lab.tui.source import FeedSource, Source
 from lab.tui.views.lines_view import LinesView
 from lab.tui.widgets.dialogs import LineDialog, contains_words

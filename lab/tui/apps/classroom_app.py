@@ -20,8 +20,8 @@ from lab.recording.records import Header
 from lab.tui.apps.exercise_list import ListScreen, RunningAttempt
 from lab.tui.apps.runs_app import RunsApp
 from lab.tui.attempt_log import AttemptLog
-from lab.tui.controllers.runs import LeaveRequested
-from lab.tui.controllers.tasks import HandInRequested, RestartRequested
+from lab.tui.controllers.answering import HandInRequested, RestartRequested
+from lab.tui.controllers.branching import LeaveRequested
 from lab.tui.screen import RunScreen
 from lab.tui.source import FeedSource
 from lab.tui.widgets.dialogs import ChoiceDialog

@@ -18,7 +18,7 @@ from lab.recording.reader import NotARecordingError, open_recording
 from lab.styles import DIM, ThemeStyles
 from lab.text import did_you_mean
 from lab.tui.apps.export_formats import ALL_FORMATS, format_named
-from lab.tui.controllers.runs import ExportRequested
+from lab.tui.controllers.branching import ExportRequested
 from lab.tui.widgets.dialogs import FileDialog
 from lab.units import format_us, parse_us
 

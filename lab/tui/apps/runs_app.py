@@ -21,8 +21,8 @@ from lab.recording.reader import NotARecordingError
 from lab.recording.records import Header
 from lab.styles import ThemeStyles
 from lab.tui.availability import opening_hint
+from lab.tui.controllers.branching import BranchRequested, ExportRequested, LeaveRequested, RecordingChosen
 from lab.tui.controllers.layout import LayoutSettings, read_layout_settings, write_layout_settings
-from lab.tui.controllers.runs import BranchRequested, ExportRequested, LeaveRequested, RecordingChosen
 from lab.tui.screen import RunScreen
 from lab.tui.source import FeedSource, FileSource, Source
 from lab.tui.terminal.terminal_app import TerminalApp, default_theme

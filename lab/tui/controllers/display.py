@@ -7,7 +7,7 @@ from lab.tui.context import ActionHandler, RunContext
 from lab.tui.controllers.search import SearchController
 from lab.tui.controllers.seeking import SeekController
 from lab.tui.terminal.terminal_app import DARK, LIGHT
-from lab.tui.verdicts import format_witness, next_violation
+from lab.tui.verdict_text import format_witness, next_violation
 from lab.tui.views.log_view import MessageLog
 from lab.tui.views.view_dialogs import TraceDialog
 from lab.tui.views.views import Views

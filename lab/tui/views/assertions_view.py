@@ -17,7 +17,7 @@ from lab.styles import DIM, Line, ThemeStyles
 from lab.text import sanitize
 from lab.tui.player import Cursor
 from lab.tui.source import Source
-from lab.tui.verdicts import next_violation
+from lab.tui.verdict_text import next_violation
 from lab.tui.views.lines_view import Row, RowsView
 from lab.tui.widgets.record_dialog import Copied
 from lab.units import format_count

@@ -14,7 +14,7 @@ from lab.styles import DIM, Piece, ThemeStyles, fit
 from lab.text import sanitize
 from lab.tui.player import format_pace
 from lab.tui.source import Source
-from lab.tui.verdicts import VerdictText
+from lab.tui.verdict_text import VerdictText
 from lab.units import format_count
 
 _LONGEST_REMARK = 60
