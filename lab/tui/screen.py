@@ -15,8 +15,15 @@ from lab.recording.snapshot import NodeState, Snapshot
 from lab.styles import ThemeStyles
 from lab.tasks.extension import NodeText, describe_safely
 from lab.text import sanitize
-from lab.tui.actions import ACTIONS, Action, actions_of, footer_actions
-from lab.tui.availability import is_available, opening_hint, reason_unavailable
+from lab.tui.actions import (
+    ACTIONS,
+    Action,
+    actions_of,
+    footer_actions,
+    is_available,
+    opening_hint,
+    reason_unavailable,
+)
 from lab.tui.context import ActionHandler, RunContext
 from lab.tui.controllers.answering import TaskController
 from lab.tui.controllers.bookmarking import BookmarkController
@@ -233,6 +240,11 @@ class RunScreen(Screen[None]):
             self.context.notify(missing, warn=True)
         elif action.needs_node and self.context.selected is None:
             self.context.notify(f"{word}: select a node first, by its number", warn=True)
+        elif action.command:
+            self.context.execute(action.command.format(self.context.selected))
+        elif action.draft:
+            selected = self.context.selected
+            self._command_line.open(action.draft.format("all" if selected is None else selected))
         elif action.takes:
             self._handlers[word](rest)
         else:

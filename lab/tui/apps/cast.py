@@ -22,8 +22,7 @@ from lab.glyphs import UNICODE
 from lab.recording.records import encode
 from lab.styles import ThemeStyles
 from lab.text import sanitize
-from lab.tui.actions import actions_of
-from lab.tui.availability import reason_unavailable
+from lab.tui.actions import actions_of, reason_unavailable
 from lab.tui.screen import RunScreen
 from lab.tui.source import FileSource
 from lab.tui.terminal.terminal_app import DARK, OWN_THEMES, TerminalApp

@@ -20,7 +20,7 @@ from lab.places import new_recording_path, settings_file
 from lab.recording.reader import NotARecordingError
 from lab.recording.records import Header
 from lab.styles import ThemeStyles
-from lab.tui.availability import opening_hint
+from lab.tui.actions import opening_hint
 from lab.tui.controllers.branching import BranchRequested, ExportRequested, LeaveRequested, RecordingChosen
 from lab.tui.controllers.layout import LayoutSettings, read_layout_settings, write_layout_settings
 from lab.tui.screen import RunScreen

@@ -1,7 +1,6 @@
-"""Select a node, and change the cluster: kill, pause, delay, partition and the like."""
+"""Select a node, and change the cluster where that takes more than a command of the table of actions."""
 
 import time
-from functools import partial
 from typing import ClassVar
 
 from rich.style import Style
@@ -21,18 +20,14 @@ _TWO_DIGITS_WITHIN_S = 0.7
 
 
 class ClusterController:
-    """Executes the commands; those with a number are put on the command line, to be edited first."""
+    """Selects nodes, pauses and resumes them, and asks for the sides of a partition and the fault of a link."""
 
     def __init__(self, context: RunContext, command_line: CommandLine) -> None:
         self._context = context
         self._command_line = command_line
         self._node_number = NodeNumberInput()
         self.actions: dict[str, ActionHandler] = {
-            **{word: partial(self._execute, word) for word in ("kill", "restart", "wipe")},
             "pause": self._pause_or_resume,
-            "delay": partial(self._edit, "delay {} 400ms"),
-            "lose": partial(self._edit, "lose {} 30%"),
-            "heal": partial(context.execute, "heal"),
             "partition": self._partition,
         }
 
@@ -60,15 +55,9 @@ class ClusterController:
     def _change_link(self, chosen: LinkCommand) -> None:
         (self._context.execute if chosen.complete else self._command_line.open)(chosen.command)
 
-    def _execute(self, word: str) -> None:
-        self._context.execute(f"{word} {self._context.selected}")
-
     def _pause_or_resume(self) -> None:
-        self._execute("resume" if self._context.selected_process == "paused" else "pause")
-
-    def _edit(self, command: str) -> None:
-        selected = self._context.selected
-        self._command_line.open(command.format("all" if selected is None else selected))
+        word = "resume" if self._context.selected_process == "paused" else "pause"
+        self._context.execute(f"{word} {self._context.selected}")
 
     def _partition(self) -> None:
         context = self._context
