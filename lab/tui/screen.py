@@ -41,14 +41,13 @@ from lab.tui.source import Source, scenario_purpose
 from lab.tui.verdict_text import EndNotice, format_verdicts
 from lab.tui.views.assertions_view import AssertionsView
 from lab.tui.views.lines_view import LinesView
-from lab.tui.views.log_view import MessageLog
+from lab.tui.views.log_view import MessageLog, RecordDialog
 from lab.tui.views.network_view import NetworkView
 from lab.tui.views.views import LOG, Views
 from lab.tui.widgets.key_lines import KeyLine, Tab, TabLine
 from lab.tui.widgets.node_panes import NodePanes
 from lab.tui.widgets.pane import Pane, format_faults, format_leaders, groups_led, panes_of
 from lab.tui.widgets.prompts import CommandLine, Prompt, SearchLine
-from lab.tui.widgets.record_dialog import RecordDialog
 from lab.tui.widgets.scrub_bar import ScrubBar
 from lab.tui.widgets.status_lines import (
     MOST_CAPTIONS,

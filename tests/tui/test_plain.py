@@ -18,8 +18,8 @@ from lab.tui.controllers.branching import TreeDialog
 from lab.tui.controllers.cluster import PartitionDialog
 from lab.tui.controllers.playback import NextEventDialog
 from lab.tui.source import FileSource, Source
+from lab.tui.views.log_view import RecordDialog
 from lab.tui.widgets.help import HelpDialog
-from lab.tui.widgets.record_dialog import RecordDialog
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen
 

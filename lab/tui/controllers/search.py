@@ -6,34 +6,19 @@ looked up in the displayed lines.
 """
 
 import asyncio
-from collections.abc import Sequence
 from functools import partial
-from typing import Protocol, runtime_checkable
 
 from lab.script.query import LogFilter, read_query
 from lab.script.scope import CommandError
 from lab.tui.context import ActionHandler, RunContext
 from lab.tui.controllers.layout import LayoutController
+from lab.tui.views.lines_view import RowsView
 from lab.tui.views.log_view import searchable_text
 from lab.tui.views.views import LOG, Views
 from lab.tui.widgets.prompts import Purpose, SearchLine
 from lab.units import format_count
 
 _NO_HIT = "no hit {} this one"
-
-
-@runtime_checkable
-class Findable(Protocol):
-    """A view that can be searched for text."""
-
-    def texts(self) -> Sequence[str]:
-        """Return its lines from the top, as displayed."""
-
-    def move_cursor(self, place: int) -> None:
-        """Move the cursor to a line and scroll it into view."""
-
-    def highlight_text(self, text: str) -> None:
-        """Highlight every occurrence of a text. An empty text highlights nothing."""
 
 
 class LogSearch:
@@ -112,7 +97,7 @@ class LogSearch:
 class ViewSearch:
     """A search for text in a view, ignoring case."""
 
-    def __init__(self, context: RunContext, text: str, view: Findable) -> None:
+    def __init__(self, context: RunContext, text: str, view: RowsView) -> None:
         self.text = text
         self._context = context
         self._view = view
@@ -125,7 +110,7 @@ class ViewSearch:
         return self.hits_in(self._view, self.text)
 
     @staticmethod
-    def hits_in(view: Findable, text: str) -> list[int]:
+    def hits_in(view: RowsView, text: str) -> list[int]:
         """Return the numbers of the lines of a view that contain a text."""
         sought = text.lower()
         return [place for place, line in enumerate(view.texts()) if sought in line.lower()]
@@ -178,7 +163,7 @@ class SearchController:
         self._layout = layout
         self._filter = ""
         self._heartbeats = False
-        self._view: Findable | None = None
+        self._view: RowsView | None = None
         self._purpose: Purpose = "search"
         self._typed = ""
         self._draft: LogFilter | None = None
@@ -213,7 +198,7 @@ class SearchController:
     def _open(self, purpose: Purpose, text: str) -> None:
         """Open the prompt, or run ``text`` as a query. In views other than the log, search for plain text."""
         view = self._views.focused_view
-        self._view = view if purpose == "search" and isinstance(view, Findable) else None
+        self._view = view if purpose == "search" and isinstance(view, RowsView) else None
         self._purpose = purpose
         if text:
             self.submit(text)

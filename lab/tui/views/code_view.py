@@ -1,5 +1,6 @@
 """The protocol's source, with the lines where nodes wait and the lines that the last step executed."""
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
@@ -8,18 +9,22 @@ from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 
-from lab.analysis.inspection import LastStep, LastSteps
+from lab.analysis.inspection import LastStep, LastSteps, message_received
+from lab.kernel import Received
 from lab.palette import Palette
+from lab.recording.reader import RecordStore
 from lab.recording.snapshot import NodeState
+from lab.recording.timeline import Timeline
+from lab.replay.line_trace import TraceUnavailableError, approximate_lines, installed_protocol, trace_lines
 from lab.replay.source_listing import Listing
 from lab.styles import DIM, Line, Piece, ThemeStyles, fit, highlight, pieces_of, width_of
 from lab.text import sanitize
 from lab.tui.player import Cursor
 from lab.tui.source import Source
-from lab.tui.views.executed_lines import ExecutedLines, ExecutionTracer
 from lab.tui.views.lines_view import Row, RowsView
 from lab.tui.widgets.pane import process_text
 from lab.units import format_count, format_ranges
+from lab.worlds.watchdog import watch_steps
 
 # the source text, coloured by syntax and wrapped to a width
 
@@ -117,6 +122,73 @@ def _row_end(text: str, start: int, room: int) -> int:
     while end < len(text) and (room := room - cell_len(text[end])) >= 0:
         end += 1
     return end
+
+
+# the lines that a step executed
+
+_MOST_KNOWN = 1_000
+
+
+class ExecutedLines(Struct, frozen=True):
+    """The lines of the listing that ``node`` executed in the record ``number``, in order.
+
+    If they are not exact, ``why`` is the reason, or empty while they are being traced.
+    """
+
+    number: int
+    node: int
+    lines: tuple[int, ...]
+    is_exact: bool = False
+    why: str = ""
+
+
+class ExecutionTracer:
+    """Finds the executed lines of steps: an estimate at once, and later the exact lines."""
+
+    def __init__(self, store: RecordStore, listing: Listing) -> None:
+        self._store = store
+        self._listing = listing
+        self._timeline = Timeline(store)
+        self._known: dict[int, ExecutedLines] = {}
+
+    def so_far(self, found: LastStep) -> ExecutedLines:
+        """Return what is known of a step now: the exact lines or an estimate."""
+        known = self._known.get(found.number)
+        if known is None:
+            step, node_input = found.step, found.step.input
+            view = self._timeline.at(found.number - 1).nodes.get(step.node)
+            received = (
+                message_received(self._store, found.number, node_input)
+                if isinstance(node_input, Received)
+                else None
+            )
+            before = () if view is None else view.waits
+            lines = approximate_lines(self._listing, step, "" if received is None else received.kind, before)
+            known = self._keep(ExecutedLines(found.number, step.node, lines))
+        return known
+
+    async def find(self, found: LastStep) -> None:
+        """Trace the exact lines, in chunks, so that the interface stays responsive."""
+        so_far = self.so_far(found)
+        if so_far.is_exact or so_far.why:
+            return
+        watch_steps()
+        try:
+            protocol = installed_protocol(self._store.header.protocol)
+            running = trace_lines(self._store, found.number, protocol)
+            while True:
+                next(running)
+                await asyncio.sleep(0)
+        except StopIteration as end:
+            self._keep(ExecutedLines(found.number, found.step.node, end.value, is_exact=True))
+        except TraceUnavailableError as error:
+            self._keep(ExecutedLines(so_far.number, so_far.node, so_far.lines, why=str(error)))
+
+    def _keep(self, executed: ExecutedLines) -> ExecutedLines:
+        if len(self._known) >= _MOST_KNOWN:
+            del self._known[next(iter(self._known))]
+        self._known[executed.number] = executed
+        return executed
 
 
 # the widget

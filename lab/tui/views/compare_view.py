@@ -22,9 +22,8 @@ from lab.text import sanitize
 from lab.tui.player import Cursor
 from lab.tui.source import Source
 from lab.tui.views.lines_view import LinesView
-from lab.tui.views.log_view import LogRows, MessageLog
+from lab.tui.views.log_view import LogRows, MessageLog, RecordDialog
 from lab.tui.widgets.pane import Pane, panes_of, process_text
-from lab.tui.widgets.record_dialog import RecordDialog
 from lab.tui.widgets.status_lines import Line
 from lab.units import format_count
 

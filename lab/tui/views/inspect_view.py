@@ -17,9 +17,8 @@ from lab.styles import DIM, Line, ThemeStyles, highlight
 from lab.text import sanitize
 from lab.tui.player import Cursor
 from lab.tui.source import Source
-from lab.tui.views.lines_view import Row, RowsView
+from lab.tui.views.lines_view import Copied, Row, RowsView
 from lab.tui.widgets.pane import process_text, short_body
-from lab.tui.widgets.record_dialog import Copied
 from lab.units import format_count, format_ranges
 
 _NAME = 14

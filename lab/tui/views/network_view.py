@@ -3,6 +3,7 @@
 If there is room, the sides are boxes beside the matrix, else text above it.
 """
 
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import ClassVar
 
@@ -35,13 +36,12 @@ _HIGH = 14
 class NetworkView(PictureView, inherit_bindings=False):
     """The network as of a record. The arrows move over the matrix; ``Enter`` changes the link under the cursor."""
 
+    @dataclass
     class Opened(Message):
         """Request to change this link."""
 
-        def __init__(self, link: Pair, now: NetworkNow) -> None:
-            super().__init__()
-            self.link = link
-            self.now = now
+        link: Pair
+        now: NetworkNow
 
     BINDINGS: ClassVar[list[BindingType]] = [
         ("up", "move(-1, 0)"),

@@ -3,6 +3,7 @@
 The list of views and their names is kept here; tabs, keys and messages are derived from it.
 """
 
+from dataclasses import dataclass
 from typing import Protocol
 
 from msgspec import Struct
@@ -114,12 +115,11 @@ class Views(Horizontal):
         self.chosen = LOG
         self._is_alone = False
 
+    @dataclass
     class Dragged(Message):
         """The border was dragged: give the log this percentage of the width."""
 
-        def __init__(self, log: int) -> None:
-            super().__init__()
-            self.log = log
+        log: int
 
     def compose(self) -> ComposeResult:
         for view in self._views.values():
