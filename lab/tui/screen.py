@@ -37,7 +37,7 @@ from lab.tui.controllers.search import SearchController
 from lab.tui.controllers.seeking import SeekController
 from lab.tui.controllers.tour import TourController, TourLine
 from lab.tui.player import FOLLOWING
-from lab.tui.source import Source, scenario_purpose
+from lab.tui.source import Source
 from lab.tui.verdict_text import EndNotice, format_verdicts
 from lab.tui.views.assertions_view import AssertionsView
 from lab.tui.views.lines_view import LinesView
@@ -163,7 +163,6 @@ class RunScreen(Screen[None]):
 
         self._actions = actions_of(source.extension)
         self.offered: list[Action] = []
-        self._purpose = scenario_purpose(source.store.header)
         self._ending = EndNotice(source, context.player, styles.glyphs)
         self._clock_s = clock_s
         self._last_s = clock_s()
@@ -391,7 +390,9 @@ class RunScreen(Screen[None]):
         """Draw the lines above and below the nodes."""
         source, number, styles = self.context.source, self.context.player.number, self.context.styles
         captions = source.script_log.captions(number, MOST_CAPTIONS)
-        purpose = "" if "script" in self.views.shown_views else self._purpose  # the script view shows it too
+        purpose = (
+            "" if "script" in self.views.shown_views else source.scenario.purpose
+        )  # the script view shows it too
         self._captions.show(captions, purpose, styles)
         self._leaders.show(format_leaders(panes), styles, groups_led(panes))
         self._faults.show(format_faults(snapshot.faults), styles)
