@@ -398,9 +398,7 @@ class RunScreen(Screen[None]):
         self._faults.show(format_faults(snapshot.faults), styles)
         self._verdicts.show(format_verdicts(source, number), styles)
         keys = {action.word: action.shown for action in self.offered}
-        tabs = tuple(
-            Tab(kind.word, keys.get(kind.word, "")) for kind in self.views.kinds if kind.word in {LOG, *keys}
-        )
+        tabs = tuple(Tab(word, keys.get(word, "")) for word in self.views.hints if word in {LOG, *keys})
         self._tabs.show(tabs, self.views.shown_views, self.search.note)
 
     def _on_theme_changed(self) -> None:

@@ -9,7 +9,7 @@ import time
 from functools import cached_property
 from math import inf
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 import msgspec
 from msgspec.structs import replace
@@ -245,7 +245,7 @@ class FeedSource(Source):
         self.over = asyncio.Event()
 
     @classmethod
-    async def open(cls, path: str, role: Literal["driver", "viewer"]) -> "FeedSource":
+    async def open(cls, path: str, role: Literal["driver", "viewer"]) -> Self:
         """Attach to the host whose feed is on this socket. Raises OSError."""
         reader, writer = await asyncio.open_unix_connection(path, limit=1 << 24)
         writer.write(to_line(Attach(role)))

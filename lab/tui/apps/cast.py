@@ -14,7 +14,6 @@ from typing import Any, TextIO
 from rich.console import Console
 from textual.app import App
 from textual.pilot import Pilot
-from textual.strip import Strip
 
 from lab.export.excerpt import Excerpt, ExportError
 from lab.export.film import Pace, chapters_of, frames
@@ -145,10 +144,9 @@ async def _wait_for_layout(pilot: Pilot[None], screen: RunScreen) -> None:
 
 
 def _show_view(screen: RunScreen, view: str) -> None:
-    words = [kind.word for kind in screen.views.kinds]
     action = actions_of(screen.context.source.extension).get(view)
-    if view not in words:
-        raise ExportError(f"unknown view {view!r}; the views are {', '.join(words)}")
+    if view not in screen.views.hints:
+        raise ExportError(f"unknown view {view!r}; the views are {', '.join(screen.views.hints)}")
     if action is not None:  # None for the log, which is already shown
         if missing := reason_unavailable(action, screen.context.source):
             raise ExportError(f"--view {view}: {missing}")
@@ -156,11 +154,7 @@ def _show_view(screen: RunScreen, view: str) -> None:
 
 
 def _picture(screen: RunScreen) -> list[str]:
-    return [strip.render(_WRITER) for strip in _strips(screen)]
-
-
-def _strips(screen: RunScreen) -> list[Strip]:
-    return screen._compositor.render_strips(screen.app.size)
+    return [strip.render(_WRITER) for strip in screen._compositor.render_strips(screen.app.size)]
 
 
 def _changes(before: list[str], rows: list[str]) -> Iterator[str]:

@@ -226,6 +226,12 @@ class ClassroomApp(RunsApp):
         return self._source.attempt
 
     @property
+    def _shown(self) -> RunScreen | ListScreen | None:
+        """The topmost screen that is no dialog."""
+        screens = (each for each in reversed(self.screen_stack) if isinstance(each, RunScreen | ListScreen))
+        return next(screens, None)
+
+    @property
     def _is_over(self) -> bool:
         """True if the result of the attempt cannot change any more."""
         return self._source is None or bool(self._source.ended) or self._attempt.last.is_decided
@@ -257,8 +263,11 @@ class ClassroomApp(RunsApp):
             self.screen.is_ready = False
 
     def _show_message(self, text: str, warn: bool = False) -> None:
-        shown = next(each for each in reversed(self.screen_stack) if isinstance(each, RunScreen | ListScreen))
-        (shown.context.notify if isinstance(shown, RunScreen) else shown.message.show)(text, warn)
+        shown = self._shown
+        if isinstance(shown, RunScreen):
+            shown.context.notify(text, warn)
+        elif shown is not None:
+            shown.message.show(text, warn)
 
 
 def show_classroom(home: StudentFolder, clusters: Clusters, exercises: Sequence[Exercise], first: str = "") -> int:

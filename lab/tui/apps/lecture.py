@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Protocol
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -110,12 +110,11 @@ class LectureApp(LabApp):
     ]
 
     def __init__(self, socket: str, title: str, control: LectureControl, kept: Path | None) -> None:
-        super().__init__(lambda: self._opened_source(socket, "driver"), f"lecture: {title}", None, kept)
+        super().__init__(lambda: self._opened_source(socket), f"lecture: {title}", None, kept)
         self._control = control
 
-    async def _opened_source(self, socket: str, role: Literal["driver", "viewer"]) -> LectureSource:
-        source = await LectureSource.open(socket, role)
-        assert isinstance(source, LectureSource)
+    async def _opened_source(self, socket: str) -> LectureSource:
+        source = await LectureSource.open(socket, "driver")
         source.ask = self._ask
         return source
 

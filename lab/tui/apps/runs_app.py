@@ -32,26 +32,6 @@ from lab.worlds.loading.config import HostReady, branch_config, new_run_name
 D = TypeVar("D")
 
 
-class _BranchedRun:
-    """A simulated host that continues from a record of its parent until it is ended."""
-
-    def __init__(self, request: BranchRequested) -> None:
-        header = request.context.source.store.header
-        run = new_run_name(header.protocol.name)
-        self.recording = new_recording_path(run, request.parent)
-        config = branch_config(header, request.parent, request.record, run, str(self.recording))
-        self._host = HostProcess(config)
-
-    async def opened(self) -> FeedSource:
-        """Return its feed as soon as it is available. Raises HostFailedError or OSError."""
-        ready = await asyncio.to_thread(self._host.ready)
-        return await FeedSource.open(ready.socket, "driver")
-
-    def end(self) -> None:
-        self._host.end()
-        self._host.close()
-
-
 class RunsApp(TerminalApp[None]):
     """An application that shows runs on a stack of screens.
 
@@ -69,7 +49,7 @@ class RunsApp(TerminalApp[None]):
         self.recorded: list[Path] = []
         self.failure = ""
         self.theme_styles = ThemeStyles(glyphs_for())
-        self._opened: list[tuple[Source, _BranchedRun | None]] = []
+        self._opened: list[tuple[Source, HostProcess | None]] = []
         self._is_branching = False
 
     def show(self) -> int:
@@ -170,34 +150,44 @@ class RunsApp(TerminalApp[None]):
         self.run_worker(self._branch(message))
 
     async def _branch(self, message: BranchRequested) -> None:
+        """Start a simulated host that continues from a record of its parent, and show it."""
+        header = message.context.source.store.header
+        run = new_run_name(header.protocol.name)
         try:
-            run = _BranchedRun(message)
+            recording = new_recording_path(run, message.parent)
+            host = HostProcess(branch_config(header, message.parent, message.record, run, str(recording)))
         except OSError as error:
             message.context.notify(f"no branch: {error}", warn=True)
             return
         self._is_branching = True
         try:
-            source = await run.opened()
+            ready = await asyncio.to_thread(host.ready)
+            source = await FeedSource.open(ready.socket, "driver")
         except (HostFailedError, OSError) as error:
-            run.end()
+            _end(host)
             message.context.notify(f"no branch: {error}", warn=True)
             return
         finally:
             self._is_branching = False
-        self.recorded.append(run.recording)
-        await self._push_run(source, run, source.store.header.run, None)
+        self.recorded.append(recording)
+        await self._push_run(source, host, source.store.header.run, None)
 
-    async def _push_run(self, source: Source, run: _BranchedRun | None, title: str, at: int | None) -> None:
-        self._opened.append((source, run))
+    async def _push_run(self, source: Source, host: HostProcess | None, title: str, at: int | None) -> None:
+        self._opened.append((source, host))
         self.assess(source)
         self.theme_styles.dark = self.current_theme.dark
         await self.push_screen(RunScreen(source, self.theme_styles, title, at, layout=self.layout_settings))
 
     def _close(self) -> None:
-        source, run = self._opened.pop()
+        source, host = self._opened.pop()
         source.close()
-        if run is not None:
-            run.end()
+        if host is not None:
+            _end(host)
+
+
+def _end(host: HostProcess) -> None:
+    host.end()
+    host.close()
 
 
 class LabApp(RunsApp):
@@ -229,15 +219,6 @@ class LabApp(RunsApp):
     def on_unmount(self) -> None:
         if self.source is not None:
             self.source.close()
-
-    def ask(self, dialog: Screen[D], use: Callable[[D], object]) -> None:
-        """Show a dialog; ``use`` is called with its result, unless it is left without one."""
-
-        def on_closed(result: D | None) -> None:
-            if result is not None:
-                use(result)
-
-        self.push_screen(dialog, on_closed)
 
     async def leave_lowest(self, message: LeaveRequested) -> None:
         self.exit(return_code=0)

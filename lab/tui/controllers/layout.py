@@ -101,7 +101,7 @@ class LayoutController:
         self.missing = TitleLine("room")
         views.rows.heartbeats = layout.heartbeats
         self.actions: dict[str, ActionHandler] = {
-            **{kind.word: partial(self.show_view, kind.word) for kind in views.kinds},
+            **{word: partial(self.show_view, word) for word in views.hints},
             "full": self._toggle_full,
             "taller": partial(self._move_tabs, -1),
             "shorter": partial(self._move_tabs, 1),

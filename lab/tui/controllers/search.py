@@ -105,26 +105,12 @@ class ViewSearch:
         view.highlight_text(text)
 
     @property
-    def hits(self) -> list[int]:
-        """The numbers of the lines that contain the text, in the view's present state."""
-        return self.hits_in(self._view, self.text)
-
-    @staticmethod
-    def hits_in(view: RowsView, text: str) -> list[int]:
-        """Return the numbers of the lines of a view that contain a text."""
-        sought = text.lower()
-        return [place for place, line in enumerate(view.texts()) if sought in line.lower()]
-
-    @property
     def note(self) -> str:
         """The text, the current hit and the number of hits."""
-        hits = self.hits
-        position = (
-            f"hit {hits.index(self._place) + 1} of {len(hits)}"
-            if self._place in hits
-            else f"{format_count(len(hits), 'hit')}"
-        )
-        return f"/{self.text}: {position}"
+        hits = _hits_in(self._view, self.text)
+        if self._place in hits:
+            return f"/{self.text}: hit {hits.index(self._place) + 1} of {len(hits)}"
+        return f"/{self.text}: {format_count(len(hits), 'hit')}"
 
     def begin(self) -> None:
         """Go to the first hit."""
@@ -132,7 +118,7 @@ class ViewSearch:
 
     def step(self, forward: bool) -> None:
         """Go to the next or previous hit."""
-        hits = self.hits
+        hits = _hits_in(self._view, self.text)
         further = [hit for hit in hits if (hit > self._place if forward else hit < self._place)]
         if not further:
             self._context.notify(_NO_HIT.format("after" if forward else "before"), warn=True)
@@ -146,6 +132,11 @@ class ViewSearch:
     def end(self) -> None:
         """Remove the highlights."""
         self._view.highlight_text("")
+
+
+def _hits_in(view: RowsView, text: str) -> list[int]:
+    """Return the numbers of the lines of a view that contain a text now."""
+    return [place for place, line in enumerate(view.texts()) if text.lower() in line.lower()]
 
 
 _REST_S = 0.1
@@ -333,4 +324,4 @@ class SearchController:
         if self._draft is not None:
             return len(self._draft), self._draft.complete
         assert self._view is not None
-        return len(ViewSearch.hits_in(self._view, self._typed)), True
+        return len(_hits_in(self._view, self._typed)), True

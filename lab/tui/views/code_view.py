@@ -22,7 +22,7 @@ from lab.text import sanitize
 from lab.tui.player import Cursor
 from lab.tui.source import Source
 from lab.tui.views.lines_view import Row, RowsView
-from lab.tui.widgets.pane import process_text
+from lab.tui.widgets.pane import STOPPED, process_text
 from lab.units import format_count, format_ranges
 from lab.worlds.watchdog import watch_steps
 
@@ -35,7 +35,8 @@ _MOST_COLOURED = 200_000
 _LEAST_WIDTH = 16
 _HANGING = 8
 _TAB = 4
-_SHADES = {True: "#15384a", False: "#d3e9f7"}
+_SHADES = {True: Style(bgcolor="#15384a"), False: Style(bgcolor="#d3e9f7")}
+"""The background of executed lines, which a bar marks too, on a dark theme or not."""
 
 
 class CodeRow(Row, frozen=True):
@@ -47,11 +48,6 @@ class CodeRow(Row, frozen=True):
     @property
     def line(self) -> int:
         return self.item or 0
-
-
-def shade_style(styles: ThemeStyles) -> Style:
-    """Return the background of executed lines, which a bar marks too."""
-    return Style(bgcolor=_SHADES[styles.dark])
 
 
 def colour_lines(lines: Sequence[str], styles: ThemeStyles) -> list[Line]:
@@ -247,7 +243,7 @@ class CodeView(RowsView):
         row = self._rows[place]
         pieces = self._row_pieces(row)
         has_run = self._ran is not None and row.line in self._ran.lines
-        return self._in_style(pieces, shade_style(self._styles)) if has_run else pieces
+        return self._in_style(pieces, _SHADES[self._styles.dark]) if has_run else pieces
 
     def move_cursor(self, place: int) -> None:
         self._follow = False
@@ -399,7 +395,7 @@ class CodeView(RowsView):
 
 
 def _describe_wait(view: NodeState, now_us: int) -> str:
-    if view.process in ("killed", "failed", "absent"):
+    if view.process in STOPPED:
         return f"node {view.id} is {process_text(view.process)}"
     if not view.waits:
         return f"node {view.id} is idle"

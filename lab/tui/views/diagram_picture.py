@@ -15,6 +15,7 @@ from lab.styles import DIM
 from lab.text import sanitize
 from lab.tui.views.diagram_canvas import Canvas
 from lab.tui.views.diagram_scene import QUIET, Scene
+from lab.tui.widgets.pane import STOPPED
 
 _LOUD_KINDS = ("command", "caption", "mark", "expectation", "failure", "end")
 _MARGIN_KINDS = (*_LOUD_KINDS, "note", "protocol-command", "log")
@@ -137,7 +138,7 @@ def draw_cursor(canvas: Canvas, scene: Scene) -> None:
             if scene.cursor.hides_future:
                 canvas.clear(x, y)
             elif scene.cone is None:
-                canvas.restyle(x, y, _dimmed)
+                canvas.dim(x, y)
     if not 0 <= at < plane.along or scene.cursor.following:
         return
     if plane.down:
@@ -150,15 +151,10 @@ def draw_cursor(canvas: Canvas, scene: Scene) -> None:
             canvas.fill_blank(plane.left + at, y, scene.signs.across[1], style)
 
 
-def _dimmed(style: Style) -> Style:
-    return style + DIM
-
-
 # the lines of the nodes: their status by colour, sign and stroke, with a word at every change
 
 _RANKS = ("Normal", "Idle", "Reorganization", "Election", "Down", "absent", "paused", "killed", "failed")
 """If a node has several statuses within a cell, the one that is last in this list is drawn."""
-_STOPPED = ("killed", "failed", "absent")
 _STAR_EVERY = 8
 
 
@@ -198,7 +194,7 @@ def draw_words(canvas: Canvas, scene: Scene, drawn: dict[int, Cells]) -> None:
         for along, cell in enumerate(cells):
             if cell is None or not cell.begins:
                 continue
-            word, style = _word(cell), _cell_style(scene, cell, along)
+            word, style = "up" if _is_start(cell) else cell.interval.shown, _cell_style(scene, cell, along)
             x, y = plane.cell(along, lane)
             if not plane.down:
                 room = next(
@@ -252,13 +248,7 @@ def _rank(interval: StatusInterval) -> int:
 
 
 def _is_start(cell: _Cell) -> bool:
-    return cell.interval.shown == "Down" and (cell.before is None or cell.before.shown in _STOPPED)
-
-
-def _word(cell: _Cell) -> str:
-    if _is_start(cell):
-        return "up"
-    return cell.interval.shown
+    return cell.interval.shown == "Down" and (cell.before is None or cell.before.shown in STOPPED)
 
 
 def _cell_sign(scene: Scene, cell: _Cell, along: int) -> tuple[str, Style]:

@@ -46,12 +46,6 @@ class Plane(Layout[int], frozen=True):
         """Return the position of a cell along the flow of time."""
         return y - self.top if self.down else x - self.left
 
-    def lane_near(self, x: int, y: int) -> int | None:
-        """Return the node whose line is in a cell, or next to it if time flows down."""
-        across, reach = (x, 1) if self.down else (y, 0)
-        near = [node for node, lane in self.lanes.items() if abs(lane - across) <= reach]
-        return near[0] if near else None
-
 
 def plane_of(nodes: Sequence[int], selected: int | None, width: int, height: int, down: bool) -> Plane:
     """Return the layout for a size. If not all nodes fit, it shows those around the selected one.

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from lab.analysis.causality import CausalEvent, causal_event
 from lab.analysis.delivery import delivery_outcome
 from lab.analysis.group_history import Point
-from lab.analysis.spacetime import MessageEdge, SpaceTime, StatusInterval
+from lab.analysis.spacetime import MessageEdge, SpaceTime
 from lab.export.diagram_layout import Axis, LinearAxis, RecordAxis, RowOrder
 from lab.recording.reader import RecordStore
 from lab.recording.records import Keyframe, Record
@@ -57,7 +57,7 @@ class Window:
 
         Messages of the kinds ``hidden`` have no rows.
         """
-        keyframe = self._keyframe_before(record)
+        keyframe = self._store.keyframe_before(max(0, record)) or 0
         if record < self.start or keyframe > self.fed or hidden != self._hidden:
             self._hidden = hidden
             self._begin_at(keyframe)
@@ -87,9 +87,6 @@ class Window:
     def is_full(self) -> bool:
         return self.fed - self.start >= MOST_RECORDS
 
-    def _keyframe_before(self, record: int) -> int:
-        return self._store.keyframe_before(max(0, record)) or 0
-
     def _begin_at(self, keyframe: int) -> None:
         header = self._store.header
         record = self._store.record(keyframe) if keyframe else None
@@ -106,7 +103,9 @@ class Window:
     def _forget(self, before: int) -> None:
         space = self.space
         self.start = before
-        space.status_intervals = [each for each in space.status_intervals if _lasts_until(each, before)]
+        space.status_intervals = [
+            each for each in space.status_intervals if each.until is None or each.until.record >= before
+        ]
         space.messages = [each for each in space.messages if _is_seen_from(each, before)]
         self._set_aside(before)
         space.fault_intervals = [
@@ -128,10 +127,6 @@ class Window:
         edge = None if ended is None else self._aside.pop(ended[0], None)
         if edge is not None:
             self.space.messages.append(edge)
-
-
-def _lasts_until(interval: StatusInterval, record: int) -> bool:
-    return interval.until is None or interval.until.record >= record
 
 
 def _is_seen_from(edge: MessageEdge, record: int) -> bool:

@@ -1,6 +1,7 @@
 """The exercise view: the tasks and their state at the cursor in time; and Markdown as styled lines."""
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -12,7 +13,7 @@ from lab.exercises.assessment import AttemptStatus, Result
 from lab.exercises.exercise import Exercise, Task
 from lab.styles import DIM, Line, Piece, ThemeStyles, pieces_of, plain_console
 from lab.text import sanitize
-from lab.tui.attempt_log import AttemptLog, format_points
+from lab.tui.attempt_log import format_points
 from lab.tui.player import Cursor
 from lab.tui.source import Source
 from lab.tui.views.lines_view import Row, RowsView
@@ -62,14 +63,11 @@ class _Renderer:
             elif token.type in ("list_item_close", "blockquote_close"):
                 self._margins.pop()
             elif token.type in ("inline", "fence", "code_block"):
-                if not is_first and not token.hidden and not self._is_tight(token):
+                is_item = bool(self._counts) and token.type == "inline"  # it has no blank line before it
+                if not is_first and not token.hidden and not is_item:
                     yield Text()
                 is_first = False
                 yield from self._block(token)
-
-    def _is_tight(self, token: "Token") -> bool:
-        """Return whether the block is a list item, which has no blank line before it."""
-        return bool(self._counts) and token.type == "inline"
 
     def _begin_item(self) -> None:
         count = self._counts[-1]
@@ -276,7 +274,6 @@ class ExerciseView(RowsView):
     def __init__(self, styles: ThemeStyles, source: Source) -> None:
         super().__init__("exercise", styles)
         self._source = source
-        self._sheet: Sheet | None = None
         self._status: AttemptStatus | None = None
         self.drafts: dict[int, str] = {}
 
@@ -303,7 +300,7 @@ class ExerciseView(RowsView):
         changed = [] if before is None else _changed(before, self._status)
         if self.cursor in changed and self._status.results[self.cursor - 1].state != "open":
             self.cursor = None
-        sheet = self._sheet_of(attempt)
+        sheet = self._sheet
         rows = list(sheet.rows(self._status, self.selected, takes, self.scrollable_content_region.width))
         self._put_rows(rows, [self._in_style(sheet.head(self._status), panel)])
         if changed and self.cursor is None:
@@ -353,10 +350,11 @@ class ExerciseView(RowsView):
         elif task is not None:
             self.cursor = task
 
-    def _sheet_of(self, attempt: AttemptLog) -> Sheet:
-        if self._sheet is None:
-            self._sheet = Sheet(attempt.exercise, attempt.number, self._styles)
-        return self._sheet
+    @cached_property
+    def _sheet(self) -> Sheet:
+        attempt = self._source.attempt
+        assert attempt is not None
+        return Sheet(attempt.exercise, attempt.number, self._styles)
 
     def _scroll_to_change(self, changed: int) -> None:
         """Scroll to a changed task, with as much of the selected task below it as fits."""

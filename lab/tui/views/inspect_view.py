@@ -13,7 +13,7 @@ from lab.kernel import CommandInput, Fired, Message, Received, Started, Step
 from lab.recording.log_lines import format_body, format_entries, format_value
 from lab.recording.snapshot import NodeState
 from lab.replay.source_listing import Listing
-from lab.styles import DIM, Line, ThemeStyles, highlight
+from lab.styles import DIM, Line, ThemeStyles, highlight, width_of
 from lab.text import sanitize
 from lab.tui.player import Cursor
 from lab.tui.source import Source
@@ -298,5 +298,5 @@ class InspectView(RowsView):
         process = f"  incarnation {view.incarnation}" + (f", process {view.pid}" if view.pid else "")
         pieces.append((process, Style()))
         reasons = ("selected",) if selected is not None else _REASONS
-        left = width - sum(cell_len(text) for text, _ in pieces) - 2
+        left = width - width_of(pieces) - 2
         return [*pieces, (f"  {next((each for each in reasons if cell_len(each) <= left), reasons[-1])}", DIM)]

@@ -34,14 +34,13 @@ from lab.styles import DIM, Line, Piece, ThemeStyles, fit, width_of, wrap_words
 from lab.tui.views.network_state import (
     FAULT_LABELS,
     OUTCOMES,
-    STOPPED,
     NetworkNode,
     NetworkNow,
     cell_of,
     label_of,
     style_of,
 )
-from lab.tui.widgets.pane import process_text
+from lab.tui.widgets.pane import STOPPED, process_text
 from lab.units import format_count, format_ranges
 
 _BOLD = Style(bold=True)

@@ -22,6 +22,8 @@ def _no_task(node: NodeState, now_us: int) -> None:
     return None
 
 
+STOPPED = ("killed", "failed", "absent")
+"""The states of a process that neither sends nor receives."""
 _LEADER_WORDS = {"Normal": "leads", "Reorganization": "will lead"}
 
 
@@ -75,7 +77,7 @@ def pane_of(
     procedure, waits, left_us, total_us = _wait_fields(view, now_us)
     return Pane(
         view.id,
-        view.process if view.process in ("killed", "paused", "failed", "absent") else status,
+        view.process if view.process in (*STOPPED, "paused") else status,
         status,
         view.process,
         view.coordinator,
@@ -168,7 +170,8 @@ def format_leaders(panes: tuple[Pane, ...]) -> tuple[tuple[str, int | str | None
     alive = [pane for pane in panes if pane.process in ("running", "paused")]
     if any(pane.facts for pane in alive):
         statuses = sorted({pane.status for pane in alive})
-        return tuple((f"{_nodes_in_status(alive, status)} {status}", status) for status in statuses)
+        ids = {status: [pane.id for pane in alive if pane.status == status] for status in statuses}
+        return tuple((f"{format_ranges(ids[status])} {status}", status) for status in statuses)
     leads = {pane.id: pane.leads for pane in alive if pane.leads}
     followed: dict[int, list[int]] = {leader: [] for leader in leads}
     lost = []
@@ -192,10 +195,6 @@ def format_leaders(panes: tuple[Pane, ...]) -> tuple[tuple[str, int | str | None
 def groups_led(panes: tuple[Pane, ...]) -> int:
     """Return the number of groups that have a leader; 0 if the protocol has no groups."""
     return len({pane.group for pane in panes if pane.leads and pane.group is not None})
-
-
-def _nodes_in_status(panes: list[Pane], status: str) -> str:
-    return format_ranges([pane.id for pane in panes if pane.status == status])
 
 
 _MESSAGE_EFFECTS = {

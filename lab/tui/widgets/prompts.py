@@ -63,9 +63,8 @@ class Prompt(Input):
     """Enter submits an empty line too, instead of closing the prompt."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "enter", "submit", show=False, priority=True
-        ),  # so that no later key is forwarded before it is handled
+        # with priority, so that no later key is forwarded before it is handled
+        Binding("enter", "submit", show=False, priority=True),
         Binding("escape", "leave", show=False, priority=True),
     ]
 
@@ -109,12 +108,8 @@ class Prompt(Input):
         """Hide the prompt and return the focus to the widget that had it, or to ``home``."""
         self.remove_class("open")
         self.value = ""
-        before = (
-            self._previous_focus
-            if self._previous_focus is not None and self._previous_focus.is_on_screen
-            else None
-        )
-        self.screen.set_focus(before or self._home)
+        before = self._previous_focus
+        self.screen.set_focus(before if before is not None and before.is_on_screen else self._home)
 
     async def on_key(self, event: events.Key) -> None:
         """Handle Tab, Up, Down and the editing keys; as bindings they would be handled after later letters."""
@@ -126,9 +121,8 @@ class Prompt(Input):
         elif event.key in ("up", "down") and self.history:
             event.stop()
             event.prevent_default()
-            self._history_index = max(
-                0, min(self._history_index + (1 if event.key == "down" else -1), len(self.history))
-            )
+            by = 1 if event.key == "down" else -1
+            self._history_index = max(0, min(self._history_index + by, len(self.history)))
             self.value = self.history[self._history_index] if self._history_index < len(self.history) else ""
             self.cursor_position = len(self.value)
         elif event.key in _EDITS and await self.app.run_action(_EDITS[event.key], self):
