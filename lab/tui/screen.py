@@ -390,9 +390,8 @@ class RunScreen(Screen[None]):
         """Draw the lines above and below the nodes."""
         source, number, styles = self.context.source, self.context.player.number, self.context.styles
         captions = source.script_log.captions(number, MOST_CAPTIONS)
-        purpose = (
-            "" if "script" in self.views.shown_views else source.scenario.purpose
-        )  # the script view shows it too
+        is_shown_below = "script" in self.views.shown_views
+        purpose = "" if is_shown_below else source.scenario.purpose
         self._captions.show(captions, purpose, styles)
         self._leaders.show(format_leaders(panes), styles, groups_led(panes))
         self._faults.show(format_faults(snapshot.faults), styles)

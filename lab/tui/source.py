@@ -16,13 +16,14 @@ from msgspec.structs import replace
 
 from lab.analysis.bookmarks import Bookmarks
 from lab.analysis.group_history import GroupLog
-from lab.analysis.inspection import StoredFields
+from lab.analysis.inspection import LastSteps, StoredFields
 from lab.analysis.marks import Density, Marks
 from lab.analysis.script_log import ScriptLog
 from lab.exercises.exercise import Exercise
 from lab.properties.judge import Judge
 from lab.recording.reader import FeedRecords, FileRecords, RecordStore, open_recording
 from lab.recording.records import End, Header, Record, decode
+from lab.replay.source_listing import Listing
 from lab.scenario.head import as_key, read_head, split_scenario
 from lab.scenario.report import ScenarioFinding, ScriptChecker
 from lab.script.parse import numbered_lines, parse
@@ -130,7 +131,13 @@ class Source:
         self.extension = extension_of(store.header)
         self.groups = GroupLog()
         self.safe_fields = StoredFields()
+        self.last_steps = LastSteps(store)
         self._is_judged = False
+
+    @cached_property
+    def listing(self) -> Listing:
+        """The source of its protocol."""
+        return Listing(self.store.header.protocol)
 
     @cached_property
     def bookmarks(self) -> Bookmarks:

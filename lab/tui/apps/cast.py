@@ -32,18 +32,6 @@ _WRITER = Console(color_system="truecolor", force_terminal=True)
 _HIDE_CURSOR, _SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
 
 
-class _WatchedSource(FileSource):
-    """A file source whose background work (judging, indexing) can be awaited."""
-
-    def __init__(self, excerpt: Excerpt) -> None:
-        super().__init__(excerpt.store.path)
-        self.is_read = asyncio.Event()
-
-    async def work(self) -> None:
-        await super().work()
-        self.is_read.set()
-
-
 class _HeadlessApp(App[None]):
     """A headless application: it handles no signals and can run in any thread."""
 
@@ -112,13 +100,14 @@ def _event(out: TextIO, seen_us: int, what: str, data: str) -> None:
 @asynccontextmanager
 async def _loaded_screen(excerpt: Excerpt) -> AsyncIterator[tuple[Pilot[None], RunScreen]]:
     """Yield the run screen once all background work is done."""
-    film, app, source = excerpt.options.film, _HeadlessApp(), _WatchedSource(excerpt)
+    film, app, source = excerpt.options.film, _HeadlessApp(), FileSource(excerpt.store.path)
     try:
         async with app.run_test(size=(film.columns, film.rows)) as pilot:
             styles, title = ThemeStyles(UNICODE), sanitize(excerpt.header.run)
             screen = RunScreen(source, styles, title, clock_s=lambda: 0.0)
             await app.push_screen(screen)
-            await source.is_read.wait()
+            await pilot.pause()
+            await app.workers.wait_for_complete()
             screen.views.rows.heartbeats = excerpt.options.heartbeats
             _show_view(screen, film.view)
             screen.context.player.speed = film.speed

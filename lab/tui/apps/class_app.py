@@ -94,9 +94,7 @@ class ClassRows(LinesView):
         styles = self._styles
         is_on, stuck_s = bool(student.since), student.stuck_s
         sign = styles.glyphs.status["Normal"] if is_on else styles.glyphs.status["absent"]
-        note = (
-            "you have control" if student.keys else "" if is_on or not student.cluster else "cluster still running"
-        )
+        note = "" if is_on or not student.cluster else "cluster still running"
         pieces = _columns(
             f"{sign} {sanitize(student.name, _NAME - 3)}",
             "" if stuck_s is None else format_minutes(stuck_s),
@@ -104,7 +102,7 @@ class ClassRows(LinesView):
             str(student.points),
             f"{sanitize(student.exercise, _AT - 6)} {student.attempt}" if student.exercise else "",
             "off" if student.on_s is None else format_minutes(student.on_s),
-            note,
+            "you have control" if student.keys else note,
             style=_BOLD if is_on else DIM,
         )
         if stuck_s is not None and stuck_s >= _STUCK_S:

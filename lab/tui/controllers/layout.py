@@ -72,11 +72,9 @@ def describe_missing(width: int, height: int) -> str:
         *(["verdicts"] if height < _ROOM_FOR_VERDICTS else []),
         *(["tabs", "faults"] if height < _ROOM_FOR_TABS else []),
     ]
-    return (
-        f"{width}×{height}: enlarge to {_WHOLE_WIDTH}×{_WHOLE_HEIGHT} to see {', '.join(missing)}"
-        if missing
-        else ""
-    )
+    if not missing:
+        return ""
+    return f"{width}×{height}: enlarge to {_WHOLE_WIDTH}×{_WHOLE_HEIGHT} to see {', '.join(missing)}"
 
 
 class LayoutController:
@@ -192,9 +190,8 @@ class LayoutController:
         """Show the chosen view alone, or everything again."""
         self.layout.full = not self.layout.full
         self.fit()
-        self._context.notify(
-            "only this view; z shows everything again" if self.layout.full else "everything is shown again"
-        )
+        text = "only this view; z shows everything again" if self.layout.full else "everything is shown again"
+        self._context.notify(text)
 
     def _toggle_heartbeats(self) -> None:
         is_shown = not self._views.rows.heartbeats

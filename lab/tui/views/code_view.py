@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 
-from lab.analysis.inspection import LastStep, LastSteps, message_received
+from lab.analysis.inspection import LastStep, message_received
 from lab.kernel import Received
 from lab.palette import Palette
 from lab.recording.reader import RecordStore
@@ -153,11 +153,9 @@ class ExecutionTracer:
         if known is None:
             step, node_input = found.step, found.step.input
             view = self._timeline.at(found.number - 1).nodes.get(step.node)
-            received = (
-                message_received(self._store, found.number, node_input)
-                if isinstance(node_input, Received)
-                else None
-            )
+            received = None
+            if isinstance(node_input, Received):
+                received = message_received(self._store, found.number, node_input)
             before = () if view is None else view.waits
             lines = approximate_lines(self._listing, step, "" if received is None else received.kind, before)
             known = self._keep(ExecutedLines(found.number, step.node, lines))
@@ -214,7 +212,6 @@ class CodeView(RowsView):
     def __init__(self, styles: ThemeStyles, source: Source) -> None:
         super().__init__("code", styles)
         self._source = source
-        self._steps = LastSteps(source.store)
         self._nodes_width = min(_WIDEST_NODES, len(" ".join(map(str, source.store.header.nodes))))
         self._rows: list[CodeRow] = []
         self._place_of: dict[int, int] = {}
@@ -227,7 +224,7 @@ class CodeView(RowsView):
     def show(self, cursor: Cursor) -> None:
         if self._is_new():
             self._layout_source()
-        found = self._steps.at(cursor.record, cursor.selected)
+        found = self._source.last_steps.at(cursor.record, cursor.selected)
         node = found.step.node if cursor.selected is None and found is not None else cursor.selected
         self._waiting, self._ran = self._waiters(cursor, node), self._ran_in(found)
         if cursor.selected != self._selected:
@@ -263,9 +260,9 @@ class CodeView(RowsView):
 
     # layout
 
-    @cached_property
+    @property
     def _listing(self) -> Listing:
-        return Listing(self._source.store.header.protocol)
+        return self._source.listing
 
     @cached_property
     def _tracer(self) -> ExecutionTracer:

@@ -31,9 +31,9 @@ def draw_names(canvas: Canvas, scene: Scene) -> None:
             statuses[interval.node] = interval
     for node, lane in plane.lanes.items():
         at = statuses[node]
-        sign, style = (
-            (styles.glyphs.leads, styles.leader) if at.leads else (styles.glyph(at.shown), styles.status(at.shown))
-        )
+        sign, style = styles.glyph(at.shown), styles.status(at.shown)
+        if at.leads:
+            sign, style = styles.glyphs.leads, styles.leader
         name_style = Style(bold=True, reverse=node == scene.cursor.selected or None)
         if plane.down:
             canvas.put(lane + 1 - len(str(node)), 0, str(node), name_style, node)

@@ -13,7 +13,7 @@ from lab.exercises.assessment import AttemptStatus, Result
 from lab.exercises.exercise import Exercise, Task
 from lab.styles import DIM, Line, Piece, ThemeStyles, pieces_of, plain_console
 from lab.text import sanitize
-from lab.tui.attempt_log import format_points
+from lab.tui.attempt_log import AttemptLog, format_points
 from lab.tui.player import Cursor
 from lab.tui.source import Source
 from lab.tui.views.lines_view import Row, RowsView
@@ -282,17 +282,18 @@ class ExerciseView(RowsView):
         """The number of the selected task."""
         if self.cursor is not None:
             return self.cursor
-        attempt = self._source.attempt
-        assert attempt is not None
-        status = self._status or attempt.last
+        status = self._status or self._attempt.last
         return status.next_open or len(status.results)
+
+    @property
+    def _attempt(self) -> AttemptLog:
+        attempt = self._source.attempt
+        assert attempt is not None, "the view is available only in the run of an attempt"
+        return attempt
 
     def show(self, time_cursor: Cursor) -> None:
         """Draw the state of the tasks at the cursor in time."""
-        attempt = self._source.attempt
-        if attempt is None:
-            return
-        before, self._status = self._status, attempt.at(time_cursor.record)
+        before, self._status = self._status, self._attempt.at(time_cursor.record)
         takes = self._source.takes_commands
         panel = Style(bgcolor=self.app.current_theme.panel)
         if not self._is_new(self._status, self.selected, takes, panel):
@@ -300,9 +301,8 @@ class ExerciseView(RowsView):
         changed = [] if before is None else _changed(before, self._status)
         if self.cursor in changed and self._status.results[self.cursor - 1].state != "open":
             self.cursor = None
-        sheet = self._sheet
-        rows = list(sheet.rows(self._status, self.selected, takes, self.scrollable_content_region.width))
-        self._put_rows(rows, [self._in_style(sheet.head(self._status), panel)])
+        rows = list(self._sheet.rows(self._status, self.selected, takes, self.scrollable_content_region.width))
+        self._put_rows(rows, [self._in_style(self._sheet.head(self._status), panel)])
         if changed and self.cursor is None:
             self._scroll_to_change(changed[-1])
         elif self.cursor in changed:
@@ -322,16 +322,13 @@ class ExerciseView(RowsView):
 
         Above the first task, scroll to the introduction; below the last one, scroll to the end.
         """
-        attempt = self._source.attempt
-        if attempt is None:
-            return
         first, last = self._places(self.selected)
         top, height = self.scroll_offset.y, max(1, self._height)
         if by > 0 and last >= top + height:
             self._scroll(min(top + height, last - height + 1))  # first scroll through the rest of this task
         elif by < 0 and first < top:
             self._scroll(max(first, top - height))
-        elif not 1 <= self.selected + by <= len(attempt.exercise.tasks):
+        elif not 1 <= self.selected + by <= len(self._attempt.exercise.tasks):
             self._scroll(0 if by < 0 else len(self._rows))
         else:
             self.cursor = self.selected + by
@@ -352,9 +349,7 @@ class ExerciseView(RowsView):
 
     @cached_property
     def _sheet(self) -> Sheet:
-        attempt = self._source.attempt
-        assert attempt is not None
-        return Sheet(attempt.exercise, attempt.number, self._styles)
+        return Sheet(self._attempt.exercise, self._attempt.number, self._styles)
 
     def _scroll_to_change(self, changed: int) -> None:
         """Scroll to a changed task, with as much of the selected task below it as fits."""

@@ -332,14 +332,10 @@ class MessageLog(LinesView):
 
     def _pieces(self, line: LogLine, ending: DeliveryOutcome | None) -> Line:
         styles = self._styles
-        clock, pieces = (
-            clock_piece(line, line.record in self._marked, styles),
-            row_pieces(line, ending, styles),
-        )
-        if self._search is None:
-            return [clock, *pieces]
-        place = self.rows.place_of(line)
-        if not self._search.has(line.record, place):
+        clock = clock_piece(line, line.record in self._marked, styles)
+        pieces = row_pieces(line, ending, styles)
+        place = -1 if self._search is None else self.rows.place_of(line)
+        if self._search is None or not self._search.has(line.record, place):
             return [clock, *pieces]
         is_here = (line.record, place) == self._hit
         clock = clock[0], styles.accent + Style(reverse=is_here, underline=not is_here)

@@ -80,11 +80,9 @@ def _state_judged(expected: ExpectViolation, violations: Sequence[Violation], ov
         return LineState("met", "met", found.record, found.at_us)
     if not over:
         return LineState("later", "watched")
-    return (
-        LineState("met", "met")
-        if expected.none
-        else LineState("unmet", "NOT MET", why="no such violation was found")
-    )
+    if expected.none:
+        return LineState("met", "met")
+    return LineState("unmet", "NOT MET", why="no such violation was found")
 
 
 def _state_without(number: int, scenario: RecordedScenario, states: dict[int, LineState], over: bool) -> LineState:

@@ -166,9 +166,8 @@ def complete(text: str, history: list[str]) -> str | None:
     """Return the completion of ``text``: the newest matching line of the history, else a word, else None."""
     if not text:
         return None
-    for line in reversed(history):
-        if line.startswith(text) and line != text:
-            return line
+    if (line := _from_history(text, history)) is not None:
+        return line
     for start in (*_STARTS, *(f"{expectation} " for expectation in EXPECTATIONS)):
         if start.startswith(text) and start != text:
             return start
@@ -187,6 +186,11 @@ def complete(text: str, history: list[str]) -> str | None:
         words = sorted({*VERBS, *own, *(action.word for action in ACTIONS)})
     found = next((each for each in words if each.startswith(word) and each != word), None)
     return None if found is None else before + space + found
+
+
+def _from_history(text: str, history: list[str]) -> str | None:
+    """Return the newest line that begins with ``text`` and goes on."""
+    return next((line for line in reversed(history) if line.startswith(text) and line != text), None)
 
 
 class CommandLine(Prompt):
@@ -230,9 +234,8 @@ def complete_query(text: str, history: list[str], nodes: Sequence[int], kinds: S
     if when and predicate:
         found = complete(f"when {predicate}", [])
         return None if found is None else f"{before}{when}"[1:] + found.removeprefix("when ")
-    for line in reversed(history):
-        if line.startswith(text) and line != text:
-            return line
+    if (line := _from_history(text, history)) is not None:
+        return line
     start, blank, word = text.rpartition(" ")
     sign = "-" if word.startswith("-") else ""
     links = [f"{source}->{target}" for source in nodes for target in nodes if source != target]
@@ -243,9 +246,9 @@ def complete_query(text: str, history: list[str], nodes: Sequence[int], kinds: S
         "fate": [f'"{fate}"' if " " in fate else fate for fate in OUTCOMES],
     }
     field, colon, _ = word.removeprefix("-").partition(":")
-    words = (
-        [f"{field}:{value}" for value in values.get(field, ())] if colon else [*(f"{f}:" for f in FIELDS), "when "]
-    )
+    words = [f"{field}:{value}" for value in values.get(field, ())]
+    if not colon:
+        words = [*(f"{field}:" for field in FIELDS), "when "]
     found = next((f"{sign}{each}" for each in words if f"{sign}{each}".startswith(word) and word.strip("-")), None)
     return None if found is None or found == word else start + blank + found
 
