@@ -21,7 +21,6 @@ from lab.recording.records import Header
 from lab.styles import DIM, Line, ThemeStyles
 from lab.text import sanitize
 from lab.tui.apps.runs_app import RunsApp
-from lab.tui.controllers.branching import LeaveRequested
 from lab.tui.source import FeedSource, Source
 from lab.tui.views.lines_view import LinesView
 from lab.tui.widgets.dialogs import LineDialog, contains_words
@@ -235,9 +234,6 @@ class WatchApp(RunsApp):
     def exercise_of(self, header: Header) -> Exercise | None:
         """Return the exercise of a run, if the server has it."""
         return None if header.exercise is None else self._find_exercise(header.exercise.name)
-
-    async def leave_lowest(self, message: LeaveRequested) -> None:
-        self.exit(return_code=0)
 
     # actions of the teacher
 

@@ -160,8 +160,7 @@ class ClassroomApp(RunsApp):
         source.recording, source.is_served = recording, self._is_served
         source.assess(exercise, partial(self._note, exercise, header.exercise.attempt))
         before, self._source = self._source, source
-        self.theme_styles.dark = self.current_theme.dark
-        screen = RunScreen(source, self.theme_styles, exercise.name, layout=self.layout_settings)
+        screen = self.new_screen(source, exercise.name)
         self._list.offer(None)
         if before is None:
             await self.push_screen(screen)

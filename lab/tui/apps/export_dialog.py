@@ -85,7 +85,8 @@ class ExportDialog(FileDialog):
         self._options = ExportOptions()
 
     def compose_box(self) -> ComposeResult:
-        yield OptionList(*(Option(_format_row(each), each.name) for each in ALL_FORMATS))
+        rows = ((Text.assemble((f"{each.name:10}", "bold"), (each.help, DIM)), each.name) for each in ALL_FORMATS)
+        yield OptionList(*(Option(*row) for row in rows))
         with Horizontal():
             yield Static("from")
             yield Input(placeholder="the start", id="from", classes="time")
@@ -158,7 +159,3 @@ class ExportDialog(FileDialog):
 
     def _default_name(self) -> str:
         return default_path(self._recording, self._format, Path()).name
-
-
-def _format_row(each: Format) -> Text:
-    return Text.assemble((f"{each.name:10}", "bold"), (each.help, DIM))

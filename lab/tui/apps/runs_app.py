@@ -35,9 +35,8 @@ D = TypeVar("D")
 class RunsApp(TerminalApp[None]):
     """An application that shows runs on a stack of screens.
 
-    A subclass provides the lowest screen, and ``leave_lowest`` to leave it. ``recorded`` are the recordings of the
-    branches begun here. ``kept`` is the file of the user's layout settings; without it, defaults are used and
-    nothing is saved.
+    A subclass provides the lowest screen. ``recorded`` are the recordings of the branches begun here. ``kept`` is
+    the file of the user's layout settings; without it, defaults are used and nothing is saved.
     """
 
     def __init__(self, kept: Path | None) -> None:
@@ -73,8 +72,8 @@ class RunsApp(TerminalApp[None]):
         self.push_screen(dialog, on_closed)
 
     async def leave_lowest(self, message: LeaveRequested) -> None:
-        """Leave the lowest run."""
-        raise NotImplementedError
+        """Leave the lowest run: end the application, unless a subclass has something below it."""
+        self.exit(return_code=0)
 
     def exercise_of(self, header: Header) -> Exercise | None:
         """Return the exercise of a run, if it is one of the built-in exercises."""
@@ -175,8 +174,12 @@ class RunsApp(TerminalApp[None]):
     async def _push_run(self, source: Source, host: HostProcess | None, title: str, at: int | None) -> None:
         self._opened.append((source, host))
         self.assess(source)
+        await self.push_screen(self.new_screen(source, title, at))
+
+    def new_screen(self, source: Source, title: str, at: int | None = None) -> RunScreen:
+        """Return a screen for a run, in the present theme and with the user's layout."""
         self.theme_styles.dark = self.current_theme.dark
-        await self.push_screen(RunScreen(source, self.theme_styles, title, at, layout=self.layout_settings))
+        return RunScreen(source, self.theme_styles, title, at, layout=self.layout_settings)
 
     def _close(self) -> None:
         source, host = self._opened.pop()
@@ -220,9 +223,6 @@ class LabApp(RunsApp):
         if self.source is not None:
             self.source.close()
 
-    async def leave_lowest(self, message: LeaveRequested) -> None:
-        self.exit(return_code=0)
-
     async def _open(self) -> None:
         try:
             self.source = await self._open_source()
@@ -232,8 +232,7 @@ class LabApp(RunsApp):
             self.exit(return_code=1)
             return
         self.assess(self.source)
-        self.theme_styles.dark = self.current_theme.dark
-        screen = RunScreen(self.source, self.theme_styles, self._run_name, layout=self.layout_settings)
+        screen = self.new_screen(self.source, self._run_name)
         await self.push_screen(screen)
         if self._first is not None:
             screen.action_do(*self._first)

@@ -26,20 +26,25 @@ class ClusterController:
     def __init__(self, context: RunContext, command_line: CommandLine) -> None:
         self._context = context
         self._command_line = command_line
-        self._node_number = NodeNumberInput()
+        self._typed = ""
+        self._typed_at_s = 0.0
         self.actions: dict[str, ActionHandler] = {
             "pause": self._pause_or_resume,
             "partition": self._partition,
         }
 
     def enter_digit(self, digit: str) -> None:
-        """Select a node by a digit of its number."""
-        node, error = self._node_number.enter(digit, self._context.nodes)
-        if node is not None:
-            self._context.selected = node
-            self._context.notify(f"node {node} selected")
-        elif error:
-            self._context.notify(error, warn=True)
+        """Select a node by a digit of its number; two digits typed quickly select a two-digit node."""
+        nodes, now_s = self._context.nodes, time.monotonic()
+        typed = self._typed + digit if now_s - self._typed_at_s < _TWO_DIGITS_WITHIN_S else digit
+        if int(typed) not in nodes:
+            typed = digit
+        self._typed, self._typed_at_s = typed, now_s
+        if int(typed) in nodes:
+            self._context.selected = int(typed)
+            self._context.notify(f"node {int(typed)} selected")
+        elif not any(str(node).startswith(typed) for node in nodes):
+            self._context.notify(f"no node {typed}", warn=True)
 
     def change_link(self, link: Pair, now: NetworkNow) -> None:
         """Ask for a command for a link; if commands are impossible, say why."""
@@ -64,26 +69,6 @@ class ClusterController:
         context = self._context
         dialog = PartitionDialog(context.nodes, context.selected, context.styles)
         context.show_dialog(dialog, context.execute)
-
-
-class NodeNumberInput:
-    """Combine two digits typed in quick succession to the number of a node, if there is such a node."""
-
-    def __init__(self) -> None:
-        self._typed = ""
-        self._typed_at_s = 0.0
-
-    def enter(self, digit: str, nodes: tuple[int, ...]) -> tuple[int | None, str]:
-        """Return (the selected node or None, an error if no node's number begins with the digit)."""
-        now_s = time.monotonic()
-        typed = self._typed + digit if now_s - self._typed_at_s < _TWO_DIGITS_WITHIN_S else digit
-        if int(typed) not in nodes:
-            typed = digit
-        self._typed, self._typed_at_s = typed, now_s
-        if int(typed) in nodes:
-            return int(typed), ""
-        begins = any(str(node).startswith(typed) for node in nodes)
-        return None, "" if begins else f"no node {typed}"
 
 
 class PartitionDialog(TextBox):

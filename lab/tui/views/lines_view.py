@@ -58,6 +58,10 @@ class LinesView(ScrollView, can_focus=True, inherit_bindings=False):
         self._drawn: list[Line] = []
         self._drawn_top = 0
 
+    def show(self, cursor: Cursor) -> None:
+        """Draw what is visible at the cursor in time."""
+        raise NotImplementedError
+
     def line(self, place: int) -> Line:
         """Return the line at this place, which is below the number of lines."""
         raise NotImplementedError

@@ -4,13 +4,11 @@ The list of views and their names is kept here; tabs, keys and messages are deri
 """
 
 from dataclasses import dataclass
-from typing import Protocol
 
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.message import Message
-from textual.widget import Widget
 
 from lab.styles import ThemeStyles
 from lab.tasks.extension import built_in_extensions
@@ -23,7 +21,7 @@ from lab.tui.views.diagram_view import DiagramView
 from lab.tui.views.exercise_view import ExerciseView
 from lab.tui.views.group_view import GroupView
 from lab.tui.views.inspect_view import InspectView
-from lab.tui.views.lines_view import RenderedView
+from lab.tui.views.lines_view import LinesView, RenderedView
 from lab.tui.views.log_view import LogRows, MessageLog
 from lab.tui.views.network_view import NetworkView
 from lab.tui.views.script_view import ScriptView
@@ -37,15 +35,8 @@ _SIDE_BY_SIDE_WIDTH = 150
 _LEAST_PERCENT = 5
 
 
-class View(Protocol):
-    """A view of the run. It is also a widget, whose id is the view's name."""
-
-    def show(self, cursor: Cursor) -> None:
-        """Draw what is visible at the cursor."""
-
-    def activate(self) -> None:
-        """Open what is under the view's own cursor, if it has one."""
-
+View = LinesView | CompareView
+"""A view of the run; its id is its name."""
 
 VIEWS = {
     EXERCISE: "the exercise: Up and Down select a task, Enter answers, H gives a hint",
@@ -111,9 +102,7 @@ class Views(Horizontal):
         log: int
 
     def compose(self) -> ComposeResult:
-        for view in self._views.values():
-            assert isinstance(view, Widget)
-            yield view
+        yield from self._views.values()
 
     def on_mount(self) -> None:
         self._arrange()
@@ -140,10 +129,9 @@ class Views(Horizontal):
         return LOG, DIAGRAM if self.chosen == LOG else self.chosen
 
     @property
-    def widget(self) -> Widget:
-        view = self._views[self.chosen]
-        assert isinstance(view, Widget)
-        return view
+    def widget(self) -> View:
+        """The chosen view."""
+        return self._views[self.chosen]
 
     @property
     def focused_view(self) -> View:
