@@ -20,6 +20,16 @@ ActionHandler = Callable[..., object]
 """It is called with what was typed after its word on the command line, if its action takes an argument."""
 
 
+def show_dialog(app: App[Any], dialog: Screen[R], use: Callable[[R], object] | None) -> None:
+    """Show a dialog; ``use`` is called with its result, unless it is left without one."""
+
+    def on_closed(result: R | None) -> None:
+        if result is not None and use is not None:
+            use(result)
+
+    app.push_screen(dialog, on_closed)
+
+
 class RunContext:
     """A run on a screen.
 
@@ -79,12 +89,7 @@ class RunContext:
 
     def show_dialog(self, dialog: Screen[R], use: Callable[[R], object] | None = None) -> None:
         """Show a dialog; ``use`` is called with its result, unless it is left without one."""
-
-        def on_closed(result: R | None) -> None:
-            if result is not None and use is not None:
-                use(result)
-
-        self.app.push_screen(dialog, on_closed)
+        show_dialog(self.app, dialog, use)
 
     # to the run and the application
 

@@ -21,6 +21,7 @@ from lab.recording.records import Header
 from lab.styles import DIM, Line, ThemeStyles
 from lab.text import sanitize
 from lab.tui.apps.runs_app import RunsApp
+from lab.tui.context import show_dialog
 from lab.tui.source import FeedSource, Source
 from lab.tui.views.lines_view import LinesView
 from lab.tui.widgets.dialogs import LineDialog, contains_words
@@ -278,11 +279,11 @@ class WatchApp(RunsApp):
             self._class.message.show(error or "the lecture is over", warn=bool(error))
 
         body = [Text("A scenario, protocol or exercise, such as bully or two-coordinators. q in it returns here.")]
-        self.ask(LineDialog("lecture: what to run?", body), lecture)
+        show_dialog(self, LineDialog("lecture: what to run?", body), lecture)
 
     def _ask_text(self, title: str, students: tuple[str, ...]) -> None:
         body = [Text("It stays on the student's screen until dismissed.")]
-        self.ask(LineDialog(title, body), lambda text: self._do(self._send_message(students, text)))
+        show_dialog(self, LineDialog(title, body), lambda text: self._do(self._send_message(students, text)))
 
     # the work of these actions
 

@@ -20,6 +20,7 @@ from lab.recording.records import Header
 from lab.tui.apps.exercise_list import ListScreen, RunningAttempt
 from lab.tui.apps.runs_app import RunsApp
 from lab.tui.attempt_log import AttemptLog
+from lab.tui.context import show_dialog
 from lab.tui.controllers.answering import HandInRequested, RestartRequested
 from lab.tui.controllers.branching import LeaveRequested
 from lab.tui.screen import RunScreen
@@ -111,7 +112,7 @@ class ClassroomApp(RunsApp):
         options = [_KEEP_RUNNING, _TO_LIST] if self._is_served else [_TO_LIST]
         body = [Text("The best of your attempts counts, so you lose no points.")]
         dialog = ChoiceDialog("leave the exercise?", body, options, "Esc cancels")
-        self.ask(dialog, lambda choice: self._do(self._to_list(ends=choice == _TO_LIST)))
+        show_dialog(self, dialog, lambda choice: self._do(self._to_list(ends=choice == _TO_LIST)))
 
     # starting and ending attempts
 
@@ -255,7 +256,7 @@ class ClassroomApp(RunsApp):
 
     def _confirm(self, title: str, text: str, option: str, begin: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Run a coroutine if the student confirms it."""
-        self.ask(ChoiceDialog(title, [Text(text)], [option], "Esc cancels"), lambda _: self._do(begin()))
+        show_dialog(self, ChoiceDialog(title, [Text(text)], [option], "Esc cancels"), lambda _: self._do(begin()))
 
     def _deactivate_screen(self) -> None:
         if isinstance(self.screen, RunScreen):

@@ -62,15 +62,6 @@ class RunsApp(TerminalApp[None]):
             return 1
         return self.return_code or 0
 
-    def ask(self, dialog: Screen[D], use: Callable[[D], object]) -> None:
-        """Show a dialog; ``use`` is called with its result, unless it is left without one."""
-
-        def on_closed(result: D | None) -> None:
-            if result is not None:
-                use(result)
-
-        self.push_screen(dialog, on_closed)
-
     async def leave_lowest(self, message: LeaveRequested) -> None:
         """Leave the lowest run: end the application, unless a subclass has something below it."""
         self.exit(return_code=0)

@@ -22,7 +22,7 @@ from lab.text import sanitize
 from lab.tui.player import Cursor
 from lab.tui.source import Source
 from lab.tui.views.lines_view import Row, RowsView
-from lab.tui.widgets.pane import STOPPED, process_text
+from lab.tui.widgets.pane import STOPPED, process_text, wait_text
 from lab.units import format_count, format_ranges
 from lab.worlds.watchdog import watch_steps
 
@@ -397,9 +397,8 @@ def _describe_wait(view: NodeState, now_us: int) -> str:
     if not view.waits:
         return f"node {view.id} is idle"
     wait = view.waits[0]
-    peers = f" from {' '.join(map(str, wait.peers))}" if wait.peers else ""
     left = "" if wait.until_us is None else f", {_seconds(wait.until_us - now_us)}"
-    return sanitize(f"node {view.id} waits for {wait.what}{peers}{left}", 200)
+    return sanitize(f"node {view.id} {wait_text(wait)}{left}", 200)
 
 
 def _seconds(left_us: int) -> str:

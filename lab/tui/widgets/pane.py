@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from lab.analysis.group_history import GroupLog
+from lab.kernel import Wait
 from lab.properties.assertions import ASSUMPTIONS
 from lab.recording.log_lines import format_value
 from lab.recording.snapshot import ActiveFault, NodeState, Snapshot
@@ -123,9 +124,7 @@ def _wait_fields(view: NodeState, now_us: int) -> tuple[str, str, int | None, in
     if not view.waits:
         return "", _idle_text(view), None, 0
     wait = view.waits[0]
-    peers = f" from {' '.join(map(str, wait.peers))}" if wait.peers else ""
-    procedure = sanitize(wait.procedure, 40)
-    waits = sanitize(f"waits for {wait.what}{peers}", 80)
+    procedure, waits = sanitize(wait.procedure, 40), sanitize(wait_text(wait), 80)
     if wait.until_us is None:
         return procedure, waits, None, 0
     return procedure, waits, max(0, wait.until_us - now_us), wait.until_us - wait.since_us
@@ -229,6 +228,11 @@ def format_faults(faults: tuple[ActiveFault, ...]) -> tuple[tuple[str, bool], ..
             text += "  no effect so far"
         texts.append((text, not fault.touched))
     return tuple(texts)
+
+
+def wait_text(wait: Wait) -> str:
+    """Return what a procedure waits for, and from which nodes."""
+    return f"waits for {wait.what}" + (f" from {' '.join(map(str, wait.peers))}" if wait.peers else "")
 
 
 def process_text(state: str) -> str:
