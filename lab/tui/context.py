@@ -1,4 +1,4 @@
-"""What the controllers of a run screen share: the run, what is selected in it, and how to answer the user."""
+"""The run on a screen, as all controllers share it: what is selected in it, and how to answer the user."""
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class RunContext:
         warn: bool
 
     class Changed(Message, bubble=False):
-        """What is shown has changed."""
+        """A request to draw the screen again."""
 
     def __init__(self, screen: Screen[None], source: Source, styles: ThemeStyles) -> None:
         self.screen = screen

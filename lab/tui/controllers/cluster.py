@@ -28,10 +28,7 @@ class ClusterController:
         self._command_line = command_line
         self._typed = ""
         self._typed_at_s = 0.0
-        self.actions: dict[str, ActionHandler] = {
-            "pause": self._pause_or_resume,
-            "partition": self._partition,
-        }
+        self.actions: dict[str, ActionHandler] = {"pause": self._pause_or_resume, "partition": self._partition}
 
     def enter_digit(self, digit: str) -> None:
         """Select a node by a digit of its number; two digits typed quickly select a two-digit node."""
@@ -145,7 +142,7 @@ class PartitionDialog(TextBox):
         self.redraw()
 
 
-# a link
+# a link: a command that needs a number is put on the command line for editing; any other is run at once
 
 
 class LinkCommand(Struct, frozen=True):
@@ -181,7 +178,7 @@ def commands_for(link: Pair, both_ways: bool, now: NetworkNow) -> tuple[LinkComm
 
 
 class LinkDialog(ListDialog[LinkCommand]):
-    """The dialog. Its result is the chosen command, or None."""
+    """The commands for a link; the result is the chosen one, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("q", "leave", "close"), ("b", "turn", "")]
 
@@ -190,7 +187,7 @@ class LinkDialog(ListDialog[LinkCommand]):
         self._link = link
         self._network = now
         self._both_ways = False
-        self._commands = commands_for(link, both_ways=False, now=now)
+        self._commands: tuple[LinkCommand, ...] = ()
 
     def on_mount(self) -> None:
         self._fill()
@@ -203,10 +200,10 @@ class LinkDialog(ListDialog[LinkCommand]):
 
     def action_turn(self) -> None:
         self._both_ways = not self._both_ways
-        self._commands = commands_for(self._link, self._both_ways, self._network)
         self._fill()
 
     def _fill(self) -> None:
+        self._commands = commands_for(self._link, self._both_ways, self._network)
         source, target = self._link
         way = "between {} and {}, both ways" if self._both_ways else "from {} to {}"
         self.frame(f"the link {way.format(source, target)}")

@@ -1,4 +1,4 @@
-"""What the views show: a witness, the trace of a message, the scale of the diagram; the theme; the help."""
+"""Steer the views: a witness, the trace of a message, the scale of the diagram; show the theme and the help."""
 
 from collections.abc import Sequence
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""What the diagram draws, and where: the lanes in cells, the part of a run, and what is highlighted."""
+"""The content of the diagram and its place: the lanes in cells, the part of a run, and what is highlighted."""
 
 from collections.abc import Sequence
 

@@ -65,7 +65,7 @@ class CausalCone:
 
 
 class Selection:
-    """What is ``picked`` in a window: a message, a step, or nothing."""
+    """The selection in a window: a message or a step is ``picked``, or nothing."""
 
     def __init__(self, window: Window) -> None:
         self.picked: Picked | None = None

@@ -178,7 +178,7 @@ class PictureView(LinesView):
 
 
 class RenderedView(PictureView):
-    """What ``draw`` returns for each frame. The cursor keys scroll it."""
+    """A view of what ``draw`` returns for each frame. The cursor keys scroll it."""
 
     DEFAULT_CSS = "RenderedView { padding: 0 1; }"
 

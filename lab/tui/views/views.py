@@ -34,7 +34,6 @@ _SIDE_BY_SIDE_WIDTH = 150
 """The least columns for a view beside the log."""
 _LEAST_PERCENT = 5
 
-
 View = LinesView | CompareView
 """A view of the run; its id is its name."""
 
@@ -60,8 +59,8 @@ In the order of their tabs; those that a user's own protocol brings follow.
 class Views(Horizontal):
     """All views. ``chosen`` is the one chosen last. If there is room, the log stays visible on the left.
 
-    If there is room and no other view is chosen, the diagram stands beside the log. ``hints`` is the table
-    of the views of this run.
+    If there is room and no other view is chosen, the diagram stands beside the log. ``hints`` is the table of the
+    views of this run.
     """
 
     DEFAULT_CSS = """
