@@ -12,8 +12,7 @@ from lab.recording.log_lines import LogLine
 from lab.styles import ThemeStyles
 from lab.tui.player import Cursor
 from lab.tui.views.diagram_canvas import signs_for
-from lab.tui.views.diagram_selection import Selection
-from lab.tui.views.diagram_window import Focus
+from lab.tui.views.diagram_window import Focus, Selection
 
 _CLOCK = 10
 _LEAST_PITCH = 3
