@@ -7,7 +7,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from textual import on
 from textual.app import ComposeResult, SystemCommand
@@ -28,8 +28,6 @@ from lab.tui.source import FeedSource, FileSource, Source
 from lab.tui.terminal.terminal_app import TerminalApp, default_theme
 from lab.worlds.host.launch import HostFailedError, HostProcess
 from lab.worlds.loading.config import HostReady, branch_config, new_run_name
-
-D = TypeVar("D")
 
 
 class RunsApp(TerminalApp[None]):
