@@ -1,4 +1,4 @@
-"""What the controllers of a run screen share: the run, what is selected in it, and how to answer the user."""
+"""The run on a screen, as all controllers share it: what is selected in it, and how to answer the user."""
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -21,6 +21,16 @@ ActionHandler = Callable[..., object]
 """It is called with what was typed after its word on the command line, if its action takes an argument."""
 
 
+def show_dialog(app: App[Any], dialog: Screen[R], use: Callable[[R], object] | None) -> None:
+    """Show a dialog; ``use`` is called with its result, unless it is left without one."""
+
+    def on_closed(result: R | None) -> None:
+        if result is not None and use is not None:
+            use(result)
+
+    app.push_screen(dialog, on_closed)
+
+
 class RunContext:
     """A run on a screen.
 
@@ -38,7 +48,7 @@ class RunContext:
         warn: bool
 
     class Changed(Message, bubble=False):
-        """What is shown has changed."""
+        """A request to draw the screen again."""
 
     def __init__(self, screen: Screen[None], source: Source, styles: ThemeStyles) -> None:
         self.screen = screen
@@ -80,12 +90,7 @@ class RunContext:
 
     def show_dialog(self, dialog: Screen[R], use: Callable[[R], object] | None = None) -> None:
         """Show a dialog; ``use`` is called with its result, unless it is left without one."""
-
-        def on_closed(result: R | None) -> None:
-            if result is not None and use is not None:
-                use(result)
-
-        self.app.push_screen(dialog, on_closed)
+        show_dialog(self.app, dialog, use)
 
     # to the run and the application
 

@@ -15,33 +15,39 @@ from lab.recording.snapshot import NodeState, Snapshot
 from lab.styles import ThemeStyles
 from lab.tasks.extension import NodeText, describe_safely
 from lab.text import sanitize
-from lab.tui.actions import ACTIONS, Action, actions_of, footer_actions
-from lab.tui.availability import is_available, opening_hint, reason_unavailable
+from lab.tui.actions import (
+    ACTIONS,
+    Action,
+    actions_of,
+    footer_actions,
+    is_available,
+    opening_hint,
+    reason_unavailable,
+)
 from lab.tui.context import ActionHandler, RunContext
-from lab.tui.controllers.bookmarks import BookmarkController
+from lab.tui.controllers.answering import TaskController
+from lab.tui.controllers.bookmarking import BookmarkController
+from lab.tui.controllers.branching import RunController
 from lab.tui.controllers.cluster import ClusterController
 from lab.tui.controllers.display import DisplayController
 from lab.tui.controllers.layout import LayoutController, LayoutSettings
 from lab.tui.controllers.playback import PlaybackController
 from lab.tui.controllers.predicting import PredictController
-from lab.tui.controllers.runs import RunController
 from lab.tui.controllers.search import SearchController
 from lab.tui.controllers.seeking import SeekController
-from lab.tui.controllers.tasks import TaskController
 from lab.tui.controllers.tour import TourController, TourLine
 from lab.tui.player import FOLLOWING
-from lab.tui.source import Source, scenario_purpose
-from lab.tui.verdicts import EndNotice, format_verdicts
+from lab.tui.source import Source
+from lab.tui.verdict_text import EndNotice, format_verdicts
 from lab.tui.views.assertions_view import AssertionsView
 from lab.tui.views.lines_view import LinesView
-from lab.tui.views.log_view import MessageLog
+from lab.tui.views.log_view import MessageLog, RecordDialog
 from lab.tui.views.network_view import NetworkView
 from lab.tui.views.views import LOG, Views
 from lab.tui.widgets.key_lines import KeyLine, Tab, TabLine
 from lab.tui.widgets.node_panes import NodePanes
 from lab.tui.widgets.pane import Pane, format_faults, format_leaders, groups_led, panes_of
 from lab.tui.widgets.prompts import CommandLine, Prompt, SearchLine
-from lab.tui.widgets.record_dialog import RecordDialog
 from lab.tui.widgets.scrub_bar import ScrubBar
 from lab.tui.widgets.status_lines import (
     MOST_CAPTIONS,
@@ -157,7 +163,6 @@ class RunScreen(Screen[None]):
 
         self._actions = actions_of(source.extension)
         self.offered: list[Action] = []
-        self._purpose = scenario_purpose(source.store.header)
         self._ending = EndNotice(source, context.player, styles.glyphs)
         self._clock_s = clock_s
         self._last_s = clock_s()
@@ -233,6 +238,11 @@ class RunScreen(Screen[None]):
             self.context.notify(missing, warn=True)
         elif action.needs_node and self.context.selected is None:
             self.context.notify(f"{word}: select a node first, by its number", warn=True)
+        elif action.command:
+            self.context.execute(action.command.format(self.context.selected))
+        elif action.draft:
+            selected = self.context.selected
+            self._command_line.open(action.draft.format("all" if selected is None else selected))
         elif action.takes:
             self._handlers[word](rest)
         else:
@@ -380,15 +390,14 @@ class RunScreen(Screen[None]):
         """Draw the lines above and below the nodes."""
         source, number, styles = self.context.source, self.context.player.number, self.context.styles
         captions = source.script_log.captions(number, MOST_CAPTIONS)
-        purpose = "" if "script" in self.views.shown_views else self._purpose  # the script view shows it too
+        is_shown_below = "script" in self.views.shown_views
+        purpose = "" if is_shown_below else source.scenario.purpose
         self._captions.show(captions, purpose, styles)
         self._leaders.show(format_leaders(panes), styles, groups_led(panes))
         self._faults.show(format_faults(snapshot.faults), styles)
         self._verdicts.show(format_verdicts(source, number), styles)
         keys = {action.word: action.shown for action in self.offered}
-        tabs = tuple(
-            Tab(kind.word, keys.get(kind.word, "")) for kind in self.views.kinds if kind.word in {LOG, *keys}
-        )
+        tabs = tuple(Tab(word, keys.get(word, "")) for word in self.views.hints if word in {LOG, *keys})
         self._tabs.show(tabs, self.views.shown_views, self.search.note)
 
     def _on_theme_changed(self) -> None:
@@ -408,41 +417,35 @@ _LATE_S = 0.05
 _SLOWER, _FASTER = 1.5, 0.95
 
 
-class FrameRate:
-    """The adaptive frame rate; ``period_s`` is the time from one frame to the next.
-
-    On a shared machine (``is_served``), a late frame means overload. Each session then slows down by itself, and
-    together they settle at a rate at which frames are on time.
-    """
-
-    def __init__(self, is_served: bool) -> None:
-        self._is_served = is_served
-        self.period_s = _SERVED_S[0] if is_served else _OWN_S
-
-    def on_frame_drawn(self, late_s: float) -> None:
-        """Adapt the period to how late the last frame was drawn."""
-        if self._is_served:
-            least_s, most_s = _SERVED_S
-            factor = _SLOWER if late_s > _LATE_S else _FASTER
-            self.period_s = min(max(self.period_s * factor, least_s), most_s)
-
-
 class FrameTimer:
-    """Calls ``draw`` once per frame; ``later(delay_s, callback)`` schedules a call."""
+    """Calls ``draw`` once per frame; ``later(delay_s, callback)`` schedules a call.
+
+    ``period_s`` is the time from one frame to the next. On a shared machine (``is_served``), a late frame means
+    overload. Each session then slows down by itself, and together they settle at a rate at which frames are on
+    time.
+    """
 
     def __init__(
         self, draw: Callable[[], None], later: Callable[[float, Callable[[], None]], object], is_served: bool
     ) -> None:
         self._draw = draw
         self._later = later
-        self._rate = FrameRate(is_served)
+        self._is_served = is_served
+        self.period_s = _SERVED_S[0] if is_served else _OWN_S
 
     def schedule_next(self) -> None:
         """Schedule the next frame, and all after it."""
-        self._due_s = time.monotonic() + self._rate.period_s
-        self._later(self._rate.period_s, self._next)
+        self._due_s = time.monotonic() + self.period_s
+        self._later(self.period_s, self._next)
+
+    def adapt(self, late_s: float) -> None:
+        """Adapt the period to how late the last frame was drawn."""
+        if self._is_served:
+            least_s, most_s = _SERVED_S
+            factor = _SLOWER if late_s > _LATE_S else _FASTER
+            self.period_s = min(max(self.period_s * factor, least_s), most_s)
 
     def _next(self) -> None:
-        self._rate.on_frame_drawn(time.monotonic() - self._due_s)
+        self.adapt(time.monotonic() - self._due_s)
         self._draw()
         self.schedule_next()

@@ -9,24 +9,26 @@ import time
 from functools import cached_property
 from math import inf
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 import msgspec
 from msgspec.structs import replace
 
 from lab.analysis.bookmarks import Bookmarks
 from lab.analysis.group_history import GroupLog
-from lab.analysis.inspection import StoredFields
+from lab.analysis.inspection import LastSteps, StoredFields
 from lab.analysis.marks import Density, Marks
 from lab.analysis.script_log import ScriptLog
 from lab.exercises.exercise import Exercise
 from lab.properties.judge import Judge
 from lab.recording.reader import FeedRecords, FileRecords, RecordStore, open_recording
 from lab.recording.records import End, Header, Record, decode
+from lab.replay.source_listing import Listing
 from lab.scenario.file import as_key, read_head, split_scenario
 from lab.scenario.report import ScenarioFinding, ScriptChecker
-from lab.script.parse import read_script
+from lab.script.parse import numbered_lines, parse
 from lab.script.scope import CommandError
+from lab.script.statements import Statement, predecessors
 from lab.tasks.extension import extension_of
 from lab.text import sanitize
 from lab.tui.attempt_log import AttemptLog, Note
@@ -39,25 +41,60 @@ from lab.worlds.simulated.simulated_host import Pace
 _LONGEST_SHOWS = 1000
 
 
-def scenario_purpose(header: Header) -> str:
-    """Return the text of the scenario's ``shows`` entry, or an empty string."""
-    shows = read_head(split_scenario(header.scenario)[0]).values.get("shows", "")
-    return sanitize(" ".join(shows.split()), _LONGEST_SHOWS)
+class RecordedScenario:
+    """The scenario of a run, read from its text: the values of its ``head``, and its script.
 
-
-def course_of(header: Header) -> ScriptChecker | None:
-    """Return the checker of the run's scenario, or None.
-
-    None: the run has no scenario, or its script cannot be read here, or the run is a branch. A branch goes another
-    way than its scenario.
+    A script of a newer version, or of another program, may have lines that this one does not know.
     """
-    head, script, first = split_scenario(header.scenario)
-    ends = read_head(head).values.get("for")
-    if ends is None or header.parent is not None:
-        return None
+
+    def __init__(self, text: str) -> None:
+        head, self._script, self._first_line = split_scenario(text)
+        self.head = read_head(head).values
+
+    @cached_property
+    def purpose(self) -> str:
+        """The text of its ``shows`` entry, or an empty string."""
+        return sanitize(" ".join(self.head.get("shows", "").split()), _LONGEST_SHOWS)
+
+    @property
+    def lines(self) -> list[tuple[int, str]]:
+        """All lines of the script, as written, with their numbers in the file."""
+        return list(enumerate(self._script.removesuffix("\n").split("\n"), self._first_line))
+
+    @cached_property
+    def statements(self) -> dict[int, Statement | None]:
+        """The statement in each line that holds more than a comment; None if it is not known here."""
+        return {
+            number: _statement(number, line) for number, line in numbered_lines(self._script, self._first_line)
+        }
+
+    @cached_property
+    def predecessors(self) -> dict[int, int]:
+        """Map each line that follows another to that line, by number."""
+        return predecessors(each for each in self.statements.values() if each is not None)
+
+    def checker(self, header: Header) -> ScriptChecker | None:
+        """Return the checker of the scenario for the run with this header, or None.
+
+        None: it is only a script, or a line is not known here, or the run is a branch, which goes another way than
+        its scenario.
+        """
+        ends = self.head.get("for")
+        if ends is None or header.parent is not None:
+            return None
+        statements = [each for each in self.statements.values() if each is not None]
+        if len(statements) < len(self.statements):
+            return None
+        try:
+            return ScriptChecker(statements, positive("for", ends, as_key), header)
+        except SettingError:
+            return None
+
+
+def _statement(number: int, line: str) -> Statement | None:
     try:
-        return ScriptChecker(read_script(script, first=first), positive("for", ends, as_key), header)
-    except (CommandError, SettingError):
+        return replace(parse(line), line=number)
+    except CommandError:
         return None
 
 
@@ -71,7 +108,7 @@ class Source:
     ``clock`` is the virtual clock of a simulated run that is still going on. ``recording`` is the file of the
     records, if known. ``attempt`` assesses the exercise that the run belongs to, if any. ``is_served``: the user
     has no shell on this machine. ``extension`` is what the protocol brings. ``why_viewer`` tells a viewer why
-    commands are refused.
+    commands are refused. ``scenario`` is that of the run; of a run without one, it is empty.
     """
 
     can_command = False
@@ -88,12 +125,19 @@ class Source:
         self.marks = Marks()
         self.script_log = ScriptLog()
         self.density = Density(store)
-        self._course = course_of(store.header)
+        self.scenario = RecordedScenario(store.header.scenario)
+        self._course = self.scenario.checker(store.header)
         self.judge = Judge(store.header) if self._course is None else self._course.judge
         self.extension = extension_of(store.header)
         self.groups = GroupLog()
         self.safe_fields = StoredFields()
+        self.last_steps = LastSteps(store)
         self._is_judged = False
+
+    @cached_property
+    def listing(self) -> Listing:
+        """The source of its protocol."""
+        return Listing(self.store.header.protocol)
 
     @cached_property
     def bookmarks(self) -> Bookmarks:
@@ -208,7 +252,7 @@ class FeedSource(Source):
         self.over = asyncio.Event()
 
     @classmethod
-    async def open(cls, path: str, role: Literal["driver", "viewer"]) -> "FeedSource":
+    async def open(cls, path: str, role: Literal["driver", "viewer"]) -> Self:
         """Attach to the host whose feed is on this socket. Raises OSError."""
         reader, writer = await asyncio.open_unix_connection(path, limit=1 << 24)
         writer.write(to_line(Attach(role)))

@@ -10,8 +10,7 @@ from lab.tui.player import Cursor
 from lab.tui.views.diagram_canvas import Canvas
 from lab.tui.views.diagram_picture import draw
 from lab.tui.views.diagram_scene import Scene, plane_of
-from lab.tui.views.diagram_selection import Picked, Selection
-from lab.tui.views.diagram_window import Focus
+from lab.tui.views.diagram_window import Focus, Picked, Selection
 
 __all__ = ["pictured", "text_of"]
 

@@ -7,7 +7,7 @@ import pytest
 from textual.widgets import OptionList
 
 from lab.analysis.bookmarks import bookmarks_file
-from lab.tui.controllers.bookmarks import BookmarkDialog
+from lab.tui.controllers.bookmarking import BookmarkDialog
 from lab.tui.widgets.scrub_bar import ScrubBar
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, replay

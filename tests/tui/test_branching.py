@@ -10,7 +10,7 @@ from lab.kernel import Timing
 from lab.places import recordings_folder
 from lab.recording.reader import RecordStore, open_recording
 from lab.recording.records import End, Header, Link
-from lab.tui.controllers.runs import TreeDialog
+from lab.tui.controllers.branching import TreeDialog
 from lab.tui.screen import RunScreen
 from lab.tui.source import FileSource, Source
 from lab.worlds.host.launch import HostProcess

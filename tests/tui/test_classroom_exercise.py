@@ -15,7 +15,7 @@ from lab.glyphs import UNICODE
 from lab.recording.reader import open_recording
 from lab.recording.records import Commanded
 from lab.styles import ThemeStyles
-from lab.tui.views.exercise_text import markdown_lines
+from lab.tui.views.exercise_view import markdown_lines
 from lab.tui.widgets.dialogs import (
     LONGEST_ANSWER,
     ChoiceDialog,

@@ -7,11 +7,10 @@ import pytest
 
 from lab.recording.reader import open_recording
 from lab.replay.divergence import Comparison, find_divergence
-from lab.tui.controllers.runs import TreeDialog
+from lab.tui.controllers.branching import TreeDialog
 from lab.tui.player import Cursor
 from lab.tui.views.compare_view import CompareView
-from lab.tui.views.log_view import MessageLog
-from lab.tui.widgets.record_dialog import RecordDialog
+from lab.tui.views.log_view import MessageLog, RecordDialog
 from lab.tui.widgets.status_lines import Line
 from tests.tui.recorded import SHIPPED, written
 from tests.tui.seen import Seen, replay

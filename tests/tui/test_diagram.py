@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from lab.tui.views.diagram_view import DiagramView
+from lab.tui.views.log_view import RecordDialog
 from lab.tui.views.views import Views
-from lab.tui.widgets.record_dialog import RecordDialog
 from tests.harness import Rig
 from tests.tui.recorded import SHIPPED, written
 from tests.tui.seen import Seen, replay

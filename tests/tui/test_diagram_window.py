@@ -17,8 +17,7 @@ from lab.recording.reader import FileRecords, open_recording
 from lab.recording.records import Record, Routed
 from lab.recording.timeline import Timeline
 from lab.tui.player import Cursor
-from lab.tui.views.diagram_selection import CausalCone, Picked, Selection
-from lab.tui.views.diagram_window import Focus, Window
+from lab.tui.views.diagram_window import CausalCone, Focus, Picked, Selection, Window
 from tests.harness import Rig
 from tests.tui.recorded import written
 

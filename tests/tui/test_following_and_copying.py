@@ -6,8 +6,8 @@ import re
 import pytest
 from textual.widgets import OptionList
 
+from lab.tui.controllers.display import TraceDialog
 from lab.tui.views.log_view import MessageLog
-from lab.tui.views.view_dialogs import TraceDialog
 from lab.tui.widgets.help import HelpDialog
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, replay

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from lab.recording.reader import open_recording
-from lab.tui.source import course_of, scenario_purpose
+from lab.tui.source import RecordedScenario
 from tests.tui.recorded import SHIPPED
 from tests.tui.scripted import SCENARIO, scripted_config, scripted_file
 from tests.tui.seen import Seen, attached, replay, served
@@ -114,6 +114,9 @@ def test_an_unreadable_scenario_is_not_judged(text: str, tmp_path: Path) -> None
     path = tmp_path / "run.jsonl"
     path.write_text(json.dumps({**header, "scenario": text}) + "\n", "utf-8")
     lines = open_recording(path)
-    assert course_of(lines.header) is None
-    assert scenario_purpose(lines.header) in ("", "Every way in which a line of a script can end.")
+    assert RecordedScenario(lines.header.scenario).checker(lines.header) is None
+    assert RecordedScenario(lines.header.scenario).purpose in (
+        "",
+        "Every way in which a line of a script can end.",
+    )
     lines.close()

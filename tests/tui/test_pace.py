@@ -2,30 +2,34 @@
 
 from collections.abc import Callable
 
-from lab.tui.screen import FrameRate, FrameTimer
+from lab.tui.screen import FrameTimer
+
+
+def _timer(is_served: bool) -> FrameTimer:
+    return FrameTimer(lambda: None, lambda after_s, call: None, is_served)
 
 
 def test_an_own_machine_draws_all_frames() -> None:
     """However late they are."""
-    pace = FrameRate(is_served=False)
+    pace = _timer(is_served=False)
     for _ in range(10):
-        pace.on_frame_drawn(3.0)
+        pace.adapt(3.0)
     assert pace.period_s == 0.1
 
 
 def test_late_frames_become_fewer_and_come_back_slowly() -> None:
     """At least one a second, at most four."""
-    pace = FrameRate(is_served=True)
+    pace = _timer(is_served=True)
     assert pace.period_s == 0.25
-    pace.on_frame_drawn(0.2)
+    pace.adapt(0.2)
     assert pace.period_s == 0.375
     for _ in range(20):
-        pace.on_frame_drawn(0.2)
+        pace.adapt(0.2)
     assert pace.period_s == 1.0
-    pace.on_frame_drawn(0.01)
+    pace.adapt(0.01)
     assert 0.9 < pace.period_s < 1.0
     for _ in range(100):
-        pace.on_frame_drawn(0.01)
+        pace.adapt(0.01)
     assert pace.period_s == 0.25
 
 

@@ -14,12 +14,12 @@ from lab.glyphs import glyphs_for
 from lab.styles import to_ascii
 from lab.tui.apps.home_app import HomeApp
 from lab.tui.apps.runs_app import LabApp
+from lab.tui.controllers.branching import TreeDialog
 from lab.tui.controllers.cluster import PartitionDialog
 from lab.tui.controllers.playback import NextEventDialog
-from lab.tui.controllers.runs import TreeDialog
 from lab.tui.source import FileSource, Source
+from lab.tui.views.log_view import RecordDialog
 from lab.tui.widgets.help import HelpDialog
-from lab.tui.widgets.record_dialog import RecordDialog
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen
 

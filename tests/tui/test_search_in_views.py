@@ -3,8 +3,7 @@
 import pytest
 from rich.segment import Segment
 
-from lab.tui.controllers.search import Findable
-from lab.tui.widgets.record_dialog import CopiesFrom
+from lab.tui.views.lines_view import RowsView
 from tests.tui.seen import Seen, replay
 
 
@@ -26,7 +25,7 @@ def test_a_text_is_found_and_highlighted_in_the_view(key: str, text: str) -> Non
         seen.player.seek(6_050_000)
         await seen.press("5", key)
         view = seen.run.views.widget
-        assert isinstance(view, Findable)
+        assert isinstance(view, RowsView)
         hits = [line for line in view.texts() if text in line.lower()]
         assert hits
         await seen.press("slash")
@@ -57,8 +56,6 @@ def test_the_text_of_the_view_is_copied(key: str, begins: str) -> None:
     async def test(seen: Seen) -> None:
         seen.player.seek(6_050_000)
         await seen.press("5", key)
-        view = seen.run.views.widget
-        assert isinstance(view, CopiesFrom)
         await seen.press("y")
         await seen.until_message(f"copied {begins} (")
         copied = seen.app.clipboard

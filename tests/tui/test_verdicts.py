@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from lab.properties.verdicts import Broken, LocalState, Violation
-from lab.tui.verdicts import format_witness, next_violation
+from lab.tui.verdict_text import format_witness, next_violation
 from lab.tui.views.log_view import MessageLog
 from lab.tui.widgets.node_panes import NodePanes
 from tests.tui.seen import Seen, replay

@@ -14,7 +14,6 @@ from typing import Any, TextIO
 from rich.console import Console
 from textual.app import App
 from textual.pilot import Pilot
-from textual.strip import Strip
 
 from lab.export.excerpt import Excerpt, ExportError
 from lab.export.film import Pace, chapters_of, frames
@@ -22,8 +21,7 @@ from lab.glyphs import UNICODE
 from lab.recording.records import encode
 from lab.styles import ThemeStyles
 from lab.text import sanitize
-from lab.tui.actions import actions_of
-from lab.tui.availability import reason_unavailable
+from lab.tui.actions import actions_of, reason_unavailable
 from lab.tui.screen import RunScreen
 from lab.tui.source import FileSource
 from lab.tui.terminal.terminal_app import DARK, OWN_THEMES, TerminalApp
@@ -32,18 +30,6 @@ _REDRAW_TURNS = 4
 _SAME_PICTURES = 3
 _WRITER = Console(color_system="truecolor", force_terminal=True)
 _HIDE_CURSOR, _SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
-
-
-class _WatchedSource(FileSource):
-    """A file source whose background work (judging, indexing) can be awaited."""
-
-    def __init__(self, excerpt: Excerpt) -> None:
-        super().__init__(excerpt.store.path)
-        self.is_read = asyncio.Event()
-
-    async def work(self) -> None:
-        await super().work()
-        self.is_read.set()
 
 
 class _HeadlessApp(App[None]):
@@ -114,13 +100,14 @@ def _event(out: TextIO, seen_us: int, what: str, data: str) -> None:
 @asynccontextmanager
 async def _loaded_screen(excerpt: Excerpt) -> AsyncIterator[tuple[Pilot[None], RunScreen]]:
     """Yield the run screen once all background work is done."""
-    film, app, source = excerpt.options.film, _HeadlessApp(), _WatchedSource(excerpt)
+    film, app, source = excerpt.options.film, _HeadlessApp(), FileSource(excerpt.store.path)
     try:
         async with app.run_test(size=(film.columns, film.rows)) as pilot:
             styles, title = ThemeStyles(UNICODE), sanitize(excerpt.header.run)
             screen = RunScreen(source, styles, title, clock_s=lambda: 0.0)
             await app.push_screen(screen)
-            await source.is_read.wait()
+            await pilot.pause()
+            await app.workers.wait_for_complete()
             screen.views.rows.heartbeats = excerpt.options.heartbeats
             _show_view(screen, film.view)
             screen.context.player.speed = film.speed
@@ -146,10 +133,9 @@ async def _wait_for_layout(pilot: Pilot[None], screen: RunScreen) -> None:
 
 
 def _show_view(screen: RunScreen, view: str) -> None:
-    words = [kind.word for kind in screen.views.kinds]
     action = actions_of(screen.context.source.extension).get(view)
-    if view not in words:
-        raise ExportError(f"unknown view {view!r}; the views are {', '.join(words)}")
+    if view not in screen.views.hints:
+        raise ExportError(f"unknown view {view!r}; the views are {', '.join(screen.views.hints)}")
     if action is not None:  # None for the log, which is already shown
         if missing := reason_unavailable(action, screen.context.source):
             raise ExportError(f"--view {view}: {missing}")
@@ -157,11 +143,7 @@ def _show_view(screen: RunScreen, view: str) -> None:
 
 
 def _picture(screen: RunScreen) -> list[str]:
-    return [strip.render(_WRITER) for strip in _strips(screen)]
-
-
-def _strips(screen: RunScreen) -> list[Strip]:
-    return screen._compositor.render_strips(screen.app.size)
+    return [strip.render(_WRITER) for strip in screen._compositor.render_strips(screen.app.size)]
 
 
 def _changes(before: list[str], rows: list[str]) -> Iterator[str]:

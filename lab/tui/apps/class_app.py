@@ -21,7 +21,7 @@ from lab.recording.records import Header
 from lab.styles import DIM, Line, ThemeStyles
 from lab.text import sanitize
 from lab.tui.apps.runs_app import RunsApp
-from lab.tui.controllers.runs import LeaveRequested
+from lab.tui.context import show_dialog
 from lab.tui.source import FeedSource, Source
 from lab.tui.views.lines_view import LinesView
 from lab.tui.widgets.dialogs import LineDialog, contains_words
@@ -94,9 +94,7 @@ class ClassRows(LinesView):
         styles = self._styles
         is_on, stuck_s = bool(student.since), student.stuck_s
         sign = styles.glyphs.status["Normal"] if is_on else styles.glyphs.status["absent"]
-        note = (
-            "you have control" if student.keys else "" if is_on or not student.cluster else "cluster still running"
-        )
+        note = "" if is_on or not student.cluster else "cluster still running"
         pieces = _columns(
             f"{sign} {sanitize(student.name, _NAME - 3)}",
             "" if stuck_s is None else format_minutes(stuck_s),
@@ -104,7 +102,7 @@ class ClassRows(LinesView):
             str(student.points),
             f"{sanitize(student.exercise, _AT - 6)} {student.attempt}" if student.exercise else "",
             "off" if student.on_s is None else format_minutes(student.on_s),
-            note,
+            "you have control" if student.keys else note,
             style=_BOLD if is_on else DIM,
         )
         if stuck_s is not None and stuck_s >= _STUCK_S:
@@ -238,9 +236,6 @@ class WatchApp(RunsApp):
         """Return the exercise of a run, if the server has it."""
         return None if header.exercise is None else self._find_exercise(header.exercise.name)
 
-    async def leave_lowest(self, message: LeaveRequested) -> None:
-        self.exit(return_code=0)
-
     # actions of the teacher
 
     def action_leave_class(self) -> None:
@@ -284,11 +279,11 @@ class WatchApp(RunsApp):
             self._class.message.show(error or "the lecture is over", warn=bool(error))
 
         body = [Text("A scenario, protocol or exercise, such as bully or two-coordinators. q in it returns here.")]
-        self.ask(LineDialog("lecture: what to run?", body), lecture)
+        show_dialog(self, LineDialog("lecture: what to run?", body), lecture)
 
     def _ask_text(self, title: str, students: tuple[str, ...]) -> None:
         body = [Text("It stays on the student's screen until dismissed.")]
-        self.ask(LineDialog(title, body), lambda text: self._do(self._send_message(students, text)))
+        show_dialog(self, LineDialog(title, body), lambda text: self._do(self._send_message(students, text)))
 
     # the work of these actions
 

@@ -19,8 +19,9 @@ from lab.recording.records import Header
 from lab.tui.apps.exercise_list import ListScreen, RunningAttempt
 from lab.tui.apps.runs_app import RunsApp
 from lab.tui.attempt_log import AttemptLog
-from lab.tui.controllers.runs import LeaveRequested
-from lab.tui.controllers.tasks import HandInRequested, RestartRequested
+from lab.tui.context import show_dialog
+from lab.tui.controllers.answering import HandInRequested, RestartRequested
+from lab.tui.controllers.branching import LeaveRequested
 from lab.tui.screen import RunScreen
 from lab.tui.source import FeedSource
 from lab.tui.widgets.dialogs import ChoiceDialog
@@ -110,7 +111,7 @@ class ClassroomApp(RunsApp):
         options = [_KEEP_RUNNING, _TO_LIST] if self._is_served else [_TO_LIST]
         body = [Text("The best of your attempts counts, so you lose no points.")]
         dialog = ChoiceDialog("leave the exercise?", body, options, "Esc cancels")
-        self.ask(dialog, lambda choice: self._do(self._to_list(ends=choice == _TO_LIST)))
+        show_dialog(self, dialog, lambda choice: self._do(self._to_list(ends=choice == _TO_LIST)))
 
     # starting and ending attempts
 
@@ -159,8 +160,7 @@ class ClassroomApp(RunsApp):
         source.recording, source.is_served = recording, self._is_served
         source.assess(exercise, partial(self._note, exercise, header.exercise.attempt))
         before, self._source = self._source, source
-        self.theme_styles.dark = self.current_theme.dark
-        screen = RunScreen(source, self.theme_styles, exercise.name, layout=self.layout_settings)
+        screen = self.new_screen(source, exercise.name)
         self._list.offer(None)
         if before is None:
             await self.push_screen(screen)
@@ -225,6 +225,12 @@ class ClassroomApp(RunsApp):
         return self._source.attempt
 
     @property
+    def _shown(self) -> RunScreen | ListScreen | None:
+        """The topmost screen that is no dialog."""
+        screens = (each for each in reversed(self.screen_stack) if isinstance(each, RunScreen | ListScreen))
+        return next(screens, None)
+
+    @property
     def _is_over(self) -> bool:
         """True if the result of the attempt cannot change any more."""
         return self._source is None or bool(self._source.ended) or self._attempt.last.is_decided
@@ -249,15 +255,18 @@ class ClassroomApp(RunsApp):
 
     def _confirm(self, title: str, text: str, option: str, begin: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Run a coroutine if the student confirms it."""
-        self.ask(ChoiceDialog(title, [Text(text)], [option], "Esc cancels"), lambda _: self._do(begin()))
+        show_dialog(self, ChoiceDialog(title, [Text(text)], [option], "Esc cancels"), lambda _: self._do(begin()))
 
     def _deactivate_screen(self) -> None:
         if isinstance(self.screen, RunScreen):
             self.screen.is_ready = False
 
     def _show_message(self, text: str, warn: bool = False) -> None:
-        shown = next(each for each in reversed(self.screen_stack) if isinstance(each, RunScreen | ListScreen))
-        (shown.context.notify if isinstance(shown, RunScreen) else shown.message.show)(text, warn)
+        shown = self._shown
+        if isinstance(shown, RunScreen):
+            shown.context.notify(text, warn)
+        elif shown is not None:
+            shown.message.show(text, warn)
 
 
 def show_classroom(home: StudentFolder, clusters: Clusters, exercises: Sequence[Exercise], first: str = "") -> int:

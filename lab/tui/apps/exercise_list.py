@@ -21,7 +21,7 @@ from lab.exercises.exercise import KINDS, LEVELS, Exercise, describe_topic
 from lab.styles import DIM, ThemeStyles
 from lab.text import sanitize
 from lab.tui.terminal.terminal_app import DARK, LIGHT
-from lab.tui.views.exercise_text import markdown_lines, wrap
+from lab.tui.views.exercise_view import markdown_lines, wrap
 from lab.tui.widgets.dialogs import Entry, FilterableList
 from lab.tui.widgets.key_lines import KeyLine
 from lab.tui.widgets.status_lines import MessageLine, TitleLine

@@ -18,7 +18,7 @@ from lab.recording.reader import NotARecordingError, open_recording
 from lab.styles import DIM, ThemeStyles
 from lab.text import did_you_mean
 from lab.tui.apps.export_formats import ALL_FORMATS, format_named
-from lab.tui.controllers.runs import ExportRequested
+from lab.tui.controllers.branching import ExportRequested
 from lab.tui.widgets.dialogs import FileDialog
 from lab.units import format_us, parse_us
 
@@ -85,7 +85,8 @@ class ExportDialog(FileDialog):
         self._options = ExportOptions()
 
     def compose_box(self) -> ComposeResult:
-        yield OptionList(*(Option(_format_row(each), each.name) for each in ALL_FORMATS))
+        rows = ((Text.assemble((f"{each.name:10}", "bold"), (each.help, DIM)), each.name) for each in ALL_FORMATS)
+        yield OptionList(*(Option(*row) for row in rows))
         with Horizontal():
             yield Static("from")
             yield Input(placeholder="the start", id="from", classes="time")
@@ -158,7 +159,3 @@ class ExportDialog(FileDialog):
 
     def _default_name(self) -> str:
         return default_path(self._recording, self._format, Path()).name
-
-
-def _format_row(each: Format) -> Text:
-    return Text.assemble((f"{each.name:10}", "bold"), (each.help, DIM))

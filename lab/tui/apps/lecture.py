@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Protocol
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -15,6 +15,7 @@ from lab.places import settings_file
 from lab.styles import DIM, ThemeStyles
 from lab.text import sanitize
 from lab.tui.apps.runs_app import LabApp
+from lab.tui.context import show_dialog
 from lab.tui.screen import RunScreen
 from lab.tui.source import FeedSource
 from lab.tui.widgets.dialogs import Dialog, LineDialog
@@ -110,12 +111,11 @@ class LectureApp(LabApp):
     ]
 
     def __init__(self, socket: str, title: str, control: LectureControl, kept: Path | None) -> None:
-        super().__init__(lambda: self._opened_source(socket, "driver"), f"lecture: {title}", None, kept)
+        super().__init__(lambda: self._opened_source(socket), f"lecture: {title}", None, kept)
         self._control = control
 
-    async def _opened_source(self, socket: str, role: Literal["driver", "viewer"]) -> LectureSource:
-        source = await LectureSource.open(socket, role)
-        assert isinstance(source, LectureSource)
+    async def _opened_source(self, socket: str) -> LectureSource:
+        source = await LectureSource.open(socket, "driver")
         source.ask = self._ask
         return source
 
@@ -129,7 +129,7 @@ class LectureApp(LabApp):
             await asyncio.to_thread(self._control.tally)
         except ServerAdminError:  # no vote is open
             dialog = LineDialog("ask the class", [Text(_FORMAT)])
-            self.ask(dialog, lambda typed: self.run_worker(self._ask_and_report(typed)))
+            show_dialog(self, dialog, lambda typed: self.run_worker(self._ask_and_report(typed)))
         else:
             self._show_votes()
 
@@ -151,7 +151,7 @@ class LectureApp(LabApp):
             parts = (f"{choice}: {votes}" for choice, votes in zip(tally.options, tally.votes, strict=True))
             self._show_message(f"{tally.text}  {', '.join(parts)}")
 
-        self.ask(TallyDialog(self._control, self.theme_styles), show_result)
+        show_dialog(self, TallyDialog(self._control, self.theme_styles), show_result)
 
     def _show_message(self, text: str, warn: bool = False) -> None:
         shown = next((each for each in reversed(self.screen_stack) if isinstance(each, RunScreen)), None)

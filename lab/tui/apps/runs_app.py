@@ -7,7 +7,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from textual import on
 from textual.app import ComposeResult, SystemCommand
@@ -20,44 +20,21 @@ from lab.places import new_recording_path, settings_file
 from lab.recording.reader import NotARecordingError
 from lab.recording.records import Header
 from lab.styles import ThemeStyles
-from lab.tui.availability import opening_hint
+from lab.tui.actions import opening_hint
+from lab.tui.controllers.branching import BranchRequested, ExportRequested, LeaveRequested, RecordingChosen
 from lab.tui.controllers.layout import LayoutSettings, read_layout_settings, write_layout_settings
-from lab.tui.controllers.runs import BranchRequested, ExportRequested, LeaveRequested, RecordingChosen
 from lab.tui.screen import RunScreen
 from lab.tui.source import FeedSource, FileSource, Source
 from lab.tui.terminal.terminal_app import TerminalApp, default_theme
 from lab.worlds.host.launch import HostFailedError, HostProcess
 from lab.worlds.loading.config import HostReady, branch_config, new_run_name
 
-D = TypeVar("D")
-
-
-class _BranchedRun:
-    """A simulated host that continues from a record of its parent until it is ended."""
-
-    def __init__(self, request: BranchRequested) -> None:
-        header = request.context.source.store.header
-        run = new_run_name(header.protocol.name)
-        self.recording = new_recording_path(run, request.parent)
-        config = branch_config(header, request.parent, request.record, run, str(self.recording))
-        self._host = HostProcess(config)
-
-    async def opened(self) -> FeedSource:
-        """Return its feed as soon as it is available. Raises HostFailedError or OSError."""
-        ready = await asyncio.to_thread(self._host.ready)
-        return await FeedSource.open(ready.socket, "driver")
-
-    def end(self) -> None:
-        self._host.end()
-        self._host.close()
-
 
 class RunsApp(TerminalApp[None]):
     """An application that shows runs on a stack of screens.
 
-    A subclass provides the lowest screen, and ``leave_lowest`` to leave it. ``recorded`` are the recordings of the
-    branches begun here. ``kept`` is the file of the user's layout settings; without it, defaults are used and
-    nothing is saved.
+    A subclass provides the lowest screen. ``recorded`` are the recordings of the branches begun here. ``kept`` is
+    the file of the user's layout settings; without it, defaults are used and nothing is saved.
     """
 
     def __init__(self, kept: Path | None) -> None:
@@ -69,7 +46,7 @@ class RunsApp(TerminalApp[None]):
         self.recorded: list[Path] = []
         self.failure = ""
         self.theme_styles = ThemeStyles(glyphs_for())
-        self._opened: list[tuple[Source, _BranchedRun | None]] = []
+        self._opened: list[tuple[Source, HostProcess | None]] = []
         self._is_branching = False
 
     def show(self) -> int:
@@ -83,18 +60,9 @@ class RunsApp(TerminalApp[None]):
             return 1
         return self.return_code or 0
 
-    def ask(self, dialog: Screen[D], use: Callable[[D], object]) -> None:
-        """Show a dialog; ``use`` is called with its result, unless it is left without one."""
-
-        def on_closed(result: D | None) -> None:
-            if result is not None:
-                use(result)
-
-        self.push_screen(dialog, on_closed)
-
     async def leave_lowest(self, message: LeaveRequested) -> None:
-        """Leave the lowest run."""
-        raise NotImplementedError
+        """Leave the lowest run: end the application, unless a subclass has something below it."""
+        self.exit(return_code=0)
 
     def exercise_of(self, header: Header) -> Exercise | None:
         """Return the exercise of a run, if it is one of the built-in exercises."""
@@ -170,34 +138,48 @@ class RunsApp(TerminalApp[None]):
         self.run_worker(self._branch(message))
 
     async def _branch(self, message: BranchRequested) -> None:
+        """Start a simulated host that continues from a record of its parent, and show it."""
+        header = message.context.source.store.header
+        run = new_run_name(header.protocol.name)
         try:
-            run = _BranchedRun(message)
+            recording = new_recording_path(run, message.parent)
+            host = HostProcess(branch_config(header, message.parent, message.record, run, str(recording)))
         except OSError as error:
             message.context.notify(f"no branch: {error}", warn=True)
             return
         self._is_branching = True
         try:
-            source = await run.opened()
+            ready = await asyncio.to_thread(host.ready)
+            source = await FeedSource.open(ready.socket, "driver")
         except (HostFailedError, OSError) as error:
-            run.end()
+            _end(host)
             message.context.notify(f"no branch: {error}", warn=True)
             return
         finally:
             self._is_branching = False
-        self.recorded.append(run.recording)
-        await self._push_run(source, run, source.store.header.run, None)
+        self.recorded.append(recording)
+        await self._push_run(source, host, source.store.header.run, None)
 
-    async def _push_run(self, source: Source, run: _BranchedRun | None, title: str, at: int | None) -> None:
-        self._opened.append((source, run))
+    async def _push_run(self, source: Source, host: HostProcess | None, title: str, at: int | None) -> None:
+        self._opened.append((source, host))
         self.assess(source)
+        await self.push_screen(self.new_screen(source, title, at))
+
+    def new_screen(self, source: Source, title: str, at: int | None = None) -> RunScreen:
+        """Return a screen for a run, in the present theme and with the user's layout."""
         self.theme_styles.dark = self.current_theme.dark
-        await self.push_screen(RunScreen(source, self.theme_styles, title, at, layout=self.layout_settings))
+        return RunScreen(source, self.theme_styles, title, at, layout=self.layout_settings)
 
     def _close(self) -> None:
-        source, run = self._opened.pop()
+        source, host = self._opened.pop()
         source.close()
-        if run is not None:
-            run.end()
+        if host is not None:
+            _end(host)
+
+
+def _end(host: HostProcess) -> None:
+    host.end()
+    host.close()
 
 
 class LabApp(RunsApp):
@@ -230,18 +212,6 @@ class LabApp(RunsApp):
         if self.source is not None:
             self.source.close()
 
-    def ask(self, dialog: Screen[D], use: Callable[[D], object]) -> None:
-        """Show a dialog; ``use`` is called with its result, unless it is left without one."""
-
-        def on_closed(result: D | None) -> None:
-            if result is not None:
-                use(result)
-
-        self.push_screen(dialog, on_closed)
-
-    async def leave_lowest(self, message: LeaveRequested) -> None:
-        self.exit(return_code=0)
-
     async def _open(self) -> None:
         try:
             self.source = await self._open_source()
@@ -251,8 +221,7 @@ class LabApp(RunsApp):
             self.exit(return_code=1)
             return
         self.assess(self.source)
-        self.theme_styles.dark = self.current_theme.dark
-        screen = RunScreen(self.source, self.theme_styles, self._run_name, layout=self.layout_settings)
+        screen = self.new_screen(self.source, self._run_name)
         await self.push_screen(screen)
         if self._first is not None:
             screen.action_do(*self._first)

@@ -10,7 +10,6 @@ from rich.text import Text
 from textual import events, on
 from textual.binding import Binding, BindingType
 from textual.message import Message
-from textual.screen import Screen
 
 from lab.exercises.attempts import Clusters, StudentFolder
 from lab.exercises.exercise import Exercise
@@ -77,7 +76,7 @@ class StudentApp(ClassroomApp):
         self._watched: FeedSource | None = None
         self._question: VoteQuestion | None = None
         self._vote_dialog: ChoiceDialog | None = None
-        self._drawn: tuple[Screen[object] | None, list[Text]] = None, []
+        self._drawn: tuple[RunScreen | ListScreen | None, list[Text]] = None, []
 
     async def _start(self) -> None:
         await super()._start()
@@ -190,7 +189,7 @@ class StudentApp(ClassroomApp):
     # drawing
 
     def _show(self) -> None:
-        shown = next((each for each in reversed(self.screen_stack) if _has_lines(each)), None)
+        shown = self._shown
         if shown is None or not shown.is_attached:
             return
         lines = self._lines(shown)
@@ -206,7 +205,7 @@ class StudentApp(ClassroomApp):
             line.put_lines(lines)
         self.screen.refresh_bindings()
 
-    def _lines(self, shown: Screen[object]) -> list[Text]:
+    def _lines(self, shown: RunScreen | ListScreen) -> list[Text]:
         styles = self.theme_styles
         lines = []
         if self._is_controlled and isinstance(shown, RunScreen) and shown.context.source is self._source:
@@ -222,10 +221,6 @@ class StudentApp(ClassroomApp):
         if self._messages:
             lines[-1].append("  (Esc dismisses)", styles.accent)
         return lines
-
-
-def _has_lines(screen: Screen[object]) -> bool:
-    return isinstance(screen, RunScreen | ListScreen)
 
 
 def _format_tally(tally: VoteTally) -> str:

@@ -1,99 +1,71 @@
-"""Select a node, and change the cluster: kill, pause, delay, partition and the like."""
+"""Select a node, and change the cluster where that takes more than a command of the table of actions."""
 
 import time
-from functools import partial
 from typing import ClassVar
 
+from msgspec import Struct
 from rich.style import Style
 from rich.text import Text
 from textual import events
 from textual.binding import BindingType
 
 from lab.analysis.connectivity import Pair
+from lab.script.verbs import VERBS
 from lab.styles import DIM, ThemeStyles
 from lab.tui.context import ActionHandler, RunContext
 from lab.tui.views.network_state import NetworkNow
-from lab.tui.views.view_dialogs import LinkCommand, LinkDialog
-from lab.tui.widgets.dialogs import TextBox
+from lab.tui.widgets.dialogs import ListDialog, TextBox
 from lab.tui.widgets.prompts import CommandLine
 
 _TWO_DIGITS_WITHIN_S = 0.7
 
 
 class ClusterController:
-    """Executes the commands; those with a number are put on the command line, to be edited first."""
+    """Selects nodes, pauses and resumes them, and asks for the sides of a partition and the fault of a link."""
 
     def __init__(self, context: RunContext, command_line: CommandLine) -> None:
         self._context = context
         self._command_line = command_line
-        self._node_number = NodeNumberInput()
-        self.actions: dict[str, ActionHandler] = {
-            **{word: partial(self._execute, word) for word in ("kill", "restart", "wipe")},
-            "pause": self._pause_or_resume,
-            "delay": partial(self._edit, "delay {} 400ms"),
-            "lose": partial(self._edit, "lose {} 30%"),
-            "heal": partial(context.execute, "heal"),
-            "partition": self._partition,
-        }
-
-    def enter_digit(self, digit: str) -> None:
-        """Select a node by a digit of its number."""
-        node, error = self._node_number.enter(digit, self._context.nodes)
-        if node is not None:
-            self._context.selected = node
-            self._context.notify(f"node {node} selected")
-        elif error:
-            self._context.notify(error, warn=True)
-
-    def change_link(self, link: Pair, now: NetworkNow) -> None:
-        """Ask for a command for a link; if commands are impossible, say why."""
-        source, target = link
-        run = self._context.source
-        if not run.takes_commands:
-            reason = run.reason_no_commands
-            self._context.notify(f"the link {source}->{target} cannot be changed: {reason}", warn=True)
-        elif source == target:
-            self._context.notify(f"{source} has no link to itself; the arrows move to another", warn=True)
-        else:
-            self._context.show_dialog(LinkDialog(link, now), self._change_link)
-
-    def _change_link(self, chosen: LinkCommand) -> None:
-        (self._context.execute if chosen.complete else self._command_line.open)(chosen.command)
-
-    def _execute(self, word: str) -> None:
-        self._context.execute(f"{word} {self._context.selected}")
-
-    def _pause_or_resume(self) -> None:
-        self._execute("resume" if self._context.selected_process == "paused" else "pause")
-
-    def _edit(self, command: str) -> None:
-        selected = self._context.selected
-        self._command_line.open(command.format("all" if selected is None else selected))
-
-    def _partition(self) -> None:
-        context = self._context
-        dialog = PartitionDialog(context.nodes, context.selected, context.styles)
-        context.show_dialog(dialog, context.execute)
-
-
-class NodeNumberInput:
-    """Combine two digits typed in quick succession to the number of a node, if there is such a node."""
-
-    def __init__(self) -> None:
         self._typed = ""
         self._typed_at_s = 0.0
+        self.actions: dict[str, ActionHandler] = {"pause": self._pause_or_resume, "partition": self._partition}
 
-    def enter(self, digit: str, nodes: tuple[int, ...]) -> tuple[int | None, str]:
-        """Return (the selected node or None, an error if no node's number begins with the digit)."""
-        now_s = time.monotonic()
+    def enter_digit(self, digit: str) -> None:
+        """Select a node by a digit of its number; two digits typed quickly select a two-digit node."""
+        nodes, now_s = self._context.nodes, time.monotonic()
         typed = self._typed + digit if now_s - self._typed_at_s < _TWO_DIGITS_WITHIN_S else digit
         if int(typed) not in nodes:
             typed = digit
         self._typed, self._typed_at_s = typed, now_s
         if int(typed) in nodes:
-            return int(typed), ""
-        begins = any(str(node).startswith(typed) for node in nodes)
-        return None, "" if begins else f"no node {typed}"
+            self._context.selected = int(typed)
+            self._context.notify(f"node {int(typed)} selected")
+        elif not any(str(node).startswith(typed) for node in nodes):
+            self._context.notify(f"no node {typed}", warn=True)
+
+    def change_link(self, link: Pair, now: NetworkNow) -> None:
+        """Ask for a command for a link; if commands are impossible, say why."""
+        context, (source, target) = self._context, link
+
+        def give(chosen: LinkCommand) -> None:
+            (context.execute if chosen.complete else self._command_line.open)(chosen.command)
+
+        if not context.source.takes_commands:
+            reason = context.source.reason_no_commands
+            context.notify(f"the link {source}->{target} cannot be changed: {reason}", warn=True)
+        elif source == target:
+            context.notify(f"{source} has no link to itself; the arrows move to another", warn=True)
+        else:
+            context.show_dialog(LinkDialog(link, now), give)
+
+    def _pause_or_resume(self) -> None:
+        word = "resume" if self._context.selected_process == "paused" else "pause"
+        self._context.execute(f"{word} {self._context.selected}")
+
+    def _partition(self) -> None:
+        context = self._context
+        dialog = PartitionDialog(context.nodes, context.selected, context.styles)
+        context.show_dialog(dialog, context.execute)
 
 
 class PartitionDialog(TextBox):
@@ -168,3 +140,77 @@ class PartitionDialog(TextBox):
             return
         self._refused = True
         self.redraw()
+
+
+# a link: a command that needs a number is put on the command line for editing; any other is run at once
+
+
+class LinkCommand(Struct, frozen=True):
+    """A command for a link, and its key. One that is not ``complete`` is edited on the command line first."""
+
+    key: str
+    command: str
+    complete: bool = True
+
+
+def commands_for(link: Pair, both_ways: bool, now: NetworkNow) -> tuple[LinkCommand, ...]:
+    """Return the commands for a link, or for both directions. A fault can be ended only if there is one."""
+    source, target = link
+    links = f"{source}{'<->' if both_ways else '->'}{target}"
+    ways = (link, (target, source)) if both_ways else (link,)
+    names = {effect.name for way in ways for effect in now.effects.get(way, ())}
+    held = any(flight.held for way in ways for flight in now.in_flight.get(way, ()))
+    commands = [
+        LinkCommand("d", f"delay {links} 400ms", complete=False),
+        LinkCommand("l", f"lose {links} 30%", complete=False),
+        LinkCommand("u", f"duplicate {links} 20%", complete=False),
+        LinkCommand("r", f"reorder {links} 50% 100ms", complete=False),
+        LinkCommand("o", f"hold {links}"),
+        LinkCommand("x", f"cut {links}"),
+    ]
+    if "hold" in names or held:
+        commands.append(LinkCommand("e", f"release {links}"))
+    if "cut" in names:
+        commands.append(LinkCommand("j", f"join {links}"))
+    if names:
+        commands.append(LinkCommand("h", f"heal {links}"))
+    return tuple(commands)
+
+
+class LinkDialog(ListDialog[LinkCommand]):
+    """The commands for a link; the result is the chosen one, or None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [("q", "leave", "close"), ("b", "turn", "")]
+
+    def __init__(self, link: Pair, now: NetworkNow) -> None:
+        super().__init__(subtitle="b: both ways or one   Esc closes")
+        self._link = link
+        self._network = now
+        self._both_ways = False
+        self._commands: tuple[LinkCommand, ...] = ()
+
+    def on_mount(self) -> None:
+        self._fill()
+
+    def on_key(self, event: events.Key) -> None:
+        command = next((command for command in self._commands if command.key == event.key), None)
+        if command is not None:
+            event.stop()
+            self.dismiss(command)
+
+    def action_turn(self) -> None:
+        self._both_ways = not self._both_ways
+        self._fill()
+
+    def _fill(self) -> None:
+        self._commands = commands_for(self._link, self._both_ways, self._network)
+        source, target = self._link
+        way = "between {} and {}, both ways" if self._both_ways else "from {} to {}"
+        self.frame(f"the link {way.format(source, target)}")
+        self.put((_row(command), command) for command in self._commands)
+
+
+def _row(command: LinkCommand) -> Text:
+    shown = command.command + ("" if command.complete else " …")
+    help_text = VERBS[command.command.partition(" ")[0]].help
+    return Text.assemble((f" {command.key} ", "bold"), f" {shown:28}", (help_text, "dim"))

@@ -1,18 +1,26 @@
-"""What the views show: a witness, the trace of a message, the scale of the diagram; the theme; the help."""
+"""Steer the views: a witness, the trace of a message, the scale of the diagram; show the theme and the help."""
 
-from lab.analysis.delivery import message_at, message_trace
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.text import Text
+from textual.binding import BindingType
+
+from lab.analysis.delivery import TraceEntry, message_at, message_trace
 from lab.properties.verdicts import Violation
+from lab.styles import DIM, ThemeStyles
+from lab.text import sanitize
 from lab.tui.actions import actions_of
 from lab.tui.context import ActionHandler, RunContext
 from lab.tui.controllers.search import SearchController
 from lab.tui.controllers.seeking import SeekController
 from lab.tui.terminal.terminal_app import DARK, LIGHT
-from lab.tui.verdicts import format_witness, next_violation
-from lab.tui.views.log_view import MessageLog
-from lab.tui.views.view_dialogs import TraceDialog
+from lab.tui.verdict_text import format_witness, next_violation
+from lab.tui.views.lines_view import LinesView
+from lab.tui.views.log_view import MessageLog, describe_copy, record_as_json
 from lab.tui.views.views import Views
+from lab.tui.widgets.dialogs import ListDialog
 from lab.tui.widgets.help import HelpDialog
-from lab.tui.widgets.record_dialog import CopiesFrom, describe_copy, record_as_json
 
 
 class DisplayController:
@@ -98,7 +106,7 @@ class DisplayController:
     def _copy(self) -> None:
         """Copy what is under the cursor of the focused view, or else the record at the cursor in time."""
         context, view = self._context, self._views.focused_view
-        found = view.copied() if isinstance(view, CopiesFrom) else None
+        found = view.copied() if isinstance(view, LinesView) else None
         what, text = found or record_as_json(context.source.store, context.player.number)
         context.app.copy_to_clipboard(text)
         context.notify(describe_copy(what, text))
@@ -124,3 +132,38 @@ class DisplayController:
         context = self._context
         actions = actions_of(context.source.extension).values()
         context.show_dialog(HelpDialog(context.source.takes_commands, context.styles, actions))
+
+
+# the trace of a message, from why it was sent to the effect of its answer; each line leads to its record
+
+_STYLES = {"lost": "lost", "taken": "delivered", "routed": "held", "meanwhile": "held", "open": "in flight"}
+"""The delivery outcome that gives a line its colour."""
+
+
+class TraceDialog(ListDialog[int]):
+    """The trace of a message. The result is the record of the chosen line; ``here`` is the cursor in time."""
+
+    DEFAULT_CSS = "TraceDialog > Vertical { width: 100; }"
+    BINDINGS: ClassVar[list[BindingType]] = [("q,F", "leave", "close")]
+
+    def __init__(self, entries: Sequence[TraceEntry], here: int, styles: ThemeStyles) -> None:
+        super().__init__("the trace of a message", "Enter goes to a line's record, Esc closes")
+        self._trace = entries
+        self._here = here
+        self._styles = styles
+
+    def on_mount(self) -> None:
+        # the cursor is on the last line that is not after the cursor in time
+        reached = [place for place, line in enumerate(self._trace) if line.record <= self._here]
+        self.put(((self._entry_text(line), line.record) for line in self._trace), reached[-1] if reached else 0)
+
+    def _entry_text(self, line: TraceEntry) -> Text:
+        styles = self._styles
+        text = Text(f"{line.at_us / 1e6:9.3f} ", DIM)
+        text.append("    " * line.depth)
+        sign = {"sent": styles.glyphs.arrow, "did": " ", "lost": styles.glyph("killed")}.get(
+            line.what, styles.glyphs.dot
+        )
+        style = "bold" if line.what == "sent" else styles.fate(_STYLES[line.what]) if line.what in _STYLES else ""
+        text.append(f"{sign} {sanitize(line.text, 200)}", style)
+        return text

@@ -72,11 +72,9 @@ def describe_missing(width: int, height: int) -> str:
         *(["verdicts"] if height < _ROOM_FOR_VERDICTS else []),
         *(["tabs", "faults"] if height < _ROOM_FOR_TABS else []),
     ]
-    return (
-        f"{width}×{height}: enlarge to {_WHOLE_WIDTH}×{_WHOLE_HEIGHT} to see {', '.join(missing)}"
-        if missing
-        else ""
-    )
+    if not missing:
+        return ""
+    return f"{width}×{height}: enlarge to {_WHOLE_WIDTH}×{_WHOLE_HEIGHT} to see {', '.join(missing)}"
 
 
 class LayoutController:
@@ -101,7 +99,7 @@ class LayoutController:
         self.missing = TitleLine("room")
         views.rows.heartbeats = layout.heartbeats
         self.actions: dict[str, ActionHandler] = {
-            **{kind.word: partial(self.show_view, kind.word) for kind in views.kinds},
+            **{word: partial(self.show_view, word) for word in views.hints},
             "full": self._toggle_full,
             "taller": partial(self._move_tabs, -1),
             "shorter": partial(self._move_tabs, 1),
@@ -192,9 +190,8 @@ class LayoutController:
         """Show the chosen view alone, or everything again."""
         self.layout.full = not self.layout.full
         self.fit()
-        self._context.notify(
-            "only this view; z shows everything again" if self.layout.full else "everything is shown again"
-        )
+        text = "only this view; z shows everything again" if self.layout.full else "everything is shown again"
+        self._context.notify(text)
 
     def _toggle_heartbeats(self) -> None:
         is_shown = not self._views.rows.heartbeats

@@ -18,6 +18,7 @@ from lab.tui.controllers.search import SearchController
 from lab.tui.player import time_command
 from lab.tui.views.log_view import LogRows
 from lab.tui.widgets.dialogs import ListDialog
+from lab.tui.widgets.pane import wait_text
 from lab.worlds.feed_protocol import Delivery, EnabledEvent, Reply
 
 
@@ -90,8 +91,7 @@ def describe_event(event: EnabledEvent, nodes: Mapping[int, NodeState], styles: 
     wait = next((wait for wait in waits if wait.procedure == event.procedure), None)
     if wait is None:
         return f"timer of {event.node}: {event.procedure} begins"
-    peers = f" from {' '.join(map(str, wait.peers))}" if wait.peers else ""
-    return f"timer of {event.node}: {event.procedure}, line {wait.line}, waits for {wait.what}{peers}"
+    return f"timer of {event.node}: {event.procedure}, line {wait.line}, {wait_text(wait)}"
 
 
 class NextEventDialog(ListDialog[EnabledEvent]):

@@ -6,34 +6,19 @@ looked up in the displayed lines.
 """
 
 import asyncio
-from collections.abc import Sequence
 from functools import partial
-from typing import Protocol, runtime_checkable
 
 from lab.script.query import LogFilter, read_query
 from lab.script.scope import CommandError
 from lab.tui.context import ActionHandler, RunContext
 from lab.tui.controllers.layout import LayoutController
+from lab.tui.views.lines_view import RowsView
 from lab.tui.views.log_view import searchable_text
 from lab.tui.views.views import LOG, Views
 from lab.tui.widgets.prompts import Purpose, SearchLine
 from lab.units import format_count
 
 _NO_HIT = "no hit {} this one"
-
-
-@runtime_checkable
-class Findable(Protocol):
-    """A view that can be searched for text."""
-
-    def texts(self) -> Sequence[str]:
-        """Return its lines from the top, as displayed."""
-
-    def move_cursor(self, place: int) -> None:
-        """Move the cursor to a line and scroll it into view."""
-
-    def highlight_text(self, text: str) -> None:
-        """Highlight every occurrence of a text. An empty text highlights nothing."""
 
 
 class LogSearch:
@@ -112,7 +97,7 @@ class LogSearch:
 class ViewSearch:
     """A search for text in a view, ignoring case."""
 
-    def __init__(self, context: RunContext, text: str, view: Findable) -> None:
+    def __init__(self, context: RunContext, text: str, view: RowsView) -> None:
         self.text = text
         self._context = context
         self._view = view
@@ -120,26 +105,12 @@ class ViewSearch:
         view.highlight_text(text)
 
     @property
-    def hits(self) -> list[int]:
-        """The numbers of the lines that contain the text, in the view's present state."""
-        return self.hits_in(self._view, self.text)
-
-    @staticmethod
-    def hits_in(view: Findable, text: str) -> list[int]:
-        """Return the numbers of the lines of a view that contain a text."""
-        sought = text.lower()
-        return [place for place, line in enumerate(view.texts()) if sought in line.lower()]
-
-    @property
     def note(self) -> str:
         """The text, the current hit and the number of hits."""
-        hits = self.hits
-        position = (
-            f"hit {hits.index(self._place) + 1} of {len(hits)}"
-            if self._place in hits
-            else f"{format_count(len(hits), 'hit')}"
-        )
-        return f"/{self.text}: {position}"
+        hits = _hits_in(self._view, self.text)
+        if self._place in hits:
+            return f"/{self.text}: hit {hits.index(self._place) + 1} of {len(hits)}"
+        return f"/{self.text}: {format_count(len(hits), 'hit')}"
 
     def begin(self) -> None:
         """Go to the first hit."""
@@ -147,7 +118,7 @@ class ViewSearch:
 
     def step(self, forward: bool) -> None:
         """Go to the next or previous hit."""
-        hits = self.hits
+        hits = _hits_in(self._view, self.text)
         further = [hit for hit in hits if (hit > self._place if forward else hit < self._place)]
         if not further:
             self._context.notify(_NO_HIT.format("after" if forward else "before"), warn=True)
@@ -161,6 +132,11 @@ class ViewSearch:
     def end(self) -> None:
         """Remove the highlights."""
         self._view.highlight_text("")
+
+
+def _hits_in(view: RowsView, text: str) -> list[int]:
+    """Return the numbers of the lines of a view that contain a text now."""
+    return [place for place, line in enumerate(view.texts()) if text.lower() in line.lower()]
 
 
 _REST_S = 0.1
@@ -178,7 +154,7 @@ class SearchController:
         self._layout = layout
         self._filter = ""
         self._heartbeats = False
-        self._view: Findable | None = None
+        self._view: RowsView | None = None
         self._purpose: Purpose = "search"
         self._typed = ""
         self._draft: LogFilter | None = None
@@ -213,7 +189,7 @@ class SearchController:
     def _open(self, purpose: Purpose, text: str) -> None:
         """Open the prompt, or run ``text`` as a query. In views other than the log, search for plain text."""
         view = self._views.focused_view
-        self._view = view if purpose == "search" and isinstance(view, Findable) else None
+        self._view = view if purpose == "search" and isinstance(view, RowsView) else None
         self._purpose = purpose
         if text:
             self.submit(text)
@@ -348,4 +324,4 @@ class SearchController:
         if self._draft is not None:
             return len(self._draft), self._draft.complete
         assert self._view is not None
-        return len(ViewSearch.hits_in(self._view, self._typed)), True
+        return len(_hits_in(self._view, self._typed)), True

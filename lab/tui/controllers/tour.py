@@ -17,8 +17,8 @@ from lab.recording.records import Record
 from lab.styles import DIM, ThemeStyles
 from lab.tui.context import ActionHandler, RunContext
 from lab.tui.controllers.layout import LayoutController
+from lab.tui.views.log_view import RecordDialog
 from lab.tui.views.views import DIAGRAM, Views
-from lab.tui.widgets.record_dialog import RecordDialog
 from lab.tui.widgets.status_lines import Line
 
 

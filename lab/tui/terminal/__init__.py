@@ -1,1 +1,1 @@
-"""The terminal: clean exit on every signal, themes, styled text, what it can draw."""
+"""The terminal: the parent process that restores it, and the base class of all applications."""

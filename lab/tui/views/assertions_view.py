@@ -3,6 +3,7 @@
 import textwrap
 from bisect import bisect_right
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from msgspec import Struct
 from rich.style import Style
@@ -17,9 +18,8 @@ from lab.styles import DIM, Line, ThemeStyles
 from lab.text import sanitize
 from lab.tui.player import Cursor
 from lab.tui.source import Source
-from lab.tui.verdicts import next_violation
-from lab.tui.views.lines_view import Row, RowsView
-from lab.tui.widgets.record_dialog import Copied
+from lab.tui.verdict_text import next_violation
+from lab.tui.views.lines_view import Copied, Row, RowsView
 from lab.units import format_count
 
 _MARGIN = 10
@@ -147,13 +147,12 @@ def _indented(text: str, style: Style, width: int, more: int = 0) -> Iterator[Li
 class AssertionsView(RowsView):
     """``cursor`` is the index of an assertion. ``Enter`` goes to its next violation, as ``v`` does to any."""
 
+    @dataclass
     class Witnessed(Message):
         """Request to show this violation, or to report that there is none of ``assertion``."""
 
-        def __init__(self, assertion: str, violation: Violation | None) -> None:
-            super().__init__()
-            self.assertion = assertion
-            self.violation = violation
+        assertion: str
+        violation: Violation | None
 
     def __init__(self, styles: ThemeStyles, source: Source) -> None:
         super().__init__("assertions", styles)

@@ -1,5 +1,6 @@
 """The protocol's source, with the lines where nodes wait and the lines that the last step executed."""
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
@@ -8,18 +9,22 @@ from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 
-from lab.analysis.inspection import LastStep, LastSteps
+from lab.analysis.inspection import LastStep, message_received
+from lab.kernel import Received
 from lab.palette import Palette
+from lab.recording.reader import RecordStore
 from lab.recording.snapshot import NodeState
+from lab.recording.timeline import Timeline
+from lab.replay.line_trace import TraceUnavailableError, approximate_lines, installed_protocol, trace_lines
 from lab.replay.source_listing import Listing
 from lab.styles import DIM, Line, Piece, ThemeStyles, fit, highlight, pieces_of, width_of
 from lab.text import sanitize
 from lab.tui.player import Cursor
 from lab.tui.source import Source
-from lab.tui.views.executed_lines import ExecutedLines, ExecutionTracer
 from lab.tui.views.lines_view import Row, RowsView
-from lab.tui.widgets.pane import process_text
+from lab.tui.widgets.pane import STOPPED, process_text, wait_text
 from lab.units import format_count, format_ranges
+from lab.worlds.watchdog import watch_steps
 
 # the source text, coloured by syntax and wrapped to a width
 
@@ -30,7 +35,8 @@ _MOST_COLOURED = 200_000
 _LEAST_WIDTH = 16
 _HANGING = 8
 _TAB = 4
-_SHADES = {True: "#15384a", False: "#d3e9f7"}
+_SHADES = {True: Style(bgcolor="#15384a"), False: Style(bgcolor="#d3e9f7")}
+"""The background of executed lines, which a bar marks too, on a dark theme or not."""
 
 
 class CodeRow(Row, frozen=True):
@@ -42,11 +48,6 @@ class CodeRow(Row, frozen=True):
     @property
     def line(self) -> int:
         return self.item or 0
-
-
-def shade_style(styles: ThemeStyles) -> Style:
-    """Return the background of executed lines, which a bar marks too."""
-    return Style(bgcolor=_SHADES[styles.dark])
 
 
 def colour_lines(lines: Sequence[str], styles: ThemeStyles) -> list[Line]:
@@ -119,6 +120,71 @@ def _row_end(text: str, start: int, room: int) -> int:
     return end
 
 
+# the lines that a step executed
+
+_MOST_KNOWN = 1_000
+
+
+class ExecutedLines(Struct, frozen=True):
+    """The lines of the listing that ``node`` executed in the record ``number``, in order.
+
+    If they are not exact, ``why`` is the reason, or empty while they are being traced.
+    """
+
+    number: int
+    node: int
+    lines: tuple[int, ...]
+    is_exact: bool = False
+    why: str = ""
+
+
+class ExecutionTracer:
+    """Finds the executed lines of steps: an estimate at once, and later the exact lines."""
+
+    def __init__(self, store: RecordStore, listing: Listing) -> None:
+        self._store = store
+        self._listing = listing
+        self._timeline = Timeline(store)
+        self._known: dict[int, ExecutedLines] = {}
+
+    def so_far(self, found: LastStep) -> ExecutedLines:
+        """Return what is known of a step now: the exact lines or an estimate."""
+        known = self._known.get(found.number)
+        if known is None:
+            step, node_input = found.step, found.step.input
+            view = self._timeline.at(found.number - 1).nodes.get(step.node)
+            received = None
+            if isinstance(node_input, Received):
+                received = message_received(self._store, found.number, node_input)
+            before = () if view is None else view.waits
+            lines = approximate_lines(self._listing, step, "" if received is None else received.kind, before)
+            known = self._keep(ExecutedLines(found.number, step.node, lines))
+        return known
+
+    async def find(self, found: LastStep) -> None:
+        """Trace the exact lines, in chunks, so that the interface stays responsive."""
+        so_far = self.so_far(found)
+        if so_far.is_exact or so_far.why:
+            return
+        watch_steps()
+        try:
+            protocol = installed_protocol(self._store.header.protocol)
+            running = trace_lines(self._store, found.number, protocol)
+            while True:
+                next(running)
+                await asyncio.sleep(0)
+        except StopIteration as end:
+            self._keep(ExecutedLines(found.number, found.step.node, end.value, is_exact=True))
+        except TraceUnavailableError as error:
+            self._keep(ExecutedLines(so_far.number, so_far.node, so_far.lines, why=str(error)))
+
+    def _keep(self, executed: ExecutedLines) -> ExecutedLines:
+        if len(self._known) >= _MOST_KNOWN:
+            del self._known[next(iter(self._known))]
+        self._known[executed.number] = executed
+        return executed
+
+
 # the widget
 
 _WIDEST_NODES = 5
@@ -146,7 +212,6 @@ class CodeView(RowsView):
     def __init__(self, styles: ThemeStyles, source: Source) -> None:
         super().__init__("code", styles)
         self._source = source
-        self._steps = LastSteps(source.store)
         self._nodes_width = min(_WIDEST_NODES, len(" ".join(map(str, source.store.header.nodes))))
         self._rows: list[CodeRow] = []
         self._place_of: dict[int, int] = {}
@@ -159,7 +224,7 @@ class CodeView(RowsView):
     def show(self, cursor: Cursor) -> None:
         if self._is_new():
             self._layout_source()
-        found = self._steps.at(cursor.record, cursor.selected)
+        found = self._source.last_steps.at(cursor.record, cursor.selected)
         node = found.step.node if cursor.selected is None and found is not None else cursor.selected
         self._waiting, self._ran = self._waiters(cursor, node), self._ran_in(found)
         if cursor.selected != self._selected:
@@ -175,7 +240,7 @@ class CodeView(RowsView):
         row = self._rows[place]
         pieces = self._row_pieces(row)
         has_run = self._ran is not None and row.line in self._ran.lines
-        return self._in_style(pieces, shade_style(self._styles)) if has_run else pieces
+        return self._in_style(pieces, _SHADES[self._styles.dark]) if has_run else pieces
 
     def move_cursor(self, place: int) -> None:
         self._follow = False
@@ -195,9 +260,9 @@ class CodeView(RowsView):
 
     # layout
 
-    @cached_property
+    @property
     def _listing(self) -> Listing:
-        return Listing(self._source.store.header.protocol)
+        return self._source.listing
 
     @cached_property
     def _tracer(self) -> ExecutionTracer:
@@ -327,14 +392,13 @@ class CodeView(RowsView):
 
 
 def _describe_wait(view: NodeState, now_us: int) -> str:
-    if view.process in ("killed", "failed", "absent"):
+    if view.process in STOPPED:
         return f"node {view.id} is {process_text(view.process)}"
     if not view.waits:
         return f"node {view.id} is idle"
     wait = view.waits[0]
-    peers = f" from {' '.join(map(str, wait.peers))}" if wait.peers else ""
     left = "" if wait.until_us is None else f", {_seconds(wait.until_us - now_us)}"
-    return sanitize(f"node {view.id} waits for {wait.what}{peers}{left}", 200)
+    return sanitize(f"node {view.id} {wait_text(wait)}{left}", 200)
 
 
 def _seconds(left_us: int) -> str:

@@ -22,9 +22,8 @@ from lab.text import sanitize
 from lab.tui.player import Cursor
 from lab.tui.source import Source
 from lab.tui.views.lines_view import LinesView
-from lab.tui.views.log_view import LogRows, MessageLog
+from lab.tui.views.log_view import LogRows, MessageLog, RecordDialog
 from lab.tui.widgets.pane import Pane, panes_of, process_text
-from lab.tui.widgets.record_dialog import RecordDialog
 from lab.tui.widgets.status_lines import Line
 from lab.units import format_count
 
@@ -237,13 +236,11 @@ class CompareView(Vertical):
             (f"{pane.id:>2} ", styles.accent if differs else DIM),
             (f"{styles.glyph(pane.shown)} {_node_summary(pane)}", styles.status(pane.shown)),
         ]
-        if differs:
-            now = (
-                "not here"
-                if counterpart is None
-                else f"here {styles.glyph(counterpart.shown)} {_node_summary(counterpart)}"
-            )
-            pieces.append((f" {now}", DIM if counterpart is None else styles.status(counterpart.shown)))
+        if counterpart is None:
+            pieces.append((" not here", DIM))
+        elif differs:
+            here = f" here {styles.glyph(counterpart.shown)} {_node_summary(counterpart)}"
+            pieces.append((here, styles.status(counterpart.shown)))
         return pieces
 
 
@@ -251,12 +248,10 @@ def _node_summary(pane: Pane) -> str:
     """Return a node's status, its coordinator and its group."""
     if pane.leads:
         led = f" {pane.leads}"
+    elif pane.coordinator is None or pane.process in ("killed", "absent"):
+        led = ""
     else:
-        led = (
-            ""
-            if pane.coordinator is None or pane.process in ("killed", "absent")
-            else f" under {pane.coordinator}"
-        )
+        led = f" under {pane.coordinator}"
     return f"{process_text(pane.shown)}{led}{f' {pane.group}' if pane.group else ''}"
 
 

@@ -4,14 +4,12 @@ Lines are braille dots, or strokes in ASCII. Text covers lines. Every cell knows
 for, so that a click finds it. Every colour is accompanied by a sign.
 """
 
-from collections.abc import Callable
-
 from msgspec import Struct
 from rich.cells import cell_len
 from rich.style import Style
 
 from lab.glyphs import Glyphs
-from lab.styles import Line
+from lab.styles import DIM, Line
 
 _BRAILLE = 0x2800
 _DOT = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
@@ -88,8 +86,8 @@ class Canvas:
             self._text[y][x] = letter
             self._styles[y][x] = style
 
-    def restyle(self, x: int, y: int, restyled: Callable[[Style], Style]) -> None:
-        self._styles[y][x] = restyled(self._styles[y][x])
+    def dim(self, x: int, y: int) -> None:
+        self._styles[y][x] += DIM
 
     def clear(self, x: int, y: int) -> None:
         self._text[y][x], self._dots[y][x], self._is_text[y][x], self._owners[y][x] = "", 0, False, None

@@ -1,4 +1,4 @@
-"""What the diagram draws, and where: the lanes in cells, the part of a run, and what is highlighted."""
+"""The content of the diagram and its place: the lanes in cells, the part of a run, and what is highlighted."""
 
 from collections.abc import Sequence
 
@@ -12,8 +12,7 @@ from lab.recording.log_lines import LogLine
 from lab.styles import ThemeStyles
 from lab.tui.player import Cursor
 from lab.tui.views.diagram_canvas import signs_for
-from lab.tui.views.diagram_selection import Selection
-from lab.tui.views.diagram_window import Focus
+from lab.tui.views.diagram_window import Focus, Selection
 
 _CLOCK = 10
 _LEAST_PITCH = 3
@@ -45,12 +44,6 @@ class Plane(Layout[int], frozen=True):
     def along_at(self, x: int, y: int) -> int:
         """Return the position of a cell along the flow of time."""
         return y - self.top if self.down else x - self.left
-
-    def lane_near(self, x: int, y: int) -> int | None:
-        """Return the node whose line is in a cell, or next to it if time flows down."""
-        across, reach = (x, 1) if self.down else (y, 0)
-        near = [node for node, lane in self.lanes.items() if abs(lane - across) <= reach]
-        return near[0] if near else None
 
 
 def plane_of(nodes: Sequence[int], selected: int | None, width: int, height: int, down: bool) -> Plane:

@@ -15,8 +15,7 @@ from lab.tui.source import Source
 from lab.tui.views.diagram_canvas import Canvas
 from lab.tui.views.diagram_picture import draw
 from lab.tui.views.diagram_scene import Plane, Scene, plane_of
-from lab.tui.views.diagram_selection import Picked, Selection
-from lab.tui.views.diagram_window import Focus
+from lab.tui.views.diagram_window import Focus, Picked, Selection
 from lab.tui.views.lines_view import PictureView
 from lab.tui.views.log_view import LogRows, MessageLog
 from lab.units import format_count, format_ranges

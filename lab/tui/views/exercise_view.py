@@ -1,15 +1,268 @@
-"""The exercise view: the tasks and their state at the cursor in time."""
+"""The exercise view: the tasks and their state at the cursor in time; and Markdown as styled lines."""
 
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
 from rich.style import Style
+from rich.text import Text
 from textual import events
 
-from lab.exercises.assessment import AttemptStatus
-from lab.styles import ThemeStyles
-from lab.tui.attempt_log import AttemptLog
+from lab.exercises.assessment import AttemptStatus, Result
+from lab.exercises.exercise import Exercise, Task
+from lab.styles import DIM, Line, Piece, ThemeStyles, pieces_of, plain_console
+from lab.text import sanitize
+from lab.tui.attempt_log import AttemptLog, format_points
 from lab.tui.player import Cursor
 from lab.tui.source import Source
-from lab.tui.views.exercise_text import Sheet
-from lab.tui.views.lines_view import RowsView
+from lab.tui.views.lines_view import Row, RowsView
+from lab.units import format_count
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+# Markdown
+
+_LEAST_ROOM = 10
+_OPENS = {"strong_open": Style(bold=True), "em_open": Style(italic=True)}
+
+
+def wrap(text: Text, width: int) -> list[Text]:
+    """Return the text wrapped to lines of this width."""
+    return list(text.wrap(plain_console(), max(_LEAST_ROOM, width)))
+
+
+def markdown_lines(markdown: str, width: int, styles: ThemeStyles) -> list[Text]:
+    """Render Markdown as lines of this width; HTML is shown as plain text."""
+    from markdown_it import MarkdownIt  # noqa: PLC0415 - loads slowly, and most runs show no Markdown
+
+    return list(_Renderer(width, styles).of(MarkdownIt("commonmark", {"html": False}).parse(markdown)))
+
+
+class _Renderer:
+    """Renders blocks. ``_margins`` has, for each enclosing block, the indent of the first and of later lines."""
+
+    def __init__(self, width: int, styles: ThemeStyles) -> None:
+        self._width = width
+        self._styles = styles
+        self._margins: list[tuple[str, str]] = []
+        self._counts: list[int | None] = []
+
+    def of(self, tokens: "Sequence[Token]") -> Iterator[Text]:
+        is_first = True
+        for token in tokens:
+            if token.type in ("bullet_list_open", "ordered_list_open"):
+                self._counts.append(int(token.attrs.get("start", 1)) if token.tag == "ol" else None)
+            elif token.type in ("bullet_list_close", "ordered_list_close"):
+                self._counts.pop()
+            elif token.type == "list_item_open":
+                self._begin_item()
+            elif token.type == "blockquote_open":
+                self._margins.append(("  ", "  "))
+            elif token.type in ("list_item_close", "blockquote_close"):
+                self._margins.pop()
+            elif token.type in ("inline", "fence", "code_block"):
+                is_item = bool(self._counts) and token.type == "inline"  # it has no blank line before it
+                if not is_first and not token.hidden and not is_item:
+                    yield Text()
+                is_first = False
+                yield from self._block(token)
+
+    def _begin_item(self) -> None:
+        count = self._counts[-1]
+        sign = f"{self._styles.glyphs.dot} " if count is None else f"{count}. "
+        if count is not None:
+            self._counts[-1] = count + 1
+        self._margins.append((sign, " " * len(sign)))
+
+    def _block(self, token: "Token") -> Iterator[Text]:
+        if token.type == "inline":
+            lines = wrap(self._inline(token.children or []), self._room)
+        else:
+            code = [sanitize(line) for line in token.content.rstrip("\n").split("\n")]
+            lines = [Text(f"  {line}", self._styles.code) for line in code]
+        for line in lines:
+            yield Text.assemble("".join(first for first, _ in self._margins), line)
+            self._margins = [(rest, rest) for _, rest in self._margins]
+
+    @property
+    def _room(self) -> int:
+        return self._width - sum(len(first) for first, _ in self._margins)
+
+    def _inline(self, tokens: "Sequence[Token]") -> Text:
+        text, styles = Text(), [Style()]
+        for token in tokens:
+            if token.type in _OPENS:
+                styles.append(styles[-1] + _OPENS[token.type])
+            elif token.type in ("strong_close", "em_close"):
+                styles.pop()
+            elif token.type == "code_inline":
+                text.append(sanitize(token.content), styles[-1] + self._styles.code)
+            elif token.type == "softbreak":
+                text.append(" ")
+            elif token.type == "hardbreak":
+                text.append("\n")
+            elif token.type == "link_close":
+                pass
+            elif token.type == "link_open":
+                text.append(f"{sanitize(str(token.attrs.get('href', '')))} ", DIM)
+            else:
+                text.append(sanitize(token.content), styles[-1])
+        return text
+
+
+# the rows of an exercise
+
+_INDENT = 4
+_LONGEST_LINE = 100
+"""Longer lines are tiring to read."""
+_BOLD = Style(bold=True)
+
+
+class Sheet:
+    """Formats the rows of an exercise, whose items are the tasks; wrapped texts are cached for each width."""
+
+    def __init__(self, exercise: Exercise, number: int, styles: ThemeStyles) -> None:
+        self._exercise = exercise
+        self._number = number
+        self._styles = styles
+        self._width = _LONGEST_LINE
+        self._wrapped: dict[tuple[str, int, bool], list[Line]] = {}
+
+    def head(self, status: AttemptStatus) -> Line:
+        """Return the head line: the sign of every task, the points, the allowed commands."""
+        styles, pieces = self._styles, Line()
+        for result in status.results:
+            sign, style = self._sign(result)
+            pieces += [(f" {result.task}", _BOLD), (f"{sign} ", style)]
+        if status.is_solved:
+            pieces.append((" SOLVED ", styles.mark("met") + Style(bold=True)))
+        facts = [format_points(self._exercise, status.points), f"attempt {self._number}"]
+        pieces.append((f" {f' {styles.glyphs.dot} '.join(facts)}", _BOLD))
+        may = ", ".join(self._exercise.may) or "only answer and look"
+        pieces.append((f" {styles.glyphs.dot} you may: {may}", DIM))
+        return pieces
+
+    def rows(self, status: AttemptStatus, selected: int | None, takes: bool, width: int) -> Iterator[Row]:
+        """Yield the other rows. ``takes``: the run still takes commands, so answers and hints are possible."""
+        self._width = min(width - 1, _LONGEST_LINE)
+        title = Text(sanitize(self._exercise.title, 200), _BOLD)
+        yield from (Row([(" ", _BOLD), *pieces_of(line)]) for line in wrap(title, self._width - 1))
+        yield from (Row([(" ", DIM), *pieces]) for pieces in self._text(self._exercise.intro, 1))
+        for task, result in zip(self._exercise.tasks, status.results, strict=True):
+            yield Row([])
+            yield self._task_head(task, result, selected == task.number)
+            for pieces in self._task_body(task, result, status.command_count, takes):
+                yield Row([(" " * _INDENT, Style()), *pieces], task.number)
+
+    def _task_head(self, task: Task, result: Result, is_selected: bool) -> Row:
+        styles = self._styles
+        sign, style = self._sign(result)
+        word = f"{sign} {_state_text(task, result)}"
+        room = self._width - _INDENT - cell_len(word) - 2
+        title = sanitize(task.title, max(2, room))
+        before = (styles.glyphs.play if is_selected else " ", styles.accent)
+        shown = styles.accent if is_selected else _BOLD
+        return Row(
+            [
+                before,
+                (f"{task.number:2} ", shown),
+                (f"{title}{'':{max(2, room + 2 - cell_len(title))}}", shown),
+                (word, style),
+            ],
+            task.number,
+        )
+
+    def _task_body(self, task: Task, result: Result, given: int, takes: bool) -> Iterator[Line]:
+        styles, is_open = self._styles, result.state == "open"
+        yield from self._text(task.text)
+        if question := task.question or task.explain:
+            yield from self._plain(question, _BOLD)
+            yield from (
+                [(f"{place}  ", styles.accent), (sanitize(option, 200), Style())]
+                for place, option in enumerate(task.options, 1)
+                if is_open
+            )
+        if task.at_most is not None and is_open:
+            yield [(f"at most {format_count(task.at_most, 'command')}; {given} given so far", DIM)]
+        for place, hint in enumerate(task.hints[: result.hints], 1):
+            cost = f", cost {hint.costs}" if hint.costs else ""
+            yield [(f"hint {place} of {len(task.hints)}{cost}", styles.mark("mark"))]
+            yield from ([("  ", Style()), *pieces] for pieces in self._text(hint.text, 2))
+        if result.answer:
+            yield from self._plain(f"you answered: {sanitize(result.answer)}", styles.accent)
+        yield from self._outcome(task, result)
+        if takes and (keys := _key_hints(task, result)):
+            yield [(keys, styles.accent)]
+
+    def _outcome(self, task: Task, result: Result) -> Iterator[Line]:
+        if result.state not in ("done", "missed"):
+            return
+        if result.why:
+            yield from self._plain(result.why, self._sign(result)[1])
+        if task.explains:
+            yield from self._text(task.explains.strip())
+
+    def _sign(self, result: Result) -> Piece:
+        styles = self._styles
+        if result.state == "done":
+            return styles.glyphs.marks["met"], styles.mark("met") + Style(bold=True)
+        if result.state == "missed":
+            return styles.glyphs.marks["unmet"], styles.mark("unmet")
+        if result.state == "answered":
+            return styles.glyph("Waiting"), styles.status("Waiting")
+        return styles.glyph("Working"), Style()
+
+    def _plain(self, text: str, style: Style) -> Iterator[Line]:
+        shown = Text(sanitize(" ".join(text.split())), style)
+        return (pieces_of(line) for line in wrap(shown, self._width - _INDENT))
+
+    def _text(self, markdown: str, indent: int = _INDENT) -> list[Line]:
+        key = (markdown, self._width - indent, self._styles.dark)
+        if key not in self._wrapped:
+            self._wrapped[key] = [pieces_of(line) for line in markdown_lines(markdown, key[1], self._styles)]
+        return self._wrapped[key]
+
+
+def _state_text(task: Task, result: Result) -> str:
+    if result.state == "open":
+        worth = "for your teacher" if task.way == "explain" else format_count(task.points, "point")
+        return f"open, {worth}"
+    if result.state == "done":
+        return "saved" if task.way == "explain" else f"done +{result.points}"
+    return result.state
+
+
+def _key_hints(task: Task, result: Result) -> str:
+    """Return the keys that apply to a task, with what they do."""
+    hints = []
+    if result.state == "open" and task.way in ("question", "explain"):
+        hints.append("Enter answers")
+    if result.state in ("open", "answered") and (hint := describe_hint(task, result)):
+        hints.append(f"H gives {hint}")
+    return ", ".join(hints)
+
+
+def describe_hint(task: Task, result: Result) -> str:
+    """Describe the next hint and its cost; empty if there is none left."""
+    if result.hints >= len(task.hints):
+        return ""
+    costs = task.hints[result.hints].costs
+    cost = f"costs {costs} of {format_count(task.points, 'point')}" if costs else "costs nothing"
+    return f"a hint that {cost}"
+
+
+def rules_of(task: Task) -> str:
+    """Return the rules for answers to a task."""
+    if task.way == "explain":
+        return "The first answer counts. Your teacher reads it."
+    if task.before:
+        return "The first answer counts, and only if given before the event in question."
+    return "The first answer counts."
+
+
+# the widget
 
 
 class ExerciseView(RowsView):
@@ -21,7 +274,6 @@ class ExerciseView(RowsView):
     def __init__(self, styles: ThemeStyles, source: Source) -> None:
         super().__init__("exercise", styles)
         self._source = source
-        self._sheet: Sheet | None = None
         self._status: AttemptStatus | None = None
         self.drafts: dict[int, str] = {}
 
@@ -30,17 +282,18 @@ class ExerciseView(RowsView):
         """The number of the selected task."""
         if self.cursor is not None:
             return self.cursor
-        attempt = self._source.attempt
-        assert attempt is not None
-        status = self._status or attempt.last
+        status = self._status or self._attempt.last
         return status.next_open or len(status.results)
+
+    @property
+    def _attempt(self) -> AttemptLog:
+        attempt = self._source.attempt
+        assert attempt is not None, "the view is available only in the run of an attempt"
+        return attempt
 
     def show(self, time_cursor: Cursor) -> None:
         """Draw the state of the tasks at the cursor in time."""
-        attempt = self._source.attempt
-        if attempt is None:
-            return
-        before, self._status = self._status, attempt.at(time_cursor.record)
+        before, self._status = self._status, self._attempt.at(time_cursor.record)
         takes = self._source.takes_commands
         panel = Style(bgcolor=self.app.current_theme.panel)
         if not self._is_new(self._status, self.selected, takes, panel):
@@ -48,9 +301,8 @@ class ExerciseView(RowsView):
         changed = [] if before is None else _changed(before, self._status)
         if self.cursor in changed and self._status.results[self.cursor - 1].state != "open":
             self.cursor = None
-        sheet = self._sheet_of(attempt)
-        rows = list(sheet.rows(self._status, self.selected, takes, self.scrollable_content_region.width))
-        self._put_rows(rows, [self._in_style(sheet.head(self._status), panel)])
+        rows = list(self._sheet.rows(self._status, self.selected, takes, self.scrollable_content_region.width))
+        self._put_rows(rows, [self._in_style(self._sheet.head(self._status), panel)])
         if changed and self.cursor is None:
             self._scroll_to_change(changed[-1])
         elif self.cursor in changed:
@@ -70,16 +322,13 @@ class ExerciseView(RowsView):
 
         Above the first task, scroll to the introduction; below the last one, scroll to the end.
         """
-        attempt = self._source.attempt
-        if attempt is None:
-            return
         first, last = self._places(self.selected)
         top, height = self.scroll_offset.y, max(1, self._height)
         if by > 0 and last >= top + height:
             self._scroll(min(top + height, last - height + 1))  # first scroll through the rest of this task
         elif by < 0 and first < top:
             self._scroll(max(first, top - height))
-        elif not 1 <= self.selected + by <= len(attempt.exercise.tasks):
+        elif not 1 <= self.selected + by <= len(self._attempt.exercise.tasks):
             self._scroll(0 if by < 0 else len(self._rows))
         else:
             self.cursor = self.selected + by
@@ -98,10 +347,9 @@ class ExerciseView(RowsView):
         elif task is not None:
             self.cursor = task
 
-    def _sheet_of(self, attempt: AttemptLog) -> "Sheet":
-        if self._sheet is None:
-            self._sheet = Sheet(attempt.exercise, attempt.number, self._styles)
-        return self._sheet
+    @cached_property
+    def _sheet(self) -> Sheet:
+        return Sheet(self._attempt.exercise, self._attempt.number, self._styles)
 
     def _scroll_to_change(self, changed: int) -> None:
         """Scroll to a changed task, with as much of the selected task below it as fits."""

@@ -4,11 +4,10 @@ from bisect import bisect_right
 
 from textual import events
 
-from lab.analysis.group_history import GroupLog
 from lab.export.group_layout import GroupLayout
-from lab.recording.records import Header
 from lab.styles import DIM, Line, ThemeStyles, highlight
 from lab.tui.player import Cursor
+from lab.tui.source import Source
 from lab.tui.views.group_drawing import DrawnLine, GroupDrawing
 from lab.tui.views.lines_view import RowsView
 
@@ -23,11 +22,11 @@ class GroupView(RowsView):
     ``cursor`` is the row to whose record ``Enter`` goes.
     """
 
-    def __init__(self, styles: ThemeStyles, header: Header, groups: GroupLog) -> None:
+    def __init__(self, styles: ThemeStyles, source: Source) -> None:
         super().__init__("groups", styles)
-        self._header = header
-        self._groups = groups
-        self._drawing = GroupDrawing(GroupLayout((), (), header.nodes, 0), styles, 0)
+        self._header = source.store.header
+        self._groups = source.groups
+        self._drawing = GroupDrawing(GroupLayout((), (), self._header.nodes, 0), styles, 0)
         self._lines: list[DrawnLine] = []
 
     def show(self, cursor: Cursor) -> None:

@@ -2,24 +2,22 @@
 
 import textwrap
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any
 
 from rich.cells import cell_len
 from rich.style import Style
 
-from lab.analysis.inspection import FieldChange, Inspection, Inspector, LastSteps, PendingWait
+from lab.analysis.inspection import FieldChange, Inspection, Inspector, PendingWait
 from lab.kernel import CommandInput, Fired, Message, Received, Started, Step
 from lab.recording.log_lines import format_body, format_entries, format_value
 from lab.recording.snapshot import NodeState
 from lab.replay.source_listing import Listing
-from lab.styles import DIM, Line, ThemeStyles, highlight
+from lab.styles import DIM, Line, ThemeStyles, highlight, width_of
 from lab.text import sanitize
 from lab.tui.player import Cursor
 from lab.tui.source import Source
-from lab.tui.views.lines_view import Row, RowsView
+from lab.tui.views.lines_view import Copied, Row, RowsView
 from lab.tui.widgets.pane import process_text, short_body
-from lab.tui.widgets.record_dialog import Copied
 from lab.units import format_count, format_ranges
 
 _NAME = 14
@@ -249,12 +247,11 @@ class InspectView(RowsView):
     def __init__(self, styles: ThemeStyles, source: Source) -> None:
         super().__init__("inspect", styles)
         self._source = source
-        self._steps = LastSteps(source.store)
         self._inspector = Inspector(source.store, source.safe_fields)
         self._node: int | None = None
 
     def show(self, cursor: Cursor) -> None:
-        last = self._steps.at(cursor.record, cursor.selected)
+        last = self._source.last_steps.at(cursor.record, cursor.selected)
         node = last.step.node if cursor.selected is None and last is not None else cursor.selected
         view = None if node is None else cursor.cluster.nodes.get(node)
         if node != self._node:
@@ -267,7 +264,7 @@ class InspectView(RowsView):
         found = self._inspector.of(last)
         if self._is_new(found, head, view.process, remaining_times(found, cursor.now_us)):
             width = self.scrollable_content_region.width
-            lines = inspection_rows(found, view, cursor.now_us, self._listing, self._styles, width)
+            lines = inspection_rows(found, view, cursor.now_us, self._source.listing, self._styles, width)
             self._put_rows([*map(Row, lines)], [head])
 
     def copied(self) -> Copied:
@@ -277,10 +274,6 @@ class InspectView(RowsView):
     def _line_at(self, y: int) -> Line:
         line = super()._line_at(y)
         return line if y else highlight(line, [self._highlighted], self._styles.highlight)  # the head too
-
-    @cached_property
-    def _listing(self) -> Listing:
-        return Listing(self._source.store.header.protocol)
 
     def _head_of(self, view: NodeState | None, selected: int | None, width: int) -> Line:
         styles = self._styles
@@ -299,5 +292,5 @@ class InspectView(RowsView):
         process = f"  incarnation {view.incarnation}" + (f", process {view.pid}" if view.pid else "")
         pieces.append((process, Style()))
         reasons = ("selected",) if selected is not None else _REASONS
-        left = width - sum(cell_len(text) for text, _ in pieces) - 2
+        left = width - width_of(pieces) - 2
         return [*pieces, (f"  {next((each for each in reasons if cell_len(each) <= left), reasons[-1])}", DIM)]

@@ -1,6 +1,7 @@
 """Views made of lines: only the visible ones are drawn, and of these only the ones that changed."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from msgspec import Struct
@@ -20,6 +21,9 @@ from lab.tasks.view_frame import ViewFrame
 from lab.tui.player import Cursor
 from lab.tui.source import Source
 
+Copied = tuple[str, str]
+"""(a description for the user, the text)."""
+
 
 class LinesView(ScrollView, can_focus=True, inherit_bindings=False):
     """Lines that scroll below a head that does not. Subclasses return the line at any place in ``line``.
@@ -28,12 +32,11 @@ class LinesView(ScrollView, can_focus=True, inherit_bindings=False):
     ``Enter`` opens; None stands for the last one. Home and End are not bound here: they move the cursor in time.
     """
 
+    @dataclass
     class Sought(Message):
         """Request to move the cursor in time to this record."""
 
-        def __init__(self, record: int) -> None:
-            super().__init__()
-            self.record = record
+        record: int
 
     DEFAULT_CSS = "LinesView { height: 1fr; scrollbar-size-vertical: 1; overflow-x: hidden; }"
 
@@ -55,12 +58,20 @@ class LinesView(ScrollView, can_focus=True, inherit_bindings=False):
         self._drawn: list[Line] = []
         self._drawn_top = 0
 
+    def show(self, cursor: Cursor) -> None:
+        """Draw what is visible at the cursor in time."""
+        raise NotImplementedError
+
     def line(self, place: int) -> Line:
         """Return the line at this place, which is below the number of lines."""
         raise NotImplementedError
 
     def activate(self) -> None:
         """Open what is under the cursor, if the view has one."""
+
+    def copied(self) -> Copied | None:
+        """Return what is under the cursor, to be copied, or None."""
+        return None
 
     def action_cursor(self, by: int) -> None:
         """Move the cursor, or scroll if the view has none."""
@@ -167,7 +178,7 @@ class PictureView(LinesView):
 
 
 class RenderedView(PictureView):
-    """What ``draw`` returns for each frame. The cursor keys scroll it."""
+    """A view of what ``draw`` returns for each frame. The cursor keys scroll it."""
 
     DEFAULT_CSS = "RenderedView { padding: 0 1; }"
 

@@ -7,9 +7,14 @@ is a page of its own.
 """
 
 from bisect import bisect_right
+from dataclasses import dataclass
+from typing import ClassVar
 
+import msgspec
 from rich.style import Style
+from rich.text import Text
 from textual import events
+from textual.binding import BindingType
 from textual.message import Message
 
 from lab.analysis.delivery import DeliveryOutcome, LogPage
@@ -20,8 +25,10 @@ from lab.script.query import LogFilter
 from lab.styles import DIM, Line, Piece, ThemeStyles, highlight
 from lab.text import sanitize
 from lab.tui.player import Cursor
-from lab.tui.views.lines_view import LinesView
+from lab.tui.views.lines_view import Copied, LinesView
+from lab.tui.widgets.dialogs import TextBox
 from lab.tui.widgets.pane import short_body
+from lab.units import format_count
 
 _KEPT_PAGES = 12
 _KEPT_RECORDS = 400
@@ -233,12 +240,11 @@ def _event_pieces(line: LogLine, styles: ThemeStyles) -> Line:
 class MessageLog(LinesView):
     """``cursor`` is the row that ``Enter`` opens."""
 
+    @dataclass
     class Opened(Message):
         """Request to show the record of a line in full."""
 
-        def __init__(self, line: LogLine) -> None:
-            super().__init__()
-            self.line = line
+        line: LogLine
 
     def __init__(self, styles: ThemeStyles, rows: LogRows, name: str = "log") -> None:
         super().__init__(name, styles)
@@ -289,7 +295,7 @@ class MessageLog(LinesView):
         """The row under the cursor, or the last one while following the end."""
         return self._row_at(self._here)
 
-    def copied(self) -> tuple[str, str] | None:
+    def copied(self) -> Copied | None:
         found = self.under_cursor
         return None if found is None else ("the line", row_text(*found, self._styles))
 
@@ -326,15 +332,54 @@ class MessageLog(LinesView):
 
     def _pieces(self, line: LogLine, ending: DeliveryOutcome | None) -> Line:
         styles = self._styles
-        clock, pieces = (
-            clock_piece(line, line.record in self._marked, styles),
-            row_pieces(line, ending, styles),
-        )
-        if self._search is None:
-            return [clock, *pieces]
-        place = self.rows.place_of(line)
-        if not self._search.has(line.record, place):
+        clock = clock_piece(line, line.record in self._marked, styles)
+        pieces = row_pieces(line, ending, styles)
+        place = -1 if self._search is None else self.rows.place_of(line)
+        if self._search is None or not self._search.has(line.record, place):
             return [clock, *pieces]
         is_here = (line.record, place) == self._hit
         clock = clock[0], styles.accent + Style(reverse=is_here, underline=not is_here)
         return [clock, *highlight(pieces, self._search.query.texts, styles.highlight)]
+
+
+# a record in full, and copies, which reach the user's clipboard by OSC 52, over SSH too
+
+
+def record_as_json(lines: RecordStore, number: int) -> Copied:
+    """Return a record as written in the recording."""
+    return f"record {number}", lines.raw(number).decode("utf-8", "replace")
+
+
+def describe_copy(what: str, text: str) -> str:
+    """Return the message after copying."""
+    # the terminal does not confirm that it accepted the text
+    begin = sanitize(text, 60)
+    return f"copied {what} ({format_count(len(text), 'character')}), if your terminal supports OSC 52: {begin}"
+
+
+class RecordDialog(TextBox):
+    """A record in full, as JSON, under a heading; y copies it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [("y", "copy", "copy")]
+
+    def __init__(self, lines: RecordStore, number: int, heading: str) -> None:
+        super().__init__(f"record {number}; y copies it")
+        self._record = record_as_json(lines, number)
+        self._raw = lines.raw(number)
+        self._heading = heading
+
+    def action_copy(self) -> None:
+        self.app.copy_to_clipboard(self._record[1])
+        self.frame(subtitle=describe_copy(*self._record))
+
+    def content(self) -> Text:
+        text = Text()
+        if self._heading:
+            text.append(f"{self._heading}\n\n", "bold")
+        try:
+            pretty = msgspec.json.format(self._raw, indent=2).decode("utf-8", "replace")
+        except msgspec.DecodeError:
+            pretty = self._raw.decode("utf-8", "replace")
+        for line in pretty.split("\n"):
+            text.append(sanitize(line) + "\n")
+        return text

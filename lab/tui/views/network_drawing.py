@@ -34,14 +34,13 @@ from lab.styles import DIM, Line, Piece, ThemeStyles, fit, width_of, wrap_words
 from lab.tui.views.network_state import (
     FAULT_LABELS,
     OUTCOMES,
-    STOPPED,
     NetworkNode,
     NetworkNow,
     cell_of,
     label_of,
     style_of,
 )
-from lab.tui.widgets.pane import process_text
+from lab.tui.widgets.pane import STOPPED, process_text
 from lab.units import format_count, format_ranges
 
 _BOLD = Style(bold=True)
@@ -277,10 +276,8 @@ class Sides:
         """Return what passes between two sides."""
         open_links, styles = self._now.connections.open_links(one, other), self._styles
         if open_links:
-            return (
-                f"{styles.glyphs.arrow} one way only: {self._describe_links(open_links)}",
-                styles.fate("timed out"),
-            )
+            text = f"{styles.glyphs.arrow} one way only: {self._describe_links(open_links)}"
+            return text, styles.fate("timed out")
         if len(self._sides) > 2 and self._nothing_passes:
             return styles.glyphs.links["cut"], styles.fate("cut")
         links = [link for a in one for b in other for link in ((a, b), (b, a))]
@@ -296,13 +293,10 @@ class Sides:
             return []
         if self._nothing_passes:
             return [("nothing passes between any of them", self._styles.fate("cut"))]
-        adjacent = set(pairwise(self._sides))
-        found = (
-            self._now.connections.open_links(*two) for two in combinations(self._sides, 2) if two not in adjacent
-        )
-        return [
-            (f"one way: {self._describe_links(each)}", self._styles.fate("timed out")) for each in found if each
-        ]
+        apart = [two for two in combinations(self._sides, 2) if two not in set(pairwise(self._sides))]
+        open_links = filter(None, (self._now.connections.open_links(*two) for two in apart))
+        style = self._styles.fate("timed out")
+        return [(f"one way: {self._describe_links(links)}", style) for links in open_links]
 
     def _stopped_pieces(self) -> Line:
         """Return the nodes that do not run."""

@@ -19,11 +19,9 @@ from lab.script.parse import parse
 from lab.script.scope import CommandError
 from lab.styles import DIM, Line, ThemeStyles, width_of
 from lab.text import sanitize
-from lab.tui.widgets.pane import process_text
+from lab.tui.widgets.pane import STOPPED, process_text
 from lab.units import format_count, format_us
 
-STOPPED = ("killed", "failed", "absent")
-"""The states of a process that neither sends nor receives."""
 _EFFECT_NAMES = {
     "cut": "cut",
     "partition": "cut",

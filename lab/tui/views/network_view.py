@@ -3,6 +3,7 @@
 If there is room, the sides are boxes beside the matrix, else text above it.
 """
 
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import ClassVar
 
@@ -12,11 +13,10 @@ from textual.binding import BindingType
 from textual.message import Message
 
 from lab.analysis.connectivity import Pair
-from lab.analysis.group_history import GroupLog
 from lab.recording.cluster_state import ClusterState
-from lab.recording.records import Header
 from lab.styles import DIM, Line, ThemeStyles, fit, width_of, wrap_words
 from lab.tui.player import Cursor
+from lab.tui.source import Source
 from lab.tui.views.lines_view import PictureView
 from lab.tui.views.network_drawing import Matrix, Sides
 from lab.tui.views.network_state import FAULT_LABELS, NetworkNow, describe_link, format_latency, network_now
@@ -35,13 +35,12 @@ _HIGH = 14
 class NetworkView(PictureView, inherit_bindings=False):
     """The network as of a record. The arrows move over the matrix; ``Enter`` changes the link under the cursor."""
 
+    @dataclass
     class Opened(Message):
         """Request to change this link."""
 
-        def __init__(self, link: Pair, now: NetworkNow) -> None:
-            super().__init__()
-            self.link = link
-            self.now = now
+        link: Pair
+        now: NetworkNow
 
     BINDINGS: ClassVar[list[BindingType]] = [
         ("up", "move(-1, 0)"),
@@ -52,12 +51,12 @@ class NetworkView(PictureView, inherit_bindings=False):
 
     DEFAULT_CSS = "NetworkView { padding: 0 1; }"
 
-    def __init__(self, styles: ThemeStyles, header: Header, groups: GroupLog) -> None:
+    def __init__(self, styles: ThemeStyles, source: Source) -> None:
         super().__init__("network", styles)
-        self._header = header
-        self._groups = groups
+        header = self._header = source.store.header
+        self._groups = source.groups
         self._record = -1
-        self._now = network_now(ClusterState.of(header), groups)
+        self._now = network_now(ClusterState.of(header), self._groups)
         self._now_us = 0
         self._selected: int | None = None
         self._link: Pair = header.nodes[0], header.nodes[min(1, len(header.nodes) - 1)]
@@ -70,9 +69,8 @@ class NetworkView(PictureView, inherit_bindings=False):
         if cursor.record != self._record:
             self._record = cursor.record
             now = network_now(cursor.cluster, self._groups)
-            self._now = (
-                self._now if now == self._now else now
-            )  # keeping the object makes the next comparison cheap
+            if now != self._now:  # keeping the object makes the next comparison cheap
+                self._now = now
         if cursor.selected != self._selected and cursor.selected in self._now.nodes:
             source, target = self._link
             self._link = (cursor.selected, source if target == cursor.selected else target)

@@ -3,54 +3,24 @@
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import Literal
 
 from msgspec import Struct
-from msgspec.structs import replace
 from rich.cells import cell_len
 from rich.style import Style
 from textual import events
 
 from lab.analysis.script_log import LineResult
 from lab.properties.verdicts import Violation
-from lab.scenario.file import read_head, split_scenario
 from lab.scenario.report import matches_violation
-from lab.script.parse import numbered_lines, parse
-from lab.script.scope import CommandError
-from lab.script.statements import Expect, Expectation, ExpectThroughout, ExpectViolation, Statement, predecessors
+from lab.script.statements import Expect, Expectation, ExpectThroughout, ExpectViolation, Statement
 from lab.styles import DIM, Line, Piece, ThemeStyles
 from lab.text import sanitize
 from lab.tui.player import Cursor
-from lab.tui.source import Source
+from lab.tui.source import RecordedScenario, Source
 from lab.tui.views.lines_view import Row, RowsView
 
 _HEAD = ("title", "shows", "source")
-
-
-class ScriptLine(Struct, frozen=True):
-    """A line of the file. ``is_statement``: it holds more than a comment.
-
-    ``behind`` is the number of the line that it follows, if any. ``of_run``: it has no turn, but is expected of
-    the whole run or of its end; ``verdict`` is the expected violation, if it is about verdicts. ``watches``: it is
-    watched to the end of the run, from its turn or from its trigger on, and the lines after it do not wait for
-    that.
-    """
-
-    number: int
-    text: str
-    is_statement: bool = False
-    behind: int | None = None
-    of_run: Literal["", "watched", "at the end"] = ""
-    verdict: ExpectViolation | None = None
-    watches: Literal["", "at once", "once triggered"] = ""
-
-
-class Script(Struct, frozen=True):
-    """The head, a paragraph each, and the lines of a script."""
-
-    paragraphs: tuple[str, ...]
-    lines: tuple[ScriptLine, ...]
 
 
 class LineState(Struct, frozen=True):
@@ -66,52 +36,20 @@ class LineState(Struct, frozen=True):
     why: str = ""
 
 
-def parse_script(text: str) -> Script:
-    """Return the script of a scenario's text, or of a text that is only a script."""
-    head, script, first = split_scenario(text)
-    scripted = dict(_scripted(script, first))
-    behind = predecessors(each for each in scripted.values() if each is not None)
-    lines = [
-        _line(number, text.rstrip(), number in scripted, scripted.get(number), behind.get(number))
-        for number, text in enumerate(script.removesuffix("\n").split("\n"), first)
-    ]
-    return Script(_head_paragraphs(head), tuple(lines))
-
-
-def _scripted(script: str, first: int) -> Iterator[tuple[int, Statement | None]]:
-    """Yield each statement by line; None if this version of the language does not know it."""
-    for number, line in numbered_lines(script, first):
-        try:
-            yield number, replace(parse(line), line=number)
-        except CommandError:
-            yield number, None
-
-
-def _line(
-    number: int, text: str, is_statement: bool, scripted: Statement | None, behind: int | None
-) -> ScriptLine:
-    line = ScriptLine(number, text, is_statement, behind)
-    if scripted is None or not isinstance(scripted.command, Expectation):
-        return line
-    command, triggered = scripted.command, scripted.trigger is not None
-    if not triggered and not scripted.follows:
-        verdict = command if isinstance(command, ExpectViolation) else None
-        return replace(line, of_run="at the end" if isinstance(command, Expect) else "watched", verdict=verdict)
-    if isinstance(command, ExpectThroughout):
-        return replace(line, watches="once triggered" if triggered else "at once")
-    return line
-
-
-def _head_paragraphs(head: str) -> tuple[str, ...]:
-    values = read_head(head).values
-    paragraphs = {name: " ".join(values[name].split()) for name in _HEAD if name in values}
+def head_paragraphs(scenario: RecordedScenario) -> list[str]:
+    """Return the texts of the head, a paragraph each."""
+    paragraphs = {name: " ".join(scenario.head[name].split()) for name in _HEAD if name in scenario.head}
     if "source" in paragraphs:
         paragraphs["source"] = f"source: {paragraphs['source']}"
-    return tuple(paragraphs.values())
+    return list(paragraphs.values())
 
 
 def line_states(
-    script: Script, results: Sequence[LineResult], violations: Sequence[Violation], over: bool, is_judged: bool
+    scenario: RecordedScenario,
+    results: Sequence[LineResult],
+    violations: Sequence[Violation],
+    over: bool,
+    is_judged: bool,
 ) -> dict[int, LineState]:
     """Return the state of each statement by line number.
 
@@ -119,12 +57,11 @@ def line_states(
     """
     times = Counter(result.line for result in results)
     states = {result.line: _state_after(result, times[result.line]) for result in results}
-    lines = {line.number: line for line in script.lines}
-    for line in script.lines:
-        if line.verdict is not None:
-            states[line.number] = _state_judged(line.verdict, violations, is_judged)
-        elif line.is_statement and line.number not in states:
-            states[line.number] = _state_without(line, lines, states, over)
+    for number, statement in scenario.statements.items():
+        if statement is not None and isinstance(statement.command, ExpectViolation):
+            states[number] = _state_judged(statement.command, violations, is_judged)
+        elif number not in states:
+            states[number] = _state_without(number, scenario, states, over)
     return states
 
 
@@ -143,34 +80,45 @@ def _state_judged(expected: ExpectViolation, violations: Sequence[Violation], ov
         return LineState("met", "met", found.record, found.at_us)
     if not over:
         return LineState("later", "watched")
-    return (
-        LineState("met", "met")
-        if expected.none
-        else LineState("unmet", "NOT MET", why="no such violation was found")
-    )
+    if expected.none:
+        return LineState("met", "met")
+    return LineState("unmet", "NOT MET", why="no such violation was found")
 
 
-def _state_without(
-    line: ScriptLine, lines: dict[int, ScriptLine], states: dict[int, LineState], over: bool
-) -> LineState:
-    if line.of_run and not over:
-        return LineState("later", line.of_run)
-    number = line.behind
-    while number is not None and lines[number].watches:
-        number = lines[number].behind
-    before = None if number is None else states.get(number)
+def _state_without(number: int, scenario: RecordedScenario, states: dict[int, LineState], over: bool) -> LineState:
+    """Return the state of a line without a result."""
+    statement, line_before = scenario.statements[number], scenario.predecessors.get(number)
+    if not over and (expected := _expected_of_run(statement)):
+        return LineState("later", expected)
+    while line_before is not None and _is_watched(scenario.statements[line_before]):
+        line_before = scenario.predecessors.get(line_before)
+    before = None if line_before is None else states.get(line_before)
     if over or (before is not None and before.word in ("NOT MET", "NEVER")):
         return LineState("unmet", "NEVER", why="" if over else "the line before it failed")
     if before is not None and before.record is None:
         return LineState("later")
-    if line.watches == "at once" or (line.watches and _is_passed(line, lines, states)):
-        return LineState("later", "watched")
+    if statement is not None and _is_watched(statement):
+        # its trigger, if any, has fired if a line after it was reached; no record says so
+        is_passed = any(scenario.predecessors.get(reached) == number for reached in states)
+        if statement.trigger is None or is_passed:
+            return LineState("later", "watched")
     return LineState("waits", "waits")
 
 
-def _is_passed(line: ScriptLine, lines: dict[int, ScriptLine], states: dict[int, LineState]) -> bool:
-    """Return whether a line after it was reached. Then its trigger has fired too, which no record says."""
-    return any(lines[number].behind == line.number for number in states if number in lines)
+def _expected_of_run(statement: Statement | None) -> str:
+    """Return the state of an expectation that has no turn, but is about the whole run or its end; else empty."""
+    if statement is None or not isinstance(statement.command, Expectation) or _has_turn(statement):
+        return ""
+    return "at the end" if isinstance(statement.command, Expect) else "watched"
+
+
+def _is_watched(statement: Statement | None) -> bool:
+    """Return whether it is watched from its turn, or its trigger, to the end of the run: no line waits for it."""
+    return statement is not None and isinstance(statement.command, ExpectThroughout) and _has_turn(statement)
+
+
+def _has_turn(statement: Statement) -> bool:
+    return statement.trigger is not None or statement.follows
 
 
 # the widget
@@ -199,14 +147,10 @@ class ScriptView(RowsView):
         violations = [each for each in judge.violations if each.record <= record]
         is_judged = over and judge.number >= record
         if self._is_new(len(results), len(violations), over, is_judged):
-            self._states = line_states(self._script, results, violations, over, is_judged)
+            self._states = line_states(self._source.scenario, results, violations, over, is_judged)
             self._reached = results[-1].line if results else None
-            self._put_rows(list(self._all_rows(self._script, self.scrollable_content_region.width)))
+            self._put_rows(list(self._all_rows(self.scrollable_content_region.width)))
         self._follow_reached()
-
-    @cached_property
-    def _script(self) -> Script:
-        return parse_script(self._source.store.header.scenario)
 
     def line(self, place: int) -> Line:
         item, line = self._rows[place].item, super().line(place)
@@ -258,42 +202,42 @@ class ScriptView(RowsView):
 
     # contents of the rows
 
-    def _all_rows(self, script: Script, width: int) -> Iterator[Row]:
-        for place, paragraph in enumerate(script.paragraphs):
+    def _all_rows(self, width: int) -> Iterator[Row]:
+        scenario = self._source.scenario
+        paragraphs = head_paragraphs(scenario)
+        for place, paragraph in enumerate(paragraphs):
             style = Style(bold=True) if not place else DIM
             for text in textwrap.wrap(sanitize(paragraph, _LONGEST), max(_LEAST_TEXT, width - 2)):
                 yield Row([(f" {text}", style)])
-        if script.paragraphs:
+        if paragraphs:
             yield Row([])
-        for line in script.lines:
-            yield from self._line_rows(line, max(_LEAST_TEXT, width - _MARGIN))
-
-    def _line_rows(self, line: ScriptLine, room: int) -> Iterator[Row]:
-        styles, state = self._styles, self._states.get(line.number)
-        if state is None:
-            yield Row(
-                [(f"{line.number:5}{'':{_MARGIN - 5}}", DIM), (sanitize(line.text, _LONGEST), DIM)], line.number
+        for number, line in scenario.lines:
+            yield from self._line_rows(
+                number, sanitize(line.rstrip(), _LONGEST), max(_LEAST_TEXT, width - _MARGIN)
             )
+
+    def _line_rows(self, number: int, line: str, room: int) -> Iterator[Row]:
+        styles, state = self._styles, self._states.get(number)
+        if state is None:
+            yield Row([(f"{number:5}{'':{_MARGIN - 5}}", DIM), (line, DIM)], number)
             return
-        reached = line.number == self._reached
+        reached = number == self._reached
         style = styles.accent if reached else DIM if state.status == "later" else Style()
         sign, signed = self._sign(state)
         clock = "" if state.record is None else f"{state.at_us / 1e6:.3f}"
         before: Line = [
             (styles.glyphs.play if reached else " ", styles.accent),
-            (f"{line.number:4} ", DIM),
+            (f"{number:4} ", DIM),
             (f"{sign} {state.word:10}", signed),
             (f"{clock:>8}  ", DIM),
         ]
-        statement = sanitize(line.text, _LONGEST)
-        statement = (
-            statement if cell_len(statement) <= room else " ".join(statement.split())
-        )  # drop the alignment in columns
+        # a line that must be wrapped loses its alignment in columns
+        statement = line if cell_len(line) <= room else " ".join(line.split())
         for text in textwrap.wrap(statement, room, subsequent_indent="    ", break_on_hyphens=False):
-            yield Row([*before, (text, style)], line.number)
+            yield Row([*before, (text, style)], number)
             before = [(" " * _MARGIN, Style())]
         for text in textwrap.wrap(sanitize(state.why, _LONGEST), room - 2):
-            yield Row([(" " * (_MARGIN + 2), Style()), (text, signed)], line.number)
+            yield Row([(" " * (_MARGIN + 2), Style()), (text, signed)], number)
 
     def _sign(self, state: LineState) -> Piece:
         styles = self._styles

@@ -3,14 +3,12 @@
 The list of views and their names is kept here; tabs, keys and messages are derived from it.
 """
 
-from typing import Protocol
+from dataclasses import dataclass
 
-from msgspec import Struct
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.message import Message
-from textual.widget import Widget
 
 from lab.styles import ThemeStyles
 from lab.tasks.extension import built_in_extensions
@@ -23,7 +21,7 @@ from lab.tui.views.diagram_view import DiagramView
 from lab.tui.views.exercise_view import ExerciseView
 from lab.tui.views.group_view import GroupView
 from lab.tui.views.inspect_view import InspectView
-from lab.tui.views.lines_view import RenderedView
+from lab.tui.views.lines_view import LinesView, RenderedView
 from lab.tui.views.log_view import LogRows, MessageLog
 from lab.tui.views.network_view import NetworkView
 from lab.tui.views.script_view import ScriptView
@@ -36,49 +34,33 @@ _SIDE_BY_SIDE_WIDTH = 150
 """The least columns for a view beside the log."""
 _LEAST_PERCENT = 5
 
+View = LinesView | CompareView
+"""A view of the run; its id is its name."""
 
-class View(Protocol):
-    """A view of the run. It is also a widget, whose id is the view's name."""
+VIEWS = {
+    EXERCISE: "the exercise: Up and Down select a task, Enter answers, H gives a hint",
+    LOG: "the message log",
+    DIAGRAM: "space-time diagram: arrow keys or a click select, Enter opens, j goes there",
+    "groups": "the history of groups; Enter goes to the record of a line",
+    **{view.word: view.hint for brought in built_in_extensions() for view in brought.views},
+    "network": "the network: connectivity and every link; arrows move, Enter changes a link",
+    "script": "the script; Enter goes to the record of a line",
+    "code": "the protocol's source, and where each node waits; Enter switches to the executed lines, and back",
+    "inspect": "one node: its last step, its waits, its state, its stable storage; a digit selects another",
+    "assertions": "the assertions and their verdicts; Enter goes to the next violation of one",
+    "compare": "another recording at the same point of the run; Enter goes to where the two diverge",
+}
+"""What each view shows and how to use it, by the word of its action.
 
-    def show(self, cursor: Cursor) -> None:
-        """Draw what is visible at the cursor."""
-
-    def activate(self) -> None:
-        """Open what is under the view's own cursor, if it has one."""
-
-
-class ViewKind(Struct, frozen=True):
-    """A kind of view. ``word`` is the name of its action; ``hint`` says what it shows and how to use it."""
-
-    word: str
-    hint: str
-
-
-VIEWS: tuple[ViewKind, ...] = (
-    ViewKind(EXERCISE, "the exercise: Up and Down select a task, Enter answers, H gives a hint"),
-    ViewKind(LOG, "the message log"),
-    ViewKind("diagram", "space-time diagram: arrow keys or a click select, Enter opens, j goes there"),
-    ViewKind("groups", "the history of groups; Enter goes to the record of a line"),
-    *(ViewKind(view.word, view.hint) for brought in built_in_extensions() for view in brought.views),
-    ViewKind("network", "the network: connectivity and every link; arrows move, Enter changes a link"),
-    ViewKind("script", "the script; Enter goes to the record of a line"),
-    ViewKind(
-        "code", "the protocol's source, and where each node waits; Enter switches to the executed lines, and back"
-    ),
-    ViewKind(
-        "inspect", "one node: its last step, its waits, its state, its stable storage; a digit selects another"
-    ),
-    ViewKind("assertions", "the assertions and their verdicts; Enter goes to the next violation of one"),
-    ViewKind("compare", "another recording at the same point of the run; Enter goes to where the two diverge"),
-)
-"""In the order of their tabs; those that a user's own protocol brings follow."""
+In the order of their tabs; those that a user's own protocol brings follow.
+"""
 
 
 class Views(Horizontal):
     """All views. ``chosen`` is the one chosen last. If there is room, the log stays visible on the left.
 
-    If there is room and no other view is chosen, the diagram stands beside the log. ``kinds`` are the views of
-    this run, in the order of their tabs.
+    If there is room and no other view is chosen, the diagram stands beside the log. ``hints`` is the table of the
+    views of this run.
     """
 
     DEFAULT_CSS = """
@@ -90,7 +72,6 @@ class Views(Horizontal):
 
     def __init__(self, styles: ThemeStyles, source: Source) -> None:
         super().__init__()
-        header, groups = source.store.header, source.groups
         self.message_log = MessageLog(styles, LogRows(source.store, source.is_live))
         self.diagram = DiagramView(styles, source, self.rows)
         self.compare = CompareView(styles, source)
@@ -101,30 +82,26 @@ class Views(Horizontal):
             LOG: self.message_log,
             EXERCISE: self.exercise,
             DIAGRAM: self.diagram,
-            "groups": GroupView(styles, header, groups),
-            "network": NetworkView(styles, header, groups),
+            "groups": GroupView(styles, source),
+            "network": NetworkView(styles, source),
             "script": ScriptView(styles, source),
             "compare": self.compare,
             "code": CodeView(styles, source),
             "inspect": InspectView(styles, source),
             "assertions": AssertionsView(styles, source),
         }
-        known = {kind.word for kind in VIEWS}
-        self.kinds = (*VIEWS, *(ViewKind(each.word, each.hint) for each in brought if each.word not in known))
+        self.hints = VIEWS | {each.word: each.hint for each in brought if each.word not in VIEWS}
         self.chosen = LOG
         self._is_alone = False
 
+    @dataclass
     class Dragged(Message):
         """The border was dragged: give the log this percentage of the width."""
 
-        def __init__(self, log: int) -> None:
-            super().__init__()
-            self.log = log
+        log: int
 
     def compose(self) -> ComposeResult:
-        for view in self._views.values():
-            assert isinstance(view, Widget)
-            yield view
+        yield from self._views.values()
 
     def on_mount(self) -> None:
         self._arrange()
@@ -141,7 +118,7 @@ class Views(Horizontal):
         back = word in (self.chosen, LOG)
         self.chosen = LOG if back else word
         self._arrange()
-        return "back to the log" if back else next(kind.hint for kind in self.kinds if kind.word == word)
+        return "back to the log" if back else self.hints[word]
 
     @property
     def shown_views(self) -> tuple[str, ...]:
@@ -151,10 +128,9 @@ class Views(Horizontal):
         return LOG, DIAGRAM if self.chosen == LOG else self.chosen
 
     @property
-    def widget(self) -> Widget:
-        view = self._views[self.chosen]
-        assert isinstance(view, Widget)
-        return view
+    def widget(self) -> View:
+        """The chosen view."""
+        return self._views[self.chosen]
 
     @property
     def focused_view(self) -> View:

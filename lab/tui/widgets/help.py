@@ -1,4 +1,4 @@
-"""Dialogs of the run screen: the help, a record in full, and the sides of a partition."""
+"""The help: all keys, commands and signs."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -15,7 +15,7 @@ from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
-from lab.styles import DIM, Piece, ThemeStyles, fit
+from lab.styles import DIM, Piece, ThemeStyles, fit, width_of
 
 
 class Tab(Struct, frozen=True):
@@ -94,7 +94,7 @@ class TabLine(Widget):
         width, base = self.size.width, self.rich_style
         if self._note:
             note = fit([(f" {self._note} ", self._styles.leader)], min(cell_len(self._note) + 2, width * 3 // 4))
-            pieces = [*fit(pieces, width - sum(cell_len(text) for text, _ in note)), *note]
+            pieces = [*fit(pieces, width - width_of(note)), *note]
         return Strip([Segment(text, base + style) for text, style in fit(pieces, width)], width)
 
 

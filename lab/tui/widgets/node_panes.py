@@ -13,9 +13,9 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from lab.styles import DIM, Piece, ThemeStyles, fit
+from lab.styles import DIM, Piece, ThemeStyles, fit, width_of
 from lab.tasks.extension import NodeText
-from lab.tui.widgets.pane import Pane, process_text
+from lab.tui.widgets.pane import STOPPED, Pane, process_text
 
 _LOW, _HIGH = 5, 7
 """The height of a box, and of a box with the text of a task if there is room."""
@@ -180,14 +180,14 @@ class NodePanes(Widget, can_focus=True):
     def _rows(self, pane: Pane, width: int) -> tuple[list[Piece], ...]:
         if pane.task is not None:
             return self._task_rows(pane, pane.task, width)
-        if pane.process in ("killed", "failed", "absent"):
+        if pane.process in STOPPED:
             return [], [(pane.waits, DIM)]
         peers = self._peer_pieces(pane)
-        reserved = sum(cell_len(text) for text, _ in peers) + 2 if pane.procedure else 0
+        reserved = width_of(peers) + 2 if pane.procedure else 0
         leader = self._leader_pieces(pane, width - reserved)
         if not pane.procedure:
             return leader, peers, [(pane.waits, DIM)]
-        if width - sum(cell_len(text) for text, _ in leader) >= _LEAST_PEERS:
+        if width - width_of(leader) >= _LEAST_PEERS:
             leader = [*leader, ("  ", Style()), *peers]
         return leader, self._procedure_pieces(pane, width), [(pane.waits, Style())]
 
@@ -202,7 +202,7 @@ class NodePanes(Widget, can_focus=True):
         """Return up to five lines, or the three that matter most if there is no room."""
         state, work, log = task.state, task.work, log_pieces(task, width)
         waits: list[Piece] = [(pane.waits, Style() if pane.procedure else DIM)]
-        if pane.process in ("killed", "failed", "absent"):
+        if pane.process in STOPPED:
             return waits, log
         is_low = self._box_height < _HIGH
         first = [*state, *work] if is_low and not pane.procedure else state
@@ -252,7 +252,7 @@ class NodePanes(Widget, can_focus=True):
             (f"{pane.id:>2} ", styles.warning if pane.id in self._marked else Style(bold=True)),
             *fit(self._status_pieces(pane), 24),
         ]
-        if pane.process in ("killed", "failed", "absent"):
+        if pane.process in STOPPED:
             pieces.append((pane.waits, DIM))
         else:
             left = "" if pane.left_us is None else f", {pane.left_us / 1e6:.1f} of {pane.total_us / 1e6:.1f} s"

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from lab.analysis.group_history import GroupLog
+from lab.kernel import Wait
 from lab.properties.assertions import ASSUMPTIONS
 from lab.recording.log_lines import format_value
 from lab.recording.snapshot import ActiveFault, NodeState, Snapshot
@@ -22,6 +23,8 @@ def _no_task(node: NodeState, now_us: int) -> None:
     return None
 
 
+STOPPED = ("killed", "failed", "absent")
+"""The states of a process that neither sends nor receives."""
 _LEADER_WORDS = {"Normal": "leads", "Reorganization": "will lead"}
 
 
@@ -75,7 +78,7 @@ def pane_of(
     procedure, waits, left_us, total_us = _wait_fields(view, now_us)
     return Pane(
         view.id,
-        view.process if view.process in ("killed", "paused", "failed", "absent") else status,
+        view.process if view.process in (*STOPPED, "paused") else status,
         status,
         view.process,
         view.coordinator,
@@ -121,9 +124,7 @@ def _wait_fields(view: NodeState, now_us: int) -> tuple[str, str, int | None, in
     if not view.waits:
         return "", _idle_text(view), None, 0
     wait = view.waits[0]
-    peers = f" from {' '.join(map(str, wait.peers))}" if wait.peers else ""
-    procedure = sanitize(wait.procedure, 40)
-    waits = sanitize(f"waits for {wait.what}{peers}", 80)
+    procedure, waits = sanitize(wait.procedure, 40), sanitize(wait_text(wait), 80)
     if wait.until_us is None:
         return procedure, waits, None, 0
     return procedure, waits, max(0, wait.until_us - now_us), wait.until_us - wait.since_us
@@ -168,7 +169,8 @@ def format_leaders(panes: tuple[Pane, ...]) -> tuple[tuple[str, int | str | None
     alive = [pane for pane in panes if pane.process in ("running", "paused")]
     if any(pane.facts for pane in alive):
         statuses = sorted({pane.status for pane in alive})
-        return tuple((f"{_nodes_in_status(alive, status)} {status}", status) for status in statuses)
+        ids = {status: [pane.id for pane in alive if pane.status == status] for status in statuses}
+        return tuple((f"{format_ranges(ids[status])} {status}", status) for status in statuses)
     leads = {pane.id: pane.leads for pane in alive if pane.leads}
     followed: dict[int, list[int]] = {leader: [] for leader in leads}
     lost = []
@@ -192,10 +194,6 @@ def format_leaders(panes: tuple[Pane, ...]) -> tuple[tuple[str, int | str | None
 def groups_led(panes: tuple[Pane, ...]) -> int:
     """Return the number of groups that have a leader; 0 if the protocol has no groups."""
     return len({pane.group for pane in panes if pane.leads and pane.group is not None})
-
-
-def _nodes_in_status(panes: list[Pane], status: str) -> str:
-    return format_ranges([pane.id for pane in panes if pane.status == status])
 
 
 _MESSAGE_EFFECTS = {
@@ -230,6 +228,11 @@ def format_faults(faults: tuple[ActiveFault, ...]) -> tuple[tuple[str, bool], ..
             text += "  no effect so far"
         texts.append((text, not fault.touched))
     return tuple(texts)
+
+
+def wait_text(wait: Wait) -> str:
+    """Return what a procedure waits for, and from which nodes."""
+    return f"waits for {wait.what}" + (f" from {' '.join(map(str, wait.peers))}" if wait.peers else "")
 
 
 def process_text(state: str) -> str:

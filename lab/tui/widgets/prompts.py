@@ -62,9 +62,8 @@ class Prompt(Input):
     """Enter submits an empty line too, instead of closing the prompt."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "enter", "submit", show=False, priority=True
-        ),  # so that no later key is forwarded before it is handled
+        # with priority, so that no later key is forwarded before it is handled
+        Binding("enter", "submit", show=False, priority=True),
         Binding("escape", "leave", show=False, priority=True),
     ]
 
@@ -108,12 +107,8 @@ class Prompt(Input):
         """Hide the prompt and return the focus to the widget that had it, or to ``home``."""
         self.remove_class("open")
         self.value = ""
-        before = (
-            self._previous_focus
-            if self._previous_focus is not None and self._previous_focus.is_on_screen
-            else None
-        )
-        self.screen.set_focus(before or self._home)
+        before = self._previous_focus
+        self.screen.set_focus(before if before is not None and before.is_on_screen else self._home)
 
     async def on_key(self, event: events.Key) -> None:
         """Handle Tab, Up, Down and the editing keys; as bindings they would be handled after later letters."""
@@ -125,9 +120,8 @@ class Prompt(Input):
         elif event.key in ("up", "down") and self.history:
             event.stop()
             event.prevent_default()
-            self._history_index = max(
-                0, min(self._history_index + (1 if event.key == "down" else -1), len(self.history))
-            )
+            by = 1 if event.key == "down" else -1
+            self._history_index = max(0, min(self._history_index + by, len(self.history)))
             self.value = self.history[self._history_index] if self._history_index < len(self.history) else ""
             self.cursor_position = len(self.value)
         elif event.key in _EDITS and await self.app.run_action(_EDITS[event.key], self):
@@ -169,9 +163,8 @@ def complete(text: str, history: list[str]) -> str | None:
     """Return the completion of ``text``: the newest matching line of the history, else a word, else None."""
     if not text:
         return None
-    for line in reversed(history):
-        if line.startswith(text) and line != text:
-            return line
+    if (line := _from_history(text, history)) is not None:
+        return line
     for start in (*_STARTS, *(f"{expectation} " for expectation in EXPECTATIONS)):
         if start.startswith(text) and start != text:
             return start
@@ -191,6 +184,11 @@ def complete(text: str, history: list[str]) -> str | None:
         words = sorted({*VERBS, *own, *(action.word for action in ACTIONS)})
     found = next((each for each in words if each.startswith(word) and each != word), None)
     return None if found is None else before + space + found
+
+
+def _from_history(text: str, history: list[str]) -> str | None:
+    """Return the newest line that begins with ``text`` and goes on."""
+    return next((line for line in reversed(history) if line.startswith(text) and line != text), None)
 
 
 class CommandLine(Prompt):
@@ -234,9 +232,8 @@ def complete_query(text: str, history: list[str], nodes: Sequence[int], kinds: S
     if when and predicate:
         found = complete(f"when {predicate}", [])
         return None if found is None else f"{before}{when}"[1:] + found.removeprefix("when ")
-    for line in reversed(history):
-        if line.startswith(text) and line != text:
-            return line
+    if (line := _from_history(text, history)) is not None:
+        return line
     start, blank, word = text.rpartition(" ")
     sign = "-" if word.startswith("-") else ""
     links = [f"{source}->{target}" for source in nodes for target in nodes if source != target]
@@ -247,9 +244,9 @@ def complete_query(text: str, history: list[str], nodes: Sequence[int], kinds: S
         "fate": [f'"{fate}"' if " " in fate else fate for fate in OUTCOMES],
     }
     field, colon, _ = word.removeprefix("-").partition(":")
-    words = (
-        [f"{field}:{value}" for value in values.get(field, ())] if colon else [*(f"{f}:" for f in FIELDS), "when "]
-    )
+    words = [f"{field}:{value}" for value in values.get(field, ())]
+    if not colon:
+        words = [*(f"{field}:" for field in FIELDS), "when "]
     found = next((f"{sign}{each}" for each in words if f"{sign}{each}".startswith(word) and word.strip("-")), None)
     return None if found is None or found == word else start + blank + found
 

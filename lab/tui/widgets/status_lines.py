@@ -14,7 +14,7 @@ from lab.styles import DIM, Piece, ThemeStyles, fit
 from lab.text import sanitize
 from lab.tui.player import format_pace
 from lab.tui.source import Source
-from lab.tui.verdicts import VerdictText
+from lab.tui.verdict_text import VerdictText
 from lab.units import format_count
 
 _LONGEST_REMARK = 60
@@ -198,12 +198,11 @@ class CaptionLine(Line):
         """Show the latest captions, or the purpose of the run if there is no caption."""
         width, height = self.app.size.width - 2, self.app.size.height
         most = MOST_CAPTIONS if height >= _ROOM_FOR_MOST else _FEW_ROWS
-        purpose_rows = textwrap.wrap(purpose, max(1, width - 2), max_lines=most, placeholder=" …")
-        rows = (
-            _caption_rows(captions, width, most, styles)
-            if captions
-            else [fit([(f"  {row}", DIM)], width) for row in purpose_rows]
-        )
+        if captions:
+            rows = _caption_rows(captions, width, most, styles)
+        else:
+            purpose_rows = textwrap.wrap(purpose, max(1, width - 2), max_lines=most, placeholder=" …")
+            rows = [fit([(f"  {row}", DIM)], width) for row in purpose_rows]
         if purpose:
             rows += [[]] * (most - len(rows))
         self.display = bool(rows)

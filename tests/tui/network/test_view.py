@@ -11,8 +11,8 @@ from lab.protocols import InvitationElection
 from lab.recording.reader import open_recording
 from lab.recording.records import End, Fault, Header, Link, Process
 from lab.recording.writer import Writer
+from lab.tui.controllers.cluster import LinkDialog
 from lab.tui.views.network_view import NetworkView
-from lab.tui.views.view_dialogs import LinkDialog
 from lab.tui.widgets.prompts import CommandLine
 from lab.worlds.loading.config import HostReady, RunConfig
 from tests.harness import T_US, Rig

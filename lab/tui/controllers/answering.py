@@ -12,8 +12,7 @@ from lab.styles import DIM
 from lab.text import sanitize
 from lab.tui.attempt_log import AttemptLog
 from lab.tui.context import ActionHandler, RunContext
-from lab.tui.views.exercise_text import describe_hint, markdown_lines, rules_of, wrap
-from lab.tui.views.exercise_view import ExerciseView
+from lab.tui.views.exercise_view import ExerciseView, describe_hint, markdown_lines, rules_of, wrap
 from lab.tui.widgets.dialogs import (
     ROOM,
     ChoiceDialog,
