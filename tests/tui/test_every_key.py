@@ -15,6 +15,7 @@ from lab.worlds.loading.config import HostReady, RunConfig
 from tests.analysis.split_field import split_run
 from tests.harness import TIMING
 from tests.tui.classroom import attempted
+from tests.tui.idle import render_every_frame
 from tests.tui.recorded import SHIPPED, blocked_run
 from tests.tui.seen import Seen, Test, attached, replay, served
 
@@ -37,6 +38,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
             await asyncio.sleep(0)
 
     monkeypatch.setattr("textual.app.wait_for_idle", give_way)
+    render_every_frame(monkeypatch)
 
 
 async def _back(seen: Seen) -> None:
