@@ -25,7 +25,7 @@ from textual.message_pump import MessagePump
 
 from lab.tui.screen import RunScreen
 
-__all__ = ["hasten", "render_every_frame"]
+__all__ = ["hasten", "render"]
 
 _TURNS = 3
 """A callback of the loop may post a message in its next turn."""
@@ -42,9 +42,11 @@ def hasten(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Compositor, "render_update", _render_if_awaited)
 
 
-def render_every_frame(patch: pytest.MonkeyPatch) -> None:
-    """Render whenever Textual would, also where a test does not wait."""
-    patch.setattr(Compositor, "render_update", _render)
+def render(app: App[Any]) -> None:
+    """Render what has changed since the last frame that was rendered."""
+    if _is_on(app):
+        with _rendering():
+            app.screen._compositor_refresh()
 
 
 async def _wait_until_idle(least_s: float = 0.0, most_s: float = 1.0) -> None:
@@ -71,9 +73,7 @@ async def _wait_for_frame(least_s: float = 0.0, most_s: float = 1.0) -> None:
     if _is_on(app) and isinstance(app.screen, RunScreen):
         app.screen.draw()
         await _wait_until_idle()
-    if _is_on(app):
-        with _rendering():
-            app.screen._compositor_refresh()
+    render(app)
 
 
 def _is_on(app: App[Any]) -> bool:
@@ -86,7 +86,7 @@ def _is_waiting(pump: MessagePump) -> bool:
     return bool(queue.ready_event._waiters) and queue.empty() and not pump._next_callbacks
 
 
-_render = Compositor.render_update
+_render_update = Compositor.render_update
 _is_awaited = ContextVar("_is_awaited", default=False)
 
 
@@ -101,4 +101,4 @@ def _rendering() -> Iterator[None]:
 
 def _render_if_awaited(compositor: Compositor, full: bool = False, *given: Any, **named: Any) -> Any:
     """Render what has changed since the last frame that was awaited."""
-    return _render(compositor, full, *given, **named) if full or _is_awaited.get() else None
+    return _render_update(compositor, full, *given, **named) if full or _is_awaited.get() else None
