@@ -1,5 +1,7 @@
 """Which actions are available, why the others are not, and which keys to press first."""
 
+from functools import cache
+
 from lab.tasks.extension import built_in_extensions
 from lab.text import sanitize
 from lab.tui.actions import ACTIONS, Action
@@ -85,6 +87,7 @@ def _reason_missing(word: str, source: Source, seen: tuple[str, ...]) -> str:
     return reason.format(sanitize(header.protocol.title, 30)) if reason else ""
 
 
+@cache
 def _reason_without(word: str) -> str:
     """Return what the runs of other protocols lack, if this is the word of a view that a built-in task brings."""
     views = (view for brought in built_in_extensions() for view in brought.views)

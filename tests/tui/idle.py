@@ -21,6 +21,8 @@ from textual import constants
 from textual._compositor import Compositor
 from textual._context import active_app
 from textual.app import App
+from textual.cache import LRUCache
+from textual.css.stylesheet import Stylesheet
 from textual.message_pump import MessagePump
 
 from lab.tui.screen import RunScreen
@@ -35,11 +37,13 @@ _PERIOD_S = 0.002
 
 
 def hasten(patch: pytest.MonkeyPatch) -> None:
-    """Replace the waits of the pilot, and what it would wait for."""
+    """Replace the waits of the pilot, and what it would wait for; parse the styles once for all applications."""
     patch.setattr(constants, "TEXTUAL_ANIMATIONS", "none")
     patch.setattr(textual.app, "wait_for_idle", _wait_until_idle)
     patch.setattr(textual.pilot, "wait_for_idle", _wait_for_frame)
     patch.setattr(Compositor, "render_update", _render_if_awaited)
+    patch.setattr(Stylesheet, "__init__", _begin_stylesheet)
+    patch.setattr(Stylesheet, "set_variables", _set_variables)
 
 
 def render(app: App[Any]) -> None:
@@ -102,3 +106,23 @@ def _rendering() -> Iterator[None]:
 def _render_if_awaited(compositor: Compositor, full: bool = False, *given: Any, **named: Any) -> Any:
     """Render what has changed since the last frame that was awaited."""
     return _render_update(compositor, full, *given, **named) if full or _is_awaited.get() else None
+
+
+_begin, _set = Stylesheet.__init__, Stylesheet.set_variables
+_rules: dict[frozenset[tuple[str, str]], LRUCache[Any, Any]] = {}
+
+
+def _begin_stylesheet(sheet: Stylesheet, *, variables: dict[str, str] | None = None) -> None:
+    _begin(sheet, variables=variables)
+    _share_rules(sheet)
+
+
+def _set_variables(sheet: Stylesheet, variables: dict[str, str]) -> None:
+    sheet._parse_cache = LRUCache(1)  # to be cleared in place of the shared one
+    _set(sheet, variables)
+    _share_rules(sheet)
+
+
+def _share_rules(sheet: Stylesheet) -> None:
+    """Give a stylesheet the rules that all stylesheets with these variables have parsed."""
+    sheet._parse_cache = _rules.setdefault(frozenset(sheet._variables.items()), LRUCache(4096))
