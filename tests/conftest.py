@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from xdist.scheduler.worksteal import WorkStealingScheduling
 
 from tests import reaper
 from tests.profile import SOAK, load_hypothesis_profile
@@ -29,6 +30,11 @@ load_hypothesis_profile()
 def pytest_xdist_auto_num_workers() -> int:
     """Return the number of workers: two more than there are cores, since many tests wait for processes."""
     return (os.cpu_count() or 1) + 2
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> WorkStealingScheduling:
+    """Give each worker neighbouring tests, so that few workers start the same server or run the same simulation."""
+    return WorkStealingScheduling(config, log)
 
 
 def pytest_configure(config: pytest.Config) -> None:

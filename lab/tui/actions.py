@@ -3,7 +3,7 @@
 The table comes first, then the reasons why an action is not available, then the keys to press first.
 """
 
-from functools import partial
+from functools import cache, partial
 from typing import Literal
 
 from msgspec import Struct
@@ -311,6 +311,7 @@ def _reason_missing(word: str, source: Source, seen: tuple[str, ...]) -> str:
     return reason.format(sanitize(header.protocol.title, 30)) if reason else ""
 
 
+@cache
 def _reason_without(word: str) -> str:
     """Return what the runs of other protocols lack, if this is the word of a view that a built-in task brings."""
     views = (view for brought in built_in_extensions() for view in brought.views)

@@ -121,8 +121,9 @@ def test_a_protocol_that_spins() -> None:
     assert (RAISES.id, ()) in first.violations
 
 
-def test_messages_that_multiply() -> None:
+def test_messages_that_multiply(monkeypatch: pytest.MonkeyPatch) -> None:
     """The run is given up; the error names the seed."""
+    monkeypatch.setattr("lab.worlds.simulated.execution._RECORDS", 2_000)
     with pytest.raises(RunawayError, match=r"seed \d+: its messages multiply: more than \d+,000 records within "):
         list(run_campaign(campaign(_stubborn("Multiplies"))))
 

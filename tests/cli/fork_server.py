@@ -16,8 +16,10 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NoReturn
 
 import lab
 from lab.cli import main
@@ -90,13 +92,41 @@ def _warm_up() -> None:
     for module in pkgutil.walk_packages(lab.__path__, "lab."):
         if not module.name.startswith("lab.tui.") and not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-    importlib.import_module("typer._adapters")  # at the first option that typer reads
+    for late in (
+        "typer._adapters",
+        "typer.rich_utils",
+    ):  # at the first option that typer reads, and the first help
+        importlib.import_module(late)
     parse("heal")
     gc.freeze()  # or each fork would look through all that at its end
+
+
+def _run() -> int:
+    """Run the call as the interpreter runs a program; return its exit status."""
+    try:
+        main()
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            return end.code or 0
+        print(end.code, file=sys.stderr)
+        return 1
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        return 1
+    return 0
+
+
+def _end(status: int) -> NoReturn:
+    """End the process without tearing down all modules: in a fork that copies most of the memory."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(status)
 
 
 if __name__ == "__main__":
     _warm_up()
     with socket.socket(fileno=int(sys.argv[1])) as ours:
         _serve(ours)
-    main()
+    _end(_run())

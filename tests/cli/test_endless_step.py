@@ -53,7 +53,7 @@ def test_run(lab: Lab, how: tuple[str, ...]) -> None:
 
 
 @pytest.mark.usefixtures("mine")
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("workers", [pytest.param("1", marks=pytest.mark.soak), "2"])
 def test_check(lab: Lab, workers: str) -> None:
     """It is found with the first seed, shrunk and recorded; the exit status is 1."""
     done = lab("check", "mine.py", "--runs", "1", "--nodes", "2", "--faults", "kill", "--workers", workers)

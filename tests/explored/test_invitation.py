@@ -16,7 +16,8 @@ SAFE = ("A3.1", "A3.2", "A5")
         (2, "synchronous", 1, 0, 1),
         (2, "prompt", 1, 1, 1),
         pytest.param(3, "prompt", 1, 0, 1, marks=pytest.mark.soak),
-        (3, "prompt", 1, 1, 0),
+        pytest.param(3, "prompt", 1, 1, 0, marks=pytest.mark.soak),
+        (3, "prompt", 1, 0, 0),
         (3, "synchronous", 0, 0, 0),
     ],
 )

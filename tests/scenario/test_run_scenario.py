@@ -77,15 +77,17 @@ def test_a_run_whose_messages_multiply_is_stopped(tmp_path: Path, monkeypatch: p
     grows = written(
         tmp_path, 'at 1ms: say "begun"', 'protocol = "broken.py:Multiplies"', 'nodes = "3"', 'for = "10m"'
     )
+    monkeypatch.setattr(execution, "_RECORDS", 4_000)
     found = []
     for file in (tmp_path / "1.jsonl", tmp_path / "2.jsonl"):
         (finding,) = run_simulated(grows, file).findings
         assert finding.expected == "the run lasts 600s"
         assert re.search(
-            r": its messages multiply: more than 60,000 records within .* of a run of 3 nodes$", finding.was
+            r": its messages multiply: more than 12,000 records within .* of a run of 3 nodes$", finding.was
         )
         found.append(finding)
     assert found[0] == found[1]
+    monkeypatch.setattr(execution, "_RECORDS", 20_000)
     monkeypatch.setattr(execution, "_MEGABYTES", 1)
     (finding,) = run_simulated(grows, tmp_path / "3.jsonl").findings
     assert re.search(r": its recording grows: more than 3 MB within .* of a run of 3 nodes$", finding.was)

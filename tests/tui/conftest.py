@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.tui.idle import hasten
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -17,6 +19,12 @@ def unwatched() -> None:
     """Stop the step watchdog that a campaign test may have left running in this process."""
     # its signal may arrive while an event loop closes the socket that signals are written to
     signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+
+
+@pytest.fixture(autouse=True)
+def quick_pilot(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for the effect of a key by looking at the interface, not at the clock."""
+    hasten(monkeypatch)
 
 
 @pytest.fixture(autouse=True)

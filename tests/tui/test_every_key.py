@@ -15,6 +15,7 @@ from lab.worlds.loading.config import HostReady, RunConfig
 from tests.analysis.split_field import split_run
 from tests.harness import TIMING
 from tests.tui.classroom import attempted
+from tests.tui.idle import render
 from tests.tui.recorded import SHIPPED, blocked_run
 from tests.tui.seen import Seen, Test, attached, replay, served
 
@@ -58,6 +59,7 @@ def _pressing(views: Sequence[str]) -> Test:
                 if seen.run.views.chosen != view:
                     seen.run.layout_controller.show_view(view)
                 await seen.pilot.press(key)
+                render(seen.app)
                 await _back(seen)
                 assert seen.app.return_code is None, (view, key)
         await _leave(seen)

@@ -16,6 +16,7 @@ from lab.recording.reader import open_recording
 from lab.recording.records import Captioned, Expected, Fault, Parent, Process, Record, Routed, decode
 from lab.worlds.simulated.branch import NotBranchableError, reexecute_to
 from tests.harness import T_US, Rig
+from tests.profile import amount
 from tests.recording.samples import eventful_lines, write_lines
 from tests.worlds.branches import Grown, grow
 
@@ -55,7 +56,7 @@ def live(tmp_path: Path) -> Path:
 # everywhere
 
 
-@pytest.mark.parametrize("share", range(4))
+@pytest.mark.parametrize("share", range(amount(quick=1, soak=4)))
 def test_at_every_record_of_a_run_with_all_faults(eventful: Path, share: int) -> None:
     """The branch begins with the parent's bytes, re-executes, and elects once all is healed."""
     for at in range(share, len(eventful_lines()), 4):
@@ -65,8 +66,8 @@ def test_at_every_record_of_a_run_with_all_faults(eventful: Path, share: int) ->
         grown.checked()
 
 
-@pytest.mark.parametrize("share", range(2))
-def test_at_every_other_record_of_a_live_run(live: Path, share: int) -> None:
+@pytest.mark.parametrize("share", range(amount(quick=1, soak=4)))
+def test_at_every_record_of_a_live_run(live: Path, share: int) -> None:
     """Its nodes were processes; they continue in virtual time."""
     for at in range(share, 363, 4):
         grown = grow(live, at)

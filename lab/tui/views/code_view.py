@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from msgspec import Struct
 from rich.cells import cell_len
@@ -52,17 +52,22 @@ class CodeRow(Row, frozen=True):
 
 def colour_lines(lines: Sequence[str], styles: ThemeStyles) -> list[Line]:
     """Return the coloured pieces of every line, sanitized."""
+    return [*_coloured(tuple(lines), styles.dark)]
+
+
+@lru_cache(maxsize=4)  # a view colours its lines again for each new size
+def _coloured(lines: tuple[str, ...], dark: bool) -> tuple[Line, ...]:
     from rich.syntax import ANSISyntaxTheme, Syntax  # noqa: PLC0415 - slow, and not needed before the first screen
 
     safe = [sanitize(line[:_LONGEST_LINE].expandtabs(_TAB), _LONGEST_LINE) for line in lines[:_MOST_LINES]]
     text = "\n".join(safe)
-    syntax = Syntax("", "python", theme=ANSISyntaxTheme(_styles(Palette(styles.dark))))
+    syntax = Syntax("", "python", theme=ANSISyntaxTheme(_styles(Palette(dark))))
     head = syntax.highlight(text[:_MOST_COLOURED]).split("\n", allow_blank=True)
     coloured = [pieces_of(line) for line in head[: len(safe)]]
     for place, line in enumerate(safe):  # from the line on at which the colour ends, lines are plain
         if place >= len(coloured) or "".join(each for each, _ in coloured[place]) != line:
             coloured[place : place + 1] = [[(line, Style())]]
-    return coloured
+    return tuple(coloured)
 
 
 def wrap_lines(lines: Sequence[Line], width: int, room_left: int, reserved: frozenset[int]) -> list[CodeRow]:
