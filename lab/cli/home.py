@@ -6,10 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from lab.cli.options import summary_of
 from lab.cli.terminal import EXIT_INTERRUPTED
 from lab.places import recordings_folder, shipped_recordings
 from lab.protocols import PROTOCOLS, TASKS
+from lab.protocols.sources import summary_of
 from lab.scenario.file import read_head, shipped, split_scenario
 from lab.tui.terminal.guard import run_guarded
 from lab.worlds.host.runs import list_runs

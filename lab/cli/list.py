@@ -14,12 +14,13 @@ from typing import Annotated, Any
 import msgspec
 from typer import Argument
 
-from lab.cli.options import Json, one_of, summary_of
+from lab.cli.options import Json, one_of
 from lab.cli.program import app
 from lab.cli.terminal import UsageError, print_json
 from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS
 from lab.protocols import PROTOCOLS, TASKS, Algorithm
 from lab.protocols.parameters import Parameter, describe_parameters, parameters_summary
+from lab.protocols.sources import summary_of
 from lab.text import sanitize
 from lab.units import format_ranges, format_us
 from lab.worlds.host.runs import list_runs

@@ -25,6 +25,7 @@ from lab.durable import write_durably
 from lab.kernel import Protocol, Timing
 from lab.places import new_recording_path
 from lab.protocols import PROTOCOLS, TASKS, Algorithm, Election
+from lab.protocols.sources import summary_of
 from lab.recording.reader import NotARecordingError, open_recording
 from lab.recording.records import Header, Link
 from lab.recording.writer import BeingWrittenError, open_exclusive
@@ -37,9 +38,9 @@ from lab.text import did_you_mean
 from lab.worlds.campaign.campaign import RunawayError
 from lab.worlds.campaign.schedule import FAULTS
 from lab.worlds.campaign.workers import WorkerDiedError, default_workers
-from lab.worlds.control import WATCHED
 from lab.worlds.loading.config import RunConfig, header_of
 from lab.worlds.loading.targets import TargetError, load_protocol, recorded_protocol
+from lab.worlds.run import WATCHED
 
 # from a struct of options to a command
 
@@ -176,11 +177,6 @@ def complete_target(incomplete: str) -> list[tuple[str, str]]:
 # values
 
 W = TypeVar("W", bound=str)
-
-
-def summary_of(protocol: type[Algorithm]) -> str:
-    """Return the first line of what the protocol says of itself."""
-    return (protocol.__doc__ or "").partition("\n")[0]
 
 
 def find_election(target: str) -> type[Election]:

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from lab.protocols.algorithm import Algorithm
 
-__all__ = ["SourceFile", "files_in", "files_of", "source_of"]
+__all__ = ["SourceFile", "files_in", "files_of", "source_of", "summary_of"]
 
 _HEADING = "\n# ---- {} ----\n"
 _HEADED = re.compile(_HEADING.format(r"(\S+)"))
@@ -71,3 +71,8 @@ def _modules_of(protocol: type[Algorithm]) -> list[ModuleType]:
 
 def _has_procedures(part: type) -> bool:
     return issubclass(part, Algorithm) and any(map(inspect.iscoroutinefunction, vars(part).values()))
+
+
+def summary_of(protocol: type[Algorithm]) -> str:
+    """Return the first line of what the protocol says of itself."""
+    return (protocol.__doc__ or "").partition("\n")[0]

@@ -24,9 +24,9 @@ from lab.script.scope import CommandError, Scope
 from lab.script.statements import After, At, Every, ExpectViolation, Statement
 from lab.text import UserError, did_you_mean, sanitize
 from lab.units import format_us
-from lab.worlds.control import WATCHED
 from lab.worlds.loading.settings import SettingError, Settings, parameters_of
 from lab.worlds.loading.targets import TargetError, absolute_target, load_protocol
+from lab.worlds.run import WATCHED
 
 V = TypeVar("V")
 

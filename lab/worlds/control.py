@@ -1,16 +1,15 @@
 """Execute commands in any world and record their outcomes.
 
 A process fault is recorded before it is applied, so its consequences come after it in the recording. Every record
-may fire triggers, and so execute further commands: see ``World``.
+may fire triggers, and so execute further commands: see ``ActiveRun``.
 """
 
 from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from lab.kernel import CommandInput, Message, Timing, encode
+from lab.kernel import Message, Timing, encode
 from lab.network import Links, Rule
 from lab.protocols import Election
 from lab.recording.cluster_state import ClusterState
@@ -32,26 +31,7 @@ from lab.script.commands import (
 from lab.script.scope import CommandError, Scope
 from lab.script.statements import CAUSES, Expectation, ExpectationResult, Statement
 from lab.units import format_count
-
-if TYPE_CHECKING:
-    from lab.worlds.world import World
-
-WATCHED = ("freeze", "go", "speed")
-"""The verbs that change only how a run is watched; the run itself does not depend on them."""
-
-
-class CommandOutcome(Struct, frozen=True):
-    """The outcome of a command: whether anything changed, and a description. ``refused``: it was invalid.
-
-    ``command_inputs`` maps nodes to the inputs still to be delivered to them. ``affected``: the nodes whose
-    processes have changed.
-    """
-
-    changed: bool
-    text: str
-    refused: bool = False
-    command_inputs: dict[int, CommandInput] = {}
-    affected: tuple[int, ...] = ()
+from lab.worlds.run import ActiveRun, CommandOutcome
 
 
 class _NodeAction(Struct, frozen=True):
@@ -70,7 +50,7 @@ _ACTIONS = {
     "resume": _NodeAction("resumed", "not paused", ("resumed",)),
     "wipe": _NodeAction("wiped", "up, or has nothing stored; wipe a node that is down", is_fault=True),
 }
-"""By verb, which is also the name of the operation in ``World``."""
+"""By verb, which is also the name of the operation in ``ActiveRun``."""
 
 _GIVEN = {"running": "told", "paused": "told when it resumes", "down": "down"}
 
@@ -78,7 +58,7 @@ _GIVEN = {"running": "told", "paused": "told when it resumes", "down": "down"}
 class Control:
     """Execute the commands of a run, and record what they did."""
 
-    def __init__(self, run: "World[Any]") -> None:
+    def __init__(self, run: ActiveRun) -> None:
         self._run = run
         self._link_faults = LinkFaults(run)
         self._ids_alone = ClusterState.of(run.header)
@@ -205,7 +185,7 @@ class Control:
         run.record(Fault(run.now_us, fault, "inject", statement.text, (), broken, line=statement.line))
         run.record(Injected(run.now_us, message))
         process_state = run.process_state(target)
-        run.arrive(message)
+        run.forge(message)
         if process_state == "down":
             return CommandOutcome(False, f"{target} is down, nothing changed")
         later = f"; {target} takes it when it resumes" if process_state == "paused" else ""
@@ -250,7 +230,7 @@ The first reply: there are no such faults at all; the second: none on the links 
 class LinkFaults:
     """The link faults in force: set as rules of the network, and lifted as a whole or on some of their links."""
 
-    def __init__(self, run: "World[Any]") -> None:
+    def __init__(self, run: ActiveRun) -> None:
         self._run = run
         self._network = run.network
         self._kinds: dict[int, str] = {}

@@ -7,19 +7,15 @@ events. A world only decides when a message arrives, and what its nodes run in.
 """
 
 from collections.abc import Iterable
-from random import Random
 from typing import Generic, Literal, TypeVar
 
 from lab.kernel import CommandInput, Message, Protocol, Step
-from lab.network import Network, SendResult
-from lab.recording.cluster_state import ClusterState
-from lab.recording.records import Header, Process, Record, Routed
+from lab.network import SendResult
+from lab.recording.records import Process, Record, Routed
 from lab.recording.writer import RecordLog
-from lab.script.commands import WorldCommand
-from lab.script.director import Director
-from lab.script.scope import CommandError
 from lab.script.statements import Statement
-from lab.worlds.control import WATCHED, CommandOutcome, Control
+from lab.worlds.control import Control
+from lab.worlds.run import ActiveRun, CommandOutcome
 
 
 class Incarnation:
@@ -42,119 +38,35 @@ class Incarnation:
 AnIncarnation = TypeVar("AnIncarnation", bound=Incarnation)
 
 
-class World(Generic[AnIncarnation]):
-    """A run of ``protocol_class`` under way, recorded in ``log``, which begins with the header.
-
-    ``incarnations`` are the nodes that are up, ``serials`` the numbers of each node's next message. ``network``
-    has the messages in flight, ``director`` the lines of the script that wait for their triggers. ``fault_count``
-    is the number of faults so far.
-
-    Recording is re-entrant: every ``record`` may fire triggers, and so execute further commands, before it
-    returns. Update state before recording, and re-read it afterwards.
-    """
+class World(ActiveRun, Generic[AnIncarnation]):
+    """A world. ``incarnations`` are the nodes that are up, ``serials`` the numbers of each node's next message."""
 
     def __init__(self, protocol: type[Protocol], log: RecordLog) -> None:
-        self.protocol_class = protocol
-        self.log = log
-        self.header: Header = log.header
-        self.ids = self.header.nodes
-        link, seed = self.header.link, self.header.seed
-        self.network = Network(
-            lambda source, target: Random(f"{seed}/link/{source}->{target}"), link.latency_us, link.jitter_us
-        )
-        self.director = Director(self)
-        self.fault_count = 0
+        super().__init__(protocol, log)
         self.incarnations: dict[int, AnIncarnation] = {}
         self.serials = dict.fromkeys(self.ids, 1)
         self.control = Control(self)
-
-    @property
-    def now_us(self) -> int:
-        """The run's clock."""
-        raise NotImplementedError
-
-    @property
-    def cluster(self) -> ClusterState:
-        """The cluster after the last record."""
-        return self.log.cluster
-
-    def next_fault(self) -> int:
-        """Return the number of a new fault."""
-        self.fault_count += 1
-        return self.fault_count
-
-    def record(self, record: Record) -> None:
-        """Append a record, and execute the commands that it triggers."""
-        self.log.append(record)
-        if self.director.needs_records:
-            for statement in self.director.on_record(record):
-                self.execute(statement)
-
-    def trigger(self, event: Literal["send", "deliver", "drop"], message: Message) -> None:
-        """Execute the commands that this event triggers."""
-        for statement in self.director.on_message(event, message):
-            self.execute(statement)
-
-    def execute_due(self) -> None:
-        """Execute the commands that are due by the clock."""
-        for statement in self.director.due(self.now_us):
-            self.execute(statement)
-
-    def finish(self) -> None:
-        """Record the outcomes of the expectations at the end of the run."""
-        for statement in self.director.finish():
-            self.execute(statement)
-
-    def execute(self, statement: Statement) -> CommandOutcome:
-        """Execute a line of a script, or a command given by hand, and record its outcome."""
-        return self.control.execute(statement)
-
-    # Operations on nodes, as each world does them. Those that return a bool return False where they would change
-    # nothing.
-
-    def kill(self, node: int) -> bool:
-        """Crash a node, now: nothing that it does counts from here on."""
-        raise NotImplementedError
-
-    def pause(self, node: int) -> bool:
-        """Pause a node: its inputs wait."""
-        raise NotImplementedError
-
-    def resume(self, node: int) -> bool:
-        """Let a paused node continue: its inputs come first, then the timers that have expired."""
-        raise NotImplementedError
-
-    def restart(self, node: int) -> bool:
-        """Start a new incarnation with the contents of stable storage."""
-        raise NotImplementedError
-
-    def wipe(self, node: int) -> bool:
-        """Empty the stable storage of a node that is down."""
-        raise NotImplementedError
 
     def deliver(self, incarnation: AnIncarnation, node_input: Message | CommandInput) -> None:
         """Give a node an input; if it is in a step or paused, the input waits, after earlier ones."""
         raise NotImplementedError
 
-    def steer(self, command: WorldCommand, in_script: bool) -> tuple[bool, str]:
-        """Change the course of time; return (whether anything changed, a description). Raises CommandError.
+    # operations; see ActiveRun
 
-        Real time cannot be steered: a script's commands that change only the pace are skipped.
-        """
-        if in_script and command.verb in WATCHED:
-            return True, "skipped: this run is in real time"
-        raise CommandError(f"{command.verb}: only in a simulated run: lab run bully --sim")
+    def execute(self, statement: Statement) -> CommandOutcome:
+        return self.control.execute(statement)
 
     def process_state(self, node: int) -> Literal["running", "paused", "down"]:
-        """Return the state of the node's process. A paused node takes its inputs when it continues."""
         incarnation = self.incarnations.get(node)
         return "down" if incarnation is None else "paused" if incarnation.paused else "running"
 
     def give_command(self, node: int, command: CommandInput) -> None:
-        """Give a protocol command to a node; if it is in a step or paused, it takes the command later."""
         incarnation = self.incarnations.get(node)
         if incarnation is not None:  # else it has failed on an earlier input
             self.deliver(incarnation, command)
+
+    def forge(self, message: Message) -> None:
+        self.arrive(message)
 
     # the way of a message
 

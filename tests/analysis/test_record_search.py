@@ -15,7 +15,7 @@ from lab.recording.writer import MemoryLog
 from lab.script.parse import parse, parse_predicate
 from lab.script.predicate_fold import OnsetMatcher
 from lab.script.predicates import Suspicions
-from lab.worlds.world import World
+from lab.worlds.run import ActiveRun
 from tests.tui.recorded import written
 
 PREDICATES = (
@@ -121,7 +121,7 @@ def test_the_first_match_is_that_of_a_script(lines: FileRecords) -> None:
     """A script line that waits for it fires at the same record."""
     for predicate in PREDICATES:
         log = MemoryLog(lines.header)
-        director = World(Bully, log).director
+        director = ActiveRun(Bully, log).director
         director.add(parse(f'when {predicate}: say "true"'))
         for number, record in enumerate(lines.records()):
             assert record is not None

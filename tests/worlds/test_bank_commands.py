@@ -14,7 +14,7 @@ from lab.recording.records import Commanded
 from lab.script.parse import parse
 from lab.script.values import attribute_of
 from lab.tasks.bank.bank_analysis import BankAnalysis
-from lab.worlds.control import CommandOutcome
+from lab.worlds.run import CommandOutcome
 from tests.harness import T_US, Rig
 from tests.worlds.live import STEADY, LiveRun
 

@@ -13,7 +13,7 @@ import signal
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import trio
 
@@ -22,12 +22,11 @@ from lab.recording.writer import Writer
 from lab.script.parse import parse
 from lab.script.scope import CommandError
 from lab.script.statements import Statement
-from lab.worlds.control import CommandOutcome
 from lab.worlds.feed_protocol import FeedRequest, Reply
 from lab.worlds.host.feed import Feed
 from lab.worlds.host.runs import RunFolder, RunInfo
 from lab.worlds.loading.config import HostReady, HostRefused, NotRunnableError, RunConfig, send_reply
-from lab.worlds.world import World
+from lab.worlds.run import ActiveRun, CommandOutcome
 
 P = TypeVar("P")
 
@@ -70,7 +69,7 @@ def earliest_us(*instants_us: int | None) -> int | None:
 class Host:
     """The host of a run. Subclasses set ``world``, and run their tasks in ``tasks``."""
 
-    world: World[Any]
+    world: ActiveRun
     tasks: trio.Nursery
 
     def __init__(self, config: RunConfig, folder: RunFolder, writer: Writer) -> None:

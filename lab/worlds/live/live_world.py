@@ -174,7 +174,7 @@ class LiveWorld(World[Connection]):
         self.unflushed.pop(incarnation.id, None)
         super().take_down(incarnation, why, end)
 
-    # operations on nodes; see World
+    # operations on nodes; see ActiveRun
 
     def kill(self, node: int) -> bool:
         """Send SIGKILL. Whatever the process still does no longer counts."""

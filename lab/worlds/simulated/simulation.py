@@ -20,8 +20,8 @@ from lab.recording.writer import RecordLog
 from lab.script.commands import Nodes, WorldCommand
 from lab.script.scope import CommandError
 from lab.units import format_count
-from lab.worlds.control import WATCHED
 from lab.worlds.feed_protocol import Delivery, EnabledEvent, TimerExpiry
+from lab.worlds.run import WATCHED
 from lab.worlds.world import Incarnation, World
 
 
@@ -195,7 +195,7 @@ class Simulation(World[SimulatedIncarnation]):
         self.arrive(*found)
         return True
 
-    # operations on nodes; see World
+    # operations on nodes; see ActiveRun
 
     def kill(self, node: int) -> bool:
         incarnation = self.incarnations.get(node)
