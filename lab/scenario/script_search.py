@@ -32,12 +32,10 @@ from lab.script.parse import read_script
 from lab.script.predicates import And, Compare, Is, Predicate, Suspicions
 from lab.script.statements import Expect, Expectation, ExpectViolation
 from lab.script.values import Attribute, Count, Number
-from lab.worlds.campaign.campaign import RunawayError, judging_log
+from lab.worlds.campaign.campaign import RunawayError, judging_log, start_simulation
 from lab.worlds.campaign.finding import fewer, shrink
 from lab.worlds.campaign.schedule import ScheduledFault
 from lab.worlds.loading.settings import usual_link
-from lab.worlds.simulated.simulation import Simulation
-from lab.worlds.watchdog import watch_steps
 
 _DISTURBED = 3
 _STATUSES = {"Normal": "normal", "Election": "election", "Reorganization": "reorganization"}
@@ -74,11 +72,8 @@ def disturbed_headers(header: Header) -> list[Header]:
 
 def try_script(protocol: type[Protocol], header: Header, script: Sequence[str], end_us: int) -> ScriptTrial:
     """Run the script. Raises RunawayError if its messages multiply without bound."""
-    watch_steps()
     log, judge = judging_log(header)
-    simulation = Simulation(protocol, log)
-    simulation.director.add_script(read_script("\n".join(script)))
-    simulation.start()
+    simulation = start_simulation(protocol, log, read_script("\n".join(script)))
     simulation.run_to(end_us)
     simulation.finish()
     log.append(End(simulation.now_us, "its time was up"))

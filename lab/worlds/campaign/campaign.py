@@ -8,7 +8,7 @@ import inspect
 import sys
 import time
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from types import CodeType, FrameType
@@ -61,7 +61,11 @@ def run_trial(protocol: type[Protocol], base: Header, schedule: Schedule, extend
     With ``extend``, continue until it is known whether the nodes agree again.
     """
     log, judge = judging_log(header_for(base, schedule))
-    simulation = _start_simulation(protocol, schedule, log)
+    watch_steps()
+    simulation = Simulation(protocol, log)
+    for fault in schedule.faults:
+        simulation.director.add(_scripted(fault))
+    simulation.start()
     simulation.run_to(schedule.end_us)
     most_us = schedule.end_us + 4 * judge.within_us
     while extend and simulation.now_us < min(judge.decided_us, most_us):
@@ -85,12 +89,11 @@ def judging_log(header: Header) -> tuple[MemoryLog, Judge]:
     return MemoryLog(header, observe), judge
 
 
-def _start_simulation(protocol: type[Protocol], schedule: Schedule, log: RecordLog) -> Simulation:
-    """Start the simulation of this schedule; steps are watched from now on."""
+def start_simulation(protocol: type[Protocol], log: RecordLog, script: Iterable[Statement]) -> Simulation:
+    """Start the simulation of a run with this script; steps are watched from now on."""
     watch_steps()
     simulation = Simulation(protocol, log)
-    for fault in schedule.faults:
-        simulation.director.add(_scripted(fault))
+    simulation.director.add_script(script)
     simulation.start()
     return simulation
 

@@ -25,12 +25,10 @@ from lab.script.statements import After, At, Statement
 from lab.tasks.bank.commit_history import CommitHistory, CommitLog
 from lab.tasks.field_map import Work, WorkLog
 from lab.units import format_us
-from lab.worlds.campaign.campaign import RunawayError, judging_log
+from lab.worlds.campaign.campaign import RunawayError, judging_log, start_simulation
 from lab.worlds.campaign.schedule import SchedulePlan, draw
 from lab.worlds.campaign.workers import map_seeds, split_seeds
 from lab.worlds.loading.targets import load_protocol
-from lab.worlds.simulated.simulation import Simulation
-from lab.worlds.watchdog import watch_steps
 
 _CHUNK = 2
 """Small, because several protocols with a task take a while."""
@@ -149,13 +147,10 @@ def _last_us(lines: list[Statement]) -> int:
 
 def measure_run(protocol: type[Algorithm], base: Header, course: SharedSchedule) -> RunMeasurement:
     """Run one protocol and measure it. Raises RunawayError."""
-    watch_steps()
     run = f"{base.protocol.name} seed {course.seed}"
     header = replace(base, run=run, nodes=course.nodes, link=course.link, seed=course.seed)
     log, judge = judging_log(header)
-    simulation = Simulation(protocol, log)
-    simulation.director.add_script(course.commands)
-    simulation.start()
+    simulation = start_simulation(protocol, log, course.commands)
     try:
         simulation.run_to(course.end_us)
     except RunawayError as error:

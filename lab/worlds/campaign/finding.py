@@ -27,10 +27,8 @@ from lab.recording.records import Commanded, End, Header, Link, Record
 from lab.recording.writer import Writer
 from lab.script.parse import read_script
 from lab.units import format_us
-from lab.worlds.campaign.campaign import Campaign, RunawayError, Trial, header_for, run_trial
+from lab.worlds.campaign.campaign import Campaign, RunawayError, Trial, header_for, run_trial, start_simulation
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault, draw
-from lab.worlds.simulated.simulation import Simulation
-from lab.worlds.watchdog import watch_steps
 
 T = TypeVar("T")
 
@@ -213,10 +211,7 @@ def write_finding(protocol: type[Protocol], base: Header, finding: Finding, path
     schedule = finding.least
     text = "\n".join([f"# {finding.violation}", f"# {command}", *map(str, schedule.faults)]) + "\n"
     writer = Writer(path, replace(header_for(base, schedule), scenario=text))
-    watch_steps()
-    simulation = Simulation(protocol, writer)
-    simulation.director.add_script(read_script(text))
-    simulation.start()
+    simulation = start_simulation(protocol, writer, read_script(text))
     simulation.run_to(schedule.end_us)
     writer.append(End(simulation.now_us, "its time was up"))
     writer.close()
