@@ -64,7 +64,7 @@ def test_new_inputs_wait_behind_older_ones() -> None:
     ],
 )
 def test_an_input_at_the_start_waits_for_the_first_step(script: str) -> None:
-    """Whatever a script does as soon as a node is recorded as started."""
+    """Also if a script gives it as soon as the node is recorded as started."""
     rig = Rig([1, 2, 3, 4, 5], jitter_us=3_000)
     rig.director.add_script(read_script(script))
     rig.started().run(50_000)

@@ -62,7 +62,11 @@ def run_trial(protocol: type[Protocol], base: Header, schedule: Schedule, extend
     With ``extend``, continue until it is known whether the nodes agree again.
     """
     log, judge = judging_log(header_for(base, schedule))
-    simulation = start_simulation(protocol, log, map(_scripted, schedule.faults))
+    watch_steps()
+    simulation = Simulation(protocol, log)
+    for fault in schedule.faults:
+        simulation.director.add(_scripted(fault))
+    simulation.start()
     simulation.run_to(schedule.end_us)
     most_us = schedule.end_us + 4 * judge.within_us
     while extend and simulation.now_us < min(judge.decided_us, most_us):
