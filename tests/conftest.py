@@ -16,8 +16,6 @@ from tests.profile import SOAK, load_hypothesis_profile
 TRANSCRIPTS = Path(__file__).parent / "transcripts"
 _SERVED = {"server", "school"}
 """Fixtures with a server, or with the keys to log in at one."""
-_LIVE_HOSTS = {"lab.worlds.live", "tests.worlds.launcher"}
-"""The programs that start node processes."""
 _running: list[pytest.Item] = []
 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # the tests start hundreds of interpreters
@@ -33,7 +31,7 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> WorkStealingScheduling:
-    """Give each worker neighbouring tests, so that few workers start the same server or run the same simulation."""
+    """Give each worker neighbouring tests, so that few of them start the same server or simulate the same run."""
     return WorkStealingScheduling(config, log)
 
 
@@ -60,11 +58,16 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 def _refuse_nodes(event: str, arguments: tuple[Any, ...]) -> None:
     """Fail a test that starts a live host, and is not marked: others rely on ``-m "not live"``."""
-    if event == "subprocess.Popen" and _running and _LIVE_HOSTS.intersection(map(str, arguments[1])):
+    if event == "subprocess.Popen" and _running and _is_live_host(list(map(str, arguments[1]))):
         (item,) = _running
         assert any(map(item.get_closest_marker, ("live", "serve", "benchmark"))), (
             f"{item.nodeid} is not marked live"
         )
+
+
+def _is_live_host(words: list[str]) -> bool:
+    """Return whether this starts a host of node processes: ``python -P -m lab.worlds live``."""
+    return words[1:3] == ["-P", "-m"] and words[-1] == "live"
 
 
 sys.addaudithook(_refuse_nodes)

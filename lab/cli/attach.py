@@ -15,8 +15,8 @@ from lab.script.verbs import VERBS, bare_commands
 from lab.script.vocabulary import described_counts, described_states
 from lab.text import sanitize
 from lab.tui.terminal.guard import run_guarded
-from lab.worlds.host.launch import FeedClient
 from lab.worlds.host.runs import find_run, list_runs
+from lab.worlds.launch import FeedClient
 
 
 @app.command()

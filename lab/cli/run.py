@@ -50,7 +50,7 @@ from lab.script.scope import CommandError
 from lab.text import sanitize
 from lab.tui.terminal.guard import run_guarded
 from lab.units import format_us
-from lab.worlds.host.launch import HostFailedError, HostProcess, HostRefusedError
+from lab.worlds.launch import HostFailedError, HostProcess, HostRefusedError
 from lab.worlds.loading.config import NotRunnableError, RunConfig, new_run_name
 from lab.worlds.loading.settings import Settings, as_option, parameters_of, usual_link
 from lab.worlds.loading.targets import TargetError, UnknownNameError, absolute_target, load_protocol

@@ -34,7 +34,7 @@ from lab.serve.gradebook import grade_class, student_commands
 from lab.text import UserError, did_you_mean, sanitize
 from lab.tui.terminal.guard import run_guarded
 from lab.units import format_count
-from lab.worlds.host.launch import HostFailedError, HostProcess
+from lab.worlds.launch import HostFailedError, HostProcess
 from lab.worlds.loading.config import RunConfig
 
 Folder = Annotated[

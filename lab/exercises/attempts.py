@@ -23,8 +23,8 @@ from lab.recording.reader import open_recording
 from lab.recording.records import ExerciseAttempt, Header
 from lab.scenario.file import World
 from lab.scenario.run_scenario import config_of
-from lab.worlds.host.launch import HostProcess
 from lab.worlds.host.runs import RunInfo
+from lab.worlds.launch import HostProcess
 from lab.worlds.loading.config import HostReady, RunConfig
 
 

@@ -18,7 +18,7 @@ from lab.recording.reader import NotARecordingError, open_recording
 from lab.scenario.file import Scenario, World
 from lab.scenario.report import Report, ScenarioFinding, report_of
 from lab.worlds.campaign.workers import map_seeds, split_seeds
-from lab.worlds.host.launch import HostFailedError, HostProcess
+from lab.worlds.launch import HostFailedError, HostProcess
 from lab.worlds.loading.config import NotRunnableError, RunConfig, new_run_name
 from lab.worlds.loading.settings import usual_link
 from lab.worlds.simulated.execution import run_to_end
@@ -160,7 +160,7 @@ def _simulate(jobs: tuple[Job, ...], places: range) -> list[Report]:
 
 
 def _live(jobs: Sequence[Job], most: int) -> Iterator[Report]:
-    from lab.worlds.host.launch import ForkedHost, preload  # noqa: PLC0415
+    from lab.worlds.launch import ForkedHost, preload  # noqa: PLC0415
 
     waiting, going = deque(jobs), list[tuple[Job, LiveRun]]()
     if waiting:

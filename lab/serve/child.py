@@ -26,8 +26,8 @@ from lab.recording.reader import NotARecordingError
 from lab.serve.children import ChildEnvironment, ChildJob, HostWork, ProgressWork, SessionWork
 from lab.serve.session_control import ControlClient
 from lab.tui.apps.student_app import show_student
+from lab.worlds.__main__ import main as run_host
 from lab.worlds.fork_server import ForkServer, detach, silence
-from lab.worlds.host.__main__ import main as run_host
 
 _FILES = 128
 """A session needs less than half of these; a host has a connection to each node and to each viewer."""

@@ -26,9 +26,9 @@ from lab.recording.records import ExerciseAttempt
 from lab.serve.children import Child, ChildEnvironment, Children, HostWork
 from lab.serve.data_folder import ServerLog
 from lab.serve.limits import Limits
-from lab.worlds.host.launch import HostFailedError, HostRefusedError, read_ready
 from lab.worlds.host.runs import RunInfo
 from lab.worlds.json_lines import to_line
+from lab.worlds.launch import HostFailedError, HostRefusedError, read_ready
 from lab.worlds.loading.config import HostReady, RunConfig
 
 T = TypeVar("T")

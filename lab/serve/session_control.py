@@ -15,9 +15,9 @@ from msgspec import Struct
 from lab.exercises.teacher import Notice
 from lab.serve.broadcast_hub import BroadcastHub
 from lab.serve.cluster_pool import ClusterPool
-from lab.worlds.host.launch import HostFailedError, HostRefusedError
 from lab.worlds.host.runs import RunInfo
 from lab.worlds.json_lines import GARBAGE, LONGEST_LINE, Channel, answer_requests, to_line
+from lab.worlds.launch import HostFailedError, HostRefusedError
 from lab.worlds.loading.config import HostReady, RunConfig
 
 

@@ -73,7 +73,7 @@ class OnTerminal:
     def interface_cpu_s(self) -> float:
         """Return the CPU seconds of the interface's own process so far."""
         for child in psutil.Process(self.pid).children():
-            if "lab.worlds.host" not in child.cmdline():
+            if "lab.worlds" not in child.cmdline():
                 spent = child.cpu_times()
                 return float(spent.user + spent.system)
         raise ProcessLookupError("there is no interface")

@@ -8,7 +8,7 @@ import pytest
 
 from lab.kernel import Timing
 from lab.recording.records import Link
-from lab.worlds.host.launch import HostProcess
+from lab.worlds.launch import HostProcess
 from lab.worlds.loading.config import RunConfig
 from tests.cli.invocation import Lab
 from tests.waiting import WAIT_S, wait_for

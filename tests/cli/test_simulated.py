@@ -11,7 +11,7 @@ import pytest
 from lab.kernel import Timing
 from lab.recording.reader import open_recording
 from lab.recording.records import End, Link
-from lab.worlds.host.launch import HostProcess
+from lab.worlds.launch import HostProcess
 from lab.worlds.loading.config import RunConfig
 from tests.cli.invocation import Lab
 from tests.waiting import WAIT_S, wait_for

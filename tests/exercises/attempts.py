@@ -11,7 +11,7 @@ from lab.exercises.attempts import attempt_config
 from lab.exercises.exercise import Exercise
 from lab.recording.records import Header, decode
 from lab.recording.writer import Chain
-from lab.worlds.host.launch import HostProcess
+from lab.worlds.launch import HostProcess
 
 RawRecords = list[dict[str, Any]]
 

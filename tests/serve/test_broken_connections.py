@@ -14,8 +14,8 @@ from lab.exercises.teacher import Announcement, Notice
 from lab.serve.children import ChildEnvironment, Children, HostWork
 from lab.serve.session_control import ControlClient, ControlReply
 from lab.worlds.fork_server import Ready
-from lab.worlds.host.launch import HostFailedError
 from lab.worlds.json_lines import to_line
+from lab.worlds.launch import HostFailedError
 
 _ROOM = ChildEnvironment({}, "/", 1 << 30, 1 << 20, 0)
 

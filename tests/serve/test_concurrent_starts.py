@@ -14,8 +14,8 @@ from lab.serve.children import ChildEnvironment, Children
 from lab.serve.cluster_pool import ClusterPool
 from lab.serve.data_folder import ServerLog
 from lab.serve.limits import Limits
-from lab.worlds.host.launch import HostFailedError, HostProcess, HostRefusedError
 from lab.worlds.host.runs import RunInfo
+from lab.worlds.launch import HostFailedError, HostProcess, HostRefusedError
 from lab.worlds.loading.config import HostReady, RunConfig
 from tests.waiting import WAIT_S
 

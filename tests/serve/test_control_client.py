@@ -20,7 +20,7 @@ from lab.serve.cluster_pool import ClusterPool
 from lab.serve.data_folder import ServerLog
 from lab.serve.limits import Limits
 from lab.serve.session_control import ControlClient, serve_control
-from lab.worlds.host.launch import HostFailedError, HostRefusedError
+from lab.worlds.launch import HostFailedError, HostRefusedError
 from lab.worlds.loading.config import RunConfig
 from tests.waiting import wait_for
 

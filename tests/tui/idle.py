@@ -1,7 +1,7 @@
 """Wait for the interface by its queues of messages, in place of Textual's wait by the clock.
 
 Textual's pilot waits, twice for each key, until the process has used little processor time for 20 ms. An interface
-that draws ten frames a second may never be that calm, and the wait then lasts a second, most of it spent on drawing.
+that draws ten frames a second may never be that calm; the wait then lasts a second, most of it spent on drawing.
 Here a key is handled when every queue is empty, every widget waits for a message, and the screen is laid out.
 
 No terminal shows what a test draws, so the cells are rendered once for each wait, and not sixty times a second.

@@ -19,7 +19,7 @@ from lab.tui.player import Player
 from lab.tui.screen import RunScreen
 from lab.tui.source import FeedSource, FileSource, Source
 from lab.tui.widgets.status_lines import LeaderLine, TitleLine
-from lab.worlds.host.launch import HostProcess
+from lab.worlds.launch import HostProcess
 from lab.worlds.loading.config import HostReady, RunConfig
 from tests.tui.recorded import SHIPPED
 from tests.waiting import WAIT_S

@@ -13,7 +13,7 @@ from lab.recording.records import End, Header, Link
 from lab.tui.controllers.branching import TreeDialog
 from lab.tui.screen import RunScreen
 from lab.tui.source import FileSource, Source
-from lab.worlds.host.launch import HostProcess
+from lab.worlds.launch import HostProcess
 from lab.worlds.loading.config import RunConfig
 from tests.recording.samples import execute_again
 from tests.tui.recorded import SHIPPED

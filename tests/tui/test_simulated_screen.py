@@ -12,7 +12,7 @@ from lab.recording.records import Link
 from lab.tui.controllers.playback import NextEventDialog
 from lab.tui.views.log_view import MessageLog
 from lab.tui.widgets.scrub_bar import ScrubBar
-from lab.worlds.host.launch import FeedClient
+from lab.worlds.launch import FeedClient
 from lab.worlds.loading.config import HostReady, RunConfig
 from tests.tui.seen import Seen, attached, served
 

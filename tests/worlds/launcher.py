@@ -3,7 +3,7 @@
 import sys
 
 from lab.protocols import PROTOCOLS
-from lab.worlds.host.__main__ import main
+from lab.worlds.__main__ import main
 from tests.worlds.protocols import ALL
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from lab.recording.reader import open_recording
 from lab.recording.records import Link, Process, Record, decode
 from lab.replay.reexecution import reexecute
 from lab.worlds.feed_protocol import Reply
-from lab.worlds.host.launch import FeedClient, HostFailedError, HostProcess
+from lab.worlds.launch import FeedClient, HostFailedError, HostProcess
 from lab.worlds.loading.config import HostReady, RunConfig
 from tests.waiting import WAIT_S, wait_for
 
@@ -110,7 +110,7 @@ class LiveRun:
             script=script,
         )
         self.protocol = protocol
-        own = "lab.worlds.host" if protocol is Bully else "tests.worlds.launcher"
+        own = "lab.worlds" if protocol is Bully else "tests.worlds.launcher"
         self.host = HostProcess(self.config, module or own)
         self.session = self.host.process.pid
         self.tail = Tail(self.path)

@@ -2,7 +2,7 @@
 
 import sys
 
-from lab.worlds.host.__main__ import main
+from lab.worlds.__main__ import main
 from lab.worlds.live import node_process
 
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from lab.worlds.host.__main__ import main
+from lab.worlds.__main__ import main
 from lab.worlds.simulated import simulated_host
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import pytest
 from lab.kernel import Step
 from lab.recording.reader import FileRecords
 from lab.recording.records import End, Header, Keyframe, decode
-from lab.worlds.host.launch import FeedClient
+from lab.worlds.launch import FeedClient
 from tests.waiting import wait_for
 from tests.worlds.live import STEADY, LiveRun
 from tests.worlds.protocols import Flood

@@ -10,7 +10,7 @@ import pytest
 from lab.kernel import Timing
 from lab.recording.reader import open_recording
 from lab.recording.records import End, Link
-from lab.worlds.host.launch import ForkedHost, HostFailedError, preload
+from lab.worlds.launch import ForkedHost, HostFailedError, preload
 from lab.worlds.loading.config import RunConfig, new_run_name
 from tests.waiting import wait_for
 from tests.worlds.live import is_gone, left_of_session

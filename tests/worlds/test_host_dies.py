@@ -24,7 +24,7 @@ pytestmark = pytest.mark.live
 OWNER = """
 import sys, msgspec
 from lab.worlds.loading.config import RunConfig
-from lab.worlds.host.launch import HostProcess
+from lab.worlds.launch import HostProcess
 host = HostProcess(msgspec.json.decode(sys.argv[1], type=RunConfig))
 host.ready()
 print(host.process.pid, flush=True)
@@ -81,7 +81,7 @@ def _ended_in_good_order(run: LiveRun, folder: Path) -> None:
 
 @pytest.mark.parametrize("victims", ["host", "fork server", "both"])
 @pytest.mark.parametrize("paused", ["", "2 5", "all"])
-@pytest.mark.parametrize("module", ["lab.worlds.host", "tests.worlds.portable"])
+@pytest.mark.parametrize("module", ["lab.worlds", "tests.worlds.portable"])
 def test_sigkill(tmp_path: Path, victims: str, paused: str, module: str) -> None:
     """Kill -9 at a random moment, with paused nodes too, and without the features of Linux too."""
     chance = random.Random(f"{victims} {paused}")

@@ -24,7 +24,7 @@ from lab.worlds.feed_protocol import (
     Reply,
     TimerExpiry,
 )
-from lab.worlds.host.launch import FeedClient
+from lab.worlds.launch import FeedClient
 from lab.worlds.loading.config import RunConfig
 from lab.worlds.simulated import execution
 from tests.worlds.live import STEADY, LiveRun

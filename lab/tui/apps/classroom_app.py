@@ -25,7 +25,7 @@ from lab.tui.controllers.branching import LeaveRequested
 from lab.tui.screen import RunScreen
 from lab.tui.source import FeedSource
 from lab.tui.widgets.dialogs import ChoiceDialog
-from lab.worlds.host.launch import HostFailedError
+from lab.worlds.launch import HostFailedError
 
 _SETTINGS = "settings.json"
 _LAST_RECORDS_S = 5.0

@@ -26,7 +26,7 @@ from lab.tui.controllers.layout import LayoutSettings, read_layout_settings, wri
 from lab.tui.screen import RunScreen
 from lab.tui.source import FeedSource, FileSource, Source
 from lab.tui.terminal.terminal_app import TerminalApp, default_theme
-from lab.worlds.host.launch import HostFailedError, HostProcess
+from lab.worlds.launch import HostFailedError, HostProcess
 from lab.worlds.loading.config import HostReady, branch_config, new_run_name
 
 

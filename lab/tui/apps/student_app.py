@@ -22,7 +22,7 @@ from lab.tui.source import FeedSource
 from lab.tui.widgets.dialogs import ChoiceDialog
 from lab.tui.widgets.status_lines import Line
 from lab.units import format_count
-from lab.worlds.host.launch import HostFailedError
+from lab.worlds.launch import HostFailedError
 
 
 class TeacherLine(Line):

@@ -1,4 +1,4 @@
-"""The host's process: ``python -m lab.worlds.host``, started by ``lab run``.
+"""The host's process: ``python -m lab.worlds``, started by ``lab run``.
 
 It reads its ``RunConfig`` from the first line of standard input and answers with one line, ``HostReady`` or
 ``HostRefused``. It runs until the run is over or standard input ends, which means that the process that started it

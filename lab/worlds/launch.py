@@ -47,8 +47,9 @@ class HostProcess:
     module, for programs with protocols of their own.
     """
 
-    def __init__(self, config: RunConfig, module: str = "lab.worlds.host") -> None:
+    def __init__(self, config: RunConfig, module: str = "lab.worlds") -> None:
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
+        self._world = config.world
         self.process = self._start_process(module)
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
@@ -57,8 +58,8 @@ class HostProcess:
 
     def _start_process(self, module: str) -> "subprocess.Popen[bytes] | _ForkedProcess":
         return subprocess.Popen(
-            # -P: no file in the current folder can shadow a module
-            [sys.executable, "-P", "-m", module],
+            # -P: no file in the current folder can shadow a module; the world is for whoever lists the processes
+            [sys.executable, "-P", "-m", module, self._world],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
@@ -177,7 +178,7 @@ class _ForkedProcess:
 
 def _run_host(*descriptors: int) -> int:
     detach(*descriptors)
-    from lab.worlds.host.__main__ import main  # noqa: PLC0415 - see ``preload``
+    from lab.worlds.__main__ import main  # noqa: PLC0415 - see ``preload``
 
     return main()
 
