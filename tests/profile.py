@@ -8,8 +8,6 @@ LAB_PROFILE=soak LAB_RUNS=10000 pytest tests/campaign/test_ring.py     as many r
 import os
 from typing import Literal, get_args
 
-from hypothesis import HealthCheck, settings
-
 Profile = Literal["quick", "soak"]
 
 
@@ -33,6 +31,8 @@ def amount(quick: int, soak: int) -> int:
 
 def load_hypothesis_profile() -> None:
     """Use the same examples in every run, and no database: the failing example is in the message."""
+    from hypothesis import HealthCheck, settings  # slow, and not needed in the processes that tests start
+
     for name, examples in (("quick", 25), ("soak", 300)):
         settings.register_profile(
             name,

@@ -22,16 +22,17 @@ from lab.worlds.campaign.schedule import plan_of
 from lab.worlds.campaign.workers import WorkerDiedError
 from lab.worlds.loading.targets import load_protocol
 from tests.harness import simulated_header
+from tests.profile import amount
 from tests.waiting import wait_for
 from tests.worlds.live import is_gone
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
-RUNS = 45
+RUNS = amount(quick=20, soak=200)
 HASHED = """
 from tests.campaign.test_workers import campaign
 from lab.worlds.campaign.campaign import run_campaign
-for outcome in run_campaign(campaign("bully", 25, "kill", "loss")):
+for outcome in run_campaign(campaign("bully", 12, "kill", "loss")):
     outcome.lines = frozenset()
     print(outcome)
 """
@@ -99,7 +100,7 @@ def test_hashes_do_not_matter() -> None:
         for hash_ in ("1", "2")
     ]
     assert outputs[0] == outputs[1]
-    assert outputs[0].count(b"Outcome(") == 25
+    assert outputs[0].count(b"Outcome(") == 12
 
 
 def test_a_worker_that_dies() -> None:

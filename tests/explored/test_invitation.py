@@ -13,7 +13,7 @@ SAFE = ("A3.1", "A3.2", "A5")
 @pytest.mark.parametrize(
     ("count", "timeouts", "kills", "restarts", "cuts"),
     [
-        (2, "synchronous", 1, 0, 1),
+        pytest.param(2, "synchronous", 1, 0, 1, marks=pytest.mark.soak),
         (2, "prompt", 1, 1, 1),
         pytest.param(3, "prompt", 1, 0, 1, marks=pytest.mark.soak),
         pytest.param(3, "prompt", 1, 1, 0, marks=pytest.mark.soak),

@@ -13,6 +13,7 @@ import pytest
 
 from lab.serve.data_folder import DataFolder, ServerLog
 from lab.serve.student_lists import Browsers, Invitations
+from tests.profile import amount
 from tests.serve.conftest import School
 from tests.serve.lab_server import Client, Server, alive
 from tests.serve.web_client import Answer, BrowserTerminal, WebClient, raw
@@ -362,6 +363,10 @@ def test_a_browser_that_reads_nothing_costs_bounded_memory(server: Server) -> No
     asyncio.run(stall())
 
 
+_FLOOD = amount(quick=1_000, soak=4_000)
+"""Messages of 65 kB: even the fewer are twice what the server may grow by."""
+
+
 def test_a_browser_that_floods_input_costs_bounded_memory(server: Server) -> None:
     """Input is accepted at the session's pace; the rest stays with the browser, however well compressed."""
     known = _enrolled(server, "mona")
@@ -371,7 +376,7 @@ def test_a_browser_that_floods_input_costs_bounded_memory(server: Server) -> Non
         async with known.terminal() as terminal:
             await terminal.sees("lab exercises")
             with contextlib.suppress(TimeoutError):
-                for _ in range(4000):
+                for _ in range(_FLOOD):
                     await asyncio.wait_for(terminal.socket.send_bytes(b"x" * 65000), 0.7)
             assert memory().rss < before + (32 << 20)
             terminal.transport.abort()

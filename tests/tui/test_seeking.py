@@ -235,7 +235,7 @@ def test_a_frozen_run_is_resumed_until_the_predicate_holds(frozen: HostReady) ->
         await _line(seen, "until 5 leads")
         await seen.until(lambda: seen.player.cluster().nodes[5].leads, "it leads")
         await seen.until(lambda: seen.source.clock is not None and seen.source.clock.frozen, "it is frozen again")
-        assert seen.player.number == _onset(seen, 0, True, "5 leads")
+        await seen.until(lambda: seen.player.number == _onset(seen, 0, True, "5 leads"), "the exact record")
         await seen.until(lambda: len(seen.player.store) - 1 - seen.player.number < 12, "nothing went on")
         await _line(seen, "kill 5")
         await seen.until_message("kill 5: 5 killed")
