@@ -8,8 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from lab.cli.compare import CompareOptions, run_compare
-from lab.cli.compare_report import as_json, report
+from lab.cli.compare import CompareOptions, as_json, report, run_compare
 from lab.protocols import Bully, InvitationElection, Ring
 from lab.protocols.field import Field
 from lab.protocols.stack import stacked

@@ -3,7 +3,7 @@
 import pytest
 
 from lab.analysis.elections import ElectionLog, SettledElection, agreed_coordinator
-from lab.cli.run_summary import NoteLog, summarize
+from lab.cli.run_report import NoteLog, summarize
 from lab.recording.cluster_state import ClusterState
 from lab.recording.snapshot import ActiveFault, Snapshot
 from lab.tasks.analysis import Analysis

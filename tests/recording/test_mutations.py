@@ -16,7 +16,7 @@ from lab.analysis.delivery import LogPage
 from lab.analysis.elections import ElectionLog
 from lab.analysis.history import History
 from lab.analysis.marks import Marks
-from lab.cli.run_summary import NoteLog, summarize
+from lab.cli.run_report import NoteLog, summarize
 from lab.protocols import Bully, source_of
 from lab.recording.reader import NotARecordingError, open_recording
 from lab.recording.records import encode

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from lab.protocols import TwoPhaseCommit
-from lab.tasks.bank.decided_transactions import DecidedTransactions, decided_in
+from lab.tasks.bank.commit_history import DecidedTransactions, decided_in
 from tests.harness import T_US, Rig
 
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import pytest
 
-from lab.cli.run_summary import Note, NoteLog
+from lab.cli.run_report import Note, NoteLog
 from lab.kernel import CommandInput, Step
 from lab.protocols import TwoPhaseCommit, find_protocol
 from lab.recording.cluster_state import ClusterState

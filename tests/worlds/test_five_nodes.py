@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from lab.cli.run_summary import NoteLog, summarize
+from lab.cli.run_report import NoteLog, summarize
 from lab.recording.records import End, Fault, Header, Process
 from lab.tasks.analysis import Analysis
 from lab.worlds.host.runs import list_runs

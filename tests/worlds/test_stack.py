@@ -25,7 +25,7 @@ from lab.protocols import (
     stacked,
 )
 from lab.recording.records import Link, ProtocolInfo
-from lab.tasks.bank.decided_transactions import decided_in
+from lab.tasks.bank.commit_history import decided_in
 from lab.worlds.loading.config import RunConfig, branch_config, header_of
 from lab.worlds.loading.settings import SettingError, parameters_of
 from lab.worlds.loading.targets import (

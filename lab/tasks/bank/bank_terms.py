@@ -16,7 +16,7 @@ from lab.recording.records import convert_or_none
 from lab.recording.snapshot import NodeState
 from lab.tasks.bank.bank_state import NodeBankState, entries_of, node_bank_state, open_at
 from lab.tasks.bank.blocking import blocked_since_us
-from lab.tasks.bank.decided_transactions import decided_in
+from lab.tasks.bank.commit_history import decided_in
 from lab.tasks.terms import ClusterTerm, NodeTerm
 from lab.text import did_you_mean
 
