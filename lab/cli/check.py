@@ -123,7 +123,10 @@ def check(options: CheckOptions) -> int:
     A violation is excused if an assumption that the assertion relies on was broken; it is then counted, but is no
     finding. Otherwise it is a failure. To search all executions up to a bound instead: lab explore.
 
-    Exit status: 0 nothing found, 1 a finding, 2 usage error, 130 Ctrl-C.
+    An assertion is judged in a run if there was something to judge it by: two nodes that were Normal, a transaction
+    that was decided. What was judged in no run does not hold.
+
+    Exit status: 0 nothing found, 1 a finding or an assertion that was judged in no run, 2 usage error, 130 Ctrl-C.
     """
     target = target_of(options.protocol, options.set_)
     protocol = load_protocol(target)
@@ -154,7 +157,7 @@ def check(options: CheckOptions) -> int:
         print_wrapped(format_no_findings(protocol, totals, options.find, interrupted))
     if interrupted:
         return EXIT_INTERRUPTED
-    return 0 if first is None else EXIT_NOT_AS_EXPECTED
+    return EXIT_NOT_AS_EXPECTED if first is not None or unjudged(protocol, totals) else 0
 
 
 # from the options to a campaign
@@ -265,14 +268,25 @@ def _print_totals(totals: CampaignTotals, protocol: type[Algorithm], campaign: C
     for kind, count in sorted(totals.faults.items()):
         faults.add_row(kind, f"{count.faults:,}", f"{count.touched:,}")
     console.print(faults)
-    found = Table("assertion", "violations", "", box=None, pad_edge=True)
+    found = Table("assertion", "judged in", "violations", "", box=None, pad_edge=True)
     names = dict.fromkeys([*protocol.promises, *(name for name, _ in totals.violations)])
     for name in names:
+        judged = _judged_cell(totals, name) if name in protocol.promises else ""
         for times, text in _violation_rows(totals, name) or [("none", ASSERTIONS[name].short)]:
-            found.add_row(name, times, text, style="bold red" if text == _FAILURES else "")
-            name = ""  # noqa: PLW2901 - only in the first row
+            found.add_row(name, judged, times, text, style="bold red" if text == _FAILURES else "")
+            name = judged = ""  # noqa: PLW2901 - only in the first row
     console.print(found)
     console.print(f"  {_coverage(totals, protocol)}")
+
+
+def _judged_cell(totals: CampaignTotals, name: str) -> str:
+    runs = totals.judged_runs[name]
+    return f"{runs:,} of {format_count(totals.runs, 'run')}" if runs else "no run"
+
+
+def unjudged(protocol: type[Algorithm], totals: CampaignTotals) -> list[str]:
+    """Return the promised assertions that were judged in no run."""
+    return [name for name in protocol.promises if not totals.judged_runs[name]]
 
 
 def _outcomes(totals: CampaignTotals, protocol: type[Algorithm]) -> str:
@@ -336,9 +350,16 @@ def format_no_findings(
     if find is not None:
         return f"{so_far}no violation of {find} was found"
     excused = sum(totals.violations.values())
-    held = f"{', '.join(protocol.promises)} held in every consistent state with the assumptions intact"
-    text = f"{so_far}no failure: {held}"
-    return text + (f" ({format_count(excused, 'excused violation')}: see --strict, --find)" if excused else "")
+    not_judged = unjudged(protocol, totals)
+    judged = [name for name in protocol.promises if name not in not_judged]
+    text = f"{so_far}no failure"
+    if judged:
+        text += f": {', '.join(judged)} held in every consistent state with the assumptions intact"
+    if excused:
+        text += f" ({format_count(excused, 'excused violation')}: see --strict, --find)"
+    if not_judged:
+        text += f"; judged in no run: {', '.join(not_judged)}"
+    return text if protocol.promises else f"{text}; the protocol promises nothing, so only its errors were judged"
 
 
 def _print_finding(finding: Finding) -> None:
@@ -373,6 +394,9 @@ def _as_json(
             {"assertion": name, "broken": broken, "times": times}
             for (name, broken), times in sorted(totals.violations.items())
         ],
+        "judged": {
+            name: {"runs": totals.judged_runs[name], "count": totals.judged[name]} for name in protocol.promises
+        },
         "lines": {"all": len(lines), "not_reached": sorted(lines - totals.lines)},
         "finding": None,
     }

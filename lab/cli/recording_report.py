@@ -63,9 +63,14 @@ def format_log_line(line: LogLine, page: LogPage, end: int) -> str:
 
 
 class VerdictSummary(Struct, frozen=True):
-    """A verdict for JSON. ``first`` is the text of the first violation; of a failure if there is one."""
+    """A verdict for JSON: *holds*, *not judged*, *excused* or *fails*; ``rests_on`` is what it rests on.
+
+    ``first`` is the text of the first violation; of a failure if there is one.
+    """
 
     assertion: str
+    verdict: str
+    rests_on: str
     failures: int
     excused: int
     first: str | None
@@ -76,12 +81,20 @@ def summarize_verdicts(judge: Judge) -> tuple[VerdictSummary, ...]:
     return tuple(
         VerdictSummary(
             verdict.assertion,
+            "excused" if verdict.word == "outside" else verdict.word,
+            verdict.evidence.text,
             verdict.failures,
             verdict.outside,
             None if verdict.first is None else str(verdict.first),
         )
         for verdict in judge.verdicts()
     )
+
+
+def is_unjudged(judge: Judge) -> bool:
+    """Return whether the protocol promises something, and nothing of that was judged."""
+    words = {verdict.word for verdict in judge.verdicts()}
+    return words == {"not judged"}
 
 
 def format_verdicts(judge: Judge, store: RecordStore) -> list[str]:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from lab.analysis.elections import ElectionLog, SettledElection
 from lab.analysis.history import History
 from lab.analysis.inspection import failure_lines
-from lab.cli.recording_report import format_verdicts, summarize_verdicts
+from lab.cli.recording_report import format_verdicts, is_unjudged, summarize_verdicts
 from lab.cli.scenario_check import format_report
 from lab.cli.terminal import (
     EXIT_INTERRUPTED,
@@ -24,7 +24,7 @@ from lab.kernel import CommandInput, Step
 from lab.properties.judge import Judge
 from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import FileRecords, NotARecordingError, open_recording
-from lab.recording.records import Captioned, Commanded, Expected, Header, Process, Record
+from lab.recording.records import Captioned, Commanded, End, Expected, Header, Process, Record
 from lab.recording.snapshot import ActiveFault, NodeState
 from lab.scenario.file import Scenario
 from lab.scenario.report import ScriptChecker, report_of
@@ -35,7 +35,7 @@ from lab.script.statements import Expectation, Statement
 from lab.tasks.analysis import Analysis, Report
 from lab.tasks.extension import figures_of_other_runs, start_analysis
 from lab.text import sanitize
-from lab.units import format_count, format_us
+from lab.units import format_count, format_ranges, format_us
 from lab.worlds.loading.config import RunConfig
 
 
@@ -188,7 +188,15 @@ def report_run(config: RunConfig, as_json: bool, interrupted: bool, scenario: Sc
         return EXIT_INTERRUPTED
     # with a script, unexpected failures are among the problems
     failed = not config.script and any(verdict.failures for verdict in judge.verdicts())
+    if is_unjudged(judge) and not any(isinstance(line.command, Expectation) for line in _lines_of(config)):
+        print_error("nothing was judged, so nothing holds; let the run do more, or last longer: --for")
+        failed = True
     return EXIT_NOT_AS_EXPECTED if problems or failed else 0
+
+
+def _lines_of(config: RunConfig) -> list[Statement]:
+    """Return the lines that the run was given, by its script and by options."""
+    return [*read_script(config.script), *map(parse, config.commands)]
 
 
 def _script_problems(config: RunConfig, store: FileRecords) -> list[str]:
@@ -218,6 +226,11 @@ def _summary_of(
     history.read(store.records(), progress)
     failed = [] if config.script else manual.failed
     problems = manual.problems() + failure_lines(failed, header.protocol.file)
+    absent = [node for node, view in history.cluster.nodes.items() if view.process == "absent"]
+    if absent:
+        end = store.record(len(store) - 1)
+        why = f": {end.why}" if isinstance(end, End) else ""
+        problems.append(f"{'node' if len(absent) == 1 else 'nodes'} {format_ranges(absent)} never ran{why}")
     return summarize(header, history.cluster, elections, notes, analysis, str(store.path)), problems
 
 

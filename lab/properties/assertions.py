@@ -33,10 +33,11 @@ class Agreement(Assertion, frozen=True, kw_only=True):
     """An assertion that any two nodes that it concerns at the same time have the same value for the same key.
 
     ``value_of`` maps a local state to (key, value), or to None if the node is not concerned. Two nodes violate the
-    assertion if they have different values for one key.
+    assertion if they have different values for one key. ``concerned`` says in words which nodes are.
     """
 
     value_of: Callable[[NodeState], tuple[Hashable, Hashable] | None]
+    concerned: str
 
 
 class UniquenessAssertion(Assertion, frozen=True, kw_only=True):
@@ -44,10 +45,11 @@ class UniquenessAssertion(Assertion, frozen=True, kw_only=True):
 
     ``claims`` maps the transition from one local state of a node to the next to (item, claimant), or to None if
     nothing is claimed. A second claim of an item violates the assertion unless both have the same claimant; a
-    claimant of None equals no other. ``done`` is the participle for messages, such as *formed*.
+    claimant of None equals no other. ``noun`` and ``done`` are words for messages: *group* and *formed*.
     """
 
     claims: Callable[[NodeState, NodeState], tuple[Hashable, Hashable | None] | None]
+    noun: str
     done: str
 
 
@@ -102,12 +104,14 @@ A1_1 = Agreement(
     "any two nodes in Reorganization or Normal have the same Coordinator",
     "one coordinator",
     value_of=_coordinator,
+    concerned="in Reorganization or Normal",
 )
 A1_2 = Agreement(
     "A1.2",
     "any two nodes in Normal have the same Definition",
     "one definition",
     value_of=_definition,
+    concerned="Normal",
 )
 A2 = Assertion(
     "A2",
@@ -121,6 +125,7 @@ A3_1 = Agreement(
     "one coordinator per group",
     marked=True,
     value_of=_coordinator_of_group,
+    concerned="in Reorganization or Normal in a group",
 )
 A3_2 = Agreement(
     "A3.2",
@@ -128,6 +133,7 @@ A3_2 = Agreement(
     "one definition per group",
     marked=True,
     value_of=_definition_of_group,
+    concerned="Normal in a group",
 )
 A4 = Assertion(
     "A4",
@@ -142,6 +148,7 @@ A5 = UniquenessAssertion(
     "identifiers are new",
     marked=True,
     claims=_group_formed,
+    noun="group",
     done="formed",
 )
 A6 = Assertion(
@@ -168,6 +175,7 @@ A9 = UniquenessAssertion(
     "one publication",
     marked=True,
     claims=_edition_published,
+    noun="edition",
     done="published",
 )
 K1 = Agreement(
@@ -176,6 +184,7 @@ K1 = Agreement(
     "one token",
     marked=True,
     value_of=_holder,
+    concerned="Inside or Holding",
 )
 ENDS = Assertion(
     "ends",

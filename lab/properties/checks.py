@@ -6,6 +6,7 @@ over: these are concurrent with the new epoch. The scan stops at the first confl
 over, because all earlier epochs are over too.
 """
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 
 from msgspec import Struct
@@ -13,9 +14,9 @@ from msgspec import Struct
 from lab.analysis.causality import Clock
 from lab.properties.assertions import A2, A4, ENDS, Agreement, Assertion, UniquenessAssertion
 from lab.properties.ledger_audit import is_open
-from lab.properties.verdicts import Broken, LocalState
+from lab.properties.verdicts import Broken, Evidence, LocalState
 from lab.recording.snapshot import NodeState
-from lab.units import format_us
+from lab.units import format_count, format_us
 
 KeyedValue = tuple[Hashable, Hashable] | None
 """(key, value), or None."""
@@ -50,6 +51,25 @@ class PairChecker:
         self._place = place
         self._epochs: list[dict[Hashable, dict[Hashable, Epoch]]] = [{} for _ in nodes]
         self._places = {node: place for place, node in enumerate(nodes)}
+        self._concerned: set[int] = set()
+        self._states = 0
+        self._pairs = 0
+        self._since: int | None = None
+
+    @property
+    def evidence(self) -> Evidence:
+        """The states looked at; two nodes must have been concerned, or else they could not have disagreed."""
+        if self._since is None:
+            who = f"only node {min(self._concerned)}" if self._concerned else "no node"
+            return Evidence(f"{who} was ever {self.agreement.concerned}")
+        pairs = format_count(self._pairs, "pair")
+        states = format_count(self._states, "state")
+        return Evidence(
+            f"{states} of {len(self._concerned)} nodes, {pairs} of them concurrent",
+            self._since,
+            self._states,
+            "state",
+        )
 
     def conflicts(self, epoch: Epoch) -> Iterator[Epoch]:
         """Yield the epochs that conflict with this one, which begins now: at most one of each other node."""
@@ -58,12 +78,17 @@ class PairChecker:
             return
         key, value = keyed_value
         own = self._places[epoch.node]
+        self._states += 1
+        self._concerned.add(epoch.node)
+        if self._since is None and len(self._concerned) > 1:
+            self._since = epoch.record
         for place, by_key in enumerate(self._epochs):
             if place == own or key not in by_key:
                 continue
             for theirs, last in reversed(by_key[key].items()):
                 if last.is_over_for(epoch.clock, place):
                     break
+                self._pairs += 1
                 if theirs != value:
                     yield last
                     break
@@ -87,6 +112,17 @@ class UniquenessChecker:
     def __init__(self, claims: Iterable[UniquenessAssertion]) -> None:
         self._claims = tuple(claims)
         self._first: dict[tuple[str, Hashable], tuple[Hashable | None, LocalState]] = {}
+        self._counts: Counter[str] = Counter()
+        self._since: dict[str, int] = {}
+
+    def evidence(self, assertion: UniquenessAssertion) -> Evidence:
+        """Return what was claimed."""
+        if assertion.id not in self._since:
+            return Evidence(f"no {assertion.noun} was {assertion.done}")
+        claimed = format_count(self._counts[assertion.id], assertion.noun)
+        return Evidence(
+            f"{claimed} {assertion.done}", self._since[assertion.id], self._counts[assertion.id], assertion.noun
+        )
 
     def second(
         self, was: NodeState, view: NodeState, record: int, at_us: int
@@ -100,6 +136,8 @@ class UniquenessChecker:
             if found is None:
                 continue
             item, claimant = found
+            self._counts[claim.id] += 1
+            self._since.setdefault(claim.id, record)
             state = LocalState(view.id, record, at_us, f"the node by which {item} is {claim.done}")
             owner, first = self._first.setdefault((claim.id, item), (claimant, state))
             if first is not state and (claimant is None or owner != claimant):

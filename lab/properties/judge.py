@@ -21,10 +21,10 @@ from lab.properties.assertions import A2, A4, AGREEMENTS, ASSERTIONS, AUDITED, E
 from lab.properties.checks import Epoch, KeyedValue, Liveness, PairChecker, UniquenessChecker, describe_state
 from lab.properties.conditions import Conditions
 from lab.properties.ledger_audit import LedgerAudit
-from lab.properties.verdicts import Broken, LocalState, Verdict, Violation, verdict_of
+from lab.properties.verdicts import Broken, Evidence, LocalState, Occurrences, Verdict, Violation, verdict_of
 from lab.recording.records import PROCESS_AFTER, Fault, Header, Injected, Process, Record, Routed
 from lab.recording.snapshot import NodeState
-from lab.units import format_us
+from lab.units import format_count, format_us
 
 MOST_KEPT = 1000
 """Beyond this many, only the first violation of each sort is kept with its witness; the rest are counted."""
@@ -74,6 +74,10 @@ class Judge:
         self._disagreeing: list[NodeState] = []
         self._late_since_us: int | None = None
         self._counts: dict[tuple[str, bool], int] = {}
+        self._ran = False
+        self._agrees = False
+        self._agreed = Occurrences()
+        self._agreed_us = 0
 
     @property
     def decided_us(self) -> int:
@@ -96,12 +100,44 @@ class Judge:
         # not all violations are kept, but all are counted
         return tuple(
             replace(
-                verdict_of(name, self.violations),
+                verdict_of(name, self.violations, self.evidence(name)),
                 failures=self._counts.get((name, True), 0),
                 outside=self._counts.get((name, False), 0),
             )
             for name in found
         )
+
+    def evidence(self, name: str) -> Evidence:
+        """Return what the verdict on an assertion rests on, or why it was not judged."""
+        if not self._ran:
+            return Evidence("no node made a step")
+        if name == RAISES.id:
+            return Evidence("every step", 0)
+        pairs = next((each for each in self._pairs if each.agreement.id == name), None)
+        if pairs is not None:
+            found = pairs.evidence
+        elif name in UNIQUENESS:
+            found = self._uniqueness.evidence(UNIQUENESS[name])
+        elif name in AUDITED and self._audit is not None:
+            found = self._audit.evidence(name)
+        else:
+            found = self._evidence_of_agreement()
+        return found
+
+    def evidence_at(self, name: str, number: int) -> Evidence:
+        """Return the same as it was after an earlier record; its text is then unknown, and empty."""
+        found = self.evidence(name)
+        if number >= self.number:
+            return found
+        return Evidence("", found.since if found.since is not None and found.since <= number else None)
+
+    def _evidence_of_agreement(self) -> Evidence:
+        bound = f"the bound of {format_us(self.within_us)}"
+        if not self._agreed.count:
+            return Evidence(f"the nodes never agreed, and {bound} is not over")
+        text = f"agreed {format_count(self._agreed.count, 'time')}, last at {self._agreed_us / 1e6:.3f} s"
+        text = text if self._agrees else f"{text}; since then {bound} is not over"
+        return Evidence(text, self._agreed.since, self._agreed.count, "agreement")
 
     def observe(self, record: Record | None) -> None:
         """Judge the next record; None stands for one that could not be read."""
@@ -141,6 +177,7 @@ class Judge:
         view = self._views.get(node)
         if view is None:
             return  # no node of this run
+        self._ran = True
         if isinstance(given, Received):
             self._received(node, given.source, given.serial, step.at_us)
         elif isinstance(given, Fired):
@@ -294,8 +331,14 @@ class Judge:
         return self._conditions.apart if self._liveness.of_groups else self._conditions.calm
 
     def _update_disagreeing(self) -> None:
-        if self._liveness is not None:
-            self._disagreeing = self._liveness.disagreeing(self._views, self._conditions.cut)
+        if self._liveness is None:
+            return
+        self._disagreeing = self._liveness.disagreeing(self._views, self._conditions.cut)
+        is_up = any(view.process == "running" for view in self._views.values())
+        agreed, self._agrees = self._agrees, is_up and not self._disagreeing
+        if self._agrees and not agreed:
+            self._agreed.add(max(0, self.number))
+            self._agreed_us = self.at_us
 
     def _check_liveness(self, liveness: Liveness) -> None:
         conditions = self._conditions

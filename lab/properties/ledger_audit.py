@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from lab.properties.assertions import A6, A7, A8, ENDS
-from lab.properties.verdicts import LocalState
+from lab.properties.verdicts import Evidence, LocalState, Occurrences
 from lab.protocols.accounts import format_cents
-from lab.units import format_us
+from lab.units import format_count, format_us
 
 TransactionName = tuple[int, int]
 """The name of a transaction: its coordinator, and that node's count of them."""
@@ -61,6 +61,11 @@ class _TransactionAudit:
         elif what == "committed":
             self.committed.setdefault(node, self._state(node, record, at_us, "commits"))
 
+    @property
+    def is_decided(self) -> bool:
+        """True if a node has committed or aborted it."""
+        return bool(self.committed or self.aborted)
+
     def _state(self, node: int, record: int, at_us: int, does: str) -> LocalState:
         return LocalState(node, record, at_us, f"the node that {does} {self.name}")
 
@@ -95,6 +100,7 @@ class LedgerAudit:
         self._transactions: dict[TransactionName, _TransactionAudit] = {}
         self._written: dict[TransactionName, None] = {}
         self._is_new = False
+        self._record = 0
         self._first: dict[int, int] = {}
         self._now: dict[int, int] = {}
         self._money_states: dict[int, LocalState] = {}
@@ -105,6 +111,24 @@ class LedgerAudit:
         self._unended: tuple[TransactionName, int] | None = None
         self.newest_us = 0
         """The last time at which a transaction became open at a node."""
+        self._decided = Occurrences()
+        self._settled = Occurrences()
+        self._ended = Occurrences()
+
+    def evidence(self, assertion: str) -> Evidence:
+        """Return how many transactions, or settled states, an assertion was judged by."""
+        found, noun, what, without = {
+            A8.id: (
+                self._settled,
+                "state",
+                "after a decision, without an open transaction",
+                "was decided and ended",
+            ),
+            ENDS.id: (self._ended, "transaction", "ended at every node", "has ended"),
+        }.get(assertion, (self._decided, "transaction", "decided", "was decided"))
+        if not found.count:
+            return Evidence(f"no transaction {without}")
+        return Evidence(f"{format_count(found.count, noun)} {what}", found.since, found.count, noun)
 
     @property
     def oldest_us(self) -> int | None:
@@ -116,9 +140,14 @@ class LedgerAudit:
         for entry in entries:
             name = _name(entry)
             if name is not None:
-                self._transactions.setdefault(name, _TransactionAudit(name)).add(node, entry, record, at_us)
+                transaction = self._transactions.setdefault(name, _TransactionAudit(name))
+                was_decided = transaction.is_decided
+                transaction.add(node, entry, record, at_us)
+                if transaction.is_decided and not was_decided:
+                    self._decided.add(record)
                 self._written[name] = None
         self._is_new = True
+        self._record = record
         cents = _cents(state)
         self._first.setdefault(node, cents)
         if self._now.get(node) != cents:
@@ -133,10 +162,15 @@ class LedgerAudit:
             return
         for name in sorted(before - names):
             del self._open[node, name]
+            if name in self._transactions and self._transactions[name].is_decided and not self._is_open(name):
+                self._ended.add(record)
         for name in sorted(names - before):
             self._open[node, name] = LocalState(node, record, at_us, f"a node with {_format_name(name)} open")
             self.newest_us = at_us
         self._open_at[node] = names
+
+    def _is_open(self, name: TransactionName) -> bool:
+        return any(each == name for _, each in self._open)
 
     def violations(self) -> Iterator[AuditViolation]:
         """Yield the violations shown by what was entered since the last call."""
@@ -144,6 +178,8 @@ class LedgerAudit:
             yield from self._transactions[name].violations()
         self._written = {}
         if self._is_new and not self._open:
+            if self._decided.count:
+                self._settled.add(self._record)
             yield from self._check_money()
         self._is_new = False
 

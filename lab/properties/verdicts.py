@@ -82,29 +82,62 @@ class Violation(Struct, frozen=True):
         return f"excused: {self.assertion} under broken {noun} {numbers} ({why}): {self.text}"
 
 
+class Evidence(Struct, frozen=True):
+    """What a verdict rests on, in words: ``14 states of 5 nodes``, or why nothing was judged.
+
+    ``since`` is the record from which on the assertion has been judged; None if it has not been. ``count`` is how
+    many of what it speaks of there were, and ``noun`` the word for one of them.
+    """
+
+    text: str
+    since: int | None = None
+    count: int = 0
+    noun: str = ""
+
+
+class Occurrences:
+    """How often something occurred, and the record of the first time."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.since: int | None = None
+
+    def add(self, record: int) -> None:
+        """Note that it occurred, shown by this record."""
+        self.count += 1
+        self.since = record if self.since is None else self.since
+
+
 class Verdict(Struct, frozen=True):
-    """The verdict on an assertion so far: the numbers of failures and of excused violations (``outside``)."""
+    """The verdict on an assertion so far: the numbers of failures and of excused violations (``outside``).
+
+    Without a violation the assertion holds only if there is ``evidence`` for that.
+    """
 
     assertion: str
     failures: int
     outside: int
     first: Violation | None
+    evidence: Evidence
 
     @property
-    def word(self) -> Literal["holds", "outside", "fails"]:
+    def word(self) -> Literal["holds", "not judged", "outside", "fails"]:
         """The verdict as a word; *outside* means excused."""
-        return "fails" if self.failures else "outside" if self.outside else "holds"
+        if self.first is None:
+            return "not judged" if self.evidence.since is None else "holds"
+        return "fails" if self.failures else "outside"
 
     def __str__(self) -> str:
-        statement = ASSERTIONS[self.assertion].statement
-        if self.first is None:
-            return f"{self.assertion} holds: {statement}"
-        return str(self.first)
+        if self.first is not None:
+            return str(self.first)
+        if self.evidence.since is None:
+            return f"{self.assertion} is not judged: {self.evidence.text}"
+        return f"{self.assertion} holds: {ASSERTIONS[self.assertion].statement} ({self.evidence.text})"
 
 
-def verdict_of(assertion: str, violations: Sequence[Violation]) -> Verdict:
+def verdict_of(assertion: str, violations: Sequence[Violation], evidence: Evidence) -> Verdict:
     """Return the verdict on one assertion, given the violations of all."""
     found = [violation for violation in violations if violation.assertion == assertion]
     failures = [violation for violation in found if violation.is_failure]
     first = next(iter(failures or found), None)
-    return Verdict(assertion, len(failures), len(found) - len(failures), first)
+    return Verdict(assertion, len(failures), len(found) - len(failures), first, evidence)

@@ -16,6 +16,8 @@ VerdictText = tuple[str, str]
 
 
 _LONGEST_WHY = 40
+_HOLD, _NOT_JUDGED = "hold so far", "are not judged yet"
+_SINGULAR = {_HOLD: "holds so far", _NOT_JUDGED: "is not judged yet"}
 
 
 def format_verdicts(source: Source, number: int) -> Iterator[tuple[VerdictText, ...]]:
@@ -26,7 +28,7 @@ def format_verdicts(source: Source, number: int) -> Iterator[tuple[VerdictText, 
     judge, promises = source.judge, source.store.header.protocol.promises
     shown = judge.violations[: bisect_right(judge.violations, number, key=lambda violation: violation.record)]
     names = dict.fromkeys([*(name for name in promises if name in ASSERTIONS), *(v.assertion for v in shown)])
-    verdicts = [verdict_of(name, shown) for name in names]
+    verdicts = [verdict_of(name, shown, judge.evidence_at(name, number)) for name in names]
     versions = (
         (True, "violated, excused", _LONGEST_WHY),
         (False, "violated, excused", _LONGEST_WHY),
@@ -40,7 +42,7 @@ def format_verdicts(source: Source, number: int) -> Iterator[tuple[VerdictText, 
             name = verdict.assertion + (f" ({ASSERTIONS[verdict.assertion].short})" if has_short_names else "")
             alike.setdefault(_format_verdict(verdict, excused, longest_why), []).append(name)
         parts = [
-            (f"{', '.join(labels)} {text if len(labels) > 1 or word != 'holds' else 'holds so far'}", word)
+            (f"{', '.join(labels)} {text if len(labels) > 1 else _SINGULAR.get(text, text)}", word)
             for (text, word), labels in alike.items()
         ]
         yield (*parts, *([("judging …", "unknown")] if judge.number < number else []))
@@ -48,7 +50,7 @@ def format_verdicts(source: Source, number: int) -> Iterator[tuple[VerdictText, 
 
 def _format_verdict(verdict: Verdict, excused: str, longest_why: int) -> VerdictText:
     if verdict.first is None:
-        return "hold so far", "holds"
+        return (_HOLD, "holds") if verdict.word == "holds" else (_NOT_JUDGED, "not judged")
     if verdict.word == "fails":
         return f"VIOLATED with {_assumptions_text(verdict.first)}", "fails"
     broken = verdict.first.broken

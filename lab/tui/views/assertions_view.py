@@ -26,6 +26,7 @@ _MARGIN = 10
 _LONGEST = 300
 _VERDICT_WORDS = {
     "holds": "holds so far",
+    "not judged": "not judged yet",
     "outside": "violated, excused",
     "fails": "VIOLATED",
     "unknown": "judging …",
@@ -60,8 +61,8 @@ def judgements_at(header: Header, judge: Judge, number: int, hides_future: bool 
     broken = judge.broken_at(number)
     found = []
     for name in dict.fromkeys([*promises, RAISES.id]):
-        verdict = verdict_of(name, shown)
-        is_unknown = verdict.word == "holds" and judge.number < number
+        verdict = verdict_of(name, shown, judge.evidence_at(name, number))
+        is_unknown = verdict.first is None and judge.number < number
         relies_on = judge.relies_on.get(name, tuple(ASSUMPTIONS)) if name in promises else ()
         found.append(
             Judgement(
@@ -95,6 +96,10 @@ def assertion_rows(judgement: Judgement, styles: ThemeStyles, width: int, is_cho
     for broken in judgement.broken:
         text = f"assumption {broken.assumption} is broken here: {ASSUMPTIONS[broken.assumption]} ({broken.why})"
         yield from _indented(text, styles.status("Election"), width)
+    evidence = judgement.verdict.evidence
+    if evidence.text and judgement.is_promised:
+        what = "not judged" if evidence.since is None else "so far"
+        yield from _indented(f"{what}: {evidence.text}", DIM, width)
     if judgement.verdict.first is not None:
         counts = ((judgement.verdict.failures, "violation"), (judgement.verdict.outside, "excused violation"))
         text = ", ".join(format_count(count, noun) for count, noun in counts if count)

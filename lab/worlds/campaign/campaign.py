@@ -42,12 +42,16 @@ class RunawayError(Exception):
 
 
 class Trial(Struct):
-    """A completed run. ``end_us``: when it was over, and everything in it judged."""
+    """A completed run. ``end_us``: when it was over, and everything in it judged.
+
+    ``judged``: by how many states, transactions and so on each assertion was judged; without those that were not.
+    """
 
     schedule: Schedule
     records: list[Record]
     violations: list[Violation]
     end_us: int
+    judged: dict[str, int]
 
 
 def header_for(base: Header, schedule: Schedule) -> Header:
@@ -72,7 +76,8 @@ def run_trial(protocol: type[Protocol], base: Header, schedule: Schedule, extend
     while extend and simulation.now_us < min(judge.decided_us, most_us):
         simulation.run_to(min(judge.decided_us, most_us))
     log.append(End(simulation.now_us, "its time was up"))
-    return Trial(schedule, log.records, judge.violations, simulation.now_us)
+    judged = {each.assertion: each.evidence.count for each in judge.verdicts() if each.evidence.since is not None}
+    return Trial(schedule, log.records, judge.violations, simulation.now_us, judged)
 
 
 def judging_log(header: Header) -> tuple[MemoryLog, Judge]:
@@ -169,7 +174,8 @@ class RunOutcome(Struct):
     """The outcome of one run, small enough to be sent between processes.
 
     ``violations``: their number, by assertion and the assumptions broken. ``lines`` are the executed lines of the
-    protocol's file, if they were collected. ``outcomes``: what the analysis of the protocol counts.
+    protocol's file, if they were collected. ``outcomes``: what the analysis of the protocol counts. ``judged``:
+    see ``Trial``.
     """
 
     seed: int
@@ -180,10 +186,11 @@ class RunOutcome(Struct):
     violations: dict[tuple[str, tuple[int, ...]], int]
     lines: frozenset[int]
     outcomes: dict[str, int]
+    judged: dict[str, int]
 
 
 class CampaignTotals:
-    """The sums over the runs of a campaign."""
+    """The sums over the runs of a campaign. ``judged_runs``: in how many of them each assertion was judged."""
 
     def __init__(self) -> None:
         self.runs = 0
@@ -193,6 +200,8 @@ class CampaignTotals:
         self.violations: Counter[tuple[str, tuple[int, ...]]] = Counter()
         self.lines: set[int] = set()
         self.outcomes: Counter[str] = Counter()
+        self.judged: Counter[str] = Counter()
+        self.judged_runs: Counter[str] = Counter()
 
     def add(self, outcome: RunOutcome) -> None:
         self.runs += 1
@@ -205,6 +214,8 @@ class CampaignTotals:
             sum_.touched += count.touched
         self.violations.update(outcome.violations)
         self.outcomes.update(outcome.outcomes)
+        self.judged.update(outcome.judged)
+        self.judged_runs.update(outcome.judged.keys())
 
 
 def run_chunk(campaign: Campaign, seeds: range) -> list[RunOutcome]:
@@ -227,6 +238,7 @@ def _run_seed(campaign: Campaign, protocol: type[Algorithm], seed: int) -> RunOu
         Counter((each.assertion, tuple(b.assumption for b in each.broken)) for each in trial.violations),
         frozenset(lines),
         count_outcomes(protocol, trial.records),
+        trial.judged,
     )
 
 

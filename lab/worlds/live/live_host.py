@@ -4,6 +4,7 @@ Each task passes what it waited for to ``LiveWorld``, which never waits, and the
 """
 
 import contextlib
+import errno
 import socket
 
 import msgspec
@@ -96,7 +97,7 @@ class LiveHost(Host):
                 elif isinstance(report, ProcessChange):
                     self.world.on_process_change(report)
                 elif isinstance(report, NotForked):
-                    self.end(f"a node could not be forked: {report.text}")
+                    self.end(f"a node could not be started: {report.text}")
             self.commit()
 
     # the nodes
@@ -106,7 +107,11 @@ class LiveHost(Host):
             await trio.lowlevel.wait_readable(self._listening)
             try:
                 peer, _ = self._listening.accept()
-            except OSError:
+            except OSError as error:
+                if error.errno in (errno.EMFILE, errno.ENFILE):
+                    limit = "raise the limit of open files: ulimit -n 4096"
+                    self.end(f"a node could not be started: {error.strerror}; {limit}")
+                    return
                 continue
             peer.setblocking(False)
             peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
