@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from xdist.scheduler.worksteal import WorkStealingScheduling
 
+from lab.worlds.watchdog import stop_watching
 from tests import reaper
 from tests.profile import SOAK, load_hypothesis_profile
 
@@ -54,6 +55,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Remember the test, for ``_refuse_nodes``."""
     _running[:] = [item]
+
+
+def pytest_runtest_teardown() -> None:
+    """Stop watching the steps of this process: the signal could come while the next test closes its event loop."""
+    stop_watching()
 
 
 def _refuse_nodes(event: str, arguments: tuple[Any, ...]) -> None:

@@ -42,8 +42,8 @@ class Algorithm(Protocol):
     def formulas(cls) -> list[Formula]:
         """Return what it costs, for the description of the protocol; of the layer above it first."""
         upper = cls.upper_protocol
-        above = upper.formulas() if upper is not None and issubclass(upper, Algorithm) else []
-        return [*above, *(Formula(cost.formula, cost.case, cost.source) for cost in cls.costs)]
+        of_upper = upper.formulas() if upper is not None and issubclass(upper, Algorithm) else []
+        return [*of_upper, *(Formula(cost.formula, cost.case, cost.source) for cost in cls.costs)]
 
     @classmethod
     def settles_within_us(cls, timing: Timing, parameters: Any, nodes: int) -> int:

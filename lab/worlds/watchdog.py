@@ -34,6 +34,12 @@ def watch_steps() -> None:
         signal.setitimer(signal.ITIMER_VIRTUAL, _MOST_S / _CHECKS, _MOST_S / _CHECKS)
 
 
+def stop_watching() -> None:
+    """Watch the steps of this process no more: a signal that comes while an event loop is closed is reported."""
+    if threading.current_thread() is threading.main_thread():
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+
+
 class _Watchdog:
     def __init__(self) -> None:
         self._step: FrameType | None = None

@@ -59,6 +59,7 @@ def test_an_impossible_time_breaks_no_report(
     assert (student.name, student.tasks, student.stuck_s) == ("anna", 3, stuck_s)
 
 
+@pytest.mark.live
 def test_a_file_that_is_no_recording_is_refused_alone(school_class: Class, tmp_path: Path) -> None:
     """With its student and exercise, from the names of folder and file; all others are graded."""
     school_class.seal(school_class.put("anna"))

@@ -15,6 +15,7 @@ from lab.serve.gradebook import SealBook, Sealer
 from tests.cli.invocation import Called, Lab
 from tests.exercises.attempts import run_attempt, solution_of
 
+pytestmark = pytest.mark.live  # anna's attempt is one on processes
 _EXERCISE = "two-coordinators"
 
 

@@ -269,7 +269,7 @@ def test_two_coordinators_is_solved_by_keys_on_processes(tmp_path: Path) -> None
         await seen.until_message("SOLVED, 5 of 5 points")
         await seen.press("q")
         await _in_list(seen)
-        assert "✓ solved" in seen.text
+        await seen.until(lambda: "✓ solved" in seen.text, "the list as it is now")
 
     classroom(test, home, [find_exercise("two-coordinators")], first="two-coordinators", size=(80, 24))
     progress = home.progress_of("two-coordinators")

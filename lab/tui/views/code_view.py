@@ -24,7 +24,7 @@ from lab.tui.source import Source
 from lab.tui.views.lines_view import Row, RowsView
 from lab.tui.widgets.pane import STOPPED, process_text, wait_text
 from lab.units import format_count, format_ranges
-from lab.worlds.watchdog import watch_steps
+from lab.worlds.watchdog import stop_watching, watch_steps
 
 # the source text, coloured by syntax and wrapped to a width
 
@@ -182,6 +182,8 @@ class ExecutionTracer:
             self._keep(ExecutedLines(found.number, found.step.node, end.value, is_exact=True))
         except TraceUnavailableError as error:
             self._keep(ExecutedLines(so_far.number, so_far.node, so_far.lines, why=str(error)))
+        finally:
+            stop_watching()
 
     def _keep(self, executed: ExecutedLines) -> ExecutedLines:
         if len(self._known) >= _MOST_KNOWN:
