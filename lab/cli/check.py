@@ -123,8 +123,8 @@ def check(options: CheckOptions) -> int:
     A violation is excused if an assumption that the assertion relies on was broken; it is then counted, but is no
     finding. Otherwise it is a failure. To search all executions up to a bound instead: lab explore.
 
-    An assertion is judged in a run if there was something to judge it by: two nodes that were Normal, a transaction
-    that was decided. What was judged in no run does not hold.
+    An assertion is judged in a run if there was something to judge it by: two nodes that were Normal, or a
+    transaction that was decided. What was judged in no run does not hold.
 
     Exit status: 0 nothing found, 1 a finding or an assertion that was judged in no run, 2 usage error, 130 Ctrl-C.
     """

@@ -134,7 +134,8 @@ def explore(options: ExploreOptions) -> int:
     The liveness properties A2 and A4 are violated by a state without agreement in which nothing more can happen.
     After an exhaustive search with synchronous or prompt, they are also violated by a cycle without agreement.
 
-    Exit status: 0 nothing found, 1 a violation, 2 usage error, 130 Ctrl-C (reports what was covered).
+    Exit status: 0 nothing found, 1 a violation, or nothing was judged, 2 usage error, 130 Ctrl-C (which
+    reports what was covered).
     """  # noqa: D301 - typer keeps the lines of a paragraph that begins so
     exploration = _Exploration(options)
     exploration.search()
@@ -149,7 +150,9 @@ def explore(options: ExploreOptions) -> int:
         print(f"replay:   lab replay {sanitize(str(path))}")
     if explorer.tally.stopped_by == INTERRUPTED:
         return EXIT_INTERRUPTED
-    return EXIT_NOT_AS_EXPECTED if explorer.violated else 0
+    promised = exploration.protocol.promises
+    is_unjudged = bool(promised) and all(map(explorer.why_not_judged, promised))
+    return EXIT_NOT_AS_EXPECTED if explorer.violated or is_unjudged else 0
 
 
 class _Exploration:
@@ -303,6 +306,8 @@ class _Exploration:
 
     def _verdict_without_violation(self, assertion: str) -> str:
         explorer, tally = self.explorer, self.explorer.tally
+        if why := explorer.why_not_judged(assertion):
+            return f"not judged: {why}"
         lives = explorer.liveness is not None and assertion == explorer.liveness.id
         if lives and not tally.stopped_by and not explorer.agrees:
             return "not judged: no running node is left to agree"

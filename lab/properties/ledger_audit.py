@@ -217,6 +217,13 @@ def audited_fields(state: Mapping[str, Any]) -> dict[str, Any]:
     return {"log": state.get("log", []), "balances": [("", _cents(state))], "open": open_transactions}
 
 
+def has_decision(state: Mapping[str, Any]) -> bool:
+    """Return whether the log of a node in this state commits or aborts a transaction."""
+    log = state.get("log")
+    entries = log if isinstance(log, list | tuple) else ()
+    return any(isinstance(entry, dict) and entry.get("what") in ("committed", "aborted") for entry in entries)
+
+
 def is_open(state: Mapping[str, Any]) -> bool:
     """Return whether a node in this state has an open transaction."""
     return bool(_open(state))

@@ -194,6 +194,8 @@ class ScriptChecker:
             expected_violations += hits
             if expected.none and hits:
                 found.append(_finding(line, f"{hits[0]}", hits[0]))
+            elif expected.none and (why := self._why_not_judged(expected)):
+                found.append(_finding(line, why, None))
             elif not expected.none and not hits:
                 found.append(self._not_violated(line, expected))
         unexpected: dict[str, Violation] = {}
@@ -201,6 +203,13 @@ class ScriptChecker:
             if violation.is_failure and violation not in expected_violations:
                 unexpected.setdefault(violation.assertion, violation)
         return found + [self._unexpected(violation) for violation in unexpected.values()]
+
+    def _why_not_judged(self, expected: ExpectViolation) -> str:
+        """Return why the run cannot show that there is no violation; empty if it can."""
+        verdicts = [each for each in self.judge.verdicts() if expected.assertion in ("", each.assertion)]
+        if not verdicts or any(each.word != "not judged" for each in verdicts):
+            return ""
+        return str(verdicts[0]) if expected.assertion else "nothing was judged"
 
     def _unexpected(self, violation: Violation) -> ScenarioFinding:
         expected, was = f"{violation.assertion} holds", str(violation)

@@ -181,12 +181,13 @@ def _apart(cluster: ClusterState) -> Iterator[Predicate]:
 def _verdicts(judge: Judge, faults: list[Fault], live: bool) -> Iterator[ExpectViolation]:
     verdicts = judge.verdicts()
     if not any(verdict.first for verdict in verdicts):
-        if verdicts:
+        if any(verdict.word == "holds" for verdict in verdicts):
             yield ExpectViolation(none=True)
         return
     for verdict in verdicts:
         if verdict.first is None:
-            yield ExpectViolation(verdict.assertion, none=True)
+            if verdict.word == "holds":
+                yield ExpectViolation(verdict.assertion, none=True)
             continue
         cause = _cause(verdict.first, faults)
         if cause or verdict.first.is_failure or not live:

@@ -27,7 +27,7 @@ from msgspec import Struct
 from lab.kernel import CommandInput
 from lab.properties.assertions import A2, A4, AGREEMENTS, AUDITED, ENDS, RAISES, UNIQUENESS, disagree
 from lab.properties.checks import Liveness
-from lab.properties.ledger_audit import LedgerAudit, audited_fields
+from lab.properties.ledger_audit import LedgerAudit, audited_fields, has_decision
 from lab.protocols import Algorithm
 from lab.recording.records import Header
 from lab.recording.snapshot import NodeState
@@ -135,6 +135,10 @@ class Explorer:
         self._same: dict[Move, Move] = {}
         self._prefix: list[Move] = []
         self._frontier: list[State] = []
+
+    def why_not_judged(self, assertion: str) -> str:
+        """Return why an assertion was judged in no state; empty if it was."""
+        return self._judge.why_not_judged(assertion)
 
     def run(
         self,
@@ -393,6 +397,19 @@ class StateJudge:
         self._views: list[NodeState] = []
         self._numbers: dict[Hashable, int] = {}
         self._known: dict[State, StateVerdict] = {}
+        self._concerned: dict[str, set[int]] = {each.id: set() for each in self._agreements}
+        self._is_decided = False
+
+    def why_not_judged(self, name: str) -> str:
+        """Return why an assertion was judged in no state so far; empty if it was."""
+        if name in self._concerned and len(self._concerned[name]) < 2:
+            who = "only one node" if self._concerned[name] else "no node"
+            return f"{who} was {AGREEMENTS[name].concerned} in any state"
+        if name in UNIQUENESS and name not in self._moves.claim_sets.claimed:
+            return f"no {UNIQUENESS[name].noun} was {UNIQUENESS[name].done} in any state"
+        if name in self._audited_names and not self._is_decided:
+            return "no transaction was decided in any state"
+        return ""
 
     def judge(self, state: State) -> StateVerdict:
         view_classes = self._view_classes
@@ -407,6 +424,10 @@ class StateJudge:
 
     def _view_class(self, view: NodeState) -> int:
         claims = tuple(agreement.value_of(view) for agreement in self._agreements)
+        for agreement, claim in zip(self._agreements, claims, strict=True):
+            if claim is not None:
+                self._concerned[agreement.id].add(view.id)
+        self._is_decided = self._is_decided or bool(self._audited_names and has_decision(view.state))
         ledger = (view.id, msgspec.json.encode(audited_fields(view.state))) if self._audited_names else ()
         observed = (view.process, view.status, view.coordinator, view.group, claims, ledger)
         number = self._numbers.setdefault(observed, len(self._views))

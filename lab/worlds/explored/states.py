@@ -246,6 +246,11 @@ class ClaimSets:
         self._numbers: dict[tuple[frozenset[UniqueClaim], tuple[str, ...]], int] = {}
         self._number(frozenset(), ())
 
+    @property
+    def claimed(self) -> set[str]:
+        """The assertions of which something was claimed in any state so far."""
+        return {claim.assertion for known, _ in self._contents for claim in known}
+
     def made(self, before: NodeState, after: NodeState) -> tuple[UniqueClaim, ...]:
         """Return the claims of a node that goes from one local state to the next."""
         found = ((claim.id, claim.claims(before, after)) for claim in self._claims)

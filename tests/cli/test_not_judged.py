@@ -1,0 +1,61 @@
+"""Commands by which nothing, or not everything, was judged: their words and their exit statuses."""
+
+import pytest
+
+from tests.cli.invocation import Lab
+
+NEVER = '''from lab.protocols import Election, Status
+
+
+class Never(Election):
+    """Begins an election, and does nothing else."""
+
+    name = "never"
+    promises = ("A1.1", "A2")
+
+    def started(self) -> None:
+        self.status = Status.ELECTION
+'''
+
+
+@pytest.fixture
+def never(lab: Lab) -> str:
+    """A protocol that never elects anybody."""
+    (lab.folder / "never.py").write_text(NEVER)
+    return "never.py"
+
+
+def test_a_run_that_judges_nothing_fails(lab: Lab, never: str) -> None:
+    done = lab("run", never, "--sim", "--headless", "--for", "5s")
+    assert done.status == 1
+    assert "A1.1 is not judged: no node was ever in Reorganization or Normal\n" in done.out
+    assert "A2 is not judged: the nodes never agreed, and the bound of 6s is not over\n" in done.out
+    assert "holds" not in done.out
+    assert "nothing was judged, so nothing holds" in done.err
+
+
+def test_a_longer_run_of_it_is_a_failure(lab: Lab, never: str) -> None:
+    done = lab("run", never, "--sim", "--headless", "--for", "7s")
+    assert done.status == 1
+    assert "A2 fails with all assumptions intact" in done.out
+
+
+def test_a_campaign_says_what_was_judged(lab: Lab) -> None:
+    """What was judged in no run fails it."""
+    done = lab("check", "field", "--runs", "3", "--workers", "1", "--nodes", "3")
+    assert done.status == 1
+    assert "A5         3 of 3 runs" in done.out
+    assert "A9         no run" in done.out
+    assert " ".join(done.out.split()).endswith("; judged in no run: A9")
+
+
+def test_an_exploration_says_what_was_not_judged(lab: Lab) -> None:
+    done = lab("explore", "2pc", "--nodes", "2", "--do", "none", "--kills", "0")
+    assert done.status == 1
+    assert "not judged: no transaction was decided in any state" in done.out
+
+
+def test_a_scenario_expects_no_violation_of_what_was_judged(lab: Lab) -> None:
+    done = lab("run", "2pc", "--sim", "--headless", "--for", "2s", "--do", "expect no violation A6")
+    assert done.status == 1
+    assert "A6 is not judged: no transaction was decided" in done.err
