@@ -67,7 +67,8 @@ def _measured(server: Server, students: "Sequence[_Student]", works_s: float) ->
     _read_until(students, lambda: time.monotonic() > ends_s, works_s + 1, works=True)
     took_s = time.monotonic() - began_s
     after_s = [_cpu_s(each) for each in ([*sessions], [*clusters], [psutil.Process(server.process.pid)])]
-    spent = [(after - before) / took_s * 100 for before, after in zip(before_s, after_s, strict=True)]
+    # a tick of the processor's clock is ten milliseconds, and a server may need less
+    spent = [max(0.01, after - before) / took_s * 100 for before, after in zip(before_s, after_s, strict=True)]
     echoes_ms = [echo * 1000 for each in students for echo in each.echoes_s]
     lost = sum(each.awaits is not None for each in students)
     count = len(students)
