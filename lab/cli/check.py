@@ -394,9 +394,10 @@ def _as_json(
             {"assertion": name, "broken": broken, "times": times}
             for (name, broken), times in sorted(totals.violations.items())
         ],
-        "judged": {
-            name: {"runs": totals.judged_runs[name], "count": totals.judged[name]} for name in protocol.promises
-        },
+        "judged": [
+            {"assertion": name, "runs": totals.judged_runs[name], "count": totals.judged[name]}
+            for name in protocol.promises
+        ],
         "lines": {"all": len(lines), "not_reached": sorted(lines - totals.lines)},
         "finding": None,
     }

@@ -135,7 +135,9 @@ class Judge:
         bound = f"the bound of {format_us(self.within_us)}"
         if not self._agreed.count:
             return Evidence(f"the nodes never agreed, and {bound} is not over")
-        text = f"agreed {format_count(self._agreed.count, 'time')}, last at {self._agreed_us / 1e6:.3f} s"
+        text = (
+            f"agreed {format_count(self._agreed.count, 'time')}, last at {format_us(round(self._agreed_us, -3))}"
+        )
         text = text if self._agrees else f"{text}; since then {bound} is not over"
         return Evidence(text, self._agreed.since, self._agreed.count, "agreement")
 

@@ -56,6 +56,7 @@ def test_an_exploration_says_what_was_not_judged(lab: Lab) -> None:
 
 
 def test_a_scenario_expects_no_violation_of_what_was_judged(lab: Lab) -> None:
-    done = lab("run", "2pc", "--sim", "--headless", "--for", "2s", "--do", "expect no violation A6")
+    (lab.folder / "a.script").write_text("expect no violation A6\n")
+    done = lab("run", "2pc", "--sim", "--headless", "--for", "2s", "--script", "a.script")
     assert done.status == 1
     assert "A6 is not judged: no transaction was decided" in done.err

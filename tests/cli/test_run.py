@@ -16,7 +16,7 @@ KEYS = [
 NODE_KEYS = ["alive", "process", "status", "coordinator", "up", "definition_version", "group"]
 ELECTION_KEYS = ["lost_at_us", "settled_at_us", "coordinator"]
 FAULT_KEYS = ["command", "touched", "messages", "assumptions"]
-VERDICT_KEYS = ["assertion", "failures", "excused", "first"]
+VERDICT_KEYS = ["assertion", "verdict", "rests_on", "failures", "excused", "first"]
 
 
 def _json(done: Called) -> dict[str, Any]:

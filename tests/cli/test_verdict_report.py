@@ -71,8 +71,16 @@ def test_a_failure(lab: Lab) -> None:
     done = lab(*run, "--json")
     assert done.status == 1
     result = "A1.1 fails with all assumptions intact: node 1 is Normal under 1 while node 2 is Normal under 2"
+    rests_on = "2 states of 2 nodes, 1 pair of them concurrent"
     assert json.loads(done.out)["verdicts"] == [
-        {"assertion": "A1.1", "failures": 1, "excused": 0, "first": result}
+        {
+            "assertion": "A1.1",
+            "verdict": "fails",
+            "rests_on": rests_on,
+            "failures": 1,
+            "excused": 0,
+            "first": result,
+        }
     ]
     done = lab(*run[:-1], "b.jsonl")
     assert (done.status, done.out.splitlines()[-1]) == (1, f"  {result}")

@@ -126,6 +126,8 @@ def test_no_violation_is_expected_in_simulation_only(tmp_path: Path) -> None:
     assert "expect no violation" not in both
     alone = _made(session(tmp_path / "short.jsonl", [], end_ms=20)).text
     assert 'worlds = ["simulated"]' in alone
+    assert "expect no violation" not in alone, "nothing was judged"
+    alone = _made(session(tmp_path / "longer.jsonl", [], end_ms=60)).text
     assert "expect no violation" in alone
 
 
