@@ -92,8 +92,10 @@ def test_on_a_users_election(lab: Lab) -> None:
     branch = ("branch", "a.jsonl", "--at", "1s", "--protocol", "mine.py", "--headless", "--for", "1s")
     assert lab(*branch, "--record", "b.jsonl").status == 0
     done = lab("check", *own, "--set", "reading_every=4s", "--runs", "6", "--workers", "2", "--json")
-    assert done.status == 0, done
-    assert json.loads(done.out)["protocol"] == "field"
+    assert done.status == 1, "nothing is published, so A9 is not judged"
+    found = json.loads(done.out)
+    assert found["protocol"] == "field"
+    assert [each["assertion"] for each in found["judged"] if not each["runs"]] == ["A9"]
 
 
 def test_the_report_has_the_notes_on_publishing(lab: Lab) -> None:

@@ -61,7 +61,7 @@ def test_the_verdicts_are_those_at_the_cursor() -> None:
     lines.close()
     names = [*(name for name in ASSERTIONS if name in header.protocol.promises), "raises"]
     first = next(violation for violation in judge.violations if violation.assertion == "A6")
-    for number, word, following in ((0, "holds", first), (first.record, "outside", None)):
+    for number, word, following in ((0, "not judged", first), (first.record, "outside", None)):
         found = judgements_at(header, judge, number)
         assert [each.assertion.id for each in found] == names
         a6 = next(each for each in found if each.assertion.id == "A6")
@@ -116,9 +116,12 @@ def test_excused_violation_names_the_broken_assumption() -> None:
         await seen.press("a")
         first = next(each for each in seen.source.judge.violations if each.assertion == "A1.1")
         before = _block(seen, "A1.1")
-        assert "✓ holds" in before
+        assert "not judged yet" in before
         assert "is broken here" not in before
         assert f"after the cursor: violated by record {first.record}, " in before
+        seen.player.go(first.record - 1)
+        seen.run.draw()
+        assert "✓ holds so far" in _block(seen, "A1.1")
         seen.player.go(first.record)
         seen.run.draw()
         after = _block(seen, "A1.1")

@@ -9,6 +9,7 @@ from lab.tui.views.log_view import MessageLog
 from lab.tui.widgets.node_panes import NodePanes
 from tests.tui.seen import Seen, replay
 
+NOT_JUDGED = "A1.1 (one coordinator), A1.2 (one definition), A2 (elects in time) are not judged yet"
 HOLDS = "A1.1 (one coordinator), A1.2 (one definition), A2 (elects in time) hold so far"
 
 
@@ -22,16 +23,18 @@ def _marked(seen: Seen) -> tuple[frozenset[int], frozenset[int]]:
 
 
 def test_the_line_shows_the_verdicts_at_the_cursor() -> None:
-    """Before the pause nothing is violated; after it A1.1 and A1.2 are."""
+    """At first nothing is judged; until the pause nothing is violated; after it A1.1 and A1.2 are."""
 
     async def test(seen: Seen) -> None:
         await _judged(seen)
-        assert HOLDS in seen.text
+        assert NOT_JUDGED in seen.text
+        seen.player.go(seen.source.judge.violations[0].record - 1)
+        await seen.until(lambda: HOLDS in seen.text, "the verdicts before the pause")
         await seen.press("end")
         assert "A1.1, A1.2 violated, excused: assumption 9 broken (pause of 5) (v)" in seen.text
         assert "A2 holds so far" in seen.text
         await seen.press("home")
-        assert HOLDS in seen.text
+        assert NOT_JUDGED in seen.text
 
     replay(test)
 
