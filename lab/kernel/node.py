@@ -101,7 +101,7 @@ class Node(Port):
             changed, stored, logged = self._changes()
         except DriverError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a handler cannot end the program that runs its node
             return self._fail(cause, error)
         return Step(
             now_us,
@@ -339,11 +339,11 @@ class Node(Port):
         self._sent.append(Message(self.id, target, serial, kind, body, reply_to))
         return serial
 
-    def _fail(self, cause: Started | Received | Fired | CommandInput, error: Exception) -> Step:
+    def _fail(self, cause: Started | Received | Fired | CommandInput, error: BaseException) -> Step:
         self.halted = True
         self._current = None
         while self._running:
             _, running = self._running.popitem()
-            with suppress(Exception):  # the first error is the one to report
+            with suppress(Exception, SystemExit):  # the first error is the one to report
                 running.coroutine.close()
         return Step(self.now_us, self.id, self._incarnation, cause, failed=format_traceback(error))

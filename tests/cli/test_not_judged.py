@@ -60,3 +60,17 @@ def test_a_scenario_expects_no_violation_of_what_was_judged(lab: Lab) -> None:
     done = lab("run", "2pc", "--sim", "--headless", "--for", "2s", "--script", "a.script")
     assert done.status == 1
     assert "A6 is not judged: no transaction was decided" in done.err
+
+
+def test_a_node_that_ends_its_program_fails_alone(lab: Lab) -> None:
+    """A handler that calls ``sys.exit`` is an error of the protocol, found as any other."""
+    (lab.folder / "exits.py").write_text(
+        "import sys\n\nfrom lab.protocols import Bully\n\n\nclass Exits(Bully):\n"
+        '    """Exits."""\n\n    name = "exits"\n\n    def recovery(self) -> None:\n        sys.exit(0)\n'
+    )
+    done = lab("check", "exits.py", "--runs", "3", "--workers", "1")
+    assert done.status == 1
+    assert "raises fails with all assumptions intact: SystemExit: 0" in " ".join(done.out.split())
+    done = lab("run", "exits.py", "--sim", "--headless", "--for", "2s")
+    assert done.status == 1
+    assert "raised SystemExit: 0" in done.out or "SystemExit: 0" in done.err
