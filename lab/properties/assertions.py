@@ -20,13 +20,14 @@ class Assertion(Struct, frozen=True):
     """An assertion: ``id`` as in the sources, ``statement`` in words, ``short`` for a line of verdicts.
 
     ``marked``: it depends on identifiers that stable storage keeps unique, so the effect of a wipe may show at any
-    later time.
+    later time. ``reads`` are the fields of a node's state that it is about.
     """
 
     id: str
     statement: str
     short: str
     marked: bool = False
+    reads: tuple[str, ...] = ()
 
 
 class Agreement(Assertion, frozen=True, kw_only=True):
@@ -103,6 +104,7 @@ A1_1 = Agreement(
     "A1.1",
     "any two nodes in Reorganization or Normal have the same Coordinator",
     "one coordinator",
+    reads=("status", "coordinator"),
     value_of=_coordinator,
     concerned="in Reorganization or Normal",
 )
@@ -110,6 +112,7 @@ A1_2 = Agreement(
     "A1.2",
     "any two nodes in Normal have the same Definition",
     "one definition",
+    reads=("status", "definition"),
     value_of=_definition,
     concerned="Normal",
 )
@@ -118,12 +121,14 @@ A2 = Assertion(
     "with no further failure, in a bounded time some node is Normal and its own Coordinator, and every other "
     "running node is Normal under it",
     "elects in time",
+    reads=("status", "coordinator"),
 )
 A3_1 = Agreement(
     "A3.1",
     "any two nodes in Reorganization or Normal in the same Group have the same Coordinator",
     "one coordinator per group",
     marked=True,
+    reads=("status", "coordinator", "group"),
     value_of=_coordinator_of_group,
     concerned="in Reorganization or Normal in a group",
 )
@@ -132,6 +137,7 @@ A3_2 = Agreement(
     "any two nodes in Normal in the same Group have the same Definition",
     "one definition per group",
     marked=True,
+    reads=("status", "definition", "group"),
     value_of=_definition_of_group,
     concerned="Normal in a group",
 )
@@ -141,12 +147,14 @@ A4 = Assertion(
     " and to no others, some node is Normal and its own Coordinator, and all are Normal under it in the same "
     "Group",
     "merges in time",
+    reads=("status", "coordinator", "group"),
 )
 A5 = UniquenessAssertion(
     "A5",
     "no group identifier is used a second time, by any node, across any crash",
     "identifiers are new",
     marked=True,
+    reads=("group",),
     claims=_group_formed,
     noun="group",
     done="formed",
@@ -156,24 +164,28 @@ A6 = Assertion(
     "no transaction is committed at one node and aborted at another",
     "one outcome",
     marked=True,
+    reads=("log",),
 )
 A7 = Assertion(
     "A7",
     "a node that voted NO never commits, and what is committed has the vote YES of every participant",
     "all voted YES",
     marked=True,
+    reads=("log",),
 )
 A8 = Assertion(
     "A8",
     "whenever no transaction is open, all accounts and the cash handed out add up to the opening total",
     "no cent is lost",
     marked=True,
+    reads=("balances", "open"),
 )
 A9 = UniquenessAssertion(
     "A9",
     "each edition of the survey is published by at most one operation, ever",
     "one publication",
     marked=True,
+    reads=("published",),
     claims=_edition_published,
     noun="edition",
     done="published",
@@ -183,6 +195,7 @@ K1 = Agreement(
     "at most one node holds the token, in every consistent state",
     "one token",
     marked=True,
+    reads=("status",),
     value_of=_holder,
     concerned="Inside or Holding",
 )
@@ -192,6 +205,7 @@ ENDS = Assertion(
     "talk to each other",
     "ends in time",
     marked=True,
+    reads=("open",),
 )
 RAISES = Assertion("raises", "no node fails because of an error in its own code", "no error raised")
 

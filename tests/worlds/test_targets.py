@@ -430,3 +430,30 @@ def test_the_protocol_of_a_recording() -> None:
         recorded_protocol(_info("my-election"), None)
     with pytest.raises(TargetError, match=r"its protocol is other, and --protocol mine\.py is my-election$"):
         recorded_protocol(_info("other"), "mine.py")
+
+
+@pytest.mark.parametrize(
+    ("base", "body", "mistake"),
+    [
+        ("Algorithm", "promises = ('A1.1',)", "which is about status, and the state of its nodes has no status"),
+        ("Election", "promises = ('A3.1',)", "which is about group, and the state of its nodes has no group"),
+        (
+            "Election",
+            "promises = ('A5',)\n    group: int = 0",
+            "which is about groups, and its group is a plain value",
+        ),
+        ("Election", "promises = ('A6',)", "declare log: Log[Entry] = Log()"),
+    ],
+)
+def test_a_promise_about_a_state_that_nodes_do_not_have(
+    tmp_path: Path, base: str, body: str, mistake: str
+) -> None:
+    """It could never be judged."""
+    file = tmp_path / "mine.py"
+    file.write_text(
+        f'from lab.protocols import Algorithm, Election\n\n\nclass Mine({base}):\n    """Mine."""\n\n'
+        f'    name = "mine"\n    {body}\n'
+    )
+    with pytest.raises(TargetError) as caught:
+        load_protocol(str(file))
+    assert mistake in str(caught.value)

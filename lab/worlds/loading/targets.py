@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from inspect import iscoroutinefunction
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 from msgspec import Struct
@@ -299,6 +299,34 @@ def _check_promises(protocol: type[Algorithm]) -> None:
             raise DeclarationError(
                 f"{protocol.__name__} promises {promise!r}, which is no assertion (known: {known})"
             )
+        _check_state(protocol, promise)
+
+
+_PLAIN = {int, str, bool, float}
+_DECLARED = {
+    "status": "status: Status = Status.DOWN",
+    "coordinator": "coordinator: int | None = None",
+    "definition": "definition: Definition = Definition()",
+    "group": "group: Group | None = None",
+    "log": "log: Log[Entry] = Log()",
+    "published": "published: tuple[int, int, int] = (0, 0, 0)",
+    "balances": "balances: tuple[tuple[str, int], ...] = ()",
+    "open": "open: tuple[OpenTransaction, ...] = ()",
+}
+"""How the fields that assertions are about are declared."""
+
+
+def _check_state(protocol: type[Algorithm], promise: str) -> None:
+    """Refuse a promise about fields that the state of a node lacks, or has as plain values of another type."""
+    declared = {field.name: field.type for field in protocol.fields}
+    for name in ASSERTIONS[promise].reads:
+        if name not in declared:
+            why = f"which is about {name}, and the state of its nodes has no {name}"
+        elif name == "group" and not _PLAIN.isdisjoint((declared[name], *get_args(declared[name]))):
+            why = "which is about groups, and its group is a plain value"
+        else:
+            continue
+        raise DeclarationError(f"{protocol.__name__} promises {promise}, {why}: declare {_DECLARED[name]}")
 
 
 def _check_relies_on(protocol: type[Algorithm]) -> None:
