@@ -157,7 +157,7 @@ def every_run(protocol: type[Algorithm], command: str) -> Iterator[Crashed]:
 
 
 def second_crashes(run: Crashed, one_in: int) -> Iterator[Crashed]:
-    """Yield runs with the crash of this run and one at a later step: one place in ``one_in``, at varying offsets."""
+    """Yield runs with the crash of this run and one at a later step; of those places one in ``one_in``."""
     for crash in run.crashes:
         places = islice(run.places(crash.step + 1), (crash.step + crash.sent) % one_in, None, one_in)
         yield from _with_another_crash(run, places)
