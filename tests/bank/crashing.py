@@ -15,7 +15,7 @@ from lab.protocols import Algorithm
 from lab.recording.records import Record
 from tests.harness import T_US, Rig
 
-__all__ = ["AT_ONCE_US", "LATER_US", "Crash", "Crashed", "every_run"]
+__all__ = ["AT_ONCE_US", "LATER_US", "Crash", "Crashed", "every_run", "second_crashes"]
 
 AT_ONCE_US = 0
 LATER_US = 12 * T_US
@@ -43,7 +43,7 @@ class Crashed(Rig):
 
     def __init__(self, protocol: type[Algorithm], command: str, crashes: tuple[Crash, ...] = ()) -> None:
         super().__init__(_NODES, protocol=protocol)
-        self.crashes = crashes
+        self.tried, self.command, self.crashes = protocol, command, crashes
         self.course: list[Step] = []
         self._to_come = {crash.step: crash for crash in crashes}
         self._coordinator = int(command.split()[1])
@@ -149,20 +149,21 @@ class Crashed(Rig):
         return judge.violations
 
 
-def every_run(
-    protocol: type[Algorithm], command: str, most: int, one_in: int = 1, crashes: tuple[Crash, ...] = ()
-) -> Iterator[Crashed]:
-    """Yield the run with these crashes, and all runs with up to ``most`` more, each at a later step.
-
-    ``one_in``: of the places of the last crash only one in so many is tried, at varying offsets.
-    """
-    run = Crashed(protocol, command, crashes)
+def every_run(protocol: type[Algorithm], command: str) -> Iterator[Crashed]:
+    """Yield the run without a crash, and all runs with one."""
+    run = Crashed(protocol, command)
     yield run
-    if most:
-        places = run.places(crashes[-1].step + 1 if crashes else 0)
-        if most == 1:
-            places = islice(places, sum(crash.step + crash.sent for crash in crashes) % one_in, None, one_in)
-        for step, sent in places:
-            for away_us in (AT_ONCE_US, LATER_US):
-                more = (*crashes, Crash(step, sent, away_us))
-                yield from every_run(protocol, command, most - 1, one_in, more)
+    yield from _with_another_crash(run, run.places(0))
+
+
+def second_crashes(run: Crashed, one_in: int) -> Iterator[Crashed]:
+    """Yield runs with the crash of this run and one at a later step; of those places one in ``one_in``."""
+    for crash in run.crashes:
+        places = islice(run.places(crash.step + 1), (crash.step + crash.sent) % one_in, None, one_in)
+        yield from _with_another_crash(run, places)
+
+
+def _with_another_crash(run: Crashed, places: Iterator[tuple[int, int]]) -> Iterator[Crashed]:
+    for step, sent in places:
+        for away_us in (AT_ONCE_US, LATER_US):
+            yield Crashed(run.tried, run.command, (*run.crashes, Crash(step, sent, away_us)))

@@ -8,12 +8,14 @@ The profile ``soak`` tries every pair of every case; otherwise some of three.
 """
 
 from collections import Counter
+from functools import cache
+from itertools import chain
 from typing import NamedTuple
 
 import pytest
 
-from lab.protocols import TwoPhaseCommit, find_protocol
-from tests.bank.crashing import Crashed, every_run
+from lab.protocols import Algorithm, TwoPhaseCommit, find_protocol
+from tests.bank.crashing import Crashed, every_run, second_crashes
 from tests.campaign import commit_mutants as mutants
 from tests.profile import SOAK
 
@@ -37,8 +39,8 @@ CASES = (
     Case("3pc", "tell 3 transfer 100 savings checking"),
     Case("3pc", "tell 3 transfer 100 savings moneymarket"),
 )
-IN_PAIRS = dict.fromkeys(CASES, 1) if SOAK else {CASES[0]: 6, CASES[2]: 5, CASES[4]: 20}
-"""Of how many second crashes one is tried."""
+IN_PAIRS = dict.fromkeys(CASES, 1) if SOAK else {CASES[0]: 12, CASES[2]: 10, CASES[4]: 46}
+"""Of how many second crashes one is tried: as few as still strike at every input."""
 
 COORDINATES = {
     "2pc": {"Performed", "Vote", "Acknowledged"},
@@ -66,10 +68,17 @@ class Tried(NamedTuple):
     committed: Counter[bool]
 
 
+@cache
+def singles(protocol: type[Algorithm], command: str) -> tuple[Crashed, ...]:
+    """Return the run without a crash, and all with one; several tests look at them."""
+    return tuple(every_run(protocol, command))
+
+
 def tried(case: Case, most: int, one_in: int = 1) -> Tried:
     """Try every run with up to ``most`` crashes; of the last ones one in ``one_in``."""
     found = Tried(Counter(), Counter())
-    for run in every_run(find_protocol(case.protocol), case.command, most, one_in):
+    first = singles(find_protocol(case.protocol), case.command)
+    for run in chain(first, chain.from_iterable(second_crashes(run, one_in) for run in first if most == 2)):
         faults = run.faults()
         assert not faults, f"{case}, {run.crashes}:\n" + "\n".join(faults)
         found.committed[run.committed] += 1
@@ -109,15 +118,15 @@ def test_C5_P2_two_crashes_at_every_two_steps(case: Case, one_in: int) -> None:
     name = case.protocol
     steps = by_role(COORDINATES[name] | COORDINATES_ON[name], PARTICIPATES[name] | PARTICIPATES_ON[name])
     assert set(found.struck) >= steps
-    assert found.struck.total() > 300
-    assert min(found.committed[True], found.committed[False]) > 100
+    assert found.struck.total() > 150
+    assert min(found.committed[True], found.committed[False]) > 50
 
 
 def test_P3_a_crash_leads_to_every_rule() -> None:
     """P3: in the runs with one crash, elected coordinators take every action that the rules allow."""
     led = {
         kind
-        for run in every_run(find_protocol("3pc"), CASES[4].command, 1)
+        for run in singles(find_protocol("3pc"), CASES[4].command)
         for source, kind, _ in run.sent("PreCommit", "PreAbort", "Commit", "Abort")
         if source != 3
     }
@@ -149,7 +158,7 @@ MUTANTS: dict[type[TwoPhaseCommit], str] = {
 def test_a_crash_at_some_step_finds_a_mutant(mutant: type[TwoPhaseCommit], expected: str) -> None:
     """Issue 6: the same runs find protocols that break a rule; the judge finds what the final state shows."""
     faults: list[str] = []
-    for run in every_run(mutant, CASES[0].command, 1):
+    for run in every_run(mutant, CASES[0].command):
         faults += run.faults()
         assert run.broken().keys() <= {violation.assertion for violation in run.violations()}
     assert any(fault.startswith(expected) for fault in faults)

@@ -28,7 +28,7 @@ from tests.worlds.live import is_gone
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
-RUNS = amount(quick=20, soak=200)
+RUNS = amount(quick=12, soak=200)
 HASHED = """
 from tests.campaign.test_workers import campaign
 from lab.worlds.campaign.campaign import run_campaign

@@ -12,22 +12,18 @@ import aiohttp
 from tests.serve.terminal_screen import wait_for_texts
 from tests.waiting import WAIT_S, wait_for
 
-__all__ = ["CHROMIUM", "Browser"]
+__all__ = ["CHROMIUM", "Browser", "Chromium"]
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 _ROWS = "[...document.querySelectorAll('.xterm-rows > div')].map(row => row.textContent).join('\\n')"
 _KEYS = {"\r": ("Enter", 13), "\t": ("Tab", 9), "\x1b": ("Escape", 27)}
 
 
-class Browser:
-    """One page with its own profile. ``requested`` holds the address of each request."""
+class Chromium:
+    """The program, for the pages of several tests."""
 
     def __init__(self, profile: Path) -> None:
         assert CHROMIUM is not None
-        self.requested: list[str] = []
-        self.complaints: list[str] = []
-        self._loop = asyncio.new_event_loop()
-        self._serial = 0
         self._process = subprocess.Popen(
             [
                 *(CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0"),
@@ -41,7 +37,32 @@ class Browser:
         wait_for(
             lambda: port_file.exists() and "\n" in port_file.read_text(), "Chromium serves its protocol", WAIT_S
         )
-        self._loop.run_until_complete(self._connect(int(port_file.read_text().splitlines()[0])))
+        port, path = port_file.read_text().split()
+        self.pages = f"ws://127.0.0.1:{port}/devtools/page/"
+        self.whole = f"ws://127.0.0.1:{port}{path}"
+
+    def __enter__(self) -> "Chromium":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()
+        self._process.wait(WAIT_S)
+
+
+class Browser:
+    """One page with its own cookies and storage. ``requested`` holds the address of each request."""
+
+    def __init__(self, chromium: Chromium) -> None:
+        self.requested: list[str] = []
+        self.complaints: list[str] = []
+        self._loop = asyncio.new_event_loop()
+        self._serial = 0
+        self._client = aiohttp.ClientSession(loop=self._loop)
+        self._loop.run_until_complete(self._open(chromium.whole))
+        self._whole = self._socket
+        self._context = self.call("Target.createBrowserContext")["browserContextId"]
+        page = self.call("Target.createTarget", url="about:blank", browserContextId=self._context)["targetId"]
+        self._loop.run_until_complete(self._open(chromium.pages + page))
         for domain in ("Network", "Page", "Runtime", "Log"):
             self.call(f"{domain}.enable")
 
@@ -49,14 +70,20 @@ class Browser:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.terminate()
-        self._process.wait(WAIT_S)
+        self._socket = self._whole
+        self.call("Target.disposeBrowserContext", browserContextId=self._context)
         self._loop.run_until_complete(self._client.close())
         self._loop.close()
 
     def call(self, method: str, **parameters: object) -> dict[str, Any]:
         """Call a method of the protocol; return its result."""
         return self._loop.run_until_complete(self._call(method, parameters))
+
+    def grant(self, *permissions: str) -> None:
+        """Grant permissions to its pages."""
+        page, self._socket = self._socket, self._whole
+        self.call("Browser.grantPermissions", permissions=permissions, browserContextId=self._context)
+        self._socket = page
 
     def go_to(self, address: str) -> None:
         """Open this address, and wait until it has loaded."""
@@ -102,12 +129,8 @@ class Browser:
         """Save a screenshot."""
         path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot")["data"]))
 
-    async def _connect(self, port: int) -> None:
-        self._client = aiohttp.ClientSession()
-        async with self._client.get(f"http://127.0.0.1:{port}/json/list") as answer:
-            pages = await answer.json()
-        (page,) = (each for each in pages if each["type"] == "page")
-        self._socket = await self._client.ws_connect(page["webSocketDebuggerUrl"], max_msg_size=0)
+    async def _open(self, address: str) -> None:
+        self._socket = await self._client.ws_connect(address, max_msg_size=0)
 
     async def _call(self, method: str, parameters: dict[str, object]) -> dict[str, Any]:
         self._serial += 1

@@ -18,6 +18,8 @@ from pathlib import Path
 import msgspec
 import psutil
 
+from lab.serve.data_folder import DataFolder
+from lab.serve.student_lists import Invitations
 from tests.tui.terminal import Terminal
 from tests.waiting import WAIT_S, wait_for
 
@@ -81,7 +83,12 @@ class Server:
         """Return the address for browsers."""
         return str(re.findall(r"http://\S+", self.output())[0])
 
-    def invite(self, *words: str) -> str:
+    def invite(self, student: str) -> str:
+        """Create an invitation, as the command does; return the code."""
+        ((_, code),) = Invitations(DataFolder(self.data).invites).invite([student], 30)
+        return code
+
+    def invite_by_command(self, *words: str) -> str:
         """Create an invitation on the command line; return the code."""
         done = subprocess.run(
             [sys.executable, "-m", "lab", "serve", "invite", *words, "--data", str(self.data)],
@@ -121,7 +128,11 @@ class Server:
 
     def session(self) -> psutil.Process:
         """Return the process of a session."""
-        return next(each for each in self.processes() if _input(each).startswith("/dev/pts/"))
+        return self.sessions()[0]
+
+    def sessions(self) -> list[psutil.Process]:
+        """Return the processes of all sessions."""
+        return [each for each in self.processes() if _input(each).startswith("/dev/pts/")]
 
     def inside(self) -> Path:
         """Return the terminal of the session."""

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.serve.browser import CHROMIUM, Browser
+from tests.serve.browser import CHROMIUM, Browser, Chromium
 from tests.serve.lab_server import Client, Server, new_key
 from tests.waiting import wait_for
 
@@ -21,17 +21,30 @@ _ROW = (
 _OVER = "!document.getElementById('over').hidden"
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    """A server with no students yet."""
-    with Server(tmp_path / "data", "--web", "0") as serving:
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server for the tests that do not end it; its clusters end soon after their sessions."""
+    with Server(tmp_path_factory.mktemp("browser") / "data", "--web", "0", "--linger", "20s") as serving:
         yield serving
 
 
 @pytest.fixture
-def browser(tmp_path: Path) -> Iterator[Browser]:
+def server(shared: Server) -> Iterator[Server]:
+    """A server without sessions."""
+    yield shared
+    wait_for(lambda: not shared.sessions(), "the sessions of the test have ended", every_s=0.05)
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    with Chromium(tmp_path_factory.mktemp("chromium")) as running:
+        yield running
+
+
+@pytest.fixture
+def browser(chromium: Chromium) -> Iterator[Browser]:
     """A window of 1600 by 900."""
-    with Browser(tmp_path / "profile") as opened:
+    with Browser(chromium) as opened:
         opened.resize(*_WIDE)
         yield opened
 
@@ -69,7 +82,7 @@ def test_an_exercise_is_solved_in_a_browser(server: Server, browser: Browser) ->
 
 def test_the_terminal_fills_the_window(server: Server, browser: Browser) -> None:
     """And the session has the same size."""
-    _come_in(browser, server, server.invite("anna"))
+    _come_in(browser, server, server.invite("ben"))
     sizes = []
     for size in (_WIDE, _SMALL, _WIDE):
         browser.resize(*size)
@@ -87,7 +100,7 @@ def test_the_terminal_fills_the_window(server: Server, browser: Browser) -> None
 
 def test_a_click_reaches_the_session(server: Server, browser: Browser) -> None:
     """And the keyboard focus stays."""
-    _come_in(browser, server, server.invite("anna"))
+    _come_in(browser, server, server.invite("carla"))
     browser.sees("The highest comes back")
     browser.click(200, int(browser.finds(_ROW)) + 5)
     browser.sees("The highest comes back", "attempt 1")
@@ -98,8 +111,8 @@ def test_a_click_reaches_the_session(server: Server, browser: Browser) -> None:
 @pytest.mark.parametrize("is_secure", [True, False])
 def test_copied_text_is_in_the_clipboard(server: Server, browser: Browser, is_secure: bool) -> None:
     """Also over plain HTTP, where browsers offer no Clipboard API."""
-    browser.call("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
-    _come_in(browser, server, server.invite("anna"))
+    browser.grant("clipboardReadWrite", "clipboardSanitizedWrite")
+    _come_in(browser, server, server.invite("dora" if is_secure else "hans"))
     browser.finds("navigator.clipboard.writeText('nothing')")
     browser.finds("window.clipboard = navigator.clipboard")
     if not is_secure:
@@ -111,17 +124,22 @@ def test_copied_text_is_in_the_clipboard(server: Server, browser: Browser, is_se
 
 def test_a_reloaded_page_continues(server: Server, browser: Browser) -> None:
     """The browser is known, and the attempt continues; a second window asks which one to keep."""
-    _come_in(browser, server, server.invite("anna"))
+    _come_in(browser, server, server.invite("emil"))
     _begin(browser)
     browser.call("Page.reload")
     browser.sees("resume attempt 1")
     browser.type("\r")
     browser.sees("★ 5 leads", "attempt 1")
-    assert browser.finds("document.title") == "anna"
+    assert browser.finds("document.title") == "emil"
 
 
-def test_the_end_of_a_session_is_shown(server: Server, browser: Browser) -> None:
+def test_the_end_of_a_session_is_shown(tmp_path: Path, browser: Browser) -> None:
     """Enter begins another one; if the server has gone, the page says so; after a log-out a new code is needed."""
+    with Server(tmp_path / "data", "--web", "0") as server:
+        _end_sessions(server, browser)
+
+
+def _end_sessions(server: Server, browser: Browser) -> None:
     _come_in(browser, server, server.invite("anna"))
     browser.type("q")
     browser.shows(_OVER)
@@ -148,10 +166,10 @@ def test_a_student_logged_in_by_ssh_is_asked_in_the_browser(
 ) -> None:
     """Sessions by SSH and by browser belong to the same student."""
     key = new_key(tmp_path / "key")
-    with Client(server, key, user=server.invite("anna")).terminal() as terminal:
+    with Client(server, key, user=server.invite("finn")).terminal() as terminal:
         terminal.shows("lab exercises")
         browser.go_to(server.page())
-        browser.type(f"{server.invite('anna')}\r")
+        browser.type(f"{server.invite('finn')}\r")
         browser.sees("lab: you are already logged in, since", "Press Enter to end that session and continue here")
         browser.type("\r")
         browser.sees("lab exercises")

@@ -33,7 +33,7 @@ def test_a_class_file_that_changes_is_read_again(tmp_path: Path, school: School)
 
 def test_an_invitation_registers_the_student_s_key(server: Server, tmp_path: Path) -> None:
     """Once: from then on the key is enough, and the code is used up."""
-    code = server.invite("carla")
+    code = server.invite_by_command("carla")
     key = new_key(tmp_path / "carla")
     assert Client(server, key, user=code.upper().replace("-", "")).run("status").stdout.startswith("carla:")
     assert Client(server, key).run("status").stdout.startswith("carla:")

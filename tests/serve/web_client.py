@@ -11,6 +11,7 @@ import pyte
 from msgspec import Struct
 
 from tests.serve.lab_server import Server
+from tests.serve.terminal_screen import text_on
 from tests.waiting import WAIT_S
 
 __all__ = ["FORM", "Answer", "BrowserTerminal", "WebClient", "raw"]
@@ -110,20 +111,22 @@ class BrowserTerminal:
 
     def text(self) -> str:
         """Return the visible text."""
-        return "\n".join(line.rstrip() for line in self._screen.display)
+        return text_on(self._screen)
 
     async def sees(self, *texts: str) -> str:
         """Wait until the screen shows all of these at once; return its text."""
         ends_s = asyncio.get_running_loop().time() + WAIT_S
-        while not all(text in self.text() for text in texts):
+        shown = self.text()
+        while not all(text in shown for text in texts):
             left_s = ends_s - asyncio.get_running_loop().time()
             try:
                 message = await self.socket.receive(max(left_s, 0.01))
             except TimeoutError:
-                raise AssertionError(f"{texts} not within {WAIT_S:g} s; seen is\n{self.text()}") from None
-            assert message.type is aiohttp.WSMsgType.BINARY, f"no {texts}; {message}; seen is\n{self.text()}"
+                raise AssertionError(f"{texts} not within {WAIT_S:g} s; seen is\n{shown}") from None
+            assert message.type is aiohttp.WSMsgType.BINARY, f"no {texts}; {message}; seen is\n{shown}"
             self._stream.feed(message.data)
-        return self.text()
+            shown = self.text()
+        return shown
 
     async def closed(self) -> int | None:
         """Wait for the end, and process the output until then; return the close code."""
