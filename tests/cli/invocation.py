@@ -5,6 +5,7 @@ Most calls are forks of a ``ForkServer``.
 
 import contextlib
 import functools
+import io
 import os
 import signal
 import subprocess
@@ -15,8 +16,10 @@ from types import TracebackType
 
 import msgspec
 import psutil
+import pytest
 
 from lab.analysis.elections import agreed_coordinator
+from lab.cli import main
 from lab.recording.reader import open_recording
 from lab.recording.records import End, Process
 from lab.worlds.host.runs import RunInfo
@@ -105,6 +108,25 @@ class Lab:
             check=False,
         )
         return Called(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    def within(self, *words: str) -> Called:
+        """Call it in this process: for calls that end before they start anything, by the dozen."""
+        out, err = io.StringIO(), io.StringIO()
+        with (
+            pytest.MonkeyPatch.context() as patch,
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+        ):
+            for name in os.environ.keys() - self._environment.keys():
+                patch.delenv(name)
+            for name, value in self._environment.items():
+                patch.setenv(name, value)
+            patch.chdir(self.folder)
+            patch.setattr(sys, "argv", ["lab", *words])
+            with pytest.raises(SystemExit) as end:
+                main()
+        assert isinstance(end.value.code, int), end.value
+        return Called(end.value.code, out.getvalue(), err.getvalue())
 
     def into(self, place: str, *words: str, environment: Mapping[str, str] | None = None) -> Called:
         """Call it with its output to ``place``; if that is empty, to a closed pipe."""

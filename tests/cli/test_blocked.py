@@ -86,4 +86,4 @@ def test_run_counts_further_open_transactions(lab: Lab) -> None:
 def test_mistakes(lab: Lab, words: tuple[str, ...], output: str) -> None:
     """The error has what was given, what was expected, what to do."""
     (lab.folder / "bully.jsonl").write_bytes(SHIPPED.read_bytes())
-    assert lab("show", "bully.jsonl", *words).refused() == output
+    assert lab.within("show", "bully.jsonl", *words).refused() == output

@@ -65,7 +65,7 @@ def test_an_unknown_kind_of_message(lab: Lab, parent: Path) -> None:
     line = "after 1s on send EnterElektion kill 4"
     for output in (
         _branch(lab, "100", "out.jsonl", "--do", line).refused(),
-        lab("run", "bully", "--headless", "--for", "1s", "--do", line).refused(),
+        lab.within("run", "bully", "--headless", "--for", "1s", "--do", line).refused(),
     ):
         assert output.startswith(f"--do {line!r}: unknown kind of message EnterElektion; bully has ")
         assert output.endswith("; did you mean EnterElection?")

@@ -104,7 +104,7 @@ def test_without_a_script_there_are_transactions(lab: Lab, faults: tuple[str, ..
 )
 def test_conflicting_options(lab: Lab, words: tuple[str, ...], output: str) -> None:
     """One line each."""
-    assert lab("compare", *words).refused() == output
+    assert lab.within("compare", *words).refused() == output
 
 
 def _sums(

@@ -64,7 +64,7 @@ def test_show(lab: Lab) -> None:
 )
 def test_mistakes(lab: Lab, words: tuple[str, ...], output: str) -> None:
     """One line each, with what to do."""
-    assert output in lab("exercise", *words).refused()
+    assert output in lab.within("exercise", *words).refused()
 
 
 @pytest.mark.live
@@ -137,7 +137,7 @@ def test_check(lab: Lab) -> None:
     assert done.status == 1
     assert "mine: INCORRECT\n  solution.script: task 1 is missed" in done.out
     (folder / "exercise.toml").write_text("[[")
-    assert "exercise.toml" in lab("exercise", "check", "./mine").refused()
+    assert "exercise.toml" in lab.within("exercise", "check", "./mine").refused()
 
 
 def test_repairing(lab: Lab) -> None:
@@ -148,7 +148,7 @@ def test_repairing(lab: Lab) -> None:
     assert output.status == 0
     assert f"lab exercise grade {file} --exercise {name}" in output.out
     assert (lab.folder / file).is_file()
-    assert "exists already" in lab("exercise", "start", name).refused()
+    assert "exists already" in lab.within("exercise", "start", name).refused()
     done = lab("exercise", "grade", file, "--exercise", name)
     assert done.status == 1
     assert done.out.startswith(f"{file}: 0 of ")

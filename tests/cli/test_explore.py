@@ -86,7 +86,7 @@ def test_a_transaction(lab: Lab) -> None:
         ("tell 4 withdraw 350", "there is no node 4"),
         ("tell 3 withdraw", "usage: withdraw AMOUNT"),
     ):
-        assert lab(*words, line).refused().startswith(f"--do {line!r}: {result}")
+        assert lab.within(*words, line).refused().startswith(f"--do {line!r}: {result}")
 
 
 def test_without_do_there_is_a_transaction(lab: Lab) -> None:
@@ -169,14 +169,14 @@ def test_nobody_left_to_agree(lab: Lab) -> None:
 
 def test_mistakes(lab: Lab) -> None:
     """One line each, before anything is explored."""
-    unknown = lab("explore", "bulli").refused()
+    unknown = lab.within("explore", "bulli").refused()
     assert unknown.startswith("unknown protocol 'bulli'")
     assert unknown.endswith("; did you mean bully?")
-    assert lab("explore", "bully", "--out", "two.txt").refused() == "--out two.txt: name a .jsonl file"
-    there = lab("explore", "bully", "--out", "nowhere/two.jsonl").refused()
+    assert lab.within("explore", "bully", "--out", "two.txt").refused() == "--out two.txt: name a .jsonl file"
+    there = lab.within("explore", "bully", "--out", "nowhere/two.jsonl").refused()
     assert there == f"--out nowhere/two.jsonl: the folder {lab.folder}/nowhere does not exist"
     assert (
-        lab("explore", "bully", "--set", "speed=1s")
+        lab.within("explore", "bully", "--set", "speed=1s")
         .refused()
         .startswith("--set speed=1s: bully has no parameter 'speed'; its parameters are ")
     )
@@ -192,7 +192,7 @@ def test_mistakes(lab: Lab) -> None:
         ),
         ("--from here", "--from here: write normal or start"),
     ):
-        assert lab("explore", "bully", *words.split()).refused() == result
+        assert lab.within("explore", "bully", *words.split()).refused() == result
     astray = lab("explore", f"{ROOT}/tests/campaign/mutants.py:NoRecovery", environment={"PYTHONPATH": str(ROOT)})
     assert astray.refused().endswith("by itself: add --from start")
 

@@ -54,7 +54,8 @@ def test_mistakes(folder: Lab, transcript: Callable[[str, str], None]) -> None:
     (folder.folder / "bound.svg").symlink_to(folder.folder / "folder")
     before = sorted(path.name for path in folder.folder.iterdir())
     result = [
-        f"{call}\n  {folder('export', *shlex.split(call)).refused()}" for call in MISTAKES.strip().split("\n")
+        f"{call}\n  {folder.within('export', *shlex.split(call)).refused()}"
+        for call in MISTAKES.strip().split("\n")
     ]
     transcript("export_errors", "\n".join(result))
     assert sorted(path.name for path in folder.folder.iterdir()) == before
@@ -99,7 +100,7 @@ def test_the_format_follows_from_the_suffix(folder: Lab, each: object) -> None:
 def test_a_file_is_overwritten_only_by_force(folder: Lab) -> None:
     """Otherwise the error names both options."""
     words = ("export", "run.jsonl", "--out", "there.svg", "--until", "500ms")
-    assert folder(*words).refused() == (
+    assert folder.within(*words).refused() == (
         "there.svg exists already; name another with --out, or overwrite it with --force"
     )
     assert folder(*words, "--force").status == 0

@@ -38,7 +38,7 @@ def folder(lab: Lab) -> Lab:
 def test_mistakes(folder: Lab, transcript: Callable[[str, str], None]) -> None:
     """The error has what was given, what was expected, the next step; no file is written."""
     calls = MISTAKES.strip().split("\n")
-    result = [f"{call}\n  {folder('export', 'run.jsonl', *shlex.split(call)).refused()}" for call in calls]
+    result = [f"{call}\n  {folder.within('export', 'run.jsonl', *shlex.split(call)).refused()}" for call in calls]
     transcript("export_options_errors", "\n".join(result))
     assert [path.name for path in folder.folder.iterdir()] == ["run.jsonl"]
 

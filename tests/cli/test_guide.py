@@ -122,8 +122,8 @@ def test_the_list_of_pages(lab: Lab) -> None:
 def test_a_page_is_printed_as_it_is_written(lab: Lab) -> None:
     """Where there is no terminal, or with --plain."""
     assert lab("guide", "your-own-protocol").out == PAGE == lab("guide", "your-own-protocol", "--plain").out
-    assert lab("guide", "yours").refused().startswith("unknown page 'yours'")
-    assert "did you mean scenarios?" in lab("guide", "scenario").refused()
+    assert lab.within("guide", "yours").refused().startswith("unknown page 'yours'")
+    assert "did you mean scenarios?" in lab.within("guide", "scenario").refused()
 
 
 def test_a_search_lists_lines_below_their_headings(lab: Lab) -> None:
@@ -131,7 +131,7 @@ def test_a_search_lists_lines_below_their_headings(lab: Lab) -> None:
     assert done.status == 0
     assert "lab guide glossary: Atomic commit" in done.out.splitlines()
     assert lab("guide", "--search", "xyzzy").status == 1
-    assert "give one of" in lab("guide", "faults", "--search", "pause").refused()
+    assert "give one of" in lab.within("guide", "faults", "--search", "pause").refused()
 
 
 def test_the_guide_as_a_site(lab: Lab) -> None:
@@ -141,7 +141,7 @@ def test_the_guide_as_a_site(lab: Lab) -> None:
     assert (lab.folder / "site" / "your-own-protocol.html").exists()
     (lab.folder / "notes").mkdir()
     (lab.folder / "notes" / "mine.txt").write_text("mine", "utf-8")
-    assert "name a new one" in lab("guide", "--html", "notes").refused()
+    assert "name a new one" in lab.within("guide", "--html", "notes").refused()
 
 
 def test_the_calls_that_the_page_makes_exist(lab: Lab) -> None:
@@ -181,14 +181,14 @@ def test_nothing_is_found_in_the_second_version(lab: Lab, mine: Path) -> None:
     done = lab(*_call("check my_election.py:MyCarefulElection --runs 1000 --faults kill,pause"))
     assert done.status == 1, done
     assert "excused: A1.1 under broken assumption 9" in done.out
-    done = lab("check", "my_election.py:MyCarefulElection", "--runs", "100", "--faults", "kill")
+    done = lab("check", "my_election.py:MyCarefulElection", "--runs", "100", "--faults", "kill", "--workers", "1")
     assert (done.status, done.err) == (0, ""), done
 
 
 def test_the_second_version_heals(lab: Lab, mine: Path) -> None:
     """After the pauses of seed 3 two lead, each followed by somebody; in the end there is one again."""
     assert mine.exists()
-    words = ("--faults", "kill,pause", "--seed", "3", "--runs", "30")
+    words = ("--faults", "kill,pause", "--seed", "3", "--runs", "10", "--workers", "1")
     done = lab("check", "my_election.py:MyCarefulElection", *words)
     assert (done.status, done.err) == (0, ""), done
     assert re.search(r"^ A2 +30 of 30 runs +none ", done.out, re.MULTILINE)

@@ -67,7 +67,7 @@ def _help_texts(name: str, text: str) -> str:
 @pytest.mark.parametrize("command", OPTIONS)
 def test_a_command_explains_itself(lab: Lab, command: str) -> None:
     """Exactly these options, each with a text, and a sentence on top."""
-    done = lab(*command.split(), "--help")
+    done = lab.within(*command.split(), "--help")
     assert (done.status, done.err) == (0, "")
     assert re.search(rf"Usage: lab {command} ", done.out)
     assert set(re.findall(r"^│ \*? *(--[\w-]+)", done.out, re.MULTILINE)) == {*OPTIONS[command].split(), "--help"}
@@ -148,6 +148,6 @@ def test_the_version(lab: Lab) -> None:
 )
 def test_usage_errors_point_to_the_help(lab: Lab, words: tuple[str, ...], result: str, where: str) -> None:
     """The wording is typer's, and not tested here."""
-    output = lab(*words).refused()
+    output = lab.within(*words).refused()
     assert result in output.lower()
     assert output.endswith(f" (see: {where})")

@@ -98,7 +98,7 @@ def test_the_report_of_a_run_has_the_group_of_each_node(lab: Lab) -> None:
 
 def test_a_recording_without_groups(lab: Lab) -> None:
     """One line, and no file is written."""
-    output = lab("history", str(SHIPPED), "--svg", "out.svg").refused()
+    output = lab.within("history", str(SHIPPED), "--svg", "out.svg").refused()
     assert "this run of bully has no groups" in output
     assert "lab run invitation" in output
     assert not (lab.folder / "out.svg").exists()
@@ -108,7 +108,7 @@ def test_the_recording_is_not_overwritten(lab: Lab, recording: Path) -> None:
     """With any option."""
     before = recording.read_bytes()
     for option in ("--svg", "--dot"):
-        assert "is the recording itself" in lab("history", str(recording), option, str(recording)).refused()
+        assert "is the recording itself" in lab.within("history", str(recording), option, str(recording)).refused()
     assert recording.read_bytes() == before
 
 

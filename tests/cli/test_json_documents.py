@@ -56,7 +56,9 @@ def test_a_scenario(lab: Lab) -> None:
 
 
 def test_a_campaign(lab: Lab) -> None:
-    done = lab("check", "bully", "--faults", "kill,pause", "--find", "A1.1", "--runs", "30", "--json")
+    done = lab(
+        "check", "bully", "--faults", "kill,pause", "--find", "A1.1", "--runs", "30", "--workers", "1", "--json"
+    )
     document = json.loads(done.out)
     assert document["finding"]
     assert document["violations"]
@@ -76,8 +78,12 @@ def test_a_measurement(lab: Lab) -> None:
 def test_comparisons(lab: Lab) -> None:
     """Of elections, and of commit protocols."""
     section = _section("lab compare")
-    _is_documented(section, json.loads(lab("compare", "bully", "ring", "--runs", "3", "--json").out))
-    _is_documented(section, json.loads(lab("compare", "2pc", "3pc", "--runs", "3", "--json").out))
+    _is_documented(
+        section, json.loads(lab("compare", "bully", "ring", "--runs", "1", "--workers", "1", "--json").out)
+    )
+    _is_documented(
+        section, json.loads(lab("compare", "2pc", "3pc", "--runs", "1", "--workers", "1", "--json").out)
+    )
 
 
 def test_a_history(lab: Lab) -> None:

@@ -108,13 +108,14 @@ def test_json(lab: Lab) -> None:
 def test_mistakes(lab: Lab) -> None:
     """One line each."""
     assert (
-        lab("list", "protocol").refused() == "lab list protocol: write runs or protocols; did you mean protocols?"
+        lab.within("list", "protocol").refused()
+        == "lab list protocol: write runs or protocols; did you mean protocols?"
     )
-    unknown = lab("list", "protocols", "bulli").refused()
+    unknown = lab.within("list", "protocols", "bulli").refused()
     assert unknown.startswith("unknown protocol 'bulli'; known: 2pc, 3pc, bully,")
     assert unknown.endswith("; did you mean bully?")
     output = "lab list runs takes no name; leave out first"
-    assert lab("list", "runs", "first").refused() == output
+    assert lab.within("list", "runs", "first").refused() == output
 
 
 def test_runs_are_listed_by_default(lab: Lab) -> None:

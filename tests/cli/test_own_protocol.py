@@ -82,7 +82,8 @@ def test_a_recording_of_it_is_verified_with_its_file(lab: Lab, mine: Path) -> No
     recording = _recorded(lab)
     result = "cannot be re-executed: its protocol, my-election, is not built in: add --protocol mine.py"
     assert (
-        lab("verify", recording).refused() == f"{recording} {result}:MyElection, with the path where mine.py lies"
+        lab.within("verify", recording).refused()
+        == f"{recording} {result}:MyElection, with the path where mine.py lies"
     )
     with_it = ("--protocol", "there/mine.py")
     done = lab("verify", recording, *with_it)
@@ -112,7 +113,9 @@ def test_verify_with_a_wrong_file(lab: Lab, mine: Path) -> None:
     """A target that cannot be loaded, and one that is another protocol."""
     recording = _recorded(lab)
     assert (
-        lab("verify", recording, "--protocol", "gone.py").refused().startswith("--protocol: there is no file gone")
+        lab.within("verify", recording, "--protocol", "gone.py")
+        .refused()
+        .startswith("--protocol: there is no file gone")
     )
     mine.write_text(MINE.replace("MyElection", "Other"))
     done = lab("verify", recording, "--protocol", "there/mine.py")
@@ -183,7 +186,7 @@ def test_a_mistake_in_the_file(lab: Lab, mine: Path, old: str, new: str, result:
     source = MINE.replace('("A1.1",)', "('A1.1',)").replace('print("loading")\n', "\n")
     assert old in source
     mine.write_text(source.replace(old, new, 1))
-    assert lab(*RUN).refused() == result
+    assert lab.within(*RUN).refused() == result
     assert not lab.recordings.exists()
 
 

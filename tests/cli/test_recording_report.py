@@ -152,7 +152,7 @@ def test_show_filtered(lab: Lab, words: tuple[str, ...], every: str) -> None:
 def test_show_unknown_kinds(lab: Lab) -> None:
     """The error lists the kinds, and suggests one; a known kind does not hide an unknown one."""
     for words in (("--kind", "EnterElektion"), ("--kind", "EnterElection", "--kind", "EnterElektion")):
-        output = lab("show", "whole.jsonl", *words).refused()
+        output = lab.within("show", "whole.jsonl", *words).refused()
         assert output.startswith("--kind EnterElektion: the kinds of messages in this run are AreYouNormal, ")
         assert output.endswith("; did you mean EnterElection?")
 
@@ -169,6 +169,6 @@ def test_show_a_damaged_recording(lab: Lab, damaged: int) -> None:
 @pytest.mark.usefixtures("whole")
 def test_replay_needs_a_terminal(lab: Lab) -> None:
     """The error names a command that does not."""
-    assert lab("replay", "whole.jsonl").refused() == (
+    assert lab.within("replay", "whole.jsonl").refused() == (
         "the interface requires a terminal; without one: lab show whole.jsonl"
     )

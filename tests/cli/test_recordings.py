@@ -33,8 +33,8 @@ def test_a_recording_in_use_is_not_overwritten(lab: Lab, world: tuple[str, ...])
         output = "--record run.jsonl is in use by another run; name another file"
         assert _run(lab, *world, "--record", "run.jsonl").refused() == output
         output = "--out run.jsonl is in use by another run; name another file"
-        assert lab("explore", "bully", "--out", "run.jsonl").refused() == output
-        assert lab("check", "bully", "--runs", "1", "--out", "run.jsonl").refused() == output
+        assert lab.within("explore", "bully", "--out", "run.jsonl").refused() == output
+        assert lab.within("check", "bully", "--runs", "1", "--out", "run.jsonl").refused() == output
     assert lab("verify", "run.jsonl").out.startswith("run.jsonl: holds")
 
 

@@ -154,7 +154,7 @@ def hosted(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunConfig]:
 )
 def test_conflicting_options(lab: Lab, words: tuple[str, ...], output: str) -> None:
     """One line, and nothing is started."""
-    assert lab("run", "bully", *words).refused() == output
+    assert lab.within("run", "bully", *words).refused() == output
     assert not list(lab.recordings.glob("*"))
 
 

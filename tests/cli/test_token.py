@@ -71,9 +71,12 @@ def test_it_is_explored_from_the_start(lab: Lab) -> None:
 def test_commands_for_elections_are_refused(lab: Lab) -> None:
     """One line explains it."""
     result = "token is not an election; name one, such as bully"
-    assert lab("scale", "token").refused() == result
+    assert lab.within("scale", "token").refused() == result
     never = (
         "--do 'when all normal kill 2': token elects nobody, so its nodes are never normal; "
         "name nodes by number, or write at 2s"
     )
-    assert lab("run", "token", "--headless", "--for", "1s", "--do", "when all normal kill 2").refused() == never
+    assert (
+        lab.within("run", "token", "--headless", "--for", "1s", "--do", "when all normal kill 2").refused()
+        == never
+    )

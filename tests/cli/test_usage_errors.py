@@ -162,16 +162,13 @@ ctl some-run 'delay 2->3'
 
 
 FRESH = """
-run bulli
 run mine.py:Mein
 run bully
-run bully --nodes many
 run bully --headless --for 1s --do 'kil 5'
 run bully --headless --for 1s --record folder
 show empty
 branch edited.jsonl --at 300 --headless --for 1s
 scenario check folder
-compare bully --workers 0
 attach
 """
 """Those of them that are called as a user calls them too: of each sort one, and a host's own refusal."""
@@ -207,7 +204,7 @@ def test_usage_errors(littered: Lab, transcript: Callable[[str, str], None]) -> 
     """The error has what was given, what was expected, what to do; status 2, nothing is started."""
     result = []
     for line in CALLS.strip().splitlines():
-        done = littered(*shlex.split(line))
+        done = littered.within(*shlex.split(line))
         assert (done.status, done.out) == (2, ""), (line, done)
         assert "\x1b" not in done.err
         result.append(f"$ lab {line}\n{done.line()}\n".replace(str(littered.folder), "FOLDER"))
@@ -219,4 +216,5 @@ def test_usage_errors_in_fresh_processes(littered: Lab) -> None:
     """They do not depend on earlier imports or calls."""
     for line in FRESH.strip().splitlines():
         assert line in CALLS.splitlines()
-        assert littered.fresh(*shlex.split(line)) == littered(*shlex.split(line))
+        words = shlex.split(line)
+        assert littered.fresh(*words) == littered(*words) == littered.within(*words)

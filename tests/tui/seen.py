@@ -6,7 +6,7 @@ Textual needs asyncio, and this test run has trio: so a test hands over what it 
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -24,7 +24,7 @@ from lab.worlds.loading.config import HostReady, RunConfig
 from tests.tui.recorded import SHIPPED
 from tests.waiting import WAIT_S
 
-__all__ = ["Seen", "attached", "over", "replay", "served"]
+__all__ = ["Seen", "attached", "over", "replay", "replay_in_sizes", "served"]
 
 W = TypeVar("W", bound=Widget)
 Test = Callable[["Seen"], Awaitable[None]]
@@ -153,6 +153,26 @@ def replay(test: Test, path: Path = SHIPPED, size: tuple[int, int] = (120, 40)) 
         await test(seen)
 
     return over(opened, paused, size)
+
+
+def replay_in_sizes(test: Test, sizes: Sequence[tuple[int, int]], path: Path = SHIPPED) -> None:
+    """Run a test in one interface at one size after the other, from the first record and in the first view."""
+
+    async def resized(seen: Seen) -> None:
+        chosen = seen.run.views.chosen
+        for size in sizes:
+            await seen.pilot.resize_terminal(*size)
+            await seen.press("escape", "escape", "home")
+            if seen.run.views.chosen != chosen:
+                seen.run.layout_controller.show_view(chosen)
+                await seen.pilot.pause()
+            try:
+                await test(seen)
+            except AssertionError as error:
+                error.add_note(f"at {size[0]}x{size[1]}")
+                raise
+
+    replay(resized, path, sizes[0])
 
 
 @contextlib.contextmanager

@@ -23,7 +23,7 @@ from lab.tui.widgets.status_lines import title_text
 from lab.worlds.loading.config import RunConfig
 from tests.harness import T_US, Rig
 from tests.tui.recorded import BLOCKED_US, SHIPPED, blocked_run
-from tests.tui.seen import Seen, attached, replay, served
+from tests.tui.seen import Seen, attached, replay, replay_in_sizes, served
 
 SIZES = [(80, 24), (120, 40), (200, 60)]
 
@@ -46,8 +46,7 @@ def _from_transaction(seen: Seen, transaction: str) -> str:
     return _words("\n".join(row[left:] for row in rows))
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_the_bank_takes_the_place_of_the_log(recording: Path, size: tuple[int, int]) -> None:
+def test_the_bank_takes_the_place_of_the_log(recording: Path) -> None:
     """``b`` shows it and hides it. At each size it has the reason for blocking, the locks and the total."""
 
     async def test(seen: Seen) -> None:
@@ -64,7 +63,7 @@ def test_the_bank_takes_the_place_of_the_log(recording: Path, size: tuple[int, i
         assert not seen.run.query_one("#bank").display
         assert "back to the log" in seen.message
 
-    replay(test, recording, size)
+    replay_in_sizes(test, SIZES, recording)
 
 
 def test_blocked_time_advances_with_the_time_shown(recording: Path) -> None:
@@ -224,8 +223,7 @@ def test_more_than_fits_is_counted(tmp_path: Path) -> None:
     replay(test, path, (80, 18))
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_the_total_is_always_visible(tmp_path: Path, size: tuple[int, int]) -> None:
+def test_the_total_is_always_visible(tmp_path: Path) -> None:
     """Accounts that do not fit are counted, and can be scrolled to."""
     rig = Rig(range(1, 31), protocol=TwoPhaseCommit).started()
     path = rig.run(T_US).write(tmp_path / "thirty.jsonl")
@@ -237,7 +235,7 @@ def test_the_total_is_always_visible(tmp_path: Path, size: tuple[int, int]) -> N
         assert "handed out 0" in _words(seen.text)
         bank = seen.of("#bank", RenderedView)
         lines = [bank.render_line(y).text for y in range(bank.size.height)]
-        if size == (120, 40):
+        if seen.app.size == (120, 40):
             more = int(re.search(r"and (\d+) more accounts", seen.text).group(1))  # type: ignore[union-attr]
             names = ("savings", "checking", "moneymarket", "account")
             shown = [line for line in lines if line.startswith(names) and "balance" not in line]
@@ -246,11 +244,10 @@ def test_the_total_is_always_visible(tmp_path: Path, size: tuple[int, int]) -> N
         assert "account30" in seen.text
         assert "total 30,000" in _words(seen.text)
 
-    replay(test, path, size)
+    replay_in_sizes(test, SIZES, path)
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_split_outcome_is_a_warning(tmp_path: Path, size: tuple[int, int]) -> None:
+def test_split_outcome_is_a_warning(tmp_path: Path) -> None:
     """Only while the logs show it: both sides have decided, and both logs exist."""
     rig = Rig(range(1, 5), protocol=stacked(ThreePhaseCommit, Bully), latency_us=20_000).started()
     rig.run_until_agreed()
@@ -270,15 +267,14 @@ def test_split_outcome_is_a_warning(tmp_path: Path, size: tuple[int, int]) -> No
 
     async def gone(seen: Seen) -> None:
         await seen.press("end", "b")
-        await seen.until(lambda: "4 is down" in seen.text or size[0] != 120, "the log of 4 is gone")
+        await seen.until(lambda: "4 is down" in seen.text or seen.app.size.width != 120, "the log of 4 is gone")
         assert "✗ committed" not in seen.text
 
-    replay(split, early, size)
-    replay(gone, late, size)
+    replay_in_sizes(split, SIZES, early)
+    replay_in_sizes(gone, SIZES, late)
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_undecided_transactions_come_before_decided_ones(tmp_path: Path, size: tuple[int, int]) -> None:
+def test_undecided_transactions_come_before_decided_ones(tmp_path: Path) -> None:
     """First the blocked ones, then the undecided; decided ones share a line."""
     rig = Rig(range(1, 6), protocol=TwoPhaseCommit).started()
     rig.do("lose 1->5 Acknowledged 100%")
@@ -298,7 +294,7 @@ def test_undecided_transactions_come_before_decided_ones(tmp_path: Path, size: t
         await seen.press(*["pagedown"] * 20)
         assert "3 decided; 1 has not learnt the decision" in seen.text
 
-    replay(test, path, size)
+    replay_in_sizes(test, SIZES, path)
 
 
 def test_without_utf8(recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from lab.worlds.loading.config import RunConfig
 from tests.harness import TIMING
 from tests.tui.hostile import hostile_recording
 from tests.tui.recorded import SHIPPED, written
-from tests.tui.seen import Seen, attached, replay, served
+from tests.tui.seen import Seen, attached, replay, replay_in_sizes, served
 
 RECORDINGS = SHIPPED.parent
 SCENARIOS = RECORDINGS / "scenarios"
@@ -133,8 +133,7 @@ def test_text_beyond_the_limit_is_not_coloured() -> None:
 # the view
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=lambda size: f"{size[0]}x{size[1]}")
-def test_it_shows_where_the_node_of_the_record_waits(size: tuple[int, int]) -> None:
+def test_it_shows_where_the_node_of_the_record_waits() -> None:
     """With its number, the time left, the file, the function and the rules."""
     number = _number_of(SHIPPED, lambda step: any(wait.procedure == "check" for wait in step.waits))
 
@@ -155,7 +154,7 @@ def test_it_shows_where_the_node_of_the_record_waits(size: tuple[int, int]) -> N
         left = (wait.until_us or 0) - seen.player.now_us
         assert any(row.rstrip().endswith(f" {node.node}: {left / 1e6:.1f} s") for row in _rows(seen))
 
-    replay(test, size=size)
+    replay_in_sizes(test, [(80, 24), (120, 40), (200, 60)])
 
 
 def test_several_nodes_on_one_line_are_shown_together() -> None:

@@ -15,7 +15,7 @@ from lab.tui.views.views import Views
 from lab.tui.widgets.help import HelpDialog
 from lab.tui.widgets.key_lines import KeyLine
 from lab.tui.widgets.prompts import CommandLine, complete
-from tests.tui.seen import Seen, replay
+from tests.tui.seen import Seen, replay, replay_in_sizes
 
 
 def _line(seen: Seen) -> CommandLine:
@@ -281,8 +281,7 @@ def test_the_help_uses_the_available_width() -> None:
     assert next(line for line in wide if "change the cluster" in line).endswith(" display, search and save")
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
-def test_the_help_opens_and_closes(size: tuple[int, int]) -> None:
+def test_the_help_opens_and_closes() -> None:
     async def test(seen: Seen) -> None:
         await seen.press("question_mark")
         await seen.until(lambda: "keys and commands" in seen.text, "the help")
@@ -296,4 +295,4 @@ def test_the_help_opens_and_closes(size: tuple[int, int]) -> None:
         await seen.press("q")
         assert seen.top is seen.run, "q closes the help, not the program"
 
-    replay(test, size=size)
+    replay_in_sizes(test, [(80, 24), (120, 40)])

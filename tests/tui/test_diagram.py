@@ -9,7 +9,7 @@ from lab.tui.views.log_view import RecordDialog
 from lab.tui.views.views import Views
 from tests.harness import Rig
 from tests.tui.recorded import SHIPPED, written
-from tests.tui.seen import Seen, replay
+from tests.tui.seen import Seen, replay, replay_in_sizes
 
 
 @pytest.fixture(scope="module")
@@ -257,8 +257,7 @@ def test_without_utf8_it_is_ascii(takeover: Path) -> None:
     replay(test, takeover)
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
-def test_it_fits_every_screen(size: tuple[int, int]) -> None:
+def test_it_fits_every_screen() -> None:
     """All node lines and the foot are visible, in both directions of time."""
 
     async def test(seen: Seen) -> None:
@@ -268,8 +267,9 @@ def test_it_fits_every_screen(size: tuple[int, int]) -> None:
         for key in ("minus", "minus", "minus", "vertical_line", "left", "up", "plus", "plus", "plus", "escape"):
             await seen.press(key)
         await seen.until(lambda: "a column is a step" in seen.text, "the line below")
+        await seen.press("vertical_line", "D")
 
-    replay(test, SHIPPED, size)
+    replay_in_sizes(test, [(80, 24), (120, 40), (200, 60)], SHIPPED)
 
 
 def test_a_long_recording_can_be_shown_anywhere(tmp_path: Path) -> None:

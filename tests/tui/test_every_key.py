@@ -10,6 +10,7 @@ from lab.recording.records import Link
 from lab.recording.writer import Writer
 from lab.tui.actions import ACTIONS
 from lab.tui.screen import RunScreen
+from lab.tui.source import FeedSource
 from lab.tui.views.views import LOG, VIEWS
 from lab.worlds.loading.config import HostReady, RunConfig
 from tests.analysis.split_field import split_run
@@ -17,7 +18,7 @@ from tests.harness import TIMING
 from tests.tui.classroom import attempted
 from tests.tui.idle import render
 from tests.tui.recorded import SHIPPED, blocked_run
-from tests.tui.seen import Seen, Test, attached, replay, served
+from tests.tui.seen import Seen, Test, over, replay, served
 
 SCENARIOS = Path(__file__).parents[2] / "recordings" / "scenarios"
 LEAVES = {"quit", "branch"}
@@ -96,7 +97,7 @@ def _field(folder: Path) -> Path:
 
 
 RUNS: dict[str, tuple[Callable[[Path], Path], tuple[str, ...]]] = {
-    "bully": (lambda _: SHIPPED, (LOG, "diagram", "code", "assertions", "compare")),
+    "bully": (lambda _: SHIPPED, ("diagram", "code", "assertions", "compare")),
     "2pc": (_two_phases, ("bank", "inspect")),
     "invitation": (lambda _: SCENARIOS / "invitation-partition-in-two.jsonl", ("groups", "script")),
     "field": (_field, ("map",)),
@@ -135,4 +136,4 @@ def host(runs: Path) -> Iterator[HostReady]:
 
 def test_every_key_in_views_of_a_simulated_run(host: HostReady) -> None:
     """Nodes are killed there, too, links are changed, and events are chosen."""
-    attached(_pressing(STEERED), host.socket)
+    over(lambda: FeedSource.open(host.socket, "driver"), _pressing(STEERED), SIZE)

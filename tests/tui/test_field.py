@@ -9,7 +9,7 @@ from lab.tui.views.lines_view import RenderedView
 from lab.tui.views.views import Views
 from tests.analysis.split_field import SPLIT_US, STRUCK_US, split_run
 from tests.tui.recorded import SHIPPED
-from tests.tui.seen import Seen, replay
+from tests.tui.seen import Seen, replay, replay_in_sizes
 
 
 def _written(path: Path, election: str) -> Path:
@@ -27,8 +27,7 @@ def recording(tmp_path: Path) -> Path:
     return _written(tmp_path / "split.jsonl", "bully")
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
-def test_the_map_takes_the_place_of_the_log(recording: Path, size: tuple[int, int]) -> None:
+def test_the_map_takes_the_place_of_the_log(recording: Path) -> None:
     """``m`` shows it and hides it. At each size both maps are shown with their state."""
 
     async def test(seen: Seen) -> None:
@@ -45,7 +44,7 @@ def test_the_map_takes_the_place_of_the_log(recording: Path, size: tuple[int, in
         assert not seen.run.query_one("#map").display
         assert "back to the log" in seen.message
 
-    replay(test, recording, size)
+    replay_in_sizes(test, [(80, 24), (120, 40), (200, 60)], recording)
 
 
 def test_a_map_has_its_group_where_the_election_has_groups(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from lab.recording.reader import open_recording
 from lab.tui.views.group_view import GroupView
 from lab.tui.views.views import Views
 from tests.tui.grouped import partitioned_file
-from tests.tui.seen import Seen, replay
+from tests.tui.seen import Seen, replay, replay_in_sizes
 
 
 @pytest.fixture(scope="module")
@@ -131,8 +131,7 @@ def test_a_wide_pane_has_the_word_group(recording: Path) -> None:
     replay(test, recording, size=(120, 40))
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60), (60, 16)])
-def test_a_pane_has_its_group_as_id_and_counter(recording: Path, size: tuple[int, int]) -> None:
+def test_a_pane_has_its_group_as_id_and_counter(recording: Path) -> None:
     """In boxes and in the list; a group has one colour everywhere."""
 
     async def test(seen: Seen) -> None:
@@ -141,7 +140,7 @@ def test_a_pane_has_its_group_as_id_and_counter(recording: Path, size: tuple[int
         await _to_end(seen)
         assert seen.text.count(" 4.3  coordinator 4") == 4
 
-    replay(test, recording, size=size)
+    replay_in_sizes(test, [(80, 24), (120, 40), (200, 60), (60, 16)], recording)
 
 
 def test_the_log_still_shows_groups_and_hides_heartbeats(recording: Path) -> None:

@@ -12,7 +12,7 @@ from lab.tui.views.log_view import MessageLog
 from lab.tui.widgets.node_panes import NodePanes
 from lab.tui.widgets.scrub_bar import ScrubBar
 from tests.tui.recorded import SHIPPED
-from tests.tui.seen import Seen, replay
+from tests.tui.seen import Seen, replay, replay_in_sizes
 
 LAST = SHIPPED.read_bytes().count(b"\n") - 1
 
@@ -47,7 +47,7 @@ def test_parameters_and_remark_are_shown(tmp_path: Path) -> None:
     replay(test, path)
 
 
-def test_one_record_on_and_one_back() -> None:
+def test_by_records_to_both_ends_and_by_five_seconds() -> None:
     async def test(seen: Seen) -> None:
         assert seen.player.number == 0
         await seen.press("full_stop", "full_stop", "full_stop")
@@ -55,51 +55,12 @@ def test_one_record_on_and_one_back() -> None:
         await seen.press("comma")
         assert seen.player.number == 2
         assert " record 2 " in seen.text
-
-    replay(test)
-
-
-def test_to_both_ends() -> None:
-    async def test(seen: Seen) -> None:
         await seen.press("end")
         assert (seen.player.number, seen.player.now_us) == (LAST, seen.player.end_us)
         await seen.press("full_stop")
-        assert seen.player.number == LAST
+        assert seen.player.number == LAST, "there is no record after the last"
         await seen.press("home")
         assert (seen.player.number, seen.player.now_us) == (0, 0)
-
-    replay(test)
-
-
-@pytest.mark.parametrize(
-    ("back", "on", "kinds"),
-    [
-        ("left_curly_bracket", "right_curly_bracket", ("fault",)),
-        ("left_parenthesis", "right_parenthesis", ("election",)),
-        ("left_square_bracket", "right_square_bracket", ("status", "election")),
-    ],
-)
-def test_from_mark_to_mark(marks: Marks, back: str, on: str, kinds: tuple[MarkKind, ...]) -> None:
-    wanted = _marked(marks, *kinds)
-
-    async def test(seen: Seen) -> None:
-        await seen.press(back)
-        assert seen.message.startswith(f"no {kinds[0]} before")
-        for number in wanted[:4]:
-            await seen.press(on)
-            assert seen.player.number == number
-        await seen.press(back)
-        assert seen.player.number == wanted[2]
-        seen.player.go(wanted[-1])
-        await seen.press(on)
-        assert seen.message.startswith(f"no {kinds[0]} after")
-        assert seen.player.number == wanted[-1]
-
-    replay(test)
-
-
-def test_five_seconds_on_and_back() -> None:
-    async def test(seen: Seen) -> None:
         seen.player.seek(1_000_000)
         await seen.press("shift+right")
         assert seen.player.now_us == 6_000_000
@@ -107,7 +68,32 @@ def test_five_seconds_on_and_back() -> None:
         await seen.press("shift+left")
         assert seen.player.now_us == 1_000_000
         await seen.press("shift+left")
-        assert seen.player.now_us == 0
+        assert seen.player.now_us == 0, "not before the start"
+
+    replay(test)
+
+
+def test_from_mark_to_mark(marks: Marks) -> None:
+    keys: tuple[tuple[str, str, tuple[MarkKind, ...]], ...] = (
+        ("left_curly_bracket", "right_curly_bracket", ("fault",)),
+        ("left_parenthesis", "right_parenthesis", ("election",)),
+        ("left_square_bracket", "right_square_bracket", ("status", "election")),
+    )
+
+    async def test(seen: Seen) -> None:
+        for back, on, kinds in keys:
+            wanted = _marked(marks, *kinds)
+            await seen.press("home", back)
+            assert seen.message.startswith(f"no {kinds[0]} before")
+            for number in wanted[:4]:
+                await seen.press(on)
+                assert seen.player.number == number
+            await seen.press(back)
+            assert seen.player.number == wanted[2]
+            seen.player.go(wanted[-1])
+            await seen.press(on)
+            assert seen.message.startswith(f"no {kinds[0]} after")
+            assert seen.player.number == wanted[-1]
 
     replay(test)
 
@@ -269,20 +255,19 @@ def test_light_and_dark_theme() -> None:
     replay(test)
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60), (40, 10)])
-def test_every_size_shows_the_essential_lines(size: tuple[int, int]) -> None:
+def test_every_size_shows_the_essential_lines() -> None:
     async def test(seen: Seen) -> None:
         seen.player.seek(6_050_000)
         await seen.press("5")
-        assert "2 COORDINATORS" in seen.text[: 3 * size[0]]
-        if size[1] >= 24:
+        assert "2 COORDINATORS" in seen.text[: 3 * seen.app.size.width]
+        if seen.app.size.height >= 24:
             for node in range(1, 6):
                 assert any(f" {node} " in line for line in seen.text.split("\n")[2:])
             assert "paused in Normal" in seen.text
             assert f" record {seen.player.number} " in seen.text.split("\n")[0]
-            assert "q quit" in seen.text or size[0] < 120
+            assert "q quit" in seen.text or seen.app.size.width < 120
 
-    replay(test, size=size)
+    replay_in_sizes(test, [(80, 24), (120, 40), (200, 60), (40, 10)])
 
 
 def test_q_quits_with_status_0() -> None:

@@ -15,7 +15,7 @@ from lab.tui.widgets.status_lines import CaptionLine
 from lab.worlds.loading.config import HostReady
 from tests.tui.recorded import SHIPPED
 from tests.tui.scripted import SCENARIO, scripted_config, scripted_file
-from tests.tui.seen import Seen, attached, replay, served
+from tests.tui.seen import Seen, attached, replay, replay_in_sizes, served
 
 
 @pytest.fixture(scope="module")
@@ -183,8 +183,7 @@ def test_enter_and_a_click_go_to_the_record_of_a_line(recording: Path, records: 
     replay(test, recording, size=(120, 60))
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60), (60, 16)])
-def test_the_line_reached_last_is_visible(recording: Path, size: tuple[int, int]) -> None:
+def test_the_line_reached_last_is_visible(recording: Path) -> None:
     """On any screen, at any time; before that, the top."""
 
     async def test(seen: Seen) -> None:
@@ -196,7 +195,7 @@ def test_the_line_reached_last_is_visible(recording: Path, size: tuple[int, int]
         await seen.press("home")
         await _shown(seen, "Every way in which")
 
-    replay(test, recording, size=size)
+    replay_in_sizes(test, [(80, 24), (120, 40), (200, 60), (60, 16)], recording)
 
 
 def test_the_head_can_be_scrolled_to_by_keys(recording: Path) -> None:

@@ -17,7 +17,7 @@ from lab.tui.widgets.prompts import CommandLine
 from lab.worlds.loading.config import HostReady, RunConfig
 from tests.harness import T_US, Rig
 from tests.tui.recorded import SHIPPED
-from tests.tui.seen import Seen, attached, replay, served
+from tests.tui.seen import Seen, attached, replay, replay_in_sizes, served
 
 SIZES = [(80, 24), (120, 40), (200, 60)]
 PARTED_US = 40 * T_US
@@ -42,8 +42,7 @@ async def _at_parted(seen: Seen) -> None:
     await seen.until(lambda: "cut both ways" in seen.text, "the partition")
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_the_network_takes_the_place_of_the_log(partitioned: Path, size: tuple[int, int]) -> None:
+def test_the_network_takes_the_place_of_the_log(partitioned: Path) -> None:
     """``L`` shows it and hides it. Sides, matrix and the link under the cursor are shown at each size."""
 
     async def test(seen: Seen) -> None:
@@ -56,11 +55,10 @@ def test_the_network_takes_the_place_of_the_log(partitioned: Path, size: tuple[i
         assert not seen.run.query_one(NetworkView).display
         assert "back to the log" in seen.message
 
-    replay(test, partitioned, size)
+    replay_in_sizes(test, SIZES, partitioned)
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_the_view_follows_the_cursor_in_time(partitioned: Path, size: tuple[int, int]) -> None:
+def test_the_view_follows_the_cursor_in_time(partitioned: Path) -> None:
     """Nothing is cut before the partition or after it heals."""
 
     async def test(seen: Seen) -> None:
@@ -73,7 +71,7 @@ def test_the_view_follows_the_cursor_in_time(partitioned: Path, size: tuple[int,
         await seen.press("home")
         await seen.until(lambda: "1-5 not started" in seen.text, "nothing runs")
 
-    replay(test, partitioned, size)
+    replay_in_sizes(test, SIZES, partitioned)
 
 
 def _drawn(seen: Seen) -> str:
