@@ -58,8 +58,9 @@ class Browser:
         self._loop = asyncio.new_event_loop()
         self._serial = 0
         self._client = aiohttp.ClientSession(loop=self._loop)
+        self._socket: aiohttp.ClientWebSocketResponse
         self._loop.run_until_complete(self._open(chromium.whole))
-        self._whole: aiohttp.ClientWebSocketResponse = self._socket
+        self._whole = self._socket
         self._context = self.call("Target.createBrowserContext")["browserContextId"]
         page = self.call("Target.createTarget", url="about:blank", browserContextId=self._context)["targetId"]
         self._loop.run_until_complete(self._open(chromium.pages + page))
@@ -130,7 +131,7 @@ class Browser:
         path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot")["data"]))
 
     async def _open(self, address: str) -> None:
-        self._socket: aiohttp.ClientWebSocketResponse = await self._client.ws_connect(address, max_msg_size=0)
+        self._socket = await self._client.ws_connect(address, max_msg_size=0)
 
     async def _call(self, method: str, parameters: dict[str, object]) -> dict[str, Any]:
         self._serial += 1
