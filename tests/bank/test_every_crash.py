@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
-from lab.protocols import Algorithm, TwoPhaseCommit, find_protocol
+from lab.protocols import TwoPhaseCommit, find_protocol
 from tests.bank.crashing import Crashed, every_run, second_crashes
 from tests.campaign import commit_mutants as mutants
 from tests.profile import SOAK
