@@ -97,7 +97,7 @@ def _field(folder: Path) -> Path:
 
 
 RUNS: dict[str, tuple[Callable[[Path], Path], tuple[str, ...]]] = {
-    "bully": (lambda _: SHIPPED, ("diagram", "code", "assertions", "compare")),
+    "bully": (lambda _: SHIPPED, (LOG, "diagram", "code", "assertions", "compare")),
     "2pc": (_two_phases, ("bank", "inspect")),
     "invitation": (lambda _: SCENARIOS / "invitation-partition-in-two.jsonl", ("groups", "script")),
     "field": (_field, ("map",)),
