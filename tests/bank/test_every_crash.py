@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
-from lab.protocols import Algorithm, TwoPhaseCommit, find_protocol
+from lab.protocols import TwoPhaseCommit, find_protocol
 from tests.bank.crashing import Crashed, every_run, second_crashes
 from tests.campaign import commit_mutants as mutants
 from tests.profile import SOAK
@@ -69,15 +69,15 @@ class Tried(NamedTuple):
 
 
 @cache
-def singles(protocol: type[Algorithm], command: str) -> tuple[Crashed, ...]:
+def singles(protocol: str, command: str) -> tuple[Crashed, ...]:
     """Return the run without a crash, and all with one; several tests look at them."""
-    return tuple(every_run(protocol, command))
+    return tuple(every_run(find_protocol(protocol), command))
 
 
 def tried(case: Case, most: int, one_in: int = 1) -> Tried:
     """Try every run with up to ``most`` crashes; of the last ones one in ``one_in``."""
     found = Tried(Counter(), Counter())
-    first = singles(find_protocol(case.protocol), case.command)
+    first = singles(*case)
     for run in chain(first, chain.from_iterable(second_crashes(run, one_in) for run in first if most == 2)):
         faults = run.faults()
         assert not faults, f"{case}, {run.crashes}:\n" + "\n".join(faults)
@@ -126,7 +126,7 @@ def test_P3_a_crash_leads_to_every_rule() -> None:
     """P3: in the runs with one crash, elected coordinators take every action that the rules allow."""
     led = {
         kind
-        for run in singles(find_protocol("3pc"), CASES[4].command)
+        for run in singles(*CASES[4])
         for source, kind, _ in run.sent("PreCommit", "PreAbort", "Commit", "Abort")
         if source != 3
     }
