@@ -1,9 +1,10 @@
 """Shared by all tests: the profile, transcripts (``pytest --rewrite``), the end of what tests start."""
 
 import difflib
+import gc
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,17 @@ def pytest_configure(config: pytest.Config) -> None:
     """Lift the time limit of a test in the profile ``soak``."""
     if SOAK:
         config.option.timeout = 0
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without looking for garbage, nor later among what was collected: it lives as long as the process."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

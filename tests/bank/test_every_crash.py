@@ -77,7 +77,7 @@ def singles(protocol: str, command: str) -> tuple[Crashed, ...]:
 def tried(case: Case, most: int, one_in: int = 1) -> Tried:
     """Try every run with up to ``most`` crashes; of the last ones one in ``one_in``."""
     found = Tried(Counter(), Counter())
-    first = singles(case.protocol, case.command)
+    first = singles(*case)
     for run in chain(first, chain.from_iterable(second_crashes(run, one_in) for run in first if most == 2)):
         faults = run.faults()
         assert not faults, f"{case}, {run.crashes}:\n" + "\n".join(faults)
@@ -126,7 +126,7 @@ def test_P3_a_crash_leads_to_every_rule() -> None:
     """P3: in the runs with one crash, elected coordinators take every action that the rules allow."""
     led = {
         kind
-        for run in singles("3pc", CASES[4].command)
+        for run in singles(*CASES[4])
         for source, kind, _ in run.sent("PreCommit", "PreAbort", "Commit", "Abort")
         if source != 3
     }

@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 
 from lab.exercises.exercise import KINDS, LEVELS, RULES, describe_topic
-from lab.exercises.exercise_reader import SHIPPED, all_exercises, find_exercise, names
+from lab.exercises.exercise_reader import SHIPPED, find_exercise, names
 from lab.exercises.exercise_validation import check_exercise, random_commands, read_commands
 from lab.guide.contents import find_page
 from lab.properties.assertions import ASSERTIONS
-from tests.exercises.exercise_files import HEAD, make_exercise, write_exercise
+from tests.exercises.exercise_files import HEAD, make_exercise, shipped_exercises, write_exercise
 from tests.profile import amount
 
 _ASSERTIONS = ("A1.1", "A1.2", "A2", "A3.1", "A3.2", "A4", "A5", "A6", "A7", "A8", "A9", "K1")
 _ASSUMPTIONS = [f"assumption {number}" for number in range(1, 10)]
 
 
-_PLAYED = [each.name for each in all_exercises() if each.repairs is None]
+_PLAYED = [each.name for each in shipped_exercises() if each.repairs is None]
 """The others are repaired, see ``test_repair_grading``."""
 
 
@@ -30,7 +30,7 @@ def test_it_can_be_solved_but_not_by_accident(name: str) -> None:
 
 def test_together_they_teach_every_assertion_and_every_assumption() -> None:
     """On all levels and of all kinds; at least twenty."""
-    found = all_exercises()
+    found = shipped_exercises()
     assert len(found) >= 20
     taught = {what for each in found for what in each.teaches}
     assert {what for what in (*_ASSERTIONS, *_ASSUMPTIONS) if what not in taught} == set()
@@ -41,7 +41,7 @@ def test_together_they_teach_every_assertion_and_every_assumption() -> None:
 
 def test_everything_they_teach_exists() -> None:
     """Assertions, assumptions, and rules by letter and number."""
-    for each in all_exercises():
+    for each in shipped_exercises():
         for what in each.teaches:
             known = what in ASSERTIONS or what in _ASSUMPTIONS or re.fullmatch(r"[A-Z]\d+|section \d+", what)
             assert known, f"{each.name}: {what}"
@@ -98,7 +98,7 @@ def test_random_commands_are_allowed_ones(tmp_path: Path) -> None:
 
 def test_every_topic_is_described() -> None:
     """Of every exercise; and every rule of the guide's page has one."""
-    for exercise in all_exercises():
+    for exercise in shipped_exercises():
         for topic in exercise.teaches:
             assert describe_topic(topic).endswith(")"), topic
     listed = set(re.findall(r"^\| ([A-Z]\d+) \|", find_page("algorithms").text, re.MULTILINE))

@@ -57,10 +57,11 @@ class Browser:
         self.complaints: list[str] = []
         self._loop = asyncio.new_event_loop()
         self._serial = 0
+        self._socket: aiohttp.ClientWebSocketResponse
         self._client = aiohttp.ClientSession(loop=self._loop)
         self._socket: aiohttp.ClientWebSocketResponse
         self._loop.run_until_complete(self._open(chromium.whole))
-        self._whole = self._socket
+        self._whole: aiohttp.ClientWebSocketResponse = self._socket
         self._context = self.call("Target.createBrowserContext")["browserContextId"]
         page = self.call("Target.createTarget", url="about:blank", browserContextId=self._context)["targetId"]
         self._loop.run_until_complete(self._open(chromium.pages + page))

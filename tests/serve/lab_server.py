@@ -166,7 +166,14 @@ class Server:
 
 def alive(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
     """Filter out processes that have ended, and zombies."""
-    return [each for each in processes if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
+    return [each for each in processes if _is_alive(each)]
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:  # it has ended since
+        return False
 
 
 def _input(process: psutil.Process) -> str:

@@ -16,11 +16,14 @@ from lab.recording.records import End, Link
 from lab.recording.timeline import Timeline
 from lab.worlds.host.runs import list_runs
 from lab.worlds.loading.config import RunConfig
+from tests.profile import amount
 from tests.waiting import wait_for
 from tests.worlds.live import QUICK, LiveRun, Tail, is_gone
 
 pytestmark = pytest.mark.live
 
+EVERY = amount(quick=7, soak=1)
+"""Of how many bytes one is the last."""
 OWNER = """
 import sys, msgspec
 from lab.worlds.loading.config import RunConfig
@@ -39,13 +42,15 @@ def _warm_parent(run: LiveRun) -> int:
 
 
 def _opens_at_every_cut(path: Path, folder: Path) -> None:
-    """Check that the recording opens when cut at any byte of its last two records, with all whole records."""
+    """Check that the recording opens when cut within its last two records, with all whole records."""
     whole = path.read_bytes()
     complete = whole[: whole.rfind(b"\n") + 1]
     lines = complete.split(b"\n")[:-1]
     start = len(complete) - len(lines[-1]) - len(lines[-2]) - 2
+    newline = start + len(lines[-2])
+    ends = {start, start + 1, newline, newline + 1, newline + 2, len(complete) - 1, len(complete)}
     cut = folder / "cut.jsonl"
-    for end in range(start, len(complete) + 1):
+    for end in sorted(ends.union(range(start, len(complete) + 1, EVERY))):
         cut.write_bytes(complete[:end])
         opened = open_recording(cut)
         assert len(opened) >= complete[:end].count(b"\n")

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from lab.recording.records import Process
+from tests.profile import amount
 from tests.waiting import wait_for
 from tests.worlds.live import STEADY, LiveRun
 
@@ -83,7 +84,7 @@ def test_random_bytes(tmp_path: Path) -> None:
     chance = random.Random("strangers")
     hello = b'{"node":1,"life":1,"token":"0123456789abcdef0123456789abcdef"}\n'
     with _under_attack(tmp_path) as run:
-        for _ in range(150):
+        for _ in range(amount(quick=50, soak=150)):
             _send(run, chance.randbytes(chance.randrange(2000)) + b"\n" * chance.randrange(2))
             mutated = bytearray(hello)
             for _ in range(chance.randrange(1, 6)):
