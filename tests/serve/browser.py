@@ -57,7 +57,6 @@ class Browser:
         self.complaints: list[str] = []
         self._loop = asyncio.new_event_loop()
         self._serial = 0
-        self._socket: aiohttp.ClientWebSocketResponse
         self._client = aiohttp.ClientSession(loop=self._loop)
         self._socket: aiohttp.ClientWebSocketResponse
         self._loop.run_until_complete(self._open(chromium.whole))
