@@ -180,6 +180,8 @@ def report_run(config: RunConfig, as_json: bool, interrupted: bool, scenario: Sc
             print(f"  {line}")
     if report is not None:  # it contains the problems
         return EXIT_INTERRUPTED if interrupted else 0 if report.passed else EXIT_NOT_AS_EXPECTED
+    if interrupted and not judge.has_run:
+        return EXIT_INTERRUPTED
     if config.script:
         problems += _script_problems(config, store)
     for line in problems:
@@ -226,11 +228,11 @@ def _summary_of(
     history.read(store.records(), progress)
     failed = [] if config.script else manual.failed
     problems = manual.problems() + failure_lines(failed, header.protocol.file)
-    absent = [node for node, view in history.cluster.nodes.items() if view.process == "absent"]
-    if absent:
+    without = [node for node, view in history.cluster.nodes.items() if view.process == "absent"]
+    if without:
         end = store.record(len(store) - 1)
         why = f": {end.why}" if isinstance(end, End) else ""
-        problems.append(f"{'node' if len(absent) == 1 else 'nodes'} {format_ranges(absent)} never ran{why}")
+        problems.append(f"{'node' if len(without) == 1 else 'nodes'} {format_ranges(without)} never ran{why}")
     return summarize(header, history.cluster, elections, notes, analysis, str(store.path)), problems
 
 

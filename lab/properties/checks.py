@@ -119,9 +119,9 @@ class UniquenessChecker:
         """Return what was claimed."""
         if assertion.id not in self._since:
             return Evidence(f"no {assertion.noun} was {assertion.done}")
-        claimed = format_count(self._counts[assertion.id], assertion.noun)
+        count = format_count(self._counts[assertion.id], assertion.noun)
         return Evidence(
-            f"{claimed} {assertion.done}", self._since[assertion.id], self._counts[assertion.id], assertion.noun
+            f"{count} {assertion.done}", self._since[assertion.id], self._counts[assertion.id], assertion.noun
         )
 
     def second(

@@ -41,7 +41,8 @@ class Judge:
     """A judge of the records passed to ``observe``, in order, from the header on.
 
     ``violations`` are those found so far, in the order of the records that show them. The judge checks the
-    assertions that the protocol promises, and that no node fails because of an error in its code. ``within_us``
+    assertions that the protocol promises, and that no node fails because of an error in its code; ``has_run`` is
+    True once a node has made a step. ``within_us``
     is the bound on the time from the last fault until all nodes agree (A2, A4), ``relies_on`` is taken from the
     header; see ``Conditions``.
     """
@@ -74,7 +75,7 @@ class Judge:
         self._disagreeing: list[NodeState] = []
         self._late_since_us: int | None = None
         self._counts: dict[tuple[str, bool], int] = {}
-        self._ran = False
+        self.has_run = False
         self._agrees = False
         self._agreed = Occurrences()
         self._agreed_us = 0
@@ -109,7 +110,7 @@ class Judge:
 
     def evidence(self, name: str) -> Evidence:
         """Return what the verdict on an assertion rests on, or why it was not judged."""
-        if not self._ran:
+        if not self.has_run:
             return Evidence("no node made a step")
         if name == RAISES.id:
             return Evidence("every step", 0)
@@ -179,7 +180,7 @@ class Judge:
         view = self._views.get(node)
         if view is None:
             return  # no node of this run
-        self._ran = True
+        self.has_run = True
         if isinstance(given, Received):
             self._received(node, given.source, given.serial, step.at_us)
         elif isinstance(given, Fired):
@@ -336,8 +337,8 @@ class Judge:
         if self._liveness is None:
             return
         self._disagreeing = self._liveness.disagreeing(self._views, self._conditions.cut)
-        is_up = any(view.process == "running" for view in self._views.values())
-        agreed, self._agrees = self._agrees, is_up and not self._disagreeing
+        any_running = any(view.process == "running" for view in self._views.values())
+        agreed, self._agrees = self._agrees, any_running and not self._disagreeing
         if self._agrees and not agreed:
             self._agreed.add(max(0, self.number))
             self._agreed_us = self.at_us

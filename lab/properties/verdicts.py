@@ -83,7 +83,7 @@ class Violation(Struct, frozen=True):
 
 
 class Evidence(Struct, frozen=True):
-    """What a verdict rests on, in words: ``14 states of 5 nodes``, or why nothing was judged.
+    """The grounds of a verdict, in words: ``14 states of 5 nodes``; or why nothing was judged.
 
     ``since`` is the record from which on the assertion has been judged; None if it has not been. ``count`` is how
     many of what it speaks of there were, and ``noun`` the word for one of them.
@@ -96,7 +96,7 @@ class Evidence(Struct, frozen=True):
 
 
 class Occurrences:
-    """How often something occurred, and the record of the first time."""
+    """The number of times that something occurred, and the record of the first time."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -140,6 +140,7 @@ class Writer:
         self._file = open_exclusive(path)
         os.ftruncate(self._file, 0)  # only after the lock is held
         self.append(header)
+        self.flush()  # a recording that exists is one, however soon its run ends
 
     @property
     def count(self) -> int:

@@ -46,7 +46,7 @@ _RESERVED = {"all", "any", "coordinator", "not", "and", "or", "within", "suspect
 
 
 class Vocabulary(Struct, frozen=True):
-    """What the parser has to know of words.
+    """The words that the parser has to know.
 
     ``quantities`` and ``functions`` are brought by protocols, as are the ``words`` of attributes: pairs of an
     attribute and a word. ``commands`` need no *tell* before them: those without arguments, and those with.

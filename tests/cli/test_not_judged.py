@@ -40,7 +40,7 @@ def test_a_longer_run_of_it_is_a_failure(lab: Lab, never: str) -> None:
     assert "A2 fails with all assumptions intact" in done.out
 
 
-def test_a_campaign_says_what_was_judged(lab: Lab) -> None:
+def test_a_campaign_counts_the_runs_that_were_judged(lab: Lab) -> None:
     """What was judged in no run fails it."""
     done = lab("check", "field", "--runs", "3", "--workers", "1", "--nodes", "3")
     assert done.status == 1
@@ -49,7 +49,7 @@ def test_a_campaign_says_what_was_judged(lab: Lab) -> None:
     assert " ".join(done.out.split()).endswith("; judged in no run: A9")
 
 
-def test_an_exploration_says_what_was_not_judged(lab: Lab) -> None:
+def test_an_exploration_without_a_decision(lab: Lab) -> None:
     done = lab("explore", "2pc", "--nodes", "2", "--do", "none", "--kills", "0")
     assert done.status == 1
     assert "not judged: no transaction was decided in any state" in done.out

@@ -405,7 +405,7 @@ class StateJudge:
         if name in self._concerned and len(self._concerned[name]) < 2:
             who = "only one node" if self._concerned[name] else "no node"
             return f"{who} was {AGREEMENTS[name].concerned} in any state"
-        if name in UNIQUENESS and name not in self._moves.claim_sets.claimed:
+        if name in UNIQUENESS and name not in self._moves.claim_sets.with_claims:
             return f"no {UNIQUENESS[name].noun} was {UNIQUENESS[name].done} in any state"
         if name in self._audited_names and not self._is_decided:
             return "no transaction was decided in any state"

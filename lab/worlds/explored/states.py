@@ -247,7 +247,7 @@ class ClaimSets:
         self._number(frozenset(), ())
 
     @property
-    def claimed(self) -> set[str]:
+    def with_claims(self) -> set[str]:
         """The assertions of which something was claimed in any state so far."""
         return {claim.assertion for known, _ in self._contents for claim in known}
 
