@@ -82,7 +82,8 @@ class ExportDialog(FileDialog):
         self._at_once = chosen is not None
         self._format = chosen or ALL_FORMATS[0]
         self._file = file or self._default_name()
-        self._options = ExportOptions()
+        self._ordered = (self._format, ExportOptions())
+        """What the worker makes: the choice in the list may go on meanwhile."""
 
     def compose_box(self) -> ComposeResult:
         rows = ((Text.assemble((f"{each.name:10}", "bold"), (each.help, DIM)), each.name) for each in ALL_FORMATS)
@@ -132,15 +133,17 @@ class ExportDialog(FileDialog):
             until.value = format_us(round(self._now_us, -3) + _AROUND_US)
 
     def make(self, path: Path) -> str:
+        as_format, options = self._ordered
         with closing(open_recording(self._recording)) as lines:
-            size = write_file(self._format, read_excerpt(lines, self._options, self.on_progress), path)
+            size = write_file(as_format, read_excerpt(lines, options, self.on_progress), path)
         return f"exported to {path.absolute()} ({size:,} bytes)"
 
     def _begin(self) -> None:
         """Check the input and start the export."""
         try:
             since_us, until_us = self._time("#from"), self._time("#until")
-            self._options = ExportOptions(since_us, until_us, self._nodes_named(), self._heartbeats)
+            options = ExportOptions(since_us, until_us, self._nodes_named(), self._heartbeats)
+            self._ordered = self._format, options
             path = Path(self.query_one("#file", Input).value.strip()).expanduser()
             if path.resolve() == self._recording.resolve():
                 self.show_text(f"{path} is the recording itself; type another name", warn=True)
