@@ -77,7 +77,7 @@ def test_a_signal_ends_it(lab: Lab, number: signal.Signals) -> None:
     """In the middle of the step: soon, and with a report."""
     process = lab.begin("run", "mine.py", "--sim", "--headless", "--for", "10000m", "--record", "run.jsonl")
     path = lab.folder / "run.jsonl"
-    wait_for(path.exists, "it is under way")
+    wait_for(lambda: path.exists() and path.stat().st_size > 0, "the recording has its header")
     process.send_signal(number)
     out, err = process.communicate(timeout=WAIT_S)
     assert process.returncode == 130, err
