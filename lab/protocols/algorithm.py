@@ -24,7 +24,7 @@ class Algorithm(Protocol):
     """Commands that a campaign gives to random nodes, so that faults have work to interrupt."""
 
     extension: ClassVar[str | type] = ""
-    """What the protocol brings to the interface and the reports: a class of ``lab.tasks.extension.Extension``.
+    """The class of ``lab.tasks.extension.Extension`` that the protocol brings to the interface and the reports.
 
     Or its place, as ``module:class``: it is loaded only where it is needed, and never by the process of a node.
     """

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, NoReturn
 
 from msgspec import Struct
 
@@ -127,10 +127,12 @@ def brought_to(cluster: ClusterState) -> type[Extension]:
 def require_term(name: str, protocol: type[Protocol]) -> ClusterTerm:
     """Return the quantity of this name. Raises CommandError if the protocol does not bring it."""
     term = brought_by(protocol).cluster_term(name)
-    return refuse_term(name, protocol, lambda each: each.cluster_term(name)) if term is None else term
+    if term is None:
+        refuse_term(name, protocol, lambda each: each.cluster_term(name))
+    return term
 
 
-def refuse_term(what: str, protocol: type[Protocol], term_in: Callable[[type[Extension]], Any]) -> Any:
+def refuse_term(what: str, protocol: type[Protocol], term_in: Callable[[type[Extension]], object]) -> NoReturn:
     """Raise CommandError: say what the protocol has not, as those that bring it would."""
     without = next((each.without_terms for each in _known_extensions(None) if term_in(each)), "has no {what}")
     raise CommandError(f"{protocol.name} {without.format(what=what)}")

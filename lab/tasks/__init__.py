@@ -1,1 +1,1 @@
-"""What belongs to one task, beside its protocols: folds, descriptions, predicates, views."""
+"""The parts of a task beside its protocols: folds, descriptions, predicates, views."""

@@ -1,4 +1,4 @@
-"""What a protocol computes from the records of a run, for the reports of the command line."""
+"""The analysis of a run that a protocol brings to the reports of the command line."""
 
 from typing import Any, ClassVar
 
@@ -9,7 +9,7 @@ from lab.recording.records import Header, Record
 
 
 class Report(Struct, frozen=True):
-    """What is reported when a run ends: ``lines`` for the terminal, ``figures`` for ``--json``."""
+    """The report when a run ends: ``lines`` for the terminal, ``figures`` for ``--json``."""
 
     lines: tuple[str, ...] = ()
     figures: dict[str, Any] = {}
@@ -30,16 +30,15 @@ class Analysis:
     """
 
     noun: ClassVar[str] = ""
-    """What is counted, in the singular; empty if nothing is."""
+    """The noun of the things counted, in the singular; empty if nothing is counted."""
     outcomes: ClassVar[dict[str, str]] = {}
     """The possible outcomes of one of these, each with its words in a report."""
     success: ClassVar[str] = ""
     """The outcome if nothing fails."""
     figures: ClassVar[dict[str, Any]] = {}
     """The names of the figures of a report, each with its value for runs without them."""
-
     without_blocked: ClassVar[str] = ""
-    """What is said of a protocol for which nothing blocks; empty if this analysis tells nothing of that."""
+    """The answer for a protocol for which nothing blocks; empty if this analysis tells nothing of that."""
 
     def __init__(self, header: Header, cluster: ClusterState) -> None:
         self.header = header

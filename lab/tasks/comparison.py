@@ -1,6 +1,6 @@
-"""How ``lab compare`` measures and compares protocols: what each kind of them brings for that.
+"""The interface by which ``lab compare`` measures and compares protocols of one kind.
 
-``Comparison`` is the interface; ``ElectionComparison`` serves every election, and tasks bring their own. The
+``Comparison`` is that interface; ``ElectionComparison`` serves every election, and tasks bring their own. The
 functions below format the cells of a table, and draw distributions.
 """
 
@@ -43,7 +43,7 @@ class ProtocolTotals:
 
 
 class Comparison:
-    """What is measured of a run, and how the measurements of several protocols are shown side by side.
+    """The measurement of a run, and the presentation of several protocols side by side.
 
     Only protocols of one ``kind`` are compared; ``example`` are two of it. ``load_text`` and ``script_text`` say
     what ``load`` and ``default_script`` do.

@@ -1,4 +1,4 @@
-"""What a protocol can bring to the rooms above it: lines in the panes of its nodes, views, terms of predicates.
+"""The extension that a protocol can bring to the packages above it: pane lines, views, terms, reports.
 
     class VotesExtension(Extension):
         views = (View("votes", "who has voted for what", draw_votes),)
@@ -40,7 +40,7 @@ C = TypeVar("C")
 
 
 class NodeText(Struct, frozen=True):
-    """What the pane of a node shows of its task.
+    """The text in the pane of a node about its task.
 
     ``state`` is what the node holds, ``work`` what it is busy with. ``log`` are the newest entries of its log, the
     newest last; as many as fit are shown. None: nothing is said of a log.
@@ -68,21 +68,21 @@ class View(Struct, frozen=True):
 
 
 class Extension:
-    """What a protocol brings to a run of it. Each part brings nothing unless a subclass declares it."""
+    """The base of extensions. Each part brings nothing unless a subclass declares it."""
 
     views: ClassVar[tuple[View, ...]] = ()
     node_terms: ClassVar[tuple[NodeTerm, ...]] = ()
     cluster_terms: ClassVar[tuple[ClusterTerm, ...]] = ()
     without_terms: ClassVar[str] = "has no {what}"
-    """What is said of a protocol without these terms, if a predicate has one."""
+    """The end of the error if a predicate has one of these terms in a run of another protocol."""
     analysis: ClassVar[str | type] = "lab.tasks.analysis:Analysis"
-    """What is computed of its runs for the reports: a class of ``lab.tasks.analysis.Analysis``, or its place."""
+    """The analysis of its runs: a class of ``lab.tasks.analysis.Analysis``, or its place."""
     comparison: ClassVar[str | type] = "lab.tasks.election_comparison:ElectionComparison"
-    """How ``lab compare`` compares them: a class of ``lab.tasks.comparison.Comparison``, or its place."""
+    """The comparison of ``lab compare``: a class of ``lab.tasks.comparison.Comparison``, or its place."""
     errands: ClassVar[tuple[str, ...]] = ()
     """Commands that any node carries out; without faults, each has the outcome ``Analysis.success``."""
     opening_hint: ClassVar[str] = ""
-    """What the interface says first, besides its own keys: ``m shows the map``."""
+    """The first message of the interface, besides its own keys: ``m shows the map``."""
 
     def __init__(self, header: Header) -> None:
         self.header = header

@@ -1,4 +1,4 @@
-"""What is reported of a bank: the outcomes of its transactions, those that are open, and why."""
+"""The report on a bank: the outcomes of its transactions, those that are open, and why."""
 
 from typing import Any, ClassVar
 

@@ -182,7 +182,7 @@ def _after(timing: Timing, t: int) -> str:
 
 
 class CommitFigures:
-    """What a commit protocol did in all its runs. Times are in microseconds."""
+    """The measurements of a commit protocol in all its runs. Times are in microseconds."""
 
     def __init__(self, totals: ProtocolTotals) -> None:
         self.name = totals.name

@@ -1,4 +1,4 @@
-"""What the bank brings: its accounts and transactions in the panes of the nodes, and the bank view."""
+"""The extension of the bank: accounts and transactions in the panes of the nodes, and the bank view."""
 
 from collections.abc import Iterable
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""What the bank brings to predicates: its money, its locks and its transactions.
+"""The terms of the bank in predicates: its money, its locks and its transactions.
 
 A node's state is in cents, a script is in dollars: ``money == 3000``, ``balance(savings) == 87.50``.
 """
