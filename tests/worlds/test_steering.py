@@ -69,7 +69,12 @@ def test_a_watched_run_freezes_and_has_the_same_records(tmp_path: Path) -> None:
     """A client lets it run again each time; the speed is that of the script."""
     alone, watched = tmp_path / "alone.jsonl", tmp_path / "watched"
     watched.mkdir()
-    commands = ("when all normal freeze", "at 500ms deliver 5->1", "at 600ms speed max", "at 700ms fire 3")
+    commands = (
+        "when all normal freeze",
+        "on send AreYouNormal 5->1: deliver 5->1 AreYouNormal",
+        "at 600ms speed max",
+        "at 700ms fire 3",
+    )
     run_to_end(_config(alone, "", commands=commands), 2_000_000, lambda now_us: "")
     with LiveRun(
         watched,
@@ -84,9 +89,10 @@ def test_a_watched_run_freezes_and_has_the_same_records(tmp_path: Path) -> None:
         run.until(lambda _: len(run.tail.of(Commanded)) == 1, "it stands still")
         for done in (2, 4):  # at the change of speed nothing stands still
             run.order("go")
-            run.until(lambda _, done=done: len(run.tail.of(Commanded)) >= done, "it goes on to the next")  # type: ignore[misc]
+            run.until(lambda _, done=done: len(run.tail.of(Commanded)) == done, "it goes on to the next")  # type: ignore[misc]
         run.order("go")
         run.ended()
+    assert all(record.changed for record in run.tail.of(Commanded))
     assert alone.read_bytes().splitlines()[1:] == run.path.read_bytes().splitlines()[1:]
 
 
