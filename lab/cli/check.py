@@ -314,7 +314,7 @@ def _violation_rows(totals: CampaignTotals, name: str) -> list[tuple[str, str]]:
     return rows + ([(f"{sum(rest):,}", f"excused: {len(rest)} more sets of assumptions")] if rest else [])
 
 
-def _describe_broken(broken: tuple[int, ...]) -> str:
+def _describe_broken(broken: tuple[int | str, ...]) -> str:
     if not broken:
         return _FAILURES
     if len(broken) == 1:

@@ -29,7 +29,7 @@ from lab.cli.terminal import (
     progress_line,
 )
 from lab.kernel import CommandInput, Timing
-from lab.properties.assertions import A2, ASSERTIONS, ENDS
+from lab.properties.assertions import A2, A4, ASSERTIONS, ENDS
 from lab.protocols import Algorithm, Election
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header
@@ -308,12 +308,12 @@ class _Exploration:
         explorer, tally = self.explorer, self.explorer.tally
         if why := explorer.why_not_judged(assertion):
             return f"not judged: {why}"
-        lives = explorer.liveness is not None and assertion == explorer.liveness.id
-        if lives and not tally.stopped_by and not explorer.agrees:
+        lives = assertion in explorer.liveness
+        if lives and not tally.stopped_by and not explorer.was_met(assertion):
             return "not judged: no running node is left to agree"
         if lives and (tally.stopped_by or not explorer.judges_liveness):
-            so = "no transaction is open with all nodes up" if explorer.liveness is ENDS else "all agree"
-            return f"not judged; but in every state without further events, {so}"
+            so = {A2.id: "all agree", A4.id: "all agree", ENDS.id: "no transaction is open with all nodes up"}
+            return f"not judged; but in every state without further events, {so.get(assertion, 'it holds')}"
         return f"no violation in {format_count(tally.states, 'state')}" if tally.stopped_by else "holds"
 
     # the counterexample
@@ -327,8 +327,8 @@ class _Exploration:
         execution = PathExecution(self.protocol, writer, self.timeouts, self.restarts)
         for move in explorer.path_to(explorer.first_found[assertion]):
             execution.perform(move)
-        if explorer.liveness is not None and assertion == explorer.liveness.id:
-            _wait_for_agreement(explorer, execution, self.header.protocol.settles_within_us)
+        if assertion in explorer.liveness:
+            _wait_for_agreement(explorer, assertion, execution, self.header.protocol.settles_within_us)
         execution.end(f"{assertion} does not hold")
         writer.close()
         print_failures(path)
@@ -359,12 +359,14 @@ def _progress_text(tally: SearchTally, seconds: float) -> str:
     return f"depth {tally.depth}, {seen}, {tally.frontier:,} in the frontier, {rate:,.0f} states/s"
 
 
-def _wait_for_agreement(explorer: Explorer, execution: PathExecution, within_us: int) -> None:
+def _wait_for_agreement(explorer: Explorer, assertion: str, execution: PathExecution, within_us: int) -> None:
     """Let time pass until the recording shows the lack of agreement: by silence, or by the cycle."""
-    if explorer.liveness is A2 and execution.is_cut:  # it may remain in force around a node that stays down
+    if (
+        assertion not in (A4.id, ENDS.id) and execution.is_cut
+    ):  # it may remain in force around a node that stays down
         execution.perform(Move("strike", commands=("heal",)))
     ends_us = execution.now_us + within_us
-    around = explorer.cycle or [Move("wait", us=within_us + 1)]
+    around = explorer.cycles.get(assertion) or [Move("wait", us=within_us + 1)]
     while execution.now_us <= ends_us:
         for move in around:
             execution.perform(move)

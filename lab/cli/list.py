@@ -17,7 +17,7 @@ from typer import Argument
 from lab.cli.options import Json, one_of
 from lab.cli.program import app
 from lab.cli.terminal import UsageError, print_json
-from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS
+from lab.properties.assertions import ASSERTIONS, ASSUMPTION_NUMBERS, ASSUMPTIONS
 from lab.protocols import PROTOCOLS, TASKS, Algorithm
 from lab.protocols.parameters import Parameter, describe_parameters, parameters_summary
 from lab.protocols.sources import summary_of
@@ -117,8 +117,9 @@ def _as_json(protocol: type[Algorithm]) -> dict[str, Any]:
     }
 
 
-def _assumptions(protocol: type[Algorithm], promise: str) -> tuple[int, ...]:
-    return protocol.relies_on.get(promise, tuple(ASSUMPTIONS))
+def _assumptions(protocol: type[Algorithm], promise: str) -> tuple[int | str, ...]:
+    own = ASSERTIONS[promise].relies_on if promise in ASSERTIONS else None
+    return protocol.relies_on.get(promise, ASSUMPTION_NUMBERS if own is None else own)
 
 
 def _default_of(parameter: Parameter) -> str:
@@ -165,8 +166,8 @@ def _assumed(protocol: type[Algorithm]) -> list[tuple[str, str]]:
     assumed = {name: _assumptions(protocol, name) for name in protocol.promises}
     for assumptions in dict.fromkeys(assumed.values()):
         held = ", ".join(name for name in assumed if assumed[name] == assumptions)
-        text = "; ".join(f"{ASSUMPTIONS[number]} ({number})" for number in assumptions) or "nothing"
-        found.append((held, "all nine assumptions" if assumptions == tuple(ASSUMPTIONS) else text))
+        text = "; ".join(f"{ASSUMPTIONS.get(each, each)} ({each})" for each in assumptions) or "nothing"
+        found.append((held, "all nine assumptions" if assumptions == ASSUMPTION_NUMBERS else text))
     return found
 
 

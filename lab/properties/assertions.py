@@ -1,70 +1,74 @@
-"""The assertions, numbered as in the sources (rules from A1.1 on).
+"""The built-in assertions, numbered as in the sources (rules from A1.1 on), and the nine assumptions.
 
-A safety property of pairs of nodes is an ``Agreement``: all nodes concerned must have the same value. It is
-checked on pairs of concurrent local states, and so in every consistent global state, whether or not the run passed
-through that state at one instant of the clock.
+They are declared as a user's own properties are; see ``lab.properties.declarations`` for the kinds. The audited
+ones, about the logs and the accounts of all nodes together, are checked by ``lab.properties.ledger_audit``.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable, Iterable
 
 import msgspec
-from msgspec import Struct
 
+from lab.properties.declarations import (
+    Agreement,
+    Assertion,
+    Counterexample,
+    Memory,
+    Outcome,
+    agreement,
+    eventually,
+    over_history,
+)
+from lab.properties.states import GlobalState, LocalState
 from lab.recording.snapshot import NodeState
 
-_LED = ("Reorganization", "Normal")
-_HOLDING = ("Inside", "Holding")
+Keyed = tuple[Hashable, Hashable] | None
+"""(key, value); None for a node that an agreement does not concern."""
 
 
-class Assertion(Struct, frozen=True):
-    """An assertion: ``id`` as in the sources, ``statement`` in words, ``short`` for a line of verdicts.
-
-    ``marked``: it depends on identifiers that stable storage keeps unique, so the effect of a wipe may show at any
-    later time. ``reads`` are the fields of a node's state that it is about.
-    """
-
-    id: str
-    statement: str
-    short: str
-    marked: bool = False
-    reads: tuple[str, ...] = ()
+def is_led(node: NodeState) -> bool:
+    """Return whether the node is in Reorganization or Normal: it has a coordinator."""
+    return node.status in ("Reorganization", "Normal")
 
 
-class Agreement(Assertion, frozen=True, kw_only=True):
-    """An assertion that any two nodes that it concerns at the same time have the same value for the same key.
-
-    ``value_of`` maps a local state to (key, value), or to None if the node is not concerned. Two nodes violate the
-    assertion if they have different values for one key. ``concerned`` says in words which nodes are.
-    """
-
-    value_of: Callable[[NodeState], tuple[Hashable, Hashable] | None]
-    concerned: str
-
-
-class UniquenessAssertion(Assertion, frozen=True, kw_only=True):
-    """An assertion that nothing is claimed twice in a whole run.
-
-    ``claims`` maps the transition from one local state of a node to the next to (item, claimant), or to None if
-    nothing is claimed. A second claim of an item violates the assertion unless both have the same claimant; a
-    claimant of None equals no other. ``noun`` and ``done`` are words for messages: *group* and *formed*.
-    """
-
-    claims: Callable[[NodeState, NodeState], tuple[Hashable, Hashable | None] | None]
-    noun: str
-    done: str
+def describe_state(node: NodeState) -> str:
+    """Return the local state in words."""
+    if "status" not in node.state:
+        return _describe_fields(node)
+    if not is_led(node) or node.coordinator is None:
+        return node.status
+    version = node.definition_version if node.status == "Normal" else 0
+    group = f" in group {node.group[0]}.{node.group[1]}" if node.group else ""
+    return f"{node.status} under {node.coordinator}{group}" + (f", definition {version}" if version else "")
 
 
-def disagree(agreement: Agreement, one: NodeState, other: NodeState) -> bool:
-    """Return whether two nodes in these local states violate the assertion if the states are concurrent."""
-    this, that = agreement.value_of(one), agreement.value_of(other)
-    return this is not None and that is not None and this[0] == that[0] and this[1] != that[1]
+def _describe_fields(node: NodeState) -> str:
+    """Return the fields of a node without a Status."""
+    fields = ", ".join(f"{name} {_short(value)}" for name, value in node.state.items())
+    return f"in state {fields}" if fields else "Down"
 
 
-def _coordinator(node: NodeState) -> tuple[Hashable, Hashable] | None:
-    return ("", node.coordinator) if node.status in _LED else None
+def _short(value: object) -> str:
+    text = value if isinstance(value, str) else str(value)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
 
 
-def _definition(node: NodeState) -> tuple[Hashable, Hashable] | None:
+_LONGEST_VALUE = 20
+
+
+# elections
+
+
+@agreement(
+    id="A1.1", short="one coordinator", concerned="in Reorganization or Normal", reads=("status", "coordinator")
+)
+def one_coordinator(node: LocalState) -> Keyed:
+    """Any two nodes in Reorganization or Normal have the same Coordinator."""
+    return ("", node.coordinator) if is_led(node) else None
+
+
+@agreement(id="A1.2", short="one definition", concerned="Normal", reads=("status", "definition"))
+def one_definition(node: LocalState) -> Keyed:
+    """Any two nodes in Normal have the same Definition."""
     if node.status != "Normal":
         return None
     try:
@@ -73,168 +77,182 @@ def _definition(node: NodeState) -> tuple[Hashable, Hashable] | None:
         return None  # a recording may nest it just deeply enough to be decoded
 
 
-def _coordinator_of_group(node: NodeState) -> tuple[Hashable, Hashable] | None:
-    return (node.group, node.coordinator) if node.status in _LED and node.group else None
+@eventually(
+    id="A2",
+    short="elects in time",
+    statement="with no further failure, in a bounded time some node is Normal and its own Coordinator, and every "
+    "other running node is Normal under it",
+    met="agreed",
+    reads=("status", "coordinator"),
+)
+def elects_in_time(state: GlobalState) -> Outcome:
+    """All running nodes are Normal under one of them."""
+    running = tuple(state.running.values())
+    return _all_agree([running] if running else [])
 
 
-def _definition_of_group(node: NodeState) -> tuple[Hashable, Hashable] | None:
-    definition = _definition(node)
+def _all_agree(groups: Iterable[tuple[LocalState, ...]], same_group: bool = False) -> Outcome:
+    """Judge whether the nodes of each set are Normal under one of them; None if there are no nodes."""
+    found: Outcome = None
+    disagreeing: list[LocalState] = []
+    for nodes in groups:
+        found = True
+        first = nodes[0]
+        leader_is_here = any(node.id == first.coordinator for node in nodes)
+        followed = {(node.status, node.coordinator) for node in nodes}
+        identifiers = {node.group for node in nodes} if same_group else ()
+        if not (followed == {("Normal", first.coordinator)} and leader_is_here and len(identifiers) <= 1):
+            disagreeing += nodes
+    if not disagreeing:
+        return found
+    described = "; ".join(f"{node.id} {describe_state(node)}" for node in disagreeing)
+    return Counterexample(f"the nodes have not agreed: {described}", tuple(node.id for node in disagreeing))
+
+
+# elections of groups
+
+
+@agreement(
+    id="A3.1",
+    short="one coordinator per group",
+    concerned="in Reorganization or Normal in a group",
+    marked=True,
+    reads=("status", "coordinator", "group"),
+)
+def one_coordinator_per_group(node: LocalState) -> Keyed:
+    """Any two nodes in Reorganization or Normal in the same Group have the same Coordinator."""
+    return (node.group, node.coordinator) if is_led(node) and node.group else None
+
+
+@agreement(
+    id="A3.2",
+    short="one definition per group",
+    concerned="Normal in a group",
+    marked=True,
+    reads=("status", "definition", "group"),
+)
+def one_definition_per_group(node: LocalState) -> Keyed:
+    """Any two nodes in Normal in the same Group have the same Definition."""
+    definition = one_definition.value_of(node)
     return (node.group, definition[1]) if definition is not None and node.group else None
 
 
-def _group_formed(before: NodeState, after: NodeState) -> tuple[Hashable, None] | None:
-    group = after.group
-    formed = group is not None and group != before.group and group[0] == after.id
-    return (f"group {group[0]}.{group[1]}", None) if group is not None and formed else None
-
-
-def _edition_published(before: NodeState, after: NodeState) -> tuple[Hashable, Hashable] | None:
-    # the newest edition that the node knows, and the operation that published it, by its state
-    match after.state.get("published"):
-        case [int(edition), int(node), int(number)] if edition > 0:
-            return f"edition {edition}", f"operation {number} of {node}"
-    return None
-
-
-def _holder(node: NodeState) -> tuple[Hashable, Hashable] | None:
-    return ("token", node.id) if node.status in _HOLDING else None
-
-
-A1_1 = Agreement(
-    "A1.1",
-    "any two nodes in Reorganization or Normal have the same Coordinator",
-    "one coordinator",
-    reads=("status", "coordinator"),
-    value_of=_coordinator,
-    concerned="in Reorganization or Normal",
-)
-A1_2 = Agreement(
-    "A1.2",
-    "any two nodes in Normal have the same Definition",
-    "one definition",
-    reads=("status", "definition"),
-    value_of=_definition,
-    concerned="Normal",
-)
-A2 = Assertion(
-    "A2",
-    "with no further failure, in a bounded time some node is Normal and its own Coordinator, and every other "
-    "running node is Normal under it",
-    "elects in time",
-    reads=("status", "coordinator"),
-)
-A3_1 = Agreement(
-    "A3.1",
-    "any two nodes in Reorganization or Normal in the same Group have the same Coordinator",
-    "one coordinator per group",
-    marked=True,
-    reads=("status", "coordinator", "group"),
-    value_of=_coordinator_of_group,
-    concerned="in Reorganization or Normal in a group",
-)
-A3_2 = Agreement(
-    "A3.2",
-    "any two nodes in Normal in the same Group have the same Definition",
-    "one definition per group",
-    marked=True,
-    reads=("status", "definition", "group"),
-    value_of=_definition_of_group,
-    concerned="Normal in a group",
-)
-A4 = Assertion(
-    "A4",
-    "with no further failure, in a bounded time, in any set of running nodes that can all talk to each other,"
-    " and to no others, some node is Normal and its own Coordinator, and all are Normal under it in the same "
+@eventually(
+    id="A4",
+    short="merges in time",
+    statement="with no further failure, in a bounded time, in any set of running nodes that can all talk to each "
+    "other, and to no others, some node is Normal and its own Coordinator, and all are Normal under it in the same "
     "Group",
-    "merges in time",
+    met="agreed",
+    despite_cuts=True,
     reads=("status", "coordinator", "group"),
 )
-A5 = UniquenessAssertion(
-    "A5",
-    "no group identifier is used a second time, by any node, across any crash",
-    "identifiers are new",
-    marked=True,
-    reads=("group",),
-    claims=_group_formed,
-    noun="group",
-    done="formed",
-)
+def merges_in_time(state: GlobalState) -> Outcome:
+    """All running nodes that can talk to each other are Normal under one of them, in one group."""
+    running = state.running
+    return _all_agree((tuple(running[node] for node in group) for group in state.groups()), same_group=True)
+
+
+@over_history(id="A5", short="identifiers are new", noun="group", done="formed", marked=True, reads=("group",))
+def identifiers_are_new(formed: Memory, before: LocalState, after: LocalState) -> Outcome:
+    """No group identifier is used a second time, by any node, across any crash."""
+    group = after.group
+    if group is None or group == before.group or group[0] != after.id:
+        return None
+    return formed.claim(f"group {group[0]}.{group[1]}")
+
+
+# transactions
+
+
 A6 = Assertion(
     "A6",
     "no transaction is committed at one node and aborted at another",
-    "one outcome",
+    short="one outcome",
     marked=True,
     reads=("log",),
 )
 A7 = Assertion(
     "A7",
     "a node that voted NO never commits, and what is committed has the vote YES of every participant",
-    "all voted YES",
+    short="all voted YES",
     marked=True,
     reads=("log",),
 )
 A8 = Assertion(
     "A8",
     "whenever no transaction is open, all accounts and the cash handed out add up to the opening total",
-    "no cent is lost",
+    short="no cent is lost",
     marked=True,
     reads=("balances", "open"),
-)
-A9 = UniquenessAssertion(
-    "A9",
-    "each edition of the survey is published by at most one operation, ever",
-    "one publication",
-    marked=True,
-    reads=("published",),
-    claims=_edition_published,
-    noun="edition",
-    done="published",
-)
-K1 = Agreement(
-    "K1",
-    "at most one node holds the token, in every consistent state",
-    "one token",
-    marked=True,
-    reads=("status",),
-    value_of=_holder,
-    concerned="Inside or Holding",
 )
 ENDS = Assertion(
     "ends",
     "with no further failure, in a bounded time no transaction is open at any node, once all nodes are up and can "
     "talk to each other",
-    "ends in time",
+    short="ends in time",
     marked=True,
     reads=("open",),
+    relies_on=(4,),  # it is judged only when all other assumptions have long held
 )
-RAISES = Assertion("raises", "no node fails because of an error in its own code", "no error raised")
-
-_IN_ORDER: tuple[Assertion, ...] = (
-    A1_1,
-    A1_2,
-    A2,
-    A3_1,
-    A3_2,
-    A4,
-    A5,
-    A6,
-    A7,
-    A8,
-    A9,
-    K1,
-    ENDS,
-    RAISES,
-)
-ASSERTIONS: dict[str, Assertion] = {each.id: each for each in _IN_ORDER}
-AGREEMENTS: dict[str, Agreement] = {each.id: each for each in _IN_ORDER if isinstance(each, Agreement)}
-UNIQUENESS: dict[str, UniquenessAssertion] = {
-    each.id: each for each in _IN_ORDER if isinstance(each, UniquenessAssertion)
-}
 AUDITED: tuple[str, ...] = (A6.id, A7.id, A8.id, ENDS.id)
 """The assertions about the logs and the accounts of all nodes together, checked by the ledger audit."""
 
 
-ASSUMPTIONS: dict[int, str] = {
+# surveys and tokens
+
+
+@over_history(
+    id="A9", short="one publication", noun="edition", done="published", marked=True, reads=("published",)
+)
+def one_publication(published: Memory, before: LocalState, after: LocalState) -> Outcome:
+    """Each edition of the survey is published by at most one operation, ever."""
+    # the newest edition that the node knows, and the operation that published it, by its state
+    match after.state.get("published"):
+        case [int(edition), int(node), int(number)] if edition > 0:
+            return published.claim(f"edition {edition}", f"operation {number} of {node}")
+    return None
+
+
+@agreement(id="K1", short="one token", concerned="Inside or Holding", marked=True, reads=("status",))
+def one_token(node: LocalState) -> Keyed:
+    """At most one node holds the token, in every consistent state."""
+    return ("token", node.id) if node.status in ("Inside", "Holding") else None
+
+
+# every protocol
+
+RAISES = Assertion("raises", "no node fails because of an error in its own code", short="no error raised")
+
+
+A1_1, A1_2, A2, A3_1, A3_2, A4, A5, A9, K1 = (
+    one_coordinator,
+    one_definition,
+    elects_in_time,
+    one_coordinator_per_group,
+    one_definition_per_group,
+    merges_in_time,
+    identifiers_are_new,
+    one_publication,
+    one_token,
+)
+
+
+class _Assertions(dict[str, Assertion]):
+    """The assertions by id; of another name, one whose code is not loaded in this process."""
+
+    def __missing__(self, name: str) -> Assertion:
+        return Assertion(name, f"{name}, whose code is not loaded", short=name.replace("_", " "))
+
+
+BUILT_IN: tuple[Assertion, ...] = (A1_1, A1_2, A2, A3_1, A3_2, A4, A5, A6, A7, A8, A9, K1, ENDS, RAISES)
+ASSERTIONS: dict[str, Assertion] = _Assertions({each.id: each for each in BUILT_IN})
+"""All assertions by id, in order: the built-in ones, then those that this process was told to load from files."""
+AGREEMENTS: dict[str, Agreement] = {each.id: each for each in BUILT_IN if isinstance(each, Agreement)}
+
+
+ASSUMPTION_NUMBERS = (1, 2, 3, 4, 5, 6, 7, 8, 9)
+ASSUMPTIONS: dict[int | str, str] = {
     1: "all nodes run the same algorithm",
     2: "the local system works",
     3: "no message appears that was not sent",
@@ -245,3 +263,4 @@ ASSUMPTIONS: dict[int, str] = {
     8: "messages arrive within Tm",
     9: "nodes answer within Tp",
 }
+"""The assumptions by number; then, by name, those that this process was told to load from files."""

@@ -1,21 +1,34 @@
-"""The checks behind the assertions: pairs of concurrent states, claims made twice, liveness.
+"""The checks behind the assertions, one class for each kind.
 
 Pairs: for each node, key and value, the last epoch of the node with that value is kept, the newest last. When a
 node begins an epoch, its value is compared with those of every other node in epochs that it does not know to be
 over: these are concurrent with the new epoch. The scan stops at the first conflict, or at the first epoch that is
 over, because all earlier epochs are over too.
+
+An error in the code of a property ends its check: from then on it is not judged, and ``error`` says why.
 """
 
-from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterator
+from typing import Any
 
 from msgspec import Struct
 
 from lab.analysis.causality import Clock
-from lab.properties.assertions import A2, A4, ENDS, Agreement, Assertion, UniquenessAssertion
-from lab.properties.ledger_audit import is_open
-from lab.properties.verdicts import Broken, Evidence, LocalState
-from lab.recording.snapshot import NodeState
+from lab.properties.declarations import (
+    Agreement,
+    Assertion,
+    Counterexample,
+    Eventually,
+    Invariant,
+    LeadsTo,
+    Memory,
+    OverHistory,
+    Pairwise,
+    PropertyError,
+    evaluate,
+)
+from lab.properties.states import GlobalState, LocalState
+from lab.properties.verdicts import Broken, Evidence, Occurrences, WitnessState
 from lab.units import format_count, format_us
 
 KeyedValue = tuple[Hashable, Hashable] | None
@@ -25,8 +38,8 @@ KeyedValue = tuple[Hashable, Hashable] | None
 class Epoch(Struct):
     """A local state of a node from ``record`` on, for as long as the part that matters stays the same.
 
-    ``values`` holds the keyed value for each agreement. ``over`` is the record that ended the epoch, ``broken``
-    the assumptions that did not hold then.
+    ``values`` holds the part that matters to each property of pairs. ``over`` is the record that ended the epoch,
+    ``broken`` the assumptions that did not hold then.
     """
 
     node: int
@@ -34,20 +47,25 @@ class Epoch(Struct):
     at_us: int
     clock: Clock
     text: str
-    values: tuple[KeyedValue, ...]
+    state: LocalState
+    values: tuple[Any, ...]
     over: int | None = None
-    broken: dict[int, Broken] = {}
+    broken: dict[int | str, Broken] = {}
 
     def is_over_for(self, clock: Clock, place: int) -> bool:
         """Return whether the epoch is over before a state with this clock; ``place`` is the node's place in it."""
         return self.over is not None and clock[place] >= self.over
 
 
-class PairChecker:
+# pairs of nodes
+
+
+class AgreementChecker:
     """The epochs of ``nodes``, checked for one agreement, which is at index ``place`` of their ``values``."""
 
     def __init__(self, agreement: Agreement, place: int, nodes: tuple[int, ...]) -> None:
-        self.agreement = agreement
+        self.assertion = agreement
+        self.error = ""
         self._place = place
         self._epochs: list[dict[Hashable, dict[Hashable, Epoch]]] = [{} for _ in nodes]
         self._places = {node: place for place, node in enumerate(nodes)}
@@ -56,12 +74,22 @@ class PairChecker:
         self._pairs = 0
         self._since: int | None = None
 
+    def value_of(self, state: LocalState) -> KeyedValue:
+        """Return the key and the value of a local state."""
+        try:
+            return self.assertion.value_of(state)
+        except Exception as error:
+            if not self.assertion.place:
+                raise
+            self.error = self.error or str(PropertyError.of(self.assertion, error))
+            return None
+
     @property
     def evidence(self) -> Evidence:
         """The states looked at; two nodes must have been concerned, or else they could not have disagreed."""
         if self._since is None:
             who = f"only node {min(self._concerned)}" if self._concerned else "no node"
-            return Evidence(f"{who} was ever {self.agreement.concerned}")
+            return Evidence(f"{who} was ever {self.assertion.concerned}")
         pairs = format_count(self._pairs, "pair")
         states = format_count(self._states, "state")
         return Evidence(
@@ -71,7 +99,7 @@ class PairChecker:
             "state",
         )
 
-    def conflicts(self, epoch: Epoch) -> Iterator[Epoch]:
+    def conflicts(self, epoch: Epoch) -> Iterator[tuple[Epoch, str]]:
         """Yield the epochs that conflict with this one, which begins now: at most one of each other node."""
         keyed_value = epoch.values[self._place]
         if keyed_value is None:
@@ -90,105 +118,289 @@ class PairChecker:
                     break
                 self._pairs += 1
                 if theirs != value:
-                    yield last
+                    yield last, ""
                     break
         mine = self._epochs[own].setdefault(key, {})
         mine.pop(value, None)
         mine[value] = epoch
 
 
-def describe_state(view: NodeState) -> str:
-    """Return the local state in words."""
-    if view.status not in ("Normal", "Reorganization") or view.coordinator is None:
-        return view.status
-    version = view.definition_version if view.status == "Normal" else 0
-    group = f" in group {view.group[0]}.{view.group[1]}" if view.group else ""
-    return f"{view.status} under {view.coordinator}{group}" + (f", definition {version}" if version else "")
+class PairChecker:
+    """The epochs of ``nodes``, checked for one property of pairs, at index ``place`` of their ``values``."""
+
+    def __init__(self, pairwise: Pairwise, place: int, nodes: tuple[int, ...]) -> None:
+        self.assertion = pairwise
+        self.error = ""
+        self._place = place
+        self._epochs: list[list[Epoch]] = [[] for _ in nodes]
+        self._places = {node: place for place, node in enumerate(nodes)}
+        self._clocks: list[Clock] = [()] * len(nodes)
+        self._judged = Occurrences()
+
+    def value_of(self, state: LocalState) -> dict[str, Any] | None:
+        """Return the part of a local state that matters: all of it, of a node that is alive."""
+        return state.values or None
+
+    @property
+    def evidence(self) -> Evidence:
+        """The pairs of concurrent states that the property had something to say of."""
+        if not self._judged.count:
+            return Evidence("no two concurrent states were of the kind that it speaks of")
+        text = f"{format_count(self._judged.count, 'pair')} of concurrent states"
+        return Evidence(text, self._judged.since, self._judged.count, "pair")
+
+    def conflicts(self, epoch: Epoch) -> Iterator[tuple[Epoch, str]]:
+        """Yield the epochs that conflict with this one, which begins now: at most one of each other node."""
+        own = self._places[epoch.node]
+        self._clocks[own] = epoch.clock
+        if epoch.values[self._place] is None or self.error:
+            return
+        for place, epochs in enumerate(self._epochs):
+            for last in reversed(epochs) if place != own else ():
+                if last.is_over_for(epoch.clock, place):
+                    break
+                found = self._judge(last.state, epoch.state)
+                if found is not None:
+                    self._judged.add(epoch.record)
+                if isinstance(found, Counterexample):
+                    yield last, found.text
+                    break
+        mine = self._epochs[own]
+        mine.append(epoch)
+        if len(mine) % _FORGET_EVERY == 0:
+            others = [clock for place, clock in enumerate(self._clocks) if place != own]
+            mine[:] = [
+                each for each in mine if not all(clock and each.is_over_for(clock, own) for clock in others)
+            ]
+
+    def _judge(self, one: LocalState, other: LocalState) -> bool | Counterexample | None:
+        try:
+            return evaluate(self.assertion, *((one, other) if one.id < other.id else (other, one)))
+        except PropertyError as error:
+            self.error = str(error)
+            return None
 
 
-class UniquenessChecker:
-    """The first claim of each item so far, for each of the assertions."""
-
-    def __init__(self, claims: Iterable[UniquenessAssertion]) -> None:
-        self._claims = tuple(claims)
-        self._first: dict[tuple[str, Hashable], tuple[Hashable | None, LocalState]] = {}
-        self._counts: Counter[str] = Counter()
-        self._since: dict[str, int] = {}
-
-    def evidence(self, assertion: UniquenessAssertion) -> Evidence:
-        """Return what was claimed."""
-        if assertion.id not in self._since:
-            return Evidence(f"no {assertion.noun} was {assertion.done}")
-        count = format_count(self._counts[assertion.id], assertion.noun)
-        return Evidence(
-            f"{count} {assertion.done}", self._since[assertion.id], self._counts[assertion.id], assertion.noun
-        )
-
-    def second(
-        self, was: NodeState, view: NodeState, record: int, at_us: int
-    ) -> Iterator[tuple[str, tuple[LocalState, LocalState], str]]:
-        """Yield (assertion, states of the first and the second claim, text) for each item claimed again.
-
-        The node passes from the state ``was`` to ``view`` with this record.
-        """
-        for claim in self._claims:
-            found = claim.claims(was, view)
-            if found is None:
-                continue
-            item, claimant = found
-            self._counts[claim.id] += 1
-            self._since.setdefault(claim.id, record)
-            state = LocalState(view.id, record, at_us, f"the node by which {item} is {claim.done}")
-            owner, first = self._first.setdefault((claim.id, item), (claimant, state))
-            if first is not state and (claimant is None or owner != claimant):
-                when = format_us(round(first.at_us, -3))
-                text = (
-                    f"{item}, {claim.done} by node {first.node} at {when}, is {claim.done} again by node {view.id}"
-                )
-                yield claim.id, (first, state), text
+_FORGET_EVERY = 64
+"""Epochs of a node that are over for all others are forgotten whenever it has so many more."""
 
 
-class Liveness:
-    """The state that a liveness property requires after its bound.
+# global states
 
-    A2: all running nodes have one coordinator. A4: all running nodes that can talk to each other, and to no
-    others, have one coordinator and one group. ENDS: if all nodes run and can talk to each other, no transaction
-    is open.
-    """
+
+class _StateChecker:
+    """A property of global states. ``violation`` is how the last state violates it, or None."""
 
     def __init__(self, assertion: Assertion) -> None:
-        assert assertion in (A2, A4, ENDS)
         self.assertion = assertion
-        self.of_groups = assertion is A4
+        self.error = ""
+        self.violation: Counterexample | None = None
 
-    def disagreeing(self, views: Mapping[int, NodeState], cut: frozenset[tuple[int, int]]) -> list[NodeState]:
-        """Return the nodes of all groups that do not agree, or for ENDS the nodes with an open transaction.
-
-        ``cut`` holds the links that are cut.
-        """
-        if self.assertion is ENDS:
-            whole = not cut and all(view.process == "running" for view in views.values())
-            return [view for view in views.values() if whole and is_open(view.state)]
-        running = {node: view for node, view in views.items() if view.process == "running"}
-        together = closed_groups(tuple(running), cut) if self.of_groups else [tuple(running)]
-        return [running[node] for group in together if not self._agree(group, running) for node in group]
-
-    def _agree(self, group: tuple[int, ...], running: Mapping[int, NodeState]) -> bool:
-        if not group:
-            return True
-        first = running[group[0]]
-        followed = {(running[node].status, running[node].coordinator) for node in group}
-        groups = {running[node].group for node in group} if self.of_groups else ()
-        return followed == {("Normal", first.coordinator)} and first.coordinator in group and len(groups) <= 1
+    def _evaluate(self, *arguments: Any) -> Any:
+        if self.error:
+            return None
+        try:
+            return evaluate(self.assertion, *arguments)
+        except PropertyError as error:
+            self.error = str(error)
+            return None
 
 
-def closed_groups(nodes: tuple[int, ...], cut: frozenset[tuple[int, int]]) -> list[tuple[int, ...]]:
-    """Return the sets of nodes that can all talk to each other, both ways, and to no others.
+class InvariantChecker(_StateChecker):
+    """An invariant, checked in the states passed to ``update``."""
 
-    Nothing can be required of nodes that are connected only through a third: they belong to several maximal sets
-    at once, and cannot follow a coordinator in each.
+    def __init__(self, invariant: Invariant) -> None:
+        super().__init__(invariant)
+        self._judged = Occurrences()
+
+    @property
+    def evidence(self) -> Evidence:
+        """The states that the invariant had something to say of."""
+        if not self._judged.count:
+            return Evidence("no state was of the kind that it speaks of")
+        return Evidence(format_count(self._judged.count, "state"), self._judged.since, self._judged.count, "state")
+
+    def update(self, state: GlobalState, record: int) -> None:
+        """Judge the state after this record."""
+        found = self._evaluate(state)
+        if found is not None:
+            self._judged.add(record)
+        self.violation = found if isinstance(found, Counterexample) else None
+
+
+class EventuallyChecker(_StateChecker):
+    """A property that must hold a bounded time after the last disturbance; ``is_met`` tells whether it does now.
+
+    ``reported_us`` is the disturbance after which its violation was reported.
     """
-    if not cut:
-        return [nodes] if nodes else []
-    heard = {node: tuple(other for other in nodes if not {(node, other), (other, node)} & cut) for node in nodes}
-    return [group for node, group in heard.items() if group[0] == node and all(heard[n] == group for n in group)]
+
+    assertion: Eventually
+
+    def __init__(self, eventually: Eventually, within_us: int) -> None:
+        super().__init__(eventually)
+        self.within_us = within_us
+        self.is_met = False
+        self.reported_us: int | None = None
+        self._met = Occurrences()
+        self._met_us = 0
+
+    @property
+    def evidence(self) -> Evidence:
+        """How often the property came to hold."""
+        bound = f"the bound of {format_us(self.within_us)}"
+        verb = self.assertion.met
+        who = "the nodes" if verb == "agreed" else "it"
+        if not self._met.count:
+            return Evidence(f"{who} never {verb}, and {bound} is not over")
+        text = f"{verb} {format_count(self._met.count, 'time')}, last at {format_us(round(self._met_us, -3))}"
+        text = text if self.is_met else f"{text}; since then {bound} is not over"
+        return Evidence(text, self._met.since, self._met.count, "agreement" if verb == "agreed" else "time")
+
+    def update(self, state: GlobalState, record: int) -> None:
+        """Judge the state after this record."""
+        found = self._evaluate(state)
+        self.violation = found if isinstance(found, Counterexample) else None
+        was_met, self.is_met = self.is_met, found is True
+        if self.is_met and not was_met:
+            self._met.add(max(0, record))
+            self._met_us = state.at_us
+
+    def is_overdue(self, at_us: int, disturbed_us: int) -> bool:
+        """Return whether the property should hold by now, and note it: once for each disturbance."""
+        if self.violation is None:
+            self.reported_us = None
+            return False
+        if at_us - disturbed_us <= self.within_us or self.reported_us == disturbed_us:
+            return False
+        self.reported_us = disturbed_us
+        return True
+
+
+class LeadsToChecker(_StateChecker):
+    """What is owed, each item with the time since which it is."""
+
+    assertion: LeadsTo
+
+    def __init__(self, leads_to: LeadsTo, within_us: int) -> None:
+        super().__init__(leads_to)
+        self.within_us = within_us
+        self._owed: dict[str, tuple[Counterexample, int]] = {}
+        self._reported: dict[str, int] = {}
+        self._done = Occurrences()
+
+    @property
+    def evidence(self) -> Evidence:
+        """How much was owed, and done."""
+        count, owed = self._done.count, len(self._owed)
+        if not count:
+            waits = f", and the bound of {format_us(self.within_us)} for what is owed is not over" if owed else ""
+            return Evidence(f"nothing that was owed was done{waits}")
+        return Evidence(f"{format_count(count, 'item')} done in time", self._done.since, count, "item")
+
+    def update(self, state: GlobalState, record: int) -> None:
+        """Take what is owed in the state after this record."""
+        if self.error:
+            return
+        try:
+            items = [_item(each) for each in self.assertion(state) or ()]
+        except Exception as error:
+            self.error = str(PropertyError.of(self.assertion, error))
+            return
+        owed = {item.text: item for item in items}
+        for text in [text for text in self._owed if text not in owed]:
+            del self._owed[text]
+            if self._reported.pop(text, None) is None:
+                self._done.add(record)
+        for text, item in owed.items():
+            self._owed.setdefault(text, (item, state.at_us))
+
+    def overdue(self, at_us: int, disturbed_us: int) -> Iterator[Counterexample]:
+        """Yield what should be done by now: once for each disturbance."""
+        for text, (item, since_us) in self._owed.items():
+            owed_us = max(since_us, disturbed_us)
+            if at_us - owed_us > self.within_us and self._reported.get(text) != disturbed_us:
+                self._reported[text] = disturbed_us
+                yield Counterexample(f"{text}, since {format_us(round(since_us, -3))}", item.nodes)
+
+
+def _item(each: object) -> Counterexample:
+    if isinstance(each, Counterexample):
+        return each
+    if isinstance(each, str):
+        return Counterexample(each)
+    raise TypeError(f"it yields {each!r}: yield a sentence or a Counterexample for each item that is owed")
+
+
+# what has happened
+
+
+class HistoryChecker(_StateChecker):
+    """A property of the history, with its memory."""
+
+    assertion: OverHistory
+
+    def __init__(self, over_history: OverHistory) -> None:
+        super().__init__(over_history)
+        self._judged = Occurrences()
+        self._memory = _WitnessMemory(over_history)
+
+    @property
+    def evidence(self) -> Evidence:
+        """The changes that the property had something to say of."""
+        noun, done = self.assertion.noun, self.assertion.done
+        if not self._judged.count:
+            return Evidence(f"no {noun} was {done}")
+        text = f"{format_count(self._judged.count, noun)} {done}"
+        return Evidence(text, self._judged.since, self._judged.count, noun)
+
+    def enter(
+        self, before: LocalState, after: LocalState, record: int, at_us: int
+    ) -> tuple[tuple[WitnessState, ...], str] | None:
+        """Judge the change of a node's state with this record; return its violation: the states, and a text."""
+        memory = self._memory
+        memory.now = WitnessState(after.id, record, at_us, "")
+        found = self._evaluate(memory, before, after)
+        if found is not None:
+            self._judged.add(record)
+        if not isinstance(found, Counterexample):
+            return None
+        first = memory.taken_first()
+        if first is not None:
+            return (first, WitnessState(after.id, record, at_us, first.text)), found.text
+        return (WitnessState(after.id, record, at_us, "the node with this change"),), found.text
+
+
+class _WitnessMemory(Memory):
+    """A memory that knows the state with which each item was first claimed."""
+
+    now = WitnessState(0, 0, 0, "")
+
+    def __init__(self, over_history: OverHistory) -> None:
+        super().__init__()
+        self._states: dict[Hashable, WitnessState] = {}
+        self._first: WitnessState | None = None
+        self._done = over_history.done if over_history.done != "judged" else "claimed"
+
+    def taken_first(self) -> WitnessState | None:
+        """Return the state that first claimed what was claimed again since the last call, if anything was."""
+        first, self._first = self._first, None
+        return first
+
+    def claimed(self, item: Hashable) -> None:
+        now = self.now
+        self._states[item] = WitnessState(
+            now.node, now.record, now.at_us, f"the node by which {item} is {self._done}"
+        )
+
+    def claimed_again(self, item: Hashable) -> Counterexample:
+        first = self._states[item]
+        self._first = first
+        when = format_us(round(first.at_us, -3))
+        text = (
+            f"{item}, {self._done} by node {first.node} at {when}, is {self._done} again by node {self.now.node}"
+        )
+        return Counterexample(text)
+
+
+StateChecker = InvariantChecker | EventuallyChecker | LeadsToChecker
+AnyChecker = AgreementChecker | PairChecker | StateChecker | HistoryChecker

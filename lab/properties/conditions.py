@@ -10,6 +10,7 @@ A pause or a wipe counts from its *observation*, whatever caused it: a command w
 """
 
 from bisect import bisect_right
+from collections.abc import Callable
 
 from lab.properties.verdicts import Broken
 from lab.recording.records import Fault, Process, Routed
@@ -27,12 +28,13 @@ class Conditions:
     ``record`` is the number of the current record, set by the caller. ``disturbed_us`` is the time of the last
     event after which the nodes may have to elect. ``wiped`` is the first wipe of a stable storage, ``forged`` the
     first forged message: identifiers that storage or messages kept unique may be reused at any time after them.
-    ``late`` is the last observation that broke assumption 8 or 9 without a fault.
+    ``late`` is the last observation that broke assumption 8 or 9 without a fault. ``unmet`` are the user's own
+    assumptions that do not hold now, ``met_us`` the times since which those hold that once did not.
     """
 
     def __init__(self, tm_us: int, tp_us: int, settles_within_us: int) -> None:
-        self.broken: dict[int, Broken] = {}
-        self._history: list[tuple[int, dict[int, Broken]]] = [(-1, {})]
+        self.broken: dict[int | str, Broken] = {}
+        self._history: list[tuple[int, dict[int | str, Broken]]] = [(-1, {})]
         self.record = 0
         self.disturbed_us = 0
         self._tm_us = tm_us
@@ -41,6 +43,8 @@ class Conditions:
         self.wiped: Broken | None = None
         self.forged: Broken | None = None
         self.late: Broken | None = None
+        self.unmet: set[str] = set()
+        self.met_us: dict[str, int] = {}
         self._in_force: dict[int, Fault] = {}
         self._paused: set[int] = set()
         self._touched: set[tuple[int, int]] = set()
@@ -65,7 +69,7 @@ class Conditions:
         cuts = [fault.links for fault in self._in_force.values() if fault.kind in _CUTS]
         return frozenset(link for links in cuts for link in links)
 
-    def broken_at(self, record: int) -> dict[int, Broken]:
+    def broken_at(self, record: int) -> dict[int | str, Broken]:
         """Return the assumptions broken as of that record, each with what broke it first since it last held."""
         return self._history[bisect_right(self._history, record, key=lambda each: each[0]) - 1][1]
 
@@ -149,13 +153,35 @@ class Conditions:
             self._break(9, f"node {node} was {format_us(round(late_us, -3))} late")
             self.disturbed_us = at_us
 
+    def assume(self, name: str, violation: str | None, at_us: int) -> None:
+        """Note whether an assumption of the user's own holds now: ``violation`` says why it does not."""
+        if violation is None:
+            if name in self.unmet:
+                self.unmet.remove(name)
+                self.met_us[name] = at_us
+        elif name not in self.unmet:
+            self.unmet.add(name)
+            self._break(name, violation)
+
+    def expire(self, at_us: int) -> None:
+        """Forget the user's own assumptions that have held again for as long as the nodes may take to settle."""
+        over = [name for name, met_us in self.met_us.items() if at_us - met_us > self._settles_within_us]
+        if any(name in self.broken and name not in self.unmet for name in over):
+            self._keep(lambda each: each not in over or each in self.unmet)
+
     def agreed(self, at_us: int) -> None:
         """Note that all nodes agree: long enough after the last disturbance, all assumptions hold again."""
         if self.calm and at_us - self.disturbed_us > self._settles_within_us:
-            self.broken = {}
-            self._history.append((self.record, {}))
+            self._keep(lambda each: each in self.unmet)
 
-    def _break(self, assumption: int, why: str, *kinds: str) -> None:
+    def _keep(self, wanted: Callable[[int | str], bool]) -> None:
+        """Keep only these among the broken assumptions."""
+        kept = {each: broken for each, broken in self.broken.items() if wanted(each)}
+        if kept != self.broken:
+            self.broken = kept
+            self._history.append((self.record, kept))
+
+    def _break(self, assumption: int | str, why: str, *kinds: str) -> None:
         before = self.broken.get(assumption)
         if before is not None:
             kinds = tuple(dict.fromkeys((*before.kinds, *kinds)))
@@ -163,5 +189,5 @@ class Conditions:
         self.broken = {**self.broken, assumption: broken}
         if before is None:
             self._history.append((self.record, self.broken))
-        if not kinds:
+        if not kinds and isinstance(assumption, int):
             self.late = broken

@@ -10,21 +10,46 @@ accounts of all nodes.
 A recording may come from anywhere: impossible records are skipped, and nothing is raised.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.analysis.causality import Causality, Clock
 from lab.kernel import Fired, Received, Started, Step, Wait
-from lab.properties.assertions import A2, A4, AGREEMENTS, ASSERTIONS, AUDITED, ENDS, RAISES, UNIQUENESS
-from lab.properties.checks import Epoch, KeyedValue, Liveness, PairChecker, UniquenessChecker, describe_state
+from lab.properties.assertions import ASSUMPTION_NUMBERS, AUDITED, RAISES, describe_state
+from lab.properties.checks import (
+    AgreementChecker,
+    AnyChecker,
+    Epoch,
+    EventuallyChecker,
+    HistoryChecker,
+    InvariantChecker,
+    LeadsToChecker,
+    PairChecker,
+    StateChecker,
+)
 from lab.properties.conditions import Conditions
+from lab.properties.declarations import (
+    Agreement,
+    Assertion,
+    Assumption,
+    Counterexample,
+    Eventually,
+    Invariant,
+    LeadsTo,
+    OverHistory,
+    Pairwise,
+    PropertyError,
+    evaluate,
+)
 from lab.properties.ledger_audit import LedgerAudit
-from lab.properties.verdicts import Broken, Evidence, LocalState, Occurrences, Verdict, Violation, verdict_of
+from lab.properties.registry import assertions_of, assumptions_of, installed_protocol
+from lab.properties.states import FieldTypes, GlobalState, LocalState
+from lab.properties.verdicts import Broken, Evidence, Verdict, Violation, WitnessState, verdict_of
 from lab.recording.records import PROCESS_AFTER, Fault, Header, Injected, Process, Record, Routed
-from lab.recording.snapshot import NodeState
-from lab.units import format_count, format_us
+from lab.units import format_us
 
 MOST_KEPT = 1000
 """Beyond this many, only the first violation of each sort is kept with its witness; the rest are counted."""
@@ -52,43 +77,41 @@ class Judge:
         self.violations: list[Violation] = []
         self.number = -1
         self.at_us = 0
+        self.has_run = False
         self.within_us = info.settles_within_us or 30 * header.timing.t_us
-        self._promised = [name for name in ASSERTIONS if name in info.promises and name != RAISES.id]
-        # ENDS is judged only when all other assumptions have long held
-        self.relies_on = {ENDS.id: (4,), **info.relies_on}
-        promised = next((each for each in (A2, A4) if each.id in self._promised), None)
-        self._liveness = None if promised is None else Liveness(promised)
+        assertions = assertions_of(info)
+        self.assertions = {each.id: each for each in (*assertions, RAISES)}
+        own = {each.id: each.relies_on for each in assertions if each.relies_on is not None}
+        self.relies_on: dict[str, tuple[int | str, ...]] = {**own, **info.relies_on}
         self._tm_us = header.timing.tm_us
         self._causality = Causality(nodes)
         self._conditions = Conditions(header.timing.tm_us, header.timing.tp_us, self.within_us)
         self.broken_at = self._conditions.broken_at
-        self._agreements = [AGREEMENTS[name] for name in self._promised if name in AGREEMENTS]
-        self._pairs = [PairChecker(agreement, place, nodes) for place, agreement in enumerate(self._agreements)]
-        self._uniqueness = UniquenessChecker(UNIQUENESS[name] for name in self._promised if name in UNIQUENESS)
-        self._audit = LedgerAudit() if any(name in AUDITED for name in self._promised) else None
-        self._views = {node: NodeState(node) for node in nodes}
+        self._checkers = _Checkers(assertions, nodes, header.timing.t_us, self.within_us)
+        relied = {each for names in self.relies_on.values() for each in names}
+        self._assumptions = [each for each in assumptions_of(info) if each.id in relied]
+        self._audit = LedgerAudit() if any(each.id in AUDITED for each in assertions) else None
+        is_own = self._assumptions or any(each.place for each in assertions)
+        self._types = FieldTypes(installed_protocol(info)) if is_own else None
+        self._views = {node: LocalState(node) for node in nodes}
+        self._state = GlobalState(self._views)
+        self._changed = False
         self._waits: dict[int, tuple[Wait, ...]] = dict.fromkeys(nodes, ())
         self._epochs = {node: self._epoch(view, self._values(view)) for node, view in self._views.items()}
         self._in_flight: dict[tuple[int, int], tuple[Clock, int, int]] = {}
         self._copies: dict[tuple[int, int], int] = {}
         self._reported: dict[tuple[str, int, int], _ReportedPair] = {}
-        self._disagreeing: list[NodeState] = []
-        self._late_since_us: int | None = None
+        self._excused: dict[str, bool] = {}
         self._counts: dict[tuple[str, bool], int] = {}
-        self.has_run = False
-        self._agrees = False
-        self._agreed = Occurrences()
-        self._agreed_us = 0
 
     @property
     def decided_us(self) -> int:
         """Time at which the liveness properties are decided; 0 while a fault prevents that."""
-        last_us = []
-        if self._liveness is not None and self._at_rest:
-            last_us.append(self._conditions.disturbed_us)
+        bounded = self._checkers.bounded
+        last_us = [self._disturbed_us(a) + within_us for a, within_us in bounded if self._is_owed(a)]
         if self._audit is not None and self._whole:
-            last_us.append(max(self._conditions.disturbed_us, self._audit.newest_us))
-        return max(last_us) + self.within_us + 1 if last_us else 0
+            last_us.append(max(self._conditions.disturbed_us, self._audit.newest_us) + self.within_us)
+        return max(last_us) + 1 if last_us else 0
 
     @property
     def late(self) -> Broken | None:
@@ -97,7 +120,7 @@ class Judge:
 
     def verdicts(self) -> tuple[Verdict, ...]:
         """Return a verdict for each promised assertion and, if a node failed by an error, for *raises*."""
-        found = [*self._promised, *([RAISES.id] if (RAISES.id, True) in self._counts else [])]
+        found = [name for name in self.assertions if name != RAISES.id or (RAISES.id, True) in self._counts]
         # not all violations are kept, but all are counted
         return tuple(
             replace(
@@ -114,16 +137,12 @@ class Judge:
             return Evidence("no node made a step")
         if name == RAISES.id:
             return Evidence("every step", 0)
-        pairs = next((each for each in self._pairs if each.agreement.id == name), None)
-        if pairs is not None:
-            found = pairs.evidence
-        elif name in UNIQUENESS:
-            found = self._uniqueness.evidence(UNIQUENESS[name])
-        elif name in AUDITED and self._audit is not None:
-            found = self._audit.evidence(name)
-        else:
-            found = self._evidence_of_agreement()
-        return found
+        if name in AUDITED and self._audit is not None:
+            return self._audit.evidence(name)
+        checker = self._checkers.by_name.get(name)
+        if checker is None:
+            return Evidence("its code is not loaded: name its file with --protocol or --properties")
+        return Evidence(f"an error in its code: {checker.error}") if checker.error else checker.evidence
 
     def evidence_at(self, name: str, number: int) -> Evidence:
         """Return the same as it was after an earlier record; its text is then unknown, and empty."""
@@ -131,16 +150,6 @@ class Judge:
         if number >= self.number:
             return found
         return Evidence("", found.since if found.since is not None and found.since <= number else None)
-
-    def _evidence_of_agreement(self) -> Evidence:
-        bound = f"the bound of {format_us(self.within_us)}"
-        if not self._agreed.count:
-            return Evidence(f"the nodes never agreed, and {bound} is not over")
-        text = (
-            f"agreed {format_count(self._agreed.count, 'time')}, last at {format_us(round(self._agreed_us, -3))}"
-        )
-        text = text if self._agrees else f"{text}; since then {bound} is not over"
-        return Evidence(text, self._agreed.since, self._agreed.count, "agreement")
 
     def observe(self, record: Record | None) -> None:
         """Judge the next record; None stands for one that could not be read."""
@@ -154,12 +163,18 @@ class Judge:
         else:
             self.at_us = max(self.at_us, record.at_us)
             self._other(record)
-        if self._liveness is not None:
-            self._check_liveness(self._liveness)
+        if self._changed:
+            self._update_state()
+        for eventually in self._checkers.eventually:
+            self._check_eventually(eventually)
+        for leads_to in self._checkers.leads_to:
+            self._check_leads_to(leads_to)
         if self._audit is not None:
             self._check_ledgers(self._audit)
-        if self._conditions.broken and self._settled:
-            self._conditions.agreed(self.at_us)
+        if self._conditions.broken:
+            self._conditions.expire(self.at_us)
+            if self._settled:
+                self._conditions.agreed(self.at_us)
 
     def _other(self, record: Record) -> None:
         if isinstance(record, Routed):
@@ -168,7 +183,7 @@ class Judge:
             self._process(record)
         elif isinstance(record, Fault):
             self._conditions.fault(record, self.at_us)
-            self._update_disagreeing()
+            self._changed = True
         elif isinstance(record, Injected):
             message = record.message
             self._in_flight[message.source, message.serial] = (self._causality.zero, self.at_us, message.target)
@@ -191,8 +206,13 @@ class Judge:
         self._waits[node] = step.waits
         if step.changes_state or isinstance(given, Started):
             before = given.stored if isinstance(given, Started) else view.state
+            if isinstance(given, Started) and self._types is not None:
+                initial = LocalState(
+                    node, view.process, state=given.stored, values=self._types.initial(given.stored)
+                )
+                self._views[node] = initial
             state = {**before, **step.stored, **step.changed}  # logged entries go to the audit once, below
-            self._enter(NodeState(node, view.process, state=state))
+            self._enter(LocalState(node, view.process, state=state, values=self._typed(step, view)))
             if self._audit is not None:
                 self._audit.enter(node, step.logged.get("log", ()), state, self.number, self.at_us)
         if step.sent:
@@ -201,11 +221,22 @@ class Judge:
                 self._in_flight[node, message.serial] = (stamp, step.at_us, message.target)
         if step.failed and self._count(RAISES.id, True):
             error = step.failed.rpartition("\n")[2]
-            failed = LocalState(node, self.number, step.at_us, f"raised {error}")
+            failed = WitnessState(node, self.number, step.at_us, f"raised {error}")
             other_broken = _in_order(self._conditions.broken)
             self.violations.append(
                 Violation(RAISES.id, self.number, self.at_us, (failed,), {}, (), error, other_broken)
             )
+
+    def _typed(self, step: Step, view: LocalState) -> dict[str, Any]:
+        """Return the typed values of the fields after a step, if a property of the user's own needs them."""
+        if self._types is None:
+            return {}
+        given = step.input
+        before = self._types.initial(given.stored) if isinstance(given, Started) else view.values
+        values = {**before, **self._types.typed(step.stored), **self._types.typed(step.changed)}
+        if step.logged:
+            self._types.append(values, step.logged)
+        return values
 
     def _received(self, node: int, source: int, serial: int, at_us: int) -> None:
         flight = self._in_flight.get((source, serial))
@@ -238,40 +269,44 @@ class Judge:
         if view is None or record.event not in PROCESS_AFTER:
             return
         state = {"status": "Down"} if record.event in ("killed", "failed", "started") else view.state
-        self._enter(NodeState(node, PROCESS_AFTER[record.event], state=state))
+        lives = state is view.state
+        process = PROCESS_AFTER[record.event]
+        self._enter(LocalState(node, process, state=state, values=view.values if lives else {}))
         if record.event in ("killed", "failed"):
             self._waits[node] = ()
             self._causality.crashed(node, self.number)
 
     # pairs
 
-    def _enter(self, view: NodeState) -> None:
+    def _enter(self, view: LocalState) -> None:
         """Enter a local state of a node, and begin an epoch if anything that matters has changed."""
         was, ended = self._views[view.id], self._epochs[view.id]
         self._views[view.id] = view
-        for name, states, text in self._uniqueness.second(was, view, self.number, self.at_us):
-            self._report(name, states, text)
+        for history in self._checkers.histories if view.process == "running" else ():
+            violation = history.enter(was, view, self.number, self.at_us)
+            if violation is not None:
+                self._report(history.assertion.id, *violation)
         values = self._values(view)
         same = was.status == view.status and was.coordinator == view.coordinator and was.group == view.group
-        goes_on = values == ended.values and same
+        goes_on = values == ended.values and same and was.values == view.values
         if not goes_on:
             ended.over, ended.broken = self.number, self._conditions.broken
             epoch = self._epochs[view.id] = self._epoch(view, values)
-            for pairs in self._pairs:
-                for other in pairs.conflicts(epoch):
-                    self._disagree(pairs.agreement.id, other, epoch)
+            for pairs in self._checkers.pairs:
+                for other, text in pairs.conflicts(epoch):
+                    self._disagree(pairs.assertion.id, other, epoch, text)
         if not goes_on or was.process != view.process:
-            self._update_disagreeing()
+            self._changed = True
 
-    def _epoch(self, view: NodeState, values: tuple[KeyedValue, ...]) -> Epoch:
+    def _epoch(self, view: LocalState, values: tuple[Any, ...]) -> Epoch:
         number = max(self.number, 0)  # the first epochs begin before the first record
         stamp = self._causality.stamp(view.id, number)
-        return Epoch(view.id, number, self.at_us, stamp, describe_state(view), values)
+        return Epoch(view.id, number, self.at_us, stamp, describe_state(view), view, values)
 
-    def _values(self, view: NodeState) -> tuple[KeyedValue, ...]:
-        return tuple(agreement.value_of(view) for agreement in self._agreements)
+    def _values(self, view: LocalState) -> tuple[Any, ...]:
+        return tuple(checker.value_of(view) for checker in self._checkers.pairs)
 
-    def _disagree(self, name: str, older: Epoch, newer: Epoch) -> None:
+    def _disagree(self, name: str, older: Epoch, newer: Epoch, text: str) -> None:
         broken, other_broken = self._broken(name, older.broken)
         low, high = (older, newer) if older.node < newer.node else (newer, older)
         reported = self._reported.get((name, low.node, high.node))
@@ -283,32 +318,32 @@ class Judge:
             return  # a violation with one of these states was reported, and this one is no worse
         self._reported[name, low.node, high.node] = _ReportedPair((low.record, high.record), not broken)
         if self._count(name, not broken):
-            states = (self._state(older, older.text), self._state(newer, newer.text))
-            text = " while ".join(f"node {state.node} is {state.text}" for state in states)
+            states = (self._state_of(older, older.text), self._state_of(newer, newer.text))
+            text = text or " while ".join(f"node {state.node} is {state.text}" for state in states)
             cut = dict(zip(self._causality.nodes, map(max, older.clock, newer.clock), strict=True))
             self.violations.append(
                 Violation(name, self.number, self.at_us, states, cut, broken, text, other_broken)
             )
 
-    def _report(self, name: str, states: tuple[LocalState, ...], text: str) -> None:
+    def _report(self, name: str, states: tuple[WitnessState, ...], text: str) -> None:
         broken, other_broken = self._broken(name, {})
         if self._count(name, not broken):
             self.violations.append(
                 Violation(name, self.number, self.at_us, states, {}, broken, text, other_broken)
             )
 
-    def _state(self, epoch: Epoch, text: str) -> LocalState:
-        return LocalState(epoch.node, epoch.record, epoch.at_us, text)
+    def _state_of(self, epoch: Epoch, text: str) -> WitnessState:
+        return WitnessState(epoch.node, epoch.record, epoch.at_us, text)
 
-    def _broken(self, name: str, before: dict[int, Broken]) -> tuple[tuple[Broken, ...], tuple[Broken, ...]]:
+    def _broken(self, name: str, before: dict[int | str, Broken]) -> tuple[tuple[Broken, ...], tuple[Broken, ...]]:
         """Return the assumptions broken now or ``before``: those on which the assertion relies, and the others."""
         broken = {**before, **self._conditions.broken}
         forged, wiped = self._conditions.forged, self._conditions.wiped
-        if ASSERTIONS[name].marked:
+        if self.assertions[name].marked:
             broken |= {each: why for each, why in ((3, forged), (4, wiped)) if why is not None}
         for overdue in self._overdue():
             broken.setdefault(overdue.assumption, overdue)
-        relied = self.relies_on.get(name, tuple(broken))
+        relied = self.relies_on.get(name, ASSUMPTION_NUMBERS)
         if forged is not None:
             relied = (*relied, 3)  # a protocol that does not rely on 3 tolerates copies, not forgeries
         matter = {each: why for each, why in broken.items() if each in relied}
@@ -326,46 +361,71 @@ class Judge:
                 why = f"a message of {source} to {target} has been in flight for {duration}"
                 yield Broken(broken, why, stamp[self._causality.place[source]])
 
+    # global states
+
+    def _update_state(self) -> None:
+        """Judge the global state after a record that changed it."""
+        self._changed = False
+        state, conditions = self._state, self._conditions
+        state.at_us, state.cut = self.at_us, conditions.cut
+        state.broken = frozenset(each for each in conditions.broken if isinstance(each, int))
+        for assumption in self._assumptions:
+            conditions.assume(assumption.id, _violation_of(assumption, state), self.at_us)
+        for checker in self._checkers.of_states:
+            checker.update(state, self.number)
+        for invariant in self._checkers.invariants:
+            name, violation = invariant.assertion.id, invariant.violation
+            if violation is None:
+                self._excused.pop(name, None)
+                continue
+            is_excused = bool(self._broken(name, {})[0])
+            if self._excused.get(name) is None or (self._excused[name] and not is_excused):
+                self._excused[name] = is_excused
+                self._report(name, self._witness(violation), violation.text)
+
+    def _witness(self, violation: Counterexample) -> tuple[WitnessState, ...]:
+        """Return the states that show a violation: those of the nodes it names, or of all that are alive."""
+        named = [self._epochs[node] for node in violation.nodes if node in self._epochs]
+        shown = named or [self._epochs[node] for node in self._state.nodes]
+        return tuple(self._state_of(epoch, epoch.text) for epoch in shown)
+
     # liveness
 
-    @property
-    def _at_rest(self) -> bool:
-        assert self._liveness is not None
-        return self._conditions.apart if self._liveness.of_groups else self._conditions.calm
-
-    def _update_disagreeing(self) -> None:
-        if self._liveness is None:
-            return
-        self._disagreeing = self._liveness.disagreeing(self._views, self._conditions.cut)
-        any_running = any(view.process == "running" for view in self._views.values())
-        agreed, self._agrees = self._agrees, any_running and not self._disagreeing
-        if self._agrees and not agreed:
-            self._agreed.add(max(0, self.number))
-            self._agreed_us = self.at_us
-
-    def _check_liveness(self, liveness: Liveness) -> None:
+    def _is_owed(self, assertion: Eventually | LeadsTo) -> bool:
         conditions = self._conditions
-        if not self._disagreeing:
-            self._late_since_us = None
-        elif (
-            self._at_rest
-            and self.at_us - conditions.disturbed_us > self.within_us
-            and self._late_since_us != conditions.disturbed_us
-        ):
-            self._late_since_us = conditions.disturbed_us
-            # nothing has been broken for as long as the protocol may take, so nothing excuses it now
-            if self._count(liveness.assertion.id, True):
-                self.violations.append(self._liveness_violation(liveness))
+        at_rest = conditions.apart if assertion.despite_cuts else conditions.calm
+        return at_rest and conditions.unmet.isdisjoint(self._own_assumptions(assertion))
 
-    def _liveness_violation(self, liveness: Liveness) -> Violation:
-        passed = format_us(round(self.at_us - self._conditions.disturbed_us, -3))
-        disagreeing = [self._epochs[view.id] for view in self._disagreeing]
-        states = tuple(self._state(epoch, epoch.text) for epoch in disagreeing)
-        described = "; ".join(f"{state.node} {state.text}" for state in states)
-        text = f"{passed} after the last fault the nodes have not agreed: {described}"
-        # only a cut can still break an assumption: all others have held for long enough
-        other_broken = _in_order(self._conditions.broken) if self._conditions.cut else ()
-        return Violation(liveness.assertion.id, self.number, self.at_us, states, {}, (), text, other_broken)
+    def _disturbed_us(self, assertion: Assertion) -> int:
+        """Return the time since which the assertion is owed, if it is."""
+        conditions = self._conditions
+        met_us = (conditions.met_us.get(each, 0) for each in self._own_assumptions(assertion))
+        return max(conditions.disturbed_us, *met_us, 0)
+
+    def _own_assumptions(self, assertion: Assertion) -> list[str]:
+        return [each for each in self.relies_on.get(assertion.id, ()) if isinstance(each, str)]
+
+    def _check_eventually(self, checker: EventuallyChecker) -> None:
+        violation, assertion = checker.violation, checker.assertion
+        if violation is None:
+            checker.reported_us = None
+        elif self._is_owed(assertion) and checker.is_overdue(self.at_us, self._disturbed_us(assertion)):
+            passed = format_us(round(self.at_us - self._disturbed_us(assertion), -3))
+            self._add_overdue(assertion, violation, f"{passed} after the last fault {violation.text}")
+
+    def _check_leads_to(self, checker: LeadsToChecker) -> None:
+        assertion = checker.assertion
+        if self._is_owed(assertion):
+            for violation in checker.overdue(self.at_us, self._disturbed_us(assertion)):
+                self._add_overdue(assertion, violation, violation.text)
+
+    def _add_overdue(self, assertion: Assertion, violation: Counterexample, text: str) -> None:
+        """Add a violation of liveness: for as long as the bound nothing was broken, so nothing excuses it now."""
+        if self._count(assertion.id, True):
+            # only a cut can still break an assumption: all others have held for long enough
+            broken = _in_order(self._conditions.broken) if self._conditions.cut else ()
+            states = self._witness(violation)
+            self.violations.append(Violation(assertion.id, self.number, self.at_us, states, {}, (), text, broken))
 
     @property
     def _whole(self) -> bool:
@@ -375,8 +435,10 @@ class Judge:
     @property
     def _settled(self) -> bool:
         """True if no election and no transaction is in progress."""
-        judged = self._liveness is not None or self._audit is not None
-        return judged and not self._disagreeing and (self._audit is None or self._audit.oldest_us is None)
+        eventually, audit = self._checkers.eventually, self._audit
+        if not eventually and audit is None:
+            return False
+        return all(each.violation is None for each in eventually) and (audit is None or audit.oldest_us is None)
 
     def _check_ledgers(self, audit: LedgerAudit) -> None:
         """Report violations of the audit, and a transaction that is open for too long."""
@@ -385,7 +447,7 @@ class Judge:
         if oldest_us is not None and self.at_us - max(oldest_us, disturbed_us) > self.within_us and self._whole:
             found += audit.unended(disturbed_us)
         for violation in found:
-            if violation.assertion in self._promised:
+            if violation.assertion in self.assertions:
                 self._report(*violation)
 
     # counting
@@ -396,5 +458,48 @@ class Judge:
         return count == 1 or len(self.violations) < MOST_KEPT
 
 
-def _in_order(broken: dict[int, Broken]) -> tuple[Broken, ...]:
-    return tuple(broken[assumption] for assumption in sorted(broken))
+def _in_order(broken: dict[int | str, Broken]) -> tuple[Broken, ...]:
+    return tuple(broken[each] for each in sorted(broken, key=lambda each: (isinstance(each, str), each)))
+
+
+def _violation_of(assumption: Assumption, state: GlobalState) -> str | None:
+    """Return how a state violates an assumption of the user's own; None if it holds. An error violates it."""
+    try:
+        found = evaluate(assumption, state)
+    except PropertyError as error:
+        return str(error)
+    return found.text if isinstance(found, Counterexample) else None
+
+
+class _Checkers:
+    """The checkers of a run's assertions, by kind."""
+
+    def __init__(
+        self, assertions: Iterable[Assertion], nodes: tuple[int, ...], t_us: int, settles_us: int
+    ) -> None:
+        self.pairs: list[AgreementChecker | PairChecker] = []
+        self.invariants: list[InvariantChecker] = []
+        self.eventually: list[EventuallyChecker] = []
+        self.leads_to: list[LeadsToChecker] = []
+        self.histories: list[HistoryChecker] = []
+        for each in assertions:
+            match each:
+                case Agreement():
+                    self.pairs.append(AgreementChecker(each, len(self.pairs), nodes))
+                case Pairwise():
+                    self.pairs.append(PairChecker(each, len(self.pairs), nodes))
+                case Invariant():
+                    self.invariants.append(InvariantChecker(each))
+                case Eventually():
+                    self.eventually.append(EventuallyChecker(each, each.within_us(t_us, settles_us)))
+                case LeadsTo():
+                    self.leads_to.append(LeadsToChecker(each, each.within_us(t_us, settles_us)))
+                case OverHistory():
+                    self.histories.append(HistoryChecker(each))
+        self.of_states: list[StateChecker] = [*self.eventually, *self.leads_to, *self.invariants]
+        checkers: list[AnyChecker] = [*self.pairs, *self.histories, *self.of_states]
+        self.by_name = {each.assertion.id: each for each in checkers}
+        self.bounded: list[tuple[Eventually | LeadsTo, int]] = [
+            *((each.assertion, each.within_us) for each in self.eventually),
+            *((each.assertion, each.within_us) for each in self.leads_to),
+        ]

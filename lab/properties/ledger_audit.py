@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from lab.properties.assertions import A6, A7, A8, ENDS
-from lab.properties.verdicts import Evidence, LocalState, Occurrences
+from lab.properties.verdicts import Evidence, Occurrences, WitnessState
 from lab.protocols.accounts import format_cents
 from lab.units import format_count, format_us
 
@@ -26,7 +26,7 @@ class AuditViolation(NamedTuple):
     """A violated assertion, the local states that show it, and a description."""
 
     assertion: str
-    states: tuple[LocalState, ...]
+    states: tuple[WitnessState, ...]
     text: str
 
 
@@ -39,10 +39,10 @@ class _TransactionAudit:
     def __init__(self, name: TransactionName) -> None:
         self.name = _format_name(name)
         self.participants: set[int] = set()
-        self.yes: dict[int, LocalState] = {}
-        self.no: dict[int, LocalState] = {}
-        self.committed: dict[int, LocalState] = {}
-        self.aborted: dict[int, LocalState] = {}
+        self.yes: dict[int, WitnessState] = {}
+        self.no: dict[int, WitnessState] = {}
+        self.committed: dict[int, WitnessState] = {}
+        self.aborted: dict[int, WitnessState] = {}
         self.reported: set[str] = set()
 
     def add(self, node: int, entry: Mapping[str, Any], record: int, at_us: int) -> None:
@@ -66,8 +66,8 @@ class _TransactionAudit:
         """True if a node has committed or aborted it."""
         return bool(self.committed or self.aborted)
 
-    def _state(self, node: int, record: int, at_us: int, does: str) -> LocalState:
-        return LocalState(node, record, at_us, f"the node that {does} {self.name}")
+    def _state(self, node: int, record: int, at_us: int, does: str) -> WitnessState:
+        return WitnessState(node, record, at_us, f"the node that {does} {self.name}")
 
     def violations(self) -> Iterator[AuditViolation]:
         """Yield the violations of A6 and A7 that were not reported before."""
@@ -103,10 +103,10 @@ class LedgerAudit:
         self._record = 0
         self._first: dict[int, int] = {}
         self._now: dict[int, int] = {}
-        self._money_states: dict[int, LocalState] = {}
+        self._money_states: dict[int, WitnessState] = {}
         self._balanced: dict[int, int] = {}
         self._difference = 0
-        self._open: dict[tuple[int, TransactionName], LocalState] = {}
+        self._open: dict[tuple[int, TransactionName], WitnessState] = {}
         self._open_at: dict[int, set[TransactionName]] = {}
         self._unended: tuple[TransactionName, int] | None = None
         self.newest_us = 0
@@ -153,7 +153,7 @@ class LedgerAudit:
         if self._now.get(node) != cents:
             self._now[node] = cents
             text = f"a node with {format_cents(cents)}, cash handed out included"
-            self._money_states[node] = LocalState(node, record, at_us, text)
+            self._money_states[node] = WitnessState(node, record, at_us, text)
         self._update_open(node, _open(state), record, at_us)
 
     def _update_open(self, node: int, names: set[TransactionName], record: int, at_us: int) -> None:
@@ -165,7 +165,7 @@ class LedgerAudit:
             if name in self._transactions and self._transactions[name].is_decided and not self._is_open(name):
                 self._ended.add(record)
         for name in sorted(names - before):
-            self._open[node, name] = LocalState(node, record, at_us, f"a node with {_format_name(name)} open")
+            self._open[node, name] = WitnessState(node, record, at_us, f"a node with {_format_name(name)} open")
             self.newest_us = at_us
         self._open_at[node] = names
 

@@ -14,7 +14,7 @@ class Broken(Struct, frozen=True):
     ``kinds`` are the kinds of the faults that broke it since it last held; empty if it was only observed.
     """
 
-    assumption: int
+    assumption: int | str
     why: str
     record: int
     kinds: tuple[str, ...] = ()
@@ -27,7 +27,7 @@ class Broken(Struct, frozen=True):
         return f"{self.assumption} ({self.why})"
 
 
-class LocalState(Struct, frozen=True):
+class WitnessState(Struct, frozen=True):
     """A local state of a node, from that record on; ``text`` describes it."""
 
     node: int
@@ -47,7 +47,7 @@ class Violation(Struct, frozen=True):
     assertion: str
     record: int
     at_us: int
-    states: tuple[LocalState, ...]
+    states: tuple[WitnessState, ...]
     cut: dict[int, int]
     broken: tuple[Broken, ...]
     text: str

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.kernel import CommandInput, Fired, Message, Received, Started, Step, Wait
-from lab.properties.verdicts import Broken, LocalState, Violation
+from lab.properties.verdicts import Broken, Violation, WitnessState
 from lab.recording.reader import RecordStore
 from lab.recording.records import Fault, Injected, Process, Record
 from lab.units import format_us
@@ -69,7 +69,7 @@ class _CausalWalk:
         at_us = getattr(record, "at_us", 0)
         return ExplanationLine(broken.record, at_us, node, f"{text}: breaks assumption {broken.assumption}")
 
-    def back_from(self, state: LocalState) -> list[ExplanationLine]:
+    def back_from(self, state: WitnessState) -> list[ExplanationLine]:
         """Return the causes of a state, the earliest first."""
         found: list[ExplanationLine] = []
         number: int | None = state.record

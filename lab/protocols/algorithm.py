@@ -14,7 +14,7 @@ class Algorithm(Protocol):
     promises: ClassVar[tuple[str, ...]] = ()
     """The assertions that hold as long as the assumptions do."""
 
-    relies_on: ClassVar[dict[str, tuple[int, ...]]] = {}
+    relies_on: ClassVar[dict[str, tuple[int | str, ...]]] = {}
     """The numbers of the assumptions that a promise needs; those not listed here need all nine."""
 
     fixed_parameters: ClassVar[dict[str, str]] = {}

@@ -33,7 +33,7 @@ def _first(case: Case) -> int:
     return next(seed for seed in range(1, 500) if _shows(case, draw(campaign.plan, seed), extend=True))
 
 
-def _shows(case: Case, schedule: Schedule, extend: bool = False) -> list[tuple[bool, set[int]]]:
+def _shows(case: Case, schedule: Schedule, extend: bool = False) -> list[tuple[bool, set[int | str]]]:
     """Return (whether it is a failure, the assumptions broken) of each such violation."""
     violations = run_trial(case[0], _campaign(case).base, schedule, extend).violations
     return [

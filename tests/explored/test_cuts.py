@@ -89,7 +89,7 @@ def test_a_violation_that_needs_a_cut(
     explorer = explored(breaks, 1)
     assert explorer.violated == [assertion]
     assert explorer.broken[assertion] == ()
-    path = [*explorer.path_to(explorer.first_found[assertion]), *explorer.cycle * 100]
+    path = [*explorer.path_to(explorer.first_found[assertion]), *explorer.cycles.get(assertion, []) * 100]
     records = performed(breaks, 2, "synchronous", 0, path, quiet_us=10_000_000)
     assert [each.assertion for each in judged(breaks, 2, records) if each.is_failure] == [assertion]
     if holds is not None:

@@ -144,7 +144,7 @@ def test_an_endless_cycle_is_a_failure() -> None:
     explorer = explorer_of(BlindCheck, 2, "synchronous", 1, 1, settled=True)
     tally = explorer.run(20_000)
     assert tally.stopped_by == ""
-    assert tally.violated == {"A1.1": 0, "A1.2": 0, "A2": len(explorer.cycle), "raises": 0}
+    assert tally.violated == {"A1.1": 0, "A1.2": 0, "A2": len(explorer.cycles["A2"]), "raises": 0}
     path = explorer.path_to(explorer.first_found["A2"])
-    records = performed(BlindCheck, 2, "synchronous", 1, [*path, *explorer.cycle * 100])
+    records = performed(BlindCheck, 2, "synchronous", 1, [*path, *explorer.cycles["A2"] * 100])
     assert [each.assertion for each in judged(BlindCheck, 2, records) if each.is_failure] == ["A2"]

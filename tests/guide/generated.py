@@ -21,7 +21,8 @@ import lab.kernel
 import lab.protocols
 from lab.cli.program import COMMANDS, load_command
 from lab.kernel import Protocol
-from lab.properties.assertions import AGREEMENTS, ASSERTIONS, ASSUMPTIONS, UNIQUENESS
+from lab.properties.assertions import AGREEMENTS, ASSERTIONS, ASSUMPTIONS
+from lab.properties.declarations import OverHistory
 from lab.protocols import PROTOCOLS, TASKS
 from lab.recording.records import Record
 from lab.script.verbs import VERBS
@@ -59,7 +60,7 @@ def _assertions() -> str:
     def kind(name: str) -> str:
         if name in AGREEMENTS:
             return "invariant of pairs"
-        if name in UNIQUENESS:
+        if isinstance(ASSERTIONS[name], OverHistory):
             return "safety"
         return "liveness" if name in ("A2", "A4", "ends") else "safety"
 

@@ -30,7 +30,7 @@ def _record(hole: Hole, path: Path, as_printed: bool) -> None:
     writer.close()
 
 
-def _found(path: Path, hole: Hole) -> set[tuple[str, tuple[int, ...]]]:
+def _found(path: Path, hole: Hole) -> set[tuple[str, tuple[int | str, ...]]]:
     """Return the violated assertions, each with its broken assumptions; the sign of no assertion is ""."""
     lines = open_recording(path)
     judge = Judge(lines.header)

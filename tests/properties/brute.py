@@ -11,7 +11,7 @@ from itertools import combinations
 from msgspec import Struct
 
 from lab.kernel import Fired, Received, Step
-from lab.properties.assertions import Agreement, disagree
+from lab.properties.declarations import Agreement
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header, Process, Record
 from lab.recording.snapshot import NodeState
@@ -97,7 +97,7 @@ class Run:
             states = {n: self.state(n, count) for n, count in zip(self.nodes, cut, strict=True)}
             for one, other in combinations(self.nodes, 2):
                 this, that = states[one], states[other]
-                if this is not None and that is not None and disagree(agreement, this, that):
+                if this is not None and that is not None and agreement.disagree(this, that):
                     found.add((one, other))
         return found
 

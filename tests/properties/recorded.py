@@ -27,7 +27,7 @@ def judged(records: Iterable[Record | None]) -> Judge:
     return judge
 
 
-def summaries(violations: Iterable[Violation]) -> list[tuple[str, tuple[int, ...], list[int]]]:
+def summaries(violations: Iterable[Violation]) -> list[tuple[str, tuple[int, ...], list[int | str]]]:
     """Return (assertion, nodes, broken assumptions) of each violation."""
     return [(v.assertion, v.nodes, [broken.assumption for broken in v.broken]) for v in violations]
 

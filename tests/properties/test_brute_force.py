@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lab.properties.assertions import AGREEMENTS, disagree
+from lab.properties.assertions import AGREEMENTS
 from lab.properties.judge import Judge
 from lab.properties.verdicts import Violation
 from lab.recording.records import Record, encode
@@ -46,7 +46,7 @@ def agree(records: list[Record]) -> int:
             one, other = (run.state(state.node, counts[state.node]) for state in violation.states)
             assert one is not None
             assert other is not None
-            assert disagree(agreement, one, other), f"in {violation.cut} nobody offends: {violation}\n{listing}"
+            assert agreement.disagree(one, other), f"in {violation.cut} nobody offends: {violation}\n{listing}"
             for state, view in zip(violation.states, (one, other), strict=True):
                 (begun,) = (event for event in run.events[state.node] if event.record == state.record)
                 assert agreement.value_of(begun.view) == agreement.value_of(view), (

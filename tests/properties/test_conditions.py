@@ -12,7 +12,7 @@ from lab.recording.records import Injected, Routed
 from tests.properties.recorded import WITHIN_US, Records, summaries
 
 
-def excuses(records: Records) -> dict[int, str]:
+def excuses(records: Records) -> dict[int | str, str]:
     """Return the broken assumptions that excuse a conflict of 1 and 2 now."""
     before = len(records.violations)
     for node in (1, 2):
@@ -63,7 +63,7 @@ def test_a_fault_within_the_bounds_breaks_nothing() -> None:
     assert excuses(records) == {}
 
 
-def kinds(records: Records) -> dict[int, tuple[str, ...]]:
+def kinds(records: Records) -> dict[int | str, tuple[str, ...]]:
     """Return the kinds of the faults that broke what is broken now."""
     excuses(records)
     return {broken.assumption: broken.kinds for broken in records.violations[-1].broken}

@@ -89,10 +89,12 @@ def test_assumptions_broken_at_the_end_of_the_older_state_count() -> None:
 
 
 def test_a_protocol_that_promises_less_is_judged_by_that() -> None:
-    """Nothing promised: only errors raised are reported; an unknown promise is ignored."""
+    """Nothing promised: only errors raised are reported; an unknown promise is not judged."""
     assert judged(Records(promises=()).normal(1, 1).normal(2, 2).records).verdicts() == ()
     records = Records(promises=("A1.2", "A99", "A1.2", "raises")).normal(1, 1).normal(2, 2)
-    (verdict,) = judged(records.after(9 * WITHIN_US).fires(1).records).verdicts()
+    verdict, unknown = judged(records.after(9 * WITHIN_US).fires(1).records).verdicts()
+    assert (unknown.assertion, unknown.word) == ("A99", "not judged")
+    assert "its code is not loaded" in unknown.evidence.text
     assert (verdict.assertion, verdict.word) == ("A1.2", "holds")
     rests_on = "2 states of 2 nodes, 1 pair of them concurrent"
     assert str(verdict) == f"A1.2 holds: {ASSERTIONS['A1.2'].statement} ({rests_on})"

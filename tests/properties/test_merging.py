@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.properties.checks import closed_groups
+from lab.properties.states import closed_groups
 from lab.recording.records import End, Fault, Routed
 from tests.properties.recorded import WITHIN_US, Records, judged, summaries
 
@@ -21,7 +21,7 @@ def records(*nodes: int) -> Records:
     return Records(nodes or (1, 2, 3, 4, 5), promises=("A4",))
 
 
-def late(run: Records) -> list[tuple[str, tuple[int, ...], list[int]]]:
+def late(run: Records) -> list[tuple[str, tuple[int, ...], list[int | str]]]:
     """Return the violations found after more than the bound."""
     return summaries(run.after(2 * WITHIN_US).fires(1).violations)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lab.kernel import Step
-from lab.properties.verdicts import Broken, LocalState, Violation
+from lab.properties.verdicts import Broken, Violation, WitnessState
 from lab.properties.witness import explain_violation
 from lab.recording.reader import open_recording
 from tests.harness import Rig
@@ -115,7 +115,7 @@ def test_an_error_raised() -> None:
 def test_missing_causes() -> None:
     """A message that was never sent, a state from before the first record, an unreadable observation."""
     records = Records().gets(1, 2, 7).add(None)
-    states = (LocalState(1, 4, 0, "Normal under 1"), LocalState(2, 0, 0, "Down"))
+    states = (WitnessState(1, 4, 0, "Normal under 1"), WitnessState(2, 0, 0, "Down"))
     violation = Violation("A1.1", 4, 0, states, {}, (Broken(8, "a message was late", 5),), "")
     assert [line.text for line in explain_violation(records.records, violation)] == [
         "2 becomes Down",

@@ -29,7 +29,7 @@ def _block(seen: Seen, name: str) -> str:
     return next(each for each in blocks if name in each.split()[:2])
 
 
-def _judge(path: Path) -> tuple[Judge, list[dict[int, str]]]:
+def _judge(path: Path) -> tuple[Judge, list[dict[int | str, str]]]:
     """Return the judge of a recording, and the assumptions that it found broken after each record."""
     lines = open_recording(path)
     judge = Judge(lines.header)
@@ -62,7 +62,7 @@ def test_the_verdicts_are_those_at_the_cursor() -> None:
     names = [*(name for name in ASSERTIONS if name in header.protocol.promises), "raises"]
     first = next(violation for violation in judge.violations if violation.assertion == "A6")
     for number, word, following in ((0, "not judged", first), (first.record, "outside", None)):
-        found = judgements_at(header, judge, number)
+        found = judgements_at(judge, number)
         assert [each.assertion.id for each in found] == names
         a6 = next(each for each in found if each.assertion.id == "A6")
         assert a6.word == word
@@ -72,7 +72,7 @@ def test_the_verdicts_are_those_at_the_cursor() -> None:
         else:
             assert a6.verdict.first == first
             assert {each.assumption for each in a6.broken} == {8}
-    unknown = judgements_at(header, judge, judge.number + 1)
+    unknown = judgements_at(judge, judge.number + 1)
     assert {each.word for each in unknown} == {"unknown", "outside"}
 
 

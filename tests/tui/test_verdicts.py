@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from lab.properties.verdicts import Broken, LocalState, Violation
+from lab.properties.verdicts import Broken, Violation, WitnessState
 from lab.tui.verdict_text import format_witness, next_violation
 from lab.tui.views.log_view import MessageLog
 from lab.tui.widgets.node_panes import NodePanes
@@ -89,7 +89,7 @@ def test_a_narrow_line_of_verdicts_shortens_only_the_reasons(broken: tuple[Broke
 
 def test_a_witness_has_its_states_with_their_records() -> None:
     """For disagreement, missing agreement, and an exception."""
-    states = (LocalState(5, 166, 0, "Normal under 5"), LocalState(4, 223, 0, "Reorganization under 4"))
+    states = (WitnessState(5, 166, 0, "Normal under 5"), WitnessState(4, 223, 0, "Reorganization under 4"))
     pair = Violation("A1.1", 223, 0, states, {}, (Broken(8, "cut 1", 1), Broken(9, "pause of 5", 1)), "")
     assert format_witness(pair) == (
         "A1.1 (one coordinator) violated, excused: assumptions 8 and 9 broken (cut 1; pause of 5): "
@@ -105,7 +105,7 @@ def test_a_witness_has_its_states_with_their_records() -> None:
     assert format_witness(merge).startswith(
         "A4 (merges in time) violated with all assumptions intact but 8, on which it does not rely: 3s after"
     )
-    raised = Violation("raises", 7, 0, (LocalState(3, 7, 0, "raised KeyError: 1"),), {}, (), "KeyError: 1")
+    raised = Violation("raises", 7, 0, (WitnessState(3, 7, 0, "raised KeyError: 1"),), {}, (), "KeyError: 1")
     assert format_witness(raised) == (
         "raises (no error raised) violated with all assumptions intact: node 3 raised KeyError: 1 (record 7)"
     )

@@ -41,7 +41,7 @@ def _refused(rig: Rig, line: str) -> str:
     return outcome.text
 
 
-def _broken(rig: Rig) -> set[int]:
+def _broken(rig: Rig) -> set[int | str]:
     """Return the assumptions that excuse violations."""
     judge = Judge(rig.header)
     for record in rig.records:

@@ -10,7 +10,8 @@ from rich.style import Style
 from textual import events
 from textual.message import Message
 
-from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS, RAISES, Assertion
+from lab.properties.assertions import ASSUMPTION_NUMBERS, ASSUMPTIONS, BUILT_IN, RAISES
+from lab.properties.declarations import Assertion
 from lab.properties.judge import Judge
 from lab.properties.verdicts import Broken, Verdict, Violation, verdict_of
 from lab.recording.records import Header
@@ -45,33 +46,33 @@ class Judgement(Struct, frozen=True):
     is_promised: bool
     word: str
     verdict: Verdict
-    relies_on: tuple[int, ...]
+    relies_on: tuple[int | str, ...]
     broken: tuple[Broken, ...]
     next_violation: Violation | None
 
 
-def judgements_at(header: Header, judge: Judge, number: int, hides_future: bool = False) -> list[Judgement]:
+def judgements_at(judge: Judge, number: int, hides_future: bool = False) -> list[Judgement]:
     """Return the judgements of the promised assertions, then of those judged for every protocol.
 
     ``hides_future`` leaves out the next violations.
     """
     count = bisect_right(judge.violations, number, key=lambda violation: violation.record)
     shown, later = judge.violations[:count], [] if hides_future else judge.violations[count:]
-    promises = [name for name in ASSERTIONS if name in header.protocol.promises]
     broken = judge.broken_at(number)
     found = []
-    for name in dict.fromkeys([*promises, RAISES.id]):
+    for name, assertion in judge.assertions.items():
+        is_promised = assertion is not RAISES
         verdict = verdict_of(name, shown, judge.evidence_at(name, number))
         is_unknown = verdict.first is None and judge.number < number
-        relies_on = judge.relies_on.get(name, tuple(ASSUMPTIONS)) if name in promises else ()
+        relies_on = judge.relies_on.get(name, ASSUMPTION_NUMBERS) if is_promised else ()
         found.append(
             Judgement(
-                ASSERTIONS[name],
-                name in promises,
+                assertion,
+                is_promised,
                 "unknown" if is_unknown else verdict.word,
                 verdict,
                 relies_on,
-                tuple(broken[each] for each in sorted(broken) if each in relies_on),
+                tuple(broken[each] for each in relies_on if each in broken),
                 next((violation for violation in later if violation.assertion == name), None),
             )
         )
@@ -94,7 +95,8 @@ def assertion_rows(judgement: Judgement, styles: ThemeStyles, width: int, is_cho
     if judgement.is_promised:
         yield from _indented(_assumptions_text(judgement), DIM, width)
     for broken in judgement.broken:
-        text = f"assumption {broken.assumption} is broken here: {ASSUMPTIONS[broken.assumption]} ({broken.why})"
+        statement = ASSUMPTIONS.get(broken.assumption, "")
+        text = f"assumption {broken.assumption} is broken here: {statement} ({broken.why})"
         yield from _indented(text, styles.status("Election"), width)
     evidence = judgement.verdict.evidence
     if evidence.text and judgement.is_promised:
@@ -111,7 +113,7 @@ def assertion_rows(judgement: Judgement, styles: ThemeStyles, width: int, is_cho
 
 def unjudged_rows(header: Header, width: int) -> Iterator[Line]:
     """Yield the assertions that the protocol does not promise, which are not judged."""
-    undeclared = [each for each in ASSERTIONS.values() if each.id not in (*header.protocol.promises, RAISES.id)]
+    undeclared = [each for each in BUILT_IN if each.id not in (*header.protocol.promises, RAISES.id)]
     if undeclared:
         text = ", ".join(f"{each.id} ({each.short})" for each in undeclared)
         title = sanitize(header.protocol.title, 40)
@@ -120,7 +122,7 @@ def unjudged_rows(header: Header, width: int) -> Iterator[Line]:
 
 
 def _assumptions_text(judgement: Judgement) -> str:
-    if judgement.relies_on == tuple(ASSUMPTIONS):
+    if judgement.relies_on == ASSUMPTION_NUMBERS:
         return "while all nine assumptions hold"
     text = ", ".join(f"{each} {ASSUMPTIONS[each]}" for each in judgement.relies_on if each in ASSUMPTIONS)
     return f"while these assumptions hold: {text}" if text else "without any assumption"
@@ -170,7 +172,7 @@ class AssertionsView(RowsView):
     def show(self, cursor: Cursor) -> None:
         self._record = cursor.record
         header, judge = self._source.store.header, self._source.judge
-        self._judgements = judgements_at(header, judge, cursor.record, cursor.hides_future)
+        self._judgements = judgements_at(judge, cursor.record, cursor.hides_future)
         if not self._is_new(self._judgements, self.cursor):
             return
         width = self.scrollable_content_region.width

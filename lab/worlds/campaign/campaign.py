@@ -183,7 +183,7 @@ class RunOutcome(Struct):
     steps: int
     virtual_us: int
     faults: dict[str, FaultCount]
-    violations: dict[tuple[str, tuple[int, ...]], int]
+    violations: dict[tuple[str, tuple[int | str, ...]], int]
     lines: frozenset[int]
     outcomes: dict[str, int]
     judged: dict[str, int]
@@ -197,7 +197,7 @@ class CampaignTotals:
         self.steps = 0
         self.virtual_us = 0
         self.faults: dict[str, FaultCount] = {}
-        self.violations: Counter[tuple[str, tuple[int, ...]]] = Counter()
+        self.violations: Counter[tuple[str, tuple[int | str, ...]]] = Counter()
         self.lines: set[int] = set()
         self.outcomes: Counter[str] = Counter()
         self.judged: Counter[str] = Counter()

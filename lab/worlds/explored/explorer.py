@@ -2,10 +2,6 @@
 
 Because it is breadth first, the first violation found of an assertion has the fewest moves before it.
 
-States are judged by what assertions observe of the nodes, by the cut in force, and by the claims made. An
-assertion observes little of a local state: most local states look the same to all promised assertions. So what
-they observe is interned as a view class, and each combination of view classes is judged once.
-
 A2 and A4 are about more than states: the nodes must agree in the end. They are violated in a state where nothing
 can happen any more and the live nodes do not agree. In a model where time must pass (``synchronous``, ``prompt``),
 once all states are known, they are also violated by an endless execution: a cycle of states in which the nodes
@@ -17,29 +13,26 @@ nothing can happen any more. (Or it takes endlessly many events in no time, whic
 import contextlib
 from array import array
 from collections import deque
-from collections.abc import Callable, Hashable, Sequence
-from itertools import combinations
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
 
 import msgspec
 from msgspec import Struct
 
 from lab.kernel import CommandInput
-from lab.properties.assertions import A2, A4, AGREEMENTS, AUDITED, ENDS, RAISES, UNIQUENESS, disagree
-from lab.properties.checks import Liveness
-from lab.properties.ledger_audit import LedgerAudit, audited_fields, has_decision
+from lab.properties.assertions import ASSUMPTION_NUMBERS, RAISES
+from lab.properties.declarations import OverHistory
+from lab.properties.registry import assertions_of, assumptions_of
+from lab.properties.states import FieldTypes
 from lab.protocols import Algorithm
 from lab.recording.records import Header
-from lab.recording.snapshot import NodeState
 from lab.worlds.explored.local_states import Ages, LearnedError, LocalStates
 from lab.worlds.explored.moves import Moves
+from lab.worlds.explored.state_judge import StateJudge
 from lab.worlds.explored.states import (
     BREAKS,
-    CLAIM_SET,
-    CUT,
     CUTS,
     NEVER_US,
-    ClaimSets,
+    Memories,
     Move,
     Queues,
     State,
@@ -80,12 +73,11 @@ class Explorer:
 
     The search begins at ``origin``: the first start, or, with ``settled``, the state that this leads to without
     faults, all Normal under one coordinator. Then the nodes get ``commands``, before anything else happens.
-    ``agrees``: in some state there are live nodes, and they agree.
 
     ``first_found`` has, for each violated assertion, the first violating state, or the first where the violation
     is a failure, if there is one. ``broken`` are the assumptions that the assertion needs and that do not hold
-    there. ``liveness`` is one of A2, A4 and ENDS, or None; if a cycle violates it, ``cycle`` are the moves from
-    that state back to itself.
+    there. ``liveness`` are the names of the liveness properties; if a cycle violates one, ``cycles`` has the moves
+    from that state back to itself.
     """
 
     def __init__(
@@ -112,24 +104,34 @@ class Explorer:
     def _begin(self) -> None:
         """Reset the search, keeping what was learned about ages."""
         protocol, header = self._protocol, self._header
-        self.tally = SearchTally(violated=dict.fromkeys([*protocol.promises, RAISES.id], 0))
+        self.tally = SearchTally()
         self.seen: dict[State, int] = {}
-        self.cycle: list[Move] = []
-        self._disagreements = bytearray()
-        self.agrees = False
+        self.cycles: dict[str, list[Move]] = {}
+        self._owed = bytearray()
+        self._met = 0
         self.origin: State = ()
         parameters = msgspec.convert(header.protocol.parameters, protocol.Parameters)
         within_us = {"synchronous": header.timing.tm_us, "prompt": 0}
         self.queues = Queues(within_us.get(self._timeouts, NEVER_US))
         self.locals = LocalStates(protocol, header.nodes, header.timing, parameters, self.queues, self._ages)
-        claim_sets = ClaimSets(UNIQUENESS[name] for name in protocol.promises if name in UNIQUENESS)
-        self.moves = Moves(self.locals, self.queues, header.nodes, self._timeouts, claim_sets, self._commands)
-        self._judge = StateJudge(protocol.promises, header.nodes, self.locals, self.moves)
-        self.liveness = self._judge.liveness
-        self.judges_liveness = self.liveness is not None and not BREAKS[self._timeouts]
+        assertions = assertions_of(header.protocol)
+        own = {each.id: each.relies_on for each in assertions if each.relies_on is not None}
+        self._relies_on: dict[str, tuple[int | str, ...]] = {**own, **header.protocol.relies_on}
+        relied = {each for names in self._relies_on.values() for each in names}
+        assumptions = [each for each in assumptions_of(header.protocol) if each.id in relied]
+        is_own = assumptions or any(each.place for each in assertions)
+        types = FieldTypes(protocol) if is_own else None
+        memories = Memories((each for each in assertions if isinstance(each, OverHistory)), types)
+        self.moves = Moves(self.locals, self.queues, header.nodes, self._timeouts, memories, self._commands)
+        self._judge = StateJudge(
+            assertions, assumptions, self._relies_on, types, header.nodes, self.locals, self.moves
+        )
+        self.tally.violated = {each.id: 0 for each in (*assertions, RAISES)}
+        self.liveness = [each.id for each in self._judge.liveness]
+        self.judges_liveness = bool(self.liveness) and not BREAKS[self._timeouts]
         self._graph = StateGraph() if self.judges_liveness else None
         self.first_found: dict[str, int] = {}
-        self.broken: dict[str, tuple[int, ...]] = {}
+        self.broken: dict[str, tuple[int | str, ...]] = {}
         self._parents = array("q")
         self._moves: list[Move] = []
         self._same: dict[Move, Move] = {}
@@ -196,8 +198,9 @@ class Explorer:
                 if number % _PROGRESS_EVERY == 0:
                     progress()
                 found = moves.steps(state)
-                if not found and self.liveness is not None and self._disagreements[number]:
-                    self._violated(self.liveness.id, number, state)
+                if not found and self._owed[number]:
+                    for name in self._owed_in(number):
+                        self._violated(name, number, state)
                 found += moves.fault_moves(state, stuck=not found)
                 tally.transitions += len(found)
                 for move, after in found:
@@ -223,44 +226,57 @@ class Explorer:
         self._moves.append(self._same.setdefault(move, move))
         self._frontier.append(state)
         verdict = self._judge.judge(state)
-        for assertion in verdict.broken:
-            self._violated(assertion, number, state)
-        self.agrees |= verdict.agree
-        self._disagreements.append(verdict.disagrees)
+        for assertion in verdict.violated:
+            self._violated(assertion, number, state, verdict.unmet)
+        self._met |= verdict.met
+        self._owed.append(verdict.owed)
 
-    def _violated(self, assertion: str, number: int, state: State) -> None:
+    def _owed_in(self, number: int) -> list[str]:
+        """Return the liveness properties that do not hold in a state."""
+        return [name for place, name in enumerate(self.liveness) if self._owed[number] >> place & 1]
+
+    def was_met(self, liveness: str) -> bool:
+        """Return whether a liveness property holds in some state."""
+        return bool(self._met >> self.liveness.index(liveness) & 1)
+
+    def _violated(self, assertion: str, number: int, state: State, unmet: tuple[str, ...] = ()) -> None:
         self.tally.violated[assertion] += 1
         if self.broken.get(assertion) == ():
             return
-        broken = self._broken(assertion, state)
+        broken = self._broken(assertion, state, unmet)
         if assertion not in self.first_found or not broken:
             self.first_found[assertion], self.broken[assertion] = number, broken
 
-    def _broken(self, assertion: str, state: State) -> tuple[int, ...]:
+    def _broken(self, assertion: str, state: State, unmet: tuple[str, ...]) -> tuple[int | str, ...]:
         """Return the assumptions that do not hold, of those that the assertion needs.
 
         Liveness does not need the absence of cuts, because it is judged only among nodes that no cut separates.
         """
         if assertion == RAISES.id:
             return ()
-        is_liveness = self.liveness is not None and assertion == self.liveness.id
-        was_cut = not is_liveness and state[CUTS] < self._budget[-1]
-        relied = self._header.protocol.relies_on.get(assertion)
+        was_cut = assertion not in self.liveness and state[CUTS] < self._budget[-1]
+        relied = self._relies_on.get(assertion, ASSUMPTION_NUMBERS)
         broken = {*BREAKS[self._timeouts], *((8,) if was_cut else ())}
-        return tuple(each for each in sorted(broken) if relied is None or each in relied)
+        return tuple(each for each in (*sorted(broken), *unmet) if each in relied)
 
     def _find_cycle(self) -> None:
         """Judge liveness once all states are known."""
-        if self._graph is None or self.liveness is None or self.liveness.id in self.first_found:
+        if self._graph is None:
             return
-        cycle = self._graph.cycle(self._disagreements)
-        if not cycle:
-            return
+        for place, name in enumerate(self.liveness):
+            if name in self.first_found:
+                continue
+            cycle = self._graph.cycle(bytearray(owed >> place & 1 for owed in self._owed))
+            if cycle:
+                self._add_cycle(name, cycle)
+
+    def _add_cycle(self, name: str, cycle: list[int]) -> None:
+        moves = self.cycles[name] = []
         state = next(state for state, number in self.seen.items() if number == cycle[0])
         for number in (*cycle[1:], cycle[0]):
-            self._violated(self.liveness.id, cycle[0], state)
+            self._violated(name, cycle[0], state)
             move, state = next(way for way in self.moves.steps(state) if self.seen[way[1]] == number)
-            self.cycle.append(move)
+            moves.append(move)
 
     def _find_origin(self) -> State:
         """Return the first state of the search: the first start, or what it leads to without faults."""
@@ -269,7 +285,7 @@ class Explorer:
             return state
         moves = self.moves.under("ordered" if self._timeouts == "any" else self._timeouts)
         for _ in range(_SETTLES_WITHIN):
-            if not any(links_of(state, self._count)) and not self._judge.judge(state).disagrees:
+            if not any(links_of(state, self._count)) and not self._judge.judge(state).owed:
                 return state
             steps = moves.steps(state)
             if not steps:
@@ -359,105 +375,3 @@ class StateGraph:
                     while component[state] < 0:
                         component[pending.pop()] = state
         return component
-
-
-# single states
-
-
-class StateVerdict(NamedTuple):
-    """The verdict on a state. ``broken`` are the violated assertions.
-
-    ``disagrees``: the live nodes do not agree as liveness requires in the end; ``agree``: there are live nodes,
-    and they do.
-    """
-
-    broken: tuple[str, ...]
-    disagrees: bool
-    agree: bool
-
-
-class StateJudge:
-    """Judges states of nodes with these ids by the promised assertions.
-
-    ``liveness`` is the first of A2, A4 and ENDS that is promised, or None.
-    """
-
-    def __init__(
-        self, promises: tuple[str, ...], ids: tuple[int, ...], locals_: LocalStates, moves: Moves
-    ) -> None:
-        self.liveness = next((each for each in (A2, A4, ENDS) if each.id in promises), None)
-        self._agreement = Liveness(self.liveness or A2)
-        self._agreements = [AGREEMENTS[name] for name in promises if name in AGREEMENTS]
-        self._audited_names = [name for name in promises if name in AUDITED]
-        self._first: dict[int, NodeState] = {}
-        self._ids = ids
-        self._locals = locals_
-        self._moves = moves
-        self._view_classes: list[int] = []
-        self._views: list[NodeState] = []
-        self._numbers: dict[Hashable, int] = {}
-        self._known: dict[State, StateVerdict] = {}
-        self._concerned: dict[str, set[int]] = {each.id: set() for each in self._agreements}
-        self._is_decided = False
-
-    def why_not_judged(self, name: str) -> str:
-        """Return why an assertion was judged in no state so far; empty if it was."""
-        if name in self._concerned and len(self._concerned[name]) < 2:
-            who = "only one node" if self._concerned[name] else "no node"
-            return f"{who} was {AGREEMENTS[name].concerned} in any state"
-        if name in UNIQUENESS and name not in self._moves.claim_sets.with_claims:
-            return f"no {UNIQUENESS[name].noun} was {UNIQUENESS[name].done} in any state"
-        if name in self._audited_names and not self._is_decided:
-            return "no transaction was decided in any state"
-        return ""
-
-    def judge(self, state: State) -> StateVerdict:
-        view_classes = self._view_classes
-        if len(view_classes) < len(self._locals):
-            view_classes += [self._view_class(view) for view in self._locals.views[len(view_classes) :]]
-        key = (*[view_classes[local] for local in state[: len(self._ids)]], state[CUT])
-        verdict = self._known.get(key)
-        if verdict is None:
-            verdict = self._known[key] = self._judge([self._views[observed] for observed in key[:-1]], state[CUT])
-        repeated = self._moves.claim_sets.repeated[state[CLAIM_SET]]
-        return verdict._replace(broken=(*verdict.broken, *repeated)) if repeated else verdict
-
-    def _view_class(self, view: NodeState) -> int:
-        claims = tuple(agreement.value_of(view) for agreement in self._agreements)
-        for agreement, claim in zip(self._agreements, claims, strict=True):
-            if claim is not None:
-                self._concerned[agreement.id].add(view.id)
-        self._is_decided = self._is_decided or bool(self._audited_names and has_decision(view.state))
-        ledger = (view.id, msgspec.json.encode(audited_fields(view.state))) if self._audited_names else ()
-        observed = (view.process, view.status, view.coordinator, view.group, claims, ledger)
-        number = self._numbers.setdefault(observed, len(self._views))
-        if number == len(self._views):
-            self._views.append(view)
-            if view.process == "running":
-                self._first.setdefault(view.id, view)
-        return number
-
-    def _judge(self, views: list[NodeState], cut: int) -> StateVerdict:
-        pairs = list(combinations(views, 2))
-        broken = [each.id for each in self._agreements if any(disagree(each, *pair) for pair in pairs)]
-        if any(view.process == "failed" for view in views):
-            broken.append(RAISES.id)
-        if self._audited_names:
-            broken += self._audited(views)
-        # during a cut, A4 is judged among nodes that can reach each other, and A2 not at all
-        excused = bool(cut) and self.liveness is not A4
-        by_id = dict(zip(self._ids, views, strict=True))
-        disagrees = not excused and bool(self._agreement.disagreeing(by_id, self._moves.cuts.links_of(cut)))
-        any_running = any(view.process == "running" for view in views)
-        return StateVerdict(tuple(broken), disagrees, any_running and not disagrees and not excused)
-
-    def _audited(self, views: list[NodeState]) -> list[str]:
-        """Return the assertions that a ledger audit violates.
-
-        The audit enters each node's first view, and then its present one.
-        """
-        ledger = LedgerAudit()
-        for view in (*self._first.values(), *views):
-            ledger.enter(view.id, view.state.get("log", ()), view.state, 0, 0)
-        found = {violation.assertion for violation in ledger.violations()}
-        return [name for name in self._audited_names if name in found]

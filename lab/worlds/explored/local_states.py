@@ -140,6 +140,10 @@ class LocalStates:
     def __len__(self) -> int:
         return len(self._locals)
 
+    def stored(self, local: int) -> dict[str, Any]:
+        """Return the contents of the node's stable storage."""
+        return self._locals[local].stored
+
     def stopped(
         self, node: int, why: Literal["killed", "failed"], stored: dict[str, Any], last: dict[str, Any]
     ) -> int:

@@ -30,23 +30,23 @@ from typing import NamedTuple
 from lab.kernel import CommandInput
 from lab.worlds.explored.local_states import LocalStates, Transition
 from lab.worlds.explored.states import (
-    CLAIM_SET,
     COMMANDS,
     CUT,
     CUTS,
     EMPTY,
     KILLS,
+    MEMORIES,
     NEVER_US,
     NOTHING,
     RESTARTS,
     WHOLE,
-    ClaimSets,
+    Change,
     Cuts,
+    Memories,
     Move,
     Queues,
     State,
     Timeouts,
-    UniqueClaim,
     with_budget,
 )
 
@@ -56,19 +56,20 @@ _Found = list[tuple[Move, State]]
 class _Effect(NamedTuple):
     """The effect of a step.
 
-    ``sent`` are (link, message), ``released`` the requests whose replies are no longer waited for.
+    ``sent`` are (link, message), ``released`` the requests whose replies are no longer waited for. ``change`` are
+    the local states before and after, if a property of the history is to judge the change.
     """
 
     local: int
     sent: tuple[tuple[int, int], ...]
     released: frozenset[int]
-    claims: tuple[UniqueClaim, ...]
+    change: Change | None
 
 
 class Moves:
     """The moves over these local states and queues.
 
-    ``claim_sets`` numbers the claims made, ``cuts`` the possible cuts. ``commands`` are given to nodes before any
+    ``memories`` numbers what properties remember, ``cuts`` the possible cuts. ``commands`` are given to nodes before any
     other move, as long as a state has some left.
     """
 
@@ -78,10 +79,10 @@ class Moves:
         queues: Queues,
         ids: tuple[int, ...],
         timeouts: Timeouts,
-        claim_sets: ClaimSets,
+        memories: Memories,
         commands: tuple[tuple[int, CommandInput], ...] = (),
     ) -> None:
-        self.claim_sets = claim_sets
+        self.memories = memories
         self._locals = locals_
         self._queues = queues
         self._own_clocks = timeouts == "any"
@@ -106,7 +107,7 @@ class Moves:
 
     def under(self, timeouts: Timeouts) -> "Moves":
         """Return the moves over the same local states and queues in another model of time."""
-        return Moves(self._locals, self._queues, self._ids, timeouts, self.claim_sets)
+        return Moves(self._locals, self._queues, self._ids, timeouts, self.memories)
 
     def first(self) -> State:
         """Return the state in which all nodes have just come up for the first time, one after the other."""
@@ -210,18 +211,19 @@ class Moves:
     def _effect(self, local: int, transition: Transition) -> _Effect:
         messages = ((number, self._queues.messages[number]) for number in transition.sent)
         sent = tuple((self._link(message.source, message.target), number) for number, message in messages)
-        claims = self.claim_sets.made(self._locals.views[local], self._locals.views[transition.local])
-        return _Effect(transition.local, sent, transition.released, claims)
+        views = self._locals.views
+        change = self.memories.change(views[local], self._locals.stored(local), views[transition.local])
+        return _Effect(transition.local, sent, transition.released, change)
 
     def _link(self, source: int, target: int) -> int:
         return self._count + self._places[source] * self._count + self._places[target]
 
     def _add_step(self, found: _Found, move: Move, after: list[int], node: int, effect: _Effect) -> None:
         """Add the states after a step of ``node``: of the whole step, and with faults within it."""
-        local, sent, released, claims = effect
+        local, sent, released, change = effect
         after[node] = local
-        if claims:
-            after[CLAIM_SET] = self.claim_sets.add(after[CLAIM_SET], claims)
+        if change is not None:
+            after[MEMORIES] = self.memories.after(after[MEMORIES], change)
         if released:
             self._release(after, node, released)
         if not self._locals.alive[local]:

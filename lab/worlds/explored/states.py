@@ -1,19 +1,22 @@
 """Global states, and the moves between them; each part of a state is a number.
 
 A global state is a tuple of numbers: the local state of each node, the queue of each link (by its source, then by
-its target), the numbers of commands, kills, restarts and cuts left, the cut in force, and the set of claims made.
-Local states are numbered by ``LocalStates``; queues, cuts and sets of claims here.
+its target), the numbers of commands, kills, restarts and cuts left, the cut in force, and the memories of
+properties of the history. Local states are numbered by ``LocalStates``; queues, cuts and memories here.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from copy import deepcopy
 from itertools import combinations
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from lab.kernel import Message
 from lab.network import Links
-from lab.properties.assertions import UniquenessAssertion
+from lab.properties.declarations import Counterexample, Memory, OverHistory, PropertyError, evaluate
+from lab.properties.states import FieldTypes, LocalState
 from lab.recording.cluster_state import ClusterState
 from lab.recording.snapshot import NodeState
 from lab.script.commands import LinkFault, Partition
@@ -22,7 +25,7 @@ from lab.script.parse import parse
 # the state as a whole
 
 State = tuple[int, ...]
-COMMANDS, KILLS, RESTARTS, CUTS, CUT, CLAIM_SET = -6, -5, -4, -3, -2, -1
+COMMANDS, KILLS, RESTARTS, CUTS, CUT, MEMORIES = -6, -5, -4, -3, -2, -1
 
 Timeouts = Literal["synchronous", "prompt", "ordered", "any"]
 """The model of time; see ``lab.worlds.explored.moves``."""
@@ -219,56 +222,97 @@ def _links(text: str, ids: tuple[int, ...]) -> Links:
     return command.rule(ClusterState(ids)).links
 
 
-# claims, for uniqueness assertions, such as A5
+# memories of properties of the history, such as A5
 
 NOTHING = 0
+Change = tuple[int, int]
+"""The numbers of the states of a node before and after a step."""
 
 
-class UniqueClaim(NamedTuple):
-    """A claim, made for the assertion of this name."""
+class Memories:
+    """What the properties of the history remember, by number; ``NOTHING`` is the start of a run.
 
-    assertion: str
-    what: Hashable
-    claimant: Hashable | None
+    ``violated`` has, for each number, the properties violated on the way there. ``judged`` are the properties that
+    had something to say of any change, ``errors`` those whose code raised an error.
 
-
-class ClaimSets:
-    """The sets of claims, by number. ``repeated`` has, for each set, the assertions with a claim made twice.
-
-    Most claims contain a number that their claimant counts up in its state. So states that are otherwise equal
-    have usually seen the same claims, and telling states apart by claims too costs next to nothing.
+    What is remembered mostly follows from the states of the nodes, such as counters. So telling states apart by
+    memories too costs next to nothing.
     """
 
-    def __init__(self, claims: Iterable[UniquenessAssertion]) -> None:
-        self.repeated: list[tuple[str, ...]] = []
-        self._claims = tuple(claims)
-        self._contents: list[tuple[frozenset[UniqueClaim], tuple[str, ...]]] = []
-        self._numbers: dict[tuple[frozenset[UniqueClaim], tuple[str, ...]], int] = {}
-        self._number(frozenset(), ())
+    def __init__(self, properties: Iterable[OverHistory], types: FieldTypes | None) -> None:
+        self.properties = tuple(properties)
+        self._types = types
+        self.violated: list[tuple[str, ...]] = []
+        self.judged: set[str] = set()
+        self.errors: dict[str, str] = {}
+        self._contents: list[tuple[Memory, ...]] = []
+        self._numbers: dict[Hashable, int] = {}
+        self._after: dict[tuple[int, Change], int] = {}
+        self._states: list[LocalState] = []
+        self._state_numbers: dict[Hashable, int] = {}
+        self._number(tuple(Memory() for _ in self.properties), ())
 
-    @property
-    def with_claims(self) -> set[str]:
-        """The assertions of which something was claimed in any state so far."""
-        return {claim.assertion for known, _ in self._contents for claim in known}
+    def change(self, before: NodeState, stored: dict[str, Any], after: NodeState) -> Change | None:
+        """Return what identifies this change of a node's state; None if there is nothing to judge.
 
-    def made(self, before: NodeState, after: NodeState) -> tuple[UniqueClaim, ...]:
-        """Return the claims of a node that goes from one local state to the next."""
-        found = ((claim.id, claim.claims(before, after)) for claim in self._claims)
-        return tuple(UniqueClaim(name, *claim) for name, claim in found if claim is not None)
+        ``stored`` are the contents of its stable storage, with which the node starts if it was down before.
+        """
+        if not self.properties or after.process != "running" or before.state == after.state:
+            return None
+        if before.process != "running":
+            before = NodeState(before.id, "running", state=stored)
+        return self._state_number(before), self._state_number(after)
 
-    def add(self, number: int, made: Iterable[UniqueClaim]) -> int:
-        """Return the number of this set with these claims added."""
-        known, repeated = self._contents[number]
-        for new in made:
-            again = [old for old in known if old[:2] == new[:2]]
-            if again and (new.claimant is None or new not in again):
-                repeated = tuple(sorted({*repeated, new.assertion}))
-            known |= {new} if not again else frozenset()
-        return self._number(known, repeated)
-
-    def _number(self, known: frozenset[UniqueClaim], repeated: tuple[str, ...]) -> int:
-        number = self._numbers.setdefault((known, repeated), len(self.repeated))
-        if number == len(self.repeated):
-            self._contents.append((known, repeated))
-            self.repeated.append(repeated)
+    def _state_number(self, view: NodeState) -> int:
+        key = (view.id, msgspec.json.encode(view.state, order="deterministic"))
+        number = self._state_numbers.setdefault(key, len(self._states))
+        if number == len(self._states):
+            plain = LocalState(view.id, view.process, state=view.state)
+            self._states.append(plain if self._types is None else self._types.local_state(view))
         return number
+
+    def after(self, number: int, change: Change) -> int:
+        """Return the number of the memories after a change of a node's state."""
+        known = self._after.get((number, change))
+        if known is None:
+            before, after = (self._states[each] for each in change)
+            memories, violated = deepcopy(self._contents[number]), {*self.violated[number]}
+            for declared, memory in zip(self.properties, memories, strict=True):
+                found = self._evaluate(declared, memory, before, after)
+                if found is not None:
+                    self.judged.add(declared.id)
+                if isinstance(found, Counterexample):
+                    violated.add(declared.id)
+            known = self._after[number, change] = self._number(memories, tuple(sorted(violated)))
+        return known
+
+    def _evaluate(
+        self, declared: OverHistory, memory: Memory, before: LocalState, after: LocalState
+    ) -> bool | Counterexample | None:
+        if declared.id in self.errors:
+            return None
+        try:
+            return evaluate(declared, memory, before, after)
+        except PropertyError as error:
+            self.errors[declared.id] = str(error)
+            return None
+
+    def _number(self, memories: tuple[Memory, ...], violated: tuple[str, ...]) -> int:
+        key = (tuple(map(_frozen, memories)), violated)
+        number = self._numbers.setdefault(key, len(self._contents))
+        if number == len(self._contents):
+            self._contents.append(memories)
+            self.violated.append(violated)
+        return number
+
+
+def _frozen(value: Any) -> Hashable:
+    """Return a hashable form of a plain value; equal for equal values."""
+    if isinstance(value, dict):
+        return ("dict", frozenset((key, _frozen(each)) for key, each in value.items()))
+    if isinstance(value, list | tuple):
+        return tuple(map(_frozen, value))
+    if isinstance(value, set | frozenset):
+        return frozenset(map(_frozen, value))
+    found: Hashable = value
+    return found

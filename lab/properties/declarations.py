@@ -1,0 +1,358 @@
+"""The kinds of properties, and the decorators that declare them.
+
+A property is a plain function with a docstring. It is deterministic and changes nothing but its memory, if it has
+one::
+
+    @pairwise
+    def one_leader_per_term(one: LocalState, other: LocalState) -> Outcome:
+        \"\"\"No two nodes lead in the same term at the same time.\"\"\"
+        if not (one.role == Role.LEADER == other.role):
+            return None
+        return one.term != other.term or f"{one.id} and {other.id} lead in term {one.term}"
+
+It returns None for states that it has nothing to say of: a property that was never given another state is *not
+judged*. It returns True where it holds, and otherwise False, a sentence, or a ``Counterexample``.
+
+=================  ==============================================  ===========================================
+decorator          called with                                     judged
+=================  ==============================================  ===========================================
+``@invariant``     a global state                                  in every state that the run passes through
+``@agreement``     a local state; returns (key, value)             over all consistent cuts, see ``Agreement``
+``@pairwise``      two local states                                over all consistent cuts
+``@eventually``    a global state                                  a bounded time after the last disturbance
+``@leads_to``      a global state; returns what is owed in it      each item must be gone in a bounded time
+``@over_history``  a memory, and a local state before and after    at every change of a local state
+``@assumption``    a global state                                  a property that relies on it is owed only
+                                                                   while it holds
+=================  ==============================================  ===========================================
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, TypeVar, overload
+
+from msgspec import Struct
+
+from lab.properties.states import GlobalState, LocalState
+from lab.recording.snapshot import NodeState
+from lab.units import parse_us
+
+P = TypeVar("P", bound="Declared")
+
+
+class Counterexample(Struct, frozen=True):
+    """A violation: a sentence, and the nodes whose states show it; without nodes, all that are alive."""
+
+    text: str
+    nodes: tuple[int, ...] = ()
+
+    def __bool__(self) -> bool:
+        return False
+
+
+Outcome = bool | str | Counterexample | None
+"""The result of a property: True, None (nothing to judge), or why it is violated."""
+
+
+class DeclaredWrongError(Exception):
+    """A property is declared in a wrong way; the message is for the user."""
+
+
+class Declared(Struct, frozen=True):
+    """A declared function, with its file and line as ``place``. Some built-in assertions have no function."""
+
+    id: str
+    statement: str
+    function: Callable[..., Any] | None = None
+    place: str = ""
+
+    @property
+    def short_text(self) -> str:
+        """The sentence of a violation for which the function has none."""
+        return f"it is not so that {self.statement}"
+
+    def __call__(self, *arguments: Any) -> Any:
+        assert self.function is not None
+        return self.function(*arguments)
+
+
+class Assumption(Declared, frozen=True):
+    """A condition under which properties are owed, beside the assumptions 1 to 9."""
+
+
+class Assertion(Declared, frozen=True, kw_only=True):
+    """A property: ``id`` as in the sources, ``statement`` in words, ``short`` for a line of verdicts.
+
+    ``marked``: it depends on identifiers that stable storage keeps unique, so the effect of a wipe may show at any
+    later time. ``reads`` are the fields of a node's state that it is about. ``relies_on`` are the assumptions that
+    it needs, by number or by name; None: all nine.
+    """
+
+    short: str
+    marked: bool = False
+    reads: tuple[str, ...] = ()
+    relies_on: tuple[int | str, ...] | None = None
+
+
+class Invariant(Assertion, frozen=True):
+    """A property of single global states."""
+
+
+class Agreement(Assertion, frozen=True, kw_only=True):
+    """A property that any two nodes that it concerns at the same time have the same value for the same key.
+
+    The function maps a local state to (key, value), or to None if the node is not concerned. Two nodes violate it
+    if they have different values for one key. ``concerned`` says in words which nodes are.
+    """
+
+    concerned: str
+
+    def value_of(self, node: NodeState) -> tuple[Hashable, Hashable] | None:
+        """Return (key, value), or None."""
+        found: tuple[Hashable, Hashable] | None = self(node)
+        return found
+
+    def disagree(self, one: NodeState, other: NodeState) -> bool:
+        """Return whether two nodes in these local states violate it if the states are concurrent."""
+        this, that = self.value_of(one), self.value_of(other)
+        return this is not None and that is not None and this[0] == that[0] and this[1] != that[1]
+
+
+class Pairwise(Assertion, frozen=True):
+    """A property of any two local states of two nodes that occur together in some consistent cut."""
+
+
+class _Bounded(Assertion, frozen=True, kw_only=True):
+    """``within``: the bound, as a duration or in multiples of T (``30T``); empty for the protocol's own bound.
+
+    ``despite_cuts``: it is owed even while links are cut.
+    """
+
+    within: str = ""
+    despite_cuts: bool = False
+
+    def within_us(self, t_us: int, settles_within_us: int) -> int:
+        """Return the bound in microseconds."""
+        if not self.within:
+            return settles_within_us
+        if self.within.endswith("T"):
+            return round(float(self.within[:-1]) * t_us)
+        return parse_us(self.within)
+
+
+class Eventually(_Bounded, frozen=True, kw_only=True):
+    """A property that the cluster has a bounded time after the last disturbance, and from then on.
+
+    ``met`` is the verb in the evidence of a verdict: the nodes *agreed*.
+    """
+
+    met: str = "held"
+
+
+class LeadsTo(_Bounded, frozen=True):
+    """A property that what is owed in a state is done within a bounded time without a disturbance.
+
+    The function yields the items that are owed, as texts or as ``Counterexample``s.
+    """
+
+
+class OverHistory(Assertion, frozen=True, kw_only=True):
+    """A property of all that has happened in a run. The function gets a ``Memory`` that begins empty.
+
+    ``noun`` and ``done`` are words for the evidence: *3 groups formed*.
+    """
+
+    noun: str = "change"
+    done: str = "judged"
+
+
+class Memory(dict[Any, Any]):
+    """What a property of the history remembers. Keys and values are plain: numbers, texts, tuples, lists, sets."""
+
+    def claim(self, item: Hashable, claimant: Hashable | None = None) -> Outcome:
+        """Return True if ``item`` is claimed for the first time, or again by the same claimant.
+
+        None as a claimant equals no other. A second claim is a ``Counterexample``; its witness has both states.
+        """
+        if item not in self:
+            self[item] = claimant
+            self.claimed(item)
+        elif claimant is None or self[item] != claimant:
+            return self.claimed_again(item)
+        return True
+
+    def claimed(self, item: Hashable) -> None:
+        """Note the first claim of an item."""
+
+    def claimed_again(self, item: Hashable) -> Counterexample:
+        """Return the violation by a second claim."""
+        return Counterexample(f"{item} a second time")
+
+
+# decorators
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _declare(kind: type[P], function: Callable[..., Any], given: dict[str, Any]) -> P:
+    name = function.__name__
+    code = getattr(function, "__code__", None)
+    place = "" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
+    statement = " ".join(inspect.cleandoc(function.__doc__ or "").partition("\n\n")[0].split()).rstrip(".")
+    if not statement:
+        raise DeclaredWrongError(f"{name} has no docstring: write what holds, in a sentence")
+    if inspect.iscoroutinefunction(function):
+        raise DeclaredWrongError(f"{name} is a property, which never waits: write def, not async def")
+    given = {name: value for name, value in given.items() if value is not None}
+    if issubclass(kind, Assertion):
+        given = {"short": name.replace("_", " "), **given}
+        if "relies_on" in given:
+            given["relies_on"] = tuple(map(_assumption_name, given["relies_on"]))
+    if "within" in given and not _BOUND.fullmatch(str(given["within"])):
+        raise DeclaredWrongError(
+            f"{name} is owed within {given['within']!r}: write a duration, such as '30T' or '2s'"
+        )
+    if statement[1:2].islower():
+        statement = statement[0].lower() + statement[1:]
+    given = {"id": name, "place": place, "statement": statement, **given}
+    return kind(function=function, **given)
+
+
+_BOUND = re.compile(r"|\d+(\.\d+)?(T|us|ms|s)")
+
+
+def _assumption_name(each: object) -> int | str:
+    if isinstance(each, Assumption):
+        return each.id
+    if isinstance(each, str) or (isinstance(each, int) and 1 <= each <= 9):
+        return each
+    raise DeclaredWrongError(
+        f"{each!r} is no assumption: write a number from 1 to 9, or a function with @assumption"
+    )
+
+
+Relied = Iterable[int | str | Assumption] | None
+_Decorator = Callable[[Callable[..., Any]], P]
+
+
+def _decorator(kind: type[P], function: Callable[..., Any] | None, given: dict[str, Any]) -> Any:
+    if function is not None:
+        return _declare(kind, function, given)
+    return lambda decorated: _declare(kind, decorated, given)
+
+
+@overload
+def invariant(function: Callable[[GlobalState], Outcome], /) -> Invariant: ...
+@overload
+def invariant(*, relies_on: Relied = None, short: str | None = None, **more: Any) -> _Decorator[Invariant]: ...
+def invariant(function: Any = None, /, **given: Any) -> Any:
+    """Declare a property of every global state that a run passes through."""
+    return _decorator(Invariant, function, given)
+
+
+@overload
+def pairwise(function: Callable[[LocalState, LocalState], Outcome], /) -> Pairwise: ...
+@overload
+def pairwise(*, relies_on: Relied = None, short: str | None = None, **more: Any) -> _Decorator[Pairwise]: ...
+def pairwise(function: Any = None, /, **given: Any) -> Any:
+    """Declare a property of any two local states of two nodes that can occur together.
+
+    The function gets the node with the lower id first.
+    """
+    return _decorator(Pairwise, function, given)
+
+
+def agreement(
+    *, concerned: str, relies_on: Relied = None, short: str | None = None, **more: Any
+) -> _Decorator[Agreement]:
+    """Declare that any two nodes that it concerns at the same time agree: see ``Agreement``."""
+    given = {"concerned": concerned, "relies_on": relies_on, "short": short, **more}
+    return lambda function: _declare(Agreement, function, given)
+
+
+def eventually(
+    *,
+    within: str = "",
+    relies_on: Relied = None,
+    despite_cuts: bool = False,
+    short: str | None = None,
+    **more: Any,
+) -> _Decorator[Eventually]:
+    """Declare a property that the cluster has ``within`` this time after the last disturbance, and from then on.
+
+    A disturbance is a fault, a crash, a restart, a message or a timer that is late, or a moment from which an
+    assumption holds again on which the property relies. While a fault is in force, nothing is owed; with
+    ``despite_cuts``, it is while links are cut.
+    """
+    given = {"within": within, "relies_on": relies_on, "despite_cuts": despite_cuts, "short": short, **more}
+    return lambda function: _declare(Eventually, function, given)
+
+
+def leads_to(
+    *,
+    within: str = "",
+    relies_on: Relied = None,
+    despite_cuts: bool = False,
+    short: str | None = None,
+    **more: Any,
+) -> _Decorator[LeadsTo]:
+    """Declare that each item that the function yields is gone ``within`` this time without a disturbance."""
+    given = {"within": within, "relies_on": relies_on, "despite_cuts": despite_cuts, "short": short, **more}
+    return lambda function: _declare(LeadsTo, function, given)
+
+
+@overload
+def over_history(function: Callable[[Memory, LocalState, LocalState], Outcome], /) -> OverHistory: ...
+@overload
+def over_history(
+    *, relies_on: Relied = None, short: str | None = None, **more: Any
+) -> _Decorator[OverHistory]: ...
+def over_history(function: Any = None, /, **given: Any) -> Any:
+    """Declare a property of all that has happened: it is called with every change of a node's local state."""
+    return _decorator(OverHistory, function, given)
+
+
+def assumption(function: Callable[[GlobalState], Outcome]) -> Assumption:
+    """Declare an assumption, to be named in ``relies_on``."""
+    return _declare(Assumption, function, {})
+
+
+# outcomes
+
+
+class PropertyError(Exception):
+    """A property raised an error, or returned something else than an outcome; the message is for the user."""
+
+    @classmethod
+    def of(cls, declared: "Declared", error: Exception) -> "PropertyError":
+        """Return the error that the property's function raised, with its place."""
+        return cls(_describe_error(declared, error))
+
+
+def evaluate(declared: Declared, *arguments: Any) -> bool | Counterexample | None:
+    """Return the outcome, with a ``Counterexample`` for any violation. Raises PropertyError."""
+    try:
+        outcome = declared(*arguments)
+    except Exception as error:
+        raise PropertyError.of(declared, error) from None
+    if outcome is None or outcome is True or isinstance(outcome, Counterexample):
+        return outcome
+    if outcome is False:
+        return Counterexample(declared.short_text)
+    if isinstance(outcome, str):
+        return Counterexample(outcome or declared.short_text)
+    raise PropertyError(f"{declared.id} returned {outcome!r}: return True, False, a sentence, or None")
+
+
+def _describe_error(declared: Declared, error: Exception) -> str:
+    """Return the error with the innermost line of the property's own file."""
+    file = declared.place.rpartition(":")[0]
+    line, trace = 0, error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == file:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    place = f"{file.rpartition('/')[2]}:{line}" if line else declared.id
+    return f"{place}: {type(error).__name__}: {error}"

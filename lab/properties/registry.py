@@ -1,0 +1,51 @@
+"""The properties of a run: the built-in ones, and those in files that this process was told to load.
+
+No file is loaded because a recording names it. A property of a run whose code is not loaded is not judged.
+"""
+
+from collections.abc import Iterable
+
+from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS, BUILT_IN, RAISES
+from lab.properties.declarations import Assertion, Assumption, Declared
+from lab.protocols import OWN_PROTOCOLS, Algorithm, UnknownProtocolError, find_protocol
+from lab.recording.records import ProtocolInfo
+
+_LOADED: dict[str, dict[str, Declared]] = {}
+"""By the name of the protocol, the properties and the assumptions loaded for its runs."""
+
+
+def register(protocol: str, declared: Iterable[Declared]) -> None:
+    """Use these in all runs of the protocol of this name, in place of those registered before."""
+    loaded = _LOADED[protocol] = {each.id: each for each in declared}
+    for each in loaded.values():
+        if isinstance(each, Assertion):
+            ASSERTIONS[each.id] = each
+        elif isinstance(each, Assumption):
+            ASSUMPTIONS[each.id] = each.statement
+
+
+def assertions_of(info: ProtocolInfo) -> list[Assertion]:
+    """Return the assertions about a run, without *raises*: promised ones, and those loaded for its protocol."""
+    loaded = _LOADED.get(info.name, {})
+    own = {name: each for name, each in loaded.items() if isinstance(each, Assertion)}
+    built_in = [each for each in BUILT_IN if each.id in info.promises and each is not RAISES]
+    known = {each.id for each in (*BUILT_IN, *own.values())}
+    unloaded = [_unloaded(name) for name in info.promises if name not in known]
+    return [*built_in, *own.values(), *unloaded]
+
+
+def _unloaded(name: str) -> Assertion:
+    return Assertion(name, f"{name}, whose code is not loaded", short=name.replace("_", " "))
+
+
+def assumptions_of(info: ProtocolInfo) -> list[Assumption]:
+    """Return the assumptions loaded for the runs of this protocol, beside the nine."""
+    return [each for each in _LOADED.get(info.name, {}).values() if isinstance(each, Assumption)]
+
+
+def installed_protocol(info: ProtocolInfo) -> type[Algorithm] | None:
+    """Return the protocol of a run if this process has it: a built-in one, or one of the user's own."""
+    try:
+        return find_protocol(info.name, info.parameters)
+    except UnknownProtocolError:
+        return OWN_PROTOCOLS.get(info.name)

@@ -1,0 +1,148 @@
+"""The states that properties are about: the local state of a node, and the global state of a cluster.
+
+A property sees what was recorded, never a node: so one property judges live runs, recordings, simulations and
+explored states.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, get_args
+
+import msgspec
+
+from lab.kernel import Log
+from lab.protocols import Algorithm
+from lab.recording.snapshot import NodeState
+
+
+class LocalState(NodeState, frozen=True):
+    """The state of a node, with the declared fields of its protocol as attributes: ``node.term``.
+
+    The fields have the types that the protocol declares. ``values`` holds them by name; empty while the node is
+    down.
+    """
+
+    values: dict[str, Any] = {}  # noqa: RUF012 - a field of a struct, which copies it
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.values[name]
+        except KeyError:
+            pass
+        if name.startswith("__"):
+            raise AttributeError(name)
+        known = ", ".join(self.values) or "none: it is down"
+        raise AttributeError(f"the state of node {self.id} has no {name} (its fields: {known})")
+
+
+class GlobalState:
+    """A consistent state of the whole cluster; only valid during the call that it is given to.
+
+    ``ids`` are all nodes of the run, in ascending order. ``cut`` are the (source, target) pairs of the links that
+    are cut, ``broken`` the numbers of the assumptions 1 to 9 that do not hold now. Times are in microseconds since
+    the run began.
+    """
+
+    __slots__ = ("_views", "at_us", "broken", "cut", "ids")
+
+    def __init__(self, views: Mapping[int, LocalState]) -> None:
+        self._views = views
+        self.ids = tuple(sorted(views))
+        self.at_us = 0
+        self.cut: frozenset[tuple[int, int]] = frozenset()
+        self.broken: frozenset[int] = frozenset()
+
+    @property
+    def nodes(self) -> dict[int, LocalState]:
+        """The local states of the nodes that are alive, by id."""
+        return {node: view for node, view in self._views.items() if view.process in ("running", "paused")}
+
+    @property
+    def running(self) -> dict[int, LocalState]:
+        """The local states of the nodes that are alive and not paused, by id."""
+        return {node: view for node, view in self._views.items() if view.process == "running"}
+
+    def connected(self, one: int, other: int) -> bool:
+        """Return whether no cut separates these two nodes, in either direction."""
+        return not {(one, other), (other, one)} & self.cut
+
+    def groups(self) -> list[tuple[int, ...]]:
+        """Return the sets of running nodes that can all talk to each other, and to no others.
+
+        Nothing can be required of nodes that are connected only through a third: they belong to several maximal
+        sets at once, and cannot follow a coordinator in each.
+        """
+        return closed_groups(tuple(self.running), self.cut)
+
+    def largest_group(self) -> int:
+        """Return the size of the largest set of running nodes that can all talk to each other."""
+        return max((len(group) for group in _cliques(tuple(self.running), self.cut)), default=0)
+
+    def __iter__(self) -> Iterator[LocalState]:
+        """Iterate over the local states of the nodes that are alive."""
+        return iter(self.nodes.values())
+
+
+def closed_groups(nodes: tuple[int, ...], cut: frozenset[tuple[int, int]]) -> list[tuple[int, ...]]:
+    """Return the sets of nodes that can all talk to each other, both ways, and to no others."""
+    if not cut:
+        return [nodes] if nodes else []
+    heard = {node: tuple(other for other in nodes if not {(node, other), (other, node)} & cut) for node in nodes}
+    return [group for node, group in heard.items() if group[0] == node and all(heard[n] == group for n in group)]
+
+
+def _cliques(nodes: tuple[int, ...], cut: frozenset[tuple[int, int]]) -> list[tuple[int, ...]]:
+    """Return for each node a set around it in which all can talk to each other: the largest, but for odd cuts."""
+    if not cut:
+        return [nodes] if nodes else []
+    found = []
+    for first in nodes:
+        group = [first]
+        for other in nodes:
+            if other != first and not any({(other, one), (one, other)} & cut for one in group):
+                group.append(other)
+        found.append(tuple(group))
+    return found
+
+
+class FieldTypes:
+    """The declared types of a protocol's fields; without a protocol, values stay plain JSON."""
+
+    def __init__(self, protocol: type[Algorithm] | None) -> None:
+        fields = () if protocol is None else protocol.fields
+        self._types = {field.name: field.type for field in fields if not field.log}
+        self._entries = {field.name: get_args(field.type)[0] for field in fields if field.log}
+        self._initial = {field.name: field.default for field in fields}
+
+    def typed(self, changed: Mapping[str, Any]) -> dict[str, Any]:
+        """Return these plain values with the declared types; one that does not fit stays as it is."""
+        return {name: _convert(value, self._types.get(name)) for name, value in changed.items()}
+
+    def append(self, values: dict[str, Any], logged: Mapping[str, list[Any]]) -> None:
+        """Append the plain entries to the logs among the values."""
+        for name, entries in logged.items():
+            log = values.get(name)
+            kind = self._entries.get(name)
+            values[name] = (log if isinstance(log, Log) else Log(log or ())) + [_convert(e, kind) for e in entries]
+
+    def initial(self, stored: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values with which a node starts, given the contents of its stable storage."""
+        values = {**self._initial, **self.typed(stored)}
+        for name, kind in self._entries.items():
+            values[name] = Log(_convert(entry, kind) for entry in values[name])
+        return values
+
+    def local_state(self, view: NodeState) -> LocalState:
+        """Return the local state with typed values; without values if the node is down."""
+        is_alive = view.process in ("running", "paused")
+        return LocalState(
+            view.id, view.process, state=view.state, values=self.initial(view.state) if is_alive else {}
+        )
+
+
+def _convert(value: Any, kind: Any) -> Any:
+    if kind is None:
+        return value
+    try:
+        return msgspec.convert(value, kind)
+    except (msgspec.ValidationError, TypeError):
+        return value
