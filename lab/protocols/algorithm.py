@@ -1,5 +1,6 @@
 """The declarations of an algorithm: its promises, the assumptions that they need, and its cost."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from lab.kernel import Protocol, Timing
@@ -14,7 +15,7 @@ class Algorithm(Protocol):
     promises: ClassVar[tuple[str, ...]] = ()
     """The assertions that hold as long as the assumptions do."""
 
-    relies_on: ClassVar[dict[str, tuple[int | str, ...]]] = {}
+    relies_on: ClassVar[Mapping[str, tuple[int | str, ...]]] = {}
     """The numbers of the assumptions that a promise needs; those not listed here need all nine."""
 
     fixed_parameters: ClassVar[dict[str, str]] = {}

@@ -115,7 +115,7 @@ class InvitationElection(TimeoutElection):
 
     name: ClassVar[str] = "invitation"
     promises: ClassVar[tuple[str, ...]] = ("A3.1", "A3.2", "A4", "A5")
-    relies_on: ClassVar[dict[str, tuple[int | str, ...]]] = {"A3.1": (4,), "A3.2": (4,), "A5": (4,)}
+    relies_on: ClassVar[dict[str, tuple[int, ...]]] = {"A3.1": (4,), "A3.2": (4,), "A5": (4,)}
     heartbeats: ClassVar[tuple[type[Payload], ...]] = (
         AreYouCoordinator,
         AreYouCoordinatorAnswer,

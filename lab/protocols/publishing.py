@@ -77,7 +77,7 @@ class Publishing(Task):
     """A task whose results a group with a majority publishes, edition by edition."""
 
     promises: ClassVar[tuple[str, ...]] = ("A9",)
-    relies_on: ClassVar[dict[str, tuple[int | str, ...]]] = {"A9": (4,)}
+    relies_on: ClassVar[dict[str, tuple[int, ...]]] = {"A9": (4,)}
 
     published: Safe[PublishOperation] = PublishOperation()
     pledge: Safe[PublishOperation | None] = None

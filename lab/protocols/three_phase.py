@@ -104,12 +104,7 @@ class ThreePhaseCommit(Bank, Task):
 
     name: ClassVar[str] = "3pc"
     usual_election: ClassVar[str] = "bully"
-    relies_on: ClassVar[dict[str, tuple[int | str, ...]]] = {
-        "A6": (4, 8, 9),
-        "A7": (4,),
-        "A8": (4, 8, 9),
-        "ends": (4,),
-    }
+    relies_on: ClassVar[dict[str, tuple[int, ...]]] = {"A6": (4, 8, 9), "A7": (4,), "A8": (4, 8, 9), "ends": (4,)}
 
     cost: ClassVar[CommitCost] = CommitCost(
         Linear(5, 0, "Prepare, Vote, PreCommit, its acknowledgement, and Commit, of each"),

@@ -68,7 +68,7 @@ class Token(Algorithm):
 
     name: ClassVar[str] = "token"
     promises: ClassVar[tuple[str, ...]] = ("K1",)
-    relies_on: ClassVar[dict[str, tuple[int | str, ...]]] = {"K1": (4,)}
+    relies_on: ClassVar[dict[str, tuple[int, ...]]] = {"K1": (4,)}
 
     class Parameters(Struct, frozen=True):
         """The times for which nodes stay inside the critical section, and between their attempts to enter."""

@@ -57,7 +57,7 @@ class TwoPhaseCommit(Bank):
     """Two-phase commit: the coordinator decides; uncertain participants wait for the decision."""
 
     name: ClassVar[str] = "2pc"
-    relies_on: ClassVar[dict[str, tuple[int | str, ...]]] = {
+    relies_on: ClassVar[dict[str, tuple[int, ...]]] = {
         "A6": (4,),
         "A7": (4,),
         "A8": (4,),

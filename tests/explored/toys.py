@@ -144,7 +144,7 @@ class Trusting(Election):
 
     name: ClassVar[str] = "trusting"
     promises: ClassVar[tuple[str, ...]] = ("A1.1",)
-    relies_on: ClassVar[dict[str, tuple[int | str, ...]]] = {"A1.1": (3, 4)}
+    relies_on: ClassVar[dict[str, tuple[int, ...]]] = {"A1.1": (3, 4)}
 
     def started(self) -> None:
         if self.id == 1:

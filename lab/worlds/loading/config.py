@@ -146,7 +146,7 @@ def header_of(config: RunConfig, protocol: type[Algorithm]) -> Header:
         source,
         tuple(kind.__name__ for kind in protocol.heartbeats),
         protocol.promises,
-        protocol.relies_on,
+        dict(protocol.relies_on),
         protocol.settles_within_us(
             config.timing, msgspec.convert(config.parameters, protocol.Parameters), len(config.nodes)
         ),
