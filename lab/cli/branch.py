@@ -35,7 +35,8 @@ from lab.text import sanitize
 from lab.units import format_ranges, parse_us
 from lab.worlds.loading.config import RunConfig, branch_config, new_run_name
 from lab.worlds.loading.settings import positive, seed_of
-from lab.worlds.loading.targets import TargetError, absolute_target, recorded_protocol
+from lab.worlds.loading.targets import absolute_target, recorded_protocol
+from lab.worlds.loading.user_module import TargetError
 
 
 class BranchOptions(Struct, frozen=True):

@@ -16,6 +16,7 @@ from typer import Option
 from lab.cli.options import (
     Faults,
     Json,
+    OwnProperties,
     Parameters,
     RequestBound,
     Target,
@@ -104,6 +105,7 @@ class CheckOptions(Struct, frozen=True):
     ] = None
     t: RequestBound = None
     set_: Parameters = []
+    properties: OwnProperties = None
     json: Json = False
 
 
@@ -128,7 +130,7 @@ def check(options: CheckOptions) -> int:
 
     Exit status: 0 nothing found, 1 a finding or an assertion that was judged in no run, 2 usage error, 130 Ctrl-C.
     """
-    target = target_of(options.protocol, options.set_)
+    target = target_of(options.protocol, options.set_, options.properties)
     protocol = load_protocol(target)
     campaign = _campaign(options, target, protocol)
     _check_out(options.out)

@@ -11,6 +11,7 @@ from typer import Option
 from lab.cli.options import (
     CommandChecker,
     Json,
+    OwnProperties,
     Parameters,
     Target,
     base_header,
@@ -94,6 +95,7 @@ class ExploreOptions(Struct, frozen=True):
         str | None, Option(metavar="NUMBER", help="Maximum depth, in transitions.  \\[default: no bound]")
     ] = None
     set_: Parameters = []
+    properties: OwnProperties = None
     out: Annotated[
         Path | None, Option(metavar="FILE", help="Record the shortest counterexample to this .jsonl file.")
     ] = None
@@ -159,7 +161,7 @@ class _Exploration:
     """The exploration that the options describe, and its report."""
 
     def __init__(self, options: ExploreOptions) -> None:
-        self.target = target_of(options.protocol, options.set_)
+        self.target = target_of(options.protocol, options.set_, options.properties)
         self.count = whole_number("--nodes", options.nodes, 1, 7)
         self.kills = whole_number("--kills", options.kills, 0)
         self.restarts = whole_number("--restarts", options.restarts, 0)

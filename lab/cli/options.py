@@ -39,7 +39,8 @@ from lab.worlds.campaign.campaign import RunawayError
 from lab.worlds.campaign.schedule import FAULTS
 from lab.worlds.campaign.workers import WorkerDiedError, default_workers
 from lab.worlds.loading.config import RunConfig, header_of
-from lab.worlds.loading.targets import TargetError, load_protocol, recorded_protocol
+from lab.worlds.loading.targets import load_protocol, recorded_protocol
+from lab.worlds.loading.user_module import TargetError
 from lab.worlds.run import WATCHED
 
 # from a struct of options to a command
@@ -130,6 +131,11 @@ Parameters = Annotated[
 
 OwnProtocol = Annotated[
     str | None, Option(metavar="FILE.py:CLASS", help="Use this class, if the protocol is your own.")
+]
+
+OwnProperties = Annotated[
+    Path | None,
+    Option("--properties", metavar="FILE.py", help="Judge the properties in this file too: lab guide properties."),
 ]
 
 Recording = Annotated[

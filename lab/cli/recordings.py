@@ -6,7 +6,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from lab.cli.options import OwnProtocol, Recording, load_protocol_of
+from lab.cli.options import OwnProperties, OwnProtocol, Recording, load_protocol_of
 from lab.cli.program import app
 from lab.cli.recording_report import (
     format_explanation,
@@ -20,7 +20,9 @@ from lab.cli.terminal import (
     print_error,
     require_terminal,
 )
+from lab.properties.declarations import Declared
 from lab.properties.judge import Judge
+from lab.properties.registry import with_promises
 from lab.protocols import source_of
 from lab.recording.reader import NotARecordingError, open_recording
 from lab.recording.records import Header
@@ -28,7 +30,9 @@ from lab.replay.reexecution import Report, reexecute
 from lab.text import sanitize
 from lab.tui.terminal.guard import run_guarded
 from lab.units import format_count
-from lab.worlds.loading.targets import TargetError, load_protocol, recorded_protocol
+from lab.worlds.loading.own_properties import check_assumptions, load_properties
+from lab.worlds.loading.targets import load_protocol, recorded_protocol
+from lab.worlds.loading.user_module import TargetError
 from lab.worlds.watchdog import watch_steps
 
 
@@ -40,6 +44,7 @@ def replay(
         Option("--compare", metavar="FILE", help="Show this recording next to it, at the same moment."),
     ] = None,
     protocol: OwnProtocol = None,
+    properties: OwnProperties = None,
 ) -> int:
     """Open a recording in the interface.
 
@@ -50,12 +55,13 @@ def replay(
             open_recording(each).close()
     if protocol is not None:
         load_protocol_of(file, protocol)
+    declared = () if properties is None else load_properties(str(properties))
     require_terminal(f"lab show {file}")
 
     def interface() -> int:
         from lab.tui.apps.runs_app import show_recording  # noqa: PLC0415 - only the child loads the interface
 
-        return show_recording(file, other)
+        return show_recording(file, other, declared)
 
     return run_guarded(interface)
 
@@ -64,18 +70,21 @@ def replay(
 def verify(
     files: Annotated[list[Path], Argument(metavar="FILE…", help="The recordings.")],
     protocol: OwnProtocol = None,
+    properties: OwnProperties = None,
     strict: Annotated[bool, Option("--strict", help="Exit with status 1 for excused violations too.")] = False,
 ) -> int:
     """Re-execute recordings and check the protocol's assertions.
 
     Fresh nodes get the recorded inputs and must make the recorded steps. The assertions must hold in every
-    consistent global state. A violation is excused if an assumption that the assertion relies on was broken;
-    otherwise it is a failure. The first violation of each assertion is printed with the events that led to it.
+    consistent global state; with --properties, those in that file too. A violation is excused if an assumption
+    that the assertion relies on was broken; otherwise it is a failure. The first violation of each assertion is
+    printed with the events that led to it.
 
     Exit status: 0 all recordings hold, 1 one differs (it was edited, or the protocol has changed) or has a
     failure, 2 a file is not a recording.
     """
     worst = 0
+    declared = () if properties is None else load_properties(str(properties))
     try:
         if protocol is not None:
             load_protocol(protocol)
@@ -83,19 +92,20 @@ def verify(
         raise UsageError(f"--protocol: {error}") from None
     for path in files:
         try:
-            worst = max(worst, _verify(path, protocol, strict))
+            worst = max(worst, _verify(path, protocol, declared, strict))
         except NotARecordingError as error:
             print_error(str(error))
             worst = EXIT_USAGE
     return worst
 
 
-def _verify(path: Path, target: str | None, strict: bool) -> int:
+def _verify(path: Path, target: str | None, properties: tuple[Declared, ...], strict: bool) -> int:
     watch_steps()
     with closing(open_recording(path)) as store:
         try:
             protocol = recorded_protocol(store.header.protocol, target)
-            judge = Judge(store.header)
+            check_assumptions(properties, protocol)
+            judge = Judge(with_promises(store.header, properties))
             with count_progress(len(store)) as progress:
                 report = reexecute(store, protocol, source_of(protocol)[1], progress=progress, watch=judge.observe)
                 for record in store.records(judge.number + 1):  # those after the end of the re-execution

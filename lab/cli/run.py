@@ -18,6 +18,7 @@ from typer import Argument, Option
 
 from lab.cli.options import (
     CommandChecker,
+    OwnProperties,
     Parameters,
     Record,
     RequestBound,
@@ -53,7 +54,8 @@ from lab.units import format_us
 from lab.worlds.launch import HostFailedError, HostProcess, HostRefusedError
 from lab.worlds.loading.config import NotRunnableError, RunConfig, new_run_name
 from lab.worlds.loading.settings import Settings, as_option, parameters_of, usual_link
-from lab.worlds.loading.targets import TargetError, UnknownNameError, absolute_target, load_protocol
+from lab.worlds.loading.targets import UnknownNameError, absolute_target, load_protocol
+from lab.worlds.loading.user_module import TargetError
 from lab.worlds.simulated.execution import run_to_end
 
 _MOST_NODES = 64
@@ -113,6 +115,7 @@ class RunOptions(Settings, frozen=True, kw_only=True):
         Option(metavar="FACTOR", help="With --sim: virtual time per real time, at first: 0.1, 10 or max."),
     ] = None
     set_: Parameters = field(default_factory=list)
+    properties: OwnProperties = None
     do: Annotated[
         list[str],
         Option(
@@ -270,7 +273,7 @@ def _scenario_hint(target: str, error: str) -> str:
 
 def _run_scenario(scenario: Scenario, options: RunOptions) -> int:
     """Run the scenario, report, and return the exit status."""
-    for name in ("nodes", "t", "tm", "tp", "latency", "jitter", "set_", "do", "script"):
+    for name in ("nodes", "t", "tm", "tp", "latency", "jitter", "set_", "properties", "do", "script"):
         if getattr(options, name):
             given = as_option(name.rstrip("_"), "")
             raise UsageError(

@@ -36,7 +36,7 @@ from lab.scenario.file import (
 from lab.scenario.from_recording import ScenarioSource, make_scenario
 from lab.text import sanitize
 from lab.units import format_ranges, format_us
-from lab.worlds.loading.targets import TargetError
+from lab.worlds.loading.user_module import TargetError
 
 group = command_group(
     "scenario",

@@ -44,7 +44,8 @@ from lab.tasks.view_frame import ViewFrame
 from lab.text import did_you_mean, sanitize
 from lab.units import format_count, format_ranges, format_us
 from lab.worlds.loading.settings import duration
-from lab.worlds.loading.targets import TargetError, recorded_protocol
+from lab.worlds.loading.targets import recorded_protocol
+from lab.worlds.loading.user_module import TargetError
 
 
 class ShowOptions(Struct, frozen=True):

@@ -26,7 +26,8 @@ from lab.units import format_count
 from lab.worlds.campaign.campaign import RunawayError, Trial, count_outcomes, run_trial
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault, SchedulePlan, draw, plan_of
 from lab.worlds.loading.config import simulation_header
-from lab.worlds.loading.targets import TargetError, load_protocol
+from lab.worlds.loading.targets import load_protocol
+from lab.worlds.loading.user_module import TargetError
 
 _NETWORKS = 5
 _CALM_RUNS = 6

@@ -141,8 +141,8 @@ def one_definition_per_group(node: LocalState) -> Keyed:
     id="A4",
     short="merges in time",
     statement="with no further failure, in a bounded time, in any set of running nodes that can all talk to each "
-    "other, and to no others, some node is Normal and its own Coordinator, and all are Normal under it in the same "
-    "Group",
+    "other, and to no others, some node is Normal and its own Coordinator, and all are Normal under it in the "
+    "same Group",
     met="agreed",
     despite_cuts=True,
     reads=("status", "coordinator", "group"),

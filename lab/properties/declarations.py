@@ -199,7 +199,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 def _declare(kind: type[P], function: Callable[..., Any], given: dict[str, Any]) -> P:
     name = function.__name__
     code = getattr(function, "__code__", None)
-    place = "" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
+    is_own = code is not None and not function.__module__.startswith("lab.")
+    place = f"{code.co_filename}:{code.co_firstlineno}" if code is not None and is_own else ""
     statement = " ".join(inspect.cleandoc(function.__doc__ or "").partition("\n\n")[0].split()).rstrip(".")
     if not statement:
         raise DeclaredWrongError(f"{name} has no docstring: write what holds, in a sentence")

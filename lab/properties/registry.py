@@ -5,10 +5,12 @@ No file is loaded because a recording names it. A property of a run whose code i
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS, BUILT_IN, RAISES
 from lab.properties.declarations import Assertion, Assumption, Declared
 from lab.protocols import OWN_PROTOCOLS, Algorithm, UnknownProtocolError, find_protocol
-from lab.recording.records import ProtocolInfo
+from lab.recording.records import Header, ProtocolInfo
 
 _LOADED: dict[str, dict[str, Declared]] = {}
 """By the name of the protocol, the properties and the assumptions loaded for its runs."""
@@ -24,10 +26,20 @@ def register(protocol: str, declared: Iterable[Declared]) -> None:
             ASSUMPTIONS[each.id] = each.statement
 
 
+def with_promises(header: Header, declared: Iterable[Declared]) -> Header:
+    """Return the header of a run that promises these properties too, and register them for its protocol."""
+    info = header.protocol
+    properties = tuple(declared)
+    register(info.name, (*_LOADED.get(info.name, {}).values(), *properties))
+    names = [each.id for each in properties if isinstance(each, Assertion)]
+    promises = tuple(dict.fromkeys((*info.promises, *names)))
+    return replace(header, protocol=replace(info, promises=promises))
+
+
 def assertions_of(info: ProtocolInfo) -> list[Assertion]:
-    """Return the assertions about a run, without *raises*: promised ones, and those loaded for its protocol."""
+    """Return the assertions that a run promises, without *raises*: the built-in ones first."""
     loaded = _LOADED.get(info.name, {})
-    own = {name: each for name, each in loaded.items() if isinstance(each, Assertion)}
+    own = {name: each for name, each in loaded.items() if isinstance(each, Assertion) and name in info.promises}
     built_in = [each for each in BUILT_IN if each.id in info.promises and each is not RAISES]
     known = {each.id for each in (*BUILT_IN, *own.values())}
     unloaded = [_unloaded(name) for name in info.promises if name not in known]

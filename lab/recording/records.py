@@ -33,8 +33,8 @@ class ProtocolInfo(Struct, frozen=True):
     """The protocol of a run. ``source`` is for display; no code out of a recording is ever executed.
 
     ``promises`` names the assertions that hold while the assumptions do. ``relies_on`` gives, for some of them,
-    the assumptions they need, by number or by name; all others need all nine. ``settles_within_us`` is the bound on
-    the time from the last fault until all nodes agree (A2).
+    the assumptions they need, by number or by name; all others need all nine. ``settles_within_us`` is the bound
+    on the time from the last fault until all nodes agree (A2).
     """
 
     name: str

@@ -25,7 +25,8 @@ from lab.script.statements import After, At, Every, ExpectViolation, Statement
 from lab.text import UserError, did_you_mean, sanitize
 from lab.units import format_us
 from lab.worlds.loading.settings import SettingError, Settings, parameters_of
-from lab.worlds.loading.targets import TargetError, absolute_target, load_protocol
+from lab.worlds.loading.targets import absolute_target, load_protocol
+from lab.worlds.loading.user_module import TargetError
 from lab.worlds.run import WATCHED
 
 V = TypeVar("V")
@@ -68,6 +69,7 @@ KEYS: dict[str, Key] = {
     "t": Key(_TEXT, 't = "200ms"'),
     "tm": Key(_TEXT, 'tm = "80ms"'),
     "tp": Key(_TEXT, 'tp = "40ms"'),
+    "properties": Key(_TEXT, 'properties = "my_properties.py"'),
     "latency": Key(_TEXT, 'latency = "20ms"'),
     "jitter": Key(_TEXT, 'jitter = "10ms"'),
     "seed": Key(_NUMBER, "seed = 7"),
@@ -366,6 +368,7 @@ def _settings_in(values: dict[str, Any]) -> _HeadSettings:
     }
     return _HeadSettings(
         protocol=values.get("protocol", ""),
+        properties=Path(values["properties"]) if "properties" in values else None,
         for_=values.get("for", "1s"),
         set_=[f"{name}={_as_text(value)}" for name, value in values.get("set", {}).items()],
         **texts,

@@ -20,7 +20,9 @@ from lab.analysis.inspection import LastSteps, StoredFields
 from lab.analysis.marks import Density, Marks
 from lab.analysis.script_log import ScriptLog
 from lab.exercises.exercise import Exercise
+from lab.properties.declarations import Declared
 from lab.properties.judge import Judge
+from lab.properties.registry import with_promises
 from lab.recording.reader import FeedRecords, FileRecords, RecordStore, open_recording
 from lab.recording.records import End, Header, Record, decode
 from lab.replay.source_listing import Listing
@@ -205,10 +207,11 @@ class Source:
 
 
 class FileSource(Source):
-    """The records of a file. Raises NotARecordingError."""
+    """The records of a file, judged by these properties too. Raises NotARecordingError."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, properties: tuple[Declared, ...] = ()) -> None:
         self._recorded: FileRecords = open_recording(path)
+        self._recorded.header = with_promises(self._recorded.header, properties)
         super().__init__(self._recorded)
         self.recording = path
 

@@ -14,7 +14,8 @@ import msgspec
 
 from lab.worlds.live.node_process import start_fork_server
 from lab.worlds.loading.config import HostRefused, RunConfig, new_writer, send_reply
-from lab.worlds.loading.targets import TargetError, load_protocol
+from lab.worlds.loading.targets import load_protocol
+from lab.worlds.loading.user_module import TargetError
 
 
 def main() -> int:

@@ -19,7 +19,7 @@ from lab.scenario.run_scenario import run_simulated
 from lab.scenario.script_search import ExpectedOutcome
 from lab.script.statements import ExpectViolation
 from lab.text import sanitize
-from lab.worlds.loading.targets import TargetError
+from lab.worlds.loading.user_module import TargetError
 from tests.harness import simulated_header
 from tests.profile import amount
 from tests.scenario.recorded_runs import random_recording, session

@@ -29,12 +29,12 @@ from lab.tasks.bank.commit_history import decided_in
 from lab.worlds.loading.config import RunConfig, branch_config, header_of
 from lab.worlds.loading.settings import SettingError, parameters_of
 from lab.worlds.loading.targets import (
-    TargetError,
     absolute_target,
     load_protocol,
     recorded_protocol,
     recorded_target,
 )
+from lab.worlds.loading.user_module import TargetError
 from tests.harness import T_US, TIMING, Rig, simulated_header
 
 ELECTIONS = [each for each in PROTOCOLS.values() if issubclass(each, Election)]

@@ -9,12 +9,12 @@ from lab.properties.assertions import ASSERTIONS
 from lab.protocols import PROTOCOLS, TASKS, Algorithm, Bully, source_of
 from lab.recording.records import ProtocolInfo
 from lab.worlds.loading.targets import (
-    TargetError,
     absolute_target,
     check_declarations,
     load_protocol,
     recorded_protocol,
 )
+from lab.worlds.loading.user_module import TargetError
 from tests.harness import Rig
 
 HEAD = """from typing import ClassVar

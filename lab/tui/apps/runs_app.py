@@ -17,6 +17,7 @@ from textual.widgets import Static
 from lab.exercises.exercise import Exercise
 from lab.glyphs import glyphs_for
 from lab.places import new_recording_path, settings_file
+from lab.properties.declarations import Declared
 from lab.recording.reader import NotARecordingError
 from lab.recording.records import Header
 from lab.styles import ThemeStyles
@@ -245,11 +246,11 @@ def show_feed(path: str, title: str, role: Literal["driver", "viewer"]) -> int:
     return _show(lambda: FeedSource.open(path, role), title)
 
 
-def show_recording(path: Path, other: Path | None = None) -> int:
-    """Show a recording, and if ``other`` is given, compare it with that one."""
+def show_recording(path: Path, other: Path | None = None, properties: tuple[Declared, ...] = ()) -> int:
+    """Show a recording, judged by these properties too; if ``other`` is given, compare it with that one."""
 
     async def opened() -> Source:
-        return FileSource(path)
+        return FileSource(path, properties)
 
     return _show(opened, path.name, None if other is None else ("compare", str(other)))
 

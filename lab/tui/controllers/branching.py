@@ -24,7 +24,7 @@ from lab.tui.context import ActionHandler, RunContext
 from lab.tui.controllers.layout import LayoutController
 from lab.tui.views.views import Views
 from lab.tui.widgets.dialogs import Dialog, Entry, FileDialog, FilterableList
-from lab.worlds.loading.targets import TargetError
+from lab.worlds.loading.user_module import TargetError
 
 
 @dataclass

@@ -69,8 +69,8 @@ class _Effect(NamedTuple):
 class Moves:
     """The moves over these local states and queues.
 
-    ``memories`` numbers what properties remember, ``cuts`` the possible cuts. ``commands`` are given to nodes before any
-    other move, as long as a state has some left.
+    ``memories`` numbers what properties remember, ``cuts`` the possible cuts. ``commands`` are given to nodes
+    before any other move, as long as a state has some left.
     """
 
     def __init__(

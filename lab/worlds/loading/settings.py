@@ -6,6 +6,7 @@ either, so that an error quotes it as the user wrote it. Every mistake raises Se
 
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,7 +17,7 @@ from lab.protocols import ELECTION, TASKS, Algorithm
 from lab.recording.records import Link
 from lab.text import UserError, did_you_mean
 from lab.units import parse_us
-from lab.worlds.loading.targets import stacked_target
+from lab.worlds.loading.targets import stacked_target, target_with
 
 Written = Callable[[str, str], str]
 """Formats a setting, given its name and value; with an empty value, its name alone."""
@@ -42,6 +43,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     """The settings of a run as texts; None if left out. ``set_`` are ``NAME=VALUE`` texts."""
 
     protocol: str
+    properties: Path | None = None
     nodes: str | None = None
     t: str | None = None
     tm: str | None = None
@@ -59,8 +61,8 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     @property
     def target(self) -> str:
-        """The target of the protocol, with the election that is set below a task."""
-        return target_of(self.protocol, self.set_)
+        """The target of the protocol, with the election that is set below a task, and the properties."""
+        return target_of(self.protocol, self.set_, self.properties)
 
     def node_ids(self) -> Sequence[int]:
         """Return the nodes, ascending; by default five. The caller limits their number."""
@@ -130,10 +132,11 @@ def seed_of(text: str, written: Written = as_option) -> int:
     return int(text)
 
 
-def target_of(protocol: str, settings: Sequence[str]) -> str:
-    """Return the target with the election set below a task: ``--set election=ring``."""
+def target_of(protocol: str, settings: Sequence[str], properties: Path | None = None) -> str:
+    """Return the target with the election set below a task: ``--set election=ring``, and with ``--properties``."""
     chosen = [value for name, _, value in (each.partition("=") for each in settings) if name == ELECTION]
-    return stacked_target(protocol, chosen[-1]) if protocol in TASKS and chosen else protocol
+    target = stacked_target(protocol, chosen[-1]) if protocol in TASKS and chosen else protocol
+    return target if properties is None else target_with(target, str(properties))
 
 
 def parameters_of(

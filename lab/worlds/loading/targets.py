@@ -4,10 +4,10 @@
     my_election.py              the one election protocol in that file
     my_election.py:MyElection   this class of it; a task, on the election that it names as its usual one
     field above bully           a built-in task, on any of these elections
+    bully with properties.py    any of these, promising the properties in that file too
 
-A file is executed as ``python my_election.py`` would execute it: it can import the files beside it. This is done
-here, and not in ``lab.protocols``, because that room opens no files and promised assertions are looked up in
-``lab.properties``.
+This is done here, and not in ``lab.protocols``, because that room opens no files and promised assertions are
+looked up in ``lab.properties``.
 
 Before anything runs, a user's protocol is checked: what its class declares, and the ``await``s in its source.
 Python turns a call without ``await`` into a coroutine that never runs: nothing is sent, no time passes, and at
@@ -16,13 +16,10 @@ def``.
 """
 
 import ast
-import contextlib
 import difflib
 import functools
 import inspect
 import re
-import sys
-import traceback
 from collections.abc import Iterator
 from inspect import iscoroutinefunction
 from pathlib import Path
@@ -33,7 +30,9 @@ import msgspec
 from msgspec import Struct
 
 from lab.kernel import Payload, Protocol, ProtocolError
-from lab.properties.assertions import ASSERTIONS
+from lab.properties.assertions import ASSERTIONS, BUILT_IN
+from lab.properties.declarations import Assertion, Declared
+from lab.properties.registry import register
 from lab.protocols import (
     ELECTION,
     OWN_PROTOCOLS,
@@ -47,16 +46,15 @@ from lab.protocols import (
     stacked,
 )
 from lab.recording.records import ProtocolInfo
-from lab.text import UserError, did_you_mean
+from lab.text import did_you_mean
+from lab.worlds.loading.own_properties import check_assumptions, combine, declared_in, load_properties, python_file
+from lab.worlds.loading.user_module import TargetError, load_module
 
 _ABOVE = " above "
+_WITH = " with "
 _YOURS = "one-of-your-own"
 """No protocol has this name: a name in a recording never makes a file run."""
 _BASES = (Algorithm, Election, Task)
-
-
-class TargetError(UserError):
-    """The target names nothing that can run; the text is for the user."""
 
 
 class UnknownNameError(TargetError):
@@ -68,28 +66,58 @@ class UnknownNameError(TargetError):
 
 
 def load_protocol(target: str) -> type[Algorithm]:
-    """Return the protocol that ``target`` names. A file is loaded once in a process. Raises TargetError."""
+    """Return the protocol that ``target`` names. A file is loaded once in a process. Raises TargetError.
+
+    Its runs promise the properties in its own file, and in the file after *with*.
+    """
+    named, _, properties = target.partition(_WITH)
+    found, own = _load(named)
+    if not own and not properties:
+        return found
+    more = load_properties(properties) if properties else ()
+    declared = combine(own, more)
+    check_assumptions(declared, found)
+    register(found.name, declared)
+    names = [each.id for each in declared if isinstance(each, Assertion)]
+    return _promising(found, tuple(dict.fromkeys((*found.promises, *names))))  # type: ignore[arg-type]
+
+
+@functools.cache
+def _promising(protocol: type[Algorithm], promises: tuple[str, ...]) -> type[Algorithm]:
+    """Return the protocol with these promises."""
+    if promises == protocol.promises:
+        return protocol
+    own = {
+        "__module__": protocol.__module__,
+        "__doc__": protocol.__doc__,
+        "name": protocol.name,
+        "promises": promises,
+    }
+    return type(protocol.__name__, (protocol,), own)
+
+
+def _load(target: str) -> tuple[type[Algorithm], tuple[Declared, ...]]:
+    """Return the protocol, and what its own file declares."""
     task, stacks, election = target.partition(_ABOVE)
     if stacks:
-        return _stack(_task(task), load_protocol(election))
+        below, declared = _load(election)
+        return _stack(_task(task), below), declared
     file, name = _parts(target)
     if not _is_file(file):
         try:
-            return find_protocol(target)
+            return find_protocol(target), ()
         except UnknownProtocolError as error:
             text = f"{error}, or FILE.py:CLASS for your own"
             if Path(f"{file}.py").is_file():
                 own = f"{file}.py:{name}" if name else f"{file}.py"
                 raise TargetError(f"{text}; did you mean {own}?") from None
             raise UnknownNameError(text, target) from None
-    path = Path(file)
-    if not path.is_file():
-        raise TargetError(f"there is no file {file}; name one of your Python files: FILE.py:CLASS")
-    if path.suffix != ".py":
-        raise TargetError(f"{file} is not a Python file; name one: FILE.py:CLASS")
-    found = _class_in(_module_of(path), file, name)
+    path = python_file(file, "FILE.py:CLASS")
+    module = load_module(path)
+    found = _class_in(module, file, name)
     if "name" not in vars(found):
         found.name = _kebab(found.__name__)
+    declared = declared_in(module, file)
     try:
         check_declarations(found)
     except DeclarationError as error:
@@ -98,7 +126,7 @@ def load_protocol(target: str) -> type[Algorithm]:
         )  # the mistake may be in a file that it imports
         raise TargetError(f"{place}: {error}") from None
     OWN_PROTOCOLS[found.name] = found
-    return _stack(found, load_protocol(found.usual_election)) if issubclass(found, Task) else found
+    return (_stack(found, _load(found.usual_election)[0]) if issubclass(found, Task) else found), declared
 
 
 def recorded_protocol(info: ProtocolInfo, target: str | None) -> type[Algorithm]:
@@ -152,6 +180,11 @@ def stacked_target(task: str, target: str) -> str:
     return f"{task}{_ABOVE}{target}"
 
 
+def target_with(target: str, properties: str) -> str:
+    """Return the target with the properties in that file."""
+    return f"{target}{_WITH}{properties}"
+
+
 def _task(name: str) -> type[Task]:
     if name not in TASKS:
         raise TargetError(f"{name!r} does not run above an election; tasks: {', '.join(sorted(TASKS))}")
@@ -169,6 +202,9 @@ def _stack(task: type[Task], election: type[Algorithm]) -> type[Algorithm]:
 
 def absolute_target(target: str, folder: Path = Path()) -> str:
     """Return the target with an absolute path; a relative one is resolved against ``folder``."""
+    named, with_, properties = target.partition(_WITH)
+    if with_:
+        return target_with(absolute_target(named, folder), str((folder / properties).resolve()))
     task, stacks, election = target.partition(_ABOVE)
     if stacks:
         return stacked_target(task, absolute_target(election, folder))
@@ -186,43 +222,6 @@ def _parts(target: str) -> tuple[str, str]:
 
 def _is_file(file: str) -> bool:
     return "/" in file or "." in file
-
-
-def _module_of(named: Path) -> ModuleType:
-    """Execute the file as a module whose name no import statement can have; return it."""
-    path = named.resolve()
-    name = f"file {path}".replace(".", "_")
-    if name in sys.modules:
-        return sys.modules[name]
-    module = sys.modules[name] = ModuleType(name)
-    module.__file__ = str(path)
-    folder = str(path.parent)
-    sys.path.insert(0, folder)
-    try:
-        with contextlib.redirect_stdout(sys.stderr):  # standard output is for other programs
-            # not through cached bytecode, which would be stale after an edit within the same second
-            exec(compile(path.read_bytes(), path, "exec"), vars(module))
-    except (Exception, SystemExit) as error:
-        del sys.modules[name]
-        raise TargetError(_describe_error(error, named, path.parent)) from None
-    finally:
-        # keep it for imports inside functions; last, so that a user's file cannot shadow one of the program's
-        sys.path.remove(folder)
-        if folder not in sys.path:
-            sys.path.append(folder)
-    return module
-
-
-def _describe_error(error: BaseException, named: Path, folder: Path) -> str:
-    """Return the error with the last of the user's lines that led to it, in this file or one beside it."""
-    lines = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
-    text = str(error)
-    if isinstance(error, SyntaxError):
-        lines.append((error.filename or "", error.lineno or 1))
-        text = error.msg
-    own = [(Path(file).name, number) for file, number in lines if Path(file).parent == folder]
-    place = f"{named.with_name(own[-1][0])}:{own[-1][1]}" if own else str(named)
-    return f"{place}: {text}" if isinstance(error, ProtocolError) else f"{place}: {type(error).__name__}: {text}"
 
 
 def _class_in(module: ModuleType, file: str, name: str) -> type[Algorithm]:
@@ -294,14 +293,15 @@ def _check_promises(protocol: type[Algorithm]) -> None:
     if not isinstance(promises, tuple):
         raise DeclarationError(f"{protocol.__name__}.promises is {promises!r}: write a tuple, such as ('A1.1',)")
     for promise in promises:
-        if promise not in ASSERTIONS:
-            known = ", ".join(ASSERTIONS)
+        if promise not in _BUILT_IN:
+            known = ", ".join(_BUILT_IN)
             raise DeclarationError(
                 f"{protocol.__name__} promises {promise!r}, which is no assertion (known: {known})"
             )
         _check_state(protocol, promise)
 
 
+_BUILT_IN = [each.id for each in BUILT_IN]
 _PLAIN = {int, str, bool, float}
 _DECLARED = {
     "status": "status: Status = Status.DOWN",
@@ -331,7 +331,7 @@ def _check_state(protocol: type[Algorithm], promise: str) -> None:
 
 def _check_relies_on(protocol: type[Algorithm]) -> None:
     try:
-        msgspec.convert(protocol.relies_on, dict[str, tuple[int, ...]])
+        msgspec.convert(protocol.relies_on, dict[str, tuple[int | str, ...]])
     except msgspec.ValidationError as error:
         raise DeclarationError(
             f"{protocol.__name__}.relies_on gives for an assertion the assumptions it needs, "

@@ -1,0 +1,62 @@
+"""The properties and assumptions that a file of the user's declares."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from types import ModuleType
+
+from lab.properties.assertions import BUILT_IN
+from lab.properties.declarations import Assertion, Assumption, Declared
+from lab.protocols import Algorithm
+from lab.text import did_you_mean
+from lab.worlds.loading.user_module import TargetError, load_module
+
+
+def load_properties(file: str) -> tuple[Declared, ...]:
+    """Return what the file declares. Raises TargetError, also if it declares no property."""
+    declared = declared_in(load_module(python_file(file, "--properties FILE.py")), file)
+    if not any(isinstance(each, Assertion) for each in declared):
+        raise TargetError(
+            f"{file} declares no property: write a function with @invariant; see lab guide properties"
+        )
+    return declared
+
+
+def python_file(file: str, usage: str) -> Path:
+    """Return the path of a Python file that exists. Raises TargetError."""
+    path = Path(file)
+    if not path.is_file():
+        raise TargetError(f"there is no file {file}; name one of your Python files: {usage}")
+    if path.suffix != ".py":
+        raise TargetError(f"{file} is not a Python file; name one: {usage}")
+    return path
+
+
+def declared_in(module: ModuleType, file: str) -> tuple[Declared, ...]:
+    """Return what the module declares, or imports from other files of the user's. Raises TargetError."""
+    found = {each.id: each for each in vars(module).values() if isinstance(each, Declared) and each.place}
+    built_in = {each.id for each in BUILT_IN}
+    for each in found.values():
+        if each.id in built_in:
+            line = each.place.rpartition(":")[2]
+            raise TargetError(f"{file}:{line}: {each.id} is the name of a built-in assertion: choose another")
+    return tuple(found.values())
+
+
+def combine(own: Iterable[Declared], more: Iterable[Declared]) -> tuple[Declared, ...]:
+    """Return what two files declare; of the same name, that of the second."""
+    return tuple({each.id: each for each in (*own, *more)}.values())
+
+
+def check_assumptions(declared: Iterable[Declared], protocol: type[Algorithm]) -> None:
+    """Raise TargetError if a property or a promise relies on an assumption that is not declared."""
+    each_of = list(declared)
+    known = [each.id for each in each_of if isinstance(each, Assumption)]
+    relying = [(each.id, each.relies_on or (), each.place) for each in each_of if isinstance(each, Assertion)]
+    relying += [(f"{protocol.__name__}: {name}", needed, "") for name, needed in protocol.relies_on.items()]
+    for name, needed, place in relying:
+        for assumption in needed:
+            if isinstance(assumption, str) and assumption not in known:
+                where = f"{place}: " if place else ""
+                meant = did_you_mean(assumption, known)
+                text = f"{name} relies on {assumption!r}, and no function with @assumption has that name{meant}"
+                raise TargetError(where + text)

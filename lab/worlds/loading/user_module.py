@@ -1,0 +1,59 @@
+"""Load a file of the user's as a module.
+
+It is executed as ``python my_election.py`` would execute it, and can import the files beside it.
+"""
+
+import contextlib
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+
+from lab.kernel import ProtocolError
+from lab.properties.declarations import DeclaredWrongError
+from lab.text import UserError
+
+
+class TargetError(UserError):
+    """The target names nothing that can run; the text is for the user."""
+
+
+def load_module(named: Path) -> ModuleType:
+    """Execute the file as a module whose name no import statement can have; return it. Once in a process."""
+    path = named.resolve()
+    name = f"file {path}".replace(".", "_")
+    if name in sys.modules:
+        return sys.modules[name]
+    module = sys.modules[name] = ModuleType(name)
+    module.__file__ = str(path)
+    folder = str(path.parent)
+    sys.path.insert(0, folder)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):  # standard output is for other programs
+            # not through cached bytecode, which would be stale after an edit within the same second
+            exec(compile(path.read_bytes(), path, "exec"), vars(module))
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        raise TargetError(_describe_error(error, named, path.parent)) from None
+    finally:
+        # keep it for imports inside functions; last, so that a user's file cannot shadow one of the program's
+        sys.path.remove(folder)
+        if folder not in sys.path:
+            sys.path.append(folder)
+    return module
+
+
+def _describe_error(error: BaseException, named: Path, folder: Path) -> str:
+    """Return the error with the last of the user's lines that led to it, in this file or one beside it."""
+    lines = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    text = str(error)
+    if isinstance(error, SyntaxError):
+        lines.append((error.filename or "", error.lineno or 1))
+        text = error.msg
+    own = [(Path(file).name, number) for file, number in lines if Path(file).parent == folder]
+    place = f"{named.with_name(own[-1][0])}:{own[-1][1]}" if own else str(named)
+    return (
+        f"{place}: {text}"
+        if isinstance(error, ProtocolError | DeclaredWrongError)
+        else f"{place}: {type(error).__name__}: {text}"
+    )
