@@ -236,7 +236,7 @@ class _Exploration:
 
     def print_report(self) -> None:
         """Print what was explored, and the verdicts."""
-        tally = self.explorer.tally
+        explorer, tally = self.explorer, self.explorer.tally
         begin = "from all nodes Normal" if self.settled else "from the start"
         begin += "".join(f", {line}" for line in self.commands)
         if self.commands and not self.do:
@@ -257,10 +257,15 @@ class _Exploration:
         if tally.stopped_by:
             waiting = format_count(tally.frontier, "state")
             print_wrapped(f"  not exhaustive: stopped at {tally.stopped_by}, with {waiting} in the frontier")
+        elif explorer.not_told_apart:
+            print_wrapped(
+                f"  all that was told apart was explored; not told apart: {'; '.join(explorer.not_told_apart)}"
+            )
         else:
             print("  exhaustive: the whole state space was explored")
+        width = max(map(len, tally.violated)) + 1
         for assertion in tally.violated:
-            print_wrapped(f"  {assertion:7}{self._verdict(assertion)}  ({ASSERTIONS[assertion].short})")
+            print_wrapped(f"  {assertion:{width}}{self._verdict(assertion)}  ({ASSERTIONS[assertion].short})")
 
     def as_json(self, path: Path | None) -> dict[str, Any]:
         """Return the report as a JSON object; ``path`` is the counterexample's recording."""
@@ -278,7 +283,8 @@ class _Exploration:
             "transitions": tally.transitions,
             "depth": tally.depth,
             "seconds": round(self.seconds, 3),
-            "exhaustive": not tally.stopped_by,
+            "exhaustive": not tally.stopped_by and not self.explorer.not_told_apart,
+            "not_told_apart": self.explorer.not_told_apart,
             "stopped_at": tally.stopped_by,
             "waiting": tally.frontier,
             "assertions": [
@@ -316,7 +322,8 @@ class _Exploration:
         if lives and (tally.stopped_by or not explorer.judges_liveness):
             so = {A2.id: "all agree", A4.id: "all agree", ENDS.id: "no transaction is open with all nodes up"}
             return f"not judged; but in every state without further events, {so.get(assertion, 'it holds')}"
-        return f"no violation in {format_count(tally.states, 'state')}" if tally.stopped_by else "holds"
+        is_whole = not tally.stopped_by and not explorer.not_told_apart
+        return "holds" if is_whole else f"no violation in {format_count(tally.states, 'state')}"
 
     # the counterexample
 
@@ -326,8 +333,10 @@ class _Exploration:
         assertion = explorer.violated[0]
         path = self.out or Path(f"{self.protocol.name}-{assertion}-{self.timeouts}.jsonl")
         writer = Writer(path, self.header)
-        execution = PathExecution(self.protocol, writer, self.timeouts, self.restarts)
-        for move in explorer.path_to(explorer.first_found[assertion]):
+        state = explorer.first_found[assertion]
+        draws = explorer.draws_before(state)
+        execution = PathExecution(self.protocol, writer, self.timeouts, self.restarts, draws)
+        for move in explorer.path_to(state):
             execution.perform(move)
         if assertion in explorer.liveness:
             _wait_for_agreement(explorer, assertion, execution, self.header.protocol.settles_within_us)

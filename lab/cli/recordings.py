@@ -22,7 +22,7 @@ from lab.cli.terminal import (
 )
 from lab.properties.declarations import Declared
 from lab.properties.judge import Judge
-from lab.properties.registry import with_promises
+from lab.properties.registry import declared_for, with_promises
 from lab.protocols import source_of
 from lab.recording.reader import NotARecordingError, open_recording
 from lab.recording.records import Header
@@ -104,8 +104,9 @@ def _verify(path: Path, target: str | None, properties: tuple[Declared, ...], st
     with closing(open_recording(path)) as store:
         try:
             protocol = recorded_protocol(store.header.protocol, target)
-            check_assumptions(properties, protocol)
-            judge = Judge(with_promises(store.header, properties))
+            header = with_promises(store.header, properties)
+            check_assumptions(declared_for(header.protocol), {})
+            judge = Judge(header)
             with count_progress(len(store)) as progress:
                 report = reexecute(store, protocol, source_of(protocol)[1], progress=progress, watch=judge.observe)
                 for record in store.records(judge.number + 1):  # those after the end of the re-execution

@@ -7,13 +7,14 @@ procedures whose ``until`` condition holds, in the order in which they began.
 """
 
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from msgspec import Struct, json
 
+from lab.kernel.draws import Draws, NodeRandom
 from lab.kernel.errors import DriverError, ProtocolError
 from lab.kernel.failure import format_traceback
 from lab.kernel.layers import layers_of
@@ -39,8 +40,8 @@ def _decoder(kind: type[Payload]) -> Callable[[Any], Any]:
 class Node(Port):
     """One incarnation of a node, from its start to its crash.
 
-    ``ids`` are all nodes of the run. The first input must be ``Started``. After a step with ``failed`` set the
-    node has halted; further input raises DriverError.
+    ``ids`` are all nodes of the run, ``seed`` is that of their random numbers. The first input must be
+    ``Started``. After a step with ``failed`` set the node has halted; further input raises DriverError.
     """
 
     def __init__(
@@ -50,11 +51,15 @@ class Node(Port):
         ids: tuple[int, ...],
         timing: Timing,
         parameters: Struct | None = None,
+        seed: int = 0,
     ) -> None:
         self.id = node
         self.now_us = 0
         self.halted = False
         self.touched = True
+        self._seed = seed
+        self._draws: Draws | None = None
+        self._planned: Sequence[float] | None = None
         self._incarnation = 0
         self._serial = 0
         self._started_us = 0
@@ -77,8 +82,11 @@ class Node(Port):
         layer_of = self.protocol.layer_of
         self._state = StateVector(tuple((field, layer_of(field.name)) for field in protocol.fields))
 
-    def step(self, given: Input, now_us: int) -> Step:
-        """Feed one input. Raises DriverError if the node is not started, has halted, or the timer is wrong."""
+    def step(self, given: Input, now_us: int, draws: Sequence[float] = ()) -> Step:
+        """Feed one input. Raises DriverError if the node is not started, has halted, or the timer is wrong.
+
+        The first random numbers drawn are ``draws``, such as those of a recorded step.
+        """
         if self.halted:
             raise DriverError(f"node {self.id} has halted and takes no input")
         self.now_us = now_us
@@ -95,10 +103,14 @@ class Node(Port):
             cause, action = given, self._on_start
         if not self._incarnation and action != self._on_start:
             raise DriverError(f"node {self.id} has not been started")
+        self._planned = draws
+        if self._draws is not None:
+            self._draws.begin(draws)
         try:
             action(given)
             self._run()
             changed, stored, logged = self._changes()
+            drawn = self._end_draws()
         except DriverError:
             raise
         except (Exception, SystemExit) as error:  # a handler cannot end the program that runs its node
@@ -115,6 +127,7 @@ class Node(Port):
             tuple(self._notes),
             self._late,
             logged=logged,
+            draws=drawn,
         )
 
     def next_timer(self) -> tuple[int, Fired] | None:
@@ -139,7 +152,19 @@ class Node(Port):
         """Return where each running procedure waits, in the order in which they began."""
         return tuple(running.wait() for running in self._running.values() if running.waits_for is not None)
 
+    def _end_draws(self) -> tuple[float, ...]:
+        self._planned = None
+        return () if self._draws is None else self._draws.end()
+
     # services to the protocol
+
+    @cached_property
+    def random(self) -> NodeRandom:  # type: ignore[override]
+        """The random numbers of this incarnation, made when they are first used."""
+        self._draws = Draws(f"{self._seed} {self.id} {self._incarnation}")
+        if self._planned is not None:
+            self._draws.begin(self._planned)
+        return NodeRandom(self._draws.draw)
 
     def send(self, target: int, payload: Payload, reply_to: int = 0) -> None:
         """Add a message to this step."""
@@ -346,4 +371,5 @@ class Node(Port):
             _, running = self._running.popitem()
             with suppress(Exception, SystemExit):  # the first error is the one to report
                 running.coroutine.close()
-        return Step(self.now_us, self.id, self._incarnation, cause, failed=format_traceback(error))
+        drawn = self._end_draws()
+        return Step(self.now_us, self.id, self._incarnation, cause, failed=format_traceback(error), draws=drawn)

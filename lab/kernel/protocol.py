@@ -28,6 +28,7 @@ from typing import Any, ClassVar, TypeVar
 
 from msgspec import Struct
 
+from lab.kernel.draws import NodeRandom
 from lab.kernel.errors import ProtocolError
 from lab.kernel.payload import Payload, Request, answer_type
 from lab.kernel.protocol_command import ProtocolCommand
@@ -91,6 +92,7 @@ class Port(ABC):
     """The kernel's services to the protocol that it runs; implemented by ``Node``."""
 
     now_us: int
+    random: NodeRandom
     touched: bool
     """True if a declared field was assigned since the last comparison."""
 
@@ -247,6 +249,11 @@ class Protocol:
     def now_us(self) -> int:
         """The time of this step, in microseconds since the run began."""
         return self._port.now_us
+
+    @property
+    def random(self) -> NodeRandom:
+        """A generator as ``random.Random``. Its numbers differ by seed, node and incarnation, and are recorded."""
+        return self._port.random
 
     def heard_us(self, peer: int) -> int:
         """Return when a message of ``peer`` was last delivered; the node's start if none was."""

@@ -83,7 +83,7 @@ class Step(Struct, frozen=True, omit_defaults=True, tag="step", tag_field="recor
     ``changed`` holds the new values of volatile fields, ``stored`` those of fields in stable storage, and
     ``logged`` the entries appended to logs there; the latter two are on disk before any message of ``sent``
     leaves. ``late``: the input was an answer to a request that no longer waits. ``failed`` is the traceback of a
-    node that raised; such a step sends and stores nothing.
+    node that raised; such a step sends and stores nothing. ``draws`` are the random numbers that it drew.
     """
 
     at_us: int
@@ -98,6 +98,7 @@ class Step(Struct, frozen=True, omit_defaults=True, tag="step", tag_field="recor
     late: bool = False
     failed: str = ""
     logged: dict[str, list[Any]] = {}
+    draws: tuple[float, ...] = ()
 
     @property
     def changes_state(self) -> bool:

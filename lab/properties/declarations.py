@@ -70,7 +70,7 @@ class Declared(Struct, frozen=True):
     @property
     def short_text(self) -> str:
         """The sentence of a violation for which the function has none."""
-        return f"it is not so that {self.statement}"
+        return f"not: {self.statement}"
 
     def __call__(self, *arguments: Any) -> Any:
         assert self.function is not None
@@ -215,7 +215,7 @@ def _declare(kind: type[P], function: Callable[..., Any], given: dict[str, Any])
         raise DeclaredWrongError(
             f"{name} is owed within {given['within']!r}: write a duration, such as '30T' or '2s'"
         )
-    if statement[1:2].islower():
+    if not statement[1:2].isupper():
         statement = statement[0].lower() + statement[1:]
     given = {"id": name, "place": place, "statement": statement, **given}
     return kind(function=function, **given)

@@ -92,9 +92,9 @@ class Judge:
         self._assumptions = [each for each in assumptions_of(info) if each.id in relied]
         self._audit = LedgerAudit() if any(each.id in AUDITED for each in assertions) else None
         is_own = self._assumptions or any(each.place for each in assertions)
-        self._types = FieldTypes(installed_protocol(info)) if is_own else None
+        self._types = FieldTypes(installed_protocol(info), info.parameters) if is_own else None
         self._views = {node: LocalState(node) for node in nodes}
-        self._state = GlobalState(self._views)
+        self._state = GlobalState(self._views, self._types)
         self._changed = False
         self._waits: dict[int, tuple[Wait, ...]] = dict.fromkeys(nodes, ())
         self._epochs = {node: self._epoch(view, self._values(view)) for node, view in self._views.items()}
@@ -282,7 +282,8 @@ class Judge:
         """Enter a local state of a node, and begin an epoch if anything that matters has changed."""
         was, ended = self._views[view.id], self._epochs[view.id]
         self._views[view.id] = view
-        for history in self._checkers.histories if view.process == "running" else ():
+        has_begun = view.process == "running" and (self._types is None or bool(view.values))
+        for history in self._checkers.histories if has_begun else ():
             violation = history.enter(was, view, self.number, self.at_us)
             if violation is not None:
                 self._report(history.assertion.id, *violation)

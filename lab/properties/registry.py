@@ -26,11 +26,16 @@ def register(protocol: str, declared: Iterable[Declared]) -> None:
             ASSUMPTIONS[each.id] = each.statement
 
 
+def declared_for(info: ProtocolInfo) -> tuple[Declared, ...]:
+    """Return what was loaded for the runs of this protocol."""
+    return tuple(_LOADED.get(info.name, {}).values())
+
+
 def with_promises(header: Header, declared: Iterable[Declared]) -> Header:
     """Return the header of a run that promises these properties too, and register them for its protocol."""
     info = header.protocol
     properties = tuple(declared)
-    register(info.name, (*_LOADED.get(info.name, {}).values(), *properties))
+    register(info.name, (*declared_for(info), *properties))
     names = [each.id for each in properties if isinstance(each, Assertion)]
     promises = tuple(dict.fromkeys((*info.promises, *names)))
     return replace(header, protocol=replace(info, promises=promises))

@@ -39,13 +39,15 @@ class GlobalState:
 
     ``ids`` are all nodes of the run, in ascending order. ``cut`` are the (source, target) pairs of the links that
     are cut, ``broken`` the numbers of the assumptions 1 to 9 that do not hold now. Times are in microseconds since
-    the run began.
+    the run began. ``parameters`` are those of the protocol in this run.
     """
 
-    __slots__ = ("_views", "at_us", "broken", "cut", "ids")
+    __slots__ = ("_is_typed", "_views", "at_us", "broken", "cut", "ids", "parameters")
 
-    def __init__(self, views: Mapping[int, LocalState]) -> None:
+    def __init__(self, views: Mapping[int, LocalState], types: "FieldTypes | None" = None) -> None:
         self._views = views
+        self._is_typed = types is not None
+        self.parameters: Any = None if types is None else types.parameters
         self.ids = tuple(sorted(views))
         self.at_us = 0
         self.cut: frozenset[tuple[int, int]] = frozenset()
@@ -53,12 +55,16 @@ class GlobalState:
 
     @property
     def nodes(self) -> dict[int, LocalState]:
-        """The local states of the nodes that are alive, by id."""
-        return {node: view for node, view in self._views.items() if view.process in ("running", "paused")}
+        """The local states of the nodes that have started and are alive, paused ones included, by id."""
+        return {
+            node: view
+            for node, view in self._views.items()
+            if view.process in ("running", "paused") and (view.values or not self._is_typed)
+        }
 
     @property
     def running(self) -> dict[int, LocalState]:
-        """The local states of the nodes that are alive and not paused, by id."""
+        """The local states of the nodes whose processes run, by id; of one that has made no step, without fields."""
         return {node: view for node, view in self._views.items() if view.process == "running"}
 
     def connected(self, one: int, other: int) -> bool:
@@ -78,7 +84,7 @@ class GlobalState:
         return max((len(group) for group in _cliques(tuple(self.running), self.cut)), default=0)
 
     def __iter__(self) -> Iterator[LocalState]:
-        """Iterate over the local states of the nodes that are alive."""
+        """Iterate over the local states of ``nodes``."""
         return iter(self.nodes.values())
 
 
@@ -105,9 +111,10 @@ def _cliques(nodes: tuple[int, ...], cut: frozenset[tuple[int, int]]) -> list[tu
 
 
 class FieldTypes:
-    """The declared types of a protocol's fields; without a protocol, values stay plain JSON."""
+    """The declared types of a protocol's fields, and its parameters; without a protocol, values stay plain JSON."""
 
-    def __init__(self, protocol: type[Algorithm] | None) -> None:
+    def __init__(self, protocol: type[Algorithm] | None, parameters: dict[str, Any]) -> None:
+        self.parameters = _convert(parameters, None if protocol is None else protocol.Parameters)
         fields = () if protocol is None else protocol.fields
         self._types = {field.name: field.type for field in fields if not field.log}
         self._entries = {field.name: get_args(field.type)[0] for field in fields if field.log}

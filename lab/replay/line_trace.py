@@ -117,11 +117,11 @@ def trace_lines(
     try:
         node = _node(store.header, step.node, protocol)
         for place, (at, recorded, given) in enumerate(inputs[:-1]):
-            _compare(at, recorded, node.step(given, recorded.at_us))
+            _compare(at, recorded, node.step(given, recorded.at_us, recorded.draws))
             if place % _YIELD_EVERY == 0:
                 yield
         trace = _Trace(protocol)
-        _compare(number, step, trace.step(node, inputs[-1][2], step.at_us))
+        _compare(number, step, trace.step(node, inputs[-1][2], step))
     except TraceUnavailableError:
         raise
     except Exception as error:  # a protocol may raise anything, above all on inputs that never occurred
@@ -190,11 +190,11 @@ class _Trace:
         self.lines: dict[int, None] = {}
         self._before = {file.path: file.before for file in files_of(protocol)}
 
-    def step(self, node: Node, given: Input, at_us: int) -> Step:
+    def step(self, node: Node, given: Input, recorded: Step) -> Step:
         before = sys.gettrace()
         sys.settrace(self._on_call)
         try:
-            return node.step(given, at_us)
+            return node.step(given, recorded.at_us, recorded.draws)
         finally:
             sys.settrace(before)
 

@@ -188,7 +188,9 @@ class Reexecution:
             )
         self.incarnations[node] = incarnation
         self.stores[node] = dict(given.stored)
-        self.nodes[node] = Node(self._protocol, node, self._header.nodes, self._header.timing, self._parameters)
+        self.nodes[node] = Node(
+            self._protocol, node, self._header.nodes, self._header.timing, self._parameters, self._header.seed
+        )
         return None
 
     def _compare(self, node: Node, given: Input, recorded: Step) -> str | None:
@@ -198,7 +200,7 @@ class Reexecution:
             self.serials[recorded.node] = message.serial + 1
         self.stores[recorded.node] = recorded.storage_after(self.stores[recorded.node])
         try:
-            executed = node.step(given, recorded.at_us)
+            executed = node.step(given, recorded.at_us, recorded.draws)
         except DriverError as error:
             return f"its input is impossible: {error}"
         if self._source_differs:

@@ -34,7 +34,7 @@ def found(
 
 def follow(explorer: Explorer, number: int) -> State:
     """Return the state with this number, by the explorer's own path."""
-    state = explorer.origin
+    state = next(iter(explorer.seen))
     for wanted in explorer.path_to(number)[len(explorer.path_to(0)) :]:
         ways = [*explorer.moves.steps(state), *explorer.moves.fault_moves(state, stuck=False)]
         state = next(after for move, after in ways if move == wanted)

@@ -25,8 +25,9 @@ from lab.properties.registry import assertions_of, assumptions_of
 from lab.properties.states import FieldTypes
 from lab.protocols import Algorithm
 from lab.recording.records import Header
+from lab.units import format_us
 from lab.worlds.explored.local_states import Ages, LearnedError, LocalStates
-from lab.worlds.explored.moves import Moves
+from lab.worlds.explored.moves import Draws, Moves
 from lab.worlds.explored.state_judge import StateJudge
 from lab.worlds.explored.states import (
     BREAKS,
@@ -71,7 +72,7 @@ class SearchTally(Struct):
 class Explorer:
     """Search all executions of the nodes of ``header``.
 
-    The search begins at ``origin``: the first start, or, with ``settled``, the state that this leads to without
+    The search begins at the first start, or, with ``settled``, the state that this leads to without
     faults, all Normal under one coordinator. Then the nodes get ``commands``, before anything else happens.
 
     ``first_found`` has, for each violated assertion, the first violating state, or the first where the violation
@@ -109,7 +110,6 @@ class Explorer:
         self.cycles: dict[str, list[Move]] = {}
         self._owed = bytearray()
         self._met = 0
-        self.origin: State = ()
         parameters = msgspec.convert(header.protocol.parameters, protocol.Parameters)
         within_us = {"synchronous": header.timing.tm_us, "prompt": 0}
         self.queues = Queues(within_us.get(self._timeouts, NEVER_US))
@@ -120,7 +120,7 @@ class Explorer:
         relied = {each for names in self._relies_on.values() for each in names}
         assumptions = [each for each in assumptions_of(header.protocol) if each.id in relied]
         is_own = assumptions or any(each.place for each in assertions)
-        types = FieldTypes(protocol) if is_own else None
+        types = FieldTypes(protocol, header.protocol.parameters) if is_own else None
         memories = Memories((each for each in assertions if isinstance(each, OverHistory)), types)
         self.moves = Moves(self.locals, self.queues, header.nodes, self._timeouts, memories, self._commands)
         self._judge = StateJudge(
@@ -135,8 +135,20 @@ class Explorer:
         self._parents = array("q")
         self._moves: list[Move] = []
         self._same: dict[Move, Move] = {}
-        self._prefix: list[Move] = []
+        self._origins: list[tuple[Draws, list[Move]]] = []
         self._frontier: list[State] = []
+
+    @property
+    def not_told_apart(self) -> list[str]:
+        """What the search did not tell apart, by a guess about what matters to the protocol; empty if it did all."""
+        found = []
+        if self._ages.asked:
+            found.append(f"ages beyond {format_us(self._ages.old_us)} of messages heard and procedures begun")
+        if self._timeouts == "synchronous":
+            found.append("arrivals between two instants at which a timer or a deadline is due")
+        if self.locals.has_drawn:
+            found.append("random numbers other than the least and the greatest")
+        return found
 
     def why_not_judged(self, assertion: str) -> str:
         """Return why an assertion was judged in no state; empty if it was."""
@@ -175,7 +187,17 @@ class Explorer:
 
     def path_to(self, state: int) -> list[Move]:
         """Return the moves from the first start to the state of this number."""
-        return [*self._prefix, *self._moves_to(state)]
+        _, path = self._origin_of(state)
+        return [*path, *self._moves_to(state)]
+
+    def draws_before(self, state: int) -> Draws:
+        """Return what the nodes draw as they start for the first time, on the path to the state of this number."""
+        return self._origin_of(state)[0]
+
+    def _origin_of(self, state: int) -> tuple[Draws, list[Move]]:
+        while self._parents[state] >= 0:
+            state = self._parents[state]
+        return self._origins[state]
 
     def _moves_to(self, state: int) -> list[Move]:
         moves: list[Move] = []
@@ -186,8 +208,9 @@ class Explorer:
 
     def _search(self, most_states: int, most_depth: int | None, progress: Callable[[], object]) -> None:
         tally, seen, moves = self.tally, self.seen, self.moves
-        self.origin = with_budget(self._find_origin(), *self._budget, len(self._commands))
-        self._add(-1, Move("wait"), self.origin)
+        for state, (draws, path) in self._find_origins().items():
+            self._origins.append((draws, path))
+            self._add(-1, Move("wait"), with_budget(state, *self._budget, len(self._commands)))
         number = 0
         while self._frontier:
             if tally.depth == most_depth:
@@ -278,11 +301,23 @@ class Explorer:
             move, state = next(way for way in self.moves.steps(state) if self.seen[way[1]] == number)
             moves.append(move)
 
-    def _find_origin(self) -> State:
-        """Return the first state of the search: the first start, or what it leads to without faults."""
-        state = self.moves.first()
+    def _find_origins(self) -> dict[State, tuple[Draws, list[Move]]]:
+        """Return the first states of the search, each with the draws and the moves that lead to it.
+
+        They are the first start, or a state that this leads to without faults.
+        """
+        begun = self.moves.first()
         if not self._settled:
-            return state
+            return {state: (draws, []) for state, draws in begun.items()}
+        for state, draws in begun.items():
+            path: list[Move] = []
+            settled = self._settle(state, path)
+            if settled is not None:
+                return {settled: (draws, path)}
+        raise NeverSettledError
+
+    def _settle(self, state: State, path: list[Move]) -> State | None:
+        """Return the settled state that this one leads to without faults, and extend the path to it."""
         moves = self.moves.under("ordered" if self._timeouts == "any" else self._timeouts)
         for _ in range(_SETTLES_WITHIN):
             if not any(links_of(state, self._count)) and not self._judge.judge(state).owed:
@@ -291,8 +326,8 @@ class Explorer:
             if not steps:
                 break
             move, state = next((each for each in steps if each[0].what == "deliver"), steps[0])
-            self._prefix.append(move)
-        raise NeverSettledError
+            path.append(move)
+        return None
 
 
 # endless executions

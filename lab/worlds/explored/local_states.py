@@ -46,13 +46,22 @@ _INSTANT = re.compile(rb"(?<!\d)1\d{15}(?!\d)")
 
 _Input = Started | Message | Fired | CommandInput
 
+_EXTREMES = (1 - 2**-53, 0.0)
+"""The greatest and the least random number."""
+_MOST_CHOICES = 4
+"""The number of draws in a step of which both extremes are tried."""
+
 
 class Transition(NamedTuple):
-    """The result of an input: the next local state, the messages sent, the requests no longer waited for."""
+    """The result of an input: the next local state, the messages sent, the requests no longer waited for.
+
+    ``draws`` are the random numbers drawn.
+    """
 
     local: int
     sent: tuple[int, ...]
     released: frozenset[int]
+    draws: tuple[float, ...]
 
 
 class SendsInstantsError(Exception):
@@ -88,10 +97,13 @@ class _Watched(Node):
 
 
 class _Past(Struct, frozen=True):
-    """A way to bring a node into the local state: its quiescent snapshot, and the inputs since, with times."""
+    """A way to bring a node into the local state: its quiescent snapshot, and the inputs since.
+
+    Each input has its time, and the random numbers drawn.
+    """
 
     rest: QuiescentSnapshot | None
-    inputs: tuple[tuple[_Input, int], ...]
+    inputs: tuple[tuple[_Input, int, tuple[float, ...]], ...]
     now_us: int
 
 
@@ -107,8 +119,8 @@ class LocalStates:
     """The local states met so far, by number.
 
     For each: whether the node is ``alive``; ``due_us``, the time until its next timer, or None; ``views``, what
-    the properties observe of it. ``replays`` counts how often a node was set up and fed
-    an input.
+    the properties observe of it. ``replays`` counts how often a node was set up and fed an input. ``has_drawn``: a
+    node has drawn random numbers, of which only the extremes are tried.
     """
 
     def __init__(
@@ -124,6 +136,7 @@ class LocalStates:
         self.due_us: list[int | None] = []
         self.views: list[NodeState] = []
         self.replays = 0
+        self.has_drawn = False
         self._protocol = protocol
         self._ids = ids
         self._timing = timing
@@ -162,32 +175,31 @@ class LocalStates:
             self._killed[local, keeps_storage] = known
         return known
 
-    def start(self, local: int) -> Transition:
+    def start(self, local: int) -> list[Transition]:
         """Start the node with the contents of its stable storage."""
         known = self._locals[local]
         node_input = Started(known.stored, 1, 1)
-        return self._step(
-            local, _Past(None, (), EPOCH_US), self._fresh(known.node), node_input, EPOCH_US, "started"
-        )
+        past = _Past(None, (), EPOCH_US)
+        return self._steps(local, past, node_input, EPOCH_US, "started")
 
-    def deliver(self, local: int, message: int) -> Transition:
+    def deliver(self, local: int, message: int) -> list[Transition]:
         past, node = self._replay(local)
         node_input = self._queues.messages[message]
         if node_input.reply_to:
             serials = {name: serial for serial, name in open_requests(node).items()}
             node_input = replace(node_input, reply_to=serials.get(node_input.reply_to, STALE))
-        return self._step(local, past, node, node_input, past.now_us, message)
+        return self._steps(local, past, node_input, past.now_us, message, node)
 
-    def fire_timer(self, local: int) -> Transition:
+    def fire_timer(self, local: int) -> list[Transition]:
         """Fire the next timer, at its time, or now if that is past."""
         past, node = self._replay(local)
         due = node.next_timer()
         assert due is not None
-        return self._step(local, past, node, due[1], max(past.now_us, due[0]), "fired")
+        return self._steps(local, past, due[1], max(past.now_us, due[0]), "fired", node)
 
-    def give_command(self, local: int, command: CommandInput) -> Transition:
+    def give_command(self, local: int, command: CommandInput) -> list[Transition]:
         past, node = self._replay(local)
-        return self._step(local, past, node, command, past.now_us, command)
+        return self._steps(local, past, command, past.now_us, command, node)
 
     def later(self, local: int, us: int) -> int:
         """Return the local state after this much time."""
@@ -208,22 +220,52 @@ class LocalStates:
         fresh = self._fresh(node)
         if past.rest is not None:
             resume(fresh, past.rest)
-        for node_input, at_us in past.inputs:
-            fresh.step(node_input, at_us)
+        for node_input, at_us, draws in past.inputs:
+            fresh.step(node_input, at_us, draws)
         return fresh
 
+    def _steps(
+        self, local: int, past: _Past, node_input: _Input, at_us: int, what: Hashable, node: Node | None = None
+    ) -> list[Transition]:
+        """Return the transitions for an input: one, or one for each choice of the random numbers drawn.
+
+        Of each number, the least and the greatest possible are tried; of all after the first few, the least.
+        """
+        found: list[Transition] = []
+        plans: list[tuple[float, ...]] = [()]
+        while plans:
+            plan = plans.pop()
+            node = node or self._set_up(self._locals[local].node, past)
+            transition = self._step(local, past, node, node_input, at_us, what, plan)
+            node = None
+            if len(transition.draws) == len(plan):
+                found.append(transition)
+                continue
+            self.has_drawn = True
+            plans += [(*plan, draw) for draw in (_EXTREMES if len(plan) < _MOST_CHOICES else _EXTREMES[-1:])]
+        return found
+
     def _step(
-        self, local: int, past: _Past, node: Node, node_input: _Input, at_us: int, what: Hashable
+        self,
+        local: int,
+        past: _Past,
+        node: Node,
+        node_input: _Input,
+        at_us: int,
+        what: Hashable,
+        draws: tuple[float, ...],
     ) -> Transition:
         self.replays += 1
         waited = open_requests(node)
         aged = self._aged_copy(node, past)
-        step = node.step(node_input, at_us)
-        if aged is not None and not _is_same(aged.step(node_input, at_us), step):
+        step = node.step(node_input, at_us, draws)
+        if len(step.draws) > len(draws):
+            return Transition(local, (), frozenset(), step.draws)
+        if aged is not None and not _is_same(aged.step(node_input, at_us, draws), step):
             self._learn_to_count()
         if step.failed:
             last = self.views[local].state
-            return Transition(self.stopped(node.id, "failed", {}, last), (), frozenset(waited.values()))
+            return Transition(self.stopped(node.id, "failed", {}, last), (), frozenset(waited.values()), draws)
         waits = open_requests(node)
         answered = node_input.reply_to if isinstance(node_input, Message) else 0
         released = frozenset(name for serial, name in waited.items() if serial not in waits and serial != answered)
@@ -234,8 +276,9 @@ class LocalStates:
             self._queues.number(replace(each, serial=0 if each.reply_to else waits.get(each.serial, STALE)))
             for each in step.sent
         )
-        after = self._intern(node, _Past(past.rest, (*past.inputs, (node_input, at_us)), at_us), (local, what))
-        return Transition(after, sent, released)
+        inputs = (*past.inputs, (node_input, at_us, draws))
+        after = self._intern(node, _Past(past.rest, inputs, at_us), (local, what, draws))
+        return Transition(after, sent, released, draws)
 
     def _intern(self, node: Node, past: _Past, how: tuple[Hashable, ...]) -> int:
         """Return the local state of ``node`` after ``past``; ``how`` identifies it where a fingerprint cannot."""

@@ -50,6 +50,8 @@ from lab.worlds.explored.states import (
     with_budget,
 )
 
+Draws = dict[int, tuple[float, ...]]
+"""The random numbers that each node draws as it starts."""
 _Found = list[tuple[Move, State]]
 
 
@@ -57,13 +59,15 @@ class _Effect(NamedTuple):
     """The effect of a step.
 
     ``sent`` are (link, message), ``released`` the requests whose replies are no longer waited for. ``change`` are
-    the local states before and after, if a property of the history is to judge the change.
+    the local states before and after, if a property of the history is to judge the change, ``draws`` the random
+    numbers drawn.
     """
 
     local: int
     sent: tuple[tuple[int, int], ...]
     released: frozenset[int]
     change: Change | None
+    draws: tuple[float, ...]
 
 
 class Moves:
@@ -100,22 +104,30 @@ class Moves:
         self._delivery_moves = {
             self._link(source, node): Move("deliver", node, source) for source in ids for node in ids
         }
-        self._fired: dict[int, _Effect] = {}
-        self._started: dict[int, _Effect] = {}
-        self._delivered: dict[int, dict[int, _Effect]] = {}
+        self._fired: dict[int, list[_Effect]] = {}
+        self._started: dict[int, list[_Effect]] = {}
+        self._delivered: dict[int, dict[int, list[_Effect]]] = {}
         self._waited: dict[int, dict[int, int]] = {}
 
     def under(self, timeouts: Timeouts) -> "Moves":
         """Return the moves over the same local states and queues in another model of time."""
         return Moves(self._locals, self._queues, self._ids, timeouts, self.memories)
 
-    def first(self) -> State:
-        """Return the state in which all nodes have just come up for the first time, one after the other."""
+    def first(self) -> dict[State, Draws]:
+        """Return the states in which all nodes have just come up for the first time, one after the other.
+
+        There are several if the nodes draw random numbers as they start. Each has what they draw.
+        """
         down = [self._locals.stopped(node, "killed", {}, {}) for node in self._ids]
         state = with_budget((*down, *(EMPTY for _ in self._links), 0, 0, 0, 0, WHOLE, NOTHING), 0, self._count, 0)
-        for place in range(self._count):
-            ((_, state),) = self._restart_moves(state, place)
-        return state
+        found: dict[State, Draws] = {state: {}}
+        for place, node in enumerate(self._ids):
+            found = {
+                after: {**draws, node: move.draws}
+                for before, draws in found.items()
+                for move, after in self._restart_moves(before, place)
+            }
+        return found
 
     def steps(self, state: State) -> _Found:
         """Return the moves without faults, each with the next state; or the next command, if one is left."""
@@ -164,18 +176,18 @@ class Moves:
         after, place = list(state), self._places[node]
         after[COMMANDS] -= 1
         if self._locals.alive[state[place]]:
-            effect = self._effect(state[place], self._locals.give_command(state[place], command_input))
+            effects = self._effects(state[place], self._locals.give_command(state[place], command_input))
             command = " ".join(("tell", str(node), command_input.command, *command_input.words))
-            self._add_step(found, Move("strike", node, commands=(command,)), after, place, effect)
+            self._add_steps(found, Move("strike", node, commands=(command,)), after, place, effects)
         else:
             found.append((Move("wait"), tuple(after)))
 
     def _add_timer(self, found: _Found, state: State, node: int) -> None:
         local = state[node]
-        effect = self._fired.get(local)
-        if effect is None:
-            effect = self._fired[local] = self._effect(local, self._locals.fire_timer(local))
-        self._add_step(found, self._timer_moves[node], list(state), node, effect)
+        effects = self._fired.get(local)
+        if effects is None:
+            effects = self._fired[local] = self._effects(local, self._locals.fire_timer(local))
+        self._add_steps(found, self._timer_moves[node], list(state), node, effects)
 
     def _add_delivery(self, found: _Found, move: Move, state: State | list[int], link: int) -> None:
         queues, alive = self._queues, self._locals.alive
@@ -189,38 +201,48 @@ class Moves:
             found.append((move, tuple(after)))
             return
         known = self._delivered.setdefault(local, {})
-        effect = known.get(message)
-        if effect is None:
-            effect = known[message] = self._effect(local, self._locals.deliver(local, message))
-        self._add_step(found, move, after, node, effect)
+        effects = known.get(message)
+        if effects is None:
+            effects = known[message] = self._effects(local, self._locals.deliver(local, message))
+        self._add_steps(found, move, after, node, effects)
 
     def _restart_moves(self, state: State, node: int) -> _Found:
         found: _Found = []
         local = state[node]
-        effect = self._started.get(local)
-        if effect is None:
-            effect = self._started[local] = self._effect(local, self._locals.start(local))
+        effects = self._started.get(local)
+        if effects is None:
+            effects = self._started[local] = self._effects(local, self._locals.start(local))
         after = list(state)
         after[RESTARTS] -= 1
         for other in range(self._count):
             if other != node and not self._locals.alive[after[other]]:
                 self._discard_dead(after, other)
-        self._add_step(found, Move("restart", self._ids[node]), after, node, effect)
+        self._add_steps(found, Move("restart", self._ids[node]), after, node, effects)
         return found
+
+    def _effects(self, local: int, transitions: list[Transition]) -> list[_Effect]:
+        return [self._effect(local, transition) for transition in transitions]
 
     def _effect(self, local: int, transition: Transition) -> _Effect:
         messages = ((number, self._queues.messages[number]) for number in transition.sent)
         sent = tuple((self._link(message.source, message.target), number) for number, message in messages)
         views = self._locals.views
         change = self.memories.change(views[local], self._locals.stored(local), views[transition.local])
-        return _Effect(transition.local, sent, transition.released, change)
+        return _Effect(transition.local, sent, transition.released, change, transition.draws)
 
     def _link(self, source: int, target: int) -> int:
         return self._count + self._places[source] * self._count + self._places[target]
 
+    def _add_steps(self, found: _Found, move: Move, after: list[int], node: int, effects: list[_Effect]) -> None:
+        """Add the states after a step of ``node``, for each choice of what it draws."""
+        for effect in effects[1:]:
+            self._add_step(found, move._replace(draws=effect.draws), list(after), node, effect)
+        first = effects[0]
+        self._add_step(found, move._replace(draws=first.draws) if first.draws else move, after, node, first)
+
     def _add_step(self, found: _Found, move: Move, after: list[int], node: int, effect: _Effect) -> None:
         """Add the states after a step of ``node``: of the whole step, and with faults within it."""
-        local, sent, released, change = effect
+        local, sent, released, change, _ = effect
         after[node] = local
         if change is not None:
             after[MEMORIES] = self.memories.after(after[MEMORIES], change)

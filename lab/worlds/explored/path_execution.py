@@ -10,9 +10,10 @@ flight while a timer of its sender or its receiver fires. Under ``any`` every no
 its steps; all other records are dated by the clock furthest ahead.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 
-from lab.kernel import CommandInput, Fired, Message, Node, Protocol, Started, Step
+from lab.kernel import Input, Message, Node, Protocol, Step
 from lab.recording.records import End, Fault, Routed
 from lab.recording.writer import RecordLog
 from lab.script.parse import parse
@@ -21,22 +22,33 @@ from lab.worlds.simulated.simulation import SimulatedIncarnation, Simulation
 
 
 class _OwnClock(Node):
-    """A node whose steps are dated by a clock of its own."""
+    """A node whose steps are dated by a clock of its own. ``planned`` are the draws of its next step."""
 
     clock_us = 0
+    planned: tuple[float, ...] = ()
 
-    def step(self, node_input: Started | Message | Fired | CommandInput, now_us: int) -> Step:
-        return super().step(node_input, self.clock_us)
+    def step(self, given: Input, now_us: int, draws: Sequence[float] = ()) -> Step:
+        planned, self.planned = self.planned, ()
+        return super().step(given, self.clock_us, planned)
 
 
 class PathExecution(Simulation):
-    """Executes moves, and appends their records to ``log``. ``restarts`` is the number of restarts allowed.
+    """Executes moves, and appends their records to ``log``. ``restarts`` is the number of restarts allowed,
+    ``draws`` the random numbers that each node draws as it starts for the first time.
 
     ``now_us`` is the clock furthest ahead.
     """
 
-    def __init__(self, protocol: type[Protocol], log: RecordLog, timeouts: Timeouts, restarts: int) -> None:
+    def __init__(
+        self,
+        protocol: type[Protocol],
+        log: RecordLog,
+        timeouts: Timeouts,
+        restarts: int,
+        draws: Mapping[int, tuple[float, ...]] = MappingProxyType({}),
+    ) -> None:
         super().__init__(protocol, log)
+        self._first_draws = draws
         self._timeouts: Timeouts = timeouts
         self._restarts = restarts
         self._nodes: dict[int, _OwnClock] = {}
@@ -55,6 +67,9 @@ class PathExecution(Simulation):
     def perform(self, move: Move) -> None:
         """Execute a move, and the faults before it and within it."""
         node, self._during = move.node, move.during
+        self._first_draws = {node: move.draws}  # if it is a restart
+        if node in self._nodes:
+            self._nodes[node].planned = move.draws
         for command in move.commands:
             self._execute_command(command)
         if move.what == "wait":
@@ -87,6 +102,7 @@ class PathExecution(Simulation):
     def _new_node(self, node: int) -> Node:
         fresh = _OwnClock(self.protocol_class, node, self.ids, self.header.timing, self._parameters)
         fresh.clock_us = self.now_us
+        fresh.planned = self._first_draws.get(node, ())
         self._nodes[node] = fresh
         return fresh
 

@@ -145,7 +145,7 @@ class StateJudge:
 
     def _judge(self, classes: tuple[int, ...], cut: int) -> StateVerdict:
         views = [self._views[observed] for observed in classes]
-        state = GlobalState(dict(zip(self._ids, views, strict=True)))
+        state = GlobalState(dict(zip(self._ids, views, strict=True)), self._types)
         state.cut = self._moves.cuts.links_of(cut)
         violated = [
             each.id

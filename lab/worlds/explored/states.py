@@ -38,7 +38,7 @@ class Move(NamedTuple):
     """A move. ``node`` is the node that it happens to, ``source`` the sender, ``us`` the time that passes.
 
     ``commands`` are executed right before it; ``during`` are those executed within the step, each after this many
-    of its messages were sent.
+    of its messages were sent. ``draws`` are the random numbers that the node draws.
     """
 
     what: Literal["fire", "deliver", "restart", "wait", "strike"]
@@ -47,11 +47,11 @@ class Move(NamedTuple):
     us: int = 0
     commands: tuple[str, ...] = ()
     during: tuple[tuple[int, str], ...] = ()
+    draws: tuple[float, ...] = ()
 
     def with_fault(self, sent: int, *commands: str) -> "Move":
         """Return the move with these commands added after ``sent`` of its messages."""
-        what, node, source, us, before, during = self
-        return Move(what, node, source, us, before, (*during, *((sent, command) for command in commands)))
+        return self._replace(during=(*self.during, *((sent, command) for command in commands)))
 
 
 def links_of(state: State, count: int) -> State:

@@ -100,7 +100,7 @@ class _NodeForkServer(ForkServer[NodeJob]):
             gc.disable()  # until it has started: collecting garbage in a long log takes longer than reading it
             with contextlib.suppress(EOFError, ConnectionError):
                 config = self._config
-                node = Node(self._protocol, job.node, config.nodes, config.timing, self._parameters)
+                node = Node(self._protocol, job.node, config.nodes, config.timing, self._parameters, config.seed)
                 _NodeProcess(job, node).run()
         return 0
 

@@ -1,12 +1,11 @@
 """The properties and assumptions that a file of the user's declares."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 
 from lab.properties.assertions import BUILT_IN
 from lab.properties.declarations import Assertion, Assumption, Declared
-from lab.protocols import Algorithm
 from lab.text import did_you_mean
 from lab.worlds.loading.user_module import TargetError, load_module
 
@@ -47,12 +46,12 @@ def combine(own: Iterable[Declared], more: Iterable[Declared]) -> tuple[Declared
     return tuple({each.id: each for each in (*own, *more)}.values())
 
 
-def check_assumptions(declared: Iterable[Declared], protocol: type[Algorithm]) -> None:
-    """Raise TargetError if a property or a promise relies on an assumption that is not declared."""
+def check_assumptions(declared: Iterable[Declared], promises: Mapping[str, tuple[int | str, ...]]) -> None:
+    """Raise TargetError if a property, or a promise of the protocol, relies on an assumption that is not declared."""
     each_of = list(declared)
     known = [each.id for each in each_of if isinstance(each, Assumption)]
     relying = [(each.id, each.relies_on or (), each.place) for each in each_of if isinstance(each, Assertion)]
-    relying += [(f"{protocol.__name__}: {name}", needed, "") for name, needed in protocol.relies_on.items()]
+    relying += [(f"the promise {name}", needed, "") for name, needed in promises.items()]
     for name, needed, place in relying:
         for assumption in needed:
             if isinstance(assumption, str) and assumption not in known:

@@ -76,7 +76,7 @@ def load_protocol(target: str) -> type[Algorithm]:
         return found
     more = load_properties(properties) if properties else ()
     declared = combine(own, more)
-    check_assumptions(declared, found)
+    check_assumptions(declared, found.relies_on)
     register(found.name, declared)
     names = [each.id for each in declared if isinstance(each, Assertion)]
     return _promising(found, tuple(dict.fromkeys((*found.promises, *names))))  # type: ignore[arg-type]

@@ -250,7 +250,7 @@ class Simulation(World[SimulatedIncarnation]):
             self._feed(incarnation, node_input)
 
     def _new_node(self, node: int) -> Node:
-        return Node(self.protocol_class, node, self.ids, self.header.timing, self._parameters)
+        return Node(self.protocol_class, node, self.ids, self.header.timing, self._parameters, self.header.seed)
 
     def _begin(self, incarnation: SimulatedIncarnation) -> None:
         node = incarnation.id
