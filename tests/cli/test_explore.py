@@ -19,12 +19,15 @@ COUNTS = re.compile(
 
 
 def test_nothing_is_found_under_the_assumptions(lab: Lab) -> None:
-    """The defaults, three nodes of bully and one kill: exhaustive, and no file."""
+    """The defaults, three nodes of bully and one kill: all that is told apart, and no file."""
     done = lab("explore", "bully")
     assert (done.status, done.err) == (0, "")
     assert COUNTS.search(done.out)
-    assert "\n  exhaustive: the whole state space was explored\n" in done.out
-    assert re.search(r"^  A1\.1 +holds  \(one coordinator\)$", done.out, re.MULTILINE)
+    assert "exhaustive" not in done.out
+    told = "\n  all that was told apart was explored; not told apart: ages beyond 1.2s of messages heard "
+    assert told in done.out
+    assert "arrivals between two instants" in done.out
+    assert re.search(r"^  A1\.1 +no violation in 4,081 states  \(one coordinator\)$", done.out, re.MULTILINE)
     assert list(lab.folder.iterdir()) == []
 
 
@@ -128,7 +131,8 @@ def test_json(lab: Lab) -> None:
         "kills": 1,
         "restarts": 0,
         "cuts": 1,
-        "exhaustive": True,
+        "exhaustive": False,
+        "not_told_apart": ["ages beyond 1.2s of messages heard and procedures begun"],
         "stopped_at": "",
         "waiting": 0,
         "recording": "cut.jsonl",
@@ -136,7 +140,7 @@ def test_json(lab: Lab) -> None:
     assert verdicts["A1.1"]["violated"] > 0
     assert verdicts["A1.1"]["moves"] > 1
     assert verdicts["A1.1"]["broken"] == [8]
-    assert verdicts["A2"] == {"violated": 0, "moves": None, "broken": [], "verdict": "holds"}
+    assert verdicts["A2"] == {"violated": 0, "moves": None, "broken": [], "verdict": "no violation in 720 states"}
     cut = json.loads(lab("explore", "bully", "--states", "10", "--json").out)
     assert (cut["exhaustive"], cut["stopped_at"], cut["recording"]) == (False, "10 states", None)
     assert cut["waiting"] > 0
@@ -163,7 +167,7 @@ def test_nobody_left_to_agree(lab: Lab) -> None:
     )
     done = lab("explore", "mine.py", "--from", "start")
     assert done.status == 1
-    assert "\n  exhaustive: " in done.out
+    assert "\n  all that was told apart was explored; " in done.out
     assert re.search(r"^  A2 +not judged: no running node is left to agree", done.out, re.MULTILINE)
 
 

@@ -15,16 +15,16 @@ from tests.cli.invocation import ROOT, Lab
 
 OPTIONS = {
     "run": (
-        "--nodes --t --tm --tp --latency --jitter --sim --live --speed --set --do --script --record --seed "
+        "--nodes --t --tm --tp --latency --jitter --sim --live --speed --set --properties --do --script --record --seed "
         "--headless --for --json"
     ),
-    "replay": "--compare --protocol",
+    "replay": "--compare --protocol --properties",
     "tour": "",
     "export": (
         "--to --out --from --until --nodes --time --heartbeats --ascii --force --table --view --size --speed "
         "--fps --idle"
     ),
-    "verify": "--protocol --strict",
+    "verify": "--protocol --properties --strict",
     "show": "--node --kind --only --heartbeats --blocked --view --at --protocol",
     "list": "--json",
     "attach": "--viewer",
@@ -35,10 +35,11 @@ OPTIONS = {
     "diff": "",
     "check": (
         "--runs --seed --nodes --faults --find --strict --keep-going --minutes --workers --cluster --out --t "
-        "--set --json"
+        "--set --properties --json"
     ),
     "compare": "--script --faults --runs --nodes --seed --task --t --workers --output --json",
-    "explore": "--nodes --kills --restarts --cuts --timeouts --from --states --depth --set --do --out --json",
+    "explore": "--nodes --kills --restarts --cuts --timeouts --from --states --depth --set --properties --do --out "
+    "--json",
     "scale": "--nodes --t --seed --output --json",
     "exercise list": "--exercises --json",
     "exercise show": "--solution",

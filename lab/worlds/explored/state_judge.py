@@ -133,9 +133,9 @@ class StateJudge:
             if claim is not None:
                 self._concerned[agreement.id].add(view.id)
         self._is_decided = self._is_decided or bool(self._audited_names and has_decision(view.state))
-        ledger = (view.id, msgspec.json.encode(audited_fields(view.state))) if self._audited_names else ()
-        whole = () if self._types is None else (view.id, msgspec.json.encode(view.state, order="deterministic"))
-        observed = (view.process, view.status, view.coordinator, view.group, claims, ledger, whole)
+        ledger = msgspec.json.encode(audited_fields(view.state)) if self._audited_names else b""
+        whole = b"" if self._types is None else msgspec.json.encode(view.state, order="deterministic")
+        observed = (view.id, view.process, view.status, view.coordinator, view.group, claims, ledger, whole)
         number = self._numbers.setdefault(observed, len(self._views))
         if number == len(self._views):
             self._views.append(state)
