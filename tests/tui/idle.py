@@ -71,13 +71,12 @@ async def _wait_until_idle(least_s: float = 0.0, most_s: float = 1.0) -> None:
 
 
 async def _wait_for_frame(least_s: float = 0.0, most_s: float = 1.0) -> None:
-    """Wait until the application has handled what was sent to it, and has drawn the next frame."""
+    """Wait until the application has handled what was sent to it, and shows what there is to see."""
     await _wait_until_idle()
     app: App[Any] = active_app.get()
     if _is_on(app) and isinstance(app.screen, RunScreen):
         app.screen.draw()
         await _wait_until_idle()
-    render(app)
 
 
 def _is_on(app: App[Any]) -> bool:

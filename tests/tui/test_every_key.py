@@ -1,4 +1,7 @@
-"""Every key in every view: whatever it does, the interface goes on."""
+"""Every key in every view: whatever it does, the interface goes on.
+
+In the profile ``quick``, all keys are pressed in one view of each kind of run, and some of them in the others.
+"""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +18,7 @@ from lab.tui.views.views import LOG, VIEWS
 from lab.worlds.loading.config import HostReady, RunConfig
 from tests.analysis.split_field import split_run
 from tests.harness import TIMING
+from tests.profile import SOAK
 from tests.tui.classroom import attempted
 from tests.tui.idle import render
 from tests.tui.recorded import SHIPPED, blocked_run
@@ -50,13 +54,18 @@ async def _back(seen: Seen) -> None:
     assert seen.top is seen.run, f"escape does not leave {seen.top}"
 
 
+def _some(keys: Sequence[str], place: int) -> Sequence[str]:
+    """Return all keys for the first view of a run; for a later one every fourth, but in the profile ``soak``."""
+    return keys if SOAK or place == 0 else keys[place % 4 :: 4]
+
+
 def _pressing(views: Sequence[str]) -> Test:
-    """Press every key in each of these views with a node selected; then branch, return and quit."""
+    """Press keys in each of these views with a node selected; then branch, return and quit."""
 
     async def press_all(seen: Seen) -> None:
         assert {LOG, *(action.word for action in seen.run.actions())}.issuperset(views)
-        for view in views:
-            for key in ("1", *KEYS, *OTHERS):
+        for place, view in enumerate(views):
+            for key in ("1", *_some(KEYS, place), *OTHERS):
                 if seen.run.views.chosen != view:
                     seen.run.layout_controller.show_view(view)
                 await seen.pilot.press(key)
