@@ -1,7 +1,9 @@
 """Shared by all tests: the profile, transcripts (``pytest --rewrite``), the end of what tests start."""
 
+import contextlib
 import difflib
 import gc
+import importlib
 import os
 import sys
 from collections.abc import Callable, Generator
@@ -15,7 +17,9 @@ from lab.worlds.watchdog import stop_watching
 from tests import reaper
 from tests.profile import SOAK, load_hypothesis_profile
 
-TRANSCRIPTS = Path(__file__).parent / "transcripts"
+TESTS = Path(__file__).parent
+ROOT = TESTS.parent
+TRANSCRIPTS = TESTS / "transcripts"
 _SERVED = {"server", "school"}
 """Fixtures with a server, or with the keys to log in at one."""
 _running: list[pytest.Item] = []
@@ -44,14 +48,28 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """Collect without looking for garbage, nor later among what was collected: it lives as long as the process."""
     gc.disable()
     try:
+        _import_tests(session.config)
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(50_000)  # simulated runs and drawn screens make thousands of objects a second
         gc.enable()
+
+
+def _import_tests(config: pytest.Config) -> None:
+    """Import all tests, each worker beginning elsewhere: the first to come compiles a file, the others read it."""
+    worker = getattr(config, "workerinput", None)
+    if worker is None or config.args != config.getini("testpaths"):
+        return
+    names = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in sorted(TESTS.rglob("test_*.py"))]
+    first = len(names) * int(worker["workerid"].removeprefix("gw")) // worker["workercount"]
+    for name in names[first:] + names[:first]:
+        with contextlib.suppress(Exception, pytest.skip.Exception):  # collection will say so
+            importlib.import_module(name)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -76,7 +94,10 @@ def pytest_runtest_teardown() -> None:
 
 def _refuse_nodes(event: str, arguments: tuple[Any, ...]) -> None:
     """Fail a test that starts a live host, and is not marked: others rely on ``-m "not live"``."""
-    if event == "subprocess.Popen" and _running and _is_live_host(list(map(str, arguments[1]))):
+    if _running and (
+        (event == "subprocess.Popen" and _is_live_host(list(map(str, arguments[1]))))
+        or (event == "tests.host" and arguments == ("live",))
+    ):
         (item,) = _running
         assert any(map(item.get_closest_marker, ("live", "serve", "benchmark"))), (
             f"{item.nodeid} is not marked live"

@@ -16,6 +16,7 @@ from lab.script.parse import parse, parse_predicate
 from lab.script.predicate_fold import OnsetMatcher
 from lab.script.predicates import Suspicions
 from lab.worlds.run import ActiveRun
+from tests.profile import amount
 from tests.tui.recorded import written
 
 PREDICATES = (
@@ -57,7 +58,13 @@ def _places(lines: RecordStore) -> list[int]:
     """Return the ends, the keyframes and their neighbours, and some more."""
     chance = Random("places")
     around = [number + by for number in lines.keyframes for by in (-1, 0, 1)]
-    return [0, 1, *around, *(chance.randrange(len(lines)) for _ in range(12)), len(lines) - 1]
+    return [
+        0,
+        1,
+        *around,
+        *(chance.randrange(len(lines)) for _ in range(amount(quick=4, soak=12))),
+        len(lines) - 1,
+    ]
 
 
 def _check(lines: RecordStore, wanted: list[int], matcher: Callable[[], Matcher]) -> None:

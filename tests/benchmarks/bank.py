@@ -38,8 +38,8 @@ _COUNTED_N = 2
 
 def measure(folder: Path, quick: bool) -> list[Figure]:
     """Measure in simulation, live, and after a crash."""
-    short, long = (50, 100) if quick else (500, 8_000)
-    costs_s = [_seconds(short) for _ in range(3)]
+    short, long = (20, 40) if quick else (500, 8_000)
+    costs_s = [_seconds(short) for _ in range(1 if quick else 3)]
     cost_s = median(costs_s) / short
     growth = _seconds(long) / long / cost_s
     live = _live(folder / "bank", 20 if quick else 1_000)

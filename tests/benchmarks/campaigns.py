@@ -20,7 +20,7 @@ STARTING = 20
 
 def measure(folder: Path, quick: bool) -> list[Figure]:
     """Measure between the first outcome and the last, without the start of the workers."""
-    runs = 40 if quick else 1_500
+    runs = 24 if quick else 1_500
     plan = plan_of(Bully, (3, 7), ("kill",), TIMING)
     campaign = Campaign("bully", simulated_header(Bully, (1,), TIMING), plan, SearchGoal(), 1, runs)
     one, steps = _runs_per_s(campaign, 1)

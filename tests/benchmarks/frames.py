@@ -17,14 +17,14 @@ _VIEWS = {"diagram": "D", "code": "C", "network": "L", "inspect": "i", "assertio
 def measure(folder: Path, quick: bool) -> list[Figure]:
     """Measure the log at each size; each other view at one."""
     os.environ["XDG_DATA_HOME"] = os.environ["XDG_CONFIG_HOME"] = str(folder / "data")
-    for_s = 1.0 if quick else 6.0
+    settles_s, for_s = (0.3, 1.0) if quick else (1.0, 6.0)
     sizes = _SIZES[:1] if quick else _SIZES
     views = {} if quick else _VIEWS
     figures = []
     for columns, rows in sizes:
-        figures += _figures(f"{columns}x{rows}", _frames_ms(folder, (columns, rows), "", for_s))
+        figures += _figures(f"{columns}x{rows}", _frames_ms(folder, (columns, rows), "", settles_s, for_s))
     for view, key in views.items():
-        figures += _figures(f"120x40, {view}", _frames_ms(folder, (120, 40), key, for_s))
+        figures += _figures(f"120x40, {view}", _frames_ms(folder, (120, 40), key, settles_s, for_s))
     return figures
 
 
@@ -33,12 +33,12 @@ def _figures(what: str, spent_ms: list[float]) -> list[Figure]:
     return [Figure(f"interface: a frame under load, {what}", median(spent_ms), "ms", 20, "less", timings)]
 
 
-def _frames_ms(folder: Path, size: tuple[int, int], keys: str, for_s: float) -> list[float]:
+def _frames_ms(folder: Path, size: tuple[int, int], keys: str, settles_s: float, for_s: float) -> list[float]:
     file = folder / "frames.txt"
     with OnTerminal(*BUSY, size=size, module=("tests.benchmarks.framed", str(file))) as terminal:
         terminal.until("Normal")
         terminal.press(keys)
-        terminal.read_for(1.0)
+        terminal.read_for(settles_s)
         before = len(file.read_text().splitlines())
         terminal.read_for(for_s)
         return [float(line) for line in file.read_text().split("\n")[before:-1]]

@@ -33,11 +33,11 @@ def measure(folder: Path, quick: bool) -> list[Figure]:
     folder = folder / "judging"
     folder.mkdir()
     path = folder / "million.jsonl"
-    count = make(folder, path, 20_000 if quick else 1_000_000)
+    count = make(folder, path, 4_000 if quick else 1_000_000)
     command = [sys.executable, "-m", "tests.benchmarks.judging", str(path)]
     found = [msgspec.json.decode(subprocess.check_output(command)) for _ in range(1 if quick else 3)]
     path.unlink()
-    ratio, printed = _with_a_simulation(3_000_000 if quick else 200_000_000)
+    ratio, printed = _with_a_simulation(*((3_000_000, 1) if quick else (200_000_000, 5)))
 
     def middle(name: str) -> float:
         return median([each[name] for each in found])
@@ -51,7 +51,7 @@ def measure(folder: Path, quick: bool) -> list[Figure]:
     ]
 
 
-def _with_a_simulation(us: int) -> tuple[float, str]:
+def _with_a_simulation(us: int, times: int) -> tuple[float, str]:
     def simulate(judged: bool) -> tuple[float, int]:
         header = simulated_header(Bully, (1, 2, 3, 4, 5))
         judge = Judge(header)
@@ -68,7 +68,7 @@ def _with_a_simulation(us: int) -> tuple[float, str]:
         return time.perf_counter() - began, len(log.records)
 
     ratios = []
-    for _ in range(5):
+    for _ in range(times):
         with_s, records = simulate(True)
         ratios.append(with_s / simulate(False)[0])
     return median(ratios), f"5 nodes, {records:,} records, the coordinator killed every 4 s of virtual time"

@@ -49,7 +49,7 @@ def measure(folder: Path, short: bool) -> list[Figure]:
     with Server(folder / "data", "--log-ins", "1000", class_file=listed) as server:
         students = [_Student(Client(server, key).words("start", "two-coordinators"), key.name) for key in keys]
         try:
-            return [*_measured(server, students, 3.0 if short else _WORKS_S), _killed(server)]
+            return [*_measured(server, students, 2.0 if short else _WORKS_S), _killed(server)]
         finally:
             for student in students:
                 student.leave()

@@ -23,9 +23,11 @@ from lab.worlds.campaign.comparison import (
 from lab.worlds.campaign.schedule import FAULTS, SchedulePlan
 from lab.worlds.loading.targets import load_protocol
 from tests.harness import simulated_header
+from tests.profile import amount
 
 FOLDER = Path(__file__).parent
 TIMING = Timing(80_000, 40_000)
+RUNS = amount(quick=8, soak=40)
 NODES = (1, 2, 3, 4, 5)
 CRASHED = Transaction(5, 41)
 
@@ -34,7 +36,7 @@ def _comparison(
     *targets: str, script: tuple[str, ...] | None = None, faults: tuple[str, ...] = ("kill",)
 ) -> ProtocolComparison:
     bases = tuple(_base(target) for target in targets)
-    return ProtocolComparison(targets, bases, SchedulePlan((5, 5), faults, TIMING, ()), script, 1, 12)
+    return ProtocolComparison(targets, bases, SchedulePlan((5, 5), faults, TIMING, ()), script, 1, RUNS)
 
 
 def _base(target: str) -> Header:
@@ -99,7 +101,7 @@ def test_the_work_of_the_field_is_counted() -> None:
     without, with_field = list(run_comparison(plain)), list(run_comparison(field))
     assert all(one.measured.task is None for (one,) in without)
     works = [one.measured.task for (one,) in with_field]
-    assert len(works) == 12
+    assert len(works) == RUNS
     assert all(work.made > work.lost + work.duplicated for work in works)
     assert sum(work.lost for work in works) > 0
     assert [len(one.measured.elections) for (one,) in without] == [

@@ -18,7 +18,9 @@ from lab.script.parse import parse
 from lab.worlds.campaign.campaign import FaultCount, count_faults
 from lab.worlds.campaign.schedule import FAULTS, Schedule, ScheduledFault, draw
 from tests.campaign.trials import plan, trial
+from tests.profile import amount
 
+SEEDS = amount(quick=15, soak=60)
 KINDS = {"loss": "lose"}
 """The faults that are called otherwise as commands."""
 WITHIN = """
@@ -73,21 +75,21 @@ def test_a_draw_depends_on_nothing_else() -> None:
 def test_a_fault_is_drawn_and_touches_something(fault: str) -> None:
     """More than half of each kind do."""
     sums: dict[str, FaultCount] = {}
-    for seed in range(40):
+    for seed in range(SEEDS):
         for kind, count in count_faults(trial(Bully, seed, fault).records).items():
             total = sums.setdefault(kind, FaultCount())
             total.faults += count.faults
             total.touched += count.touched
     assert set(sums) == {KINDS.get(fault, fault)} | ({"kill"} if fault == "wipe" else set())
     for kind, total in sums.items():
-        assert total.faults >= 40, kind
+        assert total.faults >= SEEDS, kind
         assert total.touched > total.faults / 2, kind
 
 
 def test_faults_hit_elections_and_the_middle_of_steps() -> None:
     """Most kills strike while not all are Normal; many strike between two messages of one step."""
     struck: Counter[str] = Counter()
-    for seed in range(60):
+    for seed in range(2 * SEEDS):
         ran = trial(Bully, seed)
         cluster, halfway = ClusterState(ran.schedule.nodes), False
         for record in ran.records:
@@ -97,9 +99,9 @@ def test_faults_hit_elections_and_the_middle_of_steps() -> None:
             halfway = isinstance(record, Routed) and record.why == "unsent"
             struck["unsent"] += halfway
             cluster.apply(record)
-    assert struck["all"] > 100
+    assert struck["all"] > 3 * SEEDS
     assert struck["in an election"] > struck["all"] / 2
-    assert struck["unsent"] > 10
+    assert struck["unsent"] > SEEDS / 4
 
 
 def test_the_next_fault_comes_during_recovery() -> None:
@@ -114,13 +116,13 @@ def test_the_next_fault_comes_during_recovery() -> None:
 def test_triggers_come() -> None:
     """A good share of the commands that wait for a message get it."""
     waiting = done = 0
-    for seed in range(60):
+    for seed in range(2 * SEEDS):
         ran = trial(Bully, seed)
         carried_out = {record.text for record in ran.records if isinstance(record, Commanded)}
         on = [strike for strike in ran.schedule.faults if strike.on]
         waiting += len(on)
         done += sum(str(strike) in carried_out for strike in on)
-    assert waiting > 60
+    assert waiting > 2 * SEEDS
     assert done > 0.4 * waiting
 
 

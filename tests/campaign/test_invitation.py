@@ -19,7 +19,7 @@ from tests.harness import T_US, Rig, simulated_header
 from tests.profile import amount
 from tests.properties.recorded import judged
 
-RUNS = amount(quick=60, soak=10000)
+RUNS = amount(quick=30, soak=10000)
 BATCH = max(1, RUNS // 4)
 LASTING = tuple(fault for fault in FAULTS if fault != "wipe")
 OPTIONS = ("priority_invitations", "informed_answers", "quick_regroup")

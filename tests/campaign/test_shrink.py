@@ -47,7 +47,7 @@ def _shrunk(case: Case) -> Finding:
     return shrink_finding(case[0], _campaign(case), _first(case))
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", [*CASES[:4], *(pytest.param(case, marks=pytest.mark.soak) for case in CASES[4:])])
 def test_the_result_is_minimal(case: Case) -> None:
     """It shows the same; without any of its faults or nodes it does not; its times are whole milliseconds."""
     found = _shrunk(case)

@@ -17,7 +17,7 @@ from tests.campaign.commit_mutants import EVERYTHING, CommitsAfterCrash
 from tests.campaign.trials import base_of, caught, plan, trial
 from tests.profile import amount
 
-RUNS = amount(quick=6, soak=10000)
+RUNS = amount(quick=3, soak=10000)
 SORTS = [*FAULTS, "kill,pause", "kill,loss", EVERYTHING, ",".join(FAULTS)]
 
 
@@ -77,7 +77,7 @@ def test_a_protocol_without_commands_gets_none() -> None:
 
 def test_a_finding_is_shrunk_to_a_crash_and_what_it_hits() -> None:
     """Commands are shrunk like faults: superfluous ones are removed."""
-    base, drawn = base_of(CommitsAfterCrash), draw(plan(CommitsAfterCrash), 9)
+    base, drawn = base_of(CommitsAfterCrash), draw(plan(CommitsAfterCrash, nodes=(3, 4)), 11)
     found = run_trial(CommitsAfterCrash, base, drawn)
     violation = next(each for each in found.violations if each.is_failure)
     shrinking = Shrinking(

@@ -1,8 +1,8 @@
 """Calls of ``lab`` without the cost of its imports: each is a fork of a process that has done them.
 
 A call has its own process, as with ``python -m lab``: folder, environment, descriptors, signals and exit status
-are its own, and no call sees the effects of another. Tests use ``ForkServer``; run as a program, the module is the
-server.
+are its own, and no call sees the effects of another. The host of a run is a fork of its call in turn. Tests use
+``ForkServer``; run as a program, the module is the server.
 """
 
 import atexit
@@ -24,6 +24,7 @@ from typing import NoReturn
 import lab
 from lab.cli import main
 from lab.script.parse import parse
+from lab.worlds.launch import ForkedHost, HostProcess
 
 __all__ = ["ForkServer"]
 
@@ -99,6 +100,7 @@ def _warm_up() -> None:
         importlib.import_module(late)
     parse("heal")
     gc.freeze()  # or each fork would look through all that at its end
+    HostProcess._start_process = ForkedHost._start_process  # type: ignore[assignment, method-assign]
 
 
 def _run() -> int:

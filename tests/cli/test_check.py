@@ -23,7 +23,7 @@ from tests.waiting import WAIT_S
 from tests.worlds.live import is_gone
 
 MUTANTS = ROOT / "tests" / "campaign" / "mutants.py"
-PAUSED = ("check", "bully", "--runs", "200", "--faults", "kill,pause", "--find", "A1.1")
+PAUSED = ("check", "bully", "--runs", "200", "--faults", "kill,pause", "--find", "A1.1", "--workers", "1")
 
 
 def _written(lab: Lab) -> list[str]:
@@ -78,12 +78,12 @@ def test_a_failure_of_a_mutant(lab: Lab) -> None:
 
 def test_json(lab: Lab) -> None:
     """One object with everything in the table; the same from one worker and from two."""
-    one = lab("check", "bully", "--runs", "10", "--faults", "kill,partition", "--json", "--workers", "1")
-    two = lab("check", "bully", "--runs", "10", "--faults", "kill,partition", "--json", "--workers", "2")
+    one = lab("check", "bully", "--runs", "4", "--faults", "kill,partition", "--json", "--workers", "1")
+    two = lab("check", "bully", "--runs", "4", "--faults", "kill,partition", "--json", "--workers", "2")
     assert one == two
     assert (one.status, one.err) == (0, "")
     result = json.loads(one.out)
-    assert result["runs"] == 10
+    assert result["runs"] == 4
     assert result["finding"] is None
     assert set(result["faults"]) == {"kill", "partition"}
     assert all(each["broken"] == [8] for each in result["violations"])
@@ -106,8 +106,8 @@ def test_transactions_are_counted(lab: Lab) -> None:
 def test_keep_going(lab: Lab) -> None:
     """All runs are made, and the first finding is the same."""
     one = json.loads(lab(*PAUSED, "--json").out)
-    all_ = json.loads(lab(*PAUSED[:3], "12", *PAUSED[4:], "--keep-going", "--workers", "1", "--json").out)
-    assert one["runs"] < all_["runs"] == 12
+    all_ = json.loads(lab(*PAUSED[:3], "8", *PAUSED[4:], "--keep-going", "--json").out)
+    assert one["runs"] < all_["runs"] == 8
     assert one["finding"] == all_["finding"]
 
 
@@ -121,7 +121,7 @@ def test_strict(lab: Lab) -> None:
 
 def test_all_faults_have_a_short_table(lab: Lab) -> None:
     """However many sets of broken assumptions there are."""
-    called = lab("check", "bully", "--runs", "30", "--faults", "all", "--workers", "1")
+    called = lab("check", "bully", "--runs", "15", "--faults", "all", "--workers", "1")
     rows = [line for line in called.out.splitlines() if "excused: " in line or "none" in line]
     assert len(rows) <= 12
     assert "more sets of assumptions" in called.out

@@ -14,8 +14,15 @@ from tests.worlds.live import Tail, is_gone
 
 
 @pytest.mark.live
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("form", ["report", "json"])
+@pytest.mark.parametrize(
+    ("number", "form"),
+    [
+        (signal.SIGINT, "report"),
+        (signal.SIGTERM, "json"),
+        pytest.param(signal.SIGINT, "json", marks=pytest.mark.soak),
+        pytest.param(signal.SIGTERM, "report", marks=pytest.mark.soak),
+    ],
+)
 def test_interrupted(lab: Lab, number: signal.Signals, form: str) -> None:
     """130, a complete recording, and a report of the run so far."""
     with lab.start("--for", "60s", "--record", "a.jsonl", *(["--json"] if form == "json" else [])) as run:
@@ -33,8 +40,15 @@ def test_interrupted(lab: Lab, number: signal.Signals, form: str) -> None:
 
 
 @pytest.mark.live
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("after", ["the host is started", "the recording has begun"])
+@pytest.mark.parametrize(
+    ("number", "after"),
+    [
+        (signal.SIGINT, "the host is started"),
+        (signal.SIGTERM, "the recording has begun"),
+        pytest.param(signal.SIGINT, "the recording has begun", marks=pytest.mark.soak),
+        pytest.param(signal.SIGTERM, "the host is started", marks=pytest.mark.soak),
+    ],
+)
 def test_interrupted_while_it_starts(lab: Lab, number: signal.Signals, after: str) -> None:
     """130 as well, without any output of ours."""
     file = lab.folder / "a.jsonl"
@@ -108,15 +122,26 @@ def test_the_run_ends_at_its_time(lab: Lab) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/dev/full is Linux's")
-@pytest.mark.parametrize("words", [("list",), ("show", "a.jsonl"), ("--help",)])
+@pytest.mark.parametrize(
+    "words", [pytest.param(("list",), marks=pytest.mark.soak), ("show", "a.jsonl"), ("--help",)]
+)
 def test_the_output_cannot_be_written(lab: Lab, words: tuple[str, ...]) -> None:
     """A full disk is reported in one line."""
     (lab.folder / "a.jsonl").write_bytes(SHIPPED.read_bytes())
     assert lab.into("/dev/full", *words).line() == "No space left on device"
 
 
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-@pytest.mark.parametrize("words", [("list",), ("show", "a.jsonl"), ("--help",)])
+@pytest.mark.parametrize(
+    ("words", "unbuffered"),
+    [
+        (("show", "a.jsonl"), ""),
+        (("--help",), "1"),
+        pytest.param(("show", "a.jsonl"), "1", marks=pytest.mark.soak),
+        pytest.param(("--help",), "", marks=pytest.mark.soak),
+        pytest.param(("list",), "", marks=pytest.mark.soak),
+        pytest.param(("list",), "1", marks=pytest.mark.soak),
+    ],
+)
 def test_a_closed_pipe_is_no_error(lab: Lab, words: tuple[str, ...], unbuffered: str) -> None:
     """``lab show a.jsonl | head``."""
     (lab.folder / "a.jsonl").write_bytes(SHIPPED.read_bytes())

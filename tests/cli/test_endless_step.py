@@ -25,8 +25,9 @@ class Mine(Bully):
         while True:
             pass
 """
-ERROR = "StepTooLongError: on_enter_election did not return within 0.5 s of computing"
-MESSAGE = rf"node 1 failed at [\d.]+ s: {ERROR} \(mine\.py:(9|10) in on_enter_election: (while True:|pass)\)"
+ERROR = "StepTooLongError: on_enter_election did not return within 0.{} s of computing"
+PLACE = r"mine\.py:(9|10) in on_enter_election: (while True:|pass)"
+MESSAGE = rf"node 1 failed at [\d.]+ s: {ERROR.format('[15]')} \({PLACE}\)"
 
 
 @pytest.fixture
@@ -52,27 +53,32 @@ def test_run(lab: Lab, how: tuple[str, ...]) -> None:
     assert "steps re-executed" in verified.out
 
 
-@pytest.mark.usefixtures("mine")
-@pytest.mark.parametrize("workers", [pytest.param("1", marks=pytest.mark.soak), "2"])
-def test_check(lab: Lab, workers: str) -> None:
-    """It is found with the first seed, shrunk and recorded; the exit status is 1."""
-    done = lab("check", "mine.py", "--runs", "1", "--nodes", "2", "--faults", "kill", "--workers", workers)
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait less for a step in this process: a search makes many runs with the endless one."""
+    monkeypatch.setattr("lab.worlds.watchdog._MOST_S", 0.1)
+
+
+@pytest.mark.usefixtures("mine", "impatient")
+def test_check(lab: Lab) -> None:
+    """It is found with the first seed, shrunk and recorded; the exit status is 1. Workers: ``test_watchdog``."""
+    done = lab.within("check", "mine.py", "--runs", "1", "--nodes", "2", "--faults", "kill", "--workers", "1")
     assert (done.status, done.err) == (1, ""), done
-    assert f"seed 1: raises fails with all assumptions intact: {ERROR}\n" in done.out
+    assert f"seed 1: raises fails with all assumptions intact: {ERROR.format(1)}\n" in done.out
     assert (lab.folder / "mine-raises-seed1.jsonl").exists()
 
 
-@pytest.mark.usefixtures("mine")
+@pytest.mark.usefixtures("mine", "impatient")
 def test_explore(lab: Lab) -> None:
     """It is a state in which a node has failed."""
-    done = lab("explore", "mine.py", "--nodes", "2", "--from", "start", "--kills", "0")
+    done = lab.within("explore", "mine.py", "--nodes", "2", "--from", "start", "--kills", "0")
     assert done.status == 1, done
     assert "recorded: mine-raises-synchronous.jsonl, " in done.out
     assert re.search(MESSAGE, done.err)
 
 
 @pytest.mark.usefixtures("mine")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.soak)])
 def test_a_signal_ends_it(lab: Lab, number: signal.Signals) -> None:
     """In the middle of the step: soon, and with a report."""
     process = lab.begin("run", "mine.py", "--sim", "--headless", "--for", "10000m", "--record", "run.jsonl")

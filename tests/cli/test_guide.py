@@ -15,7 +15,10 @@ from lab.protocols import Algorithm, Election
 from lab.worlds.loading.targets import load_protocol
 from tests.cli.invocation import Lab
 from tests.harness import T_US, TM_US, Rig
+from tests.profile import amount
 
+MOST = amount(quick=30, soak=300)
+"""How many random schedules the second version bears."""
 PAGE = find_page("your-own-protocol").text
 *CODE, VOTING = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 CALLS = [
@@ -86,7 +89,7 @@ def test_random_schedules_find_the_flaw_and_only_that(mine: Path) -> None:
     assert {violation.assertion for each in found for violation in each} == {"A1.1"}
     careful = load_protocol(f"{mine}:MyCarefulElection")
     assert careful.name == "my-careful-election"
-    assert [_violations(careful, seed) for seed in range(100)] == [[]] * 100
+    assert [_violations(careful, seed) for seed in range(MOST)] == [[]] * MOST
 
 
 def test_a_pause_is_more_than_it_can_bear(mine: Path) -> None:
@@ -181,7 +184,8 @@ def test_nothing_is_found_in_the_second_version(lab: Lab, mine: Path) -> None:
     done = lab(*_call("check my_election.py:MyCarefulElection --runs 1000 --faults kill,pause"))
     assert done.status == 1, done
     assert "excused: A1.1 under broken assumption 9" in done.out
-    done = lab("check", "my_election.py:MyCarefulElection", "--runs", "100", "--faults", "kill", "--workers", "1")
+    runs = str(amount(quick=20, soak=100))
+    done = lab("check", "my_election.py:MyCarefulElection", "--runs", runs, "--faults", "kill", "--workers", "1")
     assert (done.status, done.err) == (0, ""), done
 
 

@@ -11,9 +11,9 @@ import pytest
 from lab.kernel import Timing
 from lab.recording.reader import open_recording
 from lab.recording.records import End, Link
-from lab.worlds.launch import HostProcess
 from lab.worlds.loading.config import RunConfig
 from tests.cli.invocation import Lab
+from tests.forked_hosts import TestHost
 from tests.waiting import WAIT_S, wait_for
 
 STORM = (
@@ -113,7 +113,7 @@ def hosted(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunConfig]:
         *("sim-1", "bully", (1, 2, 3), Timing(40_000, 20_000), {}, LINK, 1, str(lab.folder / "run.jsonl")),
         world="simulated",
     )
-    host = HostProcess(config)
+    host = TestHost(config)
     try:
         host.ready()
         yield config

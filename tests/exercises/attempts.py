@@ -11,7 +11,7 @@ from lab.exercises.attempts import attempt_config
 from lab.exercises.exercise import Exercise
 from lab.recording.records import Header, decode
 from lab.recording.writer import Chain
-from lab.worlds.launch import HostProcess
+from tests.forked_hosts import TestHost
 
 RawRecords = list[dict[str, Any]]
 
@@ -21,7 +21,7 @@ def run_attempt(
 ) -> Path:
     """Run an attempt in the exercise's world; a simulated one at full speed."""
     config = attempt_config(exercise, student, 1, path)
-    host = HostProcess(replace(config, commands=tuple(commands), end_us=end_us, speed=None))
+    host = TestHost(replace(config, commands=tuple(commands), end_us=end_us, speed=None))
     try:
         host.ready()
         host.wait()

@@ -26,8 +26,8 @@ from tests.profile import amount
 
 EXERCISE = "two-coordinators"
 HONEST = 4
-_EDITS = amount(quick=80, soak=2_000)
-_EVERY = amount(quick=3, soak=1)
+_EDITS = amount(quick=40, soak=2_000)
+_EVERY = amount(quick=6, soak=1)
 """Of how many steps one is removed."""
 
 

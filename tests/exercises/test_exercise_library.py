@@ -17,14 +17,14 @@ _ASSERTIONS = ("A1.1", "A1.2", "A2", "A3.1", "A3.2", "A4", "A5", "A6", "A7", "A8
 _ASSUMPTIONS = [f"assumption {number}" for number in range(1, 10)]
 
 
-_PLAYED = [each.name for each in shipped_exercises() if each.repairs is None]
+_PLAYED = [name for name in names() if (SHIPPED / name / "solution.script").exists()]
 """The others are repaired, see ``test_repair_grading``."""
 
 
 @pytest.mark.parametrize("name", _PLAYED)
 def test_it_can_be_solved_but_not_by_accident(name: str) -> None:
     """Its solution earns all points; doing nothing, the wrong scripts and random commands do not."""
-    seeds, scripts = amount(quick=0, soak=20), amount(quick=1, soak=100)
+    seeds, scripts = amount(quick=0, soak=20), amount(quick=int(name in _PLAYED[::4]), soak=100)
     assert list(check_exercise(find_exercise(name), with_seeds=seeds, at_random=scripts)) == []
 
 

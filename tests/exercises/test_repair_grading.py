@@ -8,18 +8,17 @@ from msgspec.structs import replace
 
 from lab.exercises.assessment import Assessment
 from lab.exercises.exercise import Exercise
-from lab.exercises.exercise_reader import ExerciseError, read_exercise, resolve_exercise
+from lab.exercises.exercise_reader import SHIPPED, ExerciseError, names, read_exercise, resolve_exercise
 from lab.exercises.exercise_validation import check_exercise
 from lab.exercises.repair_grading import grade_repair
 from lab.recording.records import End, Link
 from lab.worlds.loading.config import RunConfig, header_of
 from lab.worlds.loading.targets import load_protocol
-from tests.exercises.exercise_files import shipped_exercises
 from tests.profile import amount
 
 MOST_RUNS = amount(quick=60, soak=1_000)
 """Of a task; no task demands as many as in the profile ``soak``."""
-REPAIRS = [exercise.name for exercise in shipped_exercises() if exercise.repairs is not None]
+REPAIRS = [name for name in names() if (SHIPPED / name / "solution.py").exists()]
 IMPORTS = "from lab.kernel import on, procedure\nfrom lab.protocols import Bully, Election, TwoPhaseCommit\n"
 
 
@@ -49,7 +48,7 @@ def test_only_the_solution_repairs(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", REPAIRS)
-@pytest.mark.parametrize("seed", [2, 3, 4])
+@pytest.mark.parametrize("seed", range(2, 2 + amount(quick=1, soak=20)))
 def test_the_unchanged_file_earns_nothing_with_any_seed(name: str, seed: int) -> None:
     """Its error is found whatever runs are drawn."""
     exercise = resolve_exercise(name)

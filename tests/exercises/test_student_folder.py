@@ -44,14 +44,14 @@ def _note_all(folder: Path, mine: list[str]) -> None:
 
 def test_concurrent_updates_are_all_kept(tmp_path: Path) -> None:
     """Each update starts from the stored progress."""
-    shares = [names()[place::4] for place in range(4)]
+    shares = [names()[place::2] for place in range(2)]
     context = multiprocessing.get_context("spawn")
     processes = [context.Process(target=_note_all, args=(tmp_path, share)) for share in shares]
     for process in processes:
         process.start()
     for process in processes:
         process.join()
-    assert [process.exitcode for process in processes] == [0] * 4
+    assert [process.exitcode for process in processes] == [0] * 2
     assert sorted(StudentFolder(tmp_path, "anna").all_progress) == names()
 
 

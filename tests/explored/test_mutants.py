@@ -27,7 +27,7 @@ from tests.profile import SOAK
 def test_a_mutant_is_caught(mutant: type[Bully], settled: bool, assertion: str, moves: int) -> None:
     """With all nine assumptions intact, by a shortest path: this many moves to the first violation."""
     explorer = explorer_of(mutant, 2, "synchronous", 1, 1, settled)
-    explorer.run(30_000 if SOAK or assertion == "A2" else 5_000)  # liveness is judged in the whole graph
+    explorer.run(30_000 if SOAK or assertion == "A2" else 2_500)  # liveness is judged in the whole graph
     assert explorer.violated
     assert explorer.count_moves_to(assertion) == moves
 

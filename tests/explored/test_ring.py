@@ -16,8 +16,10 @@ def test_a_crash_and_a_restart_of_two() -> None:
 
 
 def test_a_crash_among_three() -> None:
-    """A1.1 and A2, exhaustively, from all Normal."""
+    """A1.1 and A2, from all Normal; exhaustively in the profile ``soak``."""
     explorer = explorer_of(Ring, 3, "synchronous", 1, 0, True)
-    assert explorer.run(60_000).stopped_by == ""
-    assert explorer.judges_liveness
+    stopped_by = explorer.run(60_000 if SOAK else 6_000).stopped_by
     assert explorer.violated == []
+    if SOAK:
+        assert stopped_by == ""
+        assert explorer.judges_liveness

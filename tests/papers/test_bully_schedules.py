@@ -17,7 +17,7 @@ from lab.recording.records import Process
 from tests.harness import T_US, TM_US, Rig
 from tests.profile import amount
 
-SEEDS = range(amount(quick=100, soak=3_000))
+SEEDS = range(amount(quick=40, soak=3_000))
 BATCH = 25
 WITHIN_US = 30 * T_US
 """A2 is looked for within this long after the last fault."""

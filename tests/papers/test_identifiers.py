@@ -10,8 +10,11 @@ from lab.properties.judge import Judge
 from lab.properties.verdicts import Violation
 from lab.protocols import InvitationElection
 from tests.harness import T_US, Rig
+from tests.profile import amount
 
 END_US = 22 * T_US
+EVERY = amount(quick=2, soak=1)
+"""A kill strikes at every so many steps."""
 
 
 def _rig() -> Rig:
@@ -50,7 +53,7 @@ def test_I1_killed_after_every_step(wipe: bool) -> None:
     After a wipe identifiers come again: A5 is violated, excused by assumption 4, and nothing else is.
     """
     steps, caught = len(_calm().steps), 0
-    for struck_at in range(3, steps):
+    for struck_at in range(3, steps, EVERY):
         rig = _rig().started()
         while len(rig.steps) < struck_at:
             rig.step()
@@ -66,7 +69,7 @@ def test_I1_killed_after_every_step(wipe: bool) -> None:
             assert len(set(formed)) == len(formed), f"step {struck_at}"
         assert not [violation for violation in found if violation.is_failure], f"step {struck_at}"
         caught += any(violation.assertion == "A5" for violation in found)
-    assert (caught > steps // 2) is wipe
+    assert (caught > steps // (2 * EVERY)) is wipe
 
 
 def test_I1_killed_at_every_message() -> None:

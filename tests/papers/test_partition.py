@@ -13,7 +13,7 @@ from tests.harness import T_US, TIMING, TM_US, Rig
 from tests.profile import amount
 from tests.properties.recorded import judged
 
-RUNS = amount(quick=40, soak=2000)
+RUNS = amount(quick=20, soak=2000)
 SIDES = ((1, 2), (3, 4, 5))
 BOUND_US = T_US + 3 * T_US + TM_US + TIMING.tp_us
 """As ``test_I5_a_partition_heals_to_one_group`` derives it, with Check every T: 550 ms."""

@@ -15,7 +15,7 @@ from tests.profile import amount
 from tests.properties.brute import Run
 from tests.properties.synthetic import Act, acts, run_of
 
-THOROUGH = settings(max_examples=amount(quick=80, soak=1_000))
+THOROUGH = settings(max_examples=amount(quick=40, soak=1_000))
 SEEDS = range(amount(quick=16, soak=200))
 
 
@@ -144,7 +144,7 @@ FAULTS = (
 MOST_EVENTS = 28
 
 
-@settings(max_examples=amount(quick=20, soak=300))
+@settings(max_examples=amount(quick=10, soak=300))
 @given(st.lists(st.tuples(st.integers(0, 8), st.sampled_from(FAULTS)), max_size=6), st.integers(1, 5))
 def test_bully_with_faults(strikes: list[tuple[int, str]], seed: int) -> None:
     """Real traffic, as far as its cuts can be enumerated."""

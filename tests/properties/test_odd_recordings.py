@@ -14,7 +14,7 @@ from tests.profile import amount
 from tests.recording.samples import eventful_lines
 from tests.recording.test_mutations import FIRST, ODD, mutate_bytes, mutate_values
 
-NUMBERS, BATCH = amount(quick=100, soak=4_000), 50
+NUMBERS, BATCH = amount(quick=50, soak=4_000), 50
 
 
 def judge_file(path: Path) -> int:
@@ -69,7 +69,7 @@ def test_an_impossible_value_everywhere(field: str, tmp_path: Path) -> None:
         _judge_file(path, f"{field} = {str(value)[:40]}")
 
 
-@pytest.mark.parametrize("depth", [300, 900, 960, *range(980, 1000)])
+@pytest.mark.parametrize("depth", [300, 900, 960, *range(980, 1000, amount(quick=5, soak=1)), 999])
 def test_a_deeply_nested_definition(depth: int, tmp_path: Path) -> None:
     """It is compared if it can be."""
     deep = b'{"record":"step","at_us":1,"node":1,"life":1,"input":{"type":"fired","procedure":"x"},"changed":'

@@ -26,7 +26,7 @@ from lab.tasks.bank.bank_analysis import BankAnalysis
 from tests.profile import amount
 from tests.recording.samples import eventful_lines
 
-BYTES = VALUES = amount(quick=100, soak=3_000)
+BYTES = VALUES = amount(quick=50, soak=3_000)
 BATCH = 50
 SOURCE = source_of(Bully)[1]
 FIRST = 150

@@ -24,7 +24,7 @@ from tests.harness import simulated_header
 from tests.profile import amount
 from tests.scenario.recorded_runs import random_recording, session
 
-RANDOM = amount(quick=6, soak=200)
+RANDOM = amount(quick=3, soak=200)
 TAKEOVER = [(1_500, "kill 5"), (3_400, "restart 5")]
 
 
@@ -256,9 +256,9 @@ def test_a_recording_beyond_the_limits_is_refused_at_once(tmp_path: Path, monkey
 def test_a_recording_as_long_as_a_scenario_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its runs take no longer than that."""
     for module in ("file", "from_recording", "script_search"):
-        monkeypatch.setattr(f"lab.scenario.{module}.LONGEST_US", 60_000_000)
-    recording = session(tmp_path / "run.jsonl", [(59_000, "kill 5")], end_ms=60_000)
-    assert _read(tmp_path, _made(recording).text).ends_us == 60_000_000
+        monkeypatch.setattr(f"lab.scenario.{module}.LONGEST_US", 20_000_000)
+    recording = session(tmp_path / "run.jsonl", [(19_000, "kill 5")], end_ms=20_000)
+    assert _read(tmp_path, _made(recording).text).ends_us == 20_000_000
 
 
 def test_any_name_and_title_can_be_quoted(tmp_path: Path) -> None:

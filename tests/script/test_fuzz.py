@@ -68,7 +68,7 @@ def _check(text: str, protocol: type[Protocol] | None) -> None:
 
 
 @given(st.one_of(st.text(max_size=80), st.lists(st.sampled_from(PIECES), max_size=25).map(" ".join)))
-@settings(max_examples=amount(quick=60, soak=3_000))
+@settings(max_examples=amount(quick=30, soak=3_000))
 def test_random_text(text: str) -> None:
     """As a line, and as a script."""
     for protocol in (None, Bully, PROTOCOLS["token"]):

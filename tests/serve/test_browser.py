@@ -10,7 +10,10 @@ from tests.serve.browser import CHROMIUM, Browser, Chromium
 from tests.serve.lab_server import Client, Server, new_key
 from tests.waiting import wait_for
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium here: apt-get install chromium")
+pytestmark = [
+    pytest.mark.serve,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium here: apt-get install chromium"),
+]
 
 _WIDE, _SMALL = (1600, 900), (1000, 600)
 _SIZE = "[innerWidth, innerHeight, document.querySelector('.xterm-screen').clientWidth]"

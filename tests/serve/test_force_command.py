@@ -20,7 +20,10 @@ from tests.waiting import WAIT_S, wait_for
 
 _SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")
 
-pytestmark = pytest.mark.skipif(_SSHD is None, reason="it takes OpenSSH's server: apt-get install openssh-server")
+pytestmark = [
+    pytest.mark.serve,
+    pytest.mark.skipif(_SSHD is None, reason="it takes OpenSSH's server: apt-get install openssh-server"),
+]
 
 
 class SystemSSH(Struct):

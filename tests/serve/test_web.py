@@ -255,6 +255,7 @@ def test_large_input_is_refused(server: Server) -> None:
         assert server.logged("refused", "an invalid window size", "hugo")
 
 
+@pytest.mark.serve
 def test_a_browser_is_known_until_its_line_is_deleted(tmp_path: Path) -> None:
     """Also after a restart; the teacher may edit the list while the server runs."""
     data = tmp_path / "data"
@@ -387,6 +388,7 @@ def test_a_browser_that_floods_input_costs_bounded_memory(server: Server) -> Non
     server.logged("session ended", student="mona")
 
 
+@pytest.mark.serve
 def test_the_end_of_the_server_is_shown(tmp_path: Path) -> None:
     """In the terminal, with a proper close; no process is left."""
     with Server(tmp_path / "data", "--web", "0") as ending:
@@ -406,6 +408,7 @@ def test_the_end_of_the_server_is_shown(tmp_path: Path) -> None:
         assert ending.process.returncode == 0
 
 
+@pytest.mark.serve
 def test_kill_9_leaves_no_process_behind(tmp_path: Path) -> None:
     """As over SSH."""
     with Server(tmp_path / "data", "--web", "0") as killed:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.forked_hosts import fork_hosts
 from tests.tui.idle import hasten
 
 ROOT = Path(__file__).parents[2]
@@ -19,6 +20,12 @@ def unwatched() -> None:
     """Stop the step watchdog that a campaign test may have left running in this process."""
     # its signal may arrive while an event loop closes the socket that signals are written to
     signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+
+
+@pytest.fixture(autouse=True)
+def quick_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fork the hosts of runs."""
+    fork_hosts(monkeypatch)
 
 
 @pytest.fixture(autouse=True)

@@ -24,6 +24,7 @@ from textual.app import App
 from textual.cache import LRUCache
 from textual.css.stylesheet import Stylesheet
 from textual.message_pump import MessagePump
+from textual.pilot import Pilot
 
 from lab.tui.screen import RunScreen
 
@@ -32,6 +33,8 @@ __all__ = ["hasten", "render"]
 _TURNS = 3
 """A callback of the loop may post a message in its next turn."""
 _QUICK_TURNS = 50
+_PASS_S = 0.2
+"""What is busy for longer is waited for by its effect."""
 _PERIOD_S = 0.002
 """How often to look again at what takes many turns of the loop: it waits for a thread or a process."""
 
@@ -41,6 +44,7 @@ def hasten(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(constants, "TEXTUAL_ANIMATIONS", "none")
     patch.setattr(textual.app, "wait_for_idle", _wait_until_idle)
     patch.setattr(textual.pilot, "wait_for_idle", _wait_for_frame)
+    patch.setattr(Pilot, "_wait_for_screen", _wait_for_screen)
     patch.setattr(Compositor, "render_update", _render_if_awaited)
     patch.setattr(Stylesheet, "__init__", _begin_stylesheet)
     patch.setattr(Stylesheet, "set_variables", _set_variables)
@@ -71,13 +75,18 @@ async def _wait_until_idle(least_s: float = 0.0, most_s: float = 1.0) -> None:
 
 
 async def _wait_for_frame(least_s: float = 0.0, most_s: float = 1.0) -> None:
-    """Wait until the application has handled what was sent to it, and has drawn the next frame."""
+    """Wait until the application has handled what was sent to it, and shows what there is to see."""
     await _wait_until_idle()
     app: App[Any] = active_app.get()
     if _is_on(app) and isinstance(app.screen, RunScreen):
         app.screen.draw()
         await _wait_until_idle()
-    render(app)
+
+
+async def _wait_for_screen(pilot: Pilot[Any]) -> bool:
+    """Wait as for a key, in place of a message to every widget."""
+    await _wait_until_idle(most_s=_PASS_S)
+    return True
 
 
 def _is_on(app: App[Any]) -> bool:

@@ -21,6 +21,7 @@ from lab.tui.source import FeedSource, FileSource, Source
 from lab.tui.widgets.status_lines import LeaderLine, TitleLine
 from lab.worlds.launch import HostProcess
 from lab.worlds.loading.config import HostReady, RunConfig
+from tests.profile import SOAK
 from tests.tui.recorded import SHIPPED
 from tests.waiting import WAIT_S
 
@@ -156,11 +157,15 @@ def replay(test: Test, path: Path = SHIPPED, size: tuple[int, int] = (120, 40)) 
 
 
 def replay_in_sizes(test: Test, sizes: Sequence[tuple[int, int]], path: Path = SHIPPED) -> None:
-    """Run a test in one interface at one size after the other, from the first record and in the first view."""
+    """Run a test in one interface at one size after the other, from the first record and in the first view.
+
+    The profile ``quick`` tries the first and the last of the sizes.
+    """
+    tried = sizes if SOAK else (sizes[0], sizes[-1])
 
     async def resized(seen: Seen) -> None:
         chosen = seen.run.views.chosen
-        for size in sizes:
+        for size in tried:
             await seen.pilot.resize_terminal(*size)
             await seen.press("escape", "escape", "home")
             if seen.run.views.chosen != chosen:

@@ -13,6 +13,7 @@ from lab.recording.records import End, Header, Link
 from lab.tui.controllers.branching import TreeDialog
 from lab.tui.screen import RunScreen
 from lab.tui.source import FileSource, Source
+from lab.worlds.host.runs import list_runs
 from lab.worlds.launch import HostProcess
 from lab.worlds.loading.config import RunConfig
 from tests.recording.samples import execute_again
@@ -79,8 +80,7 @@ def test_a_branch_goes_on_from_the_cursor_and_leads_back(recording: Path) -> Non
 
 def test_a_branch_of_a_running_branch(recording: Path) -> None:
     """All hosts end with the interface."""
-    before = psutil.Process().children()  # an earlier test may have left workers to the tests that follow
-    children: list[psutil.Process] = []
+    hosts: list[psutil.Process] = []
 
     async def test(seen: Seen) -> None:
         seen.player.go(AT)
@@ -91,12 +91,12 @@ def test_a_branch_of_a_running_branch(recording: Path) -> None:
         assert parent is not None
         assert parent.record == AT + 20
         assert parent.recording.startswith("bully-")
-        children.extend(child for child in psutil.Process().children() if child not in before)
-        assert len(children) == 2
+        hosts.extend(psutil.Process(info.pid) for info in list_runs()[0])
+        assert len(hosts) == 2
 
     replay(test, recording)
     assert len(list(recordings_folder().iterdir())) == 2
-    assert psutil.wait_procs(children, timeout=WAIT_S)[1] == []
+    assert psutil.wait_procs(hosts, timeout=WAIT_S)[1] == []
 
 
 def test_a_recording_that_fails_verification_is_not_branched(recording: Path) -> None:

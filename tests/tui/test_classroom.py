@@ -47,7 +47,7 @@ async def _in_list(seen: Seen) -> None:
     await seen.until(lambda: isinstance(seen.top, ListScreen), "the list")
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
+@pytest.mark.parametrize("size", [(80, 24), pytest.param((120, 40), marks=pytest.mark.soak), (200, 60)])
 def test_the_list_shows_the_progress_of_each_exercise(tmp_path: Path, size: tuple[int, int]) -> None:
     """By level, with kind, points, and a sign with a word; and a description of the selected one."""
     home, exercise = student(tmp_path), made(tmp_path)

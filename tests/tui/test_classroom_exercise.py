@@ -60,7 +60,7 @@ async def _over(seen: Seen, dialog: type[object]) -> None:
     await seen.until(lambda: isinstance(seen.top, dialog), f"{dialog.__name__} is over it")
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
+@pytest.mark.parametrize("size", [(80, 24), pytest.param((120, 40), marks=pytest.mark.soak), (200, 60)])
 def test_the_exercise_is_shown_first(tmp_path: Path, size: tuple[int, int]) -> None:
     """Beside the log on a wide screen; the first open task is selected, with a hint at the keys."""
 

@@ -1,4 +1,7 @@
-"""Every key in every view: whatever it does, the interface goes on."""
+"""Every key in every view: whatever it does, the interface goes on.
+
+In the profile ``quick``, all keys are pressed in the log, and a third of them in each other view.
+"""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +18,7 @@ from lab.tui.views.views import LOG, VIEWS
 from lab.worlds.loading.config import HostReady, RunConfig
 from tests.analysis.split_field import split_run
 from tests.harness import TIMING
+from tests.profile import SOAK
 from tests.tui.classroom import attempted
 from tests.tui.idle import render
 from tests.tui.recorded import SHIPPED, blocked_run
@@ -50,13 +54,18 @@ async def _back(seen: Seen) -> None:
     assert seen.top is seen.run, f"escape does not leave {seen.top}"
 
 
+def _keys(view: str) -> Sequence[str]:
+    """Return all keys for the log; for each other view every third, but in the profile ``soak`` all."""
+    return KEYS if SOAK or view == LOG else KEYS[list(VIEWS).index(view) % 3 :: 3]
+
+
 def _pressing(views: Sequence[str]) -> Test:
-    """Press every key in each of these views with a node selected; then branch, return and quit."""
+    """Press keys in each of these views with a node selected; then branch, return and quit."""
 
     async def press_all(seen: Seen) -> None:
         assert {LOG, *(action.word for action in seen.run.actions())}.issuperset(views)
         for view in views:
-            for key in ("1", *KEYS, *OTHERS):
+            for key in ("1", *_keys(view), *OTHERS):
                 if seen.run.views.chosen != view:
                     seen.run.layout_controller.show_view(view)
                 await seen.pilot.press(key)

@@ -179,8 +179,10 @@ def test_a_resize_keeps_the_selection() -> None:
             await seen.pilot.resize_terminal(width, height)
             await seen.pilot.pause()
             assert (seen.player.number, seen.selected(), log.cursor) == before, (width, height)
-        top, bottom = log.scroll_offset.y, log.scroll_offset.y + log.size.height
-        assert top <= log.cursor < bottom, "what the cursor is at is in sight"
+        await seen.until(
+            lambda: log.scroll_offset.y <= (log.cursor or 0) < log.scroll_offset.y + log.size.height,
+            "what the cursor is at is in sight",
+        )
 
     replay(test)
 

@@ -29,6 +29,7 @@ from lab.replay.reexecution import reexecute
 from lab.worlds.feed_protocol import Reply
 from lab.worlds.launch import FeedClient, HostFailedError, HostProcess
 from lab.worlds.loading.config import HostReady, RunConfig
+from tests.forked_hosts import TestHost
 from tests.waiting import WAIT_S, wait_for
 
 __all__ = ["QUICK", "STEADY", "LiveRun", "Tail", "is_gone", "left_of_session", "reexecutes"]
@@ -73,7 +74,10 @@ class Tail:
 
 
 class LiveRun:
-    """A run in a folder of its own, with the real host; protocols of the tests run in ``launcher``."""
+    """A run in a folder of its own, with the real host; protocols of the tests run in ``launcher``.
+
+    With ``host=HostProcess`` the host has an interpreter of its own, as for users.
+    """
 
     def __init__(
         self,
@@ -91,6 +95,7 @@ class LiveRun:
         module: str = "",
         world: Literal["live", "simulated"] = "live",
         speed: float | None = 1.0,
+        host: type[HostProcess] = TestHost,
     ) -> None:
         self.path = folder / "run.jsonl"
         name = f"t{os.getpid()}-{abs(hash(folder)) % 10**8}"
@@ -111,7 +116,7 @@ class LiveRun:
         )
         self.protocol = protocol
         own = "lab.worlds" if protocol is Bully else "tests.worlds.launcher"
-        self.host = HostProcess(self.config, module or own)
+        self.host = host(self.config, module or own)
         self.session = self.host.process.pid
         self.tail = Tail(self.path)
         self.ready: HostReady

@@ -20,6 +20,8 @@ from tests.profile import amount
 from tests.recording.samples import eventful_lines, write_lines
 from tests.worlds.branches import Grown, grow
 
+STEP = amount(quick=13, soak=4)
+"""From how many records one is branched."""
 LIVE = Path(__file__).parents[2] / "recordings" / "two-coordinators.jsonl"
 
 
@@ -59,7 +61,7 @@ def live(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("share", range(amount(quick=1, soak=4)))
 def test_at_every_record_of_a_run_with_all_faults(eventful: Path, share: int) -> None:
     """The branch begins with the parent's bytes, re-executes, and elects once all is healed."""
-    for at in range(share, len(eventful_lines()), 4):
+    for at in range(share, len(eventful_lines()), STEP):
         grown = grow(eventful, at)
         grown.run.run_to(grown.began_us + 2 * T_US)
         assert grown.heal_all() == 4, f"branch at {at}"
@@ -69,7 +71,7 @@ def test_at_every_record_of_a_run_with_all_faults(eventful: Path, share: int) ->
 @pytest.mark.parametrize("share", range(amount(quick=1, soak=4)))
 def test_at_every_record_of_a_live_run(live: Path, share: int) -> None:
     """Its nodes were processes; they continue in virtual time."""
-    for at in range(share, 363, 4):
+    for at in range(share, 363, STEP):
         grown = grow(live, at)
         grown.run.run_to(grown.began_us + 2 * T_US)
         assert grown.heal_all() == 5, f"branch at {at}"
@@ -84,7 +86,7 @@ def test_without_randomness_and_faults_a_branch_continues_as_its_parent_did(tmp_
     commands = ("at 1s kill 3", "at 2s restart 3")
     whole = parent.read_bytes().splitlines()
     compared = 0
-    for at, record in enumerate(_records(parent)):
+    for at, record in list(enumerate(_records(parent)))[:: amount(quick=3, soak=1)]:
         now_us = getattr(record, "at_us", 0)
         if now_us in (1_000_000, 2_000_000):
             continue  # there a command may be half done
@@ -94,7 +96,7 @@ def test_without_randomness_and_faults_a_branch_continues_as_its_parent_did(tmp_
         grown.writer.close()
         assert (tmp_path / "branch.jsonl").read_bytes().splitlines()[1:] == whole[1:], f"branch at {at}"
         compared += 1
-    assert compared > len(whole) - 15
+    assert compared > (len(whole) - 15) / amount(quick=3, soak=1)
 
 
 _WITH_CAPTIONS = (

@@ -15,6 +15,7 @@ from lab.recording.reader import open_recording
 from lab.recording.records import End, Link
 from lab.recording.timeline import Timeline
 from lab.worlds.host.runs import list_runs
+from lab.worlds.launch import HostProcess
 from lab.worlds.loading.config import RunConfig
 from tests.profile import amount
 from tests.waiting import wait_for
@@ -90,7 +91,7 @@ def _ended_in_good_order(run: LiveRun, folder: Path) -> None:
 def test_sigkill(tmp_path: Path, victims: str, paused: str, module: str) -> None:
     """Kill -9 at a random moment, with paused nodes too, and without the features of Linux too."""
     chance = random.Random(f"{victims} {paused}")
-    run = LiveRun(tmp_path, module=module)
+    run = LiveRun(tmp_path, module=module, host=HostProcess)
     process = run.host.process
     assert isinstance(process, subprocess.Popen)
     with process:
@@ -132,7 +133,7 @@ def test_a_signal_ends_the_run_in_good_order(tmp_path: Path, number: signal.Sign
 @pytest.mark.parametrize("after", [0, 3, 10])
 def test_sigkill_while_it_starts(tmp_path: Path, after: int) -> None:
     """Even before it has reported that it is ready. ``after`` this many records."""
-    run = LiveRun(tmp_path)
+    run = LiveRun(tmp_path, host=HostProcess)
     process = run.host.process
     assert isinstance(process, subprocess.Popen)
     with process:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from lab.recording.records import Commanded, Fault
+from lab.worlds.launch import HostProcess
 from tests.worlds.live import STEADY, LiveRun
 
 pytestmark = pytest.mark.live
@@ -14,7 +15,7 @@ pytestmark = pytest.mark.live
 
 def test_kill_9_from_outside(tmp_path: Path) -> None:
     """The node is killed, without a command or fault; the others elect; it can be restarted."""
-    with LiveRun(tmp_path) as run:
+    with LiveRun(tmp_path, host=HostProcess) as run:
         run.settled(5)
         os.kill(run.pid(5), signal.SIGKILL)
         run.process_is(5, "killed")
