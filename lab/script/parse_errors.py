@@ -62,6 +62,7 @@ _TERMINALS: dict[str, tuple[str, tuple[str, ...]]] = {
     "PLUS": ("+ or -", ()),
     "TIMES": ("* or /", ()),
     "ASSERTION": ("an assertion (A1.1)", tuple(ASSERTIONS)),
+    "PROPERTY": ("a property (one_leader_per_term)", ()),
     "CAUSE": (f"a fault ({', '.join(CAUSES)})", tuple(CAUSES)),
     "EVENT": ("send, deliver, drop", ("send", "deliver", "drop")),
     "KIND": ("a kind of message (AreYouUp)", ()),

@@ -208,6 +208,8 @@ class ExpectThroughout(Expectation, frozen=True):
 class ExpectViolation(Expectation, frozen=True):
     """``expect violation A1.1 under pause``, ``expect no violation``: the verdicts of the whole run.
 
+    ``expect one_leader_per_term`` is the same as ``expect no violation one_leader_per_term``.
+
     ``under``: the fault of ``CAUSES`` that breaks an assumption at the violation; empty: any fault, or none.
     ``assertion`` empty: all assertions. ``none``: no violation is expected.
     """

@@ -301,7 +301,6 @@ expect nevr groups > 2
 expect no violatoin
 expect no
 expect
-expect violation pause
 then
 thn kill 5
 whn all normal: kill 5
