@@ -131,11 +131,12 @@ def explore(options: ExploreOptions) -> int:
 
     The search is exhaustive if it visits all reachable states before a bound stops it, and takes none for the same
     by a guess, such as ages beyond some bound; the report says what was not told apart. A protocol with unbounded
-    counters, such as versions, may have infinitely many states. A task such as field cannot be explored, because its
-    knowledge grows without bound.
+    counters, such as versions, may have infinitely many states. A task such as field cannot be explored, because
+    its knowledge grows without bound.
 
     The liveness properties A2 and A4 are violated by a state without agreement in which nothing more can happen.
-    With synchronous or prompt, if no bound stopped the search, they are also violated by a cycle without agreement.
+    With synchronous or prompt, if no bound stopped the search, they are also violated by a cycle without
+    agreement.
 
     Exit status: 0 nothing found, 1 a violation, or nothing was judged, 2 usage error, 130 Ctrl-C (which
     reports what was covered).

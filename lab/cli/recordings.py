@@ -11,6 +11,7 @@ from lab.cli.program import app
 from lab.cli.recording_report import (
     format_explanation,
     format_verdicts,
+    is_unjudged,
 )
 from lab.cli.terminal import (
     EXIT_NOT_AS_EXPECTED,
@@ -80,8 +81,8 @@ def verify(
     that the assertion relies on was broken; otherwise it is a failure. The first violation of each assertion is
     printed with the events that led to it.
 
-    Exit status: 0 all recordings hold, 1 one differs (it was edited, or the protocol has changed) or has a
-    failure, 2 a file is not a recording.
+    Exit status: 0 all recordings hold, 1 one differs (it was edited, or the protocol has changed), has a failure,
+    or has nothing by which a promise could be judged, 2 a file is not a recording.
     """
     worst = 0
     declared = () if properties is None else load_properties(str(properties))
@@ -123,6 +124,9 @@ def _verify(path: Path, target: str | None, properties: tuple[Declared, ...], st
                 print(f"  {line}")
     words = {verdict.word for verdict in judge.verdicts()}
     holds = report.holds and "fails" not in words and not (strict and "outside" in words)
+    if is_unjudged(judge):
+        print_error(f"{path}: nothing was judged, so nothing holds")
+        return EXIT_NOT_AS_EXPECTED
     return 0 if holds else EXIT_NOT_AS_EXPECTED
 
 

@@ -21,6 +21,7 @@ from lab.cli.terminal import (
     print_json,
 )
 from lab.kernel import CommandInput, Step
+from lab.properties.assertions import describe_state
 from lab.properties.judge import Judge
 from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import FileRecords, NotARecordingError, open_recording
@@ -144,7 +145,7 @@ def _node(view: NodeState) -> NodeSummary:
     return NodeSummary(
         view.process in ("running", "paused"),
         view.process,
-        view.status,
+        describe_state(view) if view.state and "status" not in view.state else view.status,
         view.coordinator,
         view.up,
         view.definition_version,

@@ -44,7 +44,7 @@ def describe_state(node: NodeState) -> str:
 def _describe_fields(node: NodeState) -> str:
     """Return the fields of a node without a Status."""
     fields = ", ".join(f"{name} {_short(value)}" for name, value in node.state.items())
-    return f"in state {fields}" if fields else "Down"
+    return f"{{{fields}}}" if fields else "Down"
 
 
 def _short(value: object) -> str:

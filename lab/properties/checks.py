@@ -76,12 +76,14 @@ class AgreementChecker:
 
     def value_of(self, state: LocalState) -> KeyedValue:
         """Return the key and the value of a local state."""
+        if self.error:
+            return None
         try:
             return self.assertion.value_of(state)
         except Exception as error:
             if not self.assertion.place:
                 raise
-            self.error = self.error or str(PropertyError.of(self.assertion, error))
+            self.error = str(PropertyError.of(self.assertion, error))
             return None
 
     @property
@@ -253,7 +255,9 @@ class EventuallyChecker(_StateChecker):
         if not self._met.count:
             return Evidence(f"{who} never {verb}, and {bound} is not over")
         text = f"{verb} {format_count(self._met.count, 'time')}, last at {format_us(round(self._met_us, -3))}"
-        text = text if self.is_met else f"{text}; since then {bound} is not over"
+        if not self.is_met:
+            over = f"it was not owed for as long as {bound}" if self.assertion.place else f"{bound} is not over"
+            text = f"{text}; since then {over}"
         return Evidence(text, self._met.since, self._met.count, "agreement" if verb == "agreed" else "time")
 
     def update(self, state: GlobalState, record: int) -> None:

@@ -159,15 +159,10 @@ class Conditions:
             if name in self.unmet:
                 self.unmet.remove(name)
                 self.met_us[name] = at_us
+                self._keep(lambda each: each != name)
         elif name not in self.unmet:
             self.unmet.add(name)
             self._break(name, violation)
-
-    def expire(self, at_us: int) -> None:
-        """Forget the user's own assumptions that have held again for as long as the nodes may take to settle."""
-        over = [name for name, met_us in self.met_us.items() if at_us - met_us > self._settles_within_us]
-        if any(name in self.broken and name not in self.unmet for name in over):
-            self._keep(lambda each: each not in over or each in self.unmet)
 
     def agreed(self, at_us: int) -> None:
         """Note that all nodes agree: long enough after the last disturbance, all assumptions hold again."""

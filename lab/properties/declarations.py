@@ -110,6 +110,8 @@ class Agreement(Assertion, frozen=True, kw_only=True):
 
     def value_of(self, node: NodeState) -> tuple[Hashable, Hashable] | None:
         """Return (key, value), or None."""
+        if self.place and not getattr(node, "values", None):
+            return None  # it has made no step, or is down
         found: tuple[Hashable, Hashable] | None = self(node)
         return found
 

@@ -142,7 +142,11 @@ class Judge:
         checker = self._checkers.by_name.get(name)
         if checker is None:
             return Evidence("its code is not loaded: name its file with --protocol or --properties")
-        return Evidence(f"an error in its code: {checker.error}") if checker.error else checker.evidence
+        found = Evidence(f"an error in its code: {checker.error}") if checker.error else checker.evidence
+        violation = next((each for each in self.violations if each.assertion == name), None)
+        if found.since is None and violation is not None:
+            return replace(found, since=violation.record)
+        return found
 
     def evidence_at(self, name: str, number: int) -> Evidence:
         """Return the same as it was after an earlier record; its text is then unknown, and empty."""
@@ -171,10 +175,8 @@ class Judge:
             self._check_leads_to(leads_to)
         if self._audit is not None:
             self._check_ledgers(self._audit)
-        if self._conditions.broken:
-            self._conditions.expire(self.at_us)
-            if self._settled:
-                self._conditions.agreed(self.at_us)
+        if self._conditions.broken and self._settled:
+            self._conditions.agreed(self.at_us)
 
     def _other(self, record: Record) -> None:
         if isinstance(record, Routed):
@@ -412,7 +414,8 @@ class Judge:
             checker.reported_us = None
         elif self._is_owed(assertion) and checker.is_overdue(self.at_us, self._disturbed_us(assertion)):
             passed = format_us(round(self.at_us - self._disturbed_us(assertion), -3))
-            self._add_overdue(assertion, violation, f"{passed} after the last fault {violation.text}")
+            text = f": {violation.text}" if assertion.place else f" {violation.text}"
+            self._add_overdue(assertion, violation, f"{passed} after the last fault{text}")
 
     def _check_leads_to(self, checker: LeadsToChecker) -> None:
         assertion = checker.assertion

@@ -64,7 +64,7 @@ class GlobalState:
 
     @property
     def running(self) -> dict[int, LocalState]:
-        """The local states of the nodes whose processes run, by id; of one that has made no step, without fields."""
+        """The local states of the nodes whose processes run, by id; without fields before a node's first step."""
         return {node: view for node, view in self._views.items() if view.process == "running"}
 
     def connected(self, one: int, other: int) -> bool:
@@ -111,7 +111,7 @@ def _cliques(nodes: tuple[int, ...], cut: frozenset[tuple[int, int]]) -> list[tu
 
 
 class FieldTypes:
-    """The declared types of a protocol's fields, and its parameters; without a protocol, values stay plain JSON."""
+    """The declared types of a protocol's fields, and its parameters; without a protocol, values stay plain."""
 
     def __init__(self, protocol: type[Algorithm] | None, parameters: dict[str, Any]) -> None:
         self.parameters = _convert(parameters, None if protocol is None else protocol.Parameters)

@@ -15,8 +15,8 @@ from tests.cli.invocation import ROOT, Lab
 
 OPTIONS = {
     "run": (
-        "--nodes --t --tm --tp --latency --jitter --sim --live --speed --set --properties --do --script --record --seed "
-        "--headless --for --json"
+        "--nodes --t --tm --tp --latency --jitter --sim --live --speed --set --properties --do --script --record "
+        "--seed --headless --for --json"
     ),
     "replay": "--compare --protocol --properties",
     "tour": "",
@@ -38,8 +38,8 @@ OPTIONS = {
         "--set --properties --json"
     ),
     "compare": "--script --faults --runs --nodes --seed --task --t --workers --output --json",
-    "explore": "--nodes --kills --restarts --cuts --timeouts --from --states --depth --set --properties --do --out "
-    "--json",
+    "explore": "--nodes --kills --restarts --cuts --timeouts --from --states --depth --set --properties --do "
+    "--out --json",
     "scale": "--nodes --t --seed --output --json",
     "exercise list": "--exercises --json",
     "exercise show": "--solution",

@@ -14,6 +14,7 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widget import Widget
 
+from lab.properties.declarations import Declared
 from lab.tui.apps.runs_app import LabApp, RunsApp
 from lab.tui.player import Player
 from lab.tui.screen import RunScreen
@@ -143,11 +144,13 @@ def over(
     return asyncio.run(run())
 
 
-def replay(test: Test, path: Path = SHIPPED, size: tuple[int, int] = (120, 40)) -> LabApp:
+def replay(
+    test: Test, path: Path = SHIPPED, size: tuple[int, int] = (120, 40), properties: tuple[Declared, ...] = ()
+) -> LabApp:
     """Run a test over a recording, paused at its first record, with all its marks found."""
 
     async def opened() -> Source:
-        return FileSource(path)
+        return FileSource(path, properties)
 
     async def paused(seen: Seen) -> None:
         await seen.paused_at_start()

@@ -140,7 +140,7 @@ class Explorer:
 
     @property
     def not_told_apart(self) -> list[str]:
-        """What the search did not tell apart, by a guess about what matters to the protocol; empty if it did all."""
+        """What the search did not tell apart, by a guess about what matters to the protocol."""
         found = []
         if self._ages.asked:
             found.append(f"ages beyond {format_us(self._ages.old_us)} of messages heard and procedures begun")

@@ -33,10 +33,10 @@ class _OwnClock(Node):
 
 
 class PathExecution(Simulation):
-    """Executes moves, and appends their records to ``log``. ``restarts`` is the number of restarts allowed,
-    ``draws`` the random numbers that each node draws as it starts for the first time.
+    """Executes moves, and appends their records to ``log``.
 
-    ``now_us`` is the clock furthest ahead.
+    ``restarts`` is the number of restarts allowed, ``draws`` are the random numbers that each node draws as it
+    starts for the first time. ``now_us`` is the clock furthest ahead.
     """
 
     def __init__(

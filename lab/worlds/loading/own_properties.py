@@ -47,7 +47,7 @@ def combine(own: Iterable[Declared], more: Iterable[Declared]) -> tuple[Declared
 
 
 def check_assumptions(declared: Iterable[Declared], promises: Mapping[str, tuple[int | str, ...]]) -> None:
-    """Raise TargetError if a property, or a promise of the protocol, relies on an assumption that is not declared."""
+    """Raise TargetError if a property, or a promise of the protocol, relies on an unknown assumption."""
     each_of = list(declared)
     known = [each.id for each in each_of if isinstance(each, Assumption)]
     relying = [(each.id, each.relies_on or (), each.place) for each in each_of if isinstance(each, Assertion)]

@@ -1,0 +1,217 @@
+"""Properties of a user's own: judged in runs, recordings, campaigns, exploration, scenarios and the interface."""
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS
+from lab.tui.views.assertions_view import AssertionsView
+from lab.worlds.loading.own_properties import load_properties
+from lab.worlds.loading.targets import load_protocol
+from tests.cli.invocation import Called, Lab
+from tests.tui.seen import Seen, replay
+
+OWN = Path(__file__).parents[1] / "properties" / "own"
+RUN = ("run", "ballot.py", "--sim", "--headless", "--nodes", "3", "--seed", "1", "--for", "12s")
+VIOLATIONS = {
+    "rounds_stay_small": "1 is in round 5",
+    "one_seat": "1 and 2 both sit on first",
+    "one_last_seat": "node 1 is {round 5, seat first, wants True} while node 2 is {round 5, seat first, ",
+    "a_seat_is_taken_once": "first, taken by node 1 at 600ms, is taken again by node 2",
+    "all_are_content": "12s after the last fault: not: in the end no node wants anything",
+    "wishes_are_met": "1 wants a seat, since 400ms",
+}
+
+
+@pytest.fixture
+def folder(lab: Lab) -> Path:
+    """Return the working directory, with the user's files in it."""
+    for name in ("ballot.py", "ballot_properties.py"):
+        shutil.copy(OWN / name, lab.folder)
+    return lab.folder
+
+
+def _verdicts(lab: Lab, *words: str) -> dict[str, dict[str, object]]:
+    done = lab(*words, "--json")
+    assert done.status == 1, done
+    return {each["assertion"]: each for each in json.loads(done.out)["verdicts"]}
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_run(lab: Lab) -> None:
+    """Each kind of property is violated once, with the sentence of its own or one made of the states."""
+    done = lab(*RUN, "--properties", "ballot_properties.py")
+    assert done.status == 1
+    for name, text in VIOLATIONS.items():
+        assert re.search(
+            rf"^  {name} fails with all assumptions intact: {re.escape(text)}", done.out, re.MULTILINE
+        )
+    verdicts = _verdicts(lab, *RUN, "--properties", "ballot_properties.py")
+    assert list(verdicts) == list(VIOLATIONS)
+    assert {each["verdict"] for each in verdicts.values()} == {"fails"}
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_assumption_of_ones_own(lab: Lab) -> None:
+    """What relies on it is not owed while it does not hold; all else is."""
+    done = lab(*RUN, "--properties", "ballot_properties.py", "--do", "at 1100ms kill 3")
+    assert "  all_are_content holds: in the end no node wants anything (held 1 time, last at 0s; since" in done.out
+    seat = next(line for line in done.out.splitlines() if line.startswith("  one_last_seat"))
+    assert seat.startswith("  one_last_seat fails with all assumptions intact: ")
+    back = lab(*RUN, "--properties", "ballot_properties.py", "--do", "at 1100ms kill 3", "--do", "at 2s restart 3")
+    assert "all_are_content fails with all assumptions intact: 10s after the last fault: " in back.out
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_recording_is_judged_later(lab: Lab) -> None:
+    """With ``--properties``; without the file, what it was recorded with is not judged, and that is not green."""
+    assert lab(*RUN, "--record", "plain.jsonl").status == 0
+    assert "promises nothing" in lab("verify", "plain.jsonl", "--protocol", "ballot.py").out
+    done = lab("verify", "plain.jsonl", "--protocol", "ballot.py", "--properties", "ballot_properties.py")
+    assert done.status == 1
+    for name, text in VIOLATIONS.items():
+        assert f"  {name} fails with all assumptions intact: {text}" in done.out
+        assert f"  events that led to {name} (line, seconds, event):" in done.out
+    lab(*RUN, "--properties", "ballot_properties.py", "--record", "own.jsonl")
+    unloaded = lab("verify", "own.jsonl", "--protocol", "ballot.py")
+    assert unloaded.status == 1
+    for name in VIOLATIONS:
+        assert f"  {name} is not judged: its code is not loaded: name its file with " in unloaded.out
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("name", VIOLATIONS)
+def test_a_campaign_finds_it_and_shrinks_it(lab: Lab, name: str) -> None:
+    words = ("ballot.py", "--properties", "ballot_properties.py", "--runs", "40", "--nodes", "2", "--find", name)
+    done = lab("check", *words, "--out", "found.jsonl")
+    assert done.status == 1
+    assert re.search(rf"^ {name} +\d of \d runs? ", done.out, re.MULTILINE)
+    assert "recorded: found.jsonl" in done.out
+    verified = lab("verify", "found.jsonl", "--protocol", "ballot.py", "--properties", "ballot_properties.py")
+    assert f"  {name} fails" in verified.out
+    again = re.search(r"^again: +lab (.*)$", done.out, re.MULTILINE)
+    assert again is not None
+    assert "--properties" not in again[1]
+    assert "'ballot.py with " in again[1]
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_exploration(lab: Lab) -> None:
+    """All but what is owed is judged; a cycle of states would show a property that is never met."""
+    words = ("explore", "ballot.py", "--properties", "ballot_properties.py", "--nodes", "2", "--from", "start")
+    done = lab(*words, "--timeouts", "prompt")
+    assert done.status == 1
+    for name in VIOLATIONS:
+        row = re.search(rf"^  {name} +(.*)$", done.out, re.MULTILINE)
+        assert row is not None
+        told = "not judged: exploration does not follow" if name == "wishes_are_met" else "violated in "
+        assert row[1].startswith(told), row[0]
+    assert "recorded: ballot-" in done.out
+
+
+def test_a_scenario(lab: Lab, folder: Path) -> None:
+    """``properties`` in the head; ``expect NAME`` is met only if it was judged and holds."""
+    head = 'title = "Seats"\nprotocol = "ballot.py"\nproperties = "ballot_properties.py"\nnodes = 2\n'
+
+    def run(script: str, until: str) -> Called:
+        text = f'{head}worlds = ["simulated"]\nfor = "{until}"\n---\n{script}\n'
+        (folder / "seats.scenario").write_text(text)
+        return lab("run", "seats.scenario", "--headless")
+
+    assert run("expect rounds_stay_small", "500ms").status == 0
+    unjudged = run("expect one_last_seat", "500ms")
+    assert unjudged.status == 1
+    assert "one_last_seat is not judged: no node was ever in the last round" in unjudged.out
+    violated = run("expect violation one_seat\nexpect a_seat_is_taken_once", "700ms")
+    assert violated.status == 1
+    assert "expect no violation a_seat_is_taken_once" in violated.out
+    assert run("expect violation one_seat\nexpect violation a_seat_is_taken_once", "700ms").status == 0
+    assert "unknown assertion one_seet" in run("expect one_seet", "500ms").err
+
+
+@pytest.fixture
+def loaded(lab: Lab, folder: Path) -> Iterator[Path]:
+    """Return a recording, with the user's protocol loaded in this process."""
+    assert lab(*RUN, "--record", "plain.jsonl").status == 0
+    before = dict(ASSERTIONS), dict(ASSUMPTIONS)
+    load_protocol(str(folder / "ballot.py"))
+    yield folder / "plain.jsonl"
+    for known, kept in zip((ASSERTIONS, ASSUMPTIONS), before, strict=True):
+        known.clear()  # type: ignore[attr-defined]
+        known.update(kept)  # type: ignore[attr-defined]
+
+
+def test_the_interface(loaded: Path) -> None:
+    """The assertions view has each with its sentence; ``v`` goes to the witness, and Enter to its states."""
+
+    async def look(seen: Seen) -> None:
+        await seen.press("a", "end")
+        text = "\n".join(seen.of("#assertions", AssertionsView).texts())
+        for name in VIOLATIONS:
+            assert name in text
+        assert "No two nodes have the same seat".lower() in text.lower()
+        await seen.press("home", "v")
+        assert "wishes_are_met" in seen.text
+
+    replay(look, loaded, (120, 60), load_properties(str(loaded.with_name("ballot_properties.py"))))
+
+
+# mistakes
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("old", "new", "error"),
+    [
+        ("@invariant", "@invariant()", ""),
+        (
+            "node.round > 4]",
+            "node.raund > 4]",
+            "AttributeError: the state of node 1 has no raund (its fields: round",
+        ),
+        (
+            "    return not far or",
+            "    return far and",
+            "rounds_stay_small returned []: return True, False, a sentence",
+        ),
+        ('    """No node counts beyond four."""\n', "", "rounds_stay_small has no docstring: write what holds"),
+        ('within="2T"', 'within="soon"', "wishes_are_met is owed within 'soon': write a duration, such as '30T'"),
+        (
+            "[everybody_is_up]",
+            "['everybody']",
+            "all_are_content relies on 'everybody', and no function with @assum",
+        ),
+        ("[everybody_is_up]", "[99]", "99 is no assumption: write a number from 1 to 9, or a function"),
+        ("def rounds_stay_small", "def raises", "raises is the name of a built-in assertion: choose another"),
+        (
+            "def rounds_stay_small",
+            "async def rounds_stay_small",
+            "rounds_stay_small is a property, which never waits",
+        ),
+    ],
+)
+def test_a_mistake(lab: Lab, old: str, new: str, error: str) -> None:
+    """It is named with its line; an error in a property leaves the others judged, and is not green."""
+    file = lab.folder / "ballot_properties.py"
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+    done = lab(*RUN, "--properties", "ballot_properties.py")
+    assert done.status == (2 if error and "AttributeError" not in error and "returned" not in error else 1), done
+    assert error in done.out + done.err
+    if done.status == 2:
+        assert re.search(r"ballot_properties\.py:\d+: ", done.err), done.err
+        assert "Traceback" not in done.err
+    elif error:
+        assert "rounds_stay_small is not judged: an error in its code: " in done.out
+        assert "one_seat fails" in done.out
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_file_without_properties(lab: Lab) -> None:
+    assert "ballot.py declares no property" in lab(*RUN, "--properties", "ballot.py").refused()
+    assert "there is no file none.py" in lab(*RUN, "--properties", "none.py").refused()

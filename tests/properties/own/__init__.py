@@ -1,0 +1,1 @@
+"""Files of a user: a protocol, and properties for it in a file beside it."""
