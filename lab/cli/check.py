@@ -53,12 +53,15 @@ from lab.worlds.campaign.campaign import (
     run_campaign,
 )
 from lab.worlds.campaign.finding import Finding, format_rerun, shrink_finding, write_finding
-from lab.worlds.campaign.schedule import plan_of
+from lab.worlds.campaign.repetition import require_repeatable
+from lab.worlds.campaign.schedule import draw, plan_of
 from lab.worlds.loading.settings import parameters_of, target_of, timing_of
 from lab.worlds.loading.targets import absolute_target, load_protocol
 
 _MOST_NODES = 100
 _DEFAULT_RUNS = "1000"
+_REPEATED = 2
+"""So many of the first runs of a user's own protocol are executed twice."""
 _PROBE = "finding.jsonl"
 """A name to test whether the folder is writable: the real name depends on the finding."""
 
@@ -128,6 +131,9 @@ def check(options: CheckOptions) -> int:
     An assertion is judged in a run if there was something to judge it by: two nodes that were Normal, or a
     transaction that was decided. What was judged in no run does not hold.
 
+    The first runs of your own protocol, and every finding, are executed twice, in two processes: if they differ,
+    it is not deterministic, and nothing that was found can be trusted.
+
     Exit status: 0 nothing found, 1 a finding or an assertion that was judged in no run, 2 usage error, 130 Ctrl-C.
     """
     target = target_of(options.protocol, options.set_, options.properties)
@@ -135,6 +141,10 @@ def check(options: CheckOptions) -> int:
     campaign = _campaign(options, target, protocol)
     _check_out(options.out)
     interrupt_on_signals()
+    is_own = not protocol.__module__.startswith("lab.")
+    if is_own:
+        seeds = range(campaign.seed, campaign.seed + min(campaign.runs or _REPEATED, _REPEATED))
+        require_repeatable(campaign.target, campaign.base, [draw(campaign.plan, seed) for seed in seeds])
     totals, first, interrupted = _run(options, campaign)
     if not options.json:
         _print_totals(totals, protocol, campaign)
@@ -144,6 +154,8 @@ def check(options: CheckOptions) -> int:
     files: list[Path] = []
     rerun = ""
     if finding is not None:
+        if is_own:
+            require_repeatable(campaign.target, campaign.base, [finding.least])
         if not options.json:
             _print_finding(finding)
         path = options.out or Path(f"{protocol.name}-{finding.violation.assertion}-seed{finding.drawn.seed}.jsonl")

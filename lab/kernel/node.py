@@ -7,7 +7,7 @@ procedures whose ``until`` condition holds, in the order in which they began.
 """
 
 from collections import deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 from functools import cache, cached_property
 from typing import Any
@@ -54,6 +54,7 @@ class Node(Port):
         seed: int = 0,
     ) -> None:
         self.id = node
+        self._ids = frozenset(ids)
         self.now_us = 0
         self.halted = False
         self.touched = True
@@ -73,6 +74,7 @@ class Node(Port):
         self._sent: list[Message] = []
         self._notes: list[str] = []
         self._late = False
+        self._announced: tuple[int, Fired] | None = None
         peers = tuple(sorted(set(ids) - {node}))
         self.protocol = protocol(self, node, peers, timing, parameters or protocol.Parameters())
         self._layers = layers_of(self.protocol)
@@ -135,8 +137,10 @@ class Node(Port):
 
         At equal times the timers of waiting procedures come before the starts of periodic ones.
         """
-        if self.halted:
-            return None
+        self._announced = due = None if self.halted else self._next_timer()
+        return due
+
+    def _next_timer(self) -> tuple[int, Fired] | None:
         first = self._timers.next()
         due = None if first is None else (first[0], Fired(first[2]))
         if self._incarnation:
@@ -167,8 +171,15 @@ class Node(Port):
         return NodeRandom(self._draws.draw)
 
     def send(self, target: int, payload: Payload, reply_to: int = 0) -> None:
-        """Add a message to this step."""
+        """Add a message to this step. Raises ProtocolError for a node that does not exist."""
+        self._require_nodes((target,))
         self._post(target, type(payload).__name__, encode(payload), reply_to)
+
+    def _require_nodes(self, targets: Iterable[int]) -> None:
+        for target in targets:
+            if target not in self._ids:
+                known = " ".join(map(str, sorted(self._ids)))
+                raise ProtocolError(f"there is no node {target!r} to send to; the nodes are {known}")
 
     def note(self, text: str) -> None:
         """Add a note to this step."""
@@ -267,8 +278,13 @@ class Node(Port):
             self._resume(running, running.ordered_replies())
 
     def _on_timer(self, given: Fired) -> None:
-        due = self.next_timer()
+        announced, due = self._announced, self.next_timer()
         if due is None or due[1] != given or due[0] > self.now_us:
+            if announced is not None and announced[1] == given and announced[0] <= self.now_us:
+                raise ProtocolError(
+                    f"{given.procedure} was due at {announced[0]}, and now is not: compute the instant from the "
+                    "state alone, so that it is the same whenever it is asked for"
+                )
             raise DriverError(f"node {self.id}: the timer of {given.procedure} is not the next one due")
         running = self._running.get(given.procedure)
         if running is None:
@@ -337,6 +353,7 @@ class Node(Port):
             if not trap.peers:
                 self._ready.append((running, {}))
                 return
+            self._require_nodes(trap.peers)
             running.ask(trap)
             kind, body = type(trap.request).__name__, encode(trap.request)
             for peer in trap.peers:

@@ -33,7 +33,7 @@ from lab.kernel.errors import ProtocolError
 from lab.kernel.payload import Payload, Request, answer_type
 from lab.kernel.protocol_command import ProtocolCommand
 from lab.kernel.state import StateField, declared_fields
-from lab.kernel.traps import Ask, Sleep, Until, trap
+from lab.kernel.traps import Ask, Sleep, Until, duration, trap
 
 __all__ = ["Protocol", "Timing", "on", "periodic", "procedure"]
 
@@ -290,7 +290,7 @@ class Protocol:
 
     async def ask(self, peer: int, request: Request[A], within: int) -> A | None:
         """Ask one peer; return its answer, or None if none came within that many microseconds."""
-        replies: dict[int, A] = await trap(Ask((peer,), request, within, 1))
+        replies: dict[int, A] = await trap(Ask((peer,), request, duration(within, "within"), 1))
         return replies.get(peer)
 
     async def ask_all(
@@ -302,17 +302,17 @@ class Protocol:
         """
         asked = tuple(peers)
         needed = len(asked) if enough is None else min(enough, len(asked))
-        replies: dict[int, A] = await trap(Ask(asked, request, within, needed))
+        replies: dict[int, A] = await trap(Ask(asked, request, duration(within, "within"), needed))
         return replies
 
     async def sleep(self, us: int, what: str = "time to pass") -> None:
         """Wait that many microseconds; ``what`` describes the reason for users."""
-        await trap(Sleep(us, what))
+        await trap(Sleep(duration(us, "us"), what))
 
     async def until(self, condition: Callable[[], bool], what: str, within: int | None = None) -> bool:
         """Wait until ``condition()`` holds, evaluated after every step; return False if the bound came first.
 
         ``what`` describes the condition for users.
         """
-        held: bool = await trap(Until(condition, what, within))
+        held: bool = await trap(Until(condition, what, None if within is None else duration(within, "within")))
         return held

@@ -6,7 +6,8 @@ place; so mutable values are refused.
 """
 
 from enum import Enum
-from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -26,7 +27,10 @@ Auxiliary = Annotated[V, _AUXILIARY]
 
 
 class StateField(msgspec.Struct, frozen=True):
-    """A declared field: name, type, initial value, and whether it is safe, a log, or auxiliary."""
+    """A declared field: name, type, initial value, and whether it is safe, a log, or auxiliary.
+
+    ``kinds`` are the classes that its values may have.
+    """
 
     name: str
     type: Any
@@ -34,6 +38,7 @@ class StateField(msgspec.Struct, frozen=True):
     safe: bool
     log: bool = False
     auxiliary: bool = False
+    kinds: tuple[Any, ...] = (object,)
 
 
 def declared_fields(protocol: type, root: type) -> tuple[StateField, ...]:
@@ -54,8 +59,27 @@ def declared_fields(protocol: type, root: type) -> tuple[StateField, ...]:
             raise ProtocolError(
                 f"{protocol.__name__}.{name} is a log and must start as one: {name}: Log[…] = Log()"
             )
-        fields.append(StateField(name, kind, default, is_log or _SAFE in marks, is_log, _AUXILIARY in marks))
+        fields.append(
+            StateField(name, kind, default, is_log or _SAFE in marks, is_log, _AUXILIARY in marks, _kinds(kind))
+        )
     return tuple(fields)
+
+
+def _kinds(declared: Any) -> tuple[type, ...]:
+    """Return the classes that a value of the declared type may have; ``object`` where that is not known."""
+    origin = get_origin(declared)
+    if origin in (Union, UnionType):
+        return tuple(kind for each in get_args(declared) for kind in _kinds(each))
+    if origin is Literal:
+        return tuple(type(each) for each in get_args(declared))
+    found = declared if origin is None else origin
+    if found is float:
+        return (float, int)
+    return (found,) if isinstance(found, type) else (object,)
+
+
+def _type_text(declared: Any) -> str:
+    return declared.__name__ if isinstance(declared, type) else str(declared).replace("typing.", "")
 
 
 Changes = tuple[dict[str, Any], dict[str, Any], dict[str, list[Any]]]
@@ -97,6 +121,9 @@ class StateVector:
                 logged[name] = _appended(type(owner).__name__, name, last.get(name) or Log(), value)
             else:
                 _refuse_mutable(type(owner).__name__, name, value)
+                if not isinstance(value, field.kinds):
+                    kind = _type_text(field.type)
+                    raise ProtocolError(f"{type(owner).__name__}.{name} is {value!r}, and is declared as {kind}")
                 (stored if field.safe else changed)[name] = plain(value)
             last[name] = value
         return changed, stored, logged
@@ -132,6 +159,8 @@ _ATOMS = (int, str, bool, float, bytes, type(None), Enum)
 
 def _refuse_mutable(owner: str, name: str, value: Any) -> None:
     if isinstance(value, _ATOMS):
+        if value != value:  # noqa: PLR0124 - the one value that differs from itself
+            raise ProtocolError(f"{owner}.{name} is nan, which differs from itself: no state is the same twice")
         return
     if isinstance(value, tuple | frozenset | Log):
         for item in value:

@@ -11,9 +11,10 @@ from typing import Any
 
 from msgspec import Struct
 
+from lab.kernel.errors import ProtocolError
 from lab.kernel.payload import Request
 
-__all__ = ["Ask", "Sleep", "Trap", "Until", "foreign_await", "foreign_raise", "trap"]
+__all__ = ["Ask", "Sleep", "Trap", "Until", "duration", "foreign_await", "foreign_raise", "trap"]
 
 
 class Ask(Struct, frozen=True):
@@ -41,6 +42,15 @@ class Until(Struct, frozen=True):
 
 
 Trap = Ask | Sleep | Until
+
+
+def duration(us: int, name: str) -> int:
+    """Return the time to wait. Raises ProtocolError unless it is a whole number of microseconds, 0 or more."""
+    if type(us) is not int:
+        raise ProtocolError(f"{name} is {us!r}: write a whole number of microseconds, such as round(…)")
+    if us < 0:
+        raise ProtocolError(f"{name} is {us}: nothing can wait for less than no time")
+    return us
 
 
 @types.coroutine

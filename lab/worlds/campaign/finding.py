@@ -26,6 +26,7 @@ from lab.properties.verdicts import Violation
 from lab.recording.records import Commanded, End, Header, Link, Record
 from lab.recording.writer import Writer
 from lab.script.parse import read_script
+from lab.text import UserError
 from lab.units import format_us
 from lab.worlds.campaign.campaign import Campaign, RunawayError, Trial, header_for, run_trial, start_simulation
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault, draw
@@ -176,6 +177,10 @@ def _simpler(fault: ScheduledFault) -> Iterator[ScheduledFault]:
 # findings
 
 
+class NotRepeatedError(UserError):
+    """A run that violated an assertion does not when it is executed again."""
+
+
 class Finding(Struct, frozen=True):
     """The schedule as drawn, the shrunk one, the violation that it shows, and the number of runs tried.
 
@@ -198,7 +203,9 @@ def shrink_finding(
     """Run the seed again, and shrink the first violation that matches the goal."""
     drawn = draw(campaign.plan, seed)
     trial = run_trial(protocol, campaign.base, drawn)
-    violation = next(filter(campaign.goal.matches, trial.violations))
+    violation = next(filter(campaign.goal.matches, trial.violations), None)
+    if violation is None:
+        raise NotRepeatedError(f"not deterministic: the run with seed {seed} differs when it is executed again")
     shrinking = Shrinking(
         trial, violation, lambda schedule: run_trial(protocol, campaign.base, schedule, extend=False)
     )

@@ -47,6 +47,7 @@ from lab.protocols import (
 )
 from lab.recording.records import ProtocolInfo
 from lab.text import did_you_mean
+from lab.worlds.loading.determinism import hidden_inputs
 from lab.worlds.loading.own_properties import check_assumptions, combine, declared_in, load_properties, python_file
 from lab.worlds.loading.user_module import TargetError, load_module
 
@@ -273,6 +274,7 @@ def check_declarations(protocol: type[Algorithm]) -> None:
     _check_workload(protocol)
     _check_parameters(protocol)
     _check_awaits(protocol)
+    _check_determinism(protocol)
 
 
 def _check_name(protocol: type[Algorithm]) -> None:
@@ -381,6 +383,28 @@ def _check_awaits(protocol: type[Algorithm]) -> None:
             mistake = _mistake_in(klass)  # type: ignore[arg-type]
             if mistake is not None:
                 raise DeclarationError(*mistake)
+
+
+def _check_determinism(protocol: type[Algorithm]) -> None:
+    """Raise DeclarationError for the first thing in the user's files that differs between executions."""
+    for klass in reversed(protocol.__mro__):
+        if issubclass(klass, Protocol) and not klass.__module__.startswith("lab."):
+            path = Path(inspect.getfile(klass))
+            first = min(hidden_inputs(path.read_bytes()), default=None)
+            if first is not None:
+                raise DeclarationError(first.text, f"{path.name}:{first.line}")
+            _check_class_values(klass, path.name)
+
+
+def _check_class_values(klass: type, file: str) -> None:
+    """Raise DeclarationError for a value of the class that its methods could change."""
+    for name, value in vars(klass).items():
+        if isinstance(value, list | dict | set) and not name.startswith("__") and not hasattr(Algorithm, name):
+            raise DeclarationError(
+                f"{klass.__name__}.{name} is a {type(value).__name__}, which all nodes of a simulation share: "
+                f"declare a field with a value that cannot be changed, such as {name}: tuple[int, ...] = ()",
+                file,
+            )
 
 
 # awaits

@@ -4,14 +4,19 @@ It is executed as ``python my_election.py`` would execute it, and can import the
 """
 
 import contextlib
+import signal
 import sys
+import threading
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 
 from lab.kernel import ProtocolError
 from lab.properties.declarations import DeclaredWrongError
 from lab.text import UserError
+
+_MOST_S = 10
 
 
 class TargetError(UserError):
@@ -29,7 +34,8 @@ def load_module(named: Path) -> ModuleType:
     folder = str(path.parent)
     sys.path.insert(0, folder)
     try:
-        with contextlib.redirect_stdout(sys.stderr):  # standard output is for other programs
+        # standard output is for other programs
+        with contextlib.redirect_stdout(sys.stderr), _time_limit():
             # not through cached bytecode, which would be stale after an edit within the same second
             exec(compile(path.read_bytes(), path, "exec"), vars(module))
     except (Exception, SystemExit) as error:
@@ -41,6 +47,25 @@ def load_module(named: Path) -> ModuleType:
         if folder not in sys.path:
             sys.path.append(folder)
     return module
+
+
+@contextlib.contextmanager
+def _time_limit() -> Iterator[None]:
+    """Raise TimeoutError in what computes for too long. In threads other than the main one, do nothing."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise TimeoutError(f"it has not come to its end after {_MOST_S} s of computing")
+
+    handler = signal.signal(signal.SIGVTALRM, interrupt)
+    timer = signal.setitimer(signal.ITIMER_VIRTUAL, _MOST_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, *timer)
+        signal.signal(signal.SIGVTALRM, handler)
 
 
 def _describe_error(error: BaseException, named: Path, folder: Path) -> str:
