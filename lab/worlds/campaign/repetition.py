@@ -4,6 +4,7 @@ What a user's protocol does may depend on the order of a set of strings, on an a
 left behind. Then no recording of it can be re-executed, and no finding shrunk.
 """
 
+import contextlib
 import os
 import pickle
 import subprocess
@@ -11,7 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from lab.kernel import Step
-from lab.recording.records import Header, Record, decode_fields, differing_fields, encode
+from lab.recording.records import Header, decode, decode_fields, differing_fields, encode
 from lab.text import UserError
 from lab.units import format_us
 from lab.worlds.campaign.campaign import run_trial
@@ -24,41 +25,51 @@ class NotDeterministicError(UserError):
 
 
 def require_repeatable(target: str, base: Header, schedules: Sequence[Schedule]) -> None:
-    """Execute these runs here and in another process. Raises NotDeterministicError if they differ."""
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "lab.worlds.campaign.repetition"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**os.environ, "PYTHONHASHSEED": _other_hash_seed()},
-    )
-    assert process.stdin is not None
-    with process.stdin as channel:
-        pickle.dump((target, base, tuple(schedules)), channel)
-    protocol = load_protocol(target)
-    mine = [run_trial(protocol, base, schedule, extend=False).records for schedule in schedules]
-    process.stdin = None
-    out, errors = process.communicate()
-    if process.returncode:
-        last = errors.decode(errors="replace").strip().rpartition("\n")[2]
-        raise NotDeterministicError(f"not deterministic: executed again, in another process, it fails: {last}")
-    others: list[list[bytes]] = pickle.loads(out)  # it comes from this program's own process
-    for schedule, records, again in zip(schedules, mine, others, strict=True):
-        difference = _difference(records, again)
+    """Execute these runs in two processes. Raises NotDeterministicError if they differ.
+
+    If both processes die, nothing is said: the campaign's own workers will die as well, and it reports that.
+    """
+    job = pickle.dumps((target, base, tuple(schedules)))
+    one, other = (_begin(hash_seed, job) for hash_seed in ("1", "2"))
+    found, again = _runs_of(one), _runs_of(other)
+    if found is None and again is None:
+        return
+    if found is None or again is None:
+        raise NotDeterministicError("not deterministic: executed twice, it ended its process once")
+    for schedule, lines, others in zip(schedules, found, again, strict=True):
+        difference = _difference(lines, others)
         if difference:
             raise NotDeterministicError(f"not deterministic: in the run with seed {schedule.seed}, {difference}")
 
 
-def _other_hash_seed() -> str:
-    return "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
+def _begin(hash_seed: str, job: bytes) -> "subprocess.Popen[bytes]":
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "lab.worlds.campaign.repetition"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONHASHSEED": hash_seed},
+    )
+    assert process.stdin is not None
+    with contextlib.suppress(BrokenPipeError), process.stdin as channel:
+        channel.write(job)
+    process.stdin = None
+    return process
 
 
-def _difference(records: list[Record], again: list[bytes]) -> str:
+def _runs_of(process: "subprocess.Popen[bytes]") -> list[list[bytes]] | None:
+    """Return the records of the runs, as lines; None if the process died."""
+    out, _ = process.communicate()
+    found: list[list[bytes]] | None = None if process.returncode else pickle.loads(out)
+    return found
+
+
+def _difference(lines: list[bytes], again: list[bytes]) -> str:
     """Return what differs first; empty if nothing does."""
     steps = 0
-    for record, other in zip(records, again, strict=False):
+    for line, other in zip(lines, again, strict=False):
+        record = decode(line)
         steps += isinstance(record, Step)
-        line = encode(record)
         if line == other:
             continue
         if not isinstance(record, Step):
@@ -71,7 +82,7 @@ def _difference(records: list[Record], again: list[bytes]) -> str:
             "depends on something else than state and messages, such as the order of a set of strings or a value "
             "kept outside of the declared fields"
         )
-    return "" if len(records) == len(again) else "the number of steps differs when it is executed again"
+    return "" if len(lines) == len(again) else "the number of steps differs when it is executed again"
 
 
 def _execute_again() -> None:
