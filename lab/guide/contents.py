@@ -69,7 +69,7 @@ DOORS = (
     Door(
         "build",
         "Build: your own protocol, and the laboratory itself",
-        *("your-own-protocol", "scenarios", "checking", "ci", "architecture"),
+        *("your-own-protocol", "raft", "scenarios", "checking", "ci", "architecture"),
     ),
     Door(
         "reference",

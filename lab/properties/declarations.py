@@ -70,7 +70,7 @@ class Declared(Struct, frozen=True):
     @property
     def short_text(self) -> str:
         """The sentence of a violation for which the function has none."""
-        return f"not: {self.statement}"
+        return f"it does not hold that {self.statement}"
 
     def __call__(self, *arguments: Any) -> Any:
         assert self.function is not None

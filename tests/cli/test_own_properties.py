@@ -22,7 +22,7 @@ VIOLATIONS = {
     "one_seat": "1 and 2 both sit on first",
     "one_last_seat": "node 1 is {round 5, seat first, wants True} while node 2 is {round 5, seat first, ",
     "a_seat_is_taken_once": "first, taken by node 1 at 600ms, is taken again by node 2",
-    "all_are_content": "12s after the last fault: not: in the end no node wants anything",
+    "all_are_content": "12s after the last fault: it does not hold that in the end no node wants anything",
     "wishes_are_met": "1 wants a seat, since 400ms",
 }
 

@@ -15,14 +15,14 @@ from lab.properties import GlobalState, LocalState, Memory, Outcome, assumption,
 from lab.protocols import Election, Status
 
 
-class Vote(Payload, frozen=True):
+class VoteReply(Payload, frozen=True):
     """An answer to RequestVote."""
 
     term: int
     granted: bool
 
 
-class RequestVote(Request[Vote], frozen=True):
+class RequestVote(Request[VoteReply], frozen=True):
     """A candidate asks for a vote in its term."""
 
     term: int
@@ -102,13 +102,13 @@ class Raft(Election):
             self.begin(self.lead)
 
     @on(RequestVote)
-    def on_request_vote(self, sender: int, message: RequestVote) -> Vote:
+    def on_request_vote(self, sender: int, message: RequestVote) -> VoteReply:
         self.learn_term(message.term)
         granted = message.term == self.term and self.voted_for in (None, sender)
         if granted:
             self.voted_for = sender
             self.restart(self.election_timeout)
-        return Vote(self.term, granted)
+        return VoteReply(self.term, granted)
 
     @procedure
     async def lead(self) -> None:
