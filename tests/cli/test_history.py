@@ -86,7 +86,20 @@ def test_json(lab: Lab, recording: Path) -> None:
 
 def test_the_report_of_a_run_has_the_group_of_each_node(lab: Lab) -> None:
     """As text, and as JSON; None for a node without a group."""
-    words = ["run", "invitation", "--sim", "--headless", "--nodes", "3", "--for", "4s", "--do", "at 3s kill 1"]
+    words = [
+        "run",
+        "invitation",
+        "--sim",
+        "--headless",
+        "--nodes",
+        "3",
+        "--for",
+        "4s",
+        "--seed",
+        "1",
+        "--do",
+        "at 3s kill 1",
+    ]
     report = lab(*words)
     assert "node 2  running  Normal under 3 in group 3." in report.out
     summary = msgspec.json.decode(lab(*words, "--json").out)

@@ -115,7 +115,7 @@ def test_the_report_as_text(lab: Lab) -> None:
 def test_timing_and_parameters_are_recorded(lab: Lab) -> None:
     """Tm, Tp, the seed and the parameters."""
     done = lab(
-        *("run", "bully", "--headless", "--for", "200ms", "--record", "a.jsonl", "--tm", "40ms", "--tp", "20ms"),
+        *("run", "bully", "--headless", "--for", "1s", "--record", "a.jsonl", "--tm", "40ms", "--tp", "20ms"),
         *("--set", "check_every=100ms", "--set", "coordinator_timeout=500ms"),
         *("--seed", "7", "--latency", "3ms", "--jitter", "1ms"),
     )

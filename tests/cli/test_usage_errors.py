@@ -215,7 +215,7 @@ def test_usage_errors(littered: Lab, transcript: Callable[[str, str], None]) -> 
 
 def test_usage_errors_in_fresh_processes(littered: Lab) -> None:
     """They do not depend on earlier imports or calls."""
-    for line in FRESH.strip().splitlines()[:: amount(quick=2, soak=1)]:
+    for line in FRESH.strip().splitlines()[:: amount(quick=3, soak=1)]:
         assert line in CALLS.splitlines()
         words = shlex.split(line)
         assert littered.fresh(*words) == littered(*words) == littered.within(*words)

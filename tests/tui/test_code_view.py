@@ -369,7 +369,7 @@ def test_other_protocols(name: str) -> None:
 
     async def test(seen: Seen) -> None:
         await seen.press("C")
-        for number in range(3, len(seen.source.store), max(1, len(seen.source.store) // 6)):
+        for number in range(3, len(seen.source.store), max(1, len(seen.source.store) // 3)):
             seen.player.go(number)
             await seen.press("enter")
             waits = [wait for view in seen.player.cluster().nodes.values() for wait in view.waits]

@@ -188,7 +188,7 @@ def test_a_simulated_run_continues_to_the_outcome(host: HostReady) -> None:
 
     async def test(seen: Seen) -> None:
         await seen.press("P")
-        seen.run.context.execute("speed max")
+        seen.run.context.execute("speed 20")
         seen.run.context.execute("go")
         await _asked(seen)
         assert seen.run.context.hides_future

@@ -86,8 +86,17 @@ def _ended_in_good_order(run: LiveRun, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("victims", ["host", "fork server", "both"])
-@pytest.mark.parametrize("paused", ["", "2 5", "all"])
-@pytest.mark.parametrize("module", ["lab.worlds", "tests.worlds.portable"])
+@pytest.mark.parametrize(
+    ("module", "paused"),
+    [
+        ("lab.worlds", ""),
+        ("lab.worlds", "2 5"),
+        ("lab.worlds", "all"),
+        ("tests.worlds.portable", "2 5"),
+        pytest.param("tests.worlds.portable", "", marks=pytest.mark.soak),
+        pytest.param("tests.worlds.portable", "all", marks=pytest.mark.soak),
+    ],
+)
 def test_sigkill(tmp_path: Path, victims: str, paused: str, module: str) -> None:
     """Kill -9 at a random moment, with paused nodes too, and without the features of Linux too."""
     chance = random.Random(f"{victims} {paused}")
