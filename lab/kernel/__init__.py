@@ -6,12 +6,13 @@ from lab.kernel.node import Node
 from lab.kernel.payload import Payload, Request, encode
 from lab.kernel.protocol import Protocol, Timing, on, periodic, procedure
 from lab.kernel.protocol_command import ProtocolCommand, command
-from lab.kernel.state import Auxiliary, Safe
+from lab.kernel.state import Auxiliary, Displayed, Safe
 from lab.kernel.step import CommandInput, Fired, Input, Message, Received, Started, Step, Wait
 
 __all__ = [
     "Auxiliary",
     "CommandInput",
+    "Displayed",
     "DriverError",
     "Fired",
     "Input",

@@ -21,7 +21,7 @@ from lab.kernel.layers import layers_of
 from lab.kernel.payload import Payload, encode
 from lab.kernel.procedure import RunningProcedure, procedure_name
 from lab.kernel.protocol import Port, Protocol, Timing
-from lab.kernel.state import Changes, StateVector
+from lab.kernel.state import Changes, StateVector, format_plain
 from lab.kernel.step import CommandInput, Fired, Input, Message, Received, Started, Step, Wait
 from lab.kernel.timers import Timers
 from lab.kernel.traps import Ask, Sleep, Trap, foreign_await, foreign_raise
@@ -78,6 +78,7 @@ class Node(Port):
         peers = tuple(sorted(set(ids) - {node}))
         self.protocol = protocol(self, node, peers, timing, parameters or protocol.Parameters())
         self._layers = layers_of(self.protocol)
+        self._displayed = [field.name for field in protocol.fields if field.displayed]
         self._kinds = {
             kind: (_decoder(payload), self._handler(kind)) for kind, payload in protocol.payloads.items()
         }
@@ -112,6 +113,8 @@ class Node(Port):
             action(given)
             self._run()
             changed, stored, logged = self._changes()
+            if self._displayed:
+                self._note_displayed({**changed, **stored})
             drawn = self._end_draws()
         except DriverError:
             raise
@@ -155,6 +158,11 @@ class Node(Port):
     def waits(self) -> tuple[Wait, ...]:
         """Return where each running procedure waits, in the order in which they began."""
         return tuple(running.wait() for running in self._running.values() if running.waits_for is not None)
+
+    def _note_displayed(self, changed: dict[str, Any]) -> None:
+        shown = [f"{name} {format_plain(changed[name])}" for name in self._displayed if name in changed]
+        if shown:
+            self._notes.append(", ".join(shown))
 
     def _end_draws(self) -> tuple[float, ...]:
         self._planned = None

@@ -14,10 +14,10 @@ import msgspec
 from lab.kernel.errors import ProtocolError
 from lab.kernel.log import Log
 
-__all__ = ["Auxiliary", "Safe", "StateField", "declared_fields", "plain"]
+__all__ = ["Auxiliary", "Displayed", "Safe", "StateField", "declared_fields", "format_plain", "plain"]
 
 V = TypeVar("V")
-_SAFE, _AUXILIARY = object(), object()
+_SAFE, _AUXILIARY, _DISPLAYED = object(), object(), object()
 
 Safe = Annotated[V, _SAFE]
 """``version: Safe[int] = 0``: this field lives in stable storage, and survives a crash (rule M3)."""
@@ -26,8 +26,12 @@ Auxiliary = Annotated[V, _AUXILIARY]
 """``since_us: Auxiliary[int] = 0``: a field for display, on which nothing else in the node depends."""
 
 
+Displayed = Annotated[V, _DISPLAYED]
+"""``term: Displayed[Safe[int]] = 0``: the pane of a node shows it, and the log each of its changes."""
+
+
 class StateField(msgspec.Struct, frozen=True):
-    """A declared field: name, type, initial value, and whether it is safe, a log, or auxiliary.
+    """A declared field: name, type, initial value, and whether it is safe, a log, auxiliary, or displayed.
 
     ``kinds`` are the classes that its values may have.
     """
@@ -39,6 +43,7 @@ class StateField(msgspec.Struct, frozen=True):
     log: bool = False
     auxiliary: bool = False
     kinds: tuple[Any, ...] = (object,)
+    displayed: bool = False
 
 
 def declared_fields(protocol: type, root: type) -> tuple[StateField, ...]:
@@ -60,7 +65,16 @@ def declared_fields(protocol: type, root: type) -> tuple[StateField, ...]:
                 f"{protocol.__name__}.{name} is a log and must start as one: {name}: Log[…] = Log()"
             )
         fields.append(
-            StateField(name, kind, default, is_log or _SAFE in marks, is_log, _AUXILIARY in marks, _kinds(kind))
+            StateField(
+                name,
+                kind,
+                default,
+                is_log or _SAFE in marks,
+                is_log,
+                _AUXILIARY in marks,
+                _kinds(kind),
+                _DISPLAYED in marks,
+            )
         )
     return tuple(fields)
 
@@ -150,6 +164,13 @@ def plain(value: Any) -> Any:
     if isinstance(value, Log):
         return [plain(entry) for entry in value]
     return _DECODER.decode(_ENCODER.encode(value))
+
+
+def format_plain(value: Any) -> str:
+    """Return a plain value as text for users."""
+    if value is None or isinstance(value, bool):
+        return {None: "none", True: "true", False: "false"}[value]
+    return value if isinstance(value, str) else _ENCODER.encode(value).decode()
 
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")

@@ -31,7 +31,7 @@ from lab.script.commands import (
     Slow,
     WorldCommand,
 )
-from lab.script.predicates import And, Compare, Is, LinkIs, Not, Or, Predicate, Suspects
+from lab.script.predicates import And, Compare, Is, IsTrue, LinkIs, Not, Or, Predicate, Suspects
 from lab.script.scope import CommandError
 from lab.script.statements import (
     CAUSES,
@@ -45,7 +45,7 @@ from lab.script.statements import (
     OnStatus,
     When,
 )
-from lab.script.values import Arithmetic, Attribute, Count, Number, Quantity, Text, Value, Who
+from lab.script.values import Arithmetic, Attribute, Count, Number, Quantity, QuotedText, Text, Value, Who
 from lab.script.vocabulary import CONSTANTS, COUNTS, Vocabulary
 from lab.units import parse_us
 
@@ -342,7 +342,16 @@ class _Build(Transformer[Token, Any]):
     # values
 
     text = Text
-    attribute = Attribute
+    member = str
+    element = staticmethod(_whole_number)
+    quoted_text = QuotedText
+
+    def attribute(self, who: Who, name: str, *path: str | int) -> Attribute:
+        return Attribute(who, name, path)
+
+    def is_true(self, who: Who, name: str, *path: str | int) -> IsTrue:
+        return IsTrue(Attribute(who, name, path))
+
     quantity = Quantity
 
     def who(self, who: Any) -> Who:

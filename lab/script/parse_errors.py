@@ -116,11 +116,11 @@ _TERMINAL_SETS: tuple[tuple[set[str], str], ...] = (
         " or 'expect'",
     ),
     (
-        {"NUMBER", "LPAR", "WHO", "VALUE", "COUNTED", "FUNCTION", "AMOUNT", "_NOT"},
+        {"NUMBER", "LPAR", "WHO", "VALUE", "STRING", "COUNTED", "FUNCTION", "AMOUNT", "_NOT"},
         "a predicate (all normal, 4 suspects 5, groups <= 2)",
     ),
     (
-        {"NUMBER", "LPAR", "WHO", "VALUE", "COUNTED", "FUNCTION", "AMOUNT"},
+        {"NUMBER", "LPAR", "WHO", "VALUE", "STRING", "COUNTED", "FUNCTION", "AMOUNT"},
         "a value (4, all.coordinator, groups, Normal)",
     ),
     ({"COMPARISON", "PLUS", "TIMES"}, "a comparison (== != < <= > >=)"),
@@ -156,6 +156,8 @@ _SYNONYMS = {
 
 _NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
+_AFTER_ATTRIBUTE = {"COMPARISON", "LSQB"}
+
 _UNCLOSED = {'"': ("STRING", "its quotes are not closed"), "{": ("JSON", "its brace is not closed in this line")}
 
 _HEADS = re.compile(
@@ -172,6 +174,9 @@ def explain_error(text: str, error: "UnexpectedInput", protocol: type[Protocol] 
     got = text[place:].partition(" ")[0]
     parser = getattr(error, "interactive_parser", None)  # what the grammar accepts next, not the lexer
     expected: set[str] = ((parser.accepts() if parser else set()) or {"$END"}) - {"QUANTITY"}
+    if expected >= _AFTER_ATTRIBUTE:
+        expected &= _AFTER_ATTRIBUTE | {"PLUS", "TIMES"}  # what else may follow is the end of the predicate
+        expected -= {"LSQB"}
     near = _nearest(got, expected, protocol)
     message = f"column {place + 1}: " + (
         f"{sanitize(got, 30)!r} is not expected here" if got else "the line ends too soon"

@@ -12,7 +12,7 @@ from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Record
 from lab.recording.snapshot import NodeState
 from lab.script.scope import CommandError, Scope, format_link
-from lab.script.value_types import LIST
+from lab.script.value_types import ANYTHING, LIST, YES_OR_NO
 from lab.script.values import (
     UNKNOWN,
     UP,
@@ -20,6 +20,7 @@ from lab.script.values import (
     Count,
     Number,
     Part,
+    QuotedText,
     Text,
     Value,
     Who,
@@ -135,10 +136,10 @@ class Compare(Predicate, frozen=True):
             raise CommandError("a comparison can have all or any only once: all.group == 4.group")
         self.left.check_against(self.right, self.operator, scope)
         self.right.check_against(self.left, self.operator, scope)
-        if isinstance(self.left, Text | Number) and isinstance(self.right, Text | Number):
+        if all(isinstance(side, Text | QuotedText | Number) for side in self.inner):
             raise CommandError("both sides are constant; name an attribute or a count: 4.coordinator == 5")
         left, right = (side.type_in(scope.protocol) for side in self.inner)
-        with_word = any(isinstance(side, Text) for side in self.inner)
+        with_word = any(isinstance(side, Text | QuotedText) for side in self.inner)
         if not with_word and not left.overlaps(right):
             sides = f"{self.left.label} is {left.name}, and {self.right.label} is {right.name}"
             raise CommandError(f"{sides}, so they are never equal")
@@ -165,6 +166,36 @@ class Compare(Predicate, frozen=True):
             alone = replace(self, left=self.left.at_node(view.id), right=self.right.at_node(view.id))
             if [value.who] != self._quantifiers[:1] or alone.holds(cluster, suspicions) != expected:
                 yield value.explain_at(view, cluster)
+
+
+class IsTrue(Predicate, frozen=True):
+    """``4.leads``: an attribute that is true or false."""
+
+    attribute: Attribute
+
+    def __str__(self) -> str:
+        return str(self.attribute)
+
+    @property
+    def _comparison(self) -> Compare:
+        return Compare("==", self.attribute, Text("true"))
+
+    @property
+    def inner(self) -> tuple[Part, ...]:
+        return (self.attribute,)
+
+    def check_alone(self, scope: Scope) -> None:
+        kind = self.attribute.type_in(scope.protocol)
+        if kind not in (YES_OR_NO, ANYTHING):
+            raise CommandError(
+                f"{self.attribute.label} is {kind.name}, and not true or false; compare it: {self.attribute} == …"
+            )
+
+    def holds(self, cluster: ClusterState, suspicions: Suspicions) -> bool:
+        return self._comparison.holds(cluster, suspicions)
+
+    def explain(self, cluster: ClusterState, suspicions: Suspicions, expected: bool) -> Iterator[str]:
+        return self._comparison.explain(cluster, suspicions, expected)
 
 
 def _compare_values(compare: Callable[[Any, Any], bool], left: Any, right: Any) -> bool:

@@ -150,28 +150,66 @@ class Text(Value, frozen=True):
         raise CommandError(f"{other.label} is never {word}{types}{near}")
 
 
+class QuotedText(Value, frozen=True):
+    """``"a text"``: a text to compare with, of any characters."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return f'"{self.text}"'
+
+    def values(self, cluster: ClusterState) -> list[Any]:
+        return [self.text]
+
+    def type_in(self, protocol: type[Protocol]) -> ValueType:
+        return WORD
+
+    def check_against(self, other: Value, comparison: str, scope: Scope) -> None:
+        kind = other.type_in(scope.protocol)
+        if kind is not ANYTHING and self.text not in kind.words:
+            known = f"; expected {', '.join(kind.words) or kind.name}"
+            raise CommandError(f"{other.label} is never {self}{known}")
+
+
 class Attribute(Value, frozen=True):
-    """``4.coordinator``: a field of a node's state vector, or a property of its process."""
+    """``4.coordinator``: a field of a node's state vector, or a property of its process.
+
+    ``path`` leads to a part of its value: ``4.votes[0].term``. An element of a list is counted from 0.
+    """
 
     who: Who
     name: str
+    path: tuple[str | int, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.who}.{self.name}"
+        return f"{self.who}.{self.label}"
 
     @property
     def label(self) -> str:
-        return self.name
+        parts = (f"[{each}]" if isinstance(each, int) else f".{each}" for each in self.path)
+        return self.name + "".join(parts)
 
     def values(self, cluster: ClusterState) -> list[Any]:
         return [self._of(view, cluster) for view in states_of(self.who, cluster)]
 
     def _of(self, view: NodeState, cluster: ClusterState) -> Any:
         known = view.process in UP or self.name in ("status", "process")
-        return attribute_of(view, self.name, cluster) if known else UNKNOWN
+        return self._part(view, cluster) if known else UNKNOWN
+
+    def _part(self, view: NodeState, cluster: ClusterState) -> Any:
+        """Return the value, or the part of it that the path leads to; none if there is no such part."""
+        found = attribute_of(view, self.name, cluster)
+        for step in self.path:
+            if isinstance(found, dict):
+                found = found.get(str(step))
+            elif isinstance(found, list | tuple) and isinstance(step, int) and step < len(found):
+                found = found[step]
+            else:
+                return None
+        return tuple(found) if isinstance(found, list) else found
 
     def type_in(self, protocol: type[Protocol]) -> ValueType:
-        return _attribute_type(self.name, protocol)
+        return ANYTHING if self.path else _attribute_type(self.name, protocol)
 
     def check_alone(self, scope: Scope) -> None:
         scope.require_who(self.who)
@@ -185,11 +223,11 @@ class Attribute(Value, frozen=True):
             )
 
     def at_node(self, node: int) -> Value:
-        return Attribute(node, self.name) if self.who in ("all", "any") else self
+        return replace(self, who=node) if self.who in ("all", "any") else self
 
     def explain_at(self, view: NodeState, cluster: ClusterState) -> str:
         """Return ``4.coordinator was 5``."""
-        return f"{view.id}.{self.name} was {_format(attribute_of(view, self.name, cluster))}"
+        return f"{view.id}.{self.label} was {_format(self._part(view, cluster))}"
 
 
 class Count(Value, frozen=True):

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from msgspec import Struct
 
 from lab.kernel import Protocol
+from lab.kernel.state import StateField
 from lab.protocols import OWN_PROTOCOLS, Algorithm
 from lab.recording.cluster_state import ClusterState
 from lab.script.scope import CommandError
@@ -61,7 +62,14 @@ class Vocabulary(Struct, frozen=True):
 
 def vocabulary(protocol: type[Protocol] | None = None) -> Vocabulary:
     """Return the words of all protocols that are known here, and of this one. Raises CommandError."""
-    return _vocabulary_of(_known_extensions(protocol), names_of_bare_commands())
+    own = (*OWN_PROTOCOLS.values(), *([] if protocol is None else [protocol]))
+    words = dict.fromkeys((field.name, word) for each in own for field in each.fields for word in _words_of(field))
+    return _vocabulary_of(_known_extensions(protocol), names_of_bare_commands(), tuple(words))
+
+
+def _words_of(field: StateField) -> list[str]:
+    """Return the values of a field that can be written without quotes: those of an enum."""
+    return [word for word in type_of(field.type).words if word.isidentifier() and word not in _RESERVED]
 
 
 def described_states() -> dict[str, str]:
@@ -94,7 +102,9 @@ def _known_extensions(protocol: type[Protocol] | None) -> tuple[type[Extension],
 
 @cache
 def _vocabulary_of(
-    extensions: tuple[type[Extension], ...], commands: tuple[frozenset[str], frozenset[str]]
+    extensions: tuple[type[Extension], ...],
+    commands: tuple[frozenset[str], frozenset[str]],
+    own_words: tuple[tuple[str, str], ...],
 ) -> Vocabulary:
     node_terms = [term for each in extensions for term in each.node_terms]
     cluster_terms = [term for each in extensions for term in each.cluster_terms]
@@ -106,7 +116,7 @@ def _vocabulary_of(
         tuple(dict.fromkeys((*STATES, *(term.name for term in node_terms if term.type is bool)))),
         tuple(dict.fromkeys(term.name for term in cluster_terms if not term.argument)),
         tuple(dict.fromkeys(term.name for term in cluster_terms if term.argument)),
-        tuple(each for each in words if each[1].isidentifier()),
+        tuple(each for each in (*words, *own_words) if each[1].isidentifier()),
         commands,
     )
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from msgspec import Struct
 
+from lab.kernel.state import format_plain
 from lab.protocols import OWN_PROTOCOLS, PROTOCOLS, TASKS, Algorithm
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header, Record
@@ -103,8 +104,15 @@ class Extension:
         return False
 
     def describe_node(self, node: NodeState, now_us: int, styles: "ThemeStyles") -> NodeText | None:
-        """Return what the pane of a node shows; None for nothing. The state of a dead node is mostly empty."""
-        return None
+        """Return what the pane of a node shows; None for nothing. The state of a dead node is mostly empty.
+
+        By default, the fields that the protocol declares as ``Displayed``.
+        """
+        info = self.header.protocol
+        protocol = OWN_PROTOCOLS.get(info.name)
+        names = () if protocol is None else (field.name for field in protocol.fields if field.displayed)
+        shown = [f"{name} {format_plain(node.state[name])}" for name in names if name in node.state]
+        return NodeText([(sanitize(", ".join(shown), 80), styles.accent)]) if shown else None
 
     def view(self, word: str) -> View | None:
         """Return the view with this word."""

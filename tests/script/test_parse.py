@@ -329,7 +329,6 @@ expect all normal within 2s kill 5
 expect (all normal
 expect not
 expect 4 suspects
-when 3 > all.x and any.y: kill 5
 expect 1 + == 2
 expect all.coordinator ==
 expect all. == 4

@@ -49,7 +49,7 @@ def test_examples_are_in_canonical_form(text: str) -> None:
         ("then expect all normal", "then expect all normal"),
         ("then expect all normal within 2s", "expect all normal within 2s"),
         ("when (all normal) : at 2000ms kill 5", "when all normal at 2s: kill 5"),
-        ("when ((1 + 2)) + (3 * 4) == 4 - (3 - 2): kill 5", "when 1 + 2 + 3 * 4 == 4 - (3 - 2): kill 5"),
+        ("when (1 + 2) + (3 * 4) == 4 - (3 - 2): kill 5", "when 1 + 2 + 3 * 4 == 4 - (3 - 2): kill 5"),
         ("when (4 up and 5 up) and not (not 4 up): kill 5", "when (4 up and 5 up) and not not 4 up: kill 5"),
         ("on send AreYouUp #1: kill 5", "on send AreYouUp: kill 5"),
         ("delay 1 2 -> 3 , 4 400ms +- 100ms", "delay 1 2->3 4 400ms ±100ms"),

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from lab.kernel import Payload, Request, Safe, on, procedure
+from lab.kernel import Displayed, Payload, Request, Safe, on, procedure
 from lab.properties import GlobalState, LocalState, Memory, Outcome, assumption, eventually, over_history
 from lab.protocols import Election, Status
 
@@ -59,9 +59,9 @@ class Raft(Election):
         most_terms: int = 0
         """No node becomes a candidate in a later term than this; 0: no bound. For lab explore."""
 
-    term: Safe[int] = 0
+    term: Displayed[Safe[int]] = 0
     voted_for: Safe[int | None] = None
-    role: Role = Role.FOLLOWER
+    role: Displayed[Role] = Role.FOLLOWER
 
     @property
     def majority(self) -> int:
@@ -131,7 +131,7 @@ class Raft(Election):
 class ForgetfulRaft(Raft):
     """Raft that keeps its term and its vote in memory: a node that restarts may vote again in a term."""
 
-    term: int = 0
+    term: Displayed[int] = 0
     voted_for: int | None = None
 
 
