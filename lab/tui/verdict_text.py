@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from lab.glyphs import Glyphs
-from lab.properties.assertions import A2, A4, ASSERTIONS, AUDITED, RAISES
+from lab.properties.assertions import A2, A4, ASSERTIONS, AUDITED, HIGHEST, K2, M7, RAISES, SOLVENT
 from lab.properties.verdicts import Broken, Verdict, Violation, verdict_of
 from lab.scenario.report import ScenarioFinding
 from lab.text import sanitize
@@ -98,10 +98,10 @@ def _assumptions_text(violation: Violation) -> str:
 
 
 def _format_states(violation: Violation) -> str:
-    if violation.assertion in AUDITED:
+    if violation.assertion in (*AUDITED, M7.id, SOLVENT.id, K2.id):
         return f"{violation.text} (record {', '.join(str(state.record) for state in violation.states)})"
     states = [(state.node, f"{state.text} (record {state.record})") for state in violation.states]
-    if violation.assertion in (A2.id, A4.id):
+    if violation.assertion in (A2.id, HIGHEST.id, A4.id):
         since, _, _ = violation.text.partition(":")
         return f"{since}: {'; '.join(f'{node} {text}' for node, text in states)}"
     verb = "" if violation.assertion == RAISES.id else "is "

@@ -308,6 +308,7 @@ _DECLARED = {
     "coordinator": "coordinator: int | None = None",
     "definition": "definition: Definition = Definition()",
     "group": "group: Group | None = None",
+    "processing": "processing: bool = False",
     "log": "log: Log[Entry] = Log()",
     "published": "published: tuple[int, int, int] = (0, 0, 0)",
     "balances": "balances: tuple[tuple[str, int], ...] = ()",
