@@ -65,7 +65,7 @@ _LONGEST_VALUE = 20
 
 @assumption
 def no_failure_yet(state: GlobalState) -> Outcome:
-    """No node has failed or been paused since the run began, and none of the assumptions 1 to 9 was ever broken."""
+    """No node has failed or been paused since the run began, and no assumption 1 to 9 was ever broken."""
     if state.failures:
         return "a node has failed"
     if any(view.process == "paused" for view in state.nodes.values()):
@@ -139,7 +139,7 @@ def _all_agree(groups: Iterable[tuple[LocalState, ...]], same_group: bool = Fals
     reads=("status", "coordinator"),
 )
 def highest_leads(state: GlobalState) -> Outcome:
-    """The running nodes follow the highest of them, once they agree (rules B4, T4 and R3)."""
+    """Judge whether the nodes that agree follow the highest of them (rules B4, T4 and R3)."""
     running = tuple(state.running.values())
     if _all_agree([running] if running else []) is not True:
         return None  # A2 is about these

@@ -38,9 +38,9 @@ class GlobalState:
     """A consistent state of the whole cluster; only valid during the call that it is given to.
 
     ``ids`` are all nodes of the run, in ascending order. ``cut`` are the (source, target) pairs of the links that
-    are cut, ``broken`` the numbers of the assumptions 1 to 9 that do not hold now, ``ever_broken`` of those that did
-    not hold at some time. ``failures`` is how often a node has failed. Times are in microseconds since the run
-    began. ``parameters`` are those of the protocol in this run.
+    are cut, ``broken`` the numbers of the assumptions 1 to 9 that do not hold now, ``ever_broken`` those of all
+    that were broken at some time. ``failures`` is how often a node has failed. Times are in microseconds since the
+    run began. ``parameters`` are those of the protocol in this run.
     """
 
     __slots__ = ("_is_typed", "_views", "at_us", "broken", "cut", "ever_broken", "failures", "ids", "parameters")
