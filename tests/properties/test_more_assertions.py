@@ -267,8 +267,12 @@ def _overdrawn(protocol: type[Algorithm]) -> Rig:
 
 
 def test_solvent_holds() -> None:
-    """The transfer is refused; all states with accounts are judged."""
-    found = _verdict(_overdrawn(TwoPhaseCommit).records, "solvent")
+    """A transfer that is not covered is refused, and uses no account: only the next one is judged."""
+    rig = _overdrawn(TwoPhaseCommit)
+    assert _verdict(rig.records, "solvent").word == "not judged"
+    rig.do("tell 3 transfer 700 savings checking")
+    rig.run(20 * T_US)
+    found = _verdict(rig.records, "solvent")
     assert (found.word, found.evidence.noun) == ("holds", "state")
 
 

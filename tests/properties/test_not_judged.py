@@ -76,7 +76,7 @@ def test_a_commit_is_judged_by_what_was_decided() -> None:
         "A6": "A6 is not judged: no transaction was decided",
         "A7": "A7 is not judged: no transaction was decided",
         "A8": "A8 is not judged: no transaction was decided and ended",
-        "solvent": "solvent holds: no account is below zero at any node (17 states)",
+        "solvent": "solvent holds: no account is below zero at any node (11 states)",
         "ends": "ends is not judged: no transaction has ended",
     }
     rig.do("restart 3")

@@ -312,6 +312,7 @@ _DECLARED = {
     "log": "log: Log[Entry] = Log()",
     "published": "published: tuple[int, int, int] = (0, 0, 0)",
     "balances": "balances: tuple[tuple[str, int], ...] = ()",
+    "locks": "locks: tuple[tuple[str, Transaction], ...] = ()",
     "open": "open: tuple[OpenTransaction, ...] = ()",
 }
 """How the fields that assertions are about are declared."""
