@@ -30,7 +30,7 @@ from lab.cli.terminal import (
     progress_line,
 )
 from lab.kernel import CommandInput, Timing
-from lab.properties.assertions import A2, A4, ASSERTIONS, ENDS
+from lab.properties.assertions import A2, A4, ASSERTIONS, ENDS, HIGHEST
 from lab.protocols import Algorithm, Election
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header
@@ -322,7 +322,8 @@ class _Exploration:
         if lives and not tally.stopped_by and not explorer.was_met(assertion):
             return "not judged: no running node is left to agree"
         if lives and (tally.stopped_by or not explorer.judges_liveness):
-            so = {A2.id: "all agree", A4.id: "all agree", ENDS.id: "no transaction is open with all nodes up"}
+            agreed = dict.fromkeys((A2.id, A4.id), "all agree")
+            so = {**agreed, HIGHEST.id: "the highest leads", ENDS.id: "no transaction is open with all nodes up"}
             return f"not judged; but in every state without further events, {so.get(assertion, 'it holds')}"
         is_whole = not tally.stopped_by and not explorer.not_told_apart
         return "holds" if is_whole else f"no violation in {format_count(tally.states, 'state')}"

@@ -4,21 +4,26 @@ They are declared as a user's own properties are; see ``lab.properties.declarati
 ones, about the logs and the accounts of all nodes together, are checked by ``lab.properties.ledger_audit``.
 """
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 
 import msgspec
 
 from lab.properties.declarations import (
     Agreement,
     Assertion,
+    Assumption,
     Counterexample,
     Memory,
     Outcome,
     agreement,
+    assumption,
     eventually,
+    invariant,
+    leads_to,
     over_history,
 )
 from lab.properties.states import GlobalState, LocalState
+from lab.protocols.accounts import format_cents
 from lab.recording.snapshot import NodeState
 
 Keyed = tuple[Hashable, Hashable] | None
@@ -53,6 +58,24 @@ def _short(value: object) -> str:
 
 
 _LONGEST_VALUE = 20
+
+
+# assumptions by name
+
+
+@assumption
+def no_failure_yet(state: GlobalState) -> Outcome:
+    """No node has failed or been paused since the run began, and no assumption 1 to 9 was ever broken."""
+    if state.failures:
+        return "a node has failed"
+    if any(view.process == "paused" for view in state.nodes.values()):
+        return "a node is paused"
+    broken = ", ".join(map(str, sorted(state.ever_broken)))
+    return not broken or f"broken at some time: {broken}"
+
+
+BUILT_IN_ASSUMPTIONS: tuple[Assumption, ...] = (no_failure_yet,)
+"""The assumptions beside the nine on which a property may rely, by name."""
 
 
 # elections
@@ -107,6 +130,33 @@ def _all_agree(groups: Iterable[tuple[LocalState, ...]], same_group: bool = Fals
         return found
     described = "; ".join(f"{node.id} {describe_state(node)}" for node in disagreeing)
     return Counterexample(f"the nodes have not agreed: {described}", tuple(node.id for node in disagreeing))
+
+
+@eventually(
+    id="highest",
+    short="the highest leads",
+    statement="with no further failure, in a bounded time the highest running node leads",
+    reads=("status", "coordinator"),
+)
+def highest_leads(state: GlobalState) -> Outcome:
+    """Judge whether the nodes that agree follow the highest of them (rules B4, T4 and R3)."""
+    running = tuple(state.running.values())
+    if _all_agree([running] if running else []) is not True:
+        return None  # A2 is about these
+    highest = max(node.id for node in running)
+    leader = next(node.id for node in running if node.leads)
+    return leader == highest or Counterexample(f"{leader} leads, and {highest} is running", (leader, highest))
+
+
+@invariant(id="M7", short="only Normal works", reads=("status", "processing"), relies_on=())
+def only_normal_works(state: GlobalState) -> Outcome:
+    """Only a node in Normal performs a task."""
+    working = [node for node in state if node.state.get("processing") is True]
+    wrong = [node for node in working if node.status != "Normal"]
+    if not wrong:
+        return True if working else None
+    described = " and ".join(f"{node.id} in {node.status}" for node in wrong)
+    return Counterexample(f"a task is performed by {described}", tuple(node.id for node in wrong))
 
 
 # elections of groups
@@ -186,6 +236,32 @@ A8 = Assertion(
     marked=True,
     reads=("balances", "open"),
 )
+
+
+@invariant(id="solvent", short="no overdraft", marked=True, reads=("balances", "locks"), relies_on=(4,))
+def solvent(state: GlobalState) -> Outcome:
+    """No account is below zero at any node."""
+    below = [(node.id, name, cents) for node in state for name, cents in _accounts(node) if cents < 0]
+    if not below:
+        is_used = any(node.state.get("locks") for node in state)  # by a transaction, which alone can overdraw
+        return True if is_used else None
+    described = " and ".join(f"{name} of {node} has {format_cents(cents)}" for node, name, cents in below)
+    return Counterexample(described, tuple(dict.fromkeys(node for node, _, _ in below)))
+
+
+def _accounts(node: NodeState) -> Iterator[tuple[str, int]]:
+    """Yield the accounts of a node, in cents."""
+    balances = node.state.get("balances")
+    for held in balances if isinstance(balances, list | tuple) else ():
+        match held:
+            case [str(name), int(cents)] if abs(cents) < MOST_CENTS:
+                yield _short(name), cents
+
+
+MOST_CENTS = 10**15
+"""Larger numbers in a recording are not amounts."""
+
+
 ENDS = Assertion(
     "ends",
     "with no further failure, in a bounded time no transaction is open at any node, once all nodes are up and can "
@@ -220,21 +296,33 @@ def one_token(node: LocalState) -> Keyed:
     return ("token", node.id) if node.status in ("Inside", "Holding") else None
 
 
+@leads_to(id="K2", short="requests are served", reads=("status",), relies_on=(no_failure_yet,))
+def requests_are_served(state: GlobalState) -> Iterator[Counterexample]:
+    """Every request for the token is served as long as no node fails."""
+    for node in state:
+        if node.status == "Waiting":
+            yield Counterexample(f"{node.id} waits for the token", (node.id,))
+
+
 # every protocol
 
 RAISES = Assertion("raises", "no node fails because of an error in its own code", short="no error raised")
 
 
-A1_1, A1_2, A2, A3_1, A3_2, A4, A5, A9, K1 = (
+A1_1, A1_2, A2, HIGHEST, M7, A3_1, A3_2, A4, A5, SOLVENT, A9, K1, K2 = (
     one_coordinator,
     one_definition,
     elects_in_time,
+    highest_leads,
+    only_normal_works,
     one_coordinator_per_group,
     one_definition_per_group,
     merges_in_time,
     identifiers_are_new,
+    solvent,
     one_publication,
     one_token,
+    requests_are_served,
 )
 
 
@@ -245,7 +333,10 @@ class _Assertions(dict[str, Assertion]):
         return Assertion(name, f"{name}, whose code is not loaded", short=name.replace("_", " "))
 
 
-BUILT_IN: tuple[Assertion, ...] = (A1_1, A1_2, A2, A3_1, A3_2, A4, A5, A6, A7, A8, A9, K1, ENDS, RAISES)
+BUILT_IN: tuple[Assertion, ...] = (
+    *(A1_1, A1_2, A2, HIGHEST, A3_1, A3_2, A4, A5, M7),
+    *(A6, A7, A8, SOLVENT, A9, K1, K2, ENDS, RAISES),
+)
 ASSERTIONS: dict[str, Assertion] = _Assertions({each.id: each for each in BUILT_IN})
 """All assertions by id, in order: the built-in ones, then those that this process was told to load from files."""
 AGREEMENTS: dict[str, Agreement] = {each.id: each for each in BUILT_IN if isinstance(each, Agreement)}
@@ -262,5 +353,6 @@ ASSUMPTIONS: dict[int | str, str] = {
     7: "messages arrive in order",
     8: "messages arrive within Tm",
     9: "nodes answer within Tp",
+    **{each.id: each.statement for each in BUILT_IN_ASSUMPTIONS},
 }
-"""The assumptions by number; then, by name, those that this process was told to load from files."""
+"""The assumptions by number; then, by name, the built-in ones, and those loaded from files."""

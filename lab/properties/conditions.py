@@ -28,6 +28,8 @@ class Conditions:
     ``record`` is the number of the current record, set by the caller. ``disturbed_us`` is the time of the last
     event after which the nodes may have to elect. ``wiped`` is the first wipe of a stable storage, ``forged`` the
     first forged message: identifiers that storage or messages kept unique may be reused at any time after them.
+    ``ever_broken`` are the numbers of the assumptions that did not hold at some time, ``failures`` is how often a
+    node has failed.
     ``late`` is the last observation that broke assumption 8 or 9 without a fault. ``unmet`` are the user's own
     assumptions that do not hold now, ``met_us`` the times since which those hold that once did not.
     """
@@ -43,6 +45,8 @@ class Conditions:
         self.wiped: Broken | None = None
         self.forged: Broken | None = None
         self.late: Broken | None = None
+        self.ever_broken: frozenset[int] = frozenset()
+        self.failures = 0
         self.unmet: set[str] = set()
         self.met_us: dict[str, int] = {}
         self._in_force: dict[int, Fault] = {}
@@ -99,6 +103,7 @@ class Conditions:
             self.wiped = self.wiped or self.broken[4]
         else:
             self._paused.discard(node)
+            self.failures += record.event in ("killed", "failed")
             if record.event == "resumed":
                 self._resumed_us[node] = at_us
 
@@ -182,6 +187,8 @@ class Conditions:
             kinds = tuple(dict.fromkeys((*before.kinds, *kinds)))
         broken = Broken(assumption, why, self.record, kinds)
         self.broken = {**self.broken, assumption: broken}
+        if isinstance(assumption, int) and assumption not in self.ever_broken:
+            self.ever_broken |= {assumption}
         if before is None:
             self._history.append((self.record, self.broken))
         if not kinds and isinstance(assumption, int):

@@ -91,11 +91,12 @@ class Judge:
         relied = {each for names in self.relies_on.values() for each in names}
         self._assumptions = [each for each in assumptions_of(info) if each.id in relied]
         self._audit = LedgerAudit() if any(each.id in AUDITED for each in assertions) else None
-        is_own = self._assumptions or any(each.place for each in assertions)
+        is_own = any(each.place for each in (*self._assumptions, *assertions))
         self._types = FieldTypes(installed_protocol(info), info.parameters) if is_own else None
         self._views = {node: LocalState(node) for node in nodes}
         self._state = GlobalState(self._views, self._types)
         self._changed = False
+        self._shown_since: dict[int, tuple[int, int]] = {}
         self._waits: dict[int, tuple[Wait, ...]] = dict.fromkeys(nodes, ())
         self._epochs = {node: self._epoch(view, self._values(view)) for node, view in self._views.items()}
         self._in_flight: dict[tuple[int, int], tuple[Clock, int, int]] = {}
@@ -167,7 +168,7 @@ class Judge:
         else:
             self.at_us = max(self.at_us, record.at_us)
             self._other(record)
-        if self._changed:
+        if self._changed or self._conditions.ever_broken is not self._state.ever_broken:
             self._update_state()
         for eventually in self._checkers.eventually:
             self._check_eventually(eventually)
@@ -300,6 +301,9 @@ class Judge:
                     self._disagree(pairs.assertion.id, other, epoch, text)
         if not goes_on or was.process != view.process:
             self._changed = True
+        elif any(was.state.get(name) != view.state.get(name) for name in self._checkers.reads):
+            self._changed = True
+            self._shown_since[view.id] = self.number, self.at_us
 
     def _epoch(self, view: LocalState, values: tuple[Any, ...]) -> Epoch:
         number = max(self.number, 0)  # the first epochs begin before the first record
@@ -372,6 +376,7 @@ class Judge:
         state, conditions = self._state, self._conditions
         state.at_us, state.cut = self.at_us, conditions.cut
         state.broken = frozenset(each for each in conditions.broken if isinstance(each, int))
+        state.ever_broken, state.failures = conditions.ever_broken, conditions.failures
         for assumption in self._assumptions:
             conditions.assume(assumption.id, _violation_of(assumption, state), self.at_us)
         for checker in self._checkers.of_states:
@@ -388,9 +393,16 @@ class Judge:
 
     def _witness(self, violation: Counterexample) -> tuple[WitnessState, ...]:
         """Return the states that show a violation: those of the nodes it names, or of all that are alive."""
-        named = [self._epochs[node] for node in violation.nodes if node in self._epochs]
-        shown = named or [self._epochs[node] for node in self._state.nodes]
-        return tuple(self._state_of(epoch, epoch.text) for epoch in shown)
+        named = [node for node in violation.nodes if node in self._epochs]
+        return tuple(map(self._witness_of, named or self._state.nodes))
+
+    def _witness_of(self, node: int) -> WitnessState:
+        """Return the present state of a node, from the record on that changed what properties of states read."""
+        epoch = self._epochs[node]
+        record, at_us = self._shown_since.get(node, (-1, 0))
+        if record <= epoch.record:
+            return self._state_of(epoch, epoch.text)
+        return WitnessState(node, record, at_us, describe_state(self._views[node]))
 
     # liveness
 
@@ -501,6 +513,9 @@ class _Checkers:
                 case OverHistory():
                     self.histories.append(HistoryChecker(each))
         self.of_states: list[StateChecker] = [*self.eventually, *self.leads_to, *self.invariants]
+        read = {name for each in self.of_states for name in each.assertion.reads}
+        self.reads = tuple(sorted(read - {"status", "coordinator", "group"}))
+        """The fields that properties of states read, beside those of which a change always begins an epoch."""
         checkers: list[AnyChecker] = [*self.pairs, *self.histories, *self.of_states]
         self.by_name = {each.assertion.id: each for each in checkers}
         self.bounded: list[tuple[Eventually | LeadsTo, int]] = [

@@ -10,16 +10,13 @@ A8 applies to settled states, in which no transaction is open at any node: only 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from lab.properties.assertions import A6, A7, A8, ENDS
+from lab.properties.assertions import A6, A7, A8, ENDS, MOST_CENTS
 from lab.properties.verdicts import Evidence, Occurrences, WitnessState
 from lab.protocols.accounts import format_cents
 from lab.units import format_count, format_us
 
 TransactionName = tuple[int, int]
 """The name of a transaction: its coordinator, and that node's count of them."""
-
-_MOST_CENTS = 10**15
-"""Larger numbers in a recording are not amounts."""
 
 
 class AuditViolation(NamedTuple):
@@ -255,6 +252,6 @@ def _cents(state: Mapping[str, Any]) -> int:
 
 def _amount(held: Any) -> int:
     match held:
-        case [_, int(cents)] if abs(cents) < _MOST_CENTS:
+        case [_, int(cents)] if abs(cents) < MOST_CENTS:
             return cents
     return 0

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS, BUILT_IN, RAISES
+from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS, BUILT_IN, BUILT_IN_ASSUMPTIONS, RAISES
 from lab.properties.declarations import Assertion, Assumption, Declared
 from lab.protocols import OWN_PROTOCOLS, Algorithm, UnknownProtocolError, find_protocol
 from lab.recording.records import Header, ProtocolInfo
@@ -56,8 +56,14 @@ def _unloaded(name: str) -> Assertion:
 
 
 def assumptions_of(info: ProtocolInfo) -> list[Assumption]:
-    """Return the assumptions loaded for the runs of this protocol, beside the nine."""
-    return [each for each in _LOADED.get(info.name, {}).values() if isinstance(each, Assumption)]
+    """Return the assumptions by name of the runs of this protocol, beside the nine.
+
+    These are the built-in ones on which a promise relies, and those that were loaded.
+    """
+    needed = [*info.relies_on.values(), *(each.relies_on or () for each in assertions_of(info))]
+    relied = {name for names in needed for name in names}
+    built_in = [each for each in BUILT_IN_ASSUMPTIONS if each.id in relied]
+    return [*built_in, *(each for each in _LOADED.get(info.name, {}).values() if isinstance(each, Assumption))]
 
 
 def installed_protocol(info: ProtocolInfo) -> type[Algorithm] | None:

@@ -38,11 +38,12 @@ class GlobalState:
     """A consistent state of the whole cluster; only valid during the call that it is given to.
 
     ``ids`` are all nodes of the run, in ascending order. ``cut`` are the (source, target) pairs of the links that
-    are cut, ``broken`` the numbers of the assumptions 1 to 9 that do not hold now. Times are in microseconds since
-    the run began. ``parameters`` are those of the protocol in this run.
+    are cut, ``broken`` the numbers of the assumptions 1 to 9 that do not hold now, ``ever_broken`` those of all
+    that were broken at some time. ``failures`` is how often a node has failed. Times are in microseconds since the
+    run began. ``parameters`` are those of the protocol in this run.
     """
 
-    __slots__ = ("_is_typed", "_views", "at_us", "broken", "cut", "ids", "parameters")
+    __slots__ = ("_is_typed", "_views", "at_us", "broken", "cut", "ever_broken", "failures", "ids", "parameters")
 
     def __init__(self, views: Mapping[int, LocalState], types: "FieldTypes | None" = None) -> None:
         self._views = views
@@ -52,6 +53,8 @@ class GlobalState:
         self.at_us = 0
         self.cut: frozenset[tuple[int, int]] = frozenset()
         self.broken: frozenset[int] = frozenset()
+        self.ever_broken: frozenset[int] = frozenset()
+        self.failures = 0
 
     @property
     def nodes(self) -> dict[int, LocalState]:

@@ -91,7 +91,7 @@ class BullyTanenbaum(Election):
     """Tanenbaum's bully: the highest node that is up leads."""
 
     name: ClassVar[str] = "bully-tanenbaum"
-    promises: ClassVar[tuple[str, ...]] = ("A1.1", "A2")
+    promises: ClassVar[tuple[str, ...]] = ("A1.1", "A2", "highest", "M7")
     heartbeats: ClassVar[tuple[type[Payload], ...]] = (AreYouThere, AreYouThereAnswer, AreYouUp, AreYouUpAnswer)
 
     # Node i that holds an election asks all above (n - i), of which all but the dead answer (n - i - 1).

@@ -116,7 +116,7 @@ class Ring(Election):
     """Tanenbaum's ring: a list of ids circulates, and the highest node in it leads."""
 
     name: ClassVar[str] = "ring"
-    promises: ClassVar[tuple[str, ...]] = ("A1.1", "A2")
+    promises: ClassVar[tuple[str, ...]] = ("A1.1", "A2", "highest", "M7")
     heartbeats: ClassVar[tuple[type[Payload], ...]] = (AreYouThere, AreYouThereAnswer, AreYouUp, AreYouUpAnswer)
 
     costs: ClassVar[tuple[Cost, ...]] = (

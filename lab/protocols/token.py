@@ -36,7 +36,7 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from lab.kernel import Payload, Safe, command, on, periodic
+from lab.kernel import Payload, Safe, Timing, command, on, periodic
 from lab.protocols.algorithm import Algorithm
 
 __all__ = ["Token", "TokenStatus"]
@@ -67,7 +67,7 @@ class Token(Algorithm):
     """Mutual exclusion by a token with path compression: only the holder may enter the critical section."""
 
     name: ClassVar[str] = "token"
-    promises: ClassVar[tuple[str, ...]] = ("K1",)
+    promises: ClassVar[tuple[str, ...]] = ("K1", "K2")
     relies_on: ClassVar[dict[str, tuple[int, ...]]] = {"K1": (4,)}
 
     class Parameters(Struct, frozen=True):
@@ -81,6 +81,12 @@ class Token(Algorithm):
 
         by_itself: int | None = None
         """Number of entries that a node makes unprompted; 0: only on request; null: without limit."""
+
+    @classmethod
+    def settles_within_us(cls, timing: Timing, parameters: Parameters, nodes: int) -> int:
+        """Allow for a request along all guesses, and then a queue of all nodes: each stays, and passes it on."""
+        hold_us = int(parameters.hold_us) or timing.t_us
+        return nodes * (timing.t_us + hold_us + timing.t_us)
 
     status: TokenStatus = TokenStatus.IDLE
     guess: int | None = None

@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from lab.glyphs import Glyphs
-from lab.properties.assertions import A2, A4, ASSERTIONS, AUDITED, RAISES
+from lab.properties.assertions import A2, A4, ASSERTIONS, AUDITED, HIGHEST, K2, M7, RAISES, SOLVENT
 from lab.properties.verdicts import Broken, Verdict, Violation, verdict_of
 from lab.scenario.report import ScenarioFinding
 from lab.text import sanitize
@@ -18,31 +18,35 @@ VerdictText = tuple[str, str]
 _LONGEST_WHY = 40
 _HOLD, _NOT_JUDGED = "hold so far", "are not judged yet"
 _SINGULAR = {_HOLD: "holds so far", _NOT_JUDGED: "is not judged yet"}
+_BRIEF = {_HOLD: "hold", _NOT_JUDGED: "not judged"}
 
 
 def format_verdicts(source: Source, number: int) -> Iterator[tuple[VerdictText, ...]]:
     """Yield the verdicts on each promised assertion at a record, in ever shorter versions.
 
-    Assertions with equal verdicts share an entry.
+    Assertions with equal verdicts share an entry. In the shortest version, those without a violation are counted.
     """
     judge, promises = source.judge, source.store.header.protocol.promises
     shown = judge.violations[: bisect_right(judge.violations, number, key=lambda violation: violation.record)]
     names = dict.fromkeys([*(name for name in promises if name in ASSERTIONS), *(v.assertion for v in shown)])
     verdicts = [verdict_of(name, shown, judge.evidence_at(name, number)) for name in names]
     versions = (
-        (True, "violated, excused", _LONGEST_WHY),
-        (False, "violated, excused", _LONGEST_WHY),
-        (False, "excused", _LONGEST_WHY),
-        (False, "excused", _LONGEST_WHY // 2),
-        (False, "excused", 0),
+        (True, "violated, excused", _LONGEST_WHY, False),
+        (False, "violated, excused", _LONGEST_WHY, False),
+        (False, "excused", _LONGEST_WHY, False),
+        (False, "excused", _LONGEST_WHY // 2, False),
+        (False, "excused", 0, False),
+        (False, "excused", 0, True),
     )
-    for has_short_names, excused, longest_why in versions:
+    for has_short_names, excused, longest_why, counts in versions:
         alike: dict[VerdictText, list[str]] = {}
         for verdict in verdicts:
             name = verdict.assertion + (f" ({ASSERTIONS[verdict.assertion].short})" if has_short_names else "")
             alike.setdefault(_format_verdict(verdict, excused, longest_why), []).append(name)
         parts = [
-            (f"{', '.join(labels)} {text if len(labels) > 1 else _SINGULAR.get(text, text)}", word)
+            (f"{len(labels)} {_BRIEF[text]}", word)
+            if counts and text in _BRIEF
+            else (f"{', '.join(labels)} {text if len(labels) > 1 else _SINGULAR.get(text, text)}", word)
             for (text, word), labels in alike.items()
         ]
         yield (*parts, *([("judging …", "unknown")] if judge.number < number else []))
@@ -98,10 +102,10 @@ def _assumptions_text(violation: Violation) -> str:
 
 
 def _format_states(violation: Violation) -> str:
-    if violation.assertion in AUDITED:
+    if violation.assertion in (*AUDITED, M7.id, SOLVENT.id, K2.id):
         return f"{violation.text} (record {', '.join(str(state.record) for state in violation.states)})"
     states = [(state.node, f"{state.text} (record {state.record})") for state in violation.states]
-    if violation.assertion in (A2.id, A4.id):
+    if violation.assertion in (A2.id, HIGHEST.id, A4.id):
         since, _, _ = violation.text.partition(":")
         return f"{since}: {'; '.join(f'{node} {text}' for node, text in states)}"
     verb = "" if violation.assertion == RAISES.id else "is "

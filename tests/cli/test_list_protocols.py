@@ -37,11 +37,14 @@ def test_one_protocol_in_detail(lab: Lab) -> None:
     done = lab("list", "protocols", "token", environment=NARROW)
     assert (done.status, done.err) == (0, "")
     lines = done.out.splitlines()
-    assert lines[:5] == [
+    assert lines[:8] == [
         "token         Mutual exclusion by a token with path compression: only the holder",
         "              may enter the critical section.",
         f"  promises    K1  {ASSERTIONS['K1'].statement}",
+        f"              K2  {ASSERTIONS['K2'].statement}",
         "  assumes     K1  stable storage is permanent and atomic (4)",
+        "              K2  no node has failed or been paused since the run began, and no",
+        "                  assumption 1 to 9 was ever broken (no_failure_yet)",
         "  parameters  hold=0s         Time inside the critical section; 0: T.",
     ]
     assert "  commands    request [NODES]  Enter the critical section as soon as possible." in lines
@@ -53,7 +56,7 @@ def test_one_protocol_in_detail(lab: Lab) -> None:
 def test_costs_and_assumptions_of_an_election(lab: Lab) -> None:
     """Formulas with cases and sources; promises are grouped by their assumptions."""
     text = lab("list", "protocols", "bully", environment=NARROW).out
-    assert "  assumes     A1.1, A1.2, A2  all nine assumptions\n" in text
+    assert "  assumes     A1.1, A1.2, A2, highest  all nine assumptions\n" in text
     first = Bully.costs[0]
     assert f"  costs       {first.formula}  {first.case}\n" in text
     assert f"  derived     {first.formula}  {first.source[:30]}" in text
@@ -97,7 +100,10 @@ def test_a_users_protocol(lab: Lab) -> None:
 def test_json(lab: Lab) -> None:
     """One object with the same contents."""
     (token,) = json.loads(lab("list", "protocols", "token", "--json").out)["protocols"]
-    assert token["promises"] == [{"id": "K1", "statement": ASSERTIONS["K1"].statement, "assumptions": [4]}]
+    assert token["promises"] == [
+        {"id": "K1", "statement": ASSERTIONS["K1"].statement, "assumptions": [4]},
+        {"id": "K2", "statement": ASSERTIONS["K2"].statement, "assumptions": ["no_failure_yet"]},
+    ]
     assert [each["name"] for each in token["parameters"]] == ["hold", "want_every", "by_itself"]
     assert token["parameters"][2]["default"] == "null"
     assert set(token["commands"]) == {"request"}

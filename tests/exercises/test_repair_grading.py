@@ -194,7 +194,11 @@ def test_a_repair_task_stays_open_in_an_attempt() -> None:
 @pytest.mark.parametrize(
     ("was", "becomes", "error"),
     [
-        ('promises = ["A1.1", "A2"]', 'promises = ["A9"]', "unknown A9; expected one of A1.1, A1.2, A2"),
+        (
+            'promises = ["A1.1", "A2"]',
+            'promises = ["A9"]',
+            "unknown A9; expected one of A1.1, A1.2, A2, highest, M7",
+        ),
         ('faults = ["kill"]', 'faults = ["fire"]', "unknown fire; expected one of kill"),
         ('like = "bully"', 'like = "wolf"', "unknown wolf"),
         ("nodes = [2, 5]", "nodes = [5, 2]", "nodes from-to"),

@@ -21,8 +21,8 @@ import lab.kernel
 import lab.protocols
 from lab.cli.program import COMMANDS, load_command
 from lab.kernel import Protocol
-from lab.properties.assertions import AGREEMENTS, ASSERTIONS, ASSUMPTIONS
-from lab.properties.declarations import OverHistory
+from lab.properties.assertions import AGREEMENTS, ASSERTIONS, ASSUMPTION_NUMBERS, ASSUMPTIONS, ENDS
+from lab.properties.declarations import Eventually, LeadsTo
 from lab.protocols import PROTOCOLS, TASKS
 from lab.recording.records import Record
 from lab.script.verbs import VERBS
@@ -60,9 +60,8 @@ def _assertions() -> str:
     def kind(name: str) -> str:
         if name in AGREEMENTS:
             return "invariant of pairs"
-        if isinstance(ASSERTIONS[name], OverHistory):
-            return "safety"
-        return "liveness" if name in ("A2", "A4", "ends") else "safety"
+        is_liveness = name == ENDS.id or isinstance(ASSERTIONS[name], Eventually | LeadsTo)
+        return "liveness" if is_liveness else "safety"
 
     return _table(
         ("id", "in short", "kind", "statement", "relies on"),
@@ -75,14 +74,17 @@ def _assertions() -> str:
 
 def _relies(name: str) -> str:
     protocols = [each for each in {**PROTOCOLS, **TASKS}.values() if name in each.promises]
-    numbers = sorted({number for each in protocols for number in each.relies_on.get(name, tuple(ASSUMPTIONS))})
+    own = ASSERTIONS[name].relies_on
+    usual = ASSUMPTION_NUMBERS if own is None else own
+    found = {each for protocol in protocols for each in protocol.relies_on.get(name, usual)}
     if name == "raises":
         return "nothing"
-    if len(numbers) == len(ASSUMPTIONS):
+    if found == {*ASSUMPTION_NUMBERS}:
         return "all nine assumptions"
+    numbers = [str(each) if isinstance(each, int) else f"`{each}`" for each in sorted(found, key=str)]
     if not numbers:
         return "nothing"
-    return f"assumption {numbers[0]}" if len(numbers) == 1 else f"assumptions {', '.join(map(str, numbers))}"
+    return f"assumption {numbers[0]}" if len(numbers) == 1 else f"assumptions {', '.join(numbers)}"
 
 
 def _promises() -> str:
@@ -96,7 +98,10 @@ def _promises() -> str:
 
 
 def _assumptions() -> str:
-    return _table(("no.", "assumption"), ((str(number), text) for number, text in ASSUMPTIONS.items()))
+    return _table(
+        ("no.", "assumption"),
+        ((f"`{name}`" if isinstance(name, str) else str(name), text) for name, text in ASSUMPTIONS.items()),
+    )
 
 
 def _states() -> str:

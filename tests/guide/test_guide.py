@@ -14,6 +14,7 @@ import pytest
 
 from lab.guide.contents import DOORS, NoSuchPageError, Page, all_pages, find_page, search
 from lab.guide.html_site import SiteError, slug, write_site
+from lab.properties.assertions import BUILT_IN, RAISES
 from tests.guide.generated import fill
 
 ROOT = Path(__file__).parents[2]
@@ -144,6 +145,21 @@ def test_every_rule_that_is_cited_is_in_the_guide() -> None:
                 cited |= dict.fromkeys(found, str(path))
     assert len(cited) > 60
     assert {rule: path for rule, path in cited.items() if rule not in known} == {}
+
+
+def test_every_rule_has_its_assertion() -> None:
+    """The table has all rules of the algorithms page, in order; what it names exists; no assertion is missing."""
+    listed = re.findall(r"^\| ([A-Z]\d+(?:\.\d)?) \|", find_page("algorithms").text, re.MULTILINE)
+    section = find_page("assertions").text.partition("## Which assertion judges which rule\n")[2]
+    rows = re.findall(r"^\| ([A-Z]\d+(?:\.\d)?) \| (.*) \| ?(.*) ?\|$", section, re.MULTILINE)
+    assert [rule for rule, _, _ in rows] == listed
+    named = {name for _, assertions, _ in rows for name in re.findall(r"`([^`]+)`", assertions)}
+    assert named == {each.id for each in BUILT_IN} - {RAISES.id}
+    for rule, assertions, otherwise in rows:
+        assert assertions != "–" or otherwise, rule
+        for name in re.findall(r"`([^`]+)`", otherwise):
+            path = name if name.endswith(".py") else f"scenarios/{name}.scenario"
+            assert (ROOT / path).is_file(), f"{rule}: {name}"
 
 
 _NOT_RULES = {"C1", "A1", "A3"}

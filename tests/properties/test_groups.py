@@ -183,4 +183,4 @@ def test_real_groups_are_groups_to_the_judge() -> None:
     (group,) = groups
     assert group is not None
     assert group[1] > 1, "there were groups before"
-    assert [verdict.word for verdict in judged(rig.records).verdicts()] == ["holds"] * 4
+    assert [verdict.word for verdict in judged(rig.records).verdicts()] == ["holds"] * 5

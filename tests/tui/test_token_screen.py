@@ -88,7 +88,7 @@ def test_on_the_screen(tmp_path: Path, size: tuple[int, int]) -> None:
         assert " 2 … Waiting " in seen.text
         assert "guess 2  next 2" in seen.text
         assert "waits for the token" in seen.text
-        assert "K1 (one token) is not judged yet" in seen.text
+        assert "K1 (one token), K2 (requests are served) are not judged yet" in seen.text
         assert "coordinator" not in seen.text
 
     replay(test, rig.write(tmp_path / "token.jsonl"), size)

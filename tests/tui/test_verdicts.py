@@ -9,8 +9,8 @@ from lab.tui.views.log_view import MessageLog
 from lab.tui.widgets.node_panes import NodePanes
 from tests.tui.seen import Seen, replay
 
-NOT_JUDGED = "A1.1 (one coordinator), A1.2 (one definition), A2 (elects in time) are not judged yet"
-HOLDS = "A1.1 (one coordinator), A1.2 (one definition), A2 (elects in time) hold so far"
+NOT_JUDGED = "A1.1, A1.2, A2, highest, M7 are not judged yet"
+HOLDS = "A1.1, A1.2, A2, highest, M7 hold so far"
 
 
 async def _judged(seen: Seen) -> None:
@@ -32,7 +32,7 @@ def test_the_line_shows_the_verdicts_at_the_cursor() -> None:
         await seen.until(lambda: HOLDS in seen.text, "the verdicts before the pause")
         await seen.press("end")
         assert "A1.1, A1.2 violated, excused: assumption 9 broken (pause of 5) (v)" in seen.text
-        assert "A2 holds so far" in seen.text
+        assert "A2, highest, M7 hold so far" in seen.text
         await seen.press("home")
         assert NOT_JUDGED in seen.text
 
@@ -59,19 +59,20 @@ def test_one_key_goes_to_each_witness_in_turn() -> None:
     replay(test)
 
 
+OTHERS = "A1.2, A2, highest, M7"
 LONG = "a message of 2 to 3 has been on its way for 120ms"
 
 
 @pytest.mark.parametrize(
-    ("broken", "reason"),
+    ("broken", "line_at_80"),
     [
-        ((Broken(9, "pause of 5", 1),), "assumption 9 broken (pause of 5) (v)"),
-        ((Broken(8, LONG, 1),), "assumption 8 broken (v)"),
-        ((Broken(8, LONG, 1), Broken(9, "node 5 was 130ms late", 1)), "assumptions 8, 9 broken (v)"),
+        ((Broken(9, "pause of 5", 1),), f"assumption 9 broken (v)  ·  {OTHERS} hold so far"),
+        ((Broken(8, LONG, 1),), f"assumption 8 broken (v)  ·  {OTHERS} hold so far"),
+        ((Broken(8, LONG, 1), Broken(9, "node 5 was 130ms late", 1)), "assumptions 8, 9 broken (v)  ·  4 hold"),
     ],
 )
-def test_a_narrow_line_of_verdicts_shortens_only_the_reasons(broken: tuple[Broken, ...], reason: str) -> None:
-    """The other verdicts and the key's hint stay; the witness fits into three lines."""
+def test_a_narrow_line_of_verdicts_shortens_the_reasons(broken: tuple[Broken, ...], line_at_80: str) -> None:
+    """And then the other verdicts; the key's hint stays. The witness fits into three lines."""
 
     async def test(seen: Seen) -> None:
         await _judged(seen)
@@ -79,7 +80,7 @@ def test_a_narrow_line_of_verdicts_shortens_only_the_reasons(broken: tuple[Broke
         violations[:] = [replace(violations[0], broken=broken)]
         await seen.press("end")
         line = next(line for line in seen.text.split("\n") if "A1.1" in line)
-        assert line.strip() == f"A1.1 excused: {reason}  ·  A1.2, A2 hold so far"
+        assert line.strip() == f"A1.1 excused: {line_at_80}"
         await seen.press("v")
         text = "".join(format_witness(violations[0]).split())
         assert text in "".join(seen.text.split())

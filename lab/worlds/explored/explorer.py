@@ -119,7 +119,7 @@ class Explorer:
         self._relies_on: dict[str, tuple[int | str, ...]] = {**own, **header.protocol.relies_on}
         relied = {each for names in self._relies_on.values() for each in names}
         assumptions = [each for each in assumptions_of(header.protocol) if each.id in relied]
-        is_own = assumptions or any(each.place for each in assertions)
+        is_own = any(each.place for each in (*assumptions, *assertions))
         types = FieldTypes(protocol, header.protocol.parameters) if is_own else None
         memories = Memories((each for each in assertions if isinstance(each, OverHistory)), types)
         self.moves = Moves(self.locals, self.queues, header.nodes, self._timeouts, memories, self._commands)
@@ -208,7 +208,9 @@ class Explorer:
 
     def _search(self, most_states: int, most_depth: int | None, progress: Callable[[], object]) -> None:
         tally, seen, moves = self.tally, self.seen, self.moves
-        for state, (draws, path) in self._find_origins().items():
+        origins = self._find_origins()
+        self._judge.begin(kills=self._budget[0], cuts=self._budget[-1], breaks=BREAKS[self._timeouts])
+        for state, (draws, path) in origins.items():
             self._origins.append((draws, path))
             self._add(-1, Move("wait"), with_budget(state, *self._budget, len(self._commands)))
         number = 0

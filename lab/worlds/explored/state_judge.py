@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from lab.properties.assertions import A2, A4, AUDITED, ENDS, RAISES
+from lab.properties.assertions import A2, A4, AUDITED, BUILT_IN_ASSUMPTIONS, ENDS, RAISES
 from lab.properties.declarations import (
     Agreement,
     Assertion,
@@ -32,11 +32,11 @@ from lab.properties.states import FieldTypes, GlobalState, LocalState
 from lab.recording.snapshot import NodeState
 from lab.worlds.explored.local_states import LocalStates
 from lab.worlds.explored.moves import Moves
-from lab.worlds.explored.states import CUT, MEMORIES, State
+from lab.worlds.explored.states import CUT, CUTS, KILLS, MEMORIES, State
 
 
 class StateVerdict(NamedTuple):
-    """The verdict on a state. ``violated`` are assertions, ``unmet`` assumptions of the user's own.
+    """The verdict on a state. ``violated`` are assertions, ``unmet`` assumptions by name.
 
     ``owed`` has a bit for each liveness property that does not hold, but must in the end; ``met`` for each that
     holds.
@@ -51,7 +51,7 @@ class StateVerdict(NamedTuple):
 class StateJudge:
     """Judge states of nodes with these ids by assertions, and by the assumptions that they rely on.
 
-    ``liveness`` are the liveness properties: the first of A2, A4 and ENDS, and all of the user's own.
+    ``liveness`` are the liveness properties: the first of A2, A4 and ENDS, and all others.
     """
 
     def __init__(
@@ -65,8 +65,8 @@ class StateJudge:
         moves: Moves,
     ) -> None:
         built_in = next((each for each in (A2, A4, ENDS) if each in assertions), None)
-        own = [each for each in assertions if isinstance(each, Eventually) and each.place]
-        self.liveness: list[Assertion] = [*([] if built_in is None else [built_in]), *own]
+        others = [each for each in assertions if isinstance(each, Eventually) and each not in (A2, A4)]
+        self.liveness: list[Assertion] = [*([] if built_in is None else [built_in]), *others]
         self._required: list[Assertion] = self.liveness or [A2]
         self._agreements = [each for each in assertions if isinstance(each, Agreement)]
         self._pairwise = [each for each in assertions if isinstance(each, Pairwise)]
@@ -75,6 +75,10 @@ class StateJudge:
         self._relies_on = relies_on
         self._assertions = {each.id: each for each in assertions}
         self._audited_names = [each.id for each in assertions if each.id in AUDITED]
+        read = {name for each in (*self._invariants, *others) if not each.place for name in each.reads}
+        self._reads = tuple(sorted(read - {"status", "coordinator", "group"}))
+        self._needs_past = not set(assumptions).isdisjoint(BUILT_IN_ASSUMPTIONS)
+        self._begun: tuple[int, int, tuple[int, ...]] | None = None
         self._first: dict[int, NodeState] = {}
         self._types = types
         self._ids = ids
@@ -89,6 +93,10 @@ class StateJudge:
         self._judged: set[str] = set()
         self.errors: dict[str, str] = {}
         self._is_decided = False
+
+    def begin(self, kills: int, cuts: int, breaks: tuple[int, ...]) -> None:
+        """Note the numbers of kills and cuts left at the origins, and the assumptions broken from there on."""
+        self._begun = kills, cuts, breaks
 
     def why_not_judged(self, name: str) -> str:  # noqa: PLR0911 - one for each kind of assertion
         """Return why an assertion was judged in no state so far; empty if it was."""
@@ -117,12 +125,21 @@ class StateJudge:
         view_classes = self._view_classes
         if len(view_classes) < len(self._locals):
             view_classes += [self._view_class(view) for view in self._locals.views[len(view_classes) :]]
-        key = (*[view_classes[local] for local in state[: len(self._ids)]], state[CUT])
+        classes = tuple([view_classes[local] for local in state[: len(self._ids)]])
+        past = self._past(state) if self._needs_past else (0, 0)
+        key = (*classes, state[CUT], *past)
         verdict = self._known.get(key)
         if verdict is None:
-            verdict = self._known[key] = self._judge(key[:-1], state[CUT])
+            verdict = self._known[key] = self._judge(classes, state[CUT], past)
         remembered = self._moves.memories.violated[state[MEMORIES]]
         return verdict._replace(violated=(*verdict.violated, *remembered)) if remembered else verdict
+
+    def _past(self, state: State) -> tuple[int, int]:
+        """Return how many kills and cuts there were before the state."""
+        if self._begun is None:
+            return 0, 0
+        kills, cuts, _ = self._begun
+        return kills - state[KILLS], cuts - state[CUTS]
 
     def _view_class(self, view: NodeState) -> int:
         state = LocalState(view.id, view.process, state=view.state)
@@ -135,7 +152,8 @@ class StateJudge:
         self._is_decided = self._is_decided or bool(self._audited_names and has_decision(view.state))
         ledger = msgspec.json.encode(audited_fields(view.state)) if self._audited_names else b""
         whole = b"" if self._types is None else msgspec.json.encode(view.state, order="deterministic")
-        observed = (view.id, view.process, view.status, view.coordinator, view.group, claims, ledger, whole)
+        read = msgspec.json.encode([view.state.get(name) for name in self._reads], order="deterministic")
+        observed = (view.id, view.process, view.status, view.coordinator, view.group, claims, ledger, read, whole)
         number = self._numbers.setdefault(observed, len(self._views))
         if number == len(self._views):
             self._views.append(state)
@@ -143,10 +161,14 @@ class StateJudge:
                 self._first.setdefault(view.id, view)
         return number
 
-    def _judge(self, classes: tuple[int, ...], cut: int) -> StateVerdict:
+    def _judge(self, classes: tuple[int, ...], cut: int, past: tuple[int, int]) -> StateVerdict:
         views = [self._views[observed] for observed in classes]
         state = GlobalState(dict(zip(self._ids, views, strict=True)), self._types)
         state.cut = self._moves.cuts.links_of(cut)
+        kills, cuts = past
+        state.failures = kills + sum(view.process == "failed" for view in views)
+        if self._begun is not None:
+            state.ever_broken = frozenset((*self._begun[-1], *((8,) if cuts else ())))
         violated = [
             each.id
             for each in self._agreements

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 
-from lab.properties.assertions import BUILT_IN
+from lab.properties.assertions import BUILT_IN, BUILT_IN_ASSUMPTIONS
 from lab.properties.declarations import Assertion, Assumption, Declared
 from lab.text import did_you_mean
 from lab.worlds.loading.user_module import TargetError, load_module
@@ -33,12 +33,15 @@ def python_file(file: str, usage: str) -> Path:
 def declared_in(module: ModuleType, file: str) -> tuple[Declared, ...]:
     """Return what the module declares, or imports from other files of the user's. Raises TargetError."""
     found = {each.id: each for each in vars(module).values() if isinstance(each, Declared) and each.place}
-    built_in = {each.id for each in BUILT_IN}
+    built_in = {each.id: "assertion" for each in BUILT_IN} | dict.fromkeys(_ASSUMED, "assumption")
     for each in found.values():
         if each.id in built_in:
-            line = each.place.rpartition(":")[2]
-            raise TargetError(f"{file}:{line}: {each.id} is the name of a built-in assertion: choose another")
+            line, kind = each.place.rpartition(":")[2], built_in[each.id]
+            raise TargetError(f"{file}:{line}: {each.id} is the name of a built-in {kind}: choose another")
     return tuple(found.values())
+
+
+_ASSUMED = tuple(each.id for each in BUILT_IN_ASSUMPTIONS)
 
 
 def combine(own: Iterable[Declared], more: Iterable[Declared]) -> tuple[Declared, ...]:
@@ -49,7 +52,7 @@ def combine(own: Iterable[Declared], more: Iterable[Declared]) -> tuple[Declared
 def check_assumptions(declared: Iterable[Declared], promises: Mapping[str, tuple[int | str, ...]]) -> None:
     """Raise TargetError if a property, or a promise of the protocol, relies on an unknown assumption."""
     each_of = list(declared)
-    known = [each.id for each in each_of if isinstance(each, Assumption)]
+    known = [*_ASSUMED, *(each.id for each in each_of if isinstance(each, Assumption))]
     relying = [(each.id, each.relies_on or (), each.place) for each in each_of if isinstance(each, Assertion)]
     relying += [(f"the promise {name}", needed, "") for name, needed in promises.items()]
     for name, needed, place in relying:

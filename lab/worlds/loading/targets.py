@@ -310,9 +310,11 @@ _DECLARED = {
     "coordinator": "coordinator: int | None = None",
     "definition": "definition: Definition = Definition()",
     "group": "group: Group | None = None",
+    "processing": "processing: bool = False",
     "log": "log: Log[Entry] = Log()",
     "published": "published: tuple[int, int, int] = (0, 0, 0)",
     "balances": "balances: tuple[tuple[str, int], ...] = ()",
+    "locks": "locks: tuple[tuple[str, Transaction], ...] = ()",
     "open": "open: tuple[OpenTransaction, ...] = ()",
 }
 """How the fields that assertions are about are declared."""

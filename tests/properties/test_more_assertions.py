@@ -1,0 +1,433 @@
+"""The assertions M7, highest, K2 and solvent: each holds, is violated by a mutant, and is excused where it can be.
+
+And the judge itself: an assertion whose function is replaced by one that always holds finds less.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from lab.kernel import CommandInput, Fired, Step
+from lab.properties import GlobalState, Outcome, eventually, registry
+from lab.properties.assertions import (
+    ASSERTIONS,
+    ASSUMPTIONS,
+    BUILT_IN,
+    K2,
+    M7,
+    no_failure_yet,
+)
+from lab.properties.declarations import Agreement, Assertion, LeadsTo
+from lab.properties.registry import assumptions_of, register, with_promises
+from lab.properties.verdicts import Verdict
+from lab.protocols import Algorithm, Bully, BullyTanenbaum, InvitationElection, Ring, Status, Token, TwoPhaseCommit
+from lab.protocols.ring import COORDINATOR
+from lab.protocols.transaction import Change, Operation, Transaction, Work
+from lab.recording.reader import open_recording
+from lab.recording.records import Injected, Record
+from lab.worlds.explored.explorer import Explorer
+from lab.worlds.explored.states import KILLS
+from tests.campaign.token_mutants import GuessKept, KeptWhenPassed, NextForgotten
+from tests.campaign.trials import caught
+from tests.explored.toys import TIMING, explorer_of, header_of
+from tests.harness import T_US, Rig, simulated_header
+from tests.properties.recorded import WITHIN_US, Records, judged, summaries
+from tests.recording.test_mutations import ODD
+
+ELECTIONS: list[type[Algorithm]] = [Bully, BullyTanenbaum, Ring, InvitationElection]
+RECORDINGS = Path(__file__).parents[2] / "recordings"
+
+
+def _verdict(records: list[Any], name: str) -> Verdict:
+    return next(each for each in judged(records).verdicts() if each.assertion == name)
+
+
+# M7
+
+
+class NeverStops(Bully):
+    """M7: a node that was Normal performs its task in every status."""
+
+    def stop_processing(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("protocol", ELECTIONS)
+def test_M7_holds(protocol: type[Algorithm]) -> None:
+    """Through a crash and a restart; before a node is Normal, there is nothing to judge."""
+    rig = Rig([1, 2, 3], protocol=protocol).started()
+    is_normal = any(node.status == "Normal" for node in rig.cluster.nodes.values())
+    assert _verdict(rig.records, "M7").word == ("holds" if is_normal else "not judged")
+    rig.run_until_agreed()
+    rig.do("kill 3")
+    rig.run(60 * T_US)
+    rig.do("restart 3")
+    rig.run(60 * T_US)
+    found = _verdict(rig.records, "M7")
+    assert (found.word, found.evidence.noun) == ("holds", "state")
+    assert found.evidence.count > 3
+
+
+def test_M7_a_node_works_in_an_election() -> None:
+    """Its witness names the node and its status; a campaign and an exploration find it, too."""
+    rig = Rig([1, 2, 3], protocol=NeverStops).started()
+    rig.run_until_agreed()
+    rig.do("kill 3")
+    rig.run_until_agreed()
+    first = _verdict(rig.records, "M7").first
+    assert first is not None
+    assert (first.nodes, first.text) == ((2,), "a task is performed by 2 in Election")
+    assert first.states[0].text.startswith("Election")
+    found = caught(NeverStops, 1)
+    assert found is not None
+    assert found.assertion == "M7"
+    explorer = explorer_of(NeverStops, 2, "synchronous", 1, 1, settled=True)
+    explorer.run(2_000)
+    assert explorer.violated[0] == "M7"
+
+
+def _works(records: Records, node: int, status: str, processing: object = True) -> Records:
+    changed = {"status": status, "processing": processing}
+    records.add(Step(records.at_us, node, 1, Fired("timer"), changed))
+    return records
+
+
+def test_M7_is_about_processing_alone() -> None:
+    """The field may change without any other; odd values of a foreign recording are no work."""
+    records = Records(promises=("M7",)).enters(1, "Election", 1)
+    assert summaries(_works(records, 1, "Election").violations) == [("M7", (1,), [])]
+    assert judged(records.records).violations[0].states[0].record == len(records.records) - 1
+    for odd in ODD:
+        if odd is not True:
+            assert not _works(Records(promises=("M7",)), 1, "Election", odd).violations
+
+
+def test_M7_relies_on_nothing() -> None:
+    """Neither a pause nor a wipe excuses it; only a forged message does."""
+    assert M7.relies_on == ()
+    for event in ("paused", "wiped"):
+        records = Records(promises=("M7",)).process(2, event)
+        assert summaries(_works(records, 1, "Election").violations) == [("M7", (1,), [])]
+    records = Records(promises=("M7",))
+    serial = records.sends(2, 1)
+    sent = records.records.pop()
+    assert isinstance(sent, Step)
+    records.add(Injected(0, replace(sent.sent[0], serial=-serial))).gets(1, 2, -serial)
+    assert summaries(_works(records, 1, "Election").violations) == [("M7", (1,), [3])]
+
+
+# highest
+
+
+class LowestLeads(Ring):
+    """R3 inverted: the lowest id in the list leads."""
+
+    def _follow(self, message: COORDINATOR) -> None:
+        if self.status is Status.ELECTION and message.counts and message.number == self.number:
+            self._leave()
+            self.stop(self.await_coordinator)
+            self.status = Status.REORGANIZATION
+            self.up = frozenset(message.members) - {self.id}
+            self.coordinator = min(message.members)
+            self.begin(self.lead if self.coordinator == self.id else self.ask_coordinator)
+
+
+@pytest.mark.parametrize("protocol", [Bully, BullyTanenbaum, Ring])
+def test_highest_holds(protocol: type[Algorithm]) -> None:
+    """After a crash of the highest node, and after its return."""
+    rig = Rig([1, 2, 3], protocol=protocol).started()
+    rig.run_until_agreed()
+    rig.do("kill 3", "at 5s restart 3")
+    rig.run(20_000_000)
+    found = _verdict(rig.records, "highest")
+    assert (found.word, found.evidence.count) == ("holds", 3)
+
+
+def test_highest_is_not_promised_by_the_invitation() -> None:
+    assert "highest" not in InvitationElection.promises
+
+
+def test_highest_the_lowest_leads() -> None:
+    """A2 holds, and highest does not: in a run, in a campaign, and in an exhaustive exploration."""
+    rig = Rig([1, 2, 3], protocol=LowestLeads).started()
+    rig.run(60 * T_US)
+    assert _verdict(rig.records, "A2").word == "holds"
+    first = _verdict(rig.records, "highest").first
+    assert first is not None
+    assert first.is_failure
+    assert first.nodes == (1, 3)
+    assert first.text.endswith("after the last fault 1 leads, and 3 is running")
+    found = caught(LowestLeads, 2)
+    assert found is not None
+    assert found.assertion == "highest"
+    explorer = explorer_of(LowestLeads, 2, "synchronous")
+    assert explorer.run(20_000).stopped_by == ""
+    assert explorer.violated == ["highest"]
+
+
+def test_highest_is_owed_only_at_rest() -> None:
+    """Not before the bound, not under a cut, and not while the nodes have not agreed: A2 is about that."""
+    records = Records(promises=("highest",)).normal(2, 1, 2, 3).after(WITHIN_US).fires(1)
+    assert not records.violations
+    assert summaries(records.after(1).fires(1).violations) == [("highest", (2, 3), [])]
+    records = Records(promises=("highest",))
+    number = records.fault("cut", 8, links=((1, 2),))
+    records.normal(2, 1, 2, 3).after(3 * WITHIN_US).fires(1)
+    assert not records.violations
+    assert records.lift(number).after(2 * WITHIN_US).fires(1).violations
+    records = Records(promises=("highest",)).normal(2, 1, 2).after(3 * WITHIN_US).fires(1)
+    assert not records.violations
+    assert _verdict(records.records, "highest").word == "not judged"
+
+
+# K2
+
+
+def _queue(protocol: type[Token], *lines: str) -> Rig:
+    """Let all nodes want the token, again and again, in a run with these commands."""
+    rig = Rig([1, 2, 3, 4], protocol=protocol).started()
+    rig.do(*lines)
+    rig.run(200 * T_US)
+    return rig
+
+
+def test_K2_holds() -> None:
+    """Each wait ends within the bound, however long the queue."""
+    found = _verdict(_queue(Token).records, "K2")
+    assert found.word == "holds"
+    assert found.evidence.count > 10
+
+
+@pytest.mark.parametrize("jitter_us", [0, 30_000])
+@pytest.mark.parametrize("nodes", [2, 7])
+def test_K2_the_bound_covers_a_queue_of_all(nodes: int, jitter_us: int) -> None:
+    """All want the token all the time; messages take as long as they may."""
+    parameters = Token.Parameters(want_every_us=1)
+    rig = Rig(range(1, nodes + 1), protocol=Token, latency_us=20_000, jitter_us=jitter_us, parameters=parameters)
+    rig.started().run(500 * T_US)
+    found = _verdict(rig.records, "K2")
+    assert found.word == "holds"
+    assert found.evidence.count > 50
+
+
+@pytest.mark.parametrize("mutant", [NextForgotten, GuessKept])
+def test_K2_a_request_is_forgotten(mutant: type[Token]) -> None:
+    """In a run, and in a campaign without faults that matter."""
+    first = _verdict(_queue(mutant).records, "K2").first
+    assert first is not None
+    assert first.is_failure
+    assert " waits for the token, since " in first.text
+
+
+@pytest.mark.parametrize("line", ["at 1s kill 1", "at 1s pause 1", "at 1s lose all->all PassToken 100%"])
+def test_K2_is_not_owed_after_a_failure(line: str) -> None:
+    """Nodes wait for good, or only while one is paused; the verdict before it stays."""
+    rig = _queue(Token, line)
+    judge = judged(rig.records)
+    assert judge.violations == []
+    assert no_failure_yet.id in judge.broken_at(len(rig.records))
+    mutant = _queue(NextForgotten, line)
+    assert not [each for each in judged(mutant.records).violations if each.assertion == "K2"]
+
+
+def test_K2_in_an_exploration_is_not_judged() -> None:
+    explorer = Explorer(Token, simulated_header(Token, (1, 2), TIMING), "synchronous", 0, settled=False)
+    explorer.run(50)
+    assert "exploration does not follow what is owed" in explorer.why_not_judged("K2")
+
+
+# solvent
+
+
+class Overdraws(TwoPhaseCommit):
+    """The bank: a withdrawal is not refused for lack of money."""
+
+    def _perform(self, transaction: Transaction, place: int, operation: Operation) -> str:
+        if self._holder(operation.account) not in (None, transaction):
+            return super()._perform(transaction, place, operation)
+        before = self._balance(operation.account)
+        work = self._work_of(transaction)
+        changes = {change.account: change for change in work.changes}
+        known = changes.get(operation.account, Change(operation.account, before, before))
+        changes[operation.account] = replace(known, after=known.after + operation.amount)
+        self._drop_work(transaction)
+        self.work += (Work(transaction, (*work.done, place), tuple(changes.values())),)
+        self._update_display()
+        return ""
+
+
+def _overdrawn(protocol: type[Algorithm]) -> Rig:
+    rig = Rig([1, 2, 3], protocol=protocol).started()
+    rig.do("tell 3 transfer 1500 savings checking")
+    rig.run(20 * T_US)
+    return rig
+
+
+def test_solvent_holds() -> None:
+    """A transfer that is not covered is refused, and uses no account: only the next one is judged."""
+    rig = _overdrawn(TwoPhaseCommit)
+    assert _verdict(rig.records, "solvent").word == "not judged"
+    rig.do("tell 3 transfer 700 savings checking")
+    rig.run(20 * T_US)
+    found = _verdict(rig.records, "solvent")
+    assert (found.word, found.evidence.noun) == ("holds", "state")
+
+
+def test_solvent_an_overdraft() -> None:
+    """The witness is the state with which the account is below zero; a campaign and an exploration find it."""
+    rig = _overdrawn(Overdraws)
+    judge = judged(rig.records)
+    (violation,) = judge.violations
+    assert (violation.assertion, violation.nodes) == ("solvent", (1,))
+    assert violation.text == "savings of 1 has -500"
+    assert violation.states[0].record == violation.record
+    found = caught(Overdraws, 50)
+    assert found is not None
+    assert found.assertion == "solvent"
+    command = CommandInput("transfer", ("1500", "savings", "checking"))
+    header = simulated_header(Overdraws, (1, 2), TIMING)
+    explorer = Explorer(Overdraws, header, "synchronous", 0, settled=False, commands=((2, command),))
+    explorer.run(2_000)
+    assert explorer.violated == ["solvent"]
+
+
+def _holds(records: Records, node: int, balances: object) -> Records:
+    records.add(Step(records.at_us, node, 1, Fired("timer"), {"balances": balances}))
+    return records
+
+
+def test_solvent_is_excused_by_a_wipe_alone() -> None:
+    """At any later time, since a balance is the sum of all that was logged."""
+    debt = [["savings", -1]]
+    assert summaries(_holds(Records(promises=("solvent",)), 1, debt).violations) == [("solvent", (1,), [])]
+    paused = _holds(Records(promises=("solvent",)).process(2, "paused"), 1, debt)
+    assert summaries(paused.violations) == [("solvent", (1,), [])]
+    wiped = _holds(Records(promises=("solvent",)).process(2, "wiped").after(9 * WITHIN_US), 1, debt)
+    assert summaries(wiped.violations) == [("solvent", (1,), [4])]
+
+
+def test_solvent_takes_any_value() -> None:
+    """As the ledger audit does."""
+    for odd in ODD:
+        for balances in (odd, [odd], [[odd, -1]], [["savings", odd]], [["savings", -(10**15)]]):
+            _holds(Records(promises=("solvent",)), 1, balances).violations  # noqa: B018 - nothing is raised
+
+
+# the assumption
+
+
+def test_the_assumption_is_known_by_its_name() -> None:
+    """It has a statement, and is found by what relies on it; a run without that does not ask for it."""
+    assert ASSUMPTIONS["no_failure_yet"].startswith("no node has failed or been paused since the run began")
+    assert K2.relies_on == ("no_failure_yet",)
+    info = simulated_header(Token, (1, 2)).protocol
+    assert assumptions_of(info) == [no_failure_yet]
+    assert assumptions_of(replace(info, relies_on={"K1": ("no_failure_yet",)}, promises=("K1",))) == [
+        no_failure_yet
+    ]
+    assert assumptions_of(replace(info, promises=("K1",))) == []
+
+
+@eventually(within="1ms", relies_on=["no_failure_yet"])
+def never(state: GlobalState) -> Outcome:
+    """What never happens."""
+    return False
+
+
+@pytest.fixture
+def relying() -> Iterator[Callable[..., Explorer]]:
+    """Return a function for explorers of a protocol that promises ``never``; it may be killed so often."""
+    known = dict(ASSERTIONS)
+
+    def explorer(kills: int, settled: bool = False) -> Explorer:
+        header = with_promises(header_of(Bully, 2), [never])
+        return Explorer(Bully, header, "synchronous", kills, kills, settled)
+
+    yield explorer
+    register("bully", [])
+    ASSERTIONS.clear()
+    ASSERTIONS.update(known)
+
+
+def test_an_exploration_knows_what_has_failed(relying: Callable[..., Explorer]) -> None:
+    """What relies on the assumption is owed in the states before a kill, and in no later one."""
+    explorer = relying(1)
+    explorer.run(1_500)
+    assert explorer.liveness == ["A2", "highest", "never"]
+    place = explorer.liveness.index("never")
+    for state, number in explorer.seen.items():
+        was_killed = state[KILLS] == 0
+        assert bool(explorer._owed[number] >> place & 1) == (not was_killed)
+    assert {state[KILLS] for state in explorer.seen} == {0, 1}
+
+
+# mutation of the judge
+
+
+def _of_shipped(folder: str, *names: str) -> list[list[Record | None]]:
+    found = []
+    for name in names:
+        lines = open_recording(RECORDINGS / folder / f"{name}.jsonl")
+        found.append([lines.header, *list(lines.records())[1:]])
+        lines.close()
+    return found
+
+
+def _violating() -> Iterator[list[Any]]:
+    """Yield runs in which together every assertion with a function is violated."""
+    yield from _of_shipped("holes", "bully-two-leaders", "bully-leader-dies", "invitation-left-behind")
+    yield from _of_shipped("holes", "invitation-own-group", "invitation-two-threads")
+    yield from _of_shipped("scenarios", "partition-in-two")
+    grouped = Records(promises=("A3.1", "A3.2")).grouped([1, 1], 1, 1)
+    changed = {"status": "Normal", "coordinator": 2, "group": [1, 1], "definition": {"version": 9}}
+    yield grouped.add(Step(0, 2, 1, Fired("timer"), changed)).records
+    published = Records(promises=("A9",))
+    for node in (1, 2):
+        published.add(Step(0, node, 1, Fired("timer"), {"published": [1, node, 1]}))
+    yield published.records
+    for protocol in (LowestLeads, KeptWhenPassed, NextForgotten):
+        yield _queue(protocol).records  # type: ignore[arg-type]
+    yield _overdrawn(Overdraws).records
+
+
+def _weakened(assertion: Assertion) -> Assertion:
+    """Return the assertion with a function that never finds a violation."""
+    match assertion:
+        case Agreement():
+            return replace(assertion, function=lambda node: ("", 0))
+        case LeadsTo():
+            return replace(assertion, function=lambda state: ())
+    return replace(assertion, function=lambda *arguments: True)
+
+
+WITH_FUNCTION = [each for each in BUILT_IN if each.function is not None]
+
+
+@pytest.fixture(scope="module")
+def violating() -> list[list[Any]]:
+    return list(_violating())
+
+
+@pytest.mark.parametrize("assertion", WITH_FUNCTION, ids=lambda each: each.id)
+def test_the_judge_needs_each_function(
+    assertion: Assertion, violating: list[list[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Violations are found with it, and none of this assertion without; those of the others stay."""
+
+    def found() -> dict[str, int]:
+        names = [each.assertion for records in violating for each in judged(records).violations]
+        return {each.id: names.count(each.id) for each in BUILT_IN}
+
+    before = found()
+    assert before[assertion.id] > 0
+    weak = tuple(_weakened(each) if each is assertion else each for each in BUILT_IN)
+    monkeypatch.setattr(registry, "BUILT_IN", weak)
+    after = found()
+    assert after[assertion.id] == 0
+    others = {name for name in before if name != assertion.id}
+    assert {name: after[name] for name in others if before[name]} == {
+        name: before[name] for name in others if before[name]
+    }
