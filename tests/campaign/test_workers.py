@@ -1,8 +1,10 @@
 """The totals and the first finding depend on the target and the options alone, not on the workers."""
 
 import os
+import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 
 from lab.kernel import Timing
 from lab.properties.assertions import RAISES
+from lab.worlds.campaign import cluster
 from lab.worlds.campaign.campaign import (
     Campaign,
     CampaignTotals,
@@ -17,10 +20,11 @@ from lab.worlds.campaign.campaign import (
     RunOutcome,
     SearchGoal,
     run_campaign,
+    run_chunk,
 )
 from lab.worlds.campaign.schedule import plan_of
 from lab.worlds.campaign.workers import WorkerDiedError
-from lab.worlds.loading.targets import load_protocol
+from lab.worlds.loading.targets import load_protocol, user_files
 from tests.harness import simulated_header
 from tests.profile import amount
 from tests.waiting import wait_for
@@ -35,6 +39,18 @@ from lab.worlds.campaign.campaign import run_campaign
 for outcome in run_campaign(campaign("bully", 12, "kill", "loss")):
     outcome.lines = frozenset()
     print(outcome)
+"""
+OWN = """
+from lab.properties import invariant
+from lab.protocols import Bully
+
+class Own(Bully):
+    pass
+
+@invariant
+def nobody_is_normal(state):
+    '''No node is Normal.'''
+    return not any(node.status == "Normal" for node in state)
 """
 ENDLESS = """
 from tests.campaign.test_workers import FOLDER, campaign
@@ -78,14 +94,30 @@ def test_two_workers_find_the_same() -> None:
 @pytest.mark.filterwarnings(
     "ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )
-def test_a_cluster_finds_the_same() -> None:
-    """On a worker of a scheduler, given by its address."""
+def test_a_cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Its worker finds the same, with the user's file that came along; one with another program is refused."""
     distributed = pytest.importorskip("distributed")
-    wanted = campaign(f"{FOLDER / 'mutants.py'}:NoHalt")
+    file = tmp_path / "own.py"
+    file.write_text(OWN)
+    wanted = campaign(str(file))
     with distributed.LocalCluster(
         n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
-    ) as cluster:
-        assert list(run_campaign(wanted, cluster=cluster.scheduler_address)) == list(run_campaign(wanted))
+    ) as local:
+        address = local.scheduler_address
+        alone = list(run_campaign(wanted))
+        assert any(outcome.violations for outcome in alone)
+        assert list(run_campaign(wanted, cluster=address)) == alone
+        files = user_files(wanted.target)
+        assert list(files) == [str(file)]
+        file.unlink()
+        work, chunk = partial(run_chunk, wanted), range(1, RUNS + 1)
+        assert list(cluster.on_cluster(work, iter([chunk]), address, files)) == alone
+        monkeypatch.setattr(cluster, "identity", lambda: cluster.Identity("0123456789ab", "3.11.0"))
+        with pytest.raises(WorkerDiedError) as caught:
+            list(run_campaign(campaign("bully"), cluster=address))
+    (worker,) = re.findall(r"^worker (tcp://127\.0\.0\.1:\d+) runs another program", str(caught.value))
+    assert worker != address
+    assert re.search(r"the digest of the package lab is \w{12} there, and 0123456789ab here", str(caught.value))
 
 
 def test_hashes_do_not_matter() -> None:

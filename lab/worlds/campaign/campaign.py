@@ -27,9 +27,10 @@ from lab.recording.writer import MemoryLog, RecordLog
 from lab.script.parse import parse
 from lab.script.statements import At, Statement
 from lab.tasks.extension import analysis_of, extension_class, start_analysis
+from lab.worlds.campaign.cluster import on_cluster
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault, SchedulePlan, draw
 from lab.worlds.campaign.workers import map_seeds, split_seeds
-from lab.worlds.loading.targets import load_protocol
+from lab.worlds.loading.targets import load_protocol, user_files
 from lab.worlds.simulated.execution import describe_runaway, most_records
 from lab.worlds.simulated.simulation import Simulation
 from lab.worlds.watchdog import watch_steps
@@ -263,11 +264,15 @@ def run_campaign(
 ) -> Generator[RunOutcome, None, None]:
     """Yield the outcomes in the order of the seeds; with ``for_s``, begin no more chunks after that time.
 
-    ``cluster`` is the address of a dask.distributed scheduler. Its workers must have this package and, for a
-    user's own protocol, its file at the same path. Close the iterator to stop. Raises RunawayError and
-    WorkerDiedError; with a cluster, also ImportError and OSError.
+    ``cluster`` is the address of a dask.distributed scheduler. Its workers must have this package, of the same
+    version; a user's files travel to them. Close the iterator to stop. Raises RunawayError and WorkerDiedError;
+    with a cluster, also ImportError and OSError.
     """
-    yield from map_seeds(partial(run_chunk, campaign), _chunks(campaign, for_s), workers, cluster)
+    work, chunks = partial(run_chunk, campaign), _chunks(campaign, for_s)
+    if cluster:
+        yield from on_cluster(work, chunks, cluster, user_files(campaign.target))
+    else:
+        yield from map_seeds(work, chunks, workers)
 
 
 def _chunks(campaign: Campaign, for_s: float | None) -> Iterator[range]:

@@ -1,4 +1,4 @@
-"""Distribute runs over this machine's processors or a cluster's, with the same results.
+"""Distribute runs over this machine's processors, with the same results.
 
 Seeds go out in chunks, and results come back in the order of the seeds. Workers end with the process that started
 them, however that ends: a user's protocol may hang in a step.
@@ -24,17 +24,12 @@ def split_seeds(first: int, end: int, size: int) -> Iterator[range]:
         yield range(seed, min(seed + size, end))
 
 
-def map_seeds(
-    work: Callable[[range], list[T]], chunks: Iterator[range], workers: int, cluster: str = ""
-) -> Generator[T, None, None]:
+def map_seeds(work: Callable[[range], list[T]], chunks: Iterator[range], workers: int) -> Generator[T, None, None]:
     """Yield the result for each seed, in order. Close the iterator to stop. Raises WorkerDiedError.
 
-    ``work`` must be picklable. ``cluster`` is the address of a dask.distributed scheduler; it may raise
-    ImportError, OSError.
+    ``work`` must be picklable.
     """
-    if cluster:
-        yield from _on_cluster(work, chunks, cluster)
-    elif workers > 1:
+    if workers > 1:
         yield from _on_processes(work, chunks, workers)
     else:
         for seeds in chunks:
@@ -50,7 +45,7 @@ def _on_processes(work: Callable[[range], list[T]], chunks: Iterator[range], wor
     others = active_children()
     with ProcessPoolExecutor(workers, get_context("spawn"), _begin_worker) as pool:
         try:
-            yield from _in_order(chunks, lambda seeds: pool.submit(work, seeds), 2 * workers)
+            yield from in_order(chunks, lambda seeds: pool.submit(work, seeds), 2 * workers)
         except BrokenProcessPool:
             raise WorkerDiedError(
                 "a worker process died (killed, or out of memory); --workers 1 shows where"
@@ -77,18 +72,7 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _on_cluster(work: Callable[[range], list[T]], chunks: Iterator[range], address: str) -> Iterator[T]:
-    from distributed import Client, KilledWorker  # noqa: PLC0415 - an extra
-
-    with Client(address, timeout="5s") as client:  # type: ignore[no-untyped-call]
-        most = 2 * max(1, sum(client.nthreads().values()))
-        try:
-            yield from _in_order(chunks, lambda seeds: client.submit(work, seeds, pure=False), most)
-        except KilledWorker as error:
-            raise WorkerDiedError(f"the cluster's workers died: {error}") from None
-
-
-def _in_order(chunks: Iterator[range], submit: Callable[[range], Any], most: int) -> Iterator[Any]:
+def in_order(chunks: Iterator[range], submit: Callable[[range], Any], most: int) -> Iterator[Any]:
     """Keep ``most`` chunks in progress, and yield their results in order."""
     going: deque[Any] = deque()
     try:

@@ -7,7 +7,7 @@ from types import ModuleType
 from lab.properties.assertions import BUILT_IN, BUILT_IN_ASSUMPTIONS
 from lab.properties.declarations import Assertion, Assumption, Declared
 from lab.text import did_you_mean
-from lab.worlds.loading.user_module import TargetError, load_module
+from lab.worlds.loading.user_module import TargetError, load_module, located
 
 
 def load_properties(file: str) -> tuple[Declared, ...]:
@@ -23,7 +23,7 @@ def load_properties(file: str) -> tuple[Declared, ...]:
 def python_file(file: str, usage: str) -> Path:
     """Return the path of a Python file that exists. Raises TargetError."""
     path = Path(file)
-    if not path.is_file():
+    if not located(path).is_file():
         raise TargetError(f"there is no file {file}; name one of your Python files: {usage}")
     if path.suffix != ".py":
         raise TargetError(f"{file} is not a Python file; name one: {usage}")

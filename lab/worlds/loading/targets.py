@@ -20,6 +20,7 @@ import difflib
 import functools
 import inspect
 import re
+import sys
 from collections.abc import Iterator
 from inspect import iscoroutinefunction
 from pathlib import Path
@@ -179,6 +180,21 @@ def recorded_target(info: ProtocolInfo, own: str = "") -> str:
 def stacked_target(task: str, target: str) -> str:
     """Return the target of this task on the election of that target."""
     return f"{task}{_ABOVE}{target}"
+
+
+def user_files(target: str) -> dict[str, bytes]:
+    """Return the user's files that the target needs, by path: those it names, and all modules beside them."""
+    load_protocol(target)
+    named, _, properties = target.partition(_WITH)
+    election = named.partition(_ABOVE)[2] or named
+    named_files = [Path(file) for file in (_parts(election)[0], properties) if file and _is_file(file)]
+    folders = {path.resolve().parent for path in named_files}
+    beside = {
+        Path(file).resolve()
+        for module in list(sys.modules.values())
+        if (file := getattr(module, "__file__", None)) and Path(file).resolve().parent in folders
+    }
+    return {str(path): path.read_bytes() for path in sorted(beside) if path.suffix == ".py"}
 
 
 def target_with(target: str, properties: str) -> str:
