@@ -113,6 +113,18 @@ def test_an_exploration(lab: Lab) -> None:
     assert "recorded: ballot-" in done.out
 
 
+def test_a_built_in_assumption(lab: Lab, folder: Path) -> None:
+    """Named in ``relies_on``: nothing is owed once a node has failed, not even when it is back."""
+    file = folder / "ballot_properties.py"
+    text = file.read_text()
+    assert "[everybody_is_up]" in text
+    file.write_text(text.replace("[everybody_is_up]", "['no_failure_yet']"))
+    words = (*RUN, "--properties", "ballot_properties.py")
+    assert "all_are_content fails with all assumptions intact: 12s after the last fault: " in lab(*words).out
+    back = lab(*words, "--do", "at 1100ms kill 3", "--do", "at 2s restart 3")
+    assert "  all_are_content holds: in the end no node wants anything (held 1 time, last at 0s; since" in back.out
+
+
 def test_a_scenario(lab: Lab, folder: Path) -> None:
     """``properties`` in the head; ``expect NAME`` is met only if it was judged and holds."""
     head = 'title = "Seats"\nprotocol = "ballot.py"\nproperties = "ballot_properties.py"\nnodes = 2\n'
@@ -187,6 +199,11 @@ def test_the_interface(loaded: Path) -> None:
         ),
         ("[everybody_is_up]", "[99]", "99 is no assumption: write a number from 1 to 9, or a function"),
         ("def rounds_stay_small", "def raises", "raises is the name of a built-in assertion: choose another"),
+        (
+            "everybody_is_up",
+            "no_failure_yet",
+            "no_failure_yet is the name of a built-in assumption: choose another",
+        ),
         (
             "def rounds_stay_small",
             "async def rounds_stay_small",

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from lab.kernel import CommandInput, Fired, Step
-from lab.properties import GlobalState, Outcome, eventually, registry
+from lab.properties import GlobalState, Outcome, eventually, invariant, registry
 from lab.properties.assertions import (
     ASSERTIONS,
     ASSUMPTIONS,
@@ -29,7 +29,7 @@ from lab.protocols.transaction import Change, Operation, Transaction, Work
 from lab.recording.reader import open_recording
 from lab.recording.records import Injected, Record
 from lab.worlds.explored.explorer import Explorer
-from lab.worlds.explored.states import KILLS
+from lab.worlds.explored.states import KILLS, Timeouts
 from tests.campaign.token_mutants import GuessKept, KeptWhenPassed, NextForgotten
 from tests.campaign.trials import caught
 from tests.explored.toys import TIMING, explorer_of, header_of
@@ -337,14 +337,20 @@ def never(state: GlobalState) -> Outcome:
     return False
 
 
+@invariant
+def never_fails(state: GlobalState) -> Outcome:
+    """No node has ever failed, and no message was ever late."""
+    return not (state.failures or state.ever_broken)
+
+
 @pytest.fixture
 def relying() -> Iterator[Callable[..., Explorer]]:
-    """Return a function for explorers of a protocol that promises ``never``; it may be killed so often."""
+    """Return a function for explorers of a protocol that promises this; nodes may be killed so often."""
     known = dict(ASSERTIONS)
 
-    def explorer(kills: int, settled: bool = False) -> Explorer:
-        header = with_promises(header_of(Bully, 2), [never])
-        return Explorer(Bully, header, "synchronous", kills, kills, settled)
+    def explorer(promised: Assertion, kills: int, timeouts: Timeouts = "synchronous") -> Explorer:
+        header = with_promises(header_of(Bully, 2), [promised])
+        return Explorer(Bully, header, timeouts, kills, kills, settled=False)
 
     yield explorer
     register("bully", [])
@@ -354,7 +360,7 @@ def relying() -> Iterator[Callable[..., Explorer]]:
 
 def test_an_exploration_knows_what_has_failed(relying: Callable[..., Explorer]) -> None:
     """What relies on the assumption is owed in the states before a kill, and in no later one."""
-    explorer = relying(1)
+    explorer = relying(never, 1)
     explorer.run(1_500)
     assert explorer.liveness == ["A2", "highest", "never"]
     place = explorer.liveness.index("never")
@@ -362,6 +368,21 @@ def test_an_exploration_knows_what_has_failed(relying: Callable[..., Explorer]) 
         was_killed = state[KILLS] == 0
         assert bool(explorer._owed[number] >> place & 1) == (not was_killed)
     assert {state[KILLS] for state in explorer.seen} == {0, 1}
+
+
+def test_a_property_of_ones_own_knows_it_too(relying: Callable[..., Explorer]) -> None:
+    """Of kills, and of a model in which messages are late; with neither, it holds."""
+    explorer = relying(never_fails, 1)
+    explorer.run(1_500)
+    was_killed = sum(state[KILLS] == 0 for state in explorer.seen)
+    assert explorer.tally.violated["never_fails"] == was_killed > 0
+    explorer = relying(never_fails, 0)
+    explorer.run(1_500)
+    assert explorer.violated == []
+    assert not explorer.why_not_judged("never_fails")
+    late = relying(never_fails, 0, "ordered")
+    late.run(50)
+    assert late.tally.violated["never_fails"] == late.tally.states
 
 
 # mutation of the judge

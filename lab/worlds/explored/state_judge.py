@@ -77,7 +77,7 @@ class StateJudge:
         self._audited_names = [each.id for each in assertions if each.id in AUDITED]
         read = {name for each in (*self._invariants, *others) if not each.place for name in each.reads}
         self._reads = tuple(sorted(read - {"status", "coordinator", "group"}))
-        self._needs_past = not set(assumptions).isdisjoint(BUILT_IN_ASSUMPTIONS)
+        self._needs_past = types is not None or not set(assumptions).isdisjoint(BUILT_IN_ASSUMPTIONS)
         self._begun: tuple[int, int, tuple[int, ...]] | None = None
         self._first: dict[int, NodeState] = {}
         self._types = types
