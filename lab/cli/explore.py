@@ -130,7 +130,7 @@ def explore(options: ExploreOptions) -> int:
     any          as ordered, and timers can fire at any moment (breaks 8 and 9)
 
     The search is exhaustive if it visits all reachable states before a bound stops it, and takes none for the same
-    by a guess, such as ages beyond some bound; the report says what was not told apart. A protocol with unbounded
+    by a guess, such as ages beyond some bound; the report names what was not distinguished. A protocol with unbounded
     counters, such as versions, may have infinitely many states. A task such as field cannot be explored, because
     its knowledge grows without bound.
 
@@ -259,9 +259,9 @@ class _Exploration:
         if tally.stopped_by:
             waiting = format_count(tally.frontier, "state")
             print_wrapped(f"  not exhaustive: stopped at {tally.stopped_by}, with {waiting} in the frontier")
-        elif explorer.not_told_apart:
+        elif explorer.not_distinguished:
             print_wrapped(
-                f"  all that was told apart was explored; not told apart: {'; '.join(explorer.not_told_apart)}"
+                f"  all that was distinguished was explored; not distinguished: {'; '.join(explorer.not_distinguished)}"
             )
         else:
             print("  exhaustive: the whole state space was explored")
@@ -285,8 +285,8 @@ class _Exploration:
             "transitions": tally.transitions,
             "depth": tally.depth,
             "seconds": round(self.seconds, 3),
-            "exhaustive": not tally.stopped_by and not self.explorer.not_told_apart,
-            "not_told_apart": self.explorer.not_told_apart,
+            "exhaustive": not tally.stopped_by and not self.explorer.not_distinguished,
+            "not_distinguished": self.explorer.not_distinguished,
             "stopped_at": tally.stopped_by,
             "waiting": tally.frontier,
             "assertions": [
@@ -325,7 +325,7 @@ class _Exploration:
             agreed = dict.fromkeys((A2.id, A4.id), "all agree")
             so = {**agreed, HIGHEST.id: "the highest leads", ENDS.id: "no transaction is open with all nodes up"}
             return f"not judged; but in every state without further events, {so.get(assertion, 'it holds')}"
-        is_whole = not tally.stopped_by and not explorer.not_told_apart
+        is_whole = not tally.stopped_by and not explorer.not_distinguished
         return "holds" if is_whole else f"no violation in {format_count(tally.states, 'state')}"
 
     # the counterexample

@@ -1,4 +1,4 @@
-"""A user's protocol that is not a function of its inputs: told so when it is loaded, or when it runs twice."""
+"""A user's protocol that is not a function of its inputs: refused when it is loaded, or found by running twice."""
 
 import re
 import textwrap
@@ -94,7 +94,7 @@ def _write(lab: Lab, body: str, head: str = "") -> None:
     ],
 )
 @pytest.mark.parametrize("command", ["run", "check", "explore"])
-def test_it_is_told_when_it_is_loaded(lab: Lab, head: str, body: str, text: str, command: str) -> None:
+def test_it_is_refused_when_it_is_loaded(lab: Lab, head: str, body: str, text: str, command: str) -> None:
     """With the line, and what to use instead; by each command."""
     _write(lab, body, head)
     words = ("--sim", "--headless", "--for", "1s") if command == "run" else ()
@@ -117,7 +117,7 @@ def test_what_is_allowed(lab: Lab) -> None:
         ("self.words = repr(object())", r'"words":"<object object at '),
     ],
 )
-def test_it_is_told_when_it_runs_twice(lab: Lab, body: str, what: str) -> None:
+def test_it_is_reported_when_it_runs_twice(lab: Lab, body: str, what: str) -> None:
     """The order of a set of strings, and an address: the second process has another hash seed."""
     _write(lab, body)
     done = lab("check", "odd.py", "--runs", "3")

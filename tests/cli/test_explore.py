@@ -19,13 +19,13 @@ COUNTS = re.compile(
 
 
 def test_nothing_is_found_under_the_assumptions(lab: Lab) -> None:
-    """The defaults, three nodes of bully and one kill: all that is told apart, and no file."""
+    """The defaults, three nodes of bully and one kill: all that is distinguished, and no file."""
     done = lab("explore", "bully")
     assert (done.status, done.err) == (0, "")
     assert COUNTS.search(done.out)
     assert "exhaustive" not in done.out
-    told = "\n  all that was told apart was explored; not told apart: ages beyond 1.2s of messages heard "
-    assert told in done.out
+    text = "\n  all that was distinguished was explored; not distinguished: ages beyond 1.2s of messages heard "
+    assert text in done.out
     assert "arrivals between two instants" in done.out
     assert re.search(r"^  A1\.1 +no violation in 4,081 states  \(one coordinator\)$", done.out, re.MULTILINE)
     assert list(lab.folder.iterdir()) == []
@@ -132,7 +132,7 @@ def test_json(lab: Lab) -> None:
         "restarts": 0,
         "cuts": 1,
         "exhaustive": False,
-        "not_told_apart": ["ages beyond 1.2s of messages heard and procedures begun"],
+        "not_distinguished": ["ages beyond 1.2s of messages heard and procedures begun"],
         "stopped_at": "",
         "waiting": 0,
         "recording": "cut.jsonl",
@@ -167,7 +167,7 @@ def test_nobody_left_to_agree(lab: Lab) -> None:
     )
     done = lab("explore", "mine.py", "--from", "start")
     assert done.status == 1
-    assert "\n  all that was told apart was explored; " in done.out
+    assert "\n  all that was distinguished was explored; " in done.out
     assert re.search(r"^  A2 +not judged: no running node is left to agree", done.out, re.MULTILINE)
 
 

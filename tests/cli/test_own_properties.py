@@ -19,11 +19,11 @@ OWN = Path(__file__).parents[1] / "properties" / "own"
 RUN = ("run", "ballot.py", "--sim", "--headless", "--nodes", "3", "--seed", "1", "--for", "12s")
 VIOLATIONS = {
     "rounds_stay_small": "1 is in round 5",
-    "one_seat": "1 and 2 both sit on first",
-    "one_last_seat": "node 1 is {round 5, seat first, wants True} while node 2 is {round 5, seat first, ",
-    "a_seat_is_taken_once": "first, taken by node 1 at 600ms, is taken again by node 2",
+    "one_chair": "1 and 2 both hold first",
+    "one_last_chair": "node 1 is {round 5, chair first, wants True} while node 2 is {round 5, chair first, ",
+    "a_chair_is_taken_once": "first, taken by node 1 at 600ms, is taken again by node 2",
     "all_are_content": "12s after the last fault: it does not hold that in the end no node wants anything",
-    "wishes_are_met": "1 wants a seat, since 400ms",
+    "wishes_are_met": "1 wants a chair, since 400ms",
 }
 
 
@@ -60,8 +60,8 @@ def test_an_assumption_of_ones_own(lab: Lab) -> None:
     """What relies on it is not owed while it does not hold; all else is."""
     done = lab(*RUN, "--properties", "ballot_properties.py", "--do", "at 1100ms kill 3")
     assert "  all_are_content holds: in the end no node wants anything (held 1 time, last at 0s; since" in done.out
-    seat = next(line for line in done.out.splitlines() if line.startswith("  one_last_seat"))
-    assert seat.startswith("  one_last_seat fails with all assumptions intact: ")
+    chair = next(line for line in done.out.splitlines() if line.startswith("  one_last_chair"))
+    assert chair.startswith("  one_last_chair fails with all assumptions intact: ")
     back = lab(*RUN, "--properties", "ballot_properties.py", "--do", "at 1100ms kill 3", "--do", "at 2s restart 3")
     assert "all_are_content fails with all assumptions intact: 10s after the last fault: " in back.out
 
@@ -108,8 +108,8 @@ def test_an_exploration(lab: Lab) -> None:
     for name in VIOLATIONS:
         row = re.search(rf"^  {name} +(.*)$", done.out, re.MULTILINE)
         assert row is not None
-        told = "not judged: exploration does not follow" if name == "wishes_are_met" else "violated in "
-        assert row[1].startswith(told), row[0]
+        text = "not judged: exploration does not follow" if name == "wishes_are_met" else "violated in "
+        assert row[1].startswith(text), row[0]
     assert "recorded: ballot-" in done.out
 
 
@@ -127,21 +127,21 @@ def test_a_built_in_assumption(lab: Lab, folder: Path) -> None:
 
 def test_a_scenario(lab: Lab, folder: Path) -> None:
     """``properties`` in the head; ``expect NAME`` is met only if it was judged and holds."""
-    head = 'title = "Seats"\nprotocol = "ballot.py"\nproperties = "ballot_properties.py"\nnodes = 2\n'
+    head = 'title = "Chairs"\nprotocol = "ballot.py"\nproperties = "ballot_properties.py"\nnodes = 2\n'
 
     def run(script: str, until: str) -> Called:
         text = f'{head}worlds = ["simulated"]\nfor = "{until}"\n---\n{script}\n'
-        (folder / "seats.scenario").write_text(text)
-        return lab("run", "seats.scenario", "--headless")
+        (folder / "chairs.scenario").write_text(text)
+        return lab("run", "chairs.scenario", "--headless")
 
     assert run("expect rounds_stay_small", "500ms").status == 0
-    unjudged = run("expect one_last_seat", "500ms")
+    unjudged = run("expect one_last_chair", "500ms")
     assert unjudged.status == 1
-    assert "one_last_seat is not judged: no node was ever in the last round" in unjudged.out
-    violated = run("expect violation one_seat\nexpect a_seat_is_taken_once", "700ms")
+    assert "one_last_chair is not judged: no node was ever in the last round" in unjudged.out
+    violated = run("expect violation one_chair\nexpect a_chair_is_taken_once", "700ms")
     assert violated.status == 1
-    assert "expect a_seat_is_taken_once" in violated.out
-    assert run("expect violation one_seat\nexpect violation a_seat_is_taken_once", "700ms").status == 0
+    assert "expect a_chair_is_taken_once" in violated.out
+    assert run("expect violation one_chair\nexpect violation a_chair_is_taken_once", "700ms").status == 0
     assert "unknown assertion one_seet" in run("expect one_seet", "500ms").err
 
 
@@ -160,16 +160,16 @@ def loaded(lab: Lab, folder: Path) -> Iterator[Path]:
 def test_the_interface(loaded: Path) -> None:
     """The assertions view has each with its sentence; ``v`` goes to the witness, and Enter to its states."""
 
-    async def look(seen: Seen) -> None:
+    async def watch(seen: Seen) -> None:
         await seen.press("a", "end")
         text = "\n".join(seen.of("#assertions", AssertionsView).texts())
         for name in VIOLATIONS:
             assert name in text
-        assert "No two nodes have the same seat".lower() in text.lower()
+        assert "No two nodes have the same chair".lower() in text.lower()
         await seen.press("home", "v")
         assert "wishes_are_met" in seen.text
 
-    replay(look, loaded, (120, 60), load_properties(str(loaded.with_name("ballot_properties.py"))))
+    replay(watch, loaded, (120, 60), load_properties(str(loaded.with_name("ballot_properties.py"))))
 
 
 # mistakes
@@ -225,7 +225,7 @@ def test_a_mistake(lab: Lab, old: str, new: str, error: str) -> None:
         assert "Traceback" not in done.err
     elif error:
         assert "rounds_stay_small is not judged: an error in its code: " in done.out
-        assert "one_seat fails" in done.out
+        assert "one_chair fails" in done.out
 
 
 @pytest.mark.usefixtures("folder")

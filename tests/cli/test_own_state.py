@@ -117,12 +117,12 @@ def test_displayed_fields(own: Lab) -> None:
     load_protocol(str(own.folder / "own.py"))
     panes: list[str] = []
 
-    async def look(seen: Seen) -> None:
+    async def watch(seen: Seen) -> None:
         await seen.press("end")
         panes.append(seen.text)
 
     try:
-        replay(look, own.folder / "own.jsonl")
+        replay(watch, own.folder / "own.jsonl")
     finally:
         OWN_PROTOCOLS.clear()
         OWN_PROTOCOLS.update(before)

@@ -98,7 +98,7 @@ def test_raft_is_explored(raft: Lab) -> None:
     assert "one_leader_per_term fails" in verified.out
 
 
-def test_raft_beside_bully(raft: Lab) -> None:
+def test_raft_and_bully(raft: Lab) -> None:
     """Under a partition bully has several coordinators in every run, and Raft in none."""
     *_, compared = _commands("raft")
     done = raft(*compared, "--json")

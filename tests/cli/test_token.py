@@ -20,7 +20,7 @@ def test_a_live_run_with_faults(lab: Lab) -> None:
     assert (done.status, done.err) == (0, "")
     summary = json.loads(done.out)
     assert summary["messages"]["PassToken"] > 10
-    assert [verdict["assertion"] for verdict in summary["verdicts"]] == ["K1"]
+    assert [verdict["assertion"] for verdict in summary["verdicts"]] == ["K1", "K2"]
     assert summary["verdicts"][0]["failures"] == summary["verdicts"][0]["excused"] == 0
     assert summary["elections"] == []
     verified = lab("verify", "t.jsonl")
@@ -64,7 +64,7 @@ def test_it_is_explored_from_the_start(lab: Lab) -> None:
     done = lab(*words, "--set", "by_itself=1")
     assert (done.status, done.err) == (0, "")
     assert done.out.startswith("token, 3 nodes, from the start, timeouts any, at most 1 kill")
-    assert "  all that was told apart was explored; not told apart: ages beyond " in done.out
+    assert "  all that was distinguished was explored; not distinguished: ages beyond " in done.out
     assert re.search(r"^  K1 +no violation in 3,725 states  \(one token\)$", done.out, re.MULTILINE)
 
 

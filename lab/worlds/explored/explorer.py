@@ -139,8 +139,8 @@ class Explorer:
         self._frontier: list[State] = []
 
     @property
-    def not_told_apart(self) -> list[str]:
-        """What the search did not tell apart, by a guess about what matters to the protocol."""
+    def not_distinguished(self) -> list[str]:
+        """The distinctions that the search did not make, by a guess about what matters to the protocol."""
         found = []
         if self._ages.asked:
             found.append(f"ages beyond {format_us(self._ages.old_us)} of messages heard and procedures begun")
@@ -313,12 +313,12 @@ class Explorer:
             return {state: (draws, []) for state, draws in begun.items()}
         for state, draws in begun.items():
             path: list[Move] = []
-            settled = self._settle(state, path)
+            settled = self._settled_state(state, path)
             if settled is not None:
                 return {settled: (draws, path)}
         raise NeverSettledError
 
-    def _settle(self, state: State, path: list[Move]) -> State | None:
+    def _settled_state(self, state: State, path: list[Move]) -> State | None:
         """Return the settled state that this one leads to without faults, and extend the path to it."""
         moves = self.moves.under("ordered" if self._timeouts == "any" else self._timeouts)
         for _ in range(_SETTLES_WITHIN):

@@ -230,7 +230,7 @@ Change = tuple[int, int]
 
 
 class Memories:
-    """What the properties of the history remember, by number; ``NOTHING`` is the start of a run.
+    """The memories of the properties of the history, by number; ``NOTHING`` is the start of a run.
 
     ``violated`` has, for each number, the properties violated on the way there. ``judged`` are the properties that
     had something to say of any change, ``errors`` those whose code raised an error.

@@ -102,8 +102,8 @@ def _load(target: str) -> tuple[type[Algorithm], tuple[Declared, ...]]:
     """Return the protocol, and what its own file declares."""
     task, stacks, election = target.partition(_ABOVE)
     if stacks:
-        below, declared = _load(election)
-        return _stack(_task(task), below), declared
+        lower, declared = _load(election)
+        return _stack(_task(task), lower), declared
     file, name = _parts(target)
     if not _is_file(file):
         try:
@@ -189,12 +189,12 @@ def user_files(target: str) -> dict[str, bytes]:
     election = named.partition(_ABOVE)[2] or named
     named_files = [Path(file) for file in (_parts(election)[0], properties) if file and _is_file(file)]
     folders = {path.resolve().parent for path in named_files}
-    beside = {
+    modules = {
         Path(file).resolve()
         for module in list(sys.modules.values())
         if (file := getattr(module, "__file__", None)) and Path(file).resolve().parent in folders
     }
-    return {str(path): path.read_bytes() for path in sorted(beside) if path.suffix == ".py"}
+    return {str(path): path.read_bytes() for path in sorted(modules) if path.suffix == ".py"}
 
 
 def target_with(target: str, properties: str) -> str:

@@ -11,10 +11,10 @@ class Seen(Payload, frozen=True):
 
 
 class Ballot(Algorithm):
-    """Each node counts its rounds, and claims a seat in the third."""
+    """Each node counts its rounds, and claims a chair in the third."""
 
     round: int = 0
-    seat: str = ""
+    chair: str = ""
     wants: bool = False
 
     def started(self) -> None:
@@ -27,7 +27,7 @@ class Ballot(Algorithm):
             self.round += 1
             self.wants = self.round >= 2
             if self.round == 3:
-                self.seat = "first"
+                self.chair = "first"
             for peer in self.peers:
                 self.send(peer, Seen(self.round))
 

@@ -24,23 +24,23 @@ def rounds_stay_small(state: GlobalState) -> Outcome:
 
 
 @pairwise
-def one_seat(one: LocalState, other: LocalState) -> Outcome:
-    """No two nodes have the same seat."""
-    if not (one.seat and other.seat):
+def one_chair(one: LocalState, other: LocalState) -> Outcome:
+    """No two nodes have the same chair."""
+    if not (one.chair and other.chair):
         return None
-    return one.seat != other.seat or f"{one.id} and {other.id} both sit on {one.seat}"
+    return one.chair != other.chair or f"{one.id} and {other.id} both hold {one.chair}"
 
 
 @agreement(concerned="in the last round")
-def one_last_seat(node: LocalState) -> tuple[str, object] | None:
-    """All nodes in the last round have no seat or the same one."""
-    return ("seat", (node.seat, node.id)) if node.round == 5 else None
+def one_last_chair(node: LocalState) -> tuple[str, object] | None:
+    """All nodes in the last round have no chair or the same one."""
+    return ("chair", (node.chair, node.id)) if node.round == 5 else None
 
 
-@over_history(noun="seat", done="taken")
-def a_seat_is_taken_once(taken: Memory, before: LocalState, after: LocalState) -> Outcome:
-    """No seat is taken twice, ever."""
-    return taken.claim(after.seat, after.id) if after.seat and not before.seat else None
+@over_history(noun="chair", done="taken")
+def a_chair_is_taken_once(taken: Memory, before: LocalState, after: LocalState) -> Outcome:
+    """No chair is taken twice, ever."""
+    return taken.claim(after.chair, after.id) if after.chair and not before.chair else None
 
 
 @assumption
@@ -60,4 +60,4 @@ def wishes_are_met(state: GlobalState) -> Iterator[Counterexample]:
     """What a node wants, it gets."""
     for node in state:
         if node.wants:
-            yield Counterexample(f"{node.id} wants a seat", (node.id,))
+            yield Counterexample(f"{node.id} wants a chair", (node.id,))
