@@ -390,13 +390,13 @@ class _WitnessMemory(Memory):
         first, self._first = self._first, None
         return first
 
-    def claimed(self, item: Hashable) -> None:
+    def first_claim(self, item: Hashable) -> None:
         now = self.now
         self._states[item] = WitnessState(
             now.node, now.record, now.at_us, f"the node by which {item} is {self._done}"
         )
 
-    def claimed_again(self, item: Hashable) -> Counterexample:
+    def second_claim(self, item: Hashable) -> Counterexample:
         first = self._states[item]
         self._first = first
         when = format_us(round(first.at_us, -3))

@@ -179,15 +179,15 @@ class Memory(dict[Any, Any]):
         """
         if item not in self:
             self[item] = claimant
-            self.claimed(item)
+            self.first_claim(item)
         elif claimant is None or self[item] != claimant:
-            return self.claimed_again(item)
+            return self.second_claim(item)
         return True
 
-    def claimed(self, item: Hashable) -> None:
+    def first_claim(self, item: Hashable) -> None:
         """Note the first claim of an item."""
 
-    def claimed_again(self, item: Hashable) -> Counterexample:
+    def second_claim(self, item: Hashable) -> Counterexample:
         """Return the violation by a second claim."""
         return Counterexample(f"{item} a second time")
 
