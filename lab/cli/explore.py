@@ -130,9 +130,9 @@ def explore(options: ExploreOptions) -> int:
     any          as ordered, and timers can fire at any moment (breaks 8 and 9)
 
     The search is exhaustive if it visits all reachable states before a bound stops it, and takes none for the same
-    by a guess, such as ages beyond some bound; the report names what was not distinguished. A protocol with unbounded
-    counters, such as versions, may have infinitely many states. A task such as field cannot be explored, because
-    its knowledge grows without bound.
+    by a guess, such as ages beyond some bound; the report names what was not distinguished. A protocol with
+    unbounded counters, such as versions, may have infinitely many states. A task such as field cannot be explored,
+    because its knowledge grows without bound.
 
     The liveness properties A2 and A4 are violated by a state without agreement in which nothing more can happen.
     With synchronous or prompt, if no bound stopped the search, they are also violated by a cycle without
@@ -260,9 +260,8 @@ class _Exploration:
             waiting = format_count(tally.frontier, "state")
             print_wrapped(f"  not exhaustive: stopped at {tally.stopped_by}, with {waiting} in the frontier")
         elif explorer.not_distinguished:
-            print_wrapped(
-                f"  all that was distinguished was explored; not distinguished: {'; '.join(explorer.not_distinguished)}"
-            )
+            left_out = "; ".join(explorer.not_distinguished)
+            print_wrapped(f"  all that was distinguished was explored; not distinguished: {left_out}")
         else:
             print("  exhaustive: the whole state space was explored")
         width = max(map(len, tally.violated)) + 1

@@ -18,7 +18,7 @@ from lab.kernel import Message, Received, Step
 from lab.properties.judge import Judge
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Commanded, End, Header, Injected, Record, Routed
-from lab.scenario.report import matches_violation
+from lab.scenario.report import matches_violation, why_not_judged
 from lab.script.commands import Answer, Hint
 from lab.script.director import Director
 from lab.script.parse import parse, parse_predicate, read_script
@@ -346,8 +346,13 @@ class ScriptMonitor:
         if self.met != "open":
             return
         self._process_due(self._director.finish())
-        held = not self._open and all(each.none and not self._is_found(each) for each in self._expected_violations)
+        held = not self._open and all(map(self._is_absent, self._expected_violations))
         self._decide("met" if held else "unmet")
+
+    def _is_absent(self, expected: ExpectViolation) -> bool:
+        """Return whether no such violation is expected, there is none, and there could have been one."""
+        is_none = expected.none and not self._is_found(expected)
+        return is_none and not why_not_judged(self._run.judge, expected)
 
     def _is_found(self, expected: ExpectViolation) -> bool:
         return any(matches_violation(expected, violation) for violation in self._run.judge.violations)

@@ -48,6 +48,8 @@ class Report(Struct, frozen=True):
 
     ``ended_us``: the time of its end by its own clock; ``took_s``: its duration in real time. ``too_slow``: a
     message if a live run failed on a machine that was too slow, so that the protocol may not be to blame.
+    ``not_judged`` are the verdicts on assertions that were not judged; if that is all of them, and the script
+    expects nothing, the run ``proves_nothing``.
     """
 
     name: str
@@ -59,6 +61,8 @@ class Report(Struct, frozen=True):
     recording: str = ""
     took_s: float = 0.0
     too_slow: str = ""
+    not_judged: tuple[str, ...] = ()
+    proves_nothing: bool = False
 
     @property
     def passed(self) -> bool:
@@ -72,7 +76,21 @@ def report_of(scenario: Scenario, lines: RecordStore) -> Report:
     findings = tuple(checker.findings_in(lines))
     header = lines.header
     place = (scenario.name, scenario.path, header.world, header.seed)
-    return Report(*place, findings, checker.cluster.at_us, too_slow=checker.too_slow if findings else "")
+    verdicts = checker.judge.verdicts()
+    not_judged = tuple(str(each) for each in verdicts if each.word == "not judged")
+    return Report(
+        *place,
+        findings,
+        checker.cluster.at_us,
+        too_slow=checker.too_slow if findings else "",
+        not_judged=not_judged,
+        proves_nothing=len(not_judged) == len(verdicts) > 0 and not has_expectations(scenario.lines),
+    )
+
+
+def has_expectations(script: Iterable[Statement]) -> bool:
+    """Return whether a script expects anything."""
+    return any(isinstance(line.command, Expectation) for line in script)
 
 
 class ScriptChecker:
@@ -194,7 +212,7 @@ class ScriptChecker:
             expected_violations += hits
             if expected.none and hits:
                 found.append(_finding(line, f"{hits[0]}", hits[0]))
-            elif expected.none and (why := self._why_not_judged(expected)):
+            elif expected.none and (why := why_not_judged(self.judge, expected)):
                 found.append(_finding(line, why, None))
             elif not expected.none and not hits:
                 found.append(self._not_violated(line, expected))
@@ -203,13 +221,6 @@ class ScriptChecker:
             if violation.is_failure and violation not in expected_violations:
                 unexpected.setdefault(violation.assertion, violation)
         return found + [self._unexpected(violation) for violation in unexpected.values()]
-
-    def _why_not_judged(self, expected: ExpectViolation) -> str:
-        """Return why the run cannot show that there is no violation; empty if it can."""
-        verdicts = [each for each in self.judge.verdicts() if expected.assertion in ("", each.assertion)]
-        if not verdicts or any(each.word != "not judged" for each in verdicts):
-            return ""
-        return str(verdicts[0]) if expected.assertion else "nothing was judged"
 
     def _unexpected(self, violation: Violation) -> ScenarioFinding:
         expected, was = f"{violation.assertion} holds", str(violation)
@@ -238,6 +249,14 @@ class ScriptChecker:
             was = f"it ended at {_seconds(self._end.at_us)}: {self._end.why}"
             return [ScenarioFinding(0, expected, was, self.cluster.record + 1, self._end.at_us)]
         return []
+
+
+def why_not_judged(judge: Judge, expected: ExpectViolation) -> str:
+    """Return why a run cannot show that there is no violation; empty if it can."""
+    verdicts = [each for each in judge.verdicts() if expected.assertion in ("", each.assertion)]
+    if not verdicts or any(each.word != "not judged" for each in verdicts):
+        return ""
+    return str(verdicts[0]) if expected.assertion else "nothing was judged"
 
 
 def matches_violation(expected: ExpectViolation, violation: Violation) -> bool:
@@ -271,6 +290,7 @@ def as_junit(reports: Sequence[Report]) -> str:
             name=world,
             tests=str(len(cases)),
             failures=str(sum(not report.passed for report in cases)),
+            skipped=str(sum(report.passed and report.proves_nothing for report in cases)),
             errors="0",
             time=f"{sum(report.took_s for report in cases):.3f}",
         )
@@ -283,6 +303,12 @@ def as_junit(reports: Sequence[Report]) -> str:
                 file=sanitize(report.path),
                 time=f"{report.took_s:.3f}",
             )
+            if report.not_judged:
+                properties = ElementTree.SubElement(case, "properties")
+                for text in report.not_judged:
+                    ElementTree.SubElement(properties, "property", name="not judged", value=text)
+            if report.passed and report.proves_nothing:
+                ElementTree.SubElement(case, "skipped", message="nothing was judged, so nothing holds")
             if not report.passed:
                 lines = _junit_lines(report)
                 ElementTree.SubElement(case, "failure", message=lines[0]).text = "\n".join(lines)

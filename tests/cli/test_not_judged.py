@@ -1,5 +1,7 @@
 """Commands by which nothing, or not everything, was judged: their words and their exit statuses."""
 
+from xml.etree import ElementTree
+
 import pytest
 
 from tests.cli.invocation import Lab
@@ -74,3 +76,21 @@ def test_a_node_that_ends_its_program_fails_alone(lab: Lab) -> None:
     done = lab("run", "exits.py", "--sim", "--headless", "--for", "2s")
     assert done.status == 1
     assert "raised SystemExit: 0" in done.out or "SystemExit: 0" in done.err
+
+
+def test_junit_has_its_own_word(lab: Lab) -> None:
+    """A run that proves nothing is *skipped*; what was not judged in another is a property of its case."""
+    head = 'title = "Soon over"\nprotocol = "bully"\nnodes = 3\nfor = "10ms"\nworlds = ["simulated"]\n---\n'
+    (lab.folder / "nothing.scenario").write_text(f'{head}say "it begins"\n')
+    (lab.folder / "something.scenario").write_text(f"{head}expect 3 up\n")
+    done = lab("scenario", "check", "nothing.scenario", "something.scenario", "--junit", "report.xml")
+    assert done.status == 0, done
+    (suite,) = ElementTree.parse(lab.folder / "report.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("2", "0", "1")
+    nothing, something = sorted(suite, key=lambda case: case.get("classname", ""))
+    skipped = nothing.find("skipped")
+    assert skipped is not None
+    assert skipped.get("message") == "nothing was judged, so nothing holds"
+    assert something.find("skipped") is None
+    texts = [each.get("value", "") for each in something.iter("property")]
+    assert any(text.startswith("A2 is not judged: ") for text in texts)
