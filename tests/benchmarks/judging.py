@@ -14,13 +14,17 @@ from typing import Any
 
 import msgspec
 
+from lab.properties.declarations import Declared
 from lab.properties.judge import Judge
+from lab.properties.registry import with_promises
 from lab.protocols import Bully
 from lab.recording.reader import open_recording
 from lab.recording.records import Record
 from lab.recording.writer import MemoryLog
 from lab.script.parse import parse
+from lab.worlds.loading.own_properties import declared_in
 from lab.worlds.simulated.simulation import Simulation
+from tests.benchmarks import own_properties
 from tests.benchmarks.figures import Figure, median
 from tests.benchmarks.recordings import make
 from tests.harness import simulated_header
@@ -36,6 +40,7 @@ def measure(folder: Path, quick: bool) -> list[Figure]:
     count = make(folder, path, 4_000 if quick else 1_000_000)
     command = [sys.executable, "-m", "tests.benchmarks.judging", str(path)]
     found = [msgspec.json.decode(subprocess.check_output(command)) for _ in range(1 if quick else 3)]
+    own = [msgspec.json.decode(subprocess.check_output([*command, "own"])) for _ in found]
     path.unlink()
     ratio, printed = _with_a_simulation(*((3_000_000, 1) if quick else (200_000_000, 5)))
 
@@ -43,9 +48,19 @@ def measure(folder: Path, quick: bool) -> list[Figure]:
         return median([each[name] for each in found])
 
     spent = f"{middle('cpu_s'):.1f} s of a processor's time, {middle('decode_s'):.1f} s of that to decode them"
+    with_own = median([each["judge_s"] for each in own])
+    judged = f"{with_own:.1f} s; judged: {', '.join(own[0]['judged'])}"
     output = f"the most at any time; {found[0]['violations']:,.0f} violations"
     return [
         Figure("judge: a million records", middle("judge_s"), "s", 15, "less", f"{count:,} records; {spent}"),
+        Figure(
+            "judge: with two properties of one's own, by without",
+            with_own / middle("judge_s"),
+            "×",
+            1.5,
+            "less",
+            judged,
+        ),
         Figure("judge: memory", middle("peak_mb"), "MB", 1000, "less", output),
         Figure("judge: simulating with it, by without it", ratio, "×", 2, "less", printed),
     ]
@@ -74,7 +89,7 @@ def _with_a_simulation(us: int, times: int) -> tuple[float, str]:
     return median(ratios), f"5 nodes, {records:,} records, the coordinator killed every 4 s of virtual time"
 
 
-def _judge(path: Path) -> dict[str, Any]:
+def _judge(path: Path, properties: tuple[Declared, ...]) -> dict[str, Any]:
     def nothing(record: Record | None) -> None:
         pass
 
@@ -85,7 +100,7 @@ def _judge(path: Path) -> dict[str, Any]:
         return time.process_time() - began
 
     lines = open_recording(path)
-    judge = Judge(lines.header)
+    judge = Judge(with_promises(lines.header, properties))
     began = time.perf_counter()
     cpu_s = through(judge.observe)
     judge_s = time.perf_counter() - began
@@ -97,8 +112,10 @@ def _judge(path: Path) -> dict[str, Any]:
         "decode_s": through(nothing),
         "peak_mb": peak_mb,
         "violations": violations,
+        "judged": [str(each.assertion) for each in judge.verdicts() if each.word != "not judged"],
     }
 
 
 if __name__ == "__main__":
-    print(msgspec.json.encode(_judge(Path(sys.argv[1]))).decode())
+    declared = declared_in(own_properties, own_properties.__file__) if "own" in sys.argv else ()
+    print(msgspec.json.encode(_judge(Path(sys.argv[1]), declared)).decode())
