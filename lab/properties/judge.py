@@ -45,8 +45,8 @@ from lab.properties.declarations import (
     evaluate,
 )
 from lab.properties.ledger_audit import LedgerAudit
-from lab.properties.registry import assertions_of, assumptions_of, installed_protocol
-from lab.properties.states import FieldTypes, GlobalState, LocalState
+from lab.properties.registry import RunProperties
+from lab.properties.states import GlobalState, LocalState
 from lab.properties.verdicts import Broken, Evidence, Verdict, Violation, WitnessState, verdict_of
 from lab.recording.records import PROCESS_AFTER, Fault, Header, Injected, Process, Record, Routed
 from lab.units import format_us
@@ -79,20 +79,17 @@ class Judge:
         self.at_us = 0
         self.has_run = False
         self.within_us = info.settles_within_us or 30 * header.timing.t_us
-        assertions = assertions_of(info)
-        self.assertions = {each.id: each for each in (*assertions, RAISES)}
-        own = {each.id: each.relies_on for each in assertions if each.relies_on is not None}
-        self.relies_on: dict[str, tuple[int | str, ...]] = {**own, **info.relies_on}
+        properties = RunProperties.of(info)
+        self.assertions = {each.id: each for each in (*properties.assertions, RAISES)}
+        self.relies_on = properties.relies_on
         self._tm_us = header.timing.tm_us
         self._causality = Causality(nodes)
         self._conditions = Conditions(header.timing.tm_us, header.timing.tp_us, self.within_us)
         self.broken_at = self._conditions.broken_at
-        self._checkers = _Checkers(assertions, nodes, header.timing.t_us, self.within_us)
-        relied = {each for names in self.relies_on.values() for each in names}
-        self._assumptions = [each for each in assumptions_of(info) if each.id in relied]
-        self._audit = LedgerAudit() if any(each.id in AUDITED for each in assertions) else None
-        is_own = any(each.place for each in (*self._assumptions, *assertions))
-        self._types = FieldTypes(installed_protocol(info), info.parameters) if is_own else None
+        self._checkers = _Checkers(properties.assertions, nodes, header.timing.t_us, self.within_us)
+        self._assumptions = properties.assumptions
+        self._audit = LedgerAudit() if not self.assertions.keys().isdisjoint(AUDITED) else None
+        self._types = properties.types
         self._views = {node: LocalState(node) for node in nodes}
         self._state = GlobalState(self._views, self._types)
         self._changed = False

@@ -5,10 +5,12 @@ No file is loaded because a recording names it. A property of a run whose code i
 
 from collections.abc import Iterable
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS, BUILT_IN, BUILT_IN_ASSUMPTIONS, RAISES
 from lab.properties.declarations import Assertion, Assumption, Declared
+from lab.properties.states import FieldTypes
 from lab.protocols import OWN_PROTOCOLS, Algorithm, UnknownProtocolError, find_protocol
 from lab.recording.records import Header, ProtocolInfo
 
@@ -55,15 +57,31 @@ def _unloaded(name: str) -> Assertion:
     return Assertion(name, f"{name}, whose code is not loaded", short=name.replace("_", " "))
 
 
-def assumptions_of(info: ProtocolInfo) -> list[Assumption]:
-    """Return the assumptions by name of the runs of this protocol, beside the nine.
+class RunProperties(Struct, frozen=True):
+    """The properties by which a run is judged.
 
-    These are the built-in ones on which a promise relies, and those that were loaded.
+    ``relies_on`` has the assumptions that each needs; those without an entry need all nine. ``assumptions`` are
+    those by name on which some property relies. ``types`` are the types of the protocol's fields, if a property of
+    the user's own needs them.
     """
-    needed = [*info.relies_on.values(), *(each.relies_on or () for each in assertions_of(info))]
-    relied = {name for names in needed for name in names}
-    built_in = [each for each in BUILT_IN_ASSUMPTIONS if each.id in relied]
-    return [*built_in, *(each for each in _LOADED.get(info.name, {}).values() if isinstance(each, Assumption))]
+
+    assertions: tuple[Assertion, ...]
+    relies_on: dict[str, tuple[int | str, ...]]
+    assumptions: tuple[Assumption, ...]
+    types: FieldTypes | None
+
+    @classmethod
+    def of(cls, info: ProtocolInfo, protocol: type[Algorithm] | None = None) -> "RunProperties":
+        """Return the properties that a run promises; ``protocol`` is its class, by default the one loaded here."""
+        assertions = tuple(assertions_of(info))
+        own = {each.id: each.relies_on for each in assertions if each.relies_on is not None}
+        relies_on: dict[str, tuple[int | str, ...]] = {**own, **info.relies_on}
+        relied = {name for names in relies_on.values() for name in names}
+        known = (*BUILT_IN_ASSUMPTIONS, *declared_for(info))
+        assumptions = tuple(each for each in known if isinstance(each, Assumption) and each.id in relied)
+        is_own = any(each.place for each in (*assertions, *assumptions))
+        types = FieldTypes(protocol or installed_protocol(info), info.parameters) if is_own else None
+        return cls(assertions, relies_on, assumptions, types)
 
 
 def installed_protocol(info: ProtocolInfo) -> type[Algorithm] | None:

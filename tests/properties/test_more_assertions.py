@@ -21,7 +21,7 @@ from lab.properties.assertions import (
     no_failure_yet,
 )
 from lab.properties.declarations import Agreement, Assertion, LeadsTo
-from lab.properties.registry import assumptions_of, register, with_promises
+from lab.properties.registry import RunProperties, register, with_promises
 from lab.properties.verdicts import Verdict
 from lab.protocols import Algorithm, Bully, BullyTanenbaum, InvitationElection, Ring, Status, Token, TwoPhaseCommit
 from lab.protocols.ring import COORDINATOR
@@ -324,11 +324,10 @@ def test_the_assumption_is_known_by_its_name() -> None:
     assert ASSUMPTIONS["no_failure_yet"].startswith("no node has failed or been paused since the run began")
     assert K2.relies_on == ("no_failure_yet",)
     info = simulated_header(Token, (1, 2)).protocol
-    assert assumptions_of(info) == [no_failure_yet]
-    assert assumptions_of(replace(info, relies_on={"K1": ("no_failure_yet",)}, promises=("K1",))) == [
-        no_failure_yet
-    ]
-    assert assumptions_of(replace(info, promises=("K1",))) == []
+    assert RunProperties.of(info).assumptions == (no_failure_yet,)
+    only = replace(info, promises=("K1",))
+    assert RunProperties.of(replace(only, relies_on={"K1": ("no_failure_yet",)})).assumptions == (no_failure_yet,)
+    assert RunProperties.of(only).assumptions == ()
 
 
 @eventually(within="1ms", relies_on=["no_failure_yet"])

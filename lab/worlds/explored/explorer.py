@@ -21,8 +21,7 @@ from msgspec import Struct
 from lab.kernel import CommandInput
 from lab.properties.assertions import ASSUMPTION_NUMBERS, RAISES
 from lab.properties.declarations import OverHistory
-from lab.properties.registry import assertions_of, assumptions_of
-from lab.properties.states import FieldTypes
+from lab.properties.registry import RunProperties
 from lab.protocols import Algorithm
 from lab.recording.records import Header
 from lab.units import format_us
@@ -114,18 +113,12 @@ class Explorer:
         within_us = {"synchronous": header.timing.tm_us, "prompt": 0}
         self.queues = Queues(within_us.get(self._timeouts, NEVER_US))
         self.locals = LocalStates(protocol, header.nodes, header.timing, parameters, self.queues, self._ages)
-        assertions = assertions_of(header.protocol)
-        own = {each.id: each.relies_on for each in assertions if each.relies_on is not None}
-        self._relies_on: dict[str, tuple[int | str, ...]] = {**own, **header.protocol.relies_on}
-        relied = {each for names in self._relies_on.values() for each in names}
-        assumptions = [each for each in assumptions_of(header.protocol) if each.id in relied]
-        is_own = any(each.place for each in (*assumptions, *assertions))
-        types = FieldTypes(protocol, header.protocol.parameters) if is_own else None
-        memories = Memories((each for each in assertions if isinstance(each, OverHistory)), types)
+        properties = RunProperties.of(header.protocol, protocol)
+        assertions = properties.assertions
+        self._relies_on = properties.relies_on
+        memories = Memories((each for each in assertions if isinstance(each, OverHistory)), properties.types)
         self.moves = Moves(self.locals, self.queues, header.nodes, self._timeouts, memories, self._commands)
-        self._judge = StateJudge(
-            assertions, assumptions, self._relies_on, types, header.nodes, self.locals, self.moves
-        )
+        self._judge = StateJudge(properties, header.nodes, self.locals, self.moves)
         self.tally.violated = {each.id: 0 for each in (*assertions, RAISES)}
         self.liveness = [each.id for each in self._judge.liveness]
         self.judges_liveness = bool(self.liveness) and not BREAKS[self._timeouts]

@@ -16,7 +16,6 @@ from lab.properties.assertions import A2, A4, AUDITED, BUILT_IN_ASSUMPTIONS, END
 from lab.properties.declarations import (
     Agreement,
     Assertion,
-    Assumption,
     Counterexample,
     Declared,
     Eventually,
@@ -28,7 +27,8 @@ from lab.properties.declarations import (
     evaluate,
 )
 from lab.properties.ledger_audit import LedgerAudit, audited_fields, has_decision, is_open
-from lab.properties.states import FieldTypes, GlobalState, LocalState
+from lab.properties.registry import RunProperties
+from lab.properties.states import GlobalState, LocalState
 from lab.recording.snapshot import NodeState
 from lab.worlds.explored.local_states import LocalStates
 from lab.worlds.explored.moves import Moves
@@ -49,21 +49,19 @@ class StateVerdict(NamedTuple):
 
 
 class StateJudge:
-    """Judge states of nodes with these ids by assertions, and by the assumptions that they rely on.
+    """Judge states of nodes with these ids by the properties of a run.
 
     ``liveness`` are the liveness properties: the first of A2, A4 and ENDS, and all others.
     """
 
     def __init__(
         self,
-        assertions: list[Assertion],
-        assumptions: list[Assumption],
-        relies_on: dict[str, tuple[int | str, ...]],
-        types: FieldTypes | None,
+        properties: RunProperties,
         ids: tuple[int, ...],
         locals_: LocalStates,
         moves: Moves,
     ) -> None:
+        assertions = properties.assertions
         built_in = next((each for each in (A2, A4, ENDS) if each in assertions), None)
         others = [each for each in assertions if isinstance(each, Eventually) and each not in (A2, A4)]
         self.liveness: list[Assertion] = [*([] if built_in is None else [built_in]), *others]
@@ -71,16 +69,17 @@ class StateJudge:
         self._agreements = [each for each in assertions if isinstance(each, Agreement)]
         self._pairwise = [each for each in assertions if isinstance(each, Pairwise)]
         self._invariants = [each for each in assertions if isinstance(each, Invariant)]
-        self._assumptions = assumptions
-        self._relies_on = relies_on
+        self._assumptions = properties.assumptions
+        self._relies_on = properties.relies_on
         self._assertions = {each.id: each for each in assertions}
         self._audited_names = [each.id for each in assertions if each.id in AUDITED]
         read = {name for each in (*self._invariants, *others) if not each.place for name in each.reads}
         self._reads = tuple(sorted(read - {"status", "coordinator", "group"}))
-        self._needs_past = types is not None or not set(assumptions).isdisjoint(BUILT_IN_ASSUMPTIONS)
+        is_own = properties.types is not None
+        self._needs_past = is_own or not set(properties.assumptions).isdisjoint(BUILT_IN_ASSUMPTIONS)
         self._begun: tuple[int, int, tuple[int, ...]] | None = None
         self._first: dict[int, NodeState] = {}
-        self._types = types
+        self._types = properties.types
         self._ids = ids
         self._locals = locals_
         self._moves = moves

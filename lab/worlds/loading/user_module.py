@@ -18,7 +18,7 @@ from lab.kernel import ProtocolError
 from lab.properties.declarations import DeclaredWrongError
 from lab.text import UserError
 
-_MOST_S = 10
+_MOST_S = 3
 
 
 class TargetError(UserError):
