@@ -241,12 +241,12 @@ A8 = Assertion(
 @invariant(id="solvent", short="no overdraft", marked=True, reads=("balances", "locks"), relies_on=(4,))
 def solvent(state: GlobalState) -> Outcome:
     """No account is below zero at any node."""
-    below = [(node.id, name, cents) for node in state for name, cents in _accounts(node) if cents < 0]
-    if not below:
+    overdrawn = [(node.id, name, cents) for node in state for name, cents in _accounts(node) if cents < 0]
+    if not overdrawn:
         is_used = any(node.state.get("locks") for node in state)  # by a transaction, which alone can overdraw
         return True if is_used else None
-    described = " and ".join(f"{name} of {node} has {format_cents(cents)}" for node, name, cents in below)
-    return Counterexample(described, tuple(dict.fromkeys(node for node, _, _ in below)))
+    described = " and ".join(f"{name} of {node} has {format_cents(cents)}" for node, name, cents in overdrawn)
+    return Counterexample(described, tuple(dict.fromkeys(node for node, _, _ in overdrawn)))
 
 
 def _accounts(node: NodeState) -> Iterator[tuple[str, int]]:
