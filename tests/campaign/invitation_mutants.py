@@ -241,7 +241,8 @@ class UnacceptedJoin(InvitationElection):
 class ReadyInAnyStatus(InvitationElection):
     """I7: Ready of its group is accepted in any status.
 
-    Harmless: a group has one Definition. A node in Election has it before it knows that it was accepted.
+    Harmless to A3.2: a group has one Definition. But a node in Election becomes Normal and resumes its task before
+    it knows that it was accepted; the answer then puts it into Reorganization, and it goes on (M7).
     """
 
     @on(Ready)
@@ -351,6 +352,7 @@ CAUGHT: list[tuple[type[InvitationElection], str, str, int]] = [
     (AlwaysCoordinator, "A4", "kill", 2),
     (ReadyWaitedFor, "A4", "kill", 2),
     (TwoThreads, "A4", EVERYTHING, 29),
+    (ReadyInAnyStatus, "M7", EVERYTHING, 46),
 ]
 HARMLESS: tuple[type[InvitationElection], ...] = (
     CounterRaisedAfterwards,
@@ -358,7 +360,6 @@ HARMLESS: tuple[type[InvitationElection], ...] = (
     OldVersionKept,
     NotPassedOn,
     UnacceptedJoin,
-    ReadyInAnyStatus,
     LateAccept,
     AcceptOfAnyGroup,
     MembersUnseen,

@@ -40,11 +40,13 @@ def trial(protocol: type[Algorithm], seed: int, *faults: str) -> Trial:
     return run_trial(protocol, base_of(protocol), draw(plan(protocol, *faults), seed))
 
 
-def caught(protocol: type[Algorithm], runs: int, *faults: str, first: int = 1) -> Caught | None:
-    """Return the first failure with all assumptions intact, within this many runs."""
+def caught(
+    protocol: type[Algorithm], runs: int, *faults: str, first: int = 1, find: str | None = None
+) -> Caught | None:
+    """Return the first failure, or the first one of an assertion, within this many runs."""
     base, drawn_from = base_of(protocol), plan(protocol, *faults)
     for seed in range(first, first + runs):
         for violation in run_trial(protocol, base, draw(drawn_from, seed)).violations:
-            if violation.is_failure:
+            if violation.is_failure and find in (None, violation.assertion):
                 return Caught(violation.assertion, seed, seed - first + 1)
     return None

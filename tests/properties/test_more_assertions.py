@@ -332,7 +332,7 @@ def test_the_assumption_is_known_by_its_name() -> None:
 
 @eventually(within="1ms", relies_on=["no_failure_yet"])
 def never(state: GlobalState) -> Outcome:
-    """What never happens."""
+    """Nothing satisfies this."""
     return False
 
 
@@ -358,7 +358,7 @@ def relying() -> Iterator[Callable[..., Explorer]]:
 
 
 def test_an_exploration_knows_what_has_failed(relying: Callable[..., Explorer]) -> None:
-    """What relies on the assumption is owed in the states before a kill, and in no later one."""
+    """A property that relies on the assumption is owed in the states before a kill, and in no later one."""
     explorer = relying(never, 1)
     explorer.run(1_500)
     assert explorer.liveness == ["A2", "highest", "never"]
