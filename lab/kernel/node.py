@@ -165,7 +165,7 @@ class Node(Port):
             self._notes.append(", ".join(shown))
 
     def _end_draws(self) -> tuple[float, ...]:
-        self._planned = None
+        self._planned = self._announced = None
         return () if self._draws is None else self._draws.end()
 
     # services to the protocol
@@ -286,7 +286,7 @@ class Node(Port):
             self._resume(running, running.ordered_replies())
 
     def _on_timer(self, given: Fired) -> None:
-        announced, due = self._announced, self.next_timer()
+        announced, due = self._announced, self._next_timer()
         if due is None or due[1] != given or due[0] > self.now_us:
             if announced is not None and announced[1] == given and announced[0] <= self.now_us:
                 raise ProtocolError(

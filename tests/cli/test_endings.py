@@ -62,7 +62,9 @@ def test_interrupted_while_it_starts(lab: Lab, number: signal.Signals, after: st
     assert [each.pid for each in hosts if is_gone(each.pid) != []] == []
     assert lab.left() == []
     if file.exists():
-        assert lab("verify", "a.jsonl").status == 0
+        verified = lab("verify", "a.jsonl")
+        assert "a.jsonl: holds; " in verified.out
+        assert verified.status == int("nothing was judged" in verified.err)
 
 
 @pytest.mark.live

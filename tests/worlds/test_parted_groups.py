@@ -74,4 +74,4 @@ def test_a_partition_heals_to_one_group_live(tmp_path: Path) -> None:
     judge = Judge(records[0])  # type: ignore[arg-type]
     for record in records:
         judge.observe(record)
-    assert [verdict.word for verdict in judge.verdicts()] == ["holds"] * 4
+    assert [verdict.word for verdict in judge.verdicts()] == ["holds"] * 5
