@@ -140,10 +140,11 @@ class Node(Port):
 
         At equal times the timers of waiting procedures come before the starts of periodic ones.
         """
-        self._announced = due = None if self.halted else self._next_timer()
+        self._announced = due = None if self.halted else self.earliest_timer()
         return due
 
-    def _next_timer(self) -> tuple[int, Fired] | None:
+    def earliest_timer(self) -> tuple[int, Fired] | None:
+        """Return the next timer of a node that has not halted; ``next_timer`` also notes that it was given out."""
         first = self._timers.next()
         due = None if first is None else (first[0], Fired(first[2]))
         if self._incarnation:
@@ -286,7 +287,7 @@ class Node(Port):
             self._resume(running, running.ordered_replies())
 
     def _on_timer(self, given: Fired) -> None:
-        announced, due = self._announced, self._next_timer()
+        announced, due = self._announced, self.earliest_timer()
         if due is None or due[1] != given or due[0] > self.now_us:
             if announced is not None and announced[1] == given and announced[0] <= self.now_us:
                 raise ProtocolError(

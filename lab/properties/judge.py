@@ -1,10 +1,11 @@
 """Judge a run: records in, verdicts out, in one pass of nearly linear cost.
 
-The judge uses recorded facts only, so it judges a live run in progress, a recording, a simulation and an explored
-run alike. Each property has a checker for its kind (``lab.properties.checks``). The states of a node are divided
-into epochs, in each of which what matters to the properties of pairs stays the same; ``Causality`` determines which
-epochs are concurrent. ``Conditions`` tracks which assumptions are broken, and the last disturbance, after which
-liveness properties are owed within a bound. ``LedgerAudit`` audits the logs and accounts of all nodes.
+The judge uses recorded facts only, so it judges a live run in progress, a recording, a simulation and an
+explored run alike. Each property has a checker for its kind (``lab.properties.checks``). The states of a node are
+divided into epochs, in each of which what matters to the properties of pairs stays the same; ``Causality``
+determines which epochs are concurrent. ``Conditions`` tracks which assumptions are broken, and the last
+disturbance, after which liveness properties are owed within a bound. ``LedgerAudit`` audits the logs and accounts
+of all nodes.
 
 A recording may come from anywhere: impossible records are skipped, and nothing is raised.
 """

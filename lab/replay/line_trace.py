@@ -223,7 +223,7 @@ def _is_in_next_timer(frame: FrameType) -> bool:
     """Return whether the kernel only evaluates which timer is due; the node does nothing then."""
     caller: FrameType | None = frame
     while caller is not None and caller.f_code is not Node.step.__code__:
-        if caller.f_code is Node.next_timer.__code__:
+        if caller.f_code is Node.earliest_timer.__code__:
             return True
         caller = caller.f_back
     return False

@@ -74,7 +74,8 @@ def pane_of(
 ) -> Pane:
     """Return one node's pane."""
     group = None if groups is None else groups.group_of(view, snapshot.record)
-    status = sanitize(view.status, 16)
+    has_status = "status" in view.state or not view.state
+    status = sanitize(view.status, 16) if has_status else view.process
     procedure, waits, left_us, total_us = _wait_fields(view, now_us)
     return Pane(
         view.id,
