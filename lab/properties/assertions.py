@@ -120,16 +120,21 @@ def _all_agree(groups: Iterable[tuple[LocalState, ...]], same_group: bool = Fals
     disagreeing: list[LocalState] = []
     for nodes in groups:
         found = True
-        first = nodes[0]
-        leader_is_here = any(node.id == first.coordinator for node in nodes)
-        followed = {(node.status, node.coordinator) for node in nodes}
-        identifiers = {node.group for node in nodes} if same_group else ()
-        if not (followed == {("Normal", first.coordinator)} and leader_is_here and len(identifiers) <= 1):
+        if not _agree(nodes, same_group):
             disagreeing += nodes
     if not disagreeing:
         return found
-    described = "; ".join(f"{node.id} {describe_state(node)}" for node in disagreeing)
-    return Counterexample(f"the nodes have not agreed: {described}", tuple(node.id for node in disagreeing))
+    return Counterexample("the nodes have not agreed", tuple(node.id for node in disagreeing))
+
+
+def _agree(nodes: tuple[LocalState, ...], same_group: bool) -> bool:
+    """Return whether the nodes are Normal under one of them and, if required, in one group."""
+    leader, leader_is_here = nodes[0].coordinator, False
+    for node in nodes:
+        if node.status != "Normal" or node.coordinator != leader:
+            return False
+        leader_is_here = leader_is_here or node.id == leader
+    return leader_is_here and not (same_group and len({node.group for node in nodes}) > 1)
 
 
 @eventually(

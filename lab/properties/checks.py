@@ -264,16 +264,15 @@ class EventuallyChecker(_StateChecker):
         """Judge the state after this record."""
         found = self._evaluate(state)
         self.violation = found if isinstance(found, Counterexample) else None
+        if self.violation is None:
+            self.reported_us = None
         was_met, self.is_met = self.is_met, found is True
         if self.is_met and not was_met:
             self._met.add(max(0, record))
             self._met_us = state.at_us
 
     def is_overdue(self, at_us: int, disturbed_us: int) -> bool:
-        """Return whether the property should hold by now, and note it: once for each disturbance."""
-        if self.violation is None:
-            self.reported_us = None
-            return False
+        """Return whether a property that does not hold should by now, and note it: once for each disturbance."""
         if at_us - disturbed_us <= self.within_us or self.reported_us == disturbed_us:
             return False
         self.reported_us = disturbed_us

@@ -112,7 +112,7 @@ class Agreement(Assertion, frozen=True, kw_only=True):
         """Return (key, value), or None."""
         if self.place and not getattr(node, "values", None):
             return None  # it has made no step, or is down
-        found: tuple[Hashable, Hashable] | None = self(node)
+        found: tuple[Hashable, Hashable] | None = self.function(node)  # type: ignore[misc]
         return found
 
     def disagree(self, one: NodeState, other: NodeState) -> bool:
@@ -337,7 +337,7 @@ class PropertyError(Exception):
 def evaluate(declared: Declared, *arguments: Any) -> bool | Counterexample | None:
     """Return the outcome, with a ``Counterexample`` for any violation. Raises PropertyError."""
     try:
-        outcome = declared(*arguments)
+        outcome = declared.function(*arguments)  # type: ignore[misc]
     except Exception as error:
         raise PropertyError.of(declared, error) from None
     if outcome is None or outcome is True or isinstance(outcome, Counterexample):

@@ -93,6 +93,8 @@ class Judge:
         self._views = {node: LocalState(node) for node in nodes}
         self._state = GlobalState(self._views, self._types)
         self._changed = False
+        self._unmet: list[EventuallyChecker] = []
+        self._assumed: dict[str, list[str]] = {}
         self._shown_since: dict[int, tuple[int, int]] = {}
         self._waits: dict[int, tuple[Wait, ...]] = dict.fromkeys(nodes, ())
         self._epochs = {node: self._epoch(view, self._values(view)) for node, view in self._views.items()}
@@ -167,7 +169,7 @@ class Judge:
             self._other(record)
         if self._changed or self._conditions.ever_broken is not self._state.ever_broken:
             self._update_state()
-        for eventually in self._checkers.eventually:
+        for eventually in self._unmet:
             self._check_eventually(eventually)
         for leads_to in self._checkers.leads_to:
             self._check_leads_to(leads_to)
@@ -371,6 +373,7 @@ class Judge:
         """Judge the global state after a record that changed it."""
         self._changed = False
         state, conditions = self._state, self._conditions
+        state.refresh()
         state.at_us, state.cut = self.at_us, conditions.cut
         state.broken = frozenset(each for each in conditions.broken if isinstance(each, int))
         state.ever_broken, state.failures = conditions.ever_broken, conditions.failures
@@ -378,6 +381,7 @@ class Judge:
             conditions.assume(assumption.id, _violation_of(assumption, state), self.at_us)
         for checker in self._checkers.of_states:
             checker.update(state, self.number)
+        self._unmet = [each for each in self._checkers.eventually if each.violation is not None]
         for invariant in self._checkers.invariants:
             name, violation = invariant.assertion.id, invariant.violation
             if violation is None:
@@ -415,15 +419,23 @@ class Judge:
         return max(conditions.disturbed_us, *met_us, 0)
 
     def _own_assumptions(self, assertion: Assertion) -> list[str]:
-        return [each for each in self.relies_on.get(assertion.id, ()) if isinstance(each, str)]
+        known = self._assumed.get(assertion.id)
+        if known is None:
+            known = [each for each in self.relies_on.get(assertion.id, ()) if isinstance(each, str)]
+            self._assumed[assertion.id] = known
+        return known
 
     def _check_eventually(self, checker: EventuallyChecker) -> None:
         violation, assertion = checker.violation, checker.assertion
-        if violation is None:
-            checker.reported_us = None
-        elif self._is_owed(assertion) and checker.is_overdue(self.at_us, self._disturbed_us(assertion)):
-            passed = format_us(round(self.at_us - self._disturbed_us(assertion), -3))
-            text = f": {violation.text}" if assertion.place else f" {violation.text}"
+        if violation is None or not self._is_owed(assertion):
+            return
+        disturbed_us = self._disturbed_us(assertion)
+        if checker.is_overdue(self.at_us, disturbed_us):
+            text = f": {violation.text}"
+            if not assertion.place:
+                described = "; ".join(f"{state.node} {state.text}" for state in self._witness(violation))
+                text = f" {violation.text}: {described}"
+            passed = format_us(round(self.at_us - disturbed_us, -3))
             self._add_overdue(assertion, violation, f"{passed} after the last fault{text}")
 
     def _check_leads_to(self, checker: LeadsToChecker) -> None:
@@ -451,7 +463,7 @@ class Judge:
         eventually, audit = self._checkers.eventually, self._audit
         if not eventually and audit is None:
             return False
-        return all(each.violation is None for each in eventually) and (audit is None or audit.oldest_us is None)
+        return not self._unmet and (audit is None or audit.oldest_us is None)
 
     def _check_ledgers(self, audit: LedgerAudit) -> None:
         """Report violations of the audit, and a transaction that is open for too long."""

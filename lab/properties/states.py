@@ -43,11 +43,10 @@ class GlobalState:
     run began. ``parameters`` are those of the protocol in this run.
     """
 
-    __slots__ = ("_is_typed", "_views", "at_us", "broken", "cut", "ever_broken", "failures", "ids", "parameters")
-
     def __init__(self, views: Mapping[int, LocalState], types: "FieldTypes | None" = None) -> None:
         self._views = views
         self._is_typed = types is not None
+        self.refresh()
         self.parameters: Any = None if types is None else types.parameters
         self.ids = tuple(sorted(views))
         self.at_us = 0
@@ -56,19 +55,28 @@ class GlobalState:
         self.ever_broken: frozenset[int] = frozenset()
         self.failures = 0
 
+    def refresh(self) -> None:
+        """Take the local states as they are now."""
+        self._nodes: dict[int, LocalState] | None = None
+        self._running: dict[int, LocalState] | None = None
+
     @property
     def nodes(self) -> dict[int, LocalState]:
         """The local states of the nodes that have started and are alive, paused ones included, by id."""
-        return {
-            node: view
-            for node, view in self._views.items()
-            if view.process in ("running", "paused") and (view.values or not self._is_typed)
-        }
+        if self._nodes is None:
+            self._nodes = {
+                node: view
+                for node, view in self._views.items()
+                if view.process in ("running", "paused") and (view.values or not self._is_typed)
+            }
+        return self._nodes
 
     @property
     def running(self) -> dict[int, LocalState]:
         """The local states of the nodes whose processes run, by id; without fields before a node's first step."""
-        return {node: view for node, view in self._views.items() if view.process == "running"}
+        if self._running is None:
+            self._running = {node: view for node, view in self._views.items() if view.process == "running"}
+        return self._running
 
     def connected(self, one: int, other: int) -> bool:
         """Return whether no cut separates these two nodes, in either direction."""
