@@ -61,7 +61,7 @@ from lab.worlds.loading.targets import absolute_target, load_protocol
 _MOST_NODES = 100
 _DEFAULT_RUNS = "1000"
 _REPEATED = 2
-"""So many of the first runs of a user's own protocol are executed twice."""
+"""The number of first runs of a user's own protocol that are executed twice."""
 _PROBE = "finding.jsonl"
 """A name to test whether the folder is writable: the real name depends on the finding."""
 

@@ -335,7 +335,12 @@ class _Assertions(dict[str, Assertion]):
     """The assertions by id; of another name, one whose code is not loaded in this process."""
 
     def __missing__(self, name: str) -> Assertion:
-        return Assertion(name, f"{name}, whose code is not loaded", short=name.replace("_", " "))
+        return unloaded(name)
+
+
+def unloaded(name: str) -> Assertion:
+    """Return what stands for a property whose code is not loaded: it is never judged."""
+    return Assertion(name, f"{name}, whose code is not loaded", short=name.replace("_", " "))
 
 
 BUILT_IN: tuple[Assertion, ...] = (

@@ -248,7 +248,7 @@ class EventuallyChecker(_StateChecker):
 
     @property
     def evidence(self) -> Evidence:
-        """How often the property came to hold."""
+        """The number of times that the property came to hold."""
         bound = f"the bound of {format_us(self.within_us)}"
         verb = self.assertion.met
         who = "the nodes" if verb == "agreed" else "it"
@@ -280,7 +280,7 @@ class EventuallyChecker(_StateChecker):
 
 
 class LeadsToChecker(_StateChecker):
-    """What is owed, each item with the time since which it is."""
+    """The items that are owed, each with the time since which it is."""
 
     assertion: LeadsTo
 
@@ -293,7 +293,7 @@ class LeadsToChecker(_StateChecker):
 
     @property
     def evidence(self) -> Evidence:
-        """How much was owed, and done."""
+        """The number of items that were owed and done."""
         count, owed = self._done.count, len(self._owed)
         if not count:
             waits = f", and the bound of {format_us(self.within_us)} for what is owed is not over" if owed else ""

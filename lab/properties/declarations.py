@@ -170,7 +170,7 @@ class OverHistory(Assertion, frozen=True, kw_only=True):
 
 
 class Memory(dict[Any, Any]):
-    """What a property of the history remembers. Keys and values are plain: numbers, texts, tuples, lists, sets."""
+    """The memory of a property of the history. Keys and values are plain: numbers, texts, tuples, lists, sets."""
 
     def claim(self, item: Hashable, claimant: Hashable | None = None) -> Outcome:
         """Return True if ``item`` is claimed for the first time, or again by the same claimant.

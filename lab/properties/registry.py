@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS, BUILT_IN, BUILT_IN_ASSUMPTIONS, RAISES
+from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS, BUILT_IN, BUILT_IN_ASSUMPTIONS, RAISES, unloaded
 from lab.properties.declarations import Assertion, Assumption, Declared
 from lab.properties.states import FieldTypes
 from lab.protocols import OWN_PROTOCOLS, Algorithm, UnknownProtocolError, find_protocol
@@ -49,12 +49,7 @@ def assertions_of(info: ProtocolInfo) -> list[Assertion]:
     own = {name: each for name, each in loaded.items() if isinstance(each, Assertion) and name in info.promises}
     built_in = [each for each in BUILT_IN if each.id in info.promises and each is not RAISES]
     known = {each.id for each in (*BUILT_IN, *own.values())}
-    unloaded = [_unloaded(name) for name in info.promises if name not in known]
-    return [*built_in, *own.values(), *unloaded]
-
-
-def _unloaded(name: str) -> Assertion:
-    return Assertion(name, f"{name}, whose code is not loaded", short=name.replace("_", " "))
+    return [*built_in, *own.values(), *(unloaded(name) for name in info.promises if name not in known)]
 
 
 class RunProperties(Struct, frozen=True):

@@ -83,7 +83,7 @@ class ExportDialog(FileDialog):
         self._format = chosen or ALL_FORMATS[0]
         self._file = file or self._default_name()
         self._ordered = (self._format, ExportOptions())
-        """What the worker makes: the choice in the list may go on meanwhile."""
+        """The export that the worker makes: the choice in the list may go on meanwhile."""
 
     def compose_box(self) -> ComposeResult:
         rows = ((Text.assemble((f"{each.name:10}", "bold"), (each.help, DIM)), each.name) for each in ALL_FORMATS)

@@ -25,7 +25,7 @@ Files = dict[str, bytes]
 
 
 class Identity(Struct, frozen=True):
-    """What must be the same on every machine."""
+    """The identity of a program, which must be the same on every machine."""
 
     package: str
     python: str

@@ -333,7 +333,7 @@ _DECLARED = {
     "locks": "locks: tuple[tuple[str, Transaction], ...] = ()",
     "open": "open: tuple[OpenTransaction, ...] = ()",
 }
-"""How the fields that assertions are about are declared."""
+"""The declarations of the fields that assertions are about."""
 
 
 def _check_state(protocol: type[Algorithm], promise: str) -> None:
