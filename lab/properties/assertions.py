@@ -9,7 +9,6 @@ from collections.abc import Hashable, Iterable, Iterator
 import msgspec
 
 from lab.properties.declarations import (
-    Agreement,
     Assertion,
     Assumption,
     Counterexample,
@@ -349,7 +348,6 @@ BUILT_IN: tuple[Assertion, ...] = (
 )
 ASSERTIONS: dict[str, Assertion] = _Assertions({each.id: each for each in BUILT_IN})
 """All assertions by id, in order: the built-in ones, then those that this process was told to load from files."""
-AGREEMENTS: dict[str, Agreement] = {each.id: each for each in BUILT_IN if isinstance(each, Agreement)}
 
 
 ASSUMPTION_NUMBERS = (1, 2, 3, 4, 5, 6, 7, 8, 9)

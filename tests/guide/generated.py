@@ -21,8 +21,8 @@ import lab.kernel
 import lab.protocols
 from lab.cli.program import COMMANDS, load_command
 from lab.kernel import Protocol
-from lab.properties.assertions import AGREEMENTS, ASSERTIONS, ASSUMPTION_NUMBERS, ASSUMPTIONS, ENDS
-from lab.properties.declarations import Eventually, LeadsTo
+from lab.properties.assertions import ASSERTIONS, ASSUMPTION_NUMBERS, ASSUMPTIONS, ENDS
+from lab.properties.declarations import Agreement, Eventually, LeadsTo
 from lab.protocols import PROTOCOLS, TASKS
 from lab.recording.records import Record
 from lab.script.verbs import VERBS
@@ -58,7 +58,7 @@ def _verbs() -> str:
 
 def _assertions() -> str:
     def kind(name: str) -> str:
-        if name in AGREEMENTS:
+        if isinstance(ASSERTIONS[name], Agreement):
             return "invariant of pairs"
         is_liveness = name == ENDS.id or isinstance(ASSERTIONS[name], Eventually | LeadsTo)
         return "liveness" if is_liveness else "safety"

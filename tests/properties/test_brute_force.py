@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lab.properties.assertions import AGREEMENTS
+from lab.properties.assertions import BUILT_IN
+from lab.properties.declarations import Agreement
 from lab.properties.judge import Judge
 from lab.properties.verdicts import Violation
 from lab.recording.records import Record, encode
@@ -33,7 +34,8 @@ def agree(records: list[Record]) -> int:
     run, found = Run(records), judged(records)
     listing = "\n".join(encode(record).decode()[:300] for record in records)
     pairs = 0
-    for name, agreement in AGREEMENTS.items():
+    for agreement in (each for each in BUILT_IN if isinstance(each, Agreement)):
+        name = agreement.id
         mine = [violation for violation in found if violation.assertion == name]
         really = run.offending(agreement)
         pairs += len(really)
