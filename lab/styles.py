@@ -16,8 +16,8 @@ from lab.glyphs import Glyphs
 from lab.palette import Palette, text_colour_on
 
 DIM = Style(dim=True)
-_LOUD = ("unmet", "violation", "caption", "mark", "bookmark")
-_QUIET = ("delivered", "receiver down")
+_EMPHASIZED = ("unmet", "violation", "caption", "mark", "bookmark")
+_DIMMED = ("delivered", "receiver down")
 
 
 class ThemeStyles:
@@ -42,7 +42,7 @@ class ThemeStyles:
 
     def fate(self, fate: str) -> Style:
         """Return the style of a message's delivery outcome."""
-        return _styled(self._palette.fate(fate), dim=fate in _QUIET and self.dark)
+        return _styled(self._palette.fate(fate), dim=fate in _DIMMED and self.dark)
 
     def kind(self, kind: str) -> Style:
         """Return the style of a kind of message; an answer has the style of its request, dimmed."""
@@ -50,14 +50,14 @@ class ThemeStyles:
 
     def mark(self, kind: str) -> Style:
         """Return the style of a kind of mark, as on the scrub bar and in the script."""
-        return _styled(self._palette.mark(kind), bold=kind in _LOUD)
+        return _styled(self._palette.mark(kind), bold=kind in _EMPHASIZED)
 
     def verdict(self, word: str) -> Style:
-        """Return the style of a verdict: *holds*, *outside* (violated but excused), *fails*, or not known yet."""
+        """Return the style of a verdict: *holds*, *excused* (violated), *fails*, or not known yet."""
         if word == "fails":
             return self.warning
-        colour = {"holds": "green", "outside": "orange"}.get(word)
-        return _styled(None if colour is None else self._palette.named(colour), bold=word == "outside")
+        colour = {"holds": "green", "excused": "orange"}.get(word)
+        return _styled(None if colour is None else self._palette.named(colour), bold=word == "excused")
 
     def group(self, hue: int) -> Style:
         """Return the style of a group by the number of its colour; its identifier always stands beside it."""

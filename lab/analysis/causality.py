@@ -1,9 +1,9 @@
 """Happens-before, as vector clocks over record numbers: which local states of two nodes are concurrent.
 
-The clock of a node holds, for every node, the last record that this node can know of: through the messages it
-received, and what their senders knew when they sent them. So the records in a clock are a consistent cut: no
-message crosses it backwards. A local state that begins with record ``b`` and ends with record ``e`` is over before
-a state of another node begins exactly if the clock of that node has reached ``e`` by then. Two states are
+The clock of a node holds, for every node, the last record of that node which it can know of: through the messages
+that it received, and through what their senders knew when they sent them. So the records in a clock are a
+consistent cut: no message crosses it backwards. A local state that ends with record ``e`` is over before a state
+of another node begins if and only if the clock of that other node has reached ``e`` by then. Two states are
 *concurrent* if neither is over before the other begins: some consistent cut holds both (Lamport 1978; Mattern
 1989).
 

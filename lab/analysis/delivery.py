@@ -169,6 +169,7 @@ _MOVED = {
     "held": "held",
     "released": "released",
     "duplicated": "duplicated: it arrives twice",
+    "copied": "duplicated: the copy arrives at {due}",
     "reordered": "reordered: later messages may overtake it",
 }
 _LOST = {
@@ -177,7 +178,10 @@ _LOST = {
     "receiver down": "lost: {target} was down",
     "not sent": "not sent: its sender was gone",
 }
-_STRUCK = {"started": "was started", "resumed": "resumed", "wiped": "lost its stable storage", "failed": "failed"}
+_STRUCK = {
+    **{"started": "was started", "resumed": "resumed", "wiped": "lost its stable storage", "failed": "failed"},
+    **{"unwritten": "lost writes", "torn": "has a torn write", "flipped": "has damaged storage"},
+}
 
 Key = tuple[int, int]
 """The key of a message: (source, serial)."""
@@ -267,7 +271,8 @@ class _Tracer:
             self._faults[record.id] = record.text or self._faults.get(record.id, record.kind)
         elif isinstance(record, Routed) and _of(record) == (message.source, message.serial):
             if record.fate in _MOVED:
-                text = _MOVED[record.fate].format(due=f"{(record.due_us or 0) / 1e6:.3f} s")
+                fate = "copied" if record.fate == "duplicated" and record.due_us is not None else record.fate
+                text = _MOVED[fate].format(due=f"{(record.due_us or 0) / 1e6:.3f} s")
                 by = [self._faults.get(fault, f"fault {fault}") for fault in record.by]
                 yield TraceEntry(
                     number, record.at_us, "routed", f"{text}{' by ' if by else ''}{', '.join(by)}", depth

@@ -26,7 +26,7 @@ HUES = 10
 """The number of colours for groups in drawings."""
 
 _GROUP_FIELDS = frozenset(("group", "status", "coordinator", "definition"))
-_STRUCK = ("killed", "failed", "paused", "resumed", "wiped")
+_STRUCK = ("killed", "failed", "paused", "resumed", "wiped", "unwritten", "torn", "flipped")
 
 
 class Point(Struct, frozen=True, order=True):

@@ -10,8 +10,9 @@ from typing import Any
 from msgspec import Struct
 
 from lab.kernel import Message, Received, Started, Step, Wait
+from lab.recording.log_lines import format_process_event
 from lab.recording.reader import FileRecords, RecordStore
-from lab.recording.records import Injected, Process, Record
+from lab.recording.records import PROCESS_AFTER, Injected, Process, Record
 from lab.recording.timeline import Timeline
 
 _FARTHEST = 50_000
@@ -19,11 +20,15 @@ _FARTHEST = 50_000
 
 
 class LastStep(Struct, frozen=True):
-    """A step and the number of its record; ``wiped``: the stable storage of the node was wiped after it."""
+    """A step and the number of its record.
+
+    ``wiped``: the stable storage of the node was wiped after it; ``altered`` says what else happened to that.
+    """
 
     number: int
     step: Step
     wiped: bool = False
+    altered: tuple[str, ...] = ()
 
 
 class LastSteps:
@@ -43,12 +48,17 @@ class LastSteps:
         return found
 
     def _search(self, number: int, node: int | None, seen: int, before: LastStep | None) -> LastStep | None:
-        wiped = False
+        wiped, altered = False, tuple[str, ...]()
         for earlier, record in _back(self._store, number, seen, b"" if node is None else b"%d" % node):
             if isinstance(record, Step) and node in (None, record.node):
-                return LastStep(earlier, record, wiped)
-            wiped |= isinstance(record, Process) and record.node == node and record.event == "wiped"
-        return None if before is None else LastStep(before.number, before.step, before.wiped or wiped)
+                return LastStep(earlier, record, wiped, altered)
+            if isinstance(record, Process) and record.node == node and record.event not in PROCESS_AFTER:
+                wiped |= record.event == "wiped"
+                altered = () if wiped else (format_process_event(record), *altered)
+        if before is None:
+            return None
+        earlier_altered = () if wiped else before.altered
+        return LastStep(before.number, before.step, before.wiped or wiped, (*earlier_altered, *altered))
 
 
 def first_of_wait(store: RecordStore, number: int, node: int, wait: Wait) -> Step | None:
@@ -155,11 +165,11 @@ class Inspector:
         self._store = store
         self._safe = safe
         self._timeline = Timeline(store)
-        self._found: tuple[tuple[int, int, int], Inspection] | None = None
+        self._found: tuple[tuple[int, bool, tuple[str, ...], int], Inspection] | None = None
 
     def of(self, last: LastStep) -> Inspection:
         """Return the inspection of the node after that step."""
-        key = last.number, last.wiped, len(self._safe.names)
+        key = last.number, last.wiped, last.altered, len(self._safe.names)
         if self._found is None or self._found[0] != key:
             self._found = key, self._inspect(last)
         return self._found[1]

@@ -242,7 +242,7 @@ def _comparison(
     comparison = ProtocolComparison(
         tuple(targets),
         tuple(headers),
-        SchedulePlan((count, count), kinds, timing, ()),
+        SchedulePlan((count, count), kinds, timing, (), gaps=False),
         lines,
         seed_of(options.seed),
         whole_number("--runs", options.runs, 1),

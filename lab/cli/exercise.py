@@ -4,6 +4,7 @@ import getpass
 import os
 import re
 import secrets
+import shlex
 import shutil
 from pathlib import Path
 from typing import Annotated
@@ -24,7 +25,7 @@ from lab.cli.terminal import (
     require_terminal,
 )
 from lab.exercises.attempts import NAME, LocalClusters, StudentFolder
-from lab.exercises.exercise import LEVELS, Exercise, describe_topic
+from lab.exercises.exercise import LEVELS, Exercise
 from lab.exercises.exercise_reader import (
     SHIPPED,
     ExerciseError,
@@ -48,6 +49,7 @@ from lab.places import exercises_folder
 from lab.text import sanitize
 from lab.tui.terminal.guard import run_guarded
 from lab.units import format_count
+from lab.worlds.loading.targets import split_target
 
 group = command_group(
     "exercise",
@@ -136,13 +138,13 @@ def _print_exercise(exercise: Exercise, solution: bool) -> None:
         [
             ("kind", exercise.kind),
             ("level", LEVELS[exercise.level]),
-            ("teaches", ", ".join(map(describe_topic, exercise.teaches))),
+            ("teaches", exercise.describe_topics()),
             ("allowed", ", ".join(exercise.may)),
             ("folder", str(exercise.folder)),
         ]
     )
     if solution:
-        path = exercise.folder / ("solution.py" if exercise.repairs else "solution.script")
+        path = exercise.folder / ("solution.py" if exercise.faulty_file else "solution.script")
         print(f"\nThe solution, {path}:\n")
         for line in path.read_text("utf-8").splitlines():
             print(f"    {sanitize(line)}")
@@ -177,8 +179,8 @@ def start(
     """
     exercise = None if name is None else resolve_exercise(name, exercises or SHIPPED)
     found = [exercise] if exercise is not None and "/" in (name or "") else _exercises(exercises)
-    if exercise is not None and exercise.repairs is not None:
-        return _copy_repair_file(exercise, exercise.repairs)
+    if exercise is not None and exercise.faulty_file is not None:
+        return _copy_repair_file(exercise, exercise.faulty_file)
     require_terminal("lab exercise show NAME")
     from lab.tui.apps.classroom_app import show_classroom  # noqa: PLC0415 - loads the interface
 
@@ -200,7 +202,9 @@ def _copy_repair_file(exercise: Exercise, file: Path) -> int:
         raise UsageError(f"{own} exists already; continue with it, or move it away to start again")
     shutil.copyfile(file, own)
     _print_exercise(exercise, solution=False)
-    print(f"\nThe file to repair is {own}. Check it with: lab check {own}")
+    properties = split_target(exercise.setup.protocol)[1]
+    options = f" --properties {shlex.quote(properties)}" if properties else ""
+    print(f"\nThe file to repair is {own}. Check it with: lab check {own}{options}")
     print(f"Grade it with: lab exercise grade {own} --exercise {exercise.name}")
     return 0
 
@@ -351,7 +355,7 @@ def check(
 def _grade_repairs(named: list[Path], name: str, folder: Path) -> int:
     """Grade files that repair a protocol, under fresh random seeds."""
     exercise = resolve_exercise(name, folder)
-    if exercise.repairs is None:
+    if exercise.faulty_file is None:
         raise UsageError(f"{exercise.name} is not a repair exercise; grade recordings, without --exercise")
     solved = True
     for path in named:

@@ -66,9 +66,13 @@ class ExploreOptions(Struct, frozen=True):
     cuts: Annotated[
         str, Option(metavar="NUMBER", help="Maximum number of cuts; only one is in force at a time.")
     ] = "0"
+    pauses: Annotated[
+        str,
+        Option(metavar="NUMBER", help="Maximum number of pauses, of any node at any moment; not with any."),
+    ] = "0"
     timeouts: Annotated[
         str,
-        Option(metavar="|".join(_TIMEOUTS), help="Timing model, as described above."),
+        Option(metavar="|".join(_TIMEOUTS), help="Timing model; lab guide checking describes them."),
     ] = "synchronous"
     from_: Annotated[
         str | None,
@@ -107,20 +111,25 @@ class ExploreOptions(Struct, frozen=True):
     lab explore bully\n
     lab explore bully --timeouts any --out two-coordinators.jsonl\n
     lab explore invitation --cuts 1 --timeouts prompt\n
+    lab explore bully --kills 0 --pauses 1 --timeouts prompt\n
     lab explore 2pc --restarts 1 --do "tell 3 transfer 100 savings checking"\n
     lab explore my_election.py:MyElection --kills 2 --from start"""
 )
 def explore(options: ExploreOptions) -> int:
     """Model-check a protocol: explore all executions up to a bound.
 
-    Every order of deliveries, timeouts, kills, restarts and cuts is explored, and the assertions are checked in
-    every state. The search is breadth first, so the recorded counterexample is a shortest one. A kill can also
-    interrupt a step between two messages. Links are FIFO and lose messages only during a cut. T is 300 ms, Tm is
-    T/3.
+    Every order of deliveries, timeouts, kills, restarts, cuts and pauses is explored, and the assertions are
+    checked in every state. The search is breadth first, so the recorded counterexample is a shortest one. A kill
+    can also interrupt a step between two messages. Links are FIFO and lose messages only during a cut. T is 300
+    ms, Tm is T/3.
 
     A cut separates the nodes into two sides, or two nodes from each other. It can begin at any moment, and heal at
     any later moment or never. Cuts that stop no message are not explored. A cut breaks assumption 8. A4 is checked
-    on each side of a cut, and A2 after the cut has healed.
+    on each side of a cut, all other liveness properties after the cut has healed.
+
+    A pause can begin at any moment, also between two messages of a step, and lasts 4 T at most. The paused node
+    handles nothing; messages to it wait. When it resumes, it takes in those that have arrived, and then fires its
+    timers late. A pause breaks assumption 9. Liveness properties are checked while no node is paused.
 
     \b
     Timing models:
@@ -129,14 +138,14 @@ def explore(options: ExploreOptions) -> int:
     ordered      message delays are unbounded (breaks assumption 8)
     any          as ordered, and timers can fire at any moment (breaks 8 and 9)
 
-    The search is exhaustive if it visits all reachable states before a bound stops it, and takes none for the same
-    by a guess, such as ages beyond some bound; the report names what was not distinguished. A protocol with
-    unbounded counters, such as versions, may have infinitely many states. A task such as field cannot be explored,
-    because its knowledge grows without bound.
+    The search is exhaustive if it visits all reachable states before a bound stops it, and ignores no difference
+    between states; the report lists the differences that it ignored, such as ages beyond some bound. A protocol
+    with unbounded counters, such as versions, may have infinitely many states. A task such as field cannot be
+    explored, because its knowledge grows without bound.
 
-    The liveness properties A2 and A4 are violated by a state without agreement in which nothing more can happen.
-    With synchronous or prompt, if no bound stopped the search, they are also violated by a cycle without
-    agreement.
+    A liveness property (A2: the nodes agree, ends: every transaction ends, or one of your own) is violated by a
+    state in which it does not hold and nothing more can happen. With synchronous or prompt, if no bound stopped
+    the search, it is also violated by a cycle of states in which it never holds.
 
     Exit status: 0 nothing found, 1 a violation, or nothing was judged, 2 usage error, 130 Ctrl-C (which
     reports what was covered).
@@ -168,7 +177,13 @@ class _Exploration:
         self.kills = whole_number("--kills", options.kills, 0)
         self.restarts = whole_number("--restarts", options.restarts, 0)
         self.cuts = whole_number("--cuts", options.cuts, 0)
+        self.pauses = whole_number("--pauses", options.pauses, 0)
         self.timeouts = one_of("--timeouts", options.timeouts, _TIMEOUTS)
+        if self.pauses and self.timeouts == "any":
+            raise UsageError(
+                "--pauses with --timeouts any: there a node may take its time anyway; "
+                "use synchronous, prompt or ordered"
+            )
         self.most_states = whole_number("--states", options.states, 1)
         self.depth = None if options.depth is None else whole_number("--depth", options.depth, 1)
         beginning = None if options.from_ is None else one_of("--from", options.from_, _BEGINNINGS)
@@ -191,6 +206,7 @@ class _Exploration:
             settled=self.settled,
             cuts=self.cuts,
             commands=_resolve_commands(self.commands, self.protocol, self.header),
+            pauses=self.pauses,
         )
         self.seconds = 0.0
 
@@ -245,10 +261,11 @@ class _Exploration:
             begin += " (the default of --do)"
         elif self.do and not self.commands:
             begin += ", no command"
+        pauses = f", {format_count(self.pauses, 'pause')}" if self.pauses else ""
         print_wrapped(
             f"{sanitize(self.target)}, {format_count(self.count, 'node')}, {begin}, "
             f"timeouts {self.timeouts}, at most {format_count(self.kills, 'kill')}, "
-            f"{format_count(self.restarts, 'restart')} and "
+            f"{format_count(self.restarts, 'restart')}{pauses} and "
             f"{format_count(self.cuts, 'cut')}"
         )
         print_wrapped(
@@ -261,7 +278,7 @@ class _Exploration:
             print_wrapped(f"  not exhaustive: stopped at {tally.stopped_by}, with {waiting} in the frontier")
         elif explorer.not_distinguished:
             left_out = "; ".join(explorer.not_distinguished)
-            print_wrapped(f"  all that was distinguished was explored; not distinguished: {left_out}")
+            print_wrapped(f"  explored completely, except for differences that the search ignores: {left_out}")
         else:
             print("  exhaustive: the whole state space was explored")
         width = max(map(len, tally.violated)) + 1
@@ -280,6 +297,7 @@ class _Exploration:
             "kills": self.kills,
             "restarts": self.restarts,
             "cuts": self.cuts,
+            "pauses": self.pauses,
             "states": tally.states,
             "transitions": tally.transitions,
             "depth": tally.depth,
@@ -318,7 +336,7 @@ class _Exploration:
         if why := explorer.why_not_judged(assertion):
             return f"not judged: {why}"
         lives = assertion in explorer.liveness
-        if lives and not tally.stopped_by and not explorer.was_met(assertion):
+        if lives and assertion != ENDS.id and not tally.stopped_by and not explorer.was_met(assertion):
             return "not judged: no running node is left to agree"
         if lives and (tally.stopped_by or not explorer.judges_liveness):
             agreed = dict.fromkeys((A2.id, A4.id), "all agree")

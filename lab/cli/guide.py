@@ -11,7 +11,7 @@ from typer import Argument, Option
 
 from lab.cli.program import app
 from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError
-from lab.guide.contents import DOORS, all_pages, find_page, search
+from lab.guide.contents import SECTIONS, all_pages, find_page, search
 from lab.guide.html_site import write_site
 
 _WIDEST = 100
@@ -55,9 +55,9 @@ def guide(
 
 
 def _print_contents() -> int:
-    for door in DOORS:
-        print(door.title)
-        for page in door.pages:
+    for section in SECTIONS:
+        print(section.title)
+        for page in section.pages:
             print(f"  lab guide {page.name:18} {page.title}")
         print()
     print("lab guide --search WORDS finds a line; --html DIR writes all pages as a small site.")

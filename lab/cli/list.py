@@ -18,6 +18,7 @@ from lab.cli.options import Json, one_of
 from lab.cli.program import app
 from lab.cli.terminal import UsageError, print_json
 from lab.properties.assertions import ASSERTIONS, ASSUMPTION_NUMBERS, ASSUMPTIONS
+from lab.properties.registry import assumptions_of
 from lab.protocols import PROTOCOLS, TASKS, Algorithm
 from lab.protocols.parameters import Parameter, describe_parameters, parameters_summary
 from lab.protocols.sources import summary_of
@@ -118,8 +119,7 @@ def _as_json(protocol: type[Algorithm]) -> dict[str, Any]:
 
 
 def _assumptions(protocol: type[Algorithm], promise: str) -> tuple[int | str, ...]:
-    own = ASSERTIONS[promise].relies_on if promise in ASSERTIONS else None
-    return protocol.relies_on.get(promise, ASSUMPTION_NUMBERS if own is None else own)
+    return assumptions_of(ASSERTIONS[promise], protocol.relies_on.get(promise))
 
 
 def _default_of(parameter: Parameter) -> str:

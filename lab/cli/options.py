@@ -31,9 +31,10 @@ from lab.recording.records import Header, Link
 from lab.recording.writer import BeingWrittenError, open_exclusive
 from lab.scenario.file import ScenarioError, read_scenario, shipped
 from lab.script.commands import WorldCommand
-from lab.script.parse import numbered_lines, parse
+from lab.script.parse import numbered_lines, parse, read_watch
 from lab.script.scope import CommandError, Scope
 from lab.script.statements import Statement
+from lab.script.watches import Watch
 from lab.text import did_you_mean
 from lab.worlds.campaign.campaign import RunawayError
 from lab.worlds.campaign.schedule import FAULTS
@@ -113,7 +114,9 @@ Faults = Annotated[
     str,
     Option(
         metavar="KIND,KIND,…",
-        help="Kinds of random faults: kill, pause, partition, delay, loss, duplicate, reorder, wipe; or all.",
+        help="Kinds of random faults: kill, pause, partition, delay, loss, duplicate, reorder, slow-disk, disk, "
+        "wipe; or all. After disk or wipe, which break stable storage, most assertions are excused until the run "
+        "ends.",
     ),
 ]
 
@@ -136,6 +139,15 @@ OwnProtocol = Annotated[
 OwnProperties = Annotated[
     Path | None,
     Option("--properties", metavar="FILE.py", help="Judge the properties in this file too: lab guide properties."),
+]
+
+Watches = Annotated[
+    list[str],
+    Option(
+        metavar="EXPRESSION",
+        help="Show this value or predicate below the nodes, as with V or :watch. Repeatable. "
+        'For example: 4.coordinator, all.status, "groups > 1". See lab guide predicates.',
+    ),
 ]
 
 Recording = Annotated[
@@ -200,6 +212,17 @@ def whole_number(option: str, text: str, least: int, most: int | None = None) ->
         bounds = f"{least} or more" if most is None else f"from {least} to {most}"
         raise UsageError(f"{option} {text}: write a whole number, {bounds}")
     return number
+
+
+def node_range(text: str, most: int) -> tuple[int, int]:
+    """Return the least and the greatest number of nodes given with ``--nodes``: 5, or 3-7."""
+    low, dash, high = text.partition("-")
+    if not low.isdecimal() or (dash and not high.isdecimal()):
+        raise UsageError(f"--nodes {text}: write a number (5) or a range (3-7)")
+    least, greatest = int(low), int(high or low)
+    if not 1 <= least <= greatest <= most:
+        raise UsageError(f"--nodes {text}: expected 1 to {most} nodes, the lower number first: 3-7")
+    return least, greatest
 
 
 def fault_kinds(text: str) -> tuple[str, ...]:
@@ -301,6 +324,17 @@ class CommandChecker(Struct, frozen=True):
             )
         if verb == "step" or not (in_script or statement.trigger or verb == "freeze"):
             raise CommandError(f"{verb}: give it during the run, with : or lab ctl")
+
+
+def check_watches(texts: list[str], scope: Scope | None) -> list[Watch]:
+    """Return the expressions of ``--watch``, checked against a run whose protocol is known."""
+    watches = []
+    for text in texts:
+        try:
+            watches.append(read_watch(text, scope))
+        except CommandError as error:
+            raise UsageError(f"--watch {text!r}: {error}") from None
+    return watches
 
 
 def check_headless(headless: bool, for_: str | None) -> None:

@@ -27,6 +27,7 @@ COMMANDS = {
     "branches": ("Show recordings and their branches as a tree.", "branch"),
     "diff": ("Find the first difference between two recordings.", "branch"),
     "check": ("Test a protocol with random faults, in many simulated runs.", "check"),
+    "mutate": ("Test the tests: mutate a protocol, and see which mutants no property notices.", "mutate"),
     "explore": ("Model-check a protocol: explore all executions up to a bound.", "explore"),
     "compare": ("Compare the cost and failures of protocols under the same faults.", "compare"),
     "scale": ("Measure the cost of an election as the cluster grows.", "scale"),

@@ -1,4 +1,4 @@
-"""What several commands print of a recording: what it is, its log lines, its damage, and verdicts."""
+"""Text about a recording for several commands: its head, its log lines, its damage, and verdicts."""
 
 from contextlib import closing, suppress
 from pathlib import Path
@@ -46,9 +46,9 @@ def report_damage(path: Path, store: FileRecords) -> bool:
     return bool(store.damage)
 
 
-def format_log_line(line: LogLine, page: LogPage, end: int) -> str:
-    """Format a log line; a message with its delivery as known at record ``end``."""
-    clock = f"{line.at_us / 1e6:10.6f}"
+def format_log_line(line: LogLine, page: LogPage, end: int, columns: str = "") -> str:
+    """Format a log line; a message with its delivery as known at record ``end``. ``columns`` follow the time."""
+    clock = f"{line.at_us / 1e6:10.6f}{columns}"
     if line.what != "message":
         who = "" if line.source is None else str(line.source)
         return f"{clock}  {who:>3}        {line.what}: {sanitize(line.text)}"
@@ -81,10 +81,10 @@ def summarize_verdicts(judge: Judge) -> tuple[VerdictSummary, ...]:
     return tuple(
         VerdictSummary(
             verdict.assertion,
-            "excused" if verdict.word == "outside" else verdict.word,
+            verdict.word,
             verdict.evidence.text,
             verdict.failures,
-            verdict.outside,
+            verdict.excused,
             None if verdict.first is None else str(verdict.first),
         )
         for verdict in judge.verdicts()
@@ -110,9 +110,9 @@ def format_verdicts(judge: Judge, store: RecordStore) -> list[str]:
 def _format_verdict(verdict: Verdict) -> str:
     counts = (
         (verdict.failures, format_count(verdict.failures, "failure")),
-        (verdict.outside, f"{verdict.outside:,} excused"),
+        (verdict.excused, f"{verdict.excused:,} excused"),
     )
-    if verdict.failures + verdict.outside < 2:
+    if verdict.failures + verdict.excused < 2:
         return sanitize(str(verdict))
     return sanitize(f"{verdict} ({', '.join(text for count, text in counts if count)})")
 

@@ -22,7 +22,9 @@ from lab.cli.options import (
     Parameters,
     Record,
     RequestBound,
+    Watches,
     check_headless,
+    check_watches,
     command,
     complete_target,
     recording_path,
@@ -47,7 +49,7 @@ from lab.scenario.report import report_of
 from lab.scenario.run_scenario import config_of
 from lab.script.commands import FASTEST, SLOWEST, WorldCommand
 from lab.script.parse import parse
-from lab.script.scope import CommandError
+from lab.script.scope import CommandError, Scope
 from lab.text import sanitize
 from lab.tui.terminal.guard import run_guarded
 from lab.units import format_us
@@ -144,6 +146,7 @@ class RunOptions(Settings, frozen=True, kw_only=True):
         bool,
         Option("--json", help="With --headless: print one JSON object and nothing else."),
     ] = False
+    watch: Watches = field(default_factory=list)
 
     def speed_factor(self) -> float | None:
         """Return the initial speed; None: as fast as possible."""
@@ -184,11 +187,16 @@ def run(options: RunOptions) -> int:
         raise UsageError("--json requires --headless")
     if options.sim and options.live:
         raise UsageError("--sim and --live exclude each other; give one of them")
+    if options.watch and options.headless:
+        raise UsageError(
+            "--watch requires the interface; of a headless run, lab show FILE --watch EXPRESSION prints the values"
+        )
     scenario = find_scenario(options.protocol)
     if scenario is not None:
         return _run_scenario(scenario, options)
     config = run_config(options)
-    return run_headless(config, options.json) if options.headless else run_with_interface(config)
+    watches = _watches(options.watch, config)
+    return run_headless(config, options.json) if options.headless else run_with_interface(config, watches=watches)
 
 
 @app.command()
@@ -200,6 +208,13 @@ def tour() -> int:
     """
     slow_enough_to_watch = RunOptions(protocol="bully", t="500ms")
     return run_with_interface(run_config(slow_enough_to_watch), tour=True)
+
+
+def _watches(texts: list[str], config: RunConfig) -> tuple[str, ...]:
+    """Return the expressions of ``--watch``, checked against the run."""
+    protocol = load_protocol(config.protocol)
+    watches = check_watches(texts, Scope(protocol, config.nodes, config.parameters))
+    return tuple(map(str, watches))
 
 
 # a protocol
@@ -291,7 +306,8 @@ def _run_scenario(scenario: Scenario, options: RunOptions) -> int:
     config = replace(config, recording=str(recording_path(options.record, config.run)), speed=speed)
     if options.headless:
         return run_headless(config, options.json, scenario)
-    return run_with_interface(config) or _print_outcome(scenario, Path(config.recording))
+    watches = _watches(options.watch, config)
+    return run_with_interface(config, watches=watches) or _print_outcome(scenario, Path(config.recording))
 
 
 def _print_outcome(scenario: Scenario, recording: Path) -> int:
@@ -312,15 +328,18 @@ def _print_outcome(scenario: Scenario, recording: Path) -> int:
 # the host, or the simulation
 
 
-def run_with_interface(config: RunConfig, tour: bool = False) -> int:
-    """Run with the interface, starting with the tour if wanted; print at the end where the recording is."""
+def run_with_interface(config: RunConfig, tour: bool = False, watches: tuple[str, ...] = ()) -> int:
+    """Run with the interface, starting with the tour if wanted; print at the end where the recording is.
+
+    ``watches`` are shown there, in addition to those that the user has kept.
+    """
     require_terminal("lab run … --headless --for 6s")
     host = HostProcess(config)
 
     def interface() -> int:
         from lab.tui.apps.runs_app import show_run  # noqa: PLC0415 - only the child loads the interface
 
-        return show_run(host.ready, config.run, tour)
+        return show_run(host.ready, config.run, tour, watches)
 
     failure = ""
     try:

@@ -132,7 +132,7 @@ def lecture(
         str,
         Argument(
             metavar="SCENARIO|PROTOCOL|EXERCISE",
-            help="A scenario, a protocol, or an exercise, of which the initial state is run.",
+            help="A scenario, a protocol, or an exercise (its setup is run).",
         ),
     ],
     sim: Annotated[bool, Option("--sim", help="Run it in simulation.")] = False,

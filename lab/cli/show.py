@@ -1,18 +1,21 @@
 """``lab show``: print a recording as text, or what the nodes are doing at a time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
+from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
 from msgspec import Struct
+from rich.cells import cell_len
+from rich.style import Style
 from rich.text import Text
 from typer import Argument, Option
 
 from lab.analysis.delivery import LogPage
 from lab.analysis.group_history import GroupLog
-from lab.cli.options import OwnProtocol, command, load_protocol_of
+from lab.cli.options import OwnProtocol, check_watches, command, load_protocol_of
 from lab.cli.recording_report import (
     describe_run,
     format_log_line,
@@ -30,7 +33,9 @@ from lab.recording.cluster_state import ClusterState
 from lab.recording.log_lines import LINE_TYPES, LogLine
 from lab.recording.reader import FileRecords, open_recording
 from lab.recording.records import Header, Record
-from lab.styles import ThemeStyles
+from lab.script.scope import scope_of
+from lab.script.watches import WatchHistory
+from lab.styles import ThemeStyles, fit
 from lab.tasks.extension import (
     View,
     analysis_of,
@@ -65,6 +70,14 @@ class ShowOptions(Struct, frozen=True):
         ),
     ] = []
     heartbeats: Annotated[bool, Option("--heartbeats", help="Include heartbeats.")] = False
+    watch: Annotated[
+        list[str],
+        Option(
+            metavar="EXPRESSION",
+            help="Add a column: this value or predicate, as it is after the record of the line. Repeatable. "
+            'For example: 4.coordinator, all.status, "groups > 1". See lab guide predicates.',
+        ),
+    ] = []
     blocked: Annotated[
         bool, Option("--blocked", help="Show the open transactions instead, and why each is open.")
     ] = False
@@ -109,18 +122,22 @@ def _show_log(options: ShowOptions) -> int:
             )
     nodes = [known[name] for name in options.node]
     page = LogPage(0, len(store))
+    columns = _WatchColumns(options.watch, header)
     for record in store.records():
         page.feed(record)
+        columns.observe(record)
     _check_kinds(options.kind, page)
     print(f"# {sanitize(describe_run(header))}")
     if header.remark:
         print(f"# {sanitize(header.remark)}")
+    if options.watch:
+        print(columns.heading())
     hidden = frozenset() if options.heartbeats or options.kind else frozenset(header.protocol.heartbeats)
     shown = 0
     in_order = sorted(page.lines, key=lambda line: line.at_us)  # steps are recorded slightly after they are taken
     for line in in_order:
         if _is_wanted(line, nodes, options) and line.kind not in hidden:
-            print(format_log_line(line, page, len(store)))
+            print(format_log_line(line, page, len(store), columns.at(line.record)))
             shown += 1
     left_out = sum(line.kind in hidden for line in page.lines)
     notes = [format_count(shown, "line")]
@@ -132,6 +149,43 @@ def _show_log(options: ShowOptions) -> int:
         notes.append(f"{len(store.unknown)} records of unknown kinds skipped")
     print(f"# {'; '.join(notes)}")
     return EXIT_NOT_AS_EXPECTED if report_damage(options.file, store) else 0
+
+
+_WIDEST = 80
+
+
+class _WatchColumns:
+    """The columns of ``--watch`` in the log: what each expression shows after the record of the line."""
+
+    def __init__(self, texts: list[str], header: Header) -> None:
+        self._watches = check_watches(texts, scope_of(header))
+        self._history = WatchHistory(self._watches, header)
+
+    def observe(self, record: Record | None) -> None:
+        if self._watches:
+            self._history.observe(record)
+
+    def heading(self) -> str:
+        """Return the line above the columns."""
+        return f"# {'time':>8}{self._format(map(str, self._watches))}".rstrip()
+
+    def at(self, record: int) -> str:
+        """Return the columns of a line of this record."""
+        return self._format(self._history.after(record)) if self._watches else ""
+
+    def _format(self, texts: Iterable[str]) -> str:
+        return "".join(
+            "  " + "".join(piece for piece, _ in fit([(text, Style())], width))
+            for text, width in zip(texts, self._widths, strict=True)
+        )
+
+    @cached_property
+    def _widths(self) -> list[int]:
+        widths = self._history.widths or [0] * len(self._watches)
+        return [
+            min(max(cell_len(str(watch)), width), _WIDEST)
+            for watch, width in zip(self._watches, widths, strict=True)
+        ]
 
 
 def _check_kinds(kinds: list[str], page: LogPage) -> None:
@@ -218,6 +272,8 @@ def _state_at(
 
 
 def _refuse_filters(options: ShowOptions, shown: str) -> None:
+    if options.watch:
+        raise UsageError(f"--watch adds columns to the log lines, and {shown} prints none; leave one of them out")
     if options.node or options.kind or options.only or options.heartbeats:
         raise UsageError(f"{shown} prints no log lines, so the filters do not apply; leave them out")
 

@@ -1,4 +1,4 @@
-"""What the user sees of every command: errors and an exit status, tables, and progress."""
+"""The output of every command: errors and an exit status, tables, and progress."""
 
 import codecs
 import os

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from lab.exercises.exercise import FREE, Exercise, Task
 from lab.kernel import Message, Received, Step
+from lab.properties.assertions import BUILT_IN
 from lab.properties.judge import Judge
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Commanded, End, Header, Injected, Record, Routed
@@ -101,6 +102,8 @@ class Assessment:
         self.exercise = exercise
         self.command_count = 0
         self._owns_judge = judge is None
+        if judge is None:
+            exercise.load_properties()
         self._run = ObservedRun(header, judge or Judge(header))
         self._tasks = [_TaskProgress(task, self._run) for task in exercise.tasks]
 
@@ -189,7 +192,8 @@ class _TaskProgress:
     def _decide_condition(self, monitor: "ConditionMonitor", command_count: int, is_over: bool) -> None:
         most = self._task.at_most
         if monitor.met == "unmet":
-            self._set_result("missed", "it did not happen" if is_over else "the run took another course")
+            why = "it did not happen" if is_over else "the run took another course"
+            self._set_result("missed", monitor.why_not_judged or why)
         elif most is not None and command_count > most:
             self._set_result("missed", f"it took more than {most} command{'s' if most != 1 else ''}")
         elif monitor.met == "met":
@@ -235,6 +239,8 @@ def _normalize(answer: str) -> str:
 
 # conditions
 
+_BUILT_IN = frozenset(each.id for each in BUILT_IN)
+
 
 class ObservedRun:
     """A run as observed so far: cluster state, judge and clock."""
@@ -275,10 +281,14 @@ class ObservedRun:
 
 
 class ConditionMonitor(Protocol):
-    """Waits for one condition. ``met`` is the verdict so far, ``record`` the record that decided it."""
+    """Waits for one condition. ``met`` is the verdict so far, ``record`` the record that decided it.
+
+    ``why_not_judged`` says why a property in it was not judged, if it is unmet because of that.
+    """
 
     met: Met
     record: int
+    why_not_judged: str
 
     def observe(self, record: Record | None) -> None:
         """Process the record that the run has just processed."""
@@ -303,6 +313,7 @@ class _PredicateMonitor:
     def __init__(self, condition: str, run: ObservedRun) -> None:
         self.met: Met = "open"
         self.record = -1
+        self.why_not_judged = ""
         self._run = run
         self._onset = OnsetMatcher(parse_predicate(condition), run.header)
 
@@ -321,6 +332,7 @@ class ScriptMonitor:
     def __init__(self, script: str, run: ObservedRun) -> None:
         self.met: Met = "open"
         self.record = -1
+        self.why_not_judged = ""
         self._run = run
         lines = read_script(script)
         self._expected_violations = [each.command for each in lines if isinstance(each.command, ExpectViolation)]
@@ -347,12 +359,18 @@ class ScriptMonitor:
             return
         self._process_due(self._director.finish())
         held = not self._open and all(map(self._is_absent, self._expected_violations))
+        if not held:
+            self.why_not_judged = next(filter(None, map(self._reason, self._expected_violations)), "")
         self._decide("met" if held else "unmet")
 
     def _is_absent(self, expected: ExpectViolation) -> bool:
         """Return whether no such violation is expected, there is none, and there could have been one."""
-        is_none = expected.none and not self._is_found(expected)
-        return is_none and not why_not_judged(self._run.judge, expected)
+        return expected.none and not self._is_found(expected) and not self._reason(expected)
+
+    def _reason(self, expected: ExpectViolation) -> str:
+        """Return why it was not judged; empty also for an expected violation of a built-in assertion."""
+        is_own = expected.assertion not in ("", *_BUILT_IN)
+        return why_not_judged(self._run.judge, expected) if expected.none or is_own else ""
 
     def _is_found(self, expected: ExpectViolation) -> bool:
         return any(matches_violation(expected, violation) for violation in self._run.judge.violations)

@@ -244,7 +244,7 @@ def record_progress(folder: StudentFolder, recording: Path, exercises: Mapping[s
 
 
 def record_time(header: Header, at_us: int, recording: Path) -> datetime:
-    """Return when that was. A simulated run has its own time, so for it return when the file was last written."""
+    """Return the time of day of an instant of the run; of a simulated run, the last write to its file."""
     if header.began:
         return datetime.fromisoformat(header.began) + timedelta(microseconds=at_us)
     return datetime.fromtimestamp(recording.stat().st_mtime, UTC)

@@ -7,6 +7,8 @@ without a command, or a timer that fires at a convenient time. These checks find
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from lab.exercises.assessment import parse_manual_command
 from lab.exercises.attempts import attempt_config
 from lab.exercises.exercise import Exercise
@@ -15,6 +17,7 @@ from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import NotARecordingError, RecordStore
 from lab.recording.records import (
     FAULT_KIND_SEEN,
+    SLOW_DISK,
     Captioned,
     Commanded,
     End,
@@ -29,7 +32,7 @@ from lab.recording.records import (
 )
 from lab.recording.writer import Chain
 from lab.replay.reexecution import Reexecution
-from lab.script.commands import Caption, LinkFault, NodeCommand, Partition, Slow
+from lab.script.commands import Caption, LinkFault, NodeCommand, Nodes, Partition, Slow, SlowDisk
 from lab.script.statements import Every, Statement
 from lab.text import sanitize
 from lab.units import format_us
@@ -143,6 +146,10 @@ class RunInvariants:
     def _matches_command(self, fault: Fault, line: Statement) -> bool:
         """Return whether the fault matches its command, as far as the command names nodes by number."""
         command = line.command
+        if isinstance(command, SlowDisk):
+            of_each = {str(replace(command, nodes=Nodes((node,)))) for node in fault.nodes}
+            is_named = bool(command.nodes.words) or set(fault.nodes) <= set(command.nodes.ids)
+            return is_named and of_each == {fault.text}
         if isinstance(command, NodeCommand):
             return bool(command.nodes.words) or set(fault.nodes) == set(command.nodes.ids)
         if isinstance(command, LinkFault | Slow | Partition) and "coordinator" not in line.text:
@@ -228,7 +235,7 @@ class RunInvariants:
             del self._in_flight[key]
         elif routed.fate == "held":
             self._in_flight[key] = message, sent_us, -1
-        else:
+        elif routed.fate != "duplicated":
             due_us = max(due_us, routed.due_us or 0) if routed.fate != "released" else self._now_us
             self._in_flight[key] = message, sent_us, due_us
             if routed.fate != "reordered":
@@ -268,6 +275,9 @@ class RunInvariants:
                 return
 
     def _is_late(self, node: int, due_us: int, late_us: int) -> bool:
+        faults = self._cluster.faults.values()
+        if any(fault.kind == SLOW_DISK and node in fault.nodes for fault in faults):
+            return False
         return self._runs(node) and max(due_us, self._running_since_us[node]) < late_us
 
     def _runs(self, node: int) -> bool:

@@ -7,6 +7,7 @@ from msgspec import Struct, field
 
 from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS
 from lab.scenario.file import Scenario
+from lab.worlds.loading.targets import load_protocol
 
 Kind = Literal["bring about", "predict", "find", "repair", "explain"]
 KINDS: dict[Kind, str] = {
@@ -52,7 +53,7 @@ class Repair(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TaskHead(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What ``exercise.toml`` says of a task, which is done in one of five ways.
+    """A task as described in ``exercise.toml``; it is done in one of five ways.
 
     ``reach``: a predicate becomes true. ``script``: all lines of a script are met. ``question``: the answer is one
     of ``accepted_answers``, or the number of the record with which ``record`` becomes true (a predicate, or
@@ -60,7 +61,7 @@ class TaskHead(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``explain``: a text that a teacher reads. ``repair``: a protocol file is graded, not an attempt.
 
     ``at_most`` is the number of commands allowed, not counting those in ``FREE``; None means any number.
-    ``explains`` is the explanation shown afterwards.
+    ``explanation`` is shown afterwards.
     """
 
     points: int
@@ -73,7 +74,7 @@ class TaskHead(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     record: str = ""
     before: str = ""
     at_most: int | None = None
-    explains: str = ""
+    explanation: str = field(default="", name="explains")
     repair: Repair | None = None
 
     @property
@@ -99,10 +100,10 @@ class Task(TaskHead, frozen=True, kw_only=True):
 class Exercise(Struct, frozen=True):
     """An exercise. ``intro`` is the text before the tasks, in Markdown.
 
-    ``teaches`` names rules, assertions and assumptions. ``setup`` is the scenario that an attempt starts from; its
-    ``for`` limits the attempt's time. ``may`` lists the commands that are allowed besides those in ``FREE``.
-    ``repairs`` is the protocol file to be repaired, if there is one. Within a ``level``, exercises are sorted by
-    ``place``.
+    ``teaches`` names rules, assertions, properties of the setup and assumptions. ``setup`` is the scenario that an
+    attempt starts from; its ``for`` limits the attempt's time. ``may`` lists the commands that are allowed besides
+    those in ``FREE``. ``faulty_file`` is the protocol file to be repaired, if there is one. Within a ``level``,
+    exercises are sorted by ``place``.
     """
 
     name: str
@@ -115,7 +116,7 @@ class Exercise(Struct, frozen=True):
     setup: Scenario
     may: tuple[str, ...]
     tasks: tuple[Task, ...]
-    repairs: Path | None = None
+    faulty_file: Path | None = None
     place: int = 50
 
     @property
@@ -126,6 +127,18 @@ class Exercise(Struct, frozen=True):
     @property
     def allowed(self) -> tuple[str, ...]:
         return (*self.may, *FREE)
+
+    def load_properties(self) -> None:
+        """Judge runs of its protocol by the properties that its setup names, not by those of another exercise.
+
+        To be called before a judge of such a run is made, as properties are looked up by the protocol's name.
+        """
+        load_protocol(self.setup.protocol)
+
+    def describe_topics(self) -> str:
+        """Return what it teaches, each topic with a word on what it is."""
+        self.load_properties()
+        return ", ".join(map(describe_topic, self.teaches))
 
 
 RULES = {
@@ -192,7 +205,9 @@ def describe_topic(topic: str) -> str:
     """Return a topic with a word on what it is: ``B3 (the coordinator's check)``."""
     words = RULES.get(topic, "")
     if topic in ASSERTIONS:
-        words = ASSERTIONS[topic].short
+        found = ASSERTIONS[topic]
+        # the short name of a property of one's own may be nothing but its name
+        words = found.short if found.short != topic.replace("_", " ") else found.statement
     elif topic.startswith("assumption "):
         number = topic.removeprefix("assumption ")
         words = ASSUMPTIONS.get(int(number), "") if number.isdecimal() else ""

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from lab.exercises.exercise import FREE, LEVELS, WAYS, Exercise, Hint, Kind, Repair, Task, TaskHead
 from lab.protocols import PROTOCOLS, Algorithm
-from lab.scenario.file import Scenario, ScenarioError, read_scenario
+from lab.scenario.file import Scenario, ScenarioError, check_promise, read_scenario
 from lab.script.parse import parse_predicate, read_script
 from lab.script.scope import CommandError, Scope
 from lab.script.statements import Expectation
@@ -68,7 +68,7 @@ class _Head(Struct, forbid_unknown_fields=True):
     teaches: tuple[str, ...]
     task: tuple[TaskHead, ...]
     may: tuple[str, ...] = ()
-    repairs: str = ""
+    faulty_file: str = field(default="", name="repairs")
     place: int = 50
 
     def mistakes(self) -> Iterator[str]:
@@ -122,10 +122,10 @@ class _Reading:
             self._task(number, each, text, tuple(hints.get(number, ())), setup)
             for number, (each, text) in enumerate(zip(head.task, texts, strict=True), 1)
         )
-        repairs = self._folder / head.repairs if head.repairs else None
-        if repairs is not None and not repairs.is_file():
-            self._wrong(_HEAD, f"repairs: file {head.repairs} not found")
-        if any((task.way == "repair") != bool(head.repairs) for task in tasks):
+        faulty_file = self._folder / head.faulty_file if head.faulty_file else None
+        if faulty_file is not None and not faulty_file.is_file():
+            self._wrong(_HEAD, f"repairs: file {head.faulty_file} not found")
+        if any((task.way == "repair") != bool(head.faulty_file) for task in tasks):
             self._wrong(
                 _HEAD, "with repairs = FILE.py every task needs repair = { … }; without it no task may have one"
             )
@@ -140,7 +140,7 @@ class _Reading:
             setup=setup,
             may=head.may,
             tasks=tasks,
-            repairs=repairs,
+            faulty_file=faulty_file,
             place=head.place,
         )
 
@@ -206,7 +206,7 @@ def _mistakes_in(head: TaskHead, setup: Scenario) -> Iterator[str]:
     for check, text in [*conditions, (_check_script, head.script)]:
         try:
             if text:
-                check(text, scope)
+                check(text, scope, protocol)
         except CommandError as error:
             yield str(error)
     if head.repair is not None:
@@ -226,19 +226,20 @@ def _repair_mistakes(repair: Repair, protocol: type[Algorithm]) -> Iterator[str]
         yield "expected promises, at least one run, and nodes from-to: nodes = [3, 6]"
 
 
-def _check_condition(text: str, scope: Scope) -> None:
+def _check_condition(text: str, scope: Scope, protocol: type[Algorithm]) -> None:
     """Check the condition ``reach``, ``before`` or ``record`` of a task. Raises CommandError."""
     if text.startswith(_VIOLATION):
-        _check_script(f"expect {text}", scope)
+        _check_script(f"expect {text}", scope, protocol)
     else:
         parse_predicate(text, scope.protocol).check(scope)
 
 
-def _check_script(text: str, scope: Scope) -> None:
+def _check_script(text: str, scope: Scope, protocol: type[Algorithm]) -> None:
     """Check the ``script`` of a task. Raises CommandError."""
     lines = read_script(text, scope.protocol)
     for line in lines:
         line.check(scope)
+        check_promise(line, protocol)
         if not isinstance(line.command, Expectation):
             raise CommandError(
                 f"{line.source}: a condition may only contain expectations: expect all.coordinator == 4"

@@ -14,7 +14,7 @@ from lab.exercises.assessment import Assessment
 from lab.exercises.attempts import attempt_config
 from lab.exercises.exercise import Exercise
 from lab.exercises.repair_grading import grade_repair
-from lab.recording.records import End
+from lab.recording.records import TIME_LIMIT_REACHED, End
 from lab.recording.writer import MemoryLog
 from lab.script.parse import numbered_lines, parse
 from lab.script.scope import CommandError, Scope
@@ -41,8 +41,8 @@ def check_exercise(exercise: Exercise, with_seeds: int = SEEDS, at_random: int =
 
     ``with_seeds``: the number of seeds for the solution; ``at_random``: the number of random scripts.
     """
-    if exercise.repairs is not None:
-        yield from _repair_problems(exercise, exercise.repairs)
+    if exercise.faulty_file is not None:
+        yield from _repair_problems(exercise, exercise.faulty_file)
         return
     folder = exercise.folder
     if not (folder / _SOLUTION).is_file():
@@ -120,9 +120,12 @@ def random_commands(exercise: Exercise, seed: int) -> list[str]:
         one, other = draw.sample(nodes, 2) if len(nodes) > 1 else (nodes[0], nodes[0])
         link = f"{one}->{other}"
         templates = {
-            **dict.fromkeys(("kill", "restart", "pause", "resume", "wipe"), f"{verb} {one}"),
+            **dict.fromkeys(
+                ("kill", "restart", "pause", "resume", "wipe", "unwrite", "tear", "flip"), f"{verb} {one}"
+            ),
             **dict.fromkeys(("hold", "cut", "join", "release"), f"{verb} {link}"),
             "heal": "heal",
+            "slow-disk": f"slow-disk {one} {draw.choice(_TIMES)}",
             "slow": f"slow {one} {draw.choice(_TIMES)}",
             "delay": f"delay {link} {draw.choice(_TIMES)}",
             "lose": f"lose {link} 100%",
@@ -184,5 +187,5 @@ def run_in_sandbox(exercise: Exercise, commands: Sequence[str], seed: int | None
     while simulation.now_us < end_us and not assessment.status.is_decided:
         simulation.run_to(min(simulation.now_us + _SLICE_US, end_us))
     simulation.finish()
-    log.append(End(simulation.now_us, "its time was up"))
+    log.append(End(simulation.now_us, TIME_LIMIT_REACHED))
     return assessment

@@ -225,7 +225,7 @@ def _tests(grade: Grade, exercise: Exercise | None) -> list[dict[str, Any]]:
     found = []
     for task, result in zip(exercise.tasks, grade.results, strict=True):
         by_teacher = task.way == "explain"
-        output = result.answer if by_teacher else result.why or task.explains
+        output = result.answer if by_teacher else result.why or task.explanation
         is_done = result.state == "done"
         name = f"{exercise.title}: {task.title}" + (" (your teacher reads it)" if by_teacher else "")
         most = 0 if by_teacher else task.points

@@ -26,7 +26,7 @@ from lab.units import format_count
 from lab.worlds.campaign.campaign import RunawayError, Trial, count_outcomes, run_trial
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault, SchedulePlan, draw, plan_of
 from lab.worlds.loading.config import simulation_header
-from lab.worlds.loading.targets import load_protocol
+from lab.worlds.loading.targets import load_protocol, split_target
 from lab.worlds.loading.user_module import TargetError
 
 _NETWORKS = 5
@@ -44,6 +44,7 @@ def grade_repair(
     ``report_progress`` is called with a line of text.
     """
     try:
+        # before the original: that one's properties are then in force, whatever this file declares
         repaired = load_protocol(_target(exercise, file))
     except TargetError as error:
         return tuple(Result(task.number, "missed", why=str(error)) for task in exercise.tasks)
@@ -59,7 +60,8 @@ def grade_repair(
 
 
 def _target(exercise: Exercise, file: Path) -> str:
-    _, _, name = exercise.setup.protocol.rpartition(":")
+    named, _ = split_target(exercise.setup.protocol)
+    name = named.rpartition(":")[2]
     return f"{file.resolve()}:{name}"
 
 
@@ -90,7 +92,7 @@ class _Grading:
             trial = self._trial(self._repaired, self._base(network, self._original.promises), schedule)
             if isinstance(trial, str):
                 return trial
-            if found := _violation_text(trial, self._original.promises):
+            if found := _failure_text(trial, self._original.promises):
                 return f"without any fault, {found}"
             analysis = analysis_of(extension_class(self._original))
             done = count_outcomes(self._original, trial.records).get(analysis.success, 0)
@@ -116,6 +118,7 @@ class _Grading:
         repair = task.repair
         assert repair is not None
         done = 0
+        judged: set[str] = set()
         for network in self._networks(f"task {task.number}", repair.nodes, _NETWORKS):
             base, plan = self._base(network, repair.promises), self._plan(repair, network)
             for seed in range(network.seed, network.seed + -(-repair.runs // _NETWORKS)):
@@ -124,12 +127,14 @@ class _Grading:
                 trial = self._trial(self._repaired, base, schedule)
                 if isinstance(trial, str):
                     return trial
-                if found := _violation_text(trial, repair.promises):
+                if found := _failure_text(trial, repair.promises):
                     return f"{found}, with faults {' and '.join(repair.faults)}: run {done + 1}"
                 done += 1
+                judged.update(trial.judged)
                 if repair.like and (found := _message_excess(repair, trial, base)):
                     return f"{found}: run {done}"
-        return ""
+        unjudged = [name for name in repair.promises if name not in judged]
+        return f"{unjudged[0]} was judged in none of {done} runs" if unjudged else ""
 
     def _plan(self, repair: Repair, network: _Network) -> SchedulePlan:
         """Plan as for the original file; messages that the student has added are targets of faults, too."""
@@ -159,13 +164,16 @@ class _Grading:
             return "its messages multiply without bound"
 
 
-def _violation_text(trial: Trial, promises: tuple[str, ...]) -> str:
-    """Describe a violation whose assumptions all held; exceptions of the protocol always count."""
+def _failure_text(trial: Trial, promises: tuple[str, ...]) -> str:
+    """Describe a violation whose assumptions all held; exceptions of the protocol always count.
+
+    A promise that cannot be judged counts, too: the property does not know the states of the repaired protocol.
+    """
     judged = (*promises, RAISES.id)
-    found = (each for each in trial.violations if each.is_failure and each.assertion in judged)
-    first = next(found, None)
+    first = next((each for each in trial.violations if each.is_failure and each.assertion in judged), None)
     if first is None:
-        return ""
+        unknown = next((name for name in promises if name in trial.errors), "")
+        return f"{unknown} cannot be judged: {trial.errors[unknown]}" if unknown else ""
     return (
         f"it fails: {first.text}" if first.assertion == RAISES.id else f"{first.assertion} is broken: {first.text}"
     )

@@ -80,7 +80,7 @@ def label_of(kind: str, answer: str) -> str:
 _LEAST, _DOUBLED = 9.0, 8.0
 """The minimum length of a wait in a picture, and the length added when its duration doubles."""
 _BETWEEN_TICKS = 42.0
-_REST = 100.0
+_IDLE = 100.0
 """Waits drawn longer than this are labelled with their duration."""
 _UNITS_US = (100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)
 _TICKS_US = [digit * unit_us for unit_us in _UNITS_US for digit in (1, 2, 5)]
@@ -114,10 +114,10 @@ class LogarithmicAxis:
                 yield place, f"{at_us / 1e6:.{3 if at_us - before_us >= 1_000 else 4}f}"
                 last, before_us = place, at_us
 
-    def rests(self) -> Iterator[tuple[float, int]]:
+    def idle_periods(self) -> Iterator[tuple[float, int]]:
         """Yield (position of the middle, duration) of waits that are drawn much too short."""
         for (here, since_us), (there, until_us) in pairwise(zip(self._places, self._times_us, strict=True)):
-            if there - here > _REST:
+            if there - here > _IDLE:
                 yield (here + there) / 2, until_us - since_us
 
 
@@ -153,7 +153,7 @@ class LinearAxis:
             yield place, f"{at_us / 1e6:.{digits}f}{'' if digits else ' s'}"
             at_us += tick_us
 
-    def rests(self, top: int, along: int) -> Iterator[tuple[int, int]]:
+    def idle_periods(self, top: int, along: int) -> Iterator[tuple[int, int]]:
         """Yield the cells after ``top`` that stand for a time in which nothing happened, and its length."""
         return iter(())
 
@@ -193,11 +193,11 @@ class RecordAxis:
                 yield place, clock
                 before, free_from = clock, place + (0 if down else len(clock) + 2)
 
-    def rests(self, top: int, along: int) -> Iterator[tuple[int, int]]:
+    def idle_periods(self, top: int, along: int) -> Iterator[tuple[int, int]]:
         for place, row in self._rows(top, along):
-            quiet_us = self.order.quiet_us(row)
-            if quiet_us is not None:
-                yield place, quiet_us
+            idle_us = self.order.idle_us(row)
+            if idle_us is not None:
+                yield place, idle_us
 
     def _rows(self, top: int, along: int) -> Iterator[tuple[int, int]]:
         """Yield the cells after ``top`` in which a row begins, and the rows."""
@@ -217,12 +217,12 @@ class RowOrder:
     rows; ``in_flight`` are the messages in flight at the start.
     """
 
-    def __init__(self, hidden: Iterable[str], quiet_us: int, in_flight: Iterable[InFlightMessage] = ()) -> None:
+    def __init__(self, hidden: Iterable[str], idle_us: int, in_flight: Iterable[InFlightMessage] = ()) -> None:
         self.numbers: list[int] = []
         self.rows: list[int] = []
         self._times_us: list[int] = []
         self._kinds = frozenset(hidden)
-        self._quiet_us = quiet_us
+        self._idle_us = idle_us
         self._newest_us: int | None = None
         self._hidden = DeliveryTracker()
         """The messages without rows, as long as copies of them are in flight."""
@@ -242,8 +242,8 @@ class RowOrder:
         self._hidden.observe(record)
         if not shows:
             return
-        quiet = self._newest_us is not None and record.at_us - self._newest_us > self._quiet_us
-        self.rows.append(self.end + quiet)
+        is_idle = self._newest_us is not None and record.at_us - self._newest_us > self._idle_us
+        self.rows.append(self.end + is_idle)
         self.numbers.append(number)
         self._newest_us = max(self._newest_us or 0, record.at_us)
         self._times_us.append(self._newest_us)
@@ -254,14 +254,14 @@ class RowOrder:
         return self.rows[place] if place >= 0 else (self.rows[0] - 1 if self.rows else -1)
 
     def at(self, row: int) -> tuple[int, int] | None:
-        """Return (record, time) of a row; None for a quiet row, and for no row."""
+        """Return (record, time) of a row; None for an idle row, and for no row."""
         place = bisect_left(self.rows, row)
         if place < len(self.rows) and self.rows[place] == row:
             return self.numbers[place], self._times_us[place]
         return None
 
-    def quiet_us(self, row: int) -> int | None:
-        """Return the length of a quiet row; None for any other row."""
+    def idle_us(self, row: int) -> int | None:
+        """Return the length of an idle row; None for any other row."""
         place = bisect_left(self.rows, row)
         if not 0 < place < len(self.rows) or self.rows[place] == row:
             return None

@@ -1,8 +1,8 @@
 """The space-time diagram as an SVG picture on white paper, and as a page around it.
 
-Lanes are coloured by status. Arrows have the colour of their kind; ``m0`` is the first one. Faults of links have
-a background, and walls between the lanes that they separate. The margins have the time axis, annotations and a
-legend.
+Lanes are coloured by status. Arrows have the colour of their kind; the first arrow has the id ``m0``. Faults of
+links have a background, and walls between the lanes that they separate. The margins have the time axis,
+annotations and a legend.
 
 The page is one file, for use offline, and shows the causal past and future of a message. Its script reads the
 messages from a JSON element. The content security policy of the page allows only this script, so foreign text in
@@ -150,7 +150,7 @@ class _Picture:
         return self._layout.xy(along, across)
 
     def _until(self, interval: StatusInterval | FaultInterval) -> float:
-        """Return the position along at which an interval ends."""
+        """Return the position along the time axis at which an interval ends."""
         return self._end if interval.until is None else self._axis.place(interval.until.at_us)
 
     def _ends(self, edge: MessageEdge, end_us: int, reach: float = 1.0) -> tuple[Position, Position]:
@@ -285,8 +285,8 @@ class _Picture:
         for along, clock in self._axis.ticks():
             yield line(self._xy(along, self._near - 8), self._xy(along, self._far), RULE, 1)
             yield self._time_label(along, clock)
-        for along, rest_us in self._axis.rests():
-            words = f"{'⋯' if self._right else '⋮'} {format_us(round(rest_us, -3))}"
+        for along, idle_us in self._axis.idle_periods():
+            words = f"{'⋯' if self._right else '⋮'} {format_us(round(idle_us, -3))}"
             yield self._time_label(along, words, font_style="italic")
 
     def _time_label(self, along: float, words: str, **style: str) -> drawsvg.Text:

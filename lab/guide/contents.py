@@ -1,7 +1,7 @@
 """The pages of the guide: which ones exist, for which reader, in which order; and the search in them.
 
-A page is a Markdown file in the folder of its door. Its name, the file's without ``.md``, is unique in the guide.
-Links between pages are relative paths of files, so they work wherever Markdown is rendered.
+A page is a Markdown file in the folder of its section. Its name, the file's without ``.md``, is unique in the
+guide. Links between pages are relative paths of files, so they work wherever Markdown is rendered.
 """
 
 import re
@@ -21,12 +21,12 @@ class NoSuchPageError(UserError):
 
 
 class Page:
-    """One page: ``name`` is what ``lab guide NAME`` takes, ``door`` the name of its folder."""
+    """One page: ``name`` is what ``lab guide NAME`` takes, ``section`` the name of its folder."""
 
-    def __init__(self, door: str, name: str) -> None:
-        self.door = door
+    def __init__(self, section: str, name: str) -> None:
+        self.section = section
         self.name = name
-        self.path = _FOLDER / door / f"{name}.md"
+        self.path = _FOLDER / section / f"{name}.md"
 
     @cached_property
     def text(self) -> str:
@@ -54,7 +54,7 @@ class Page:
         return _LINK.sub(replaced, self.text)
 
 
-class Door:
+class Section:
     """The pages for one kind of reader, in reading order."""
 
     def __init__(self, name: str, title: str, *pages: str) -> None:
@@ -63,22 +63,24 @@ class Door:
         self.pages = tuple(Page(name, page) for page in pages)
 
 
-DOORS = (
-    Door("learn", "Learn: watch an algorithm work, and break it", "first-steps", "screen", "faults", "properties"),
-    Door("teach", "Teach: a class, exercises, grades", "class", "lecture", "exercises", "grading"),
-    Door(
+SECTIONS = (
+    Section(
+        "learn", "Learn: watch an algorithm work, and break it", "first-steps", "screen", "faults", "properties"
+    ),
+    Section("teach", "Teach: a class, exercises, grades", "class", "lecture", "exercises", "grading"),
+    Section(
         "build",
         "Build: your own protocol, and the laboratory itself",
-        *("your-own-protocol", "raft", "scenarios", "checking", "ci", "architecture"),
+        *("your-own-protocol", "raft", "scenarios", "checking", "mutation", "ci", "architecture"),
     ),
-    Door(
+    Section(
         "reference",
         "Reference",
         *("glossary", "algorithms", "assertions", "keys", "commands", "predicates", "command-line"),
         *("json", "recording-format", "python-api"),
     ),
 )
-"""All doors. A page that is not listed here is not part of the guide; a test finds it."""
+"""All sections. A page that is not listed here is not part of the guide; a test finds it."""
 
 
 class Hit:
@@ -91,9 +93,9 @@ class Hit:
 
 
 def all_pages() -> Iterator[Page]:
-    """Yield every page, in the order of the doors."""
-    for door in DOORS:
-        yield from door.pages
+    """Yield every page, in the order of the sections."""
+    for section in SECTIONS:
+        yield from section.pages
 
 
 def find_page(name: str) -> Page:

@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 
-from lab.guide.contents import DOORS, Page, all_pages
+from lab.guide.contents import SECTIONS, Page, all_pages
 from lab.text import UserError
 
 _HEAD = """\
@@ -105,16 +105,16 @@ def write_site(folder: Path) -> int:
 
 
 def _contents() -> str:
-    doors = "".join(
-        f"<h2>{escape(door.title)}</h2>\n<ul>\n"
+    sections = "".join(
+        f"<h2>{escape(section.title)}</h2>\n<ul>\n"
         + "".join(
             f'<li><a href="{page.name}.html">{escape(page.title)}</a><br>{escape(_summary(page))}</li>\n'
-            for page in door.pages
+            for page in section.pages
         )
         + "</ul>\n"
-        for door in DOORS
+        for section in SECTIONS
     )
-    return _document("The guide to lab", "", f"<h1>The guide to lab</h1>\n{doors}")
+    return _document("The guide to lab", "", f"<h1>The guide to lab</h1>\n{sections}")
 
 
 def _page(page: Page, following: Page | None) -> str:
@@ -132,9 +132,9 @@ def _document(title: str, here: str, body: str) -> str:
 
 def _navigation(here: str) -> str:
     parts = ['<nav>\n<a href="index.html">The guide to lab</a>\n']
-    for door in DOORS:
-        parts.append(f"<h2>{escape(door.title.partition(':')[0])}</h2>\n<ul>\n")
-        for page in door.pages:
+    for section in SECTIONS:
+        parts.append(f"<h2>{escape(section.title.partition(':')[0])}</h2>\n<ul>\n")
+        for page in section.pages:
             mark = ' class="here"' if page.name == here else ""
             parts.append(f'<li{mark}><a href="{page.name}.html">{escape(page.title)}</a></li>\n')
         parts.append("</ul>\n")

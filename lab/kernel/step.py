@@ -112,12 +112,19 @@ class Step(Struct, frozen=True, omit_defaults=True, tag="step", tag_field="recor
 
     def storage_after(self, before: Mapping[str, Any]) -> dict[str, Any]:
         """Return the contents of stable storage after this step, given those before; grown logs are ``Log``."""
-        logs = {name: _log(before.get(name)) + new for name, new in self.logged.items()}
-        return {**before, **self.stored, **logs}
+        return contents_after(before, self.stored, self.logged)
 
     def state_after(self, before: Mapping[str, Any]) -> dict[str, Any]:
         """Return the declared state after this step, given the state before."""
         return {**self.storage_after(before), **self.changed}
+
+
+def contents_after(
+    before: Mapping[str, Any], stored: Mapping[str, Any], logged: Mapping[str, list[Any]]
+) -> dict[str, Any]:
+    """Return the contents of stable storage after a write of values and of log entries; grown logs are ``Log``."""
+    logs = {name: _log(before.get(name)) + new for name, new in logged.items()}
+    return {**before, **stored, **logs}
 
 
 def _log(value: Any) -> Log[Any]:

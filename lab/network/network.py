@@ -22,14 +22,14 @@ __all__ = ["Network", "SendResult"]
 class SendResult(Struct, frozen=True, gc=False):
     """The network's decision on one message.
 
-    ``due_us``: its arrival time, or None if it is dropped or held. ``extra``: the arrival times of further copies.
-    ``by``: the ids of the rules that affected it.
+    ``due_us``: its arrival time, or None if it is dropped or held. ``extra``: the arrival times of further copies,
+    never before the original's; None for those held. ``by``: the ids of the rules that affected it.
     """
 
     fate: Literal["", "delayed", "dropped", "held"]
     why: str
     due_us: int | None
-    extra: tuple[int, ...]
+    extra: tuple[int | None, ...]
     reordered: bool
     by: tuple[int, ...]
 
@@ -105,12 +105,13 @@ class Network:
                 if transit.fate == "dropped":
                     return SendResult("dropped", transit.why, None, (), False, tuple(by))
         if transit.fate == "held":
-            self._held.append(message)
-            return SendResult("held", "", None, (), False, tuple(by))
+            held = tuple(None for later_us in transit.copies_us if later_us)
+            self._held += [message] * (1 + len(held))
+            return SendResult("held", "", None, held, False, tuple(by))
         due_us = now_us + transit.delay_us
         if transit.in_order:
             due_us = self._in_order(link, due_us)
-        extra = (due_us,) * (transit.copies - 1)
+        extra = tuple(due_us + later_us for later_us in transit.copies_us)
         for each_us in (due_us, *extra):
             self._enqueue(message, each_us)
         if not by:
@@ -146,7 +147,7 @@ class Network:
     def arrive(self) -> tuple[Message, int | None]:
         """Remove the next message; return it with the id of the cut that drops it, or None. Raises IndexError."""
         message = heapq.heappop(self._heap)[2]
-        return message, self._blocking_cut(message) if self.rules else None
+        return message, self.blocking_cut(message) if self.rules else None
 
     def in_flight(self) -> list[tuple[int, int, Message]]:
         """Return the messages in flight, without held ones: (due, serial in this network, message) in order."""
@@ -158,10 +159,11 @@ class Network:
             if matches(entry[2]):
                 self._heap.remove(entry)
                 heapq.heapify(self._heap)
-                return entry[2], self._blocking_cut(entry[2])
+                return entry[2], self.blocking_cut(entry[2])
         return None
 
-    def _blocking_cut(self, message: Message) -> int | None:
+    def blocking_cut(self, message: Message) -> int | None:
+        """Return the id of the cut that would drop this message now, or None."""
         for number, rule in self.rules.items():
             if isinstance(rule, Cut) and rule.applies(message):
                 return number

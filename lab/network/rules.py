@@ -31,10 +31,13 @@ def links_among(sources: frozenset[int], targets: frozenset[int]) -> Links:
 
 
 class Transit(Struct):
-    """The decision of the rules so far on one message; times in microseconds."""
+    """The decision of the rules so far on one message; times in microseconds.
+
+    ``copies_us`` has, for each further copy, the time between the arrival of the original and that of the copy.
+    """
 
     delay_us: int = 0
-    copies: int = 1
+    copies_us: tuple[int, ...] = ()
     in_order: bool = True
     fate: Literal["", "dropped", "held"] = ""
     why: str = ""
@@ -113,14 +116,20 @@ class Slow(Delay, frozen=True, kw_only=True):
 
 
 class Duplicate(Rule, frozen=True, kw_only=True):
-    """Duplication with this probability."""
+    """Duplication with this probability.
+
+    The copy arrives up to ``spread_us`` after the original, and others may overtake it; without a spread it
+    arrives right after the original.
+    """
 
     probability: float
+    spread_us: int = 0
 
     def decide(self, transit: Transit, random: Random) -> bool:
         if random.random() >= self.probability:
             return False
-        transit.copies += 1
+        later_us = random.randint(1, self.spread_us) if self.spread_us else 0
+        transit.copies_us = (*transit.copies_us, later_us)
         return True
 
     def broken_assumptions(self, slack: Timing) -> tuple[int, ...]:

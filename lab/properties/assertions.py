@@ -1,10 +1,10 @@
 """The built-in assertions, numbered as in the sources (rules from A1.1 on), and the nine assumptions.
 
-They are declared as a user's own properties are; see ``lab.properties.declarations`` for the kinds. The audited
-ones, about the logs and the accounts of all nodes together, are checked by ``lab.properties.ledger_audit``.
+They are declared as a user's own properties are; see ``lab.properties.declarations`` for the kinds.
 """
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import Any
 
 import msgspec
 
@@ -73,7 +73,16 @@ def no_failure_yet(state: GlobalState) -> Outcome:
     return not broken or f"broken at some time: {broken}"
 
 
-BUILT_IN_ASSUMPTIONS: tuple[Assumption, ...] = (no_failure_yet,)
+@assumption
+def all_nodes_connected(state: GlobalState) -> Outcome:
+    """All nodes are running, and no link is cut."""
+    down = sorted(set(state.ids) - state.running.keys())
+    if down:
+        return f"node {down[0]} is not running"
+    return not state.cut or "a link is cut"
+
+
+BUILT_IN_ASSUMPTIONS: tuple[Assumption, ...] = (no_failure_yet, all_nodes_connected)
 """The assumptions beside the nine on which a property may rely, by name."""
 
 
@@ -219,38 +228,136 @@ def identifiers_are_new(formed: Memory, before: LocalState, after: LocalState) -
 # transactions
 
 
-A6 = Assertion(
-    "A6",
-    "no transaction is committed at one node and aborted at another",
-    short="one outcome",
-    marked=True,
-    reads=("log",),
-)
-A7 = Assertion(
-    "A7",
-    "a node that voted NO never commits, and what is committed has the vote YES of every participant",
-    short="all voted YES",
-    marked=True,
-    reads=("log",),
-)
-A8 = Assertion(
-    "A8",
-    "whenever no transaction is open, all accounts and the cash handed out add up to the opening total",
+_OUTCOMES = {"committed": "commits", "aborted": "aborts"}
+"""The verb for each kind of log entry that decides a transaction."""
+
+
+@over_history(id="A6", short="one outcome", noun="transaction", done="decided", marked=True, reads=("log",))
+def one_outcome(outcomes: Memory, before: LocalState, after: LocalState) -> Outcome:
+    """No transaction is committed at one node and aborted at another."""
+    found: Outcome = None
+    for transaction, kind, _ in _new_entries(before, after):
+        if kind not in _OUTCOMES or (transaction, kind) in outcomes:
+            continue
+        outcomes.note((transaction, kind), True, after, f"the node that {_OUTCOMES[kind]} {transaction}")
+        both = [(transaction, each) for each in _OUTCOMES]
+        if all(each in outcomes for each in both):
+            committed, aborted = map(outcomes.node_of, both)
+            text = f"transaction {transaction} is committed at {committed} and aborted at {aborted}"
+            return Counterexample(text, shown_by=tuple(both))
+        found = True
+    return found
+
+
+@over_history(id="A7", short="all voted YES", noun="transaction", done="decided", marked=True, reads=("log",))
+def all_voted_yes(votes: Memory, before: LocalState, after: LocalState) -> Outcome:
+    """No node that voted NO commits, and what is committed has the vote YES of every participant."""
+    found: Outcome = None
+    touched: dict[str, None] = {}
+    for transaction, kind, entry in _new_entries(before, after):
+        touched[transaction] = None
+        yes, no = (("YES", transaction, after.id), ("NO", transaction, after.id))
+        if kind in ("begin", "prepared"):
+            votes.setdefault(("participants", transaction), set()).update(_participants(entry))
+        if kind == "prepared" and yes not in votes and no not in votes:
+            votes.note(yes, True, after, f"the node that votes YES on {transaction}")
+        elif kind == "aborted" and yes not in votes and no not in votes:
+            votes.note(no, True, after, f"the node that votes NO on {transaction}")
+        if kind == "committed":
+            votes.setdefault(("committing", transaction), set()).add(after.id)
+            if ("committed", transaction) not in votes:
+                votes.note(("committed", transaction), True, after, f"the node that commits {transaction}")
+        if kind in _OUTCOMES and ("decided", transaction) not in votes:
+            votes["decided", transaction] = found = True
+    for transaction in touched:
+        committed, reported = ("committed", transaction), ("reported", transaction)
+        if committed not in votes or reported in votes:
+            continue
+        # the node that led its termination may have had no part in it, and no vote
+        concerned = votes.get(("participants", transaction)) or votes["committing", transaction]
+        missing = next((node for node in sorted(concerned) if ("YES", transaction, node) not in votes), None)
+        if missing is not None:
+            votes[reported] = True
+            no = ("NO", transaction, missing)
+            how = "voted NO" if no in votes else "has not voted YES"
+            text = f"transaction {transaction} is committed at {votes.node_of(committed)}, and {missing} {how}"
+            return Counterexample(text, shown_by=(committed, no) if no in votes else (committed,))
+    return found
+
+
+def _new_entries(before: LocalState, after: LocalState) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Yield the transaction, the kind and the whole of each new entry of a log."""
+    for entry in after.appended("log", before):
+        transaction, kind = _transaction_name(entry), entry.get("what") if isinstance(entry, dict) else None
+        if transaction and isinstance(kind, str):
+            yield transaction, kind, entry
+
+
+def _participants(entry: Mapping[str, Any]) -> list[int]:
+    participants = entry.get("participants")
+    return [each for each in participants if isinstance(each, int)] if isinstance(participants, list) else []
+
+
+@over_history(
+    id="A8",
     short="no cent is lost",
+    statement="whenever no transaction is open, all accounts and the cash paid out add up to the opening total",
+    noun="settled state",
+    done="reached",
     marked=True,
     reads=("balances", "open"),
 )
+def no_cent_is_lost(money: Memory, before: LocalState, after: LocalState) -> Outcome:
+    """Judge the total in each settled state: no transaction is open, and one was open before.
+
+    A node that is down counts with its last accounts. Money is in transit only while a transaction is open.
+    """
+    was, now = ([node.state.get(name) for name in ("balances", "cash_out", "open")] for node in (before, after))
+    if was == now:
+        return None
+    opening = money.setdefault("opening", {})
+    if was[:2] != now[:2] or after.id not in opening:
+        cents = _cents(after)
+        opening.setdefault(after.id, cents)
+        if money.get(("now", after.id)) != cents:
+            shows = f"a node with {format_cents(cents)}, cash paid out included"
+            money.note(("now", after.id), cents, after, shows)
+    unsettled = money.setdefault("unsettled", set())
+    (unsettled.add if _open_transactions(after) else unsettled.discard)(after.id)
+    if unsettled:
+        money["begun"] = True
+        return None
+    first, total = sum(opening.values()), sum(money["now", node] for node in opening)
+    was_off, money["difference"] = money.get("difference", 0), total - first
+    if total == first:
+        return True if "begun" in money else None
+    if total - first == was_off:
+        return None  # it was reported
+    word = "lost" if total < first else "too much"
+    text = (
+        f"{format_cents(abs(total - first))} is {word}: with no transaction open, all accounts and the cash "
+        f"paid out add up to {format_cents(total)}, at first to {format_cents(first)}"
+    )
+    changed = [node for node in sorted(opening) if money["now", node] != opening[node]]
+    return Counterexample(text, shown_by=tuple(("now", node) for node in changed))
+
+
+def _cents(node: NodeState) -> int:
+    """Return the money of a node: its accounts, and the cash it has paid out."""
+    cash_out = node.state.get("cash_out")
+    handed_out = cash_out if isinstance(cash_out, int) and abs(cash_out) < MOST_CENTS else 0
+    return sum(cents for _, cents in _accounts(node)) + handed_out
 
 
 @invariant(id="solvent", short="no overdraft", marked=True, reads=("balances", "locks"), relies_on=(4,))
 def solvent(state: GlobalState) -> Outcome:
     """No account is below zero at any node."""
-    overdrawn = [(node.id, name, cents) for node in state for name, cents in _accounts(node) if cents < 0]
-    if not overdrawn:
+    debts = [(node.id, name, cents) for node in state for name, cents in _accounts(node) if cents < 0]
+    if not debts:
         is_used = any(node.state.get("locks") for node in state)  # by a transaction, which alone can overdraw
         return True if is_used else None
-    described = " and ".join(f"{name} of {node} has {format_cents(cents)}" for node, name, cents in overdrawn)
-    return Counterexample(described, tuple(dict.fromkeys(node for node, _, _ in overdrawn)))
+    described = " and ".join(f"{_short(name)} of {node} has {format_cents(cents)}" for node, name, cents in debts)
+    return Counterexample(described, tuple(dict.fromkeys(node for node, _, _ in debts)))
 
 
 def _accounts(node: NodeState) -> Iterator[tuple[str, int]]:
@@ -259,24 +366,48 @@ def _accounts(node: NodeState) -> Iterator[tuple[str, int]]:
     for held in balances if isinstance(balances, list | tuple) else ():
         match held:
             case [str(name), int(cents)] if abs(cents) < MOST_CENTS:
-                yield _short(name), cents
+                yield name, cents
 
 
 MOST_CENTS = 10**15
 """Larger numbers in a recording are not amounts."""
 
 
-ENDS = Assertion(
-    "ends",
-    "with no further failure, in a bounded time no transaction is open at any node, once all nodes are up and can "
-    "talk to each other",
+@leads_to(
+    id="ends",
     short="ends in time",
+    statement="with no further failure, in a bounded time no transaction is open at any node, once all nodes are "
+    "up and can talk to each other",
+    noun="transaction",
+    done="ended",
+    settles=True,
     marked=True,
     reads=("open",),
-    relies_on=(4,),  # it is judged only when all other assumptions have long held
+    relies_on=(4, all_nodes_connected),  # it is judged only when all other assumptions have long held
 )
-AUDITED: tuple[str, ...] = (A6.id, A7.id, A8.id, ENDS.id)
-"""The assertions about the logs and the accounts of all nodes together, checked by the ledger audit."""
+def transactions_end(state: GlobalState) -> Iterator[Counterexample]:
+    """Every transaction ends."""
+    nodes: dict[str, list[int]] = {}
+    for node in state:
+        for transaction in _open_transactions(node):
+            nodes.setdefault(transaction, []).append(node.id)
+    for transaction, places in nodes.items():
+        yield Counterexample(f"transaction {transaction} is still open", tuple(places))
+
+
+def _open_transactions(node: NodeState) -> list[str]:
+    """Return the names of the transactions that are open at a node."""
+    opened = node.state.get("open")
+    names = map(_transaction_name, opened if opened and isinstance(opened, list | tuple) else ())
+    return [name for name in names if name]
+
+
+def _transaction_name(entry: object) -> str:
+    """Return the name of the transaction that an entry of a list or a log is about; empty if it is about none."""
+    match entry:
+        case {"transaction": [int(coordinator), int(number)]}:
+            return f"{coordinator}.{number}"
+    return ""
 
 
 # surveys and tokens
@@ -300,7 +431,14 @@ def one_token(node: LocalState) -> Keyed:
     return ("token", node.id) if node.status in ("Inside", "Holding") else None
 
 
-@leads_to(id="K2", short="requests are served", reads=("status",), relies_on=(no_failure_yet,))
+@leads_to(
+    id="K2",
+    short="requests are served",
+    noun="request",
+    done="served",
+    reads=("status",),
+    relies_on=(no_failure_yet,),
+)
 def requests_are_served(state: GlobalState) -> Iterator[Counterexample]:
     """Every request for the token is served as long as no node fails."""
     for node in state:
@@ -313,7 +451,7 @@ def requests_are_served(state: GlobalState) -> Iterator[Counterexample]:
 RAISES = Assertion("raises", "no node fails because of an error in its own code", short="no error raised")
 
 
-A1_1, A1_2, A2, HIGHEST, M7, A3_1, A3_2, A4, A5, SOLVENT, A9, K1, K2 = (
+A1_1, A1_2, A2, HIGHEST, M7, A3_1, A3_2, A4, A5, A6, A7, A8, SOLVENT, ENDS, A9, K1, K2 = (
     one_coordinator,
     one_definition,
     elects_in_time,
@@ -323,7 +461,11 @@ A1_1, A1_2, A2, HIGHEST, M7, A3_1, A3_2, A4, A5, SOLVENT, A9, K1, K2 = (
     one_definition_per_group,
     merges_in_time,
     identifiers_are_new,
+    one_outcome,
+    all_voted_yes,
+    no_cent_is_lost,
     solvent,
+    transactions_end,
     one_publication,
     one_token,
     requests_are_served,

@@ -12,6 +12,7 @@ from collections.abc import Hashable, Iterator
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lab.analysis.causality import Clock
 from lab.properties.declarations import (
@@ -26,6 +27,7 @@ from lab.properties.declarations import (
     Pairwise,
     PropertyError,
     evaluate,
+    owed_items,
 )
 from lab.properties.states import GlobalState, LocalState
 from lab.properties.verdicts import Broken, Evidence, Occurrences, WitnessState
@@ -242,6 +244,7 @@ class EventuallyChecker(_StateChecker):
         super().__init__(eventually)
         self.within_us = within_us
         self.is_met = False
+        self.newest_us = 0  # it is required from the start
         self.reported_us: int | None = None
         self._met = Occurrences()
         self._met_us = 0
@@ -256,7 +259,9 @@ class EventuallyChecker(_StateChecker):
             return Evidence(f"{who} never {verb}, and {bound} is not over")
         text = f"{verb} {format_count(self._met.count, 'time')}, last at {format_us(round(self._met_us, -3))}"
         if not self.is_met:
-            over = f"it was not owed for as long as {bound}" if self.assertion.place else f"{bound} is not over"
+            over = (
+                f"it was not required for as long as {bound}" if self.assertion.place else f"{bound} is not over"
+            )
             text = f"{text}; since then {over}"
         return Evidence(text, self._met.since, self._met.count, "agreement" if verb == "agreed" else "time")
 
@@ -280,7 +285,7 @@ class EventuallyChecker(_StateChecker):
 
 
 class LeadsToChecker(_StateChecker):
-    """The items that are owed, each with the time since which it is."""
+    """The pending items, each with the time since which it is pending."""
 
     assertion: LeadsTo
 
@@ -293,45 +298,50 @@ class LeadsToChecker(_StateChecker):
 
     @property
     def evidence(self) -> Evidence:
-        """The number of items that were owed and done."""
-        count, owed = self._done.count, len(self._owed)
+        """The number of items that were pending and then done."""
+        count, noun, done = self._done.count, self.assertion.noun, self.assertion.done
         if not count:
-            waits = f", and the bound of {format_us(self.within_us)} for what is owed is not over" if owed else ""
-            return Evidence(f"nothing that was owed was done{waits}")
-        return Evidence(f"{format_count(count, 'item')} done in time", self._done.since, count, "item")
+            bound = f", and the bound of {format_us(self.within_us)} for a pending one is not over"
+            return Evidence(f"no {noun} was {done}{bound if self._owed else ''}")
+        return Evidence(f"{format_count(count, noun)} {done} in time", self._done.since, count, noun)
+
+    @property
+    def is_owing(self) -> bool:
+        """True if an item is pending."""
+        return bool(self._owed)
+
+    @property
+    def newest_us(self) -> int:
+        """The time since which the newest item is pending; 0 if none is."""
+        return next((since_us for _, since_us in reversed(self._owed.values())), 0)
 
     def update(self, state: GlobalState, record: int) -> None:
-        """Take what is owed in the state after this record."""
+        """Take the pending items of the state after this record."""
         if self.error:
             return
         try:
-            items = [_item(each) for each in self.assertion(state) or ()]
-        except Exception as error:
-            self.error = str(PropertyError.of(self.assertion, error))
+            owed = {item.text: item for item in owed_items(self.assertion, state)}
+        except PropertyError as error:
+            self.error = str(error)
             return
-        owed = {item.text: item for item in items}
         for text in [text for text in self._owed if text not in owed]:
-            del self._owed[text]
-            if self._reported.pop(text, None) is None:
+            item, _ = self._owed.pop(text)
+            is_done = all(node in state.running for node in item.nodes)  # or else a crash took it away
+            if self._reported.pop(text, None) is None and is_done:
                 self._done.add(record)
         for text, item in owed.items():
-            self._owed.setdefault(text, (item, state.at_us))
+            _, since_us = self._owed.get(text, (item, state.at_us))
+            self._owed[text] = item, since_us
 
     def overdue(self, at_us: int, disturbed_us: int) -> Iterator[Counterexample]:
         """Yield what should be done by now: once for each disturbance."""
         for text, (item, since_us) in self._owed.items():
             owed_us = max(since_us, disturbed_us)
-            if at_us - owed_us > self.within_us and self._reported.get(text) != disturbed_us:
+            if at_us - owed_us <= self.within_us:
+                return  # the rest are younger
+            if self._reported.get(text) != disturbed_us:
                 self._reported[text] = disturbed_us
                 yield Counterexample(f"{text}, since {format_us(round(since_us, -3))}", item.nodes)
-
-
-def _item(each: object) -> Counterexample:
-    if isinstance(each, Counterexample):
-        return each
-    if isinstance(each, str):
-        return Counterexample(each)
-    raise TypeError(f"it yields {each!r}: yield a sentence or a Counterexample for each item that is owed")
 
 
 # what has happened
@@ -367,42 +377,51 @@ class HistoryChecker(_StateChecker):
             self._judged.add(record)
         if not isinstance(found, Counterexample):
             return None
-        first = memory.taken_first()
-        if first is not None:
-            return (first, WitnessState(after.id, record, at_us, first.text)), found.text
-        return (WitnessState(after.id, record, at_us, "the node with this change"),), found.text
+        return memory.witness_of(found), found.text
 
 
 class _WitnessMemory(Memory):
-    """A memory that knows the state with which each item was first claimed."""
+    """A memory that knows the states that were noted, and with which each item was first claimed.
+
+    ``now`` is the state whose change is judged.
+    """
 
     now = WitnessState(0, 0, 0, "")
 
     def __init__(self, over_history: OverHistory) -> None:
         super().__init__()
         self._states: dict[Hashable, WitnessState] = {}
-        self._first: WitnessState | None = None
         self._done = over_history.done if over_history.done != "judged" else "claimed"
 
-    def taken_first(self) -> WitnessState | None:
-        """Return the state that first claimed what was claimed again since the last call, if anything was."""
-        first, self._first = self._first, None
-        return first
+    def witness_of(self, found: Counterexample) -> tuple[WitnessState, ...]:
+        """Return the states of the past that show a violation; those that it does not name are the present one."""
+        states = (self._states.get(key) for key in found.shown_by)
+        known = tuple(state for state in states if state is not None)
+        if isinstance(found, _SecondClaim):
+            return *known, replace(self.now, text=known[0].text)
+        return known or (replace(self.now, text="the node with this change"),)
+
+    def note(self, key: Hashable, value: Any, by: LocalState, shows: str) -> None:
+        super().note(key, value, by, shows)
+        self._states[key] = replace(self.now, node=by.id, text=shows)
+
+    def node_of(self, key: Hashable) -> int:
+        return self._states[key].node
 
     def first_claim(self, item: Hashable) -> None:
-        now = self.now
-        self._states[item] = WitnessState(
-            now.node, now.record, now.at_us, f"the node by which {item} is {self._done}"
-        )
+        self._states[item] = replace(self.now, text=f"the node by which {item} is {self._done}")
 
     def second_claim(self, item: Hashable) -> Counterexample:
         first = self._states[item]
-        self._first = first
         when = format_us(round(first.at_us, -3))
         text = (
             f"{item}, {self._done} by node {first.node} at {when}, is {self._done} again by node {self.now.node}"
         )
-        return Counterexample(text)
+        return _SecondClaim(text, shown_by=(item,))
+
+
+class _SecondClaim(Counterexample, frozen=True):
+    """A violation that the first claim of an item and the present state show together."""
 
 
 StateChecker = InvariantChecker | EventuallyChecker | LeadsToChecker

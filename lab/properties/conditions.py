@@ -1,10 +1,10 @@
 """Track the conditions of a run: which of the nine assumptions are broken, and the time of the last disturbance.
 
-An assumption is broken by a fault of links in force, by an observed pause or wipe of a node, and by other
-observations: a message that took longer than Tm, a timer that fired more than Tp late. It stays broken until the
-cluster has come to rest: no such fault in force, no message in flight that a fault touched, and all nodes agreed
-on one coordinator after the bound within which they must agree. Faults show their effects late: a coordinator that
-was paused errs when it resumes.
+An assumption is broken by a fault of links in force, by an observed pause of a node or loss in its stable storage,
+and by other observations: a message that took longer than Tm, a timer that fired more than Tp late. It stays
+broken until the cluster has come to rest: no such fault in force, no message in flight that a fault touched, and
+all nodes agreed on one coordinator after the bound within which they must agree. Faults show their effects late: a
+coordinator that was paused errs when it resumes.
 
 A pause or a wipe counts from its *observation*, whatever caused it: a command without an effect breaks nothing.
 """
@@ -13,21 +13,29 @@ from bisect import bisect_right
 from collections.abc import Callable
 
 from lab.properties.verdicts import Broken
-from lab.recording.records import Fault, Process, Routed
+from lab.recording.records import FAULT_KIND_SEEN, SLOW_DISK, Fault, Process, Routed
 from lab.units import format_us
 
-_OBSERVED = ("kill", "pause", "wipe", "inject")
+_OBSERVED = ("kill", "pause", "wipe", "unwrite", "tear", "flip", "inject")
 """Kinds of faults whose effects are records of their own."""
 _CUTS = ("cut", "partition")
 """Kinds of faults that partition the nodes while in force, so that each part can come to rest."""
+_STORAGE_FAULTS = {
+    "wiped": "wipe",
+    "unwritten": "lost writes",
+    "torn": "a torn write",
+    "flipped": "a flipped bit",
+}
+"""What is observed of stable storage, in the words of a broken assumption."""
 
 
 class Conditions:
     """The broken assumptions, by their numbers, in ``broken``. Times are in microseconds.
 
     ``record`` is the number of the current record, set by the caller. ``disturbed_us`` is the time of the last
-    event after which the nodes may have to elect. ``wiped`` is the first wipe of a stable storage, ``forged`` the
-    first forged message: identifiers that storage or messages kept unique may be reused at any time after them.
+    event after which the nodes may have to elect. ``wiped`` is the first loss of something in stable
+    storage, ``forged`` the first forged message: identifiers that storage or messages kept unique may be reused at
+    any time after them.
     ``ever_broken`` are the numbers of the assumptions that did not hold at some time, ``failures`` is how often a
     node has failed.
     ``late`` is the last observation that broke assumption 8 or 9 without a fault. ``unmet`` are the user's own
@@ -53,6 +61,9 @@ class Conditions:
         self._paused: set[int] = set()
         self._touched: set[tuple[int, int]] = set()
         self._slow: set[int] = set()
+        self._slow_disks: dict[int, tuple[int, ...]] = {}
+        self._fast_again_us: dict[int, int] = {}
+        self._disk_slowed: set[tuple[int, int]] = set()
         self._slowed: set[tuple[int, int]] = set()
         self._resumed_us: dict[int, int] = {}
 
@@ -82,7 +93,10 @@ class Conditions:
         self.disturbed_us = at_us
         if fault.kind == "slow":
             self._slow.add(fault.id)
+        if fault.kind == SLOW_DISK and not fault.lifted:
+            self._slow_disks[fault.id] = fault.nodes
         if fault.lifted:
+            self._fast_again_us |= dict.fromkeys(self._slow_disks.pop(fault.id, ()), at_us)
             self._in_force.pop(fault.id, None)
         elif fault.id in self._in_force:
             self._in_force[fault.id] = fault  # now of fewer links
@@ -98,9 +112,10 @@ class Conditions:
         if record.event == "paused":
             self._paused.add(node)
             self._break(9, f"pause of {node}", "pause")
-        elif record.event == "wiped":
-            self._break(4, f"wipe of {node}", "wipe")
-            self.wiped = self.wiped or self.broken[4]
+        elif record.event in _STORAGE_FAULTS:
+            self._break(4, f"{_STORAGE_FAULTS[record.event]} of {node}", FAULT_KIND_SEEN[record.event])
+            if record.event != "flipped":  # nothing is lost: the node does not start
+                self.wiped = self.wiped or self.broken[4]
         else:
             self._paused.discard(node)
             self.failures += record.event in ("killed", "failed")
@@ -114,6 +129,16 @@ class Conditions:
         if not self._slow.isdisjoint(routed.by):
             self._slowed.add((routed.source, routed.serial))
 
+    def has_slow_disk(self, node: int, since_us: int) -> bool:
+        """Return whether the node's disk was slow at any time since ``since_us``."""
+        if self._fast_again_us.get(node, -1) >= since_us:
+            return True
+        return any(node in nodes for nodes in self._slow_disks.values())
+
+    def wait_for_disk(self, source: int, serial: int) -> None:
+        """Note that a message left only when a slow disk had written."""
+        self._disk_slowed.add((source, serial))
+
     def arrived(self, source: int, serial: int, target: int, sent_us: int, at_us: int) -> None:
         """Note that a message was delivered."""
         if serial < 0:
@@ -124,18 +149,23 @@ class Conditions:
         if broken is not None:
             duration = format_us(round(at_us - sent_us, -3))
             slow = f"node {target} took {duration} over a message of {source}"
+            if (source, serial) in self._disk_slowed:
+                slow = f"a message of {source} to {target} took {duration}, over a slow disk"
             self._break(broken, slow if broken == 9 else f"a message of {source} took {duration} to {target}")
             self.disturbed_us = at_us
 
     def overdue(self, source: int, serial: int, target: int, sent_us: int, at_us: int) -> int | None:
         """Return the assumption (8 or 9) that a message breaks if it arrives at ``at_us``, or None.
 
-        A slow node may take Tp over a message. A message that waited for a paused node is not the network's fault.
+        A slow node, or one with a slow disk, may take Tp over a message. A message that waited for a paused node
+        is not the network's fault.
         """
         late_us = at_us - sent_us - self._tm_us
         if late_us <= 0 or self._was_paused(source, target, sent_us):
             return None
-        if (source, serial) not in self._slowed:
+        key = (source, serial)
+        slow = key in self._slowed or key in self._disk_slowed or self.has_slow_disk(target, sent_us)
+        if not slow:
             return 8
         return 9 if late_us > self._tp_us else None
 
@@ -147,6 +177,7 @@ class Conditions:
     def gone(self, source: int, serial: int, at_us: int) -> None:
         """Note that no copy of a message is in flight any more."""
         self._slowed.discard((source, serial))
+        self._disk_slowed.discard((source, serial))
         if (source, serial) in self._touched:
             self._touched.discard((source, serial))
             self.disturbed_us = at_us

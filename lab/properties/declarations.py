@@ -20,10 +20,10 @@ decorator          called with                                     judged
 ``@agreement``     a local state; returns (key, value)             over all consistent cuts, see ``Agreement``
 ``@pairwise``      two local states                                over all consistent cuts
 ``@eventually``    a global state                                  a bounded time after the last disturbance
-``@leads_to``      a global state; returns what is owed in it      each item must be gone in a bounded time
+``@leads_to``      a global state; yields the pending items        each item must be gone in a bounded time
 ``@over_history``  a memory, and a local state before and after    at every change of a local state
-``@assumption``    a global state                                  a property that relies on it is owed only
-                                                                   while it holds
+``@assumption``    a global state                                  a property that relies on it is required
+                                                                   only while it holds
 =================  ==============================================  ===========================================
 """
 
@@ -42,10 +42,15 @@ P = TypeVar("P", bound="Declared")
 
 
 class Counterexample(Struct, frozen=True):
-    """A violation: a sentence, and the nodes whose states show it; without nodes, all that are alive."""
+    """A violation: a sentence, and the nodes whose states show it; without nodes, all that are alive.
+
+    A property of the history may name states of the past in place of nodes: ``shown_by`` are keys under which its
+    memory noted them.
+    """
 
     text: str
     nodes: tuple[int, ...] = ()
+    shown_by: tuple[Hashable, ...] = ()
 
     def __bool__(self) -> bool:
         return False
@@ -78,15 +83,15 @@ class Declared(Struct, frozen=True):
 
 
 class Assumption(Declared, frozen=True):
-    """A condition under which properties are owed, beside the assumptions 1 to 9."""
+    """A condition under which properties are required, beside the assumptions 1 to 9."""
 
 
 class Assertion(Declared, frozen=True, kw_only=True):
     """A property: ``id`` as in the sources, ``statement`` in words, ``short`` for a line of verdicts.
 
-    ``marked``: it depends on identifiers that stable storage keeps unique, so the effect of a wipe may show at any
-    later time. ``reads`` are the fields of a node's state that it is about. ``relies_on`` are the assumptions that
-    it needs, by number or by name; None: all nine.
+    ``marked``: it depends on identifiers that stable storage keeps unique, so the effect of a wipe or of a lost
+    write may show at any later time. ``reads`` are the fields of a node's state that it is about. ``relies_on``
+    are the assumptions that it needs, by number or by name; None: all nine.
     """
 
     short: str
@@ -128,7 +133,7 @@ class Pairwise(Assertion, frozen=True):
 class _Bounded(Assertion, frozen=True, kw_only=True):
     """``within``: the bound, as a duration or in multiples of T (``30T``); empty for the protocol's own bound.
 
-    ``despite_cuts``: it is owed even while links are cut.
+    ``despite_cuts``: the property is required even while links are cut.
     """
 
     within: str = ""
@@ -152,11 +157,17 @@ class Eventually(_Bounded, frozen=True, kw_only=True):
     met: str = "held"
 
 
-class LeadsTo(_Bounded, frozen=True):
-    """A property that what is owed in a state is done within a bounded time without a disturbance.
+class LeadsTo(_Bounded, frozen=True, kw_only=True):
+    """A property that what is pending in a state is done within a bounded time without a disturbance.
 
-    The function yields the items that are owed, as texts or as ``Counterexample``s.
+    The function yields the pending items, as texts or as ``Counterexample``s; the text identifies an item.
+    ``noun`` and ``done`` are words for the evidence: *3 requests served*. ``settles``: the effects of faults are
+    over once nothing is pending any more.
     """
+
+    noun: str = "item"
+    done: str = "done"
+    settles: bool = False
 
 
 class OverHistory(Assertion, frozen=True, kw_only=True):
@@ -183,6 +194,18 @@ class Memory(dict[Any, Any]):
         elif claimant is None or self[item] != claimant:
             return self.second_claim(item)
         return True
+
+    def note(self, key: Hashable, value: Any, by: LocalState, shows: str) -> None:
+        """Remember a value under ``key``, and the state of a node that is its reason, for a later witness.
+
+        ``shows`` says in words what the state shows: *the node that commits 1.1*. Only the value tells explored
+        states apart.
+        """
+        self[key] = value
+
+    def node_of(self, key: Hashable) -> int:
+        """Return the node whose state was noted under ``key``; 0 in an exploration, which needs no witness."""
+        return 0
 
     def first_claim(self, item: Hashable) -> None:
         """Note the first claim of an item."""
@@ -215,7 +238,7 @@ def _declare(kind: type[P], function: Callable[..., Any], given: dict[str, Any])
             given["relies_on"] = tuple(map(_assumption_name, given["relies_on"]))
     if "within" in given and not _BOUND.fullmatch(str(given["within"])):
         raise DeclaredWrongError(
-            f"{name} is owed within {given['within']!r}: write a duration, such as '30T' or '2s'"
+            f"{name}: within={given['within']!r} is no duration; write one such as '30T' or '2s'"
         )
     if not statement[1:2].isupper():
         statement = statement[0].lower() + statement[1:]
@@ -286,8 +309,8 @@ def eventually(
     """Declare a property that the cluster has ``within`` this time after the last disturbance, and from then on.
 
     A disturbance is a fault, a crash, a restart, a message or a timer that is late, or a moment from which an
-    assumption holds again on which the property relies. While a fault is in force, nothing is owed; with
-    ``despite_cuts``, it is while links are cut.
+    assumption holds again on which the property relies. The property is not required while a fault is in force;
+    with ``despite_cuts``, it is required while links are cut.
     """
     given = {"within": within, "relies_on": relies_on, "despite_cuts": despite_cuts, "short": short, **more}
     return lambda function: _declare(Eventually, function, given)
@@ -347,6 +370,22 @@ def evaluate(declared: Declared, *arguments: Any) -> bool | Counterexample | Non
     if isinstance(outcome, str):
         return Counterexample(outcome or declared.short_text)
     raise PropertyError(f"{declared.id} returned {outcome!r}: return True, False, a sentence, or None")
+
+
+def owed_items(leads_to: LeadsTo, state: GlobalState) -> list[Counterexample]:
+    """Return the pending items of the state. Raises PropertyError."""
+    try:
+        return [_owed_item(each) for each in leads_to(state) or ()]
+    except Exception as error:
+        raise PropertyError.of(leads_to, error) from None
+
+
+def _owed_item(each: object) -> Counterexample:
+    if isinstance(each, Counterexample):
+        return each
+    if isinstance(each, str):
+        return Counterexample(each)
+    raise TypeError(f"it yields {each!r}: yield a sentence or a Counterexample for each pending item")
 
 
 def _describe_error(declared: Declared, error: Exception) -> str:

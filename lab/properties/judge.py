@@ -4,8 +4,7 @@ The judge uses recorded facts only, so it judges a live run in progress, a recor
 explored run alike. Each property has a checker for its kind (``lab.properties.checks``). The states of a node are
 divided into epochs, in each of which what matters to the properties of pairs stays the same; ``Causality``
 determines which epochs are concurrent. ``Conditions`` tracks which assumptions are broken, and the last
-disturbance, after which liveness properties are owed within a bound. ``LedgerAudit`` audits the logs and accounts
-of all nodes.
+disturbance, after which liveness properties must hold within a bound.
 
 A recording may come from anywhere: impossible records are skipped, and nothing is raised.
 """
@@ -17,8 +16,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.analysis.causality import Causality, Clock
-from lab.kernel import Fired, Received, Started, Step, Wait
-from lab.properties.assertions import ASSUMPTION_NUMBERS, AUDITED, RAISES, describe_state
+from lab.kernel import Fired, Log, Received, Started, Step, Wait
+from lab.properties.assertions import ASSUMPTION_NUMBERS, RAISES, describe_state
 from lab.properties.checks import (
     AgreementChecker,
     AnyChecker,
@@ -44,9 +43,8 @@ from lab.properties.declarations import (
     PropertyError,
     evaluate,
 )
-from lab.properties.ledger_audit import LedgerAudit
 from lab.properties.registry import RunProperties
-from lab.properties.states import GlobalState, LocalState
+from lab.properties.states import GlobalState, LocalState, plain_entries
 from lab.properties.verdicts import Broken, Evidence, Verdict, Violation, WitnessState, verdict_of
 from lab.recording.records import PROCESS_AFTER, Fault, Header, Injected, Process, Record, Routed
 from lab.units import format_us
@@ -88,11 +86,11 @@ class Judge:
         self.broken_at = self._conditions.broken_at
         self._checkers = _Checkers(properties.assertions, nodes, header.timing.t_us, self.within_us)
         self._assumptions = properties.assumptions
-        self._audit = LedgerAudit() if not self.assertions.keys().isdisjoint(AUDITED) else None
         self._types = properties.types
         self._views = {node: LocalState(node) for node in nodes}
         self._state = GlobalState(self._views, self._types)
         self._changed = False
+        self._changed_fields: set[str] = set()
         self._unmet: list[EventuallyChecker] = []
         self._assumed: dict[str, list[str]] = {}
         self._shown_since: dict[int, tuple[int, int]] = {}
@@ -100,6 +98,7 @@ class Judge:
         self._epochs = {node: self._epoch(view, self._values(view)) for node, view in self._views.items()}
         self._in_flight: dict[tuple[int, int], tuple[Clock, int, int]] = {}
         self._copies: dict[tuple[int, int], int] = {}
+        self._later_copies: dict[tuple[int, int], int] = {}
         self._reported: dict[tuple[str, int, int], _ReportedPair] = {}
         self._excused: dict[str, bool] = {}
         self._counts: dict[tuple[str, bool], int] = {}
@@ -107,10 +106,8 @@ class Judge:
     @property
     def decided_us(self) -> int:
         """Time at which the liveness properties are decided; 0 while a fault prevents that."""
-        bounded = self._checkers.bounded
-        last_us = [self._disturbed_us(a) + within_us for a, within_us in bounded if self._is_owed(a)]
-        if self._audit is not None and self._whole:
-            last_us.append(max(self._conditions.disturbed_us, self._audit.newest_us) + self.within_us)
+        owed = [each for each in self._checkers.bounded if self._is_required(each.assertion)]
+        last_us = [max(self._disturbed_us(each.assertion), each.newest_us) + each.within_us for each in owed]
         return max(last_us) + 1 if last_us else 0
 
     @property
@@ -126,7 +123,7 @@ class Judge:
             replace(
                 verdict_of(name, self.violations, self.evidence(name)),
                 failures=self._counts.get((name, True), 0),
-                outside=self._counts.get((name, False), 0),
+                excused=self._counts.get((name, False), 0),
             )
             for name in found
         )
@@ -137,8 +134,6 @@ class Judge:
             return Evidence("no node made a step")
         if name == RAISES.id:
             return Evidence("every step", 0)
-        if name in AUDITED and self._audit is not None:
-            return self._audit.evidence(name)
         checker = self._checkers.by_name.get(name)
         if checker is None:
             return Evidence("its code is not loaded: name its file with --protocol or --properties")
@@ -147,6 +142,11 @@ class Judge:
         if found.since is None and violation is not None:
             return replace(found, since=violation.record)
         return found
+
+    @property
+    def errors(self) -> dict[str, str]:
+        """The errors in the code of assertions, by assertion; from the first on, it is not judged any more."""
+        return {name: checker.error for name, checker in self._checkers.by_name.items() if checker.error}
 
     def evidence_at(self, name: str, number: int) -> Evidence:
         """Return the same as it was after an earlier record; its text is then unknown, and empty."""
@@ -167,14 +167,12 @@ class Judge:
         else:
             self.at_us = max(self.at_us, record.at_us)
             self._other(record)
-        if self._changed or self._conditions.ever_broken is not self._state.ever_broken:
+        if self._changed or self._changed_fields or self._conditions.ever_broken is not self._state.ever_broken:
             self._update_state()
         for eventually in self._unmet:
             self._check_eventually(eventually)
         for leads_to in self._checkers.leads_to:
             self._check_leads_to(leads_to)
-        if self._audit is not None:
-            self._check_ledgers(self._audit)
         if self._conditions.broken and self._settled:
             self._conditions.agreed(self.at_us)
 
@@ -198,8 +196,9 @@ class Judge:
         if view is None:
             return  # no node of this run
         self.has_run = True
+        due_us = step.at_us
         if isinstance(given, Received):
-            self._received(node, given.source, given.serial, step.at_us)
+            due_us = self._received(node, given.source, given.serial, step.at_us)
         elif isinstance(given, Fired):
             self._causality.fired(node)
             for wait in self._waits[node]:
@@ -213,14 +212,20 @@ class Judge:
                     node, view.process, state=given.stored, values=self._types.initial(given.stored)
                 )
                 self._views[node] = initial
-            state = {**before, **step.stored, **step.changed}  # logged entries go to the audit once, below
-            self._enter(LocalState(node, view.process, state=state, values=self._typed(step, view)))
-            if self._audit is not None:
-                self._audit.enter(node, step.logged.get("log", ()), state, self.number, self.at_us)
+            state = {**before, **step.stored, **step.changed}
+            for name, entries in step.logged.items():
+                log = before.get(name)
+                state[name] = (log if isinstance(log, Log) else Log(plain_entries(log))) + entries
+            changed = LocalState(node, view.process, state=state, values=self._typed(step, view))
+            self._enter_history(self._views[node], changed)
+            self._enter(changed)
         if step.sent:
             stamp = self._causality.stamp(node, self.number)
+            waits = step.stores and self._conditions.has_slow_disk(node, step.at_us)
             for message in step.sent:
-                self._in_flight[node, message.serial] = (stamp, step.at_us, message.target)
+                self._in_flight[node, message.serial] = (stamp, due_us if waits else step.at_us, message.target)
+                if waits:
+                    self._conditions.wait_for_disk(node, message.serial)
         if step.failed and self._count(RAISES.id, True):
             error = step.failed.rpartition("\n")[2]
             failed = WitnessState(node, self.number, step.at_us, f"raised {error}")
@@ -240,16 +245,30 @@ class Judge:
             self._types.append(values, step.logged)
         return values
 
-    def _received(self, node: int, source: int, serial: int, at_us: int) -> None:
+    def _received(self, node: int, source: int, serial: int, at_us: int) -> int:
+        """Note that a node takes a message in; return when it should have had it at the latest, or now."""
         flight = self._in_flight.get((source, serial))
         if flight is not None:
             self._causality.received(node, flight[0])
-            self._conditions.arrived(source, serial, node, flight[1], at_us)
+            if not self._is_later_copy((source, serial)):
+                self._conditions.arrived(source, serial, node, flight[1], at_us)
         self._remove_copy(source, serial)
+        return at_us if flight is None else min(at_us, flight[1] + self._tm_us)
+
+    def _is_later_copy(self, key: tuple[int, int]) -> bool:
+        """Return whether the next of a message to end its way is a copy that takes longer than the original.
+
+        The original ends first. What a copy takes is no delay of a message (8): it should not be there at all (3).
+        """
+        return bool(self._later_copies) and self._later_copies.get(key, 0) > self._copies.get(key, 0)
 
     def _remove_copy(self, source: int, serial: int) -> None:
         """Note that one copy of the message is no longer in flight."""
         key = (source, serial)
+        if self._is_later_copy(key):
+            later = self._later_copies.pop(key)
+            if later > 1:
+                self._later_copies[key] = later - 1
         copies = self._copies.pop(key, 0) if self._copies else 0
         if not copies:
             self._conditions.gone(source, serial, self.at_us)
@@ -262,6 +281,8 @@ class Judge:
         self._conditions.routed(routed)
         if routed.fate == "duplicated":
             self._copies[key] = self._copies.get(key, 0) + 1
+            if routed.due_us is not None:
+                self._later_copies[key] = self._later_copies.get(key, 0) + 1
         elif routed.fate == "dropped":
             self._remove_copy(*key)
 
@@ -278,17 +299,21 @@ class Judge:
             self._waits[node] = ()
             self._causality.crashed(node, self.number)
 
+    # what has happened
+
+    def _enter_history(self, before: LocalState, after: LocalState) -> None:
+        """Judge a change of a node's local state by what has happened so far."""
+        for history in self._checkers.histories:
+            violation = history.enter(before, after, self.number, self.at_us)
+            if violation is not None:
+                self._report(history.assertion.id, *violation)
+
     # pairs
 
     def _enter(self, view: LocalState) -> None:
         """Enter a local state of a node, and begin an epoch if anything that matters has changed."""
         was, ended = self._views[view.id], self._epochs[view.id]
         self._views[view.id] = view
-        has_begun = view.process == "running" and (self._types is None or bool(view.values))
-        for history in self._checkers.histories if has_begun else ():
-            violation = history.enter(was, view, self.number, self.at_us)
-            if violation is not None:
-                self._report(history.assertion.id, *violation)
         values = self._values(view)
         same = was.status == view.status and was.coordinator == view.coordinator and was.group == view.group
         goes_on = values == ended.values and same and was.values == view.values
@@ -300,9 +325,11 @@ class Judge:
                     self._disagree(pairs.assertion.id, other, epoch, text)
         if not goes_on or was.process != view.process:
             self._changed = True
-        elif any(was.state.get(name) != view.state.get(name) for name in self._checkers.reads):
-            self._changed = True
-            self._shown_since[view.id] = self.number, self.at_us
+        else:
+            changed = [name for name in self._checkers.reads if was.state.get(name) != view.state.get(name)]
+            if changed:
+                self._changed_fields.update(changed)
+                self._shown_since[view.id] = self.number, self.at_us
 
     def _epoch(self, view: LocalState, values: tuple[Any, ...]) -> Epoch:
         number = max(self.number, 0)  # the first epochs begin before the first record
@@ -353,7 +380,10 @@ class Judge:
         if forged is not None:
             relied = (*relied, 3)  # a protocol that does not rely on 3 tolerates copies, not forgeries
         matter = {each: why for each, why in broken.items() if each in relied}
-        return _in_order(matter), _in_order({each: why for each, why in broken.items() if each not in relied})
+        others: dict[int | str, Broken] = {
+            each: why for each, why in broken.items() if each not in relied and isinstance(each, int)
+        }
+        return _in_order(matter), _in_order(others)
 
     def _overdue(self) -> Iterator[Broken]:
         """Yield the assumptions broken by messages that are overdue."""
@@ -361,6 +391,8 @@ class Judge:
             in_flight_us = self.at_us - sent_us
             if in_flight_us <= self._tm_us:
                 break  # in the order sent: the rest are younger
+            if self._is_later_copy((source, serial)):
+                continue
             broken = self._conditions.overdue(source, serial, target, sent_us, self.at_us)
             if broken is not None and target in self._views and self._views[target].process == "running":
                 duration = format_us(round(in_flight_us, -3))
@@ -371,8 +403,9 @@ class Judge:
 
     def _update_state(self) -> None:
         """Judge the global state after a record that changed it."""
-        self._changed = False
         state, conditions = self._state, self._conditions
+        only = set() if self._changed or conditions.ever_broken is not state.ever_broken else self._changed_fields
+        self._changed, self._changed_fields = False, set()
         state.refresh()
         state.at_us, state.cut = self.at_us, conditions.cut
         state.broken = frozenset(each for each in conditions.broken if isinstance(each, int))
@@ -380,7 +413,8 @@ class Judge:
         for assumption in self._assumptions:
             conditions.assume(assumption.id, _violation_of(assumption, state), self.at_us)
         for checker in self._checkers.of_states:
-            checker.update(state, self.number)
+            if not only or not only.isdisjoint(checker.assertion.reads):
+                checker.update(state, self.number)
         self._unmet = [each for each in self._checkers.eventually if each.violation is not None]
         for invariant in self._checkers.invariants:
             name, violation = invariant.assertion.id, invariant.violation
@@ -407,13 +441,13 @@ class Judge:
 
     # liveness
 
-    def _is_owed(self, assertion: Eventually | LeadsTo) -> bool:
+    def _is_required(self, assertion: Eventually | LeadsTo) -> bool:
         conditions = self._conditions
         at_rest = conditions.apart if assertion.despite_cuts else conditions.calm
         return at_rest and conditions.unmet.isdisjoint(self._own_assumptions(assertion))
 
     def _disturbed_us(self, assertion: Assertion) -> int:
-        """Return the time since which the assertion is owed, if it is."""
+        """Return the time since which the assertion is required, if it is."""
         conditions = self._conditions
         met_us = (conditions.met_us.get(each, 0) for each in self._own_assumptions(assertion))
         return max(conditions.disturbed_us, *met_us, 0)
@@ -427,7 +461,7 @@ class Judge:
 
     def _check_eventually(self, checker: EventuallyChecker) -> None:
         violation, assertion = checker.violation, checker.assertion
-        if violation is None or not self._is_owed(assertion):
+        if violation is None or not self._is_required(assertion):
             return
         disturbed_us = self._disturbed_us(assertion)
         if checker.is_overdue(self.at_us, disturbed_us):
@@ -440,40 +474,30 @@ class Judge:
 
     def _check_leads_to(self, checker: LeadsToChecker) -> None:
         assertion = checker.assertion
-        if self._is_owed(assertion):
+        if self._is_required(assertion):
             for violation in checker.overdue(self.at_us, self._disturbed_us(assertion)):
                 self._add_overdue(assertion, violation, violation.text)
 
     def _add_overdue(self, assertion: Assertion, violation: Counterexample, text: str) -> None:
-        """Add a violation of liveness: for as long as the bound nothing was broken, so nothing excuses it now."""
-        if self._count(assertion.id, True):
+        """Add a violation of liveness: for as long as the bound nothing was broken, so nothing excuses it now.
+
+        Only what a wipe destroyed may be missed for good.
+        """
+        if assertion.marked:
+            self._report(assertion.id, self._witness(violation), text)
+        elif self._count(assertion.id, True):
             # only a cut can still break an assumption: all others have held for long enough
             broken = _in_order(self._conditions.broken) if self._conditions.cut else ()
             states = self._witness(violation)
             self.violations.append(Violation(assertion.id, self.number, self.at_us, states, {}, (), text, broken))
 
     @property
-    def _whole(self) -> bool:
-        """True if all nodes are up and no fault separates them."""
-        return self._conditions.calm and all(view.process == "running" for view in self._views.values())
-
-    @property
     def _settled(self) -> bool:
         """True if no election and no transaction is in progress."""
-        eventually, audit = self._checkers.eventually, self._audit
-        if not eventually and audit is None:
+        settling = [each for each in self._checkers.leads_to if each.assertion.settles]
+        if not (self._checkers.eventually or settling):
             return False
-        return not self._unmet and (audit is None or audit.oldest_us is None)
-
-    def _check_ledgers(self, audit: LedgerAudit) -> None:
-        """Report violations of the audit, and a transaction that is open for too long."""
-        found = [*audit.violations()]
-        disturbed_us, oldest_us = self._conditions.disturbed_us, audit.oldest_us
-        if oldest_us is not None and self.at_us - max(oldest_us, disturbed_us) > self.within_us and self._whole:
-            found += audit.unended(disturbed_us)
-        for violation in found:
-            if violation.assertion in self.assertions:
-                self._report(*violation)
+        return not self._unmet and not any(each.is_owing for each in settling)
 
     # counting
 
@@ -527,7 +551,4 @@ class _Checkers:
         """The fields that properties of states read, beside those of which a change always begins an epoch."""
         checkers: list[AnyChecker] = [*self.pairs, *self.histories, *self.of_states]
         self.by_name = {each.assertion.id: each for each in checkers}
-        self.bounded: list[tuple[Eventually | LeadsTo, int]] = [
-            *((each.assertion, each.within_us) for each in self.eventually),
-            *((each.assertion, each.within_us) for each in self.leads_to),
-        ]
+        self.bounded: list[EventuallyChecker | LeadsToChecker] = [*self.eventually, *self.leads_to]

@@ -8,7 +8,15 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS, BUILT_IN, BUILT_IN_ASSUMPTIONS, RAISES, unloaded
+from lab.properties.assertions import (
+    ASSERTIONS,
+    ASSUMPTION_NUMBERS,
+    ASSUMPTIONS,
+    BUILT_IN,
+    BUILT_IN_ASSUMPTIONS,
+    RAISES,
+    unloaded,
+)
 from lab.properties.declarations import Assertion, Assumption, Declared
 from lab.properties.states import FieldTypes
 from lab.protocols import OWN_PROTOCOLS, Algorithm, UnknownProtocolError, find_protocol
@@ -69,14 +77,23 @@ class RunProperties(Struct, frozen=True):
     def of(cls, info: ProtocolInfo, protocol: type[Algorithm] | None = None) -> "RunProperties":
         """Return the properties that a run promises; ``protocol`` is its class, by default the one loaded here."""
         assertions = tuple(assertions_of(info))
-        own = {each.id: each.relies_on for each in assertions if each.relies_on is not None}
-        relies_on: dict[str, tuple[int | str, ...]] = {**own, **info.relies_on}
+        relies_on = {
+            each.id: assumptions_of(each, info.relies_on.get(each.id))
+            for each in assertions
+            if each.relies_on is not None or each.id in info.relies_on
+        }
         relied = {name for names in relies_on.values() for name in names}
         known = (*BUILT_IN_ASSUMPTIONS, *declared_for(info))
         assumptions = tuple(each for each in known if isinstance(each, Assumption) and each.id in relied)
         is_own = any(each.place for each in (*assertions, *assumptions))
         types = FieldTypes(protocol or installed_protocol(info), info.parameters) if is_own else None
         return cls(assertions, relies_on, assumptions, types)
+
+
+def assumptions_of(assertion: Assertion, given: tuple[int | str, ...] | None) -> tuple[int | str, ...]:
+    """Return what an assertion relies on, of a protocol that says this: its own by name always count."""
+    own = ASSUMPTION_NUMBERS if assertion.relies_on is None else assertion.relies_on
+    return own if given is None else (*given, *(each for each in own if isinstance(each, str)))
 
 
 def installed_protocol(info: ProtocolInfo) -> type[Algorithm] | None:

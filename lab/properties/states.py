@@ -4,7 +4,7 @@ A property sees what was recorded, never a node: so one property judges live run
 explored states.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 import msgspec
@@ -23,6 +23,15 @@ class LocalState(NodeState, frozen=True):
 
     values: dict[str, Any] = {}  # noqa: RUF012 - a field of a struct, which copies it
 
+    def appended(self, name: str, before: NodeState) -> Sequence[Any]:
+        """Return, as plain values, the entries of the log ``name`` that the state ``before`` did not have."""
+        log, known = self.state.get(name), before.state.get(name)
+        if isinstance(log, Log) and isinstance(known, Log):
+            new = log.after(known)
+            return tuple(log) if new is None else new
+        entries, earlier = plain_entries(log), plain_entries(known)
+        return entries[len(earlier) :] if entries[: len(earlier)] == earlier else entries
+
     def __getattr__(self, name: str) -> Any:
         try:
             return self.values[name]
@@ -32,6 +41,11 @@ class LocalState(NodeState, frozen=True):
             raise AttributeError(name)
         known = ", ".join(self.values) or "none: it is down"
         raise AttributeError(f"the state of node {self.id} has no {name} (its fields: {known})")
+
+
+def plain_entries(log: object) -> list[Any]:
+    """Return the entries of a log in a recorded state; empty if it is none."""
+    return list(log) if isinstance(log, Log | list | tuple) else []
 
 
 class GlobalState:
@@ -108,7 +122,7 @@ def closed_groups(nodes: tuple[int, ...], cut: frozenset[tuple[int, int]]) -> li
 
 
 def _cliques(nodes: tuple[int, ...], cut: frozenset[tuple[int, int]]) -> list[tuple[int, ...]]:
-    """Return for each node a set around it in which all can talk to each other: the largest, but for odd cuts."""
+    """Return for each node a set with it in which all can talk to each other: the largest, but for odd cuts."""
     if not cut:
         return [nodes] if nodes else []
     found = []

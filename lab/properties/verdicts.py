@@ -109,23 +109,23 @@ class Occurrences:
 
 
 class Verdict(Struct, frozen=True):
-    """The verdict on an assertion so far: the numbers of failures and of excused violations (``outside``).
+    """The verdict on an assertion so far: the numbers of failures and of excused violations.
 
     Without a violation the assertion holds only if there is ``evidence`` for that.
     """
 
     assertion: str
     failures: int
-    outside: int
+    excused: int
     first: Violation | None
     evidence: Evidence
 
     @property
-    def word(self) -> Literal["holds", "not judged", "outside", "fails"]:
-        """The verdict as a word; *outside* means excused."""
+    def word(self) -> Literal["holds", "not judged", "excused", "fails"]:
+        """The verdict as a word."""
         if self.first is None:
             return "not judged" if self.evidence.since is None else "holds"
-        return "fails" if self.failures else "outside"
+        return "fails" if self.failures else "excused"
 
     def __str__(self) -> str:
         if self.first is not None:

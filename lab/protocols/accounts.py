@@ -11,7 +11,7 @@ _AMOUNT = re.compile(r"\$?(?P<whole>[0-9]{1,3}(,[0-9]{3})+|[0-9]+)(\.(?P<cents>[
 
 
 def account_names(nodes: Sequence[int], each: int) -> dict[str, int]:
-    """Return every account with the node that holds it: ``each`` accounts per node, or more below three nodes.
+    """Return every account with the node that holds it: ``each`` per node, or more for fewer than three nodes.
 
     The lowest node holds savings, the next one checking, the next the money market, the others ``account4`` and so
     on, numbered by node. Further accounts of a node have numbered names: ``savings-2``.

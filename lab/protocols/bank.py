@@ -36,6 +36,7 @@ class Bank(Committing):
         "transfer 200 savings checking",
         "transfer 150.50 checking moneymarket",
         "transfer 2000 moneymarket savings",
+        "collect 10 checking",
         "transactions 30 at 10/s",
         "transactions 12 at 40/s",
         "refuse",

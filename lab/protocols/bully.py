@@ -203,6 +203,7 @@ class Bully(TimeoutElection):
             self.resign()
             await self.sleep(self._takeover_us, "a higher node to take over")
             if not self._is_led():
+                self._leave_dead_leader()
                 self.restart(self.election)
             return
 
@@ -233,6 +234,11 @@ class Bully(TimeoutElection):
     def resign(self) -> None:
         """Step down, if this node leads, because it leaves the election to a higher node."""
         if self.leads:
+            self._step_down()
+
+    def _leave_dead_leader(self) -> None:
+        """Be Normal no longer (rule B4): or else a higher leader finds nothing wrong at its Check."""
+        if self.status is Status.NORMAL:
             self._step_down()
 
     def _step_down(self) -> None:

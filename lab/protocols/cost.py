@@ -17,7 +17,7 @@ at once   all nodes begin an election before they hear of another one
 
 
 class Cost(Struct, frozen=True):
-    """The messages from the crash of the coordinator, the highest of ``n`` nodes, until all nodes have settled.
+    """The number of messages from a crash of the coordinator, the highest of ``n`` nodes, until all have settled.
 
     Heartbeats are not counted. ``case`` describes the election, ``source`` cites the origin of the formula. ``n``
     may be a fraction, for drawing a curve. ``detection`` is the setting in which ``lab scale`` measures the case;

@@ -21,7 +21,7 @@ class Group(Struct, frozen=True, array_like=True):
 
 
 class FormedGroup(Struct, frozen=True, omit_defaults=True):
-    """A group as it was formed: its coordinator, its members, and the groups ``of`` which they were before."""
+    """A group as it was formed: its coordinator, its members, and the groups that they came from (``of``)."""
 
     group: Group
     coordinator: int

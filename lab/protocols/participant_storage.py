@@ -163,8 +163,8 @@ class ParticipantStorage(Algorithm):
     def _mark_blocked(self, transaction: Transaction) -> None:
         """Mark the transaction as blocked: everybody was asked, and nobody knows the decision."""
         self.open = tuple(
-            replace(each, blocked_us=self.now_us)
-            if each.transaction == transaction and each.blocked_us is None
+            replace(each, blocked_since_us=self.now_us)
+            if each.transaction == transaction and each.blocked_since_us is None
             else each
             for each in self.open
         )

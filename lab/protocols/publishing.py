@@ -139,7 +139,7 @@ class Publishing(Task):
             return "only a Normal coordinator publishes"
         members, nodes = 1 + len(self._voters()), 1 + len(self.peers)
         if not self._is_majority(members):
-            return f"{members} of {nodes} nodes are no majority"
+            return f"{members} of {nodes} nodes are not a majority"
         return self._busy_reason()
 
     def _is_majority(self, members: int) -> bool:

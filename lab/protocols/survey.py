@@ -22,7 +22,7 @@ NOBODY = -1
 
 
 class PublishOperation(Struct, frozen=True, array_like=True, order=True):
-    """The ``number``-th attempt of ``node`` to publish this edition of the survey. Edition 0 is none."""
+    """The ``number``-th attempt of ``node`` to publish this edition of the survey. Edition 0 stands for none."""
 
     edition: int = 0
     node: int = 0

@@ -69,6 +69,7 @@ class Token(Algorithm):
     name: ClassVar[str] = "token"
     promises: ClassVar[tuple[str, ...]] = ("K1", "K2")
     relies_on: ClassVar[dict[str, tuple[int, ...]]] = {"K1": (4,)}
+    workload: ClassVar[tuple[str, ...]] = ("request",)
 
     class Parameters(Struct, frozen=True):
         """The times for which nodes stay inside the critical section, and between their attempts to enter."""

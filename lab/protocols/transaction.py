@@ -6,7 +6,7 @@ Amounts are cents.
 from enum import Enum
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from lab.protocols.accounts import format_cents
 
@@ -128,13 +128,13 @@ class Entry(Struct, frozen=True, omit_defaults=True, gc=False):
 class OpenTransaction(Struct, frozen=True, omit_defaults=True):
     """An open transaction of a node, for display.
 
-    It has been in ``state`` since ``since_us``, and blocked since ``blocked_us``: the node asked everybody, and
-    nobody knew the decision. ``turned_away``: the last transactions that were refused because of its locks.
+    It has been in ``state`` since ``since_us``, and blocked since ``blocked_since_us``: the node asked everybody,
+    and nobody knew the decision. ``turned_away``: the last transactions that were refused because of its locks.
     """
 
     transaction: Transaction
     state: State
     since_us: int
     participants: tuple[int, ...] = ()
-    blocked_us: int | None = None
+    blocked_since_us: int | None = field(default=None, name="blocked_us")
     turned_away: tuple[Transaction, ...] = ()

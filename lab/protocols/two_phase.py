@@ -149,7 +149,7 @@ class TwoPhaseCommit(Bank):
     def _update_status(self) -> None:
         if not self.open:
             self.status = CommitStatus.IDLE
-        elif any(each.blocked_us is not None for each in self.open):
+        elif any(each.blocked_since_us is not None for each in self.open):
             self.status = CommitStatus.BLOCKED
         elif any(each.state is State.UNCERTAIN and each.transaction.node != self.id for each in self.open):
             self.status = CommitStatus.UNCERTAIN

@@ -13,6 +13,7 @@ from lab.recording.log_lines import count_lines
 from lab.recording.records import (
     FAULT_KIND_SEEN,
     PROCESS_AFTER,
+    SLOW_DISK,
     Fault,
     Header,
     Injected,
@@ -54,6 +55,7 @@ class ClusterState:
         self._derived: dict[type, Any] = {}
         self.faults: dict[int, ActiveFault] = {}
         self.lifted: list[ActiveFault] = []
+        self._fast_again: dict[int, tuple[int, int]] = {}
         self.messages: dict[str, int] = {}
 
     @classmethod
@@ -158,10 +160,21 @@ class ClusterState:
             if isinstance(given, Started):  # rule M3; stored fields come last, as in a first incarnation
                 before = {**dict.fromkeys(step.changed), **given.stored}
             self._nodes[node] = replace(view, state=step.state_after(before))
+        if step.stores and (self.faults or self._fast_again):
+            self._count_slow_write(node, step.at_us)
         self._newest[node] = step
         for message in step.sent:
             self.messages[message.kind] = self.messages.get(message.kind, 0) + 1
             self._add_in_flight(message, step.at_us)
+
+    def _count_slow_write(self, node: int, at_us: int) -> None:
+        """Count a write for the fault that made it slow, if any: one in force, or ended since the write began."""
+        for fault in self._node_faults(SLOW_DISK, node):
+            if at_us >= fault.since_us:
+                self.faults[fault.id] = replace(fault, struck=fault.struck + 1)
+        place, until_us = self._fast_again.get(node, (0, -1))
+        if self.lifted and self.lifted[place].since_us <= at_us <= until_us:
+            self.lifted[place] = replace(self.lifted[place], struck=self.lifted[place].struck + 1)
 
     def _add_in_flight(self, message: Message, at_us: int) -> None:
         self._sent[message.source, message.serial] = (message, at_us)
@@ -210,6 +223,11 @@ class ClusterState:
             view = replace(view, state=_log_of(view), traceback="")
         if record.event == "wiped":
             view = replace(view, state={name: value for name, value in view.state.items() if name != "log"})
+        if record.left:
+            kept = {name: view.state[name][:left] for name, left in record.left.items() if name in view.state}
+            view = replace(view, state={**view.state, **kept})
+        if record.why:
+            view = replace(view, traceback=record.why)
         self.nodes[record.node] = view
         for fault in self._node_faults(FAULT_KIND_SEEN.get(record.event), record.node):
             self.faults[fault.id] = replace(fault, struck=fault.struck + 1)
@@ -220,6 +238,8 @@ class ClusterState:
         if record.lifted:
             over = self.faults.pop(record.id, None)
             if over is not None:
+                if over.kind == SLOW_DISK:
+                    self._fast_again |= dict.fromkeys(over.nodes, (len(self.lifted), record.at_us))
                 self.lifted.append(over)
         elif record.id in self.faults:
             self.faults[record.id] = replace(self.faults[record.id], links=record.links)

@@ -146,7 +146,7 @@ def lines_of(number: int, record: Record) -> list[LogLine]:
 def _event_line(number: int, record: _Event) -> LogLine:
     at_us = record.at_us
     if isinstance(record, Process):
-        return LogLine(number, at_us, "process", _process_text(record), record.node, kind=record.event)
+        return LogLine(number, at_us, "process", format_process_event(record), record.node, kind=record.event)
     if isinstance(record, Commanded):
         text = f"{record.text} · {record.outcome}" if record.outcome else record.text
         return LogLine(number, at_us, "command", text)
@@ -206,11 +206,18 @@ def _has_status(step: Step) -> bool:
     return "status" in changed or "coordinator" in changed or group_in(changed) is not None
 
 
-def _process_text(record: Process) -> str:
+_STORAGE_TEXTS = {"wiped": "stable storage wiped", "torn": "the last write is torn"}
+
+
+def format_process_event(record: Process) -> str:
+    """Return what happened to the process of a node, or to its stable storage."""
     if record.event == "started":
         return f"started (incarnation {record.incarnation}, process {record.pid})"
     if record.event == "resumed":
         return f"resumed after {format_us(round(record.paused_us, -3))}"
-    if record.event == "wiped":
-        return "stable storage wiped"
-    return record.event
+    if record.event == "unwritten":
+        return "the last write is lost" if record.lost == 1 else f"the last {record.lost} writes are lost"
+    if record.event == "flipped":
+        return f"a bit of write {record.write} is flipped"
+    text = _STORAGE_TEXTS.get(record.event, record.event)
+    return f"{text}: {record.why}" if record.why else text

@@ -30,7 +30,7 @@ class Link(Struct, frozen=True, gc=False):
 
 
 class ProtocolInfo(Struct, frozen=True):
-    """The protocol of a run. ``source`` is for display; no code out of a recording is ever executed.
+    """The protocol of a run. ``source`` is for display; no code from a recording is ever executed.
 
     ``promises`` names the assertions that hold while the assumptions do. ``relies_on`` gives, for some of them,
     the assumptions they need, by number or by name; all others need all nine. ``settles_within_us`` is the bound
@@ -122,9 +122,11 @@ Fate = Literal["delayed", "dropped", "duplicated", "held", "released", "reordere
 
 
 class Routed(Struct, frozen=True, omit_defaults=True, tag="routed", tag_field="record", gc=False):
-    """The message ``(source, serial)`` was not simply delivered, at least for now.
+    """The message ``(source, serial)`` was delayed, dropped, duplicated, held, released or reordered.
 
-    ``by`` are the ids of the faults that touched it, ``why`` is the reason for a drop, in a word.
+    ``by`` are the ids of the faults that touched it, ``why`` is the reason for a drop, in a word. ``due_us`` is
+    when it arrives; for a duplicated message, when this copy does, if not with the original. The original ends its
+    way before its copies.
     """
 
     at_us: int
@@ -136,7 +138,7 @@ class Routed(Struct, frozen=True, omit_defaults=True, tag="routed", tag_field="r
     due_us: int | None = None
 
 
-Event = Literal["started", "killed", "paused", "resumed", "failed", "wiped"]
+Event = Literal["started", "killed", "paused", "resumed", "failed", "wiped", "unwritten", "torn", "flipped"]
 
 PROCESS_AFTER: dict[str, ProcessState] = {
     "started": "running",
@@ -145,14 +147,28 @@ PROCESS_AFTER: dict[str, ProcessState] = {
     "paused": "paused",
     "failed": "failed",
 }
-"""The state of a process after an event; a wipe does not change it."""
+"""The state of a process after an event; what happens to its stable storage does not change it."""
 
-FAULT_KIND_SEEN = {"killed": "kill", "paused": "pause", "wiped": "wipe"}
+FAULT_KIND_SEEN = {
+    **{"killed": "kill", "paused": "pause", "wiped": "wipe"},
+    **{"unwritten": "unwrite", "torn": "tear", "flipped": "flip"},
+}
 """The kind of fault of which each of these events is the effect."""
 
 
+SLOW_DISK = "slow-disk"
+"""The kind of a fault of a node that shows in its writes: each is recorded when it ends."""
+
+
 class Process(Struct, frozen=True, omit_defaults=True, tag="process", tag_field="record", gc=False):
-    """An *observed* event of the process of a node. ``paused_us``: the length of the pause that ends."""
+    """An *observed* event of the process of a node.
+
+    ``paused_us``: the length of the pause that ends. ``unsent``: how many messages of its last step have not left,
+    because a pause struck before them. ``why`` it failed, if it could not even start.
+
+    ``lost``: how many forced writes are gone (unwritten, torn). ``left``: for each log that lost entries, how many
+    are left. A flipped bit is number ``bit`` of the record of the forced write number ``write``, from 1.
+    """
 
     at_us: int
     node: int
@@ -160,6 +176,12 @@ class Process(Struct, frozen=True, omit_defaults=True, tag="process", tag_field=
     incarnation: int = field(default=0, name="life")
     pid: int = 0
     paused_us: int = 0
+    unsent: int = 0
+    why: str = ""
+    lost: int = 0
+    left: dict[str, int] = {}
+    write: int = 0
+    bit: int = 0
 
 
 class Fault(Struct, frozen=True, omit_defaults=True, tag="fault", tag_field="record", gc=False):
@@ -241,6 +263,9 @@ class End(Struct, frozen=True, omit_defaults=True, tag="end", tag_field="record"
     why: str
     digest: str = ""
 
+
+TIME_LIMIT_REACHED = "its time limit was reached"
+"""``End.why`` of a run that lasted as long as it was meant to."""
 
 Record = Header | Step | Routed | Process | Fault | Commanded | Captioned | Expected | Injected | Keyframe | End
 

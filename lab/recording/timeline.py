@@ -39,7 +39,7 @@ class Timeline:
         return self._cluster
 
     def record_at(self, at_us: int) -> int:
-        """Return the number of the last record that is not later than ``at_us``, by the running clock."""
+        """Return the number of the last record before the first one that is later than ``at_us``."""
         place = bisect_right(self._store.times_us, at_us)
         start = self._store.keyframes[place - 1] if place else 0
         last = start

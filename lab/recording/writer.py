@@ -1,4 +1,4 @@
-"""Where a world writes its records: a file, written as the run happens, or a list in memory.
+"""Logs that a world writes its records to: a file, written as the run happens, or a list in memory.
 
 Recordings of exercises carry a digest chain: each keyframe, and the end, hold the digest of all earlier lines. A
 line that is changed, inserted or removed later shows in the next digest. The chain does not protect against

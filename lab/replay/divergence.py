@@ -1,6 +1,6 @@
 """Find where two recordings diverge: the first record in which they differ.
 
-Only events are compared. Headers are compared in what makes runs differ, not in when and where they ran.
+Only events are compared. Of the headers, only what determines a run is compared, not when and where it ran.
 Keyframes, which only sum up the records before them, are skipped. So is a line that cannot be read, together with
 its counterpart in the other recording: its content is unknown.
 """

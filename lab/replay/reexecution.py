@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.kernel import DriverError, Input, Message, Node, Protocol, Received, Started, Step
+from lab.kernel.storage import AlteredStorage, DamagedStorageError, WriteLog
 from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import NotARecordingError, RecordStore
 from lab.recording.records import (
@@ -25,6 +26,12 @@ from lab.recording.records import (
     differing_fields,
     encode,
 )
+
+_STORAGE_FAULTS: dict[str, Callable[[WriteLog, Process], AlteredStorage | None]] = {
+    "unwritten": lambda storage, record: storage.unwrite(record.lost),
+    "torn": lambda storage, record: storage.tear(),
+    "flipped": lambda storage, record: storage.flip_bit(record.write, record.bit),
+}
 
 
 class Difference(Struct, frozen=True):
@@ -97,7 +104,7 @@ class Reexecution:
         self.steps = 0
         self.nodes: dict[int, Node] = {}
         self.incarnations: dict[int, int] = {}
-        self.stores: dict[int, dict[str, Any]] = {node: {} for node in header.nodes}
+        self.stores = {node: WriteLog() for node in header.nodes}
         self.serials: dict[int, int] = dict.fromkeys(header.nodes, 1)
         self.messages: dict[tuple[int, int], tuple[Message, int]] = {}
         self.cluster = ClusterState.of(header)
@@ -120,14 +127,41 @@ class Reexecution:
             found = self._routed(record)
         elif isinstance(record, Injected):
             found = self._injected(record.message)
-        elif isinstance(record, Process) and record.event == "wiped":
-            self.stores[record.node] = {}
+        elif isinstance(record, Process):
+            found = self._process(record)
         elif isinstance(record, Keyframe) and encode(record.snapshot) != encode(self.cluster.snapshot()):
             found = "the keyframe differs from the state after the records before it"
         elif isinstance(record, Header) and number > 0:
             found = "a second header"
         self.cluster.apply(record)
         return found
+
+    def _process(self, record: Process) -> str | None:
+        """Do to stable storage what was done to it; return how that differs from the record, or None."""
+        storage = self.stores.get(record.node)
+        if storage is None:
+            return f"an event of node {record.node}, which is not in the header"
+        if record.event == "wiped":
+            self.stores[record.node] = WriteLog()
+        elif record.event == "failed" and record.why:
+            return self._damage_differs(record, storage)
+        elif record.event in _STORAGE_FAULTS:
+            altered = _STORAGE_FAULTS[record.event](storage, record)
+            done = None if altered is None else (altered.lost, altered.left, altered.write)
+            if done != (record.lost, record.left, record.write):
+                return f"the stable storage of node {record.node} was {record.event}, but re-execution differs"
+        return None
+
+    def _damage_differs(self, record: Process, storage: WriteLog) -> str | None:
+        try:
+            storage.open()
+        except DamagedStorageError as error:
+            found = error.describe(record.node)
+        else:
+            found = "its stable storage is whole"
+        if found == record.why:
+            return None
+        return f"node {record.node} did not start: recorded {record.why}, re-executed {found}"
 
     def _injected(self, message: Message) -> str | None:
         key = (message.source, message.serial)
@@ -187,10 +221,29 @@ class Reexecution:
                 f"its process is in incarnation {incarnation}, and has serial {self.serials[node]}"
             )
         self.incarnations[node] = incarnation
-        self.stores[node] = dict(given.stored)
+        problem = self._open_storage(node, given.stored)
+        if problem:
+            return problem
         self.nodes[node] = Node(
             self._protocol, node, self._header.nodes, self._header.timing, self._parameters, self._header.seed
         )
+        return None
+
+    def _open_storage(self, node: int, stored: dict[str, Any]) -> str | None:
+        """Return how the contents of stable storage differ from those recorded, or None.
+
+        Old recordings may lack the last write of a process that was killed; contents that a fault altered must
+        follow from the records.
+        """
+        storage = self.stores[node]
+        try:
+            is_same = encode(storage.open()) == encode(stored)
+        except DamagedStorageError as error:
+            return f"node {node} started although {error.describe(node)}"
+        if not is_same and storage.was_altered:
+            return f"node {node} started with other contents of stable storage than its writes and faults leave"
+        if not is_same:
+            self.stores[node] = WriteLog(stored)
         return None
 
     def _compare(self, node: Node, given: Input, recorded: Step) -> str | None:
@@ -198,7 +251,8 @@ class Reexecution:
         for message in recorded.sent:
             self.messages[message.source, message.serial] = (message, 1)
             self.serials[recorded.node] = message.serial + 1
-        self.stores[recorded.node] = recorded.storage_after(self.stores[recorded.node])
+        if recorded.stores:
+            self.stores[recorded.node].append(recorded)
         try:
             executed = node.step(given, recorded.at_us, recorded.draws)
         except DriverError as error:

@@ -21,7 +21,7 @@ from lab.properties.judge import Judge
 from lab.protocols import Status
 from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import RecordStore
-from lab.recording.records import Captioned, Commanded, End, Fault, Header, Process, Record
+from lab.recording.records import SLOW_DISK, Captioned, Commanded, End, Fault, Header, Process, Record
 from lab.script.commands import Caption, WorldCommand
 from lab.script.parse import parse
 from lab.script.predicates import And, Is, Not, Predicate
@@ -30,6 +30,8 @@ from lab.script.statements import After, At, Every, OnMessage, OnStatus, Stateme
 T = TypeVar("T")
 
 _TENTH_US = 100_000
+_LASTING = ("slow", SLOW_DISK)
+"""The kinds of faults of nodes that go on to have effects."""
 _AT_ONCE_US = 1_000
 """The effects of a command are recorded before the command itself, within this time."""
 _LONG = 3
@@ -125,7 +127,7 @@ class CommandHistory:
             return None
         late = [each for each in self.judge.violations if each.at_us > over_us]
         counts = [each for each in late if each.is_failure or self.header.world == "simulated"]
-        lasting = [fault for fault in self.cluster.faults.values() if fault.links or fault.kind == "slow"]
+        lasting = [fault for fault in self.cluster.faults.values() if fault.links or fault.kind in _LASTING]
         return None if counts or lasting else over_us
 
     @property

@@ -24,8 +24,9 @@ from lab.script.scope import CommandError, Scope
 from lab.script.statements import After, At, Every, ExpectViolation, Statement
 from lab.text import UserError, did_you_mean, sanitize
 from lab.units import format_us
+from lab.worlds.loading.own_properties import load_properties
 from lab.worlds.loading.settings import SettingError, Settings, parameters_of
-from lab.worlds.loading.targets import absolute_target, load_protocol
+from lab.worlds.loading.targets import absolute_target, load_protocol, split_target
 from lab.worlds.loading.user_module import TargetError
 from lab.worlds.run import WATCHED
 
@@ -292,7 +293,7 @@ class _ScenarioReader:
             return None
         values = head.values
         settings = _settings_in(values)
-        protocol = self._try(lambda: self._protocol(settings.target)) if "protocol" in values else None
+        protocol = self._protocol(settings.target) if "protocol" in values else None
         found = Scenario(
             self._path.stem,
             str(self._path),
@@ -321,14 +322,20 @@ class _ScenarioReader:
             return read()
         except SettingError as error:
             self._wrong(self._head.mistake(first_key(str(error)), str(error)))
-        except TargetError as error:
-            self._wrong(self._head.mistake("protocol", str(error)))
         return None
 
-    def _protocol(self, named: str) -> tuple[str, type[Algorithm]]:
-        """Return the absolute target of the protocol and its class."""
+    def _protocol(self, named: str) -> tuple[str, type[Algorithm]] | None:
+        """Return the absolute target of the protocol and its class; None if it cannot be loaded."""
         target = absolute_target(named, self._path.parent)
-        return target, load_protocol(target)
+        key, (_, properties) = "properties", split_target(target)
+        try:
+            if properties:
+                load_properties(properties, as_key(key, "FILE.py"))
+            key = "protocol"
+            return target, load_protocol(target)
+        except TargetError as error:
+            self._wrong(self._head.mistake(key, str(error)))
+            return None
 
     def _parameters(self, protocol: type[Algorithm], texts: list[str]) -> dict[str, Any]:
         found: dict[str, Any] = {}
@@ -351,7 +358,7 @@ class _ScenarioReader:
                 _check_times(line, found.ends_us)
                 if protocol is not None and found.nodes:
                     line.check(Scope(protocol, found.nodes, found.parameters))
-                    _check_promise(line, protocol)
+                    check_promise(line, protocol)
             except CommandError as error:
                 self._wrong(_located(number, str(error), text))
 
@@ -431,7 +438,8 @@ def _check_times(line: Statement, ends_us: int) -> None:
             raise CommandError(f"{trigger} is after the end of the run, {as_key('for', format_us(ends_us))}")
 
 
-def _check_promise(line: Statement, protocol: type[Algorithm]) -> None:
+def check_promise(line: Statement, protocol: type[Algorithm]) -> None:
+    """Raise CommandError if the line expects a verdict on what the protocol does not promise."""
     command = line.command
     judged = (*protocol.promises, RAISES.id)
     if isinstance(command, ExpectViolation) and command.assertion and command.assertion not in judged:

@@ -49,6 +49,7 @@ from lab.script.commands import (
     Partition,
     ProtocolCommandLine,
     Slow,
+    SlowDisk,
 )
 from lab.script.predicates import And, Is, Predicate
 from lab.script.scope import CommandError
@@ -170,6 +171,9 @@ _NODE_VERBS = {
     "pause": ("is paused", "are paused"),
     "resume": ("resumes", "resume"),
     "wipe": ("loses its stable storage", "lose their stable storage"),
+    "unwrite": ("loses writes", "lose writes"),
+    "tear": ("has a torn write", "have torn writes"),
+    "flip": ("has a flipped bit", "have flipped bits"),
 }
 _LINK_VERBS = {
     "delay": "messages are delayed",
@@ -413,6 +417,8 @@ def _effect(given: GivenCommand) -> tuple[tuple[str, ...], tuple[int, ...]]:
             return _NODE_VERBS[verb], _affected_nodes(nodes, given)
         case Slow(nodes):
             return ("is slow", "are slow"), _affected_nodes(nodes, given)
+        case SlowDisk(nodes):
+            return ("has a slow disk", "have slow disks"), _affected_nodes(nodes, given)
         case LinkFault(verb) | Heal(_, verb):
             effect = _LINK_VERBS[verb]
         case ProtocolCommandLine(_, command):

@@ -1,6 +1,6 @@
-"""Run scenarios to their ends and report on them: one in a world, or many, many times.
+"""Run scenarios to their ends and report on them: one scenario in one world, or many, each any number of times.
 
-Simulated runs use all processors, live runs go on a few at a time.
+Simulated runs use all processors; a few live runs are in progress at a time.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from lab.recording.reader import NotARecordingError, open_recording
 from lab.scenario.file import Scenario, World
 from lab.scenario.report import Report, ScenarioFinding, report_of
-from lab.worlds.campaign.workers import map_seeds, split_seeds
+from lab.worlds.campaign.workers import map_chunks, split_seeds
 from lab.worlds.launch import HostFailedError, HostProcess
 from lab.worlds.loading.config import NotRunnableError, RunConfig, new_run_name
 from lab.worlds.loading.settings import usual_link
@@ -136,7 +136,7 @@ def run_all(jobs: Sequence[Job], workers: int) -> Generator[Report, None, None]:
     simulated = tuple(job for job in jobs if job.world == "simulated")
     if simulated:
         size = max(1, min(_LARGEST_CHUNK, len(simulated) // (4 * workers)))
-        yield from map_seeds(
+        yield from map_chunks(
             partial(_simulate, simulated), split_seeds(0, len(simulated), size), min(workers, len(simulated))
         )
     yield from _live([job for job in jobs if job.world == "live"], workers * _LIVE_PER_WORKER)

@@ -24,7 +24,7 @@ from lab.kernel import Protocol
 from lab.properties.judge import Judge
 from lab.properties.verdicts import Violation
 from lab.recording.cluster_state import ClusterState
-from lab.recording.records import End, Fault, Header, Link, Record
+from lab.recording.records import TIME_LIMIT_REACHED, End, Fault, Header, Link, Record
 from lab.recording.snapshot import NodeState
 from lab.scenario.command_history import Anchor, CommandHistory, GivenCommand, anchors, exact_anchors, rounded_up
 from lab.scenario.file import LONGEST_US
@@ -77,7 +77,7 @@ def try_script(protocol: type[Protocol], header: Header, script: Sequence[str], 
     simulation = start_simulation(protocol, log, read_script("\n".join(script)))
     simulation.run_to(end_us)
     simulation.finish()
-    log.append(End(simulation.now_us, "its time was up"))
+    log.append(End(simulation.now_us, TIME_LIMIT_REACHED))
     numbered = list(enumerate(log.records))
     results = [
         result for each in numbered if (result := line_result(*each)) is not None and result.how != "refused"

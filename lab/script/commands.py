@@ -106,7 +106,7 @@ def _alive(cluster: ClusterState) -> list[NodeState]:
 
 
 class _Command(Struct, frozen=True):
-    """What all commands have in common."""
+    """The base of all commands."""
 
     @property
     def named(self) -> tuple[Nodes, ...]:
@@ -130,13 +130,14 @@ class _Command(Struct, frozen=True):
 
 
 class NodeCommand(_Command, frozen=True):
-    """One of: kill, restart, pause, resume, wipe."""
+    """One of: kill, restart, pause, resume, wipe, unwrite, tear, flip. ``count`` is that of the writes to undo."""
 
-    verb: Literal["kill", "restart", "pause", "resume", "wipe"]
+    verb: Literal["kill", "restart", "pause", "resume", "wipe", "unwrite", "tear", "flip"]
     nodes: Nodes
+    count: int = 1
 
     def __str__(self) -> str:
-        return f"{self.verb} {self.nodes}"
+        return f"{self.verb} {self.nodes}" + (f" last {self.count}" if self.count > 1 else "")
 
     @property
     def named(self) -> tuple[Nodes, ...]:
@@ -165,7 +166,7 @@ class LinkFault(_Command, frozen=True):
         if self.verb == "delay":
             return _format_time(self.us, self.jitter_us)
         percent = _format_percent(self.probability) if self.verb in ("lose", "duplicate", "reorder") else ""
-        return f"{percent} {format_us(self.us)}" if self.verb == "reorder" else percent
+        return f"{percent} {format_us(self.us)}" if self.verb == "reorder" or self.us else percent
 
     @property
     def named(self) -> tuple[Nodes, ...]:
@@ -190,7 +191,7 @@ class LinkFault(_Command, frozen=True):
             case "lose":
                 return Lose(links=links, kinds=kinds, probability=self.probability)
             case "duplicate":
-                return Duplicate(links=links, kinds=kinds, probability=self.probability)
+                return Duplicate(links=links, kinds=kinds, probability=self.probability, spread_us=self.us)
             case "reorder":
                 return Reorder(links=links, kinds=kinds, probability=self.probability, spread_us=max(1, self.us))
             case "hold":
@@ -225,6 +226,20 @@ class Slow(_Command, frozen=True):
     def rule_over(self, links: Links) -> Rule:
         """Return its network rule, on these links instead of its own."""
         return SlowRule(links=links, delay_us=self.us, jitter_us=self.jitter_us)
+
+
+class SlowDisk(_Command, frozen=True):
+    """Each step of these nodes that writes stable storage takes ``us`` longer; 0: no longer than it does."""
+
+    nodes: Nodes
+    us: int
+
+    def __str__(self) -> str:
+        return f"slow-disk {self.nodes} {format_us(self.us)}"
+
+    @property
+    def named(self) -> tuple[Nodes, ...]:
+        return (self.nodes,)
 
 
 class Partition(_Command, frozen=True):
@@ -449,6 +464,7 @@ Command = (
     NodeCommand
     | LinkFault
     | Slow
+    | SlowDisk
     | Partition
     | Heal
     | Inject

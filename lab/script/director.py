@@ -8,18 +8,19 @@ it starts to wait. An expectation is a line like any other: once it is known whe
 ``ExpectationResult``. The line after it waits for that, and never runs if the expectation is not met.
 
 The pending lines are kept by what they wait for: a time (``Agenda``), an event (``EventTriggers``), a predicate
-(``PredicateWatch``), or the line before them (``Sequencer``).
+(``PredicateWaits``), or the line before them (``Sequencer``).
 """
 
 import heapq
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Generic, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.kernel import Message, Started, Step
 from lab.recording.records import Event, Process, Record
-from lab.script.predicate_fold import ObservedRun, PredicateWait, PredicateWatch
+from lab.script.predicate_fold import ObservedRun, PredicateWait, PredicateWaits
 from lab.script.predicates import Predicate
 from lab.script.scope import CommandError
 from lab.script.statements import (
@@ -33,6 +34,7 @@ from lab.script.statements import (
     ExpectViolation,
     OnMessage,
     OnStatus,
+    OnStore,
     Statement,
     When,
     predecessors,
@@ -55,7 +57,7 @@ class Director:
     def _reset(self) -> None:
         self._agenda = Agenda()
         self._event_triggers = EventTriggers()
-        self._predicates = PredicateWatch(self._run)
+        self._predicates = PredicateWaits(self._run)
         self._sequencer = Sequencer()
         self._at_end: list[tuple[Statement, Predicate]] = []
         self._ready: list[Statement] = []
@@ -117,7 +119,7 @@ class Director:
         return self._pop_ready()
 
     def on_message(self, event: str, message: Message) -> list[Statement]:
-        """Return the lines that are due as this message is sent (``send``), delivered or dropped."""
+        """Return the lines that are due at this event of a message: see ``ActiveRun.trigger``."""
         found = self._event_triggers.on_message(event, message)
         for line in found:
             self._next_trigger(line)
@@ -154,7 +156,7 @@ class Director:
                 self._agenda.put(us, line)
             case After(us) | Every(us):
                 self._agenda.put(self._run.now_us + us, line)
-            case OnMessage() | OnStatus() as happening:
+            case OnMessage() | OnStatus() | OnStore() as happening:
                 self._event_triggers.add(line, happening)
             case When(predicate):
                 self._watch(PredicateWait(line, predicate))
@@ -254,52 +256,77 @@ class Agenda:
             yield entry
 
 
-class _MessageWait(Struct, eq=False):
-    """A line that waits for a message; ``remaining``: how many matching messages are still to come."""
+_ATrigger = TypeVar("_ATrigger", OnMessage, OnStore)
+
+
+class _NthWait(Struct, Generic[_ATrigger], eq=False):
+    """A line that waits for an event; ``remaining``: how many matching events are still to come."""
 
     line: Statement
-    trigger: OnMessage
+    trigger: _ATrigger
     remaining: int
 
 
-class EventTriggers:
-    """The lines that wait for events: a message, or a node that enters a status. Each is returned once."""
+class _NthWaits(Generic[_ATrigger]):
+    """The lines that wait for the nth event of a sort."""
 
     def __init__(self) -> None:
-        self._on_message: list[_MessageWait] = []
+        self.waits: list[_NthWait[_ATrigger]] = []
+
+    def add(self, line: Statement, trigger: _ATrigger) -> None:
+        """Add a line that waits for this trigger."""
+        self.waits.append(_NthWait(line, trigger, trigger.nth))
+
+    def count(self, matches: Callable[[_ATrigger], bool]) -> list[Statement]:
+        """Count an event that these triggers match; remove and return the lines that waited for it."""
+        found = []
+        for waiting in self.waits:
+            if matches(waiting.trigger):
+                waiting.remaining -= 1
+                if not waiting.remaining:
+                    found.append(waiting.line)
+        if found:
+            self.waits = [each for each in self.waits if each.remaining]
+        return found
+
+
+class EventTriggers:
+    """The lines that wait for events: of a message, a write, or a status entered. Each is returned once."""
+
+    def __init__(self) -> None:
+        self._on_message: _NthWaits[OnMessage] = _NthWaits()
+        self._on_store: _NthWaits[OnStore] = _NthWaits()
         self._on_status: list[tuple[Statement, OnStatus]] = []
 
     @property
     def is_active(self) -> bool:
         """True if a line waits."""
-        return bool(self._on_message or self._on_status)
+        return bool(self._on_message.waits or self._on_store.waits or self._on_status)
 
-    def add(self, line: Statement, trigger: OnMessage | OnStatus) -> None:
+    def add(self, line: Statement, trigger: OnMessage | OnStatus | OnStore) -> None:
         """Add a line that waits for this trigger."""
         if isinstance(trigger, OnMessage):
-            self._on_message.append(_MessageWait(line, trigger, trigger.nth))
+            self._on_message.add(line, trigger)
+        elif isinstance(trigger, OnStore):
+            self._on_store.add(line, trigger)
         else:
             self._on_status.append((line, trigger))
 
     def on_message(self, event: str, message: Message) -> list[Statement]:
-        """Remove and return the lines that waited for this message to be sent, delivered or dropped."""
-        found = []
-        for waiting in self._on_message:
-            if waiting.trigger.matches(event, message.kind, message.source, message.target):
-                waiting.remaining -= 1
-                if not waiting.remaining:
-                    found.append(waiting.line)
-        if found:
-            self._on_message = [each for each in self._on_message if each.remaining]
-        return found
+        """Remove and return the lines that waited for this event of the message."""
+        kind, source, target = message.kind, message.source, message.target
+        return self._on_message.count(lambda trigger: trigger.matches(event, kind, source, target))
 
     def on_record(self, record: Record) -> list[Statement]:
-        """Remove and return the lines that waited for the status that a node enters in this record."""
+        """Remove and return the lines that waited for the write or the status that the record shows."""
+        found: list[Statement] = []
+        if self._on_store.waits and isinstance(record, Step) and record.stores:
+            node = record.node
+            found += self._on_store.count(lambda trigger: trigger.matches(node))
         entered = _entered(record) if self._on_status else None
-        if entered is None:
-            return []
-        found = [line for line, trigger in self._on_status if trigger.matches(*entered)]
-        self._on_status = [each for each in self._on_status if not each[1].matches(*entered)]
+        if entered is not None:
+            found += [line for line, trigger in self._on_status if trigger.matches(*entered)]
+            self._on_status = [each for each in self._on_status if not each[1].matches(*entered)]
         return found
 
 
@@ -360,7 +387,7 @@ class Sequencer:
         A successor that waits for a message or a status starts to wait at once, so as not to miss the effects.
         """
         for following in self.release_successor(line):
-            at_once = isinstance(following.trigger, OnMessage | OnStatus)
+            at_once = isinstance(following.trigger, OnMessage | OnStatus | OnStore)
             self._pending.append(_Pending(following, line.line, set(nodes), events, at_once))
         return self._pop_ready()
 

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from lark import Lark, Token, Transformer, Tree, v_args
 from lark.exceptions import VisitError
 
+from lab.kernel.storage import NEWEST
 from lab.script.commands import (
     FASTEST,
     MOST_STEPS,
@@ -29,6 +30,7 @@ from lab.script.commands import (
     Partition,
     ProtocolCommandLine,
     Slow,
+    SlowDisk,
     WorldCommand,
 )
 from lab.script.predicates import And, Compare, Is, IsTrue, LinkIs, Not, Or, Predicate, Suspects
@@ -37,16 +39,20 @@ from lab.script.statements import (
     CAUSES,
     After,
     At,
+    BeforeMessage,
     Every,
     Expect,
     ExpectThroughout,
     ExpectViolation,
     OnMessage,
     OnStatus,
+    OnStore,
     When,
 )
 from lab.script.values import Arithmetic, Attribute, Count, Number, Quantity, QuotedText, Text, Value, Who
+from lab.script.verbs import terminal_of
 from lab.script.vocabulary import CONSTANTS, COUNTS, Vocabulary
+from lab.script.watches import watch_for
 from lab.units import parse_us
 
 _NO_MATCH = "(?!)."
@@ -54,12 +60,14 @@ _NO_MATCH = "(?!)."
 _DEPTH_LIMIT = 60
 """Limit of the nesting depth, because predicates are evaluated by recursion."""
 _MOST_DIGITS = 9
+_WORD = re.compile(r'"([a-z]+(?:-[a-z]+)*)"')
+"""A word in quotes in the grammar."""
 
 _Kinds = tuple[str, ...]
 
 
-def read(text: str, start: Literal["start", "predicate"], vocabulary: Vocabulary) -> tuple[int, Any]:
-    """Parse a line, or a predicate; return where the last part of its text begins, and what it says.
+def read(text: str, start: Literal["start", "predicate", "watch"], vocabulary: Vocabulary) -> tuple[int, Any]:
+    """Parse a line, a predicate or a watch; return where the last part of its text begins, and what it says.
 
     A line is a list: ``then`` or None, its triggers, its command. Raises CommandError and lark's
     UnexpectedInput.
@@ -92,12 +100,12 @@ def _parser(vocabulary: Vocabulary) -> Lark:
     }
     for name, each in words.items():
         grammar = grammar.replace(name, "|".join(each))
-    words_of_rules = sorted(set(re.findall(r'"([a-z]+)"', grammar)))
-    grammar = re.sub(r'"([a-z]+)"', lambda word: f"_{word[1].upper()}", grammar)
-    grammar += "".join(f"\n_{word.upper()}: /{word}\\b/" for word in words_of_rules)
+    words_of_rules = sorted(set(re.findall(_WORD, grammar)))
+    grammar = re.sub(_WORD, lambda word: terminal_of(word[1]), grammar)
+    grammar += "".join(f"\n{terminal_of(word)}: /{word}\\b/" for word in words_of_rules)
     return Lark(
         grammar,
-        start=["start", "predicate"],
+        start=["start", "predicate", "watch"],
         parser="lalr",
         lexer="contextual",
         propagate_positions=True,
@@ -121,6 +129,13 @@ def _whole_number(text: str) -> int:
 
 def _ends(source: str | None, target: str | None) -> tuple[int | None, int | None]:
     return (None, None) if source is None or target is None else (_whole_number(source), _whole_number(target))
+
+
+def _nth(text: str | None) -> int:
+    number = _whole_number((text or "#1")[1:])
+    if number < 1:
+        raise CommandError("#0: the first one is #1")
+    return number
 
 
 def _unquoted(quoted: str) -> str:
@@ -191,10 +206,17 @@ class _Build(Transformer[Token, Any]):
     def on_message(
         self, event: Any, kind: str, source: str | None, target: str | None, nth: str | None
     ) -> OnMessage:
-        number = _whole_number((nth or "#1")[1:])
-        if number < 1:
-            raise CommandError("#0: the first one is #1")
-        return OnMessage(event, kind, *_ends(source, target), number)
+        return OnMessage(event, kind, *_ends(source, target), _nth(nth))
+
+    def before_message(
+        self, event: Any, kind: str, source: str | None, target: str | None, nth: str | None
+    ) -> BeforeMessage:
+        return BeforeMessage(event, kind, *_ends(source, target), _nth(nth))
+
+    def on_store(self, who: Any, nth: str | None) -> OnStore:
+        if who in ("all", "coordinator"):
+            raise CommandError("on store takes a node or any: on store any")
+        return OnStore(who, _nth(nth))
 
     def on_status(self, who: Any, status: str) -> OnStatus:
         if who in ("all", "coordinator"):
@@ -218,8 +240,17 @@ class _Build(Transformer[Token, Any]):
     def kinds(self, *kinds: str) -> tuple[str, ...]:
         return kinds
 
+    def unwrite(self, nodes: Nodes, count: str | None) -> NodeCommand:
+        writes = _whole_number(count or "1")
+        if not 1 <= writes <= NEWEST:
+            raise CommandError(f"last {writes} is out of range: write 1 to {NEWEST}")
+        return NodeCommand("unwrite", nodes, writes)
+
     def slow(self, nodes: Nodes, time: str, jitter: str | None) -> Slow:
         return Slow(nodes, parse_us(time), parse_us(jitter or "0s"))
+
+    def slow_disk(self, nodes: Nodes, time: str) -> SlowDisk:
+        return SlowDisk(nodes, parse_us(time))
 
     def delay(self, links: LinkSet, kinds: _Kinds, time: str, jitter: str | None) -> LinkFault:
         return LinkFault("delay", links, parse_us(time), parse_us(jitter or "0s"), kinds=kinds)
@@ -227,8 +258,8 @@ class _Build(Transformer[Token, Any]):
     def lose(self, links: LinkSet, kinds: _Kinds, probability: float) -> LinkFault:
         return LinkFault("lose", links, probability=probability, kinds=kinds)
 
-    def duplicate(self, links: LinkSet, kinds: _Kinds, probability: float) -> LinkFault:
-        return LinkFault("duplicate", links, probability=probability, kinds=kinds)
+    def duplicate(self, links: LinkSet, kinds: _Kinds, probability: float, spread: str | None) -> LinkFault:
+        return LinkFault("duplicate", links, parse_us(spread or "0s"), probability=probability, kinds=kinds)
 
     def reorder(self, links: LinkSet, kinds: _Kinds, probability: float, spread: str | None) -> LinkFault:
         return LinkFault("reorder", links, parse_us(spread or "100ms"), probability=probability, kinds=kinds)
@@ -338,6 +369,10 @@ class _Build(Transformer[Token, Any]):
 
     def link_is(self, source: str, target: str) -> LinkIs:
         return LinkIs(_whole_number(source), _whole_number(target))
+
+    # watches
+
+    watch = staticmethod(watch_for)
 
     # values
 

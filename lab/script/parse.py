@@ -16,7 +16,7 @@ from lab.kernel import Protocol
 from lab.script.commands import WorldCommand
 from lab.script.parse_errors import explain_error
 from lab.script.predicates import Predicate
-from lab.script.scope import CommandError
+from lab.script.scope import CommandError, Scope
 from lab.script.statements import (
     After,
     Every,
@@ -27,12 +27,13 @@ from lab.script.statements import (
     covers_whole_run,
 )
 from lab.script.vocabulary import Vocabulary, vocabulary
+from lab.script.watches import Watch
 
 LONGEST = 1000
 """Limit of the length of a command, in characters."""
 
 _BLANKS = re.compile(r'("(?:[^"\\]|\\.)*")|\s+')
-_ON_MESSAGE = re.compile(r"\bon\s+\w+\s+\w+(\s+\d+\s*->\s*\d+)?\s*$")
+_ON_MESSAGE = re.compile(r"\b(?:on|before)\s+\w+\s+\w+(\s+\d+\s*->\s*\d+)?\s*$")
 """A trigger after which ``#2`` means the second such message, not a comment."""
 
 
@@ -104,8 +105,27 @@ def parse_predicate(text: str, protocol: type[Protocol] | None = None) -> Predic
         return predicate
 
 
+def parse_watch(text: str, protocol: type[Protocol] | None = None) -> Watch:
+    """Parse a watch. Raises CommandError as ``parse`` does."""
+    with _explained(text, protocol, "4.coordinator", is_watch=True):
+        from lab.script.grammar import read  # noqa: PLC0415 - imports lark
+
+        watch: Watch = read(text, "watch", vocabulary(protocol))[1]
+        return watch
+
+
+def read_watch(text: str, scope: Scope | None) -> Watch:
+    """Parse a watch, and check it against a run whose protocol is known. Raises CommandError as ``parse`` does."""
+    watch = parse_watch(text, None if scope is None else scope.protocol)
+    if scope is not None:
+        watch.check(scope)
+    return watch
+
+
 @contextlib.contextmanager
-def _explained(text: str, protocol: type[Protocol] | None, example: str = "") -> Iterator[None]:
+def _explained(
+    text: str, protocol: type[Protocol] | None, example: str = "", is_watch: bool = False
+) -> Iterator[None]:
     """Explain the syntax errors in a text."""
     from lark import UnexpectedInput  # noqa: PLC0415 - a tenth of a second, needed at the first command
 
@@ -114,7 +134,7 @@ def _explained(text: str, protocol: type[Protocol] | None, example: str = "") ->
     try:
         yield
     except UnexpectedInput as error:
-        raise CommandError(explain_error(text, error, protocol, example)) from None
+        raise CommandError(explain_error(text, error, protocol, example, is_watch)) from None
 
 
 @functools.lru_cache(4096)

@@ -13,7 +13,7 @@ from lab.kernel import Protocol
 from lab.properties.assertions import ASSERTIONS
 from lab.protocols import PROTOCOLS, TASKS
 from lab.script.statements import CAUSES
-from lab.script.verbs import VERBS, bare_commands
+from lab.script.verbs import VERBS, bare_commands, terminal_of
 from lab.script.vocabulary import CONSTANTS, COUNTS, describe_arguments, vocabulary
 from lab.text import sanitize
 
@@ -27,6 +27,8 @@ TRIGGERS = {
     "every": "every 2s",
     "when": "when all.coordinator == 4",
     "on": "on send AreYouUp 4->5",
+    "before": "before send NewState 4->1",
+    "on store": "on store 4",
     "on status": "on status 4 Election",
 }
 """An example of each trigger."""
@@ -40,7 +42,7 @@ EXPECTATIONS = {
 }
 """An example of each expectation."""
 
-_NODE_VERBS = ("kill", "restart", "pause", "resume", "wipe")
+_NODE_VERBS = ("kill", "restart", "pause", "resume", "wipe", "tear", "flip")
 _STATUSES = ("Down", "Election", "Reorganization", "Normal")
 
 _TERMINALS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -65,6 +67,8 @@ _TERMINALS: dict[str, tuple[str, tuple[str, ...]]] = {
     "PROPERTY": ("a property (one_leader_per_term)", ()),
     "CAUSE": (f"a fault ({', '.join(CAUSES)})", tuple(CAUSES)),
     "EVENT": ("send, deliver, drop", ("send", "deliver", "drop")),
+    "MOMENT": ("send, deliver", ("send", "deliver")),
+    "_LAST": ("a number of writes (last 2)", ()),
     "KIND": ("a kind of message (AreYouUp)", ()),
     "NTH": ("a position (#2)", ()),
     "AMOUNT": ("an amount (12.50)", ()),
@@ -104,20 +108,35 @@ def _terminals(protocol: type[Protocol] | None) -> dict[str, tuple[str, tuple[st
 
 
 _STARTS = {
-    *("THEN", "NODE_VERB", "BARE", "BARE_WITH_WORDS", "_AT", "_AFTER", "_EVERY", "_WHEN", "_ON", "_EXPECT"),
-    *(f"_{verb.upper()}" for verb in VERBS),
+    *(
+        "THEN",
+        "NODE_VERB",
+        "BARE",
+        "BARE_WITH_WORDS",
+        "_AT",
+        "_AFTER",
+        "_EVERY",
+        "_WHEN",
+        "_ON",
+        "_BEFORE",
+        "_EXPECT",
+    ),
+    *map(terminal_of, VERBS),
 }
 """The terminals that can start a line, or follow a trigger."""
 
+_PREDICATE = "a predicate (all normal, 4 suspects 5, groups <= 2)"
+_WATCH = "a value or a predicate (4.coordinator, all.status, groups, all normal)"
+
 _TERMINAL_SETS: tuple[tuple[set[str], str], ...] = (
     (
-        _STARTS - {"THEN", *(f"_{verb.upper()}" for verb in _NODE_VERBS)},
-        "a command (kill 5, cut 2->3, say …; all of them: lab ctl --help), a trigger (at, after, every, when, on)"
-        " or 'expect'",
+        _STARTS - {"THEN", *map(terminal_of, _NODE_VERBS)},
+        "a command (kill 5, cut 2->3, say …; all of them: lab ctl --help), a trigger (at, after, every, when, on,"
+        " before) or 'expect'",
     ),
     (
         {"NUMBER", "LPAR", "WHO", "VALUE", "STRING", "COUNTED", "FUNCTION", "AMOUNT", "_NOT"},
-        "a predicate (all normal, 4 suspects 5, groups <= 2)",
+        _PREDICATE,
     ),
     (
         {"NUMBER", "LPAR", "WHO", "VALUE", "STRING", "COUNTED", "FUNCTION", "AMOUNT"},
@@ -161,13 +180,19 @@ _AFTER_ATTRIBUTE = {"COMPARISON", "LSQB"}
 _UNCLOSED = {'"': ("STRING", "its quotes are not closed"), "{": ("JSON", "its brace is not closed in this line")}
 
 _HEADS = re.compile(
-    rf"\d\s*cut\b|\bon\s+status\b|\bon\b(?:\s+\w+)?|\bexpect\s+(?:always|never|violation|no)\b|"
-    rf"\b(?:at|after|every|when|expect|{'|'.join(VERBS)})\b"
+    rf"\d\s*cut\b|\bon\s+(?:status|store)\b|\bon\b(?:\s+\w+)?|\bexpect\s+(?:always|never|violation|no)\b|"
+    rf"\b(?:at|after|every|when|before|expect|{'|'.join(sorted(VERBS, reverse=True))})\b"
 )
 """The words that start a construct, to choose an example by; ``2->3 cut`` is part of a predicate, and skipped."""
 
 
-def explain_error(text: str, error: "UnexpectedInput", protocol: type[Protocol] | None, example: str = "") -> str:
+def explain_error(
+    text: str,
+    error: "UnexpectedInput",
+    protocol: type[Protocol] | None,
+    example: str = "",
+    is_watch: bool = False,
+) -> str:
     """Return the error message. ``example`` replaces the example that is chosen by the place of the error."""
     token = getattr(error, "token", None)
     place = len(text) if token is not None and token.type == "$END" else error.pos_in_stream or 0
@@ -186,7 +211,8 @@ def explain_error(text: str, error: "UnexpectedInput", protocol: type[Protocol] 
     else:
         message += _reason(got, expected)
     if not (near and "_EXPECT" in expected):
-        message += f"; expected {_describe_expected(expected, protocol)}"
+        described = _describe_expected(expected, protocol)
+        message += f"; expected {described.replace(_PREDICATE, _WATCH) if is_watch else described}"
     return f"{message}. For example: {example or _example(text[:place], near, '_EXPECT' in expected)}"
 
 
@@ -211,7 +237,7 @@ def _reason(got: str, expected: set[str]) -> str:
         return f", as {unclosed}"
     if re.fullmatch(r"-\w+", got) and "NUMBER" in expected and "TIME" not in expected:
         return ", as commands take no options"
-    begins = {*VERBS, "then", "at", "after", "every", "when", "on", "expect"}
+    begins = {*VERBS, "then", "at", "after", "every", "when", "on", "before", "expect"}
     return ", as a line has only one command" if got in begins and "$END" in expected else ""
 
 
@@ -228,8 +254,12 @@ def _words(expected: set[str], protocol: type[Protocol] | None) -> list[str]:
         elif terminal in terminal_texts:
             words += terminal_texts[terminal][1]
         else:
-            words.append(terminal[1:].lower())
+            words.append(_word_of(terminal))
     return words
+
+
+def _word_of(terminal: str) -> str:
+    return terminal[1:].lower().replace("_", "-")
 
 
 def _describe_expected(expected: set[str], protocol: type[Protocol] | None) -> str:
@@ -240,7 +270,7 @@ def _describe_expected(expected: set[str], protocol: type[Protocol] | None) -> s
             left -= _STARTS if terminals <= _STARTS else terminals
             together.append(name)
     names = [name for terminal, (name, _) in terminal_texts.items() if terminal in left]
-    names += [f"{terminal[1:].lower()!r}" for terminal in sorted(left - terminal_texts.keys())]
+    names += [f"{_word_of(terminal)!r}" for terminal in sorted(left - terminal_texts.keys())]
     names += together
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
 

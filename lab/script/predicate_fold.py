@@ -100,8 +100,8 @@ class ObservedRun(Protocol):
         """The cluster after the last record."""
 
 
-class PredicateWatch:
-    """The lines that wait for predicates. ``log`` is the recording of the run."""
+class PredicateWaits:
+    """The lines of a run that wait for predicates."""
 
     def __init__(self, run: ObservedRun) -> None:
         self.waits: list[PredicateWait] = []
@@ -112,7 +112,7 @@ class PredicateWatch:
 
     @property
     def needs_records(self) -> bool:
-        """True while the watch has to be shown records."""
+        """True while records have to be passed to ``observe``."""
         return bool(self.waits) or self._tracks_suspicions
 
     def track_suspicions_for(self, line: Statement) -> None:

@@ -12,7 +12,6 @@ examined: the final one in a recording, the present one in a run in progress. So
 after later lines have been examined.
 """
 
-import contextlib
 import re
 from array import array
 from bisect import bisect_left, bisect_right
@@ -21,15 +20,13 @@ from collections.abc import Callable, Collection, Iterator
 from msgspec import Struct
 
 from lab.analysis.delivery import OUTCOMES, DeliveryTracker
-from lab.kernel import Protocol
-from lab.protocols import UnknownProtocolError, find_protocol
 from lab.recording.log_lines import LINE_TYPES, LogLine, lines_of
 from lab.recording.reader import FileRecords, RecordStore
 from lab.recording.records import Header, Record
 from lab.script.parse import parse_predicate
 from lab.script.predicate_fold import PredicateFold
 from lab.script.predicates import And, Predicate
-from lab.script.scope import CommandError, Scope, require_node
+from lab.script.scope import CommandError, require_node, scope_of
 from lab.text import did_you_mean, sanitize
 
 FIELDS: dict[str, str] = {
@@ -125,16 +122,16 @@ class Query(Struct, frozen=True):
 
 def read_query(text: str, header: Header | None = None) -> Query:
     """Parse a query; with a header, check it against that run. Raises CommandError."""
-    protocol = None if header is None else _protocol_of(header)
+    scope = None if header is None else scope_of(header)
     terms: list[Term] = []
     end = 0
     while word := _WORD.search(text, end):
         _refuse_quote(text[end : word.start()])
         end = word.end()
         if word[0] == _WHEN:
-            predicate = parse_predicate(" " * end + text[end:], protocol)
-            if header is not None and protocol is not None:
-                predicate.check(Scope(protocol, header.nodes, header.protocol.parameters))
+            predicate = parse_predicate(" " * end + text[end:], None if scope is None else scope.protocol)
+            if scope is not None:
+                predicate.check(scope)
             return Query(tuple(terms), predicate)
         if (term := _term(word[0], header)).value:
             terms.append(term)
@@ -144,15 +141,8 @@ def read_query(text: str, header: Header | None = None) -> Query:
 
 def kinds_in(header: Header) -> list[str]:
     """Return the kinds of messages of a run; empty if its protocol is not installed."""
-    protocol = _protocol_of(header)
-    return [] if protocol is None else sorted(protocol.payloads)
-
-
-def _protocol_of(header: Header) -> type[Protocol] | None:
-    """Return the protocol of a run; None if it is not installed."""
-    with contextlib.suppress(UnknownProtocolError):
-        return find_protocol(header.protocol.name, header.protocol.parameters)
-    return None
+    scope = scope_of(header)
+    return [] if scope is None else sorted(scope.protocol.payloads)
 
 
 def _refuse_quote(between: str) -> None:

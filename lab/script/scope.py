@@ -1,4 +1,4 @@
-"""What a line may name in a run: its nodes, its links and its kinds of messages; and how names are written."""
+"""The names that a line may use in a run: nodes, links and kinds of messages; and how names are written."""
 
 from collections.abc import Collection, Iterable, Mapping
 from decimal import Decimal
@@ -6,8 +6,10 @@ from types import MappingProxyType
 from typing import Any
 
 from lab.kernel import Protocol
+from lab.properties.registry import installed_protocol
 from lab.protocols import Election
 from lab.recording.cluster_state import ClusterState
+from lab.recording.records import Header
 from lab.text import did_you_mean
 
 
@@ -63,6 +65,12 @@ class Scope:
             raise CommandError(
                 f"{self.protocol.name} elects nobody, so {otherwise}; name nodes by number, or write at 2s"
             )
+
+
+def scope_of(header: Header) -> Scope | None:
+    """Return the names in a recorded run; None if its protocol, a user's own, is not loaded here."""
+    protocol = installed_protocol(header.protocol)
+    return None if protocol is None else Scope(protocol, header.nodes, header.protocol.parameters)
 
 
 def require_node(node: int | Decimal, known: Collection[int]) -> None:

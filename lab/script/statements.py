@@ -6,7 +6,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from lab.properties.assertions import A2, A4, ASSERTIONS, HIGHEST, K2, RAISES
+from lab.properties.assertions import A2, A4, ASSERTIONS, BUILT_IN, HIGHEST, K2, RAISES
+from lab.protocols import Algorithm
 from lab.recording.cluster_state import ClusterState
 from lab.script.commands import Command
 from lab.script.predicates import Predicate, Suspicions
@@ -16,6 +17,9 @@ from lab.units import format_us
 
 CAUSES: dict[str, int] = {
     "wipe": 4,
+    "unwrite": 4,
+    "tear": 4,
+    "flip": 4,
     "inject": 3,
     "duplicate": 3,
     "reorder": 7,
@@ -24,6 +28,7 @@ CAUSES: dict[str, int] = {
     "cut": 8,
     "partition": 8,
     "hold": 8,
+    "slow-disk": 9,
     "slow": 9,
     "pause": 9,
 }
@@ -94,8 +99,13 @@ class OnMessage(Trigger, frozen=True):
     nth: int = 1
 
     def __str__(self) -> str:
-        nth = f"#{self.nth}" if self.nth > 1 else ""
-        return join_words("on", self.event, self.kind, format_link(self.source, self.target), nth)
+        return join_words(
+            self._word, self.event, self.kind, format_link(self.source, self.target), _format_nth(self.nth)
+        )
+
+    @property
+    def _word(self) -> str:
+        return "on"
 
     def matches(self, event: str, kind: str, source: int, target: int) -> bool:
         """Return whether it waits for this event of such a message."""
@@ -105,6 +115,44 @@ class OnMessage(Trigger, frozen=True):
     def check(self, scope: Scope) -> None:
         scope.require_kinds([self.kind])
         scope.require_link(self.source, self.target)
+
+
+class BeforeMessage(OnMessage, frozen=True):
+    """``before send NewState 4->1``: when such a message is about to leave, or to be handed to its receiver.
+
+    The sender has stored what its step stores; of the messages of the step, this one and those after it have not
+    left. The receiver, which may be paused, has not seen the message.
+    """
+
+    @property
+    def _word(self) -> str:
+        return "before"
+
+    def matches(self, event: str, kind: str, source: int, target: int) -> bool:
+        before, _, event = event.rpartition(" ")
+        return before == self._word and super().matches(event, kind, source, target)
+
+
+class OnStore(Trigger, frozen=True):
+    """``on store 4``: as soon as a step of this node, or of any node, has written to stable storage.
+
+    None of the messages of the step has left. ``nth`` as in ``OnMessage``.
+    """
+
+    who: int | Literal["any"]
+    nth: int = 1
+
+    def __str__(self) -> str:
+        return join_words("on store", self.who, _format_nth(self.nth))
+
+    def matches(self, node: int) -> bool:
+        """Return whether it waits for a write of this node."""
+        return self.who in (node, "any")
+
+    def check(self, scope: Scope) -> None:
+        scope.require_nodes([self.who])
+        if not any(field.safe for field in scope.protocol.fields):
+            raise CommandError(f"{scope.protocol.name} keeps nothing in stable storage, so on store never fires")
 
 
 class OnStatus(Trigger, frozen=True):
@@ -123,6 +171,10 @@ class OnStatus(Trigger, frozen=True):
     def check(self, scope: Scope) -> None:
         scope.require_election(f"its nodes are never {self.status}")
         scope.require_nodes([self.who])
+
+
+def _format_nth(nth: int) -> str:
+    return f"#{nth}" if nth > 1 else ""
 
 
 # expectations
@@ -225,9 +277,10 @@ class ExpectViolation(Expectation, frozen=True):
     def check(self, scope: Scope) -> None:
         name = self.assertion
         if name and name not in ASSERTIONS:
+            promised = scope.protocol.promises if issubclass(scope.protocol, Algorithm) else ()
+            known = list(dict.fromkeys((*(each.id for each in BUILT_IN), *promised)))
             raise CommandError(
-                f"unknown assertion {name}; the assertions are {', '.join(ASSERTIONS)}"
-                f"{did_you_mean(name, list(ASSERTIONS))}"
+                f"unknown assertion {name}; the assertions are {', '.join(known)}{did_you_mean(name, known)}"
             )
         if self.under and name in _NEVER_UNDER:
             raise CommandError(f"no fault excuses a violation of {name}: leave out under")

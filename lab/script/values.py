@@ -73,7 +73,7 @@ class Part(Struct, frozen=True):
             each.check_alone(scope)
 
     def check_alone(self, scope: Scope) -> None:
-        """Raise CommandError if it has no meaning, whatever its parts are."""
+        """Raise CommandError if it has no meaning itself, apart from its parts."""
 
 
 class Value(Part, frozen=True):
@@ -227,7 +227,7 @@ class Attribute(Value, frozen=True):
 
     def explain_at(self, view: NodeState, cluster: ClusterState) -> str:
         """Return ``4.coordinator was 5``."""
-        return f"{view.id}.{self.label} was {_format(self._part(view, cluster))}"
+        return f"{view.id}.{self.label} was {format_plain(self._part(view, cluster))}"
 
 
 class Count(Value, frozen=True):
@@ -278,7 +278,7 @@ class Count(Value, frozen=True):
         scope.require_link(self.source, self.target)
 
     def explain(self, cluster: ClusterState) -> str:
-        return f"{self} was {_format(self._count(cluster))}"
+        return f"{self} was {format_plain(self._count(cluster))}"
 
 
 class Quantity(Value, frozen=True):
@@ -315,7 +315,7 @@ class Quantity(Value, frozen=True):
             raise CommandError(objection)
 
     def explain(self, cluster: ClusterState) -> str:
-        return f"{self} was {_format(self._of(cluster))}"
+        return f"{self} was {format_plain(self._of(cluster))}"
 
 
 class Arithmetic(Value, frozen=True):
@@ -409,11 +409,12 @@ def as_number(value: Any) -> Any:
 
 
 def nobody(who: Who) -> str:
-    """Say that nobody was there."""
+    """Return the text for the case that no node was meant."""
     return "nobody led" if who == "coordinator" else "no node was up"
 
 
-def _format(value: Any) -> str:
+def format_plain(value: Any) -> str:
+    """Return a value as a predicate has it, without quotes."""
     match value:
         case None:
             return "none"

@@ -22,13 +22,33 @@ VERBS: dict[str, Verb] = {
     "pause": Verb("pause NODES", "stop the process; it keeps its state", "pause coordinator"),
     "resume": Verb("resume NODES", "continue a paused process", "resume all"),
     "wipe": Verb("wipe NODES", "erase the stable storage of a crashed node", "wipe 5"),
+    "unwrite": Verb(
+        "unwrite NODES [last COUNT]",
+        "undo the last forced writes of a crashed node, which it had reported as done",
+        "unwrite 5 last 2",
+    ),
+    "tear": Verb(
+        "tear NODES", "tear the last forced write of a crashed node; its restart discards the rest of it", "tear 5"
+    ),
+    "flip": Verb(
+        "flip NODES",
+        "flip a bit in the stable storage of a crashed node, which cannot start until wiped",
+        "flip 5",
+    ),
     "slow": Verb("slow NODES TIME [±TIME]", "delay every message to the node by TIME", "slow 4 300ms"),
+    "slow-disk": Verb(
+        "slow-disk NODES TIME",
+        "make each step that writes stable storage take TIME longer, until heal or slow-disk NODES 0ms",
+        "slow-disk 4 20ms",
+    ),
     "delay": Verb(
         "delay LINKS [KINDS] TIME [±TIME]", "add TIME to the latency of messages", "delay 2->3 400ms ±100ms"
     ),
     "lose": Verb("lose LINKS [KINDS] PERCENT", "lose PERCENT of the messages", "lose 4->1 Accept 100%"),
     "duplicate": Verb(
-        "duplicate LINKS [KINDS] PERCENT", "deliver PERCENT of the messages twice", "duplicate all 20%"
+        "duplicate LINKS [KINDS] PERCENT [TIME]",
+        "deliver PERCENT of the messages twice; with TIME, the copy up to TIME later, out of order",
+        "duplicate all 20%",
     ),
     "reorder": Verb(
         "reorder LINKS [KINDS] PERCENT [TIME]",
@@ -42,7 +62,7 @@ VERBS: dict[str, Verb] = {
     "partition": Verb(
         "partition NODES | NODES …", "drop every message between the groups", "partition 1 2 | 3 4 5"
     ),
-    "heal": Verb("heal [LINKS]", "end link faults: all, or those on LINKS", "heal"),
+    "heal": Verb("heal [LINKS]", "end link faults and slow disks: all, or link faults on LINKS", "heal"),
     "inject": Verb(
         "inject A->B KIND [{…}]",
         "forge a message: B receives it, but A never sent it; {…} is its payload as JSON",
@@ -67,6 +87,11 @@ VERBS: dict[str, Verb] = {
 }
 
 
+def terminal_of(word: str) -> str:
+    """Return the name of the grammar's terminal for a word of its own."""
+    return f"_{word.upper().replace('-', '_')}"
+
+
 # the commands of the built-in protocols, which need no *tell* before them
 
 _DEFAULT_TARGETS = {
@@ -87,7 +112,7 @@ def bare_commands() -> dict[str, Verb]:
 
 
 def names_of_bare_commands() -> tuple[frozenset[str], frozenset[str]]:
-    """Return the names of those that are followed by nodes, if by anything, and of those followed by arguments."""
+    """Return the names of the commands that take at most nodes, and of those that take other arguments."""
     declared = list(_declared())
     with_words = frozenset(name for name, own in declared if own.words)
     return frozenset(name for name, _ in declared) - with_words, with_words

@@ -1,8 +1,8 @@
 """Decide who may log in: the key identifies a student; the user name is an invitation code, or ignored.
 
 Keys are listed in the format of OpenSSH's ``authorized_keys``; the comment is the student's name. Options are
-refused: a ``command=`` would promise something that this server does not do. Browsers have no keys, but a register
-of their own.
+refused: a ``command=`` would promise something that this server does not do. Browsers have no keys; they are
+listed in a file of their own.
 """
 
 from pathlib import Path

@@ -255,7 +255,7 @@ def refusal_reason(
     """Return why this run is refused, for the student; empty if it is allowed."""
     attempt = config.exercise
     exercise = None if attempt is None else exercises.get(attempt.name)
-    if attempt is None or exercise is None or exercise.repairs is not None:
+    if attempt is None or exercise is None or exercise.faulty_file is not None:
         return "this server runs only the exercises in the list"
     if len(config.nodes) > limits.nodes:
         return f"{len(config.nodes)} nodes: the limit is {limits.nodes}; tell your teacher"

@@ -38,7 +38,7 @@ class Analysis:
     figures: ClassVar[dict[str, Any]] = {}
     """The names of the figures of a report, each with its value for runs without them."""
     without_blocked: ClassVar[str] = ""
-    """The answer for a protocol for which nothing blocks; empty if this analysis tells nothing of that."""
+    """The reply to ``--blocked`` for a protocol in which nothing can block; empty if that is not supported."""
 
     def __init__(self, header: Header, cluster: ClusterState) -> None:
         self.header = header

@@ -37,16 +37,16 @@ class ProtocolTotals:
     def add(self, measured: Any, violations: dict[str, tuple[int, int]]) -> None:
         """Add a run."""
         self.measured.append(measured)
-        for assertion, (failures, outside) in violations.items():
+        for assertion, (failures, excused) in violations.items():
             before = self.violations.get(assertion, (0, 0))
-            self.violations[assertion] = (before[0] + failures, before[1] + outside)
+            self.violations[assertion] = (before[0] + failures, before[1] + excused)
 
 
 class Comparison:
     """The measurement of a run, and the presentation of several protocols side by side.
 
-    Only protocols of one ``kind`` are compared; ``example`` are two of it. ``load_text`` and ``script_text`` say
-    what ``load`` and ``default_script`` do.
+    Only protocols of one ``kind`` are compared; ``example`` names two of this kind. ``load_text`` and
+    ``script_text`` describe ``load`` and ``default_script``.
     """
 
     kind: ClassVar[str]
@@ -86,7 +86,7 @@ class Comparison:
 
     @classmethod
     def default_script(cls, nodes: Sequence[int], timing: Timing) -> tuple[str, ...] | None:
-        """Return the lines of a script that replaces random faults unless they are asked for; None: none does."""
+        """Return the lines of a script that replaces random faults unless they are asked for; None: they stay."""
         return None
 
 
@@ -97,7 +97,7 @@ def quantile(values: Sequence[int], share: float) -> int | None:
 
 
 def mean(values: Sequence[int]) -> float | None:
-    """Return the mean; None of nothing."""
+    """Return the mean; None if there are no values."""
     return sum(values) / len(values) if values else None
 
 

@@ -9,9 +9,9 @@
     class Voting(Algorithm):
         extension = VotesExtension
 
-The built-in tasks use the same door: ``lab.tasks.bank.bank_extension`` and ``lab.tasks.field_view``. No class is
-loaded because a recording names it: an extension comes from a built-in protocol, or from a file of the user's that
-this process was told to load.
+The built-in tasks use the same interface: ``lab.tasks.bank.bank_extension`` and ``lab.tasks.field_view``. No class
+is loaded because a recording names it: an extension comes from a built-in protocol, or from a file of the user's
+that this process was told to load.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What a view is drawn from, and the room for it; in the interface as in the output of a command."""
+"""The data that a view is drawn from, and the room for it, in the interface or in the output of a command."""
 
 from collections.abc import Iterable, Sequence
 

@@ -125,12 +125,12 @@ ACTIONS: tuple[Action, ...] = (
     _time(
         "previous-mark",
         "N",
-        "go to the previous search hit; without a search, bookmark, caption or unmet expectation",
+        "go to the previous search hit or, without a search, bookmark, caption or unmet expectation",
     ),
     _time(
         "next-mark",
         "n",
-        "go to the next search hit; without a search, bookmark, caption or unmet expectation",
+        "go to the next search hit or, without a search, bookmark, caption or unmet expectation",
         "next mark",
     ),
     _time("bookmark", "M", "bookmark this record with a note, or list the bookmarks", "bookmark", takes="NOTE"),
@@ -166,6 +166,13 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action("filter", "&", "filter the log: show only the lines that match a query", "filter", takes="QUERY"),
     Action("follow", "F", "trace the message under the cursor: its causes and its effects", "follow"),
+    Action(
+        "watch",
+        "V",
+        "show a value or a predicate at every moment: watch all.coordinator",
+        takes="EXPRESSION",
+    ),
+    Action("unwatch", "", "end a watch: one, or all; without an expression, choose one", takes="[EXPRESSION|all]"),
     Action("copy", "y", "copy what is under the cursor: a line of the log, or the record as JSON", "copy"),
     Action("write", "w", "write the commands of this run to a scenario file"),
     Action("export", "X", "export the run as a picture, page, trace or table", takes="FORMAT [FILE]"),

@@ -36,6 +36,7 @@ from lab.tui.controllers.predicting import PredictController
 from lab.tui.controllers.search import SearchController
 from lab.tui.controllers.seeking import SeekController
 from lab.tui.controllers.tour import TourController, TourLine
+from lab.tui.controllers.watching import WatchController
 from lab.tui.player import FOLLOWING
 from lab.tui.source import Source
 from lab.tui.verdict_text import EndNotice, format_verdicts
@@ -59,6 +60,7 @@ from lab.tui.widgets.status_lines import (
     VerdictLine,
     title_text,
 )
+from lab.tui.widgets.watch_lines import WatchLines
 from lab.worlds.feed_protocol import Clock
 
 _SLOW_FRAMES = 3
@@ -102,7 +104,8 @@ class RunScreen(Screen[None]):
     RunScreen.full #leaders, RunScreen.full NodePanes, RunScreen.full TabLine, RunScreen.full #faults,
     RunScreen.full #verdicts, RunScreen.low #verdicts, RunScreen.lower TabLine, RunScreen.lower #faults
         { display: none; }
-    RunScreen.full #caption, RunScreen.lower #caption { max-height: 0; }
+    RunScreen.full #caption, RunScreen.lower #caption, RunScreen.full #watches, RunScreen.low #watches
+        { max-height: 0; }
     RunScreen.low #message { max-height: 1; }
     """
 
@@ -126,23 +129,27 @@ class RunScreen(Screen[None]):
         self._captions = CaptionLine("caption")
         self._leaders = LeaderLine("leaders")
         self._panes = NodePanes(styles)
+        self._watch_lines = WatchLines()
         self._faults = FaultLines("faults")
         self._verdicts = VerdictLine("verdicts")
         self._tabs = TabLine(styles)
         self.views = views = Views(styles, source)
         self._scrub_bar = ScrubBar(styles, source)
         self._message = MessageLine(styles)
-        self._command_line = CommandLine(self._panes, self._message)
+        self._command_line = CommandLine(source.store.header, self._panes, self._message)
         self._search_line = SearchLine(source.store.header, self._panes)
         self._tour_line = TourLine("tour")
 
         self.layout_controller = LayoutController(
-            context, layout or LayoutSettings(), views, self._panes, self._tabs
+            context, layout or LayoutSettings(), views, self._panes, self._watch_lines, self._tabs
         )
         self._cluster = ClusterController(context, self._command_line)
         self.search = SearchController(context, views, self._search_line, self.layout_controller)
         self.seeker = SeekController(context, views.rows, self._command_line)
         self._display = DisplayController(context, views, self.search, self.seeker)
+        self._watching = WatchController(
+            context, self.layout_controller, self._watch_lines, self._command_line, clock_s
+        )
         self._predicting = PredictController(context)
         self._tour = TourController(context, views, self.layout_controller, self._tour_line)
         self._handlers: dict[str, ActionHandler] = {"command": lambda: self._command_line.open("")}
@@ -152,6 +159,7 @@ class RunScreen(Screen[None]):
             self.search,
             self.seeker,
             self._display,
+            self._watching,
             self._predicting,
             self._tour,
             PlaybackController(context, views.rows, self.search),
@@ -178,6 +186,7 @@ class RunScreen(Screen[None]):
         yield self._captions
         yield self._leaders
         yield self._panes
+        yield self._watch_lines
         yield self._faults
         yield self._verdicts
         yield self._tabs
@@ -349,6 +358,7 @@ class RunScreen(Screen[None]):
         self._offer_actions()
         disagree = frozenset(context.witness.nodes) if context.witness is not None else frozenset()
         self._panes.show(panes, context.selected, disagree)
+        self._watching.draw()
         self._draw_lines(snapshot, panes)
         self.views.show(context.cursor())
         self._drawn_frames += 1

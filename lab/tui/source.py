@@ -128,8 +128,7 @@ class Source:
         self.script_log = ScriptLog()
         self.density = Density(store)
         self.scenario = RecordedScenario(store.header.scenario)
-        self._course = self.scenario.checker(store.header)
-        self.judge = Judge(store.header) if self._course is None else self._course.judge
+        self._begin_judging()
         self.extension = extension_of(store.header)
         self.groups = GroupLog()
         self.safe_fields = StoredFields()
@@ -146,8 +145,19 @@ class Source:
         """The bookmarks on its records."""
         return Bookmarks(self.store.header, self.recording)
 
+    def _begin_judging(self) -> None:
+        """Make the judge of the run, by the properties that are loaded for its protocol now."""
+        header = self.store.header
+        self._course = self.scenario.checker(header)
+        self.judge = Judge(header) if self._course is None else self._course.judge
+
     def assess(self, exercise: Exercise, note: Note | None = None) -> None:
-        """Start assessing the run for an exercise. ``note`` is passed on to the attempt log."""
+        """Start assessing the run for an exercise, and judging it by the properties of that.
+
+        Do so before any record but the header. ``note`` is passed on to the attempt log.
+        """
+        exercise.load_properties()
+        self._begin_judging()
         self.attempt = AttemptLog(exercise, self.store.header, self.judge, note)
 
     @property
@@ -196,9 +206,12 @@ class Source:
     def close(self) -> None:
         """Release what the source holds open."""
 
+    def _judge_record(self, record: Record | None) -> None:
+        (self.judge if self._course is None else self._course).observe(record)
+
     def _observe(self, record: Record | None) -> None:
         """Pass the next record to all that observe the run. The header is the first record."""
-        (self.judge if self._course is None else self._course).observe(record)
+        self._judge_record(record)
         if self.attempt is not None:
             self.attempt.observe(record)
         self.groups.observe(record)
@@ -283,7 +296,8 @@ class FeedSource(Source):
     def assess(self, exercise: Exercise, note: Note | None = None) -> None:
         super().assess(exercise, note)
         assert self.attempt is not None
-        # The header was judged before the attempt log existed.
+        # the header came before the attempt log and its judge existed
+        self._judge_record(self.store.header)
         self.attempt.observe(self.store.header)
 
     async def work(self) -> None:

@@ -4,7 +4,8 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from lab.glyphs import Glyphs
-from lab.properties.assertions import A2, A4, ASSERTIONS, AUDITED, HIGHEST, K2, M7, RAISES, SOLVENT
+from lab.properties.assertions import A2, A4, ASSERTIONS, HIGHEST, RAISES
+from lab.properties.declarations import Agreement, Eventually
 from lab.properties.verdicts import Broken, Verdict, Violation, verdict_of
 from lab.scenario.report import ScenarioFinding
 from lab.text import sanitize
@@ -12,7 +13,7 @@ from lab.tui.player import SCRIPT_MARKS, Player
 from lab.tui.source import Source
 
 VerdictText = tuple[str, str]
-"""(text, verdict): *holds*, *outside*, *fails*, or *unknown* while the judge is behind the cursor."""
+"""(text, verdict): *holds*, *excused*, *fails*, or *unknown* while the judge is behind the cursor."""
 
 
 _LONGEST_WHY = 40
@@ -61,7 +62,7 @@ def _format_verdict(verdict: Verdict, excused: str, longest_why: int) -> Verdict
     numbers = ", ".join(f"{each.assumption}" for each in broken)
     whys = dict.fromkeys(sanitize(each.why, longest_why) for each in broken) if longest_why else {}
     why = f" ({'; '.join(whys)})" if whys else ""
-    return f"{excused}: {_noun(broken)} {numbers} broken{why}", "outside"
+    return f"{excused}: {_noun(broken)} {numbers} broken{why}", "excused"
 
 
 def next_violation(violations: Sequence[Violation], number: int, last: Violation | None) -> Violation | None:
@@ -102,7 +103,10 @@ def _assumptions_text(violation: Violation) -> str:
 
 
 def _format_states(violation: Violation) -> str:
-    if violation.assertion in (*AUDITED, M7.id, SOLVENT.id, K2.id):
+    if (
+        not isinstance(ASSERTIONS[violation.assertion], Agreement | Eventually)
+        and violation.assertion != RAISES.id
+    ):
         return f"{violation.text} (record {', '.join(str(state.record) for state in violation.states)})"
     states = [(state.node, f"{state.text} (record {state.record})") for state in violation.states]
     if violation.assertion in (A2.id, HIGHEST.id, A4.id):

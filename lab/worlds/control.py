@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lab.kernel import Message, Timing, encode
 from lab.network import Links, Rule
@@ -23,9 +24,11 @@ from lab.script.commands import (
     Inject,
     LinkFault,
     NodeCommand,
+    Nodes,
     Partition,
     ProtocolCommandLine,
     Slow,
+    SlowDisk,
     WorldCommand,
 )
 from lab.script.scope import CommandError, Scope
@@ -49,6 +52,9 @@ _ACTIONS = {
     "pause": _NodeAction("paused", "not running", ("paused",), is_fault=True),
     "resume": _NodeAction("resumed", "not paused", ("resumed",)),
     "wipe": _NodeAction("wiped", "up, or has nothing stored; wipe a node that is down", is_fault=True),
+    "unwrite": _NodeAction("lost writes", "up, or has nothing stored; unwrite a node that is down", is_fault=True),
+    "tear": _NodeAction("torn", "up, or has no whole last write; tear a node that is down", is_fault=True),
+    "flip": _NodeAction("flipped", "up, or has nothing stored; flip a node that is down", is_fault=True),
 }
 """By verb, which is also the name of the operation in ``ActiveRun``."""
 
@@ -61,11 +67,16 @@ class Control:
     def __init__(self, run: ActiveRun) -> None:
         self._run = run
         self._link_faults = LinkFaults(run)
+        self._slow_disks = SlowDisks(run)
         self._ids_alone = ClusterState.of(run.header)
 
-    def resume(self, rules: dict[int, tuple[str, Rule]]) -> None:
-        """Continue a run in which these link faults were in force, each with its kind."""
+    def resume(self, rules: dict[int, tuple[str, Rule]], slow_disks: dict[int, tuple[int, int]]) -> None:
+        """Continue a run in which these faults were in force.
+
+        ``rules`` has the link faults, each with its kind, ``slow_disks`` (fault, time) by node.
+        """
         self._link_faults.resume(rules)
+        self._slow_disks.resume(slow_disks)
 
     def execute(self, statement: Statement) -> CommandOutcome:
         """Execute a line, and then the lines of its script that become due."""
@@ -138,8 +149,8 @@ class Control:
         match command:
             case NodeCommand():
                 return self._act_on_nodes(command, statement, cluster)
-            case LinkFault() | Slow() | Partition() | Heal():
-                return self._link_faults.execute(command, statement, cluster)
+            case LinkFault() | Slow() | SlowDisk() | Partition() | Heal():
+                return self._change_faults(command, statement, cluster)
             case Inject():
                 return self._inject(command, statement, cluster)
             case ProtocolCommandLine():
@@ -162,9 +173,10 @@ class Control:
         if action.is_fault:
             fault = run.next_fault()
             broken = (CAUSES[verb],) if verb in CAUSES else ()
-            text = f"{verb} {_format_ids(named)}"
+            text = str(replace(command, nodes=Nodes(named)))
             run.record(Fault(run.now_us, fault, verb, text, named, broken, line=statement.line))
-        affected = tuple(node for node in named if operation(node))
+        amount = (command.count,) if verb == "unwrite" else ()
+        affected = tuple(node for node in named if operation(node, *amount))
         left = tuple(node for node in named if node not in affected)
         if fault is not None and not affected:
             run.record(Fault(run.now_us, fault, verb, lifted=True))
@@ -174,6 +186,20 @@ class Control:
         if left and not (affected and command.nodes.words):
             parts.append(f"{_format_ids(left)}: {action.refused}" + ("" if affected else ", nothing changed"))
         return CommandOutcome(bool(affected), "; ".join(parts), affected=affected)
+
+    def _change_faults(
+        self, command: LinkFault | Slow | SlowDisk | Partition | Heal, statement: Statement, cluster: ClusterState
+    ) -> CommandOutcome:
+        """Begin a fault of links or of disks, or end some; only ``heal`` without links ends both."""
+        if isinstance(command, SlowDisk):
+            return self._slow_disks.execute(command, statement, cluster)
+        ends_all = isinstance(command, Heal) and command.verb == "heal" and command.links is None
+        ended = self._slow_disks.end_all() if ends_all else 0
+        outcome = self._link_faults.execute(command, statement, cluster)
+        if not ended:
+            return outcome
+        text = f"{format_count(ended, 'slow disk')} ended"
+        return CommandOutcome(True, f"{text}, {outcome.text}" if outcome.changed else text)
 
     def _inject(self, command: Inject, statement: Statement, cluster: ClusterState) -> CommandOutcome:
         """Forge a message."""
@@ -309,3 +335,47 @@ class LinkFaults:
             self._run.record(Fault(now_us, number, kind, lifted=True))
         elif number in self._kinds:
             self._run.record(Fault(now_us, number, kind, links=tuple(sorted(self._network.rules[number].links))))
+
+
+class SlowDisks:
+    """The nodes whose disks are slow, each by a fault of its own: ``faults`` has its number."""
+
+    def __init__(self, run: ActiveRun) -> None:
+        self.faults: dict[int, int] = {}
+        self._run = run
+
+    def resume(self, slow: dict[int, tuple[int, int]]) -> None:
+        """Continue a run in which these disks were slow: (fault, time) by node."""
+        for node, (number, us) in slow.items():
+            self.faults[node] = number
+            self._run.slow_disk(node, us)
+
+    def execute(self, command: SlowDisk, statement: Statement, cluster: ClusterState) -> CommandOutcome:
+        """Make disks slow, or as fast as before if the time is 0."""
+        run, named = self._run, command.nodes.resolve(cluster)
+        ended = [node for node in named if self._end(node)]
+        if not command.us:
+            if not ended:
+                return CommandOutcome(False, f"the disk of {_format_ids(named)} is not slow, nothing changed")
+            return CommandOutcome(True, f"{format_count(len(ended), 'slow disk')} ended")
+        # a request and its answer may both wait for a slow disk
+        writes = 2 if len({*named, *self.faults}) > 1 else 1
+        broken = (CAUSES["slow-disk"],) if command.us * writes > run.header.timing.tp_us else ()
+        for node in named:
+            number = self.faults[node] = run.next_fault()
+            text = str(replace(command, nodes=Nodes((node,))))
+            run.record(Fault(run.now_us, number, "slow-disk", text, (node,), broken, line=statement.line))
+            run.slow_disk(node, command.us)
+        return CommandOutcome(True, format_count(len(named), "disk"))
+
+    def end_all(self) -> int:
+        """Make all disks as fast as before; return how many were slow."""
+        return sum(self._end(node) for node in sorted(self.faults))
+
+    def _end(self, node: int) -> bool:
+        number = self.faults.pop(node, None)
+        if number is None:
+            return False
+        self._run.slow_disk(node, 0)
+        self._run.record(Fault(self._run.now_us, number, "slow-disk", lifted=True))
+        return True

@@ -41,7 +41,23 @@ class TimerExpiry(Struct, frozen=True, tag="fire"):
         return f"timer of {self.node} fires: {self.procedure}"
 
 
-EnabledEvent = Delivery | TimerExpiry
+class WriteEnd(Struct, frozen=True, tag="write"):
+    """The write of ``node`` to its slow disk, due at that time, ends, and with it the step."""
+
+    due_us: int
+    node: int
+
+    @property
+    def command(self) -> str:
+        """The command that schedules it; until it has happened, the node has no timer."""
+        return f"fire {self.node}"
+
+    @property
+    def text(self) -> str:
+        return f"write of {self.node} ends"
+
+
+EnabledEvent = Delivery | TimerExpiry | WriteEnd
 
 
 REPLY_PREFIX = b'{"record":"reply"'

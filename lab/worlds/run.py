@@ -19,6 +19,10 @@ WATCHED = ("freeze", "go", "speed")
 """The verbs that change only how a run is watched; the run itself does not depend on them."""
 
 
+MessageEvent = Literal["before send", "send", "before deliver", "deliver", "drop"]
+"""What happens to a message: it is about to leave, has left, is about to be handed over, was taken in, or lost."""
+
+
 class CommandOutcome(Struct, frozen=True):
     """The outcome of a command: whether anything changed, and a description. ``refused``: it was invalid.
 
@@ -74,8 +78,8 @@ class ActiveRun:
             for statement in self.director.on_record(record):
                 self.execute(statement)
 
-    def trigger(self, event: Literal["send", "deliver", "drop"], message: Message) -> None:
-        """Execute the commands that this event triggers."""
+    def trigger(self, event: MessageEvent, message: Message) -> None:
+        """Execute the commands that this event of a message triggers."""
         for statement in self.director.on_message(event, message):
             self.execute(statement)
 
@@ -113,6 +117,22 @@ class ActiveRun:
 
     def wipe(self, node: int) -> bool:
         """Empty the stable storage of a node that is down."""
+        raise NotImplementedError
+
+    def unwrite(self, node: int, count: int) -> bool:
+        """Undo the last writes to the stable storage of a node that is down."""
+        raise NotImplementedError
+
+    def tear(self, node: int) -> bool:
+        """Tear the last write to the stable storage of a node that is down."""
+        raise NotImplementedError
+
+    def flip(self, node: int) -> bool:
+        """Flip a bit in the stable storage of a node that is down."""
+        raise NotImplementedError
+
+    def slow_disk(self, node: int, us: int) -> None:
+        """Let each step of a node that writes stable storage take this much longer from now on; 0: no longer."""
         raise NotImplementedError
 
     def process_state(self, node: int) -> Literal["running", "paused", "down"]:

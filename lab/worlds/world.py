@@ -1,17 +1,19 @@
-"""What all worlds have in common: the way of every message from node to node, and with it the order of records.
+"""The base of all worlds: the way of every message from node to node, and with it the order of records.
 
 A step is recorded and shown to the director, and only then are its messages sent, one by one: a fault that one of
-them triggers strikes before the next. A message in flight outlives its sender; messages that wait for a node die
-with it. So the records of any world are a linear extension of happens-before, in the same order for the same
-events. A world only decides when a message arrives, and what its nodes run in.
+them triggers strikes before it leaves, or before the next. A message in flight outlives its sender; messages that
+wait for a node die with it. So the records of any world are a linear extension of happens-before, in the same
+order for the same events. A world only decides when a message arrives, and what its nodes run in.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from random import Random
 from typing import Generic, Literal, TypeVar
 
 from lab.kernel import CommandInput, Message, Protocol, Step
+from lab.kernel.storage import AlteredStorage
 from lab.network import SendResult
-from lab.recording.records import Process, Record, Routed
+from lab.recording.records import Event, Process, Record, Routed
 from lab.recording.writer import RecordLog
 from lab.script.statements import Statement
 from lab.worlds.control import Control
@@ -21,7 +23,9 @@ from lab.worlds.run import ActiveRun, CommandOutcome
 class Incarnation:
     """One incarnation of a node, while it is up.
 
-    While it is ``paused``, its inputs wait, and the rest of its last step's messages in ``unsent``.
+    While it is ``paused``, its inputs wait, and the rest of its last step's messages in ``unsent``. ``leaving``:
+    how many messages of its step have still to leave, while commands are executed that the step or one of them
+    triggers. ``announced`` is the last message that was about to leave.
     """
 
     def __init__(self, node: int, number: int) -> None:
@@ -29,6 +33,8 @@ class Incarnation:
         self.number = number
         self.paused = False
         self.unsent: list[Message] = []
+        self.leaving = 0
+        self.announced: Message | None = None
 
     def remove_waiting(self) -> list[Message]:
         """Remove and return the messages that have arrived, and that no step has taken in."""
@@ -75,15 +81,18 @@ class World(ActiveRun, Generic[AnIncarnation]):
         sent = step.sent
         if sent:
             self.serials[incarnation.id] = sent[-1].serial + 1
+            incarnation.leaving = len(sent)
         self.record(step)
         if received is not None and self.director.needs_records:
             self.trigger("deliver", received)
         if sent:
             self.send(incarnation, sent)
 
-    def send(self, incarnation: AnIncarnation, messages: Iterable[Message]) -> None:
+    def send(self, incarnation: AnIncarnation, messages: Sequence[Message]) -> None:
         """Put messages of a node on their links, as long as it is up and not paused."""
-        for message in messages:
+        for place, message in enumerate(messages):
+            if self.director.needs_records:
+                self._announce(incarnation, message, len(messages) - place)
             if self.incarnations.get(incarnation.id) is not incarnation:
                 self.drop(message, "unsent")
             elif incarnation.paused:
@@ -95,12 +104,24 @@ class World(ActiveRun, Generic[AnIncarnation]):
                     for record in _routing_records(message, result, now_us):
                         self.record(record)
                 if self.director.needs_records:
+                    incarnation.leaving = len(messages) - place - 1
                     self.trigger("send", message)
                     if result is not None and result.fate == "dropped":
                         self.trigger("drop", message)
+        incarnation.leaving = 0
+
+    def _announce(self, incarnation: AnIncarnation, message: Message, left: int) -> None:
+        """Execute the commands that wait for the message to be about to leave, with ``left`` of its step, once."""
+        lives = self.incarnations.get(incarnation.id) is incarnation
+        if lives and not incarnation.paused and incarnation.announced is not message:
+            incarnation.announced, incarnation.leaving = message, left
+            self.trigger("before send", message)
 
     def arrive(self, message: Message, cut: int | None = None) -> None:
         """Give a message to its target, unless a cut stops it or the target is down."""
+        if cut is None and self.director.needs_records and message.target in self.incarnations:
+            self.trigger("before deliver", message)
+            cut = None if message.serial < 0 else self.network.blocking_cut(message)
         incarnation = self.incarnations.get(message.target)
         if cut is not None:
             self.drop(message, "cut", (cut,))
@@ -143,12 +164,32 @@ class World(ActiveRun, Generic[AnIncarnation]):
         self.send(incarnation, unsent)
 
 
+def disk_random(seed: int, node: int) -> Random:
+    """Return the generator that decides which bits of a node's stable storage are flipped."""
+    return Random(f"{seed}/disk/{node}")
+
+
+def storage_record(at_us: int, node: int, event: Event, incarnation: int, altered: AlteredStorage) -> Process:
+    """Return the record of a fault of stable storage."""
+    return Process(
+        at_us,
+        node,
+        event,
+        incarnation,
+        lost=altered.lost,
+        left=altered.left,
+        write=altered.write,
+        bit=altered.bit,
+    )
+
+
 def _routing_records(message: Message, result: SendResult, now_us: int) -> list[Routed]:
     """Return the records of a message that was not simply delivered; each fault counts it once."""
     source, serial, by = message.source, message.serial, result.by
     records = []
-    for _ in result.extra:
-        records.append(Routed(now_us, source, serial, "duplicated", by=by))
+    for due_us in result.extra:
+        later_us = None if due_us == result.due_us else due_us
+        records.append(Routed(now_us, source, serial, "duplicated", by=by, due_us=later_us))
         by = ()
     if result.reordered:
         records.append(Routed(now_us, source, serial, "reordered", by=by, due_us=result.due_us))

@@ -170,7 +170,7 @@ def test_at_the_instant_of_a_fault(until: str, sentences: tuple[str, ...]) -> No
     rig.do(until, "tell 3 withdraw 350")
     rig.run_until(lambda: bool(rig.cluster.faults), RUN_US, "the fault")
     assert _stuck(rig).sentences == sentences
-    assert _stuck(rig).blocked_us is None
+    assert _stuck(rig).blocked_since_us is None
 
 
 def test_a_node_that_can_ask_one_that_knows_is_not_blocked() -> None:
@@ -274,9 +274,9 @@ def test_times_and_locks() -> None:
         for step in rig.steps
         if step.node == 1 and any(each.get("blocked_us") for each in step.changed.get("open", []))
     ]
-    assert stuck.blocked_us == blocked_since_us(rig.cluster.nodes[1]) == noted[0]
+    assert stuck.blocked_since_us == blocked_since_us(rig.cluster.nodes[1]) == noted[0]
     assert stuck.since_us is not None
-    assert stuck.since_us < stuck.blocked_us
+    assert stuck.since_us < stuck.blocked_since_us
     assert blocked_since_us(rig.cluster.nodes[3]) is None
     rig.do("restart 3")
     rig.run(RUN_US)

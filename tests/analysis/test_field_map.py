@@ -27,7 +27,7 @@ def test_one_map_for_each_group() -> None:
     assert (upper.coordinator, upper.others, lower.coordinator, lower.others) == (5, (3, 4), 2, (1,))
     assert {node for node, _ in upper.cells} == {3, 4, 5}
     assert {node for node, _ in lower.cells} == {1, 2}
-    assert lower.outcome == "refused: 2 of 5 nodes are no majority"
+    assert lower.outcome == "refused: 2 of 5 nodes are not a majority"
     assert (upper.edition, lower.edition) == (2, 1)
 
 

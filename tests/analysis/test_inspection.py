@@ -7,6 +7,7 @@ import pytest
 from lab.analysis.inspection import Inspection, Inspector, LastSteps, StoredFields
 from lab.kernel import Received, Started, Step
 from lab.recording.reader import RecordStore, open_recording
+from lab.recording.records import Process
 from tests.harness import T_US, Rig
 from tests.recording.in_memory import MemoryLines
 
@@ -105,6 +106,30 @@ def test_stable_storage_is_what_steps_stored(bully: RecordStore) -> None:
     assert _of(bully, wiped - 1, 3).stored == before.stored
     assert _of(bully, wiped, 3).last.wiped
     assert _of(bully, wiped, 3).stored == {}
+
+
+def test_what_happened_to_stable_storage_since_then() -> None:
+    """Writes that were lost after the last step are named, until the storage is wiped, or the node starts."""
+    rig = Rig((1, 2, 3)).started()
+    rig.run_until_agreed()
+    rig.do("kill 3")
+    places = [len(rig.records) - 1]
+    for line in ("unwrite 3", "flip 3", "restart 3", "wipe 3", "restart 3"):
+        rig.do(line)
+        places.append(len(rig.records) - 1)
+    lines = MemoryLines(rig.header, rig.records[1:])
+    (flipped,) = [record for record in rig.records if isinstance(record, Process) and record.event == "flipped"]
+    lost, damaged = "the last write is lost", f"a bit of write {flipped.write} is flipped"
+    steps = LastSteps(lines)
+    assert [found and found.altered for found in (steps.at(place, 3) for place in places)] == [
+        (),
+        (lost,),
+        (lost, damaged),
+        (lost, damaged),
+        (),
+        (),
+    ]
+    assert LastSteps(lines).at(places[2], 3) == steps.at(places[2], 3)
 
 
 def test_a_log_has_all_its_entries() -> None:

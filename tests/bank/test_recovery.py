@@ -8,7 +8,7 @@ import pytest
 
 from lab.kernel import CommandInput, Step
 from lab.protocols import TwoPhaseCommit
-from lab.worlds.live.node_process import StableStorage
+from lab.worlds.live.stable_storage import StableStorage
 from tests.harness import Solo
 
 NODE, OTHER = 2, 3

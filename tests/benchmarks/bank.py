@@ -18,7 +18,7 @@ from lab.recording.records import Header, Link, Record
 from lab.recording.writer import MemoryLog
 from lab.script.parse import parse
 from lab.tasks.bank.commit_history import CommitHistory, CommitLog
-from lab.worlds.live.node_process import StableStorage
+from lab.worlds.live.stable_storage import StableStorage
 from lab.worlds.simulated.simulation import Simulation
 from tests.benchmarks.figures import Figure, median
 from tests.harness import simulated_header

@@ -105,7 +105,7 @@ def _judge(path: Path, properties: tuple[Declared, ...]) -> dict[str, Any]:
     cpu_s = through(judge.observe)
     judge_s = time.perf_counter() - began
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
-    violations = sum(verdict.failures + verdict.outside for verdict in judge.verdicts())
+    violations = sum(verdict.failures + verdict.excused for verdict in judge.verdicts())
     return {
         "judge_s": judge_s,
         "cpu_s": cpu_s,

@@ -54,7 +54,7 @@ class NotAllAsked(TwoPhaseCommit):
 
 
 class HandedOutTooEarly(TwoPhaseCommit):
-    """C1: the cash is handed out with the vote, before the commit point."""
+    """C1: the cash is paid out with the vote, before the commit point."""
 
     @cached_property
     def _read(self) -> list[Ledger]:

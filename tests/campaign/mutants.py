@@ -342,7 +342,8 @@ class FollowsAnyLeader(Bully):
 class FollowsAnytime(Bully):
     """B8: SetCoordinator is accepted from the leader, in any Status.
 
-    Harmless while messages arrive once and in order: the leader's EnterElection comes before it.
+    While messages arrive once and in order, the leader's EnterElection comes before it. A late copy makes a Normal
+    node follow without stopping its task.
     """
 
     @on(SetCoordinator)
@@ -448,7 +449,10 @@ class LeaderNotMissed(Bully):
 
 
 class LeadsOn(Bully):
-    """The third hole: a coordinator that leaves an election to a higher node continues to lead."""
+    """The third hole: a coordinator that leaves an election to a higher node continues to lead.
+
+    Harmless for A1 and A2 since the fifth is closed: it leads only until nothing has come of the election.
+    """
 
     def resign(self) -> None:
         pass
@@ -470,7 +474,9 @@ class LowerLeftInSilence(Bully):
         return answer if answer.entered else None
 
 
+EVERYTHING = "kill,pause,partition,delay,loss,duplicate,reorder"
 CAUGHT: list[tuple[type[Bully], str, str, int]] = [
+    (FollowsAnytime, "M7", EVERYTHING, 1),
     (NoTimeout, "A2", "kill", 1),
     (NoRecovery, "A2", "kill", 1),
     (NormalAtOnce, "A1.1", "kill", 1),
@@ -493,7 +499,6 @@ CAUGHT: list[tuple[type[Bully], str, str, int]] = [
     (LateAnswersCount, "A2", "kill", 4),
     (LeaderNotMissed, "A2", "kill", 1),
     (LowerLeftInSilence, "A1.1", "kill", 992),
-    (LeadsOn, "A2", "pause", 7),
     (StrangersUnseen, "A2", "partition", 74),
     (LowerNotRefused, "A1.1", "kill", 915),
 ]
@@ -506,7 +511,7 @@ HARMLESS: tuple[type[Bully], ...] = (
     Stage4Unanswered,
     Stages34Unanswered,
     NormalTooEarly,
-    FollowsAnytime,
+    LeadsOn,
     StateWithoutCoordinator,
     OwnStateOnly,
 )

@@ -44,7 +44,8 @@ def _shows(case: Case, schedule: Schedule, extend: bool = False) -> list[tuple[b
 
 
 def _shrunk(case: Case) -> Finding:
-    return shrink_finding(case[0], _campaign(case), _first(case))
+    campaign = _campaign(case)
+    return shrink_finding(case[0], campaign, draw(campaign.plan, _first(case)))[0]
 
 
 @pytest.mark.parametrize("case", [*CASES[:4], *(pytest.param(case, marks=pytest.mark.soak) for case in CASES[4:])])
@@ -77,9 +78,26 @@ def test_the_same_again() -> None:
     """Shrinking is deterministic, and reports its progress with every run."""
     case = CASES[3]
     progress: list[int] = []
-    one = shrink_finding(case[0], _campaign(case), _first(case), progress.append)
+    drawn = draw(_campaign(case).plan, _first(case))
+    one, interrupted = shrink_finding(case[0], _campaign(case), drawn, progress.append)
+    assert not interrupted
     assert one == _shrunk(case)
     assert progress == list(range(1, one.tried + 1))
+
+
+def test_ctrl_c_keeps_what_is_found() -> None:
+    """The schedule as small as it was then, still with the violation."""
+    case = CASES[3]
+
+    def press(tried: int) -> None:
+        if tried == 7:
+            raise KeyboardInterrupt
+
+    drawn = draw(_campaign(case).plan, _first(case))
+    found, interrupted = shrink_finding(case[0], _campaign(case), drawn, press)
+    assert interrupted
+    assert found.tried == 7
+    assert _shows(case, found.least)
 
 
 def test_a_failure_stays_a_failure() -> None:
@@ -89,7 +107,8 @@ def test_a_failure_stays_a_failure() -> None:
     found = caught(protocol, 300, *faults)
     assert found is not None
     campaign = Campaign("", base_of(protocol), plan(protocol, *faults), SearchGoal(), 1, 0)
-    assert shrink_finding(protocol, campaign, found.seed).violation.is_failure
+    shrunk, _ = shrink_finding(protocol, campaign, draw(campaign.plan, found.seed))
+    assert shrunk.violation.is_failure
 
 
 def test_the_paused_coordinator() -> None:

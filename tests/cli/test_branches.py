@@ -148,7 +148,7 @@ def test_the_tree_of_branches(lab: Lab, parent: Path) -> None:
     depths = [row.index(name) // 4 for row, name in zip(rows[1:], names, strict=True)]
     assert depths == [1, 2, 2, 3]
     assert "  from record 100, at " in rows[2]
-    assert rows[4].endswith("nodes 1-4; its time was up  <- this one")
+    assert rows[4].endswith("nodes 1-4; its time limit was reached  <- this one")
     (lab.folder / "b.jsonl").unlink()
     assert "b.jsonl  no longer exists" in lab("branches", "c.jsonl").out
 

@@ -56,6 +56,20 @@ def test_two_phase_blocks_where_three_phase_does_not(lab: Lab) -> None:
     assert result["3pc"]["messages_of"]["termination"] > 0
 
 
+def test_forced_writes_cost_time(lab: Lab) -> None:
+    """With slow disks 2PC decides after three writes, one after the other: begin, prepared, committed."""
+    fast = _compare_json(lab, CALM, "--runs", "2")
+    slow = _compare_json(lab, "at 2s slow-disk all 20ms\n" + CALM, "--runs", "2")
+
+    def cost_us(name: str, measure: str) -> int:
+        took_us: int = slow[name][measure]["us_median"] - fast[name][measure]["us_median"]
+        return took_us
+
+    assert cost_us("2pc", "decided") == 3 * 20_000
+    assert cost_us("2pc", "locked") < cost_us("3pc", "locked")
+    assert slow["2pc"]["committed"] == fast["2pc"]["committed"] == 4
+
+
 def test_the_longest_blocking_is_named(lab: Lab) -> None:
     """With two participants and one crashed there is no majority: 3PC blocks too, which the output explains."""
     script = "at 3s tell 5 transfer 10 account5 savings\nthen on send Vote 1->5 kill 5\nat 33s restart 5\n"

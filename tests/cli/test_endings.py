@@ -119,7 +119,7 @@ def test_the_run_ends_at_its_time(lab: Lab) -> None:
         path = Path(run.info.recording)
         wait_for(lambda: not lab.left(), "the host has cleaned up")
         assert run.ended().status == 0
-        assert run.reason() == "its time was up"
+        assert run.reason() == "its time limit was reached"
         assert {view.process for view in Tail(path).read().cluster.nodes.values()} == {"paused"}
 
 

@@ -11,6 +11,7 @@ from lab.exercises.exercise_reader import find_exercise, names
 from tests.cli.invocation import SHIPPED, Lab
 from tests.exercises.attempts import run_attempt, solution_of
 from tests.exercises.exercise_files import TASK, write_exercise
+from tests.exercises.exercises_with_properties import assertions_restored, make_own, make_repair
 
 NAME = "two-coordinators"
 
@@ -116,6 +117,36 @@ def test_other_recordings_are_not_graded(lab: Lab, solved: Path) -> None:
     assert "1 attempt graded, 2 refused" in done.out
 
 
+@pytest.mark.live
+def test_an_exercise_with_properties_of_its_own(lab: Lab) -> None:
+    """It is shown and graded with them."""
+    with assertions_restored():
+        exercise = make_own(lab.folder / "library" / "terms")
+    shown = lab("exercise", "show", "./library/terms")
+    assert "the_first_leads (only the first leads)" in " ".join(shown.out.split())
+    path = run_attempt(exercise, ["when all normal: pause 5"], lab.folder / "terms-001.jsonl")
+    done = lab("exercise", "grade", path.name, "--exercises", "library")
+    assert (done.status, done.err) == (0, "")
+    assert done.out.splitlines()[1].split() == ["anna", "terms", "1", "6", "7"]
+    assert "1. Task 1: done, 2 of 2" in done.out
+    assert "3. Task 3: missed, 0 of 1: the run is over" in done.out
+
+
+def test_a_repair_with_properties(lab: Lab) -> None:
+    """The copied file is checked and graded with the properties of the exercise."""
+    with assertions_restored():
+        exercise = make_repair(lab.folder / "library" / "tickets")
+    started = lab("exercise", "start", "./library/tickets")
+    file = exercise.folder / "ticket_properties.py"
+    assert f"Check it with: lab check tickets.py --properties {file}" in started.out
+    checked = lab("check", "tickets.py", "--properties", str(file), "--runs", "10")
+    assert checked.status == 1
+    assert "no_ticket_twice" in checked.out
+    graded = lab("exercise", "grade", "tickets.py", "--exercise", "./library/tickets")
+    assert graded.status == 1
+    assert "1. Task 1: missed, 0 of 4: no_ticket_twice is broken: " in graded.out
+
+
 def test_status_without_an_attempt(lab: Lab) -> None:
     """Every exercise, without points."""
     done = lab("exercise", "status", "--student", "anna", "--home", "here")
@@ -142,7 +173,7 @@ def test_check(lab: Lab) -> None:
 
 def test_repairing(lab: Lab) -> None:
     """The file is copied to the working directory, once; a submission is run with hidden seeds."""
-    (name, *_) = [name for name in names() if find_exercise(name).repairs]
+    (name, *_) = [name for name in names() if find_exercise(name).faulty_file]
     file = f"{name.replace('-', '_')}.py"
     output = lab("exercise", "start", name)
     assert output.status == 0

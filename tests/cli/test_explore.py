@@ -24,7 +24,7 @@ def test_nothing_is_found_under_the_assumptions(lab: Lab) -> None:
     assert (done.status, done.err) == (0, "")
     assert COUNTS.search(done.out)
     assert "exhaustive" not in done.out
-    text = "\n  all that was distinguished was explored; not distinguished: ages beyond 1.2s of messages heard "
+    text = "\n  explored completely, except for differences that the search ignores: ages beyond 1.2s of messages "
     assert text in done.out
     assert "arrivals between two instants" in done.out
     assert re.search(r"^  A1\.1 +no violation in 4,081 states  \(one coordinator\)$", done.out, re.MULTILINE)
@@ -45,6 +45,31 @@ def test_two_coordinators_are_found(lab: Lab) -> None:
     assert "holds" in verified.out
     assert "A1.1" in verified.out
     assert "coordinator 1" in lab("show", "two.jsonl", "--only", "status").out
+
+
+def test_two_coordinators_are_found_under_a_pause(lab: Lab) -> None:
+    """The bully under a pause violates A1.1, excused by 9; and the recording verifies."""
+    words = ("--kills", "0", "--pauses", "1", "--timeouts", "prompt")
+    done = lab("explore", "bully", *words, "--out", "two.jsonl")
+    assert (done.status, done.err) == (1, "")
+    assert "at most 0 kills, 0 restarts, 1 pause and 0 cuts\n" in done.out
+    assert "procedures begun; pauses longer than 1.2s\n" in done.out
+    assert re.search(
+        r"^  A1\.1 +violated in [\d,]+ states, .*excused: assumption 9 broken", done.out, re.MULTILINE
+    )
+    assert re.search(r"^  A2 +no violation in [\d,]+ states  \(elects in time\)$", done.out, re.MULTILINE)
+    verified = lab("verify", "two.jsonl")
+    assert verified.status == 0
+    assert "excused: A1.1 under broken assumption 9 (pause of 3)" in verified.out
+    assert "process: paused" in lab("show", "two.jsonl", "--only", "process").out
+    assert json.loads(lab("explore", "bully", *words, "--depth", "2", "--json").out)["pauses"] == 1
+
+
+def test_pauses_are_part_of_any(lab: Lab) -> None:
+    """There, a node may take its time anyway."""
+    done = lab("explore", "bully", "--pauses", "1", "--timeouts", "any")
+    assert done.status == 2
+    assert "--pauses with --timeouts any: there a node may take its time anyway" in done.err
 
 
 def test_a_failure_is_recorded_under_a_default_name(lab: Lab) -> None:
@@ -131,6 +156,7 @@ def test_json(lab: Lab) -> None:
         "kills": 1,
         "restarts": 0,
         "cuts": 1,
+        "pauses": 0,
         "exhaustive": False,
         "not_distinguished": ["ages beyond 1.2s of messages heard and procedures begun"],
         "stopped_at": "",
@@ -140,7 +166,7 @@ def test_json(lab: Lab) -> None:
     assert verdicts["A1.1"]["violated"] > 0
     assert verdicts["A1.1"]["moves"] > 1
     assert verdicts["A1.1"]["broken"] == [8]
-    assert verdicts["A2"] == {"violated": 0, "moves": None, "broken": [], "verdict": "no violation in 720 states"}
+    assert verdicts["A2"] == {"violated": 0, "moves": None, "broken": [], "verdict": "no violation in 722 states"}
     cut = json.loads(lab("explore", "bully", "--states", "10", "--json").out)
     assert (cut["exhaustive"], cut["stopped_at"], cut["recording"]) == (False, "10 states", None)
     assert cut["waiting"] > 0
@@ -167,7 +193,7 @@ def test_nobody_left_to_agree(lab: Lab) -> None:
     )
     done = lab("explore", "mine.py", "--from", "start")
     assert done.status == 1
-    assert "\n  all that was distinguished was explored; " in done.out
+    assert "\n  explored completely, except for differences " in done.out
     assert re.search(r"^  A2 +not judged: no running node is left to agree", done.out, re.MULTILINE)
 
 

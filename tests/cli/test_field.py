@@ -95,10 +95,10 @@ def test_on_a_users_election(lab: Lab) -> None:
     branch = ("branch", "a.jsonl", "--at", "1s", "--protocol", "mine.py", "--headless", "--for", "1s")
     assert lab(*branch, "--record", "b.jsonl").status == 0
     done = lab("check", *own, "--set", "reading_every=4s", "--runs", "6", "--workers", "2", "--json")
-    assert done.status == 1, "nothing is published, so A9 is not judged"
+    assert done.status == 0, done
     found = json.loads(done.out)
     assert found["protocol"] == "field"
-    assert [each["assertion"] for each in found["judged"] if not each["runs"]] == ["A9"]
+    assert [each["assertion"] for each in found["judged"] if not each["runs"]] == []
 
 
 def test_the_report_has_the_notes_on_publishing(lab: Lab) -> None:
@@ -107,12 +107,12 @@ def test_the_report_has_the_notes_on_publishing(lab: Lab) -> None:
     do = ("--do", "at 2s partition 1 2 | 3 4 5", "--do", "at 5s publish coordinators")
     done = lab(*run, *do)
     assert done.out.startswith("field above invitation, reading_every=100ms, simulated, 8s\n")
-    assert "  5.000 s  node 2: refused: 2 of 5 nodes are no majority\n" in done.out
+    assert "  5.000 s  node 2: refused: 2 of 5 nodes are not a majority\n" in done.out
     assert re.search(r"^  5\.\d+ s  node 5: edition 1 is published$", done.out, re.MULTILINE)
     result = json.loads(lab(*run, *do, "--json").out)
     assert result["settings"] == ["reading_every=100ms"]
     assert [(note["node"], note["text"]) for note in result["notes"]] == [
-        (2, "refused: 2 of 5 nodes are no majority"),
+        (2, "refused: 2 of 5 nodes are not a majority"),
         (5, "edition 1 is published"),
     ]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.guide.contents import DOORS, all_pages, find_page
+from lab.guide.contents import SECTIONS, all_pages, find_page
 from lab.kernel import Node, Protocol
 from lab.properties.judge import Judge
 from lab.properties.verdicts import Violation
@@ -113,11 +113,11 @@ def test_what_the_tables_name_is_there() -> None:
 
 
 def test_the_list_of_pages(lab: Lab) -> None:
-    """Without a page: the doors, and the name and title of each page."""
+    """Without a page: the sections, and the name and title of each page."""
     done = lab("guide")
     assert (done.status, done.err) == (0, "")
-    for door in DOORS:
-        assert door.title in done.out.splitlines()
+    for section in SECTIONS:
+        assert section.title in done.out.splitlines()
     listed = re.findall(r"^  lab guide (\S+) +(\S.*)$", done.out, re.MULTILINE)
     assert listed == [(page.name, page.title) for page in all_pages()]
 

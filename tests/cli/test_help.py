@@ -16,16 +16,16 @@ from tests.cli.invocation import ROOT, Lab
 OPTIONS = {
     "run": (
         "--nodes --t --tm --tp --latency --jitter --sim --live --speed --set --properties --do --script --record "
-        "--seed --headless --for --json"
+        "--seed --headless --for --json --watch"
     ),
-    "replay": "--compare --protocol --properties",
+    "replay": "--compare --protocol --properties --watch",
     "tour": "",
     "export": (
         "--to --out --from --until --nodes --time --heartbeats --ascii --force --table --view --size --speed "
         "--fps --idle"
     ),
     "verify": "--protocol --properties --strict",
-    "show": "--node --kind --only --heartbeats --blocked --view --at --protocol",
+    "show": "--node --kind --only --heartbeats --watch --blocked --view --at --protocol",
     "list": "--json",
     "attach": "--viewer",
     "ctl": "",
@@ -35,11 +35,15 @@ OPTIONS = {
     "diff": "",
     "check": (
         "--runs --seed --nodes --faults --find --strict --keep-going --minutes --workers --cluster --out --t "
-        "--set --properties --json"
+        "--set --properties --blind --corpus --json"
+    ),
+    "mutate": (
+        "--runs --seed --nodes --faults --properties --only --list --show --explore --at-least --workers --t "
+        "--set --json"
     ),
     "compare": "--script --faults --runs --nodes --seed --task --t --workers --output --json",
-    "explore": "--nodes --kills --restarts --cuts --timeouts --from --states --depth --set --properties --do "
-    "--out --json",
+    "explore": "--nodes --kills --restarts --cuts --pauses --timeouts --from --states --depth --set --properties "
+    "--do --out --json",
     "scale": "--nodes --t --seed --output --json",
     "exercise list": "--exercises --json",
     "exercise show": "--solution",
@@ -79,7 +83,7 @@ def test_a_command_explains_itself(lab: Lab, command: str) -> None:
 
 def test_prose_is_wrapped_once(lab: Lab) -> None:
     """At the terminal's width, and not at the line ends of the source."""
-    for command in ("verify", "history", "branch", "check", "explore", "compare"):
+    for command in ("verify", "history", "branch", "check", "mutate", "explore", "compare"):
         output = lab(command, "--help", environment={"COLUMNS": "60"}).out.partition("╭")[0]
         for paragraph in re.split(r"\n *\n", output):
             lines = [line.strip() for line in paragraph.splitlines() if line.strip()]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from lab.guide.contents import find_page
-from tests.cli.invocation import Lab
+from tests.cli.invocation import ROOT, Lab
 
 PAGE = find_page("json").text
 DATA = {"nodes", "messages", "kinds", "faults", "transactions", "violations", "commands", "usages", "examples"}
@@ -53,6 +53,17 @@ def test_a_scenario(lab: Lab) -> None:
     document = json.loads(lab("run", "fails.scenario", "--sim", "--headless", "--json").out)
     assert document["scenario"]["findings"]
     _is_documented(_section("lab run"), document)
+
+
+def test_mutants(lab: Lab) -> None:
+    beacon = ROOT / "tests" / "mutation" / "beacon.py"
+    words = ("mutate", f"{beacon}:Beacon", "--only", "guard,unsafe,comparison", "--nodes", "3", "--runs", "4")
+    document = json.loads(lab(*words, "--faults", "kill", "--workers", "1", "--json").out)
+    assert [each["result"] for each in document["mutants"]]
+    assert document["killed_by"]
+    assert any(each["violated"] for each in document["mutants"])
+    _is_documented(_section("lab mutate"), document)
+    _is_documented(_section("lab mutate"), json.loads(lab(*words, "--list", "--json").out))
 
 
 def test_a_campaign(lab: Lab) -> None:

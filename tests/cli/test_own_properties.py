@@ -86,8 +86,20 @@ def test_a_recording_is_judged_later(lab: Lab) -> None:
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("name", VIOLATIONS)
 def test_a_campaign_finds_it_and_shrinks_it(lab: Lab, name: str) -> None:
-    words = ("ballot.py", "--properties", "ballot_properties.py", "--runs", "40", "--nodes", "2", "--find", name)
-    done = lab("check", *words, "--out", "found.jsonl")
+    words = (
+        "ballot.py",
+        "--properties",
+        "ballot_properties.py",
+        "--runs",
+        "40",
+        "--nodes",
+        "2",
+        "--faults",
+        "kill",
+        "--find",
+        name,
+    )
+    done = lab("check", *words, "--faults", "kill", "--out", "found.jsonl")
     assert done.status == 1
     assert re.search(rf"^ {name} +\d of \d runs? ", done.out, re.MULTILINE)
     assert "recorded: found.jsonl" in done.out
@@ -101,15 +113,14 @@ def test_a_campaign_finds_it_and_shrinks_it(lab: Lab, name: str) -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_an_exploration(lab: Lab) -> None:
-    """All but what is owed is judged; a cycle of states would show a property that is never met."""
+    """All are judged; a cycle of states would show a property that is never met."""
     words = ("explore", "ballot.py", "--properties", "ballot_properties.py", "--nodes", "2", "--from", "start")
     done = lab(*words, "--timeouts", "prompt")
     assert done.status == 1
     for name in VIOLATIONS:
         row = re.search(rf"^  {name} +(.*)$", done.out, re.MULTILINE)
         assert row is not None
-        text = "not judged: exploration does not follow" if name == "wishes_are_met" else "violated in "
-        assert row[1].startswith(text), row[0]
+        assert row[1].startswith("violated in "), row[0]
     assert "recorded: ballot-" in done.out
 
 
@@ -191,7 +202,7 @@ def test_the_interface(loaded: Path) -> None:
             "rounds_stay_small returned []: return True, False, a sentence",
         ),
         ('    """No node counts beyond four."""\n', "", "rounds_stay_small has no docstring: write what holds"),
-        ('within="2T"', 'within="soon"', "wishes_are_met is owed within 'soon': write a duration, such as '30T'"),
+        ('within="2T"', 'within="soon"', "wishes_are_met: within='soon' is no duration; write one such as '30T'"),
         (
             "[everybody_is_up]",
             "['everybody']",

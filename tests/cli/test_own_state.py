@@ -91,6 +91,29 @@ def test_a_mistake(own: Lab, predicate: str, error: str) -> None:
     assert error in done.refused()
 
 
+def test_watches(own: Lab) -> None:
+    """With the user's file, all of the state is known; without it, what needs no declaration."""
+    own(*("run", "own.py", "--nodes", "3", "--sim", "--headless", "--for", "1s", "--record", "own.jsonl"))
+    show = ("show", "own.jsonl", "--only", "end", "--watch")
+    loaded = ("--protocol", "own.py")
+    for text, value in (
+        ("any.role == leader", "true"),
+        ("all.role", "1:other 2:other 3:leader"),
+        ("3.term * 2 - 1.term", "5"),
+        ("3.votes", "[7 8]"),
+        ("2.entry", "term 4 word four"),
+        ("3.votes[1] + 2.entry.term", "12"),
+    ):
+        _, heading, line, _ = own(*show, text, *loaded).out.splitlines()
+        assert heading == f"#     time  {text}"
+        assert re.match(rf"  1\.000000  {re.escape(value)}  ", line), line
+    assert " 1:other 2:other 3:leader " in own(*show, "all.role").out
+    assert (
+        own(*show, "3.trem", *loaded).refused().startswith("--watch '3.trem': a node of own has no attribute trem")
+    )
+    assert "1.000000  -  " in own(*show, "3.trem").out
+
+
 def test_raft_s_state_in_a_scenario(lab: Lab) -> None:
     """By its enum's words, its numbers, and what the built-in table lists."""
     shutil.copy(RAFT, lab.folder)

@@ -47,7 +47,7 @@ def test_it_ends_at_exactly_its_time(lab: Lab) -> None:
     assert all(node["coordinator"] == 5 for node in found["nodes"].values())
     lines = open_recording(Path(found["recording"]))
     assert (lines.header.link.latency_us, lines.header.link.jitter_us) == (20_000, 10_000)
-    assert lines.record(len(lines) - 1) == End(600_000_000, "its time was up")
+    assert lines.record(len(lines) - 1) == End(600_000_000, "its time limit was reached")
     lines.close()
 
 

@@ -54,7 +54,7 @@ def test_the_texts_are_short_and_complete(name: str) -> None:
     assert len(exercise.title) <= 60
     for task in exercise.tasks:
         assert task.text, task.title
-        assert task.explains or task.way in ("explain", "repair"), task.title
+        assert task.explanation or task.way in ("explain", "repair"), task.title
     assert any(task.hints for task in exercise.tasks)
     for path in (SHIPPED / name).glob("*.md"):
         assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", path.read_text("utf-8"))

@@ -53,8 +53,8 @@ def test_only_the_solution_repairs(name: str) -> None:
 def test_the_unchanged_file_earns_nothing_with_any_seed(name: str, seed: int) -> None:
     """Its error is found whatever runs are drawn."""
     exercise = resolve_exercise(name)
-    assert exercise.repairs is not None
-    assert [result.points for result in grade_repair(exercise, exercise.repairs, seed)] == [0] * len(
+    assert exercise.faulty_file is not None
+    assert [result.points for result in grade_repair(exercise, exercise.faulty_file, seed)] == [0] * len(
         exercise.tasks
     )
 
@@ -89,7 +89,7 @@ class MyCommit(TwoPhaseCommit):
 def test_the_exercise_defines_the_promises(tmp_path: Path) -> None:
     """A class that promises nothing, or allows itself unlimited time, is judged like the others."""
     broken = (
-        (bully().repairs or Path())
+        (bully().faulty_file or Path())
         .read_text("utf-8")
         .replace(
             "class MyBully(Bully):\n",
@@ -107,7 +107,7 @@ def test_the_exercise_defines_the_promises(tmp_path: Path) -> None:
 def test_renamed_messages_are_still_targets_of_faults(tmp_path: Path) -> None:
     """Naming everything a heartbeat removes no faults from the schedules."""
     broken = (
-        (bully().repairs or Path())
+        (bully().faulty_file or Path())
         .read_text("utf-8")
         .replace(
             "class MyBully(Bully):\n", "class MyBully(Bully):\n    heartbeats = tuple(Bully.payloads.values())\n\n"
@@ -174,7 +174,7 @@ def test_the_same_seed_gives_the_same_grade() -> None:
 
 def test_progress_is_reported() -> None:
     lines: list[str] = []
-    grade_repair(bully(), bully().repairs or Path(), 1, lines.append)
+    grade_repair(bully(), bully().faulty_file or Path(), 1, lines.append)
     assert lines[0] == "task 1: 0 of 150 runs"
 
 
@@ -185,7 +185,7 @@ def test_a_repair_task_stays_open_in_an_attempt() -> None:
     config = RunConfig("", setup.protocol, setup.nodes, setup.timing, {}, Link(), 1, "", world="simulated")
     header = header_of(config, load_protocol(setup.protocol))
     assessment = Assessment(exercise, header)
-    for record in (header, End(1, "its time was up")):
+    for record in (header, End(1, "its time limit was reached")):
         assessment.observe(record)
     assert [result.state for result in assessment.results] == ["open"] * len(exercise.tasks)
     assert assessment.status.points == 0

@@ -24,6 +24,7 @@ __all__ = [
     "Raising",
     "Secluding",
     "Stamping",
+    "Sulking",
     "Trusting",
     "explorer_of",
     "header_of",
@@ -193,6 +194,19 @@ class Secluding(Trusting):
             self.status, self.coordinator = Status.NORMAL, 2
 
 
+class Sulking(Trusting):
+    """Node 2 leads; node 1 follows it if it answers in time, else nobody, for ever. It promises agreement."""
+
+    name: ClassVar[str] = "sulking"
+    promises: ClassVar[tuple[str, ...]] = ("A2",)
+
+    @procedure
+    async def asking(self) -> None:
+        answer = await self.ask(2, Ping(), within=self.timing.t_us)
+        if answer is not None:
+            self.status, self.coordinator = Status.NORMAL, 2
+
+
 class Joining(Election):
     """Node 2 is a group; node 1 asks it every T, and is in it or in one of its own."""
 
@@ -289,6 +303,8 @@ def explorer_of(
     restarts: int = 0,
     settled: bool = False,
     cuts: int = 0,
+    pauses: int = 0,
 ) -> Explorer:
     """Return an explorer of that many nodes, from their first start."""
-    return Explorer(protocol, header_of(protocol, count), timeouts, kills, restarts, settled, cuts)
+    header = header_of(protocol, count)
+    return Explorer(protocol, header, timeouts, kills, restarts, settled, cuts, pauses=pauses)

@@ -21,13 +21,15 @@ import lab.kernel
 import lab.protocols
 from lab.cli.program import COMMANDS, load_command
 from lab.kernel import Protocol
-from lab.properties.assertions import ASSERTIONS, ASSUMPTION_NUMBERS, ASSUMPTIONS, ENDS
+from lab.properties.assertions import ASSERTIONS, ASSUMPTION_NUMBERS, ASSUMPTIONS
 from lab.properties.declarations import Agreement, Eventually, LeadsTo
+from lab.properties.registry import assumptions_of
 from lab.protocols import PROTOCOLS, TASKS
 from lab.recording.records import Record
 from lab.script.verbs import VERBS
 from lab.script.vocabulary import described_counts, described_states
 from lab.tui.actions import actions_as_markdown
+from lab.worlds.mutation.rules import RULES
 
 __all__ = ["command_names", "fill"]
 
@@ -60,7 +62,7 @@ def _assertions() -> str:
     def kind(name: str) -> str:
         if isinstance(ASSERTIONS[name], Agreement):
             return "invariant of pairs"
-        is_liveness = name == ENDS.id or isinstance(ASSERTIONS[name], Eventually | LeadsTo)
+        is_liveness = isinstance(ASSERTIONS[name], Eventually | LeadsTo)
         return "liveness" if is_liveness else "safety"
 
     return _table(
@@ -74,9 +76,8 @@ def _assertions() -> str:
 
 def _relies(name: str) -> str:
     protocols = [each for each in {**PROTOCOLS, **TASKS}.values() if name in each.promises]
-    own = ASSERTIONS[name].relies_on
-    usual = ASSUMPTION_NUMBERS if own is None else own
-    found = {each for protocol in protocols for each in protocol.relies_on.get(name, usual)}
+    given = (protocol.relies_on.get(name) for protocol in protocols)
+    found = {each for numbers in given for each in assumptions_of(ASSERTIONS[name], numbers)}
     if name == "raises":
         return "nothing"
     if found == {*ASSUMPTION_NUMBERS}:
@@ -138,7 +139,7 @@ def _commands(command: TyperCommand | TyperGroup, path: str) -> Iterator[tuple[s
     assert command.callback is not None
     function = inspect.unwrap(command.callback, stop=lambda each: hasattr(each, "__signature__"))
     if isinstance(command, TyperGroup):
-        yield path, function, inspect.getdoc(function) or ""
+        yield path, function, command.help or ""
         for name, each in command.commands.items():
             assert isinstance(each, TyperCommand)
             yield from _commands(each, f"{path} {name}")
@@ -271,6 +272,10 @@ def _plain(text: str) -> str:
     return re.sub(r"\s+", " ", text.replace("``", "`").replace(r"\[", "[").replace("\b", "")).strip()
 
 
+def _mutation_rules() -> str:
+    return _table(("rule", "what is changed"), ((f"`{rule.id}`", rule.text) for rule in RULES))
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "assertions": _assertions,
     "promises": _promises,
@@ -281,6 +286,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "counts": _counts,
     "command-line": _command_line,
     "records": _records,
+    "mutation-rules": _mutation_rules,
     "kernel": lambda: _exports(lab.kernel),
     "protocol-methods": _protocol_methods,
     "protocols": lambda: _exports(lab.protocols),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.guide.contents import DOORS, NoSuchPageError, Page, all_pages, find_page, search
+from lab.guide.contents import SECTIONS, NoSuchPageError, Page, all_pages, find_page, search
 from lab.guide.html_site import SiteError, slug, write_site
 from lab.properties.assertions import BUILT_IN, RAISES
 from tests.guide.generated import fill
@@ -33,7 +33,7 @@ def test_generated_parts_are_current(page: Page, request: pytest.FixtureRequest)
 
 def test_every_page_is_listed_once() -> None:
     files = {path.relative_to(ROOT / "lab/guide").as_posix() for path in (ROOT / "lab/guide").rglob("*.md")}
-    assert files == {f"{page.door}/{page.name}.md" for page in PAGES}
+    assert files == {f"{page.section}/{page.name}.md" for page in PAGES}
     assert len({page.name for page in PAGES}) == len(PAGES)
     assert len(PAGES) > 20
 
@@ -113,7 +113,7 @@ def test_the_site_overwrites_nothing_else(tmp_path: Path) -> None:
 
 def test_a_page_is_found_by_its_name() -> None:
     assert find_page("scenarios").title == "Scenarios"
-    assert find_page("Scenarios.md").door == "build"
+    assert find_page("Scenarios.md").section == "build"
     with pytest.raises(NoSuchPageError, match=r"unknown page 'scenaros'.*did you mean scenarios"):
         find_page("scenaros")
 
@@ -192,7 +192,7 @@ def test_doors_are_the_folders() -> None:
     folders = {
         path.name for path in (ROOT / "lab/guide").iterdir() if path.is_dir() and path.name != "__pycache__"
     }
-    assert {door.name for door in DOORS} == folders
+    assert {section.name for section in SECTIONS} == folders
 
 
 def test_the_readme_is_a_front_page() -> None:

@@ -26,7 +26,7 @@ def _record(hole: Hole, path: Path, as_printed: bool) -> None:
         simulation.director.add(parse(line))
     simulation.start()
     simulation.run_to(hole.end_us)
-    writer.append(End(simulation.now_us, "its time was up"))
+    writer.append(End(simulation.now_us, "its time limit was reached"))
     writer.close()
 
 

@@ -134,6 +134,50 @@ def test_reordering() -> None:
     assert [content_of(each) for each, _ in net.due(1_000)] == ["second", "first"]
 
 
+def test_a_copy_of_its_own_arrives_later_than_the_original() -> None:
+    """Up to the spread, out of order: it delays no other message, and others may overtake it."""
+    net = network(Duplicate(links=LINK, probability=1.0, spread_us=100))
+    sending = sent(net, message("first"), 0)
+    net.remove_rule(1, 0)
+    assert net.send(message("second"), 0) is None
+    assert (sending.fate, sending.due_us, sending.reordered, sending.by) == ("", 10, False, (1,))
+    (copy_us,) = sending.extra
+    assert copy_us is not None
+    assert 11 <= copy_us <= 110
+    assert [content_of(each) for each, _ in net.due(10)] == ["first", "second"]
+    assert net.next_due_us() == copy_us
+    assert [content_of(each) for each, _ in net.due(1_000)] == ["first"]
+
+
+def test_a_copy_draws_only_if_it_takes_time() -> None:
+    """Without a spread the same messages are duplicated as ever, right after the original."""
+    plain, late = (network(Duplicate(links=LINK, probability=0.5, spread_us=us)) for us in (0, 1))
+    alone = Random("1->2")
+    results = [plain.send(message(), 0) for _ in range(50)]
+    assert [result is not None for result in results] == [alone.random() < 0.5 for _ in range(50)]
+    assert {result.extra for result in results if result is not None} == {(10,)}
+    assert {result.extra for _ in range(50) if (result := late.send(message(), 0)) is not None} == {(11,)}
+
+
+def test_a_copy_is_cut_on_its_arrival() -> None:
+    """Although the original has arrived."""
+    net = network(Duplicate(links=LINK, probability=1.0, spread_us=100))
+    sent(net, message(), 0)
+    assert [cut for _, cut in net.due(10)] == [None]
+    net.add_rule(2, Cut(links=LINK))
+    assert [cut for _, cut in net.due(1_000)] == [2]
+
+
+def test_a_copy_is_held_with_the_original() -> None:
+    """Without a spread, a held message is not duplicated."""
+    for spread_us, released in ((100, ["x", "x"]), (0, ["x"])):
+        net = network(Duplicate(links=LINK, probability=1.0, spread_us=spread_us), Hold(links=LINK))
+        sending = sent(net, message(), 0)
+        assert (sending.fate, sending.extra, sending.due_us) == ("held", (None,) * (len(released) - 1), None)
+        assert [content_of(each) for each in net.remove_rule(2, 50)] == released
+        assert len(list(net.due(50))) == len(released)
+
+
 @pytest.mark.parametrize(
     "rule",
     [
@@ -165,6 +209,7 @@ def test_a_rule_applies_to_its_links_and_kinds_only(rule: Rule) -> None:
         (Lose(links=LINK, probability=0.1), (8,)),
         (Hold(links=LINK), (8,)),
         (Duplicate(links=LINK, probability=0.1), (3,)),
+        (Duplicate(links=LINK, probability=0.1, spread_us=51), (3,)),
         (Delay(links=LINK, delay_us=50), ()),
         (Delay(links=LINK, delay_us=51), (8,)),
         (Delay(links=LINK, delay_us=40, jitter_us=11), (8,)),

@@ -140,3 +140,21 @@ def test_A1_1_when_the_lower_of_two_leaders_is_heard_last() -> None:
 
     rig.watchers.append(check_coordinators)
     rig.run(20 * T_US)
+
+
+def test_a_node_whose_takeover_never_comes_follows_nobody() -> None:
+    """A2: 1 leaves each election to 3, which led before it was paused, and finds 1 Normal at every Check.
+
+    1 follows 2, which is down. It steps down when nothing has come of its election, and the next Check finds it.
+    """
+    rig = Rig([1, 2, 3]).started()
+    assert rig.run_until_agreed() == 3
+    rig.do("kill 2")
+    rig.run(2 * T_US)
+    assert rig.run_until_agreed() == 3
+    rig.do("restart 2")
+    rig.do("pause 3")
+    rig.run_until(lambda: rig.protocol(2).leads and rig.protocol(1).coordinator == 2, 40 * T_US, "2 leads 1")
+    rig.do("kill 2")
+    rig.do("resume 3")
+    assert rig.run_until_agreed() == 3

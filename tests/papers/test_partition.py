@@ -96,8 +96,8 @@ def test_the_same_under_bully() -> None:
     judge = judged(rig.records)
     assert rig.agreed() == 5
     assert {verdict.assertion: verdict.word for verdict in judge.verdicts()} == {
-        "A1.1": "outside",
-        "A1.2": "outside",
+        "A1.1": "excused",
+        "A1.2": "excused",
         "A2": "holds",
         "highest": "holds",
         "M7": "holds",

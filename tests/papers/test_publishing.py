@@ -69,7 +69,7 @@ def test_F4_a_group_without_a_majority_refuses_with_a_reason(election: type[Elec
     since = len(run.records)
     run.do("publish coordinators")
     run.run(4 * T_US)
-    assert publishing_of(run, 2).outcome == "refused: 2 of 5 nodes are no majority"
+    assert publishing_of(run, 2).outcome == "refused: 2 of 5 nodes are not a majority"
     noted = [record for record in run.records[since:] if isinstance(record, Step) and record.notes]
     assert [record.node for record in noted] == [2, 5]
     assert editions(run, (1, 2)) == {PublishOperation()}
@@ -87,7 +87,7 @@ def test_F4_exactly_half_is_no_majority() -> None:
     run.run(60 * T_US)
     run.do("publish coordinators")
     run.run(4 * T_US)
-    assert {publishing_of(run, node).outcome for node in (2, 4)} == {"refused: 2 of 4 nodes are no majority"}
+    assert {publishing_of(run, node).outcome for node in (2, 4)} == {"refused: 2 of 4 nodes are not a majority"}
 
 
 def test_F4_the_dead_count_as_configured() -> None:
@@ -96,7 +96,7 @@ def test_F4_the_dead_count_as_configured() -> None:
     run.do("kill 3 4 5")
     run.run_until_agreed()
     run.do("publish")
-    assert publishing_of(run, 2).outcome == "refused: 2 of 5 nodes are no majority"
+    assert publishing_of(run, 2).outcome == "refused: 2 of 5 nodes are not a majority"
 
 
 def test_F4_only_a_coordinator_publishes() -> None:

@@ -7,8 +7,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from lab.kernel import Message
-from lab.recording.records import Injected, Routed
+from lab.kernel import Message, Received, Step
+from lab.recording.records import Event, Injected, Routed
 from tests.properties.recorded import WITHIN_US, Records, summaries
 
 
@@ -220,6 +220,36 @@ def test_a_message_that_a_fault_touched_keeps_it_broken(ending: str) -> None:
     assert excuses(rest(records)) == {}
 
 
+@pytest.mark.parametrize("first", ENDINGS)
+def test_a_late_copy_breaks_3_and_not_8(first: str) -> None:
+    """However the original has ended; but while it is in flight, and when it arrives, it is late itself."""
+    records = Records()
+    number = records.fault("duplicate", 3)
+    serial = records.sends(3, 1)
+    records.add(Routed(0, 3, serial, "duplicated", by=(number,), due_us=400_000))
+    records.lift(number).after(30_000)
+    ENDINGS[first](records, serial)
+    records.after(370_000)
+    assert excuses(records) == {3: "duplicate 1"}, "the copy is on its way"
+    records.gets(1, 3, serial)
+    assert excuses(records) == {3: "duplicate 1"}
+    assert excuses(rest(records)) == {}
+
+
+def test_a_late_original_breaks_8_as_its_copy_does_not() -> None:
+    """The copy ends after it."""
+    records = Records()
+    number = records.fault("duplicate", 3)
+    serial = records.sends(3, 1)
+    records.add(Routed(0, 3, serial, "duplicated", by=(number,), due_us=400_000))
+    records.after(60_000)
+    assert excuses(records) == {3: "duplicate 1", 8: "a message of 3 to 1 has been in flight for 60ms"}
+    records.gets(1, 3, serial)
+    assert excuses(records) == {3: "duplicate 1", 8: "a message of 3 took 60ms to 1"}
+    records.after(340_000).gets(1, 3, serial)
+    assert excuses(records) == {3: "duplicate 1", 8: "a message of 3 took 60ms to 1"}
+
+
 def test_dropped_messages_and_harmless_faults_keep_nothing_broken() -> None:
     """No effect is pending."""
     records = Records()
@@ -252,3 +282,83 @@ def test_a_forged_message_excuses_a_protocol_that_does_not_rely_on_3() -> None:
     forged.grouped([1, 1], 1, 1, 2, 3).after(3 * WITHIN_US).fires(3)
     forged.grouped([2, 1], 1, 1).grouped([2, 1], 2, 2)
     assert [each[2] for each in summaries(forged.violations)] == [[3]]
+
+
+# stable storage
+
+
+@pytest.mark.parametrize(
+    ("event", "why", "kind"),
+    [
+        ("unwritten", "lost writes of 3", "unwrite"),
+        ("torn", "a torn write of 3", "tear"),
+        ("flipped", "a flipped bit of 3", "flip"),
+    ],
+)
+def test_what_is_lost_or_damaged_in_storage_breaks_4(event: Event, why: str, kind: str) -> None:
+    """From its observation until the nodes have come to rest; the command alone breaks nothing."""
+    records = Records()
+    records.process(3, "killed").fault(kind, 4, nodes=(3, 2))
+    assert excuses(records) == {}, "nothing has happened to its storage"
+    records.process(3, event).process(3, "started")
+    assert excuses(records) == {4: why}
+    assert kinds(records) == {4: (kind,)}
+    assert excuses(rest(records)) == {}
+
+
+@pytest.mark.parametrize(("event", "excused"), [("unwritten", [4]), ("torn", [4]), ("flipped", [])])
+def test_what_was_lost_may_show_at_any_later_time(event: Event, excused: list[int]) -> None:
+    """In identifiers that storage keeps unique; a flipped bit loses nothing, as the node does not start."""
+    records = Records(promises=("A2", "A5")).grouped([1, 1], 1, 1)
+    records.process(1, "killed").process(1, event).process(1, "started")
+    rest(rest(records)).grouped([1, 2], 1, 1).grouped([1, 1], 1, 1)
+    assert [each[2] for each in summaries(records.violations) if each[0] == "A5"] == [excused]
+
+
+def _writes(records: Records, node: int, target: int, received: int = 0) -> int:
+    """Let the node write stable storage and send a message, because of one of 3 if given; return its serial."""
+    serial = records.sends(node, target)
+    step = records.records[-1]
+    assert isinstance(step, Step)
+    given = Received(3, received) if received else step.input
+    records.records[-1] = replace(step, stored={"version": serial}, input=given)
+    return serial
+
+
+def test_a_slow_disk_within_Tp_breaks_nothing() -> None:
+    """What a step that writes sends may take Tm and Tp; so may what waits for a node that writes."""
+    records = Records()
+    records.fault("slow-disk", nodes=(1,))
+    written, waits = _writes(records, 1, 3), records.sends(2, 1)
+    records.after(70_000).gets(3, 1, written).gets(1, 2, waits)
+    assert excuses(records) == {}
+
+
+def test_a_slow_disk_beyond_Tp_breaks_9() -> None:
+    """It is the disk that is late, not the network; what writes nothing is the network's, as ever."""
+    records = Records()
+    number = records.fault("slow-disk", nodes=(1,))
+    written, plain = _writes(records, 1, 3), records.sends(1, 2)
+    records.after(71_000).gets(3, 1, written)
+    assert excuses(records) == {
+        8: "a message of 1 to 2 has been in flight for 71ms",
+        9: "a message of 1 to 3 took 71ms, over a slow disk",
+    }
+    records.gets(2, 1, plain)
+    waits = records.sends(2, 1)
+    records.lift(number).after(71_000).gets(1, 2, waits)
+    assert excuses(records)[9] == "node 1 took 71ms over a message of 2"
+    later = _writes(rest(records), 1, 3)
+    assert excuses(records.after(51_000).gets(3, 1, later)) == {8: "a message of 1 took 51ms to 3"}
+
+
+def test_a_wait_and_a_write_add_up() -> None:
+    """A request may wait for one write, its answer for another: from its deadline on, they have Tp together."""
+    for extra_us, broken in ((0, set()), (1_000, {9})):
+        records = Records()
+        records.fault("slow-disk", nodes=(1,))
+        asked = records.sends(3, 1)
+        records.after(65_000)
+        answer = _writes(records, 1, 3, asked)
+        records.after(55_000 + extra_us).gets(3, 1, answer)
+        assert set(excuses(records)) == broken

@@ -9,7 +9,7 @@ from lab.kernel import Fired, Received, Started, Step
 from lab.properties import judge
 from lab.properties.assertions import ASSERTIONS
 from lab.properties.judge import Judge
-from lab.recording.records import Commanded, End, Fault, Header, Routed, encode
+from lab.recording.records import TIME_LIMIT_REACHED, Commanded, End, Fault, Header, Routed, encode
 from tests.harness import T_US, Rig
 from tests.properties.recorded import WITHIN_US, Records, judged, summaries
 
@@ -131,7 +131,7 @@ def test_a_cluster_that_comes_to_rest_disagreeing() -> None:
     for last in (End, Commanded):
         records = Records().enters(1, "Election", 0)
         at_us = WITHIN_US + 1
-        records.add(End(at_us, "its time was up") if last is End else Commanded(at_us, "heal", "nothing", False))
+        records.add(End(at_us, TIME_LIMIT_REACHED) if last is End else Commanded(at_us, "heal", "nothing", False))
         (violation,) = records.violations
         assert (violation.assertion, violation.nodes, violation.is_failure) == ("A2", (1, 2, 3), True)
         assert violation.text == "1s after the last fault the nodes have not agreed: 1 Election; 2 Down; 3 Down"
@@ -213,8 +213,8 @@ def test_more_violations_than_are_kept() -> None:
     assert len(everything.violations) > 6
     assert [v.is_failure for v in few.violations] == [False, False, False, True, True]
     assert [v.assertion for v in few.violations] == ["A1.1", "A1.1", "A1.1", "A1.1", "A2"]
-    assert [(v.failures, v.outside) for v in few.verdicts()] == [
-        (v.failures, v.outside) for v in everything.verdicts()
+    assert [(v.failures, v.excused) for v in few.verdicts()] == [
+        (v.failures, v.excused) for v in everything.verdicts()
     ]
     assert few.verdicts()[0].first == everything.verdicts()[0].first
     assert few.verdicts()[0].word == "fails"

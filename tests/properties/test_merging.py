@@ -167,4 +167,4 @@ def test_a_part_whose_last_node_crashes() -> None:
     run = records().grouped([5, 1], 5, 3, 4, 5)
     run.fault("partition", 8, links=BETWEEN)
     run.process(1, "killed").process(2, "killed").after(2 * WITHIN_US)
-    assert not run.add(End(run.at_us, "its time was up")).violations
+    assert not run.add(End(run.at_us, "its time limit was reached")).violations

@@ -29,12 +29,14 @@ from lab.protocols.transaction import Change, Operation, Transaction, Work
 from lab.recording.reader import open_recording
 from lab.recording.records import Injected, Record
 from lab.worlds.explored.explorer import Explorer
+from lab.worlds.explored.state_judge import Obligation
 from lab.worlds.explored.states import KILLS, Timeouts
 from tests.campaign.token_mutants import GuessKept, KeptWhenPassed, NextForgotten
 from tests.campaign.trials import caught
 from tests.explored.toys import TIMING, explorer_of, header_of
 from tests.harness import T_US, Rig, simulated_header
 from tests.properties.recorded import WITHIN_US, Records, judged, summaries
+from tests.properties.test_commit_assertions import ABORTED, COMMITTED, OPEN, Ledger
 from tests.recording.test_mutations import ODD
 
 ELECTIONS: list[type[Algorithm]] = [Bully, BullyTanenbaum, Ring, InvitationElection]
@@ -233,10 +235,21 @@ def test_K2_is_not_owed_after_a_failure(line: str) -> None:
     assert not [each for each in judged(mutant.records).violations if each.assertion == "K2"]
 
 
-def test_K2_in_an_exploration_is_not_judged() -> None:
-    explorer = Explorer(Token, simulated_header(Token, (1, 2), TIMING), "synchronous", 0, settled=False)
-    explorer.run(50)
-    assert "exploration does not follow what is owed" in explorer.why_not_judged("K2")
+def _explored(protocol: type[Algorithm], requests: int) -> Explorer:
+    """Return the whole exploration in which this many of three nodes want the token once."""
+    header = simulated_header(protocol, (1, 2, 3), TIMING, parameters=Token.Parameters(by_itself=0))
+    commands = tuple((node, CommandInput("request", ())) for node in range(3, 3 - requests, -1))
+    explorer = Explorer(protocol, header, "prompt", 0, settled=False, commands=commands)
+    assert explorer.run(1_000).stopped_by == ""
+    return explorer
+
+
+def test_K2_in_an_exploration() -> None:
+    """In each schedule everyone who waits is served; where a request is forgotten, one waits for good."""
+    whole = _explored(Token, 3)
+    assert (whole.violated, whole.was_met("K2")) == ([], True)
+    assert _explored(NextForgotten, 3).violated == ["K2"]
+    assert _explored(Token, 0).why_not_judged("K2") == "no request was pending in any state"
 
 
 # solvent
@@ -310,7 +323,7 @@ def test_solvent_is_excused_by_a_wipe_alone() -> None:
 
 
 def test_solvent_takes_any_value() -> None:
-    """As the ledger audit does."""
+    """A recording may come from anywhere."""
     for odd in ODD:
         for balances in (odd, [odd], [[odd, -1]], [["savings", odd]], [["savings", -(10**15)]]):
             _holds(Records(promises=("solvent",)), 1, balances).violations  # noqa: B018 - nothing is raised
@@ -362,7 +375,7 @@ def test_an_exploration_knows_what_has_failed(relying: Callable[..., Explorer]) 
     explorer = relying(never, 1)
     explorer.run(1_500)
     assert explorer.liveness == ["A2", "highest", "never"]
-    place = explorer.liveness.index("never")
+    place = explorer._judge.obligations[Obligation("never")]
     for state, number in explorer.seen.items():
         was_killed = state[KILLS] == 0
         assert bool(explorer._owed[number] >> place & 1) == (not was_killed)
@@ -411,6 +424,8 @@ def _violating() -> Iterator[list[Any]]:
     for protocol in (LowestLeads, KeptWhenPassed, NextForgotten):
         yield _queue(protocol).records  # type: ignore[arg-type]
     yield _overdrawn(Overdraws).records
+    book = Ledger().prepared(1, 3).write(3, COMMITTED, open=[]).write(1, ABORTED, open=[])
+    yield book.holds(2, 1).holds(1, 1000, open=OPEN).after(2 * WITHIN_US).fires(1).records
 
 
 def _weakened(assertion: Assertion) -> Assertion:

@@ -144,7 +144,7 @@ def test_another_protocols_message_of_the_same_kind_is_json() -> None:
         (Expected(5, "expect live == 4", True), "expect live == 4 · met"),
         (Expected(5, "expect live == 4", False), "expect live == 4 · NOT MET"),
         (Expected(5, "expect live == 4 within 1s", False, "late"), "expect live == 4 within 1s · NOT MET: late"),
-        (EXAMPLES["end"], "the run ended: its time was up"),
+        (EXAMPLES["end"], "the run ended: its time limit was reached"),
     ],
 )
 def test_the_lines_of_other_records(record: Record, text: str) -> None:

@@ -76,7 +76,7 @@ EXAMPLES: dict[str, Record] = {
     "expected": Expected(5, "expect all normal", False, "timed out", 4),
     "injected": Injected(5, Message(1, 2, -3, "Pong", Raw(b"{}"))),
     "keyframe": Keyframe(99, SNAPSHOT),
-    "end": End(5, "its time was up"),
+    "end": End(5, "its time limit was reached"),
 }
 
 

@@ -45,7 +45,7 @@ def session(
             simulation.director.add(line)
     simulation.run_to(end_ms * 1000)
     simulation.finish()
-    writer.append(End(simulation.now_us, "its time was up"))
+    writer.append(End(simulation.now_us, "its time limit was reached"))
     writer.close()
     return path
 

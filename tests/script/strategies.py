@@ -20,18 +20,21 @@ from lab.script.commands import (
     Partition,
     ProtocolCommandLine,
     Slow,
+    SlowDisk,
     WorldCommand,
 )
 from lab.script.statements import (
     CAUSES,
     After,
     At,
+    BeforeMessage,
     Every,
     Expect,
     ExpectThroughout,
     ExpectViolation,
     OnMessage,
     OnStatus,
+    OnStore,
     Statement,
     Trigger,
     When,
@@ -69,7 +72,7 @@ def _faults() -> st.SearchStrategy[LinkFault]:
     return st.one_of(
         fault("delay", us=TIMES, jitter_us=TIMES, **kinds),
         fault("lose", probability=SHARES, **kinds),
-        fault("duplicate", probability=SHARES, **kinds),
+        fault("duplicate", us=TIMES, probability=SHARES, **kinds),
         fault("reorder", us=TIMES, probability=SHARES, **kinds),
         fault("hold", **kinds),
         fault("cut"),
@@ -93,8 +96,10 @@ def _of_world() -> st.SearchStrategy[WorldCommand]:
 
 WORLD_COMMANDS = _of_world()
 COMMANDS = st.one_of(
-    st.builds(NodeCommand, st.sampled_from(("kill", "restart", "pause", "resume", "wipe")), NODES),
+    st.builds(NodeCommand, st.sampled_from(("kill", "restart", "pause", "resume", "wipe", "tear", "flip")), NODES),
+    st.builds(NodeCommand, st.just("unwrite"), NODES, st.integers(1, 100)),
     st.builds(Slow, NODES, TIMES, TIMES),
+    st.builds(SlowDisk, NODES, TIMES),
     _faults(),
     st.builds(Heal, st.none() | LINK_SETS, st.sampled_from(("heal", "release"))),
     st.builds(Heal, LINK_SETS, st.just("join")),
@@ -187,6 +192,14 @@ TRIGGERS = st.one_of(
         LINKS,
         st.integers(1, 4),
     ),
+    st.builds(
+        lambda moment, kind, link, nth: BeforeMessage(moment, kind, link[0], link[1], nth),
+        st.sampled_from(("send", "deliver")),
+        ELECTION_KINDS,
+        LINKS,
+        st.integers(1, 4),
+    ),
+    st.builds(OnStore, NUMBERS | st.just("any"), st.integers(1, 4)),
     st.builds(
         OnStatus, NUMBERS | st.just("any"), st.sampled_from(("Down", "Election", "Reorganization", "Normal"))
     ),

@@ -5,7 +5,7 @@ import re
 from lab.guide.contents import find_page
 from lab.kernel import Protocol
 from lab.protocols import Bully, TwoPhaseCommit
-from lab.script.parse import read_script
+from lab.script.parse import read_script, read_watch
 from lab.script.parse_errors import EXPECTATIONS, TRIGGERS
 from lab.script.scope import Scope
 from lab.script.statements import CAUSES
@@ -13,11 +13,12 @@ from lab.script.values import ATTRIBUTES
 from lab.script.vocabulary import COUNTS, described_counts, described_states
 from lab.tasks.bank.bank_terms import NODE_TERMS
 
+PREDICATES, _, WATCHES = find_page("predicates").text.partition("## Watches")
 GUIDE = "\n".join(
     (
         find_page("scenarios").text,
         find_page("commands").text.partition("## Triggers")[2],
-        find_page("predicates").text,
+        PREDICATES,
     )
 )
 ROWS = dict(re.findall(r"^\| `([^`]+)` \| (.+) \|$", GUIDE, re.MULTILINE))
@@ -56,7 +57,7 @@ def test_every_expectation_is_there() -> None:
     kinds = [example.split()[:2] for example in EXPECTATIONS.values()]
     assert all(any(row.split()[:2] == kind for row in ROWS) for kind in kinds)
     listed = GUIDE.partition("What `under` may name: ")[2].partition(".\n")[0]
-    assert re.findall(r"`(\w+)`", listed) == list(CAUSES)
+    assert re.findall(r"`([\w-]+)`", listed) == list(CAUSES)
 
 
 def test_what_is_in_the_tables_can_be_typed() -> None:
@@ -90,3 +91,12 @@ def test_the_examples_can_be_read() -> None:
         _check(script)
     _check(GUIDE.partition("one after the other: `")[2].partition("`")[0])
     _check(f"when {GUIDE.partition('parentheses: `')[2].partition('`')[0]}: kill 1")
+
+
+def test_the_watches_can_be_read() -> None:
+    """In the table, and in the page about the screen."""
+    expressions = re.findall(r"^\| `([^`]+)` \|", WATCHES, re.MULTILINE)
+    assert len(expressions) > 5
+    expressions += re.findall(r"`([^`]+)`", find_page("screen").text.partition("below the nodes: ")[2])[:4]
+    for text in expressions:
+        assert str(read_watch(text, Scope(Bully, (1, 2, 3, 4, 5)))) == text

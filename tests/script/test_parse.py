@@ -22,6 +22,7 @@ from lab.script.commands import (
     Partition,
     ProtocolCommandLine,
     Slow,
+    SlowDisk,
     WorldCommand,
 )
 from lab.script.parse import LONGEST, parse
@@ -30,6 +31,7 @@ from lab.script.scope import CommandError
 from lab.script.statements import (
     After,
     At,
+    BeforeMessage,
     Every,
     Expect,
     Expectation,
@@ -37,6 +39,7 @@ from lab.script.statements import (
     ExpectViolation,
     OnMessage,
     OnStatus,
+    OnStore,
     Trigger,
     When,
 )
@@ -65,6 +68,7 @@ ALL_NORMAL = p.Is("all", "normal")
         ("cut 1 2->3,4", LinkFault("cut", LinkSet(Nodes((1, 2)), Nodes((3, 4))))),
         ("cut coordinator->all", LinkFault("cut", LinkSet(Nodes((), ("coordinator",)), ALL))),
         ("duplicate all 20%", LinkFault("duplicate", LinkSet(ALL), probability=0.2)),
+        ("duplicate all 20% 2s", LinkFault("duplicate", LinkSet(ALL), 2_000_000, probability=0.2)),
         ("reorder 1->2 50%", LinkFault("reorder", ONE_TWO, 100_000, probability=0.5)),
         ("reorder 1->2 50% 7ms", LinkFault("reorder", ONE_TWO, 7_000, probability=0.5)),
         ("partition 1 2 | 3 4 5", Partition((Nodes((1, 2)), Nodes((3, 4, 5))))),
@@ -91,6 +95,9 @@ ALL_NORMAL = p.Is("all", "normal")
         ("fire 2", WorldCommand("fire", node=2)),
         ("choose 2", WorldCommand("choose", count=2)),
         ("slow 4 300ms ±1ms", Slow(Nodes((4,)), 300_000, 1_000)),
+        ("slow-disk 4 5 20ms", SlowDisk(Nodes((4, 5)), 20_000)),
+        ("unwrite 4 last 2", NodeCommand("unwrite", Nodes((4,)), 2)),
+        ("flip all", NodeCommand("flip", ALL)),
         (
             "lose 1->2 AreYouUp NewState 30%",
             LinkFault("lose", ONE_TWO, probability=0.3, kinds=("AreYouUp", "NewState")),
@@ -129,6 +136,10 @@ def test_every_command(text: str, command: Command) -> None:
         ("on send NewState 4->1 #2", OnMessage("send", "NewState", 4, 1, 2)),
         ("on status 4 Election", OnStatus(4, "Election")),
         ("on status any Normal", OnStatus("any", "Normal")),
+        ("before send Accept 3->1", BeforeMessage("send", "Accept", 3, 1)),
+        ("before deliver Accept #3", BeforeMessage("deliver", "Accept", None, None, 3)),
+        ("on store 4", OnStore(4)),
+        ("on store any #2", OnStore("any", 2)),
         ("on send EnterElection", OnMessage("send", "EnterElection")),
         ("on deliver NewState 4->1", OnMessage("deliver", "NewState", 4, 1)),
     ],
@@ -254,6 +265,20 @@ expect violation A1.1 under pauze
 on sent Accept: kill 4
 on send accept: kill 4
 on status 4 normal: kill 4
+slow-disk 5
+slow-dsk 5 20ms
+slow-disk 5 20ms ±5ms
+slowdisk 5 20ms
+unwrite 5 last
+unwrite 5 last 0
+unwrite 5 last 101
+unwrite last 2
+before Accept 3->1: kill 3
+before send: kill 3
+before drop Accept 3->1: kill 3
+before send Accept #0: kill 3
+on store: kill 4
+on store all: kill 4
 on status 4: kill 4
 on status all Normal: kill 4
 on stats 4 Normal: kill 4

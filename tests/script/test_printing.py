@@ -55,6 +55,8 @@ def test_examples_are_in_canonical_form(text: str) -> None:
         ("delay 1 2 -> 3 , 4 400ms +- 100ms", "delay 1 2->3 4 400ms ±100ms"),
         ("lose all 007.50%", "lose all 7.5%"),
         ("reorder all 50%", "reorder all 50% 100ms"),
+        ("duplicate all 50% 0ms", "duplicate all 50%"),
+        ("duplicate 1->2 NewState 50% 2000ms", "duplicate 1->2 NewState 50% 2s"),
         ("step 1", "step"),
         ("speed 10x", "speed 10"),
         ("inject 1->3 AreYouUp {}", "inject 1->3 AreYouUp"),

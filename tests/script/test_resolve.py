@@ -138,6 +138,7 @@ def test_a_link_to_itself() -> None:
         ("delay 1->2 4ms ±1ms", Delay(links=frozenset({(1, 2)}), delay_us=4_000, jitter_us=1_000)),
         ("lose 1->2 30%", Lose(links=frozenset({(1, 2)}), probability=0.3)),
         ("duplicate 1->2 30%", Duplicate(links=frozenset({(1, 2)}), probability=0.3)),
+        ("duplicate 1->2 30% 5ms", Duplicate(links=frozenset({(1, 2)}), probability=0.3, spread_us=5_000)),
         ("reorder 1->2 30% 0ms", Reorder(links=frozenset({(1, 2)}), probability=0.3, spread_us=1)),
     ],
 )

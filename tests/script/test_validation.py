@@ -38,6 +38,8 @@ BAD = [
     "on send AreYouUp 4->4: kill 5",
     "on drop AreYouUp 4->9: kill 5",
     "on status 9 Normal: kill 5",
+    "on store 9: kill 5",
+    "before send EnterElction 4->1: kill 5",
     "when 9 normal: kill 5",
     "at 2s when all normal and 9 suspects 4: kill 5",
     "when not (4 up or 2->9 cut): kill 5",

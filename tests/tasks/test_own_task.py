@@ -64,7 +64,7 @@ def test_an_unknown_view_is_refused(lab: Lab, own: str) -> None:
 
 
 def test_the_bank_is_a_view_like_any_other(lab: Lab) -> None:
-    """What a built-in protocol brings goes through the same door."""
+    """A built-in protocol brings its views and terms in the same way."""
     lab("run", "2pc", "--nodes", "3", "--sim", "--headless", "--for", "1s", "--record", "2pc.jsonl")
     done = lab("show", "2pc.jsonl", "--view", "bank")
     assert "no open transaction" in done.out

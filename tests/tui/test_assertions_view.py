@@ -61,7 +61,7 @@ def test_the_verdicts_are_those_at_the_cursor() -> None:
     lines.close()
     names = [*(name for name in ASSERTIONS if name in header.protocol.promises), "raises"]
     first = next(violation for violation in judge.violations if violation.assertion == "A6")
-    for number, word, following in ((0, "not judged", first), (first.record, "outside", None)):
+    for number, word, following in ((0, "not judged", first), (first.record, "excused", None)):
         found = judgements_at(judge, number)
         assert [each.assertion.id for each in found] == names
         a6 = next(each for each in found if each.assertion.id == "A6")
@@ -73,7 +73,7 @@ def test_the_verdicts_are_those_at_the_cursor() -> None:
             assert a6.verdict.first == first
             assert {each.assumption for each in a6.broken} == {8}
     unknown = judgements_at(judge, judge.number + 1)
-    assert {each.word for each in unknown} == {"unknown", "outside"}
+    assert {each.word for each in unknown} == {"unknown", "excused"}
 
 
 def test_hidden_future_hides_the_next_violation() -> None:

@@ -232,7 +232,7 @@ def test_the_total_is_always_visible(tmp_path: Path) -> None:
         await seen.press("end", "b")
         await seen.until(lambda: "✓ conserved" in seen.text, "the bank")
         assert "total 30,000" in _words(seen.text)
-        assert "handed out 0" in _words(seen.text)
+        assert "paid out 0" in _words(seen.text)
         bank = seen.of("#bank", RenderedView)
         lines = [bank.render_line(y).text for y in range(bank.size.height)]
         if seen.app.size == (120, 40):

@@ -275,7 +275,7 @@ def test_the_help_uses_the_available_width() -> None:
     narrow = _help(driver=True, width=74)
     assert "    crash: kill the process; only its stable storage survives  (kill 5)" in narrow
     assert max(len(line) - len(line.lstrip()) for line in narrow) < 40
-    assert len(narrow) < 235
+    assert len(narrow) < 260
     wide = _help(True, 164, "wide")
     assert len(wide) < len(narrow) * 0.6
     assert next(line for line in wide if "change the cluster" in line).endswith(" display, search and save")

@@ -162,7 +162,7 @@ def faults(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_row_for_each_step_reads_like_the_log(takeover: Path) -> None:
-    """Dead nodes have no line, quiet time has a row, the coordinator has a star."""
+    """Dead nodes have no line, idle time has a row, the coordinator has a star."""
     assert text_of(pictured(takeover, 690_000, (56, 22))) == TAKEOVER
 
 

@@ -91,18 +91,18 @@ def test_it_holds_a_bounded_number_of_records(recording: Path, monkeypatch: pyte
 
 
 def test_a_row_is_a_record_that_shows_something(recording: Path) -> None:
-    """Heartbeats have rows if shown; quiet time has an extra row with its length."""
+    """Heartbeats have rows if shown; idle time has an extra row with its length."""
     with closing(open_recording(recording)) as lines:
-        heartbeats, quiet_us = lines.header.protocol.heartbeats, lines.header.timing.tm_us
-        some, every = RowOrder(heartbeats, quiet_us), RowOrder((), quiet_us)
+        heartbeats, idle_us = lines.header.protocol.heartbeats, lines.header.timing.tm_us
+        some, every = RowOrder(heartbeats, idle_us), RowOrder((), idle_us)
         for number, record in enumerate(lines.records()):
             some.observe(number, record)
             every.observe(number, record)
         assert set(some.numbers) < set(every.numbers)
         assert some.rows == sorted(set(some.rows))
-        quiet = [row for row in range(some.end) if some.at(row) is None]
-        assert quiet
-        assert all((some.quiet_us(row) or 0) > quiet_us for row in quiet)
+        idle = [row for row in range(some.end) if some.at(row) is None]
+        assert idle
+        assert all((some.idle_us(row) or 0) > idle_us for row in idle)
         for number, row in zip(some.numbers, some.rows, strict=True):
             found = some.at(row)
             assert found is not None

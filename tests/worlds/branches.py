@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from lab.analysis.elections import agreed_coordinator
-from lab.protocols import Bully, Election
+from lab.protocols import Algorithm, Bully
 from lab.recording.reader import open_recording
 from lab.recording.records import End, Record
 from lab.recording.writer import Writer
@@ -30,7 +30,7 @@ class Grown:
         path: Path,
         commands: Iterable[str] = (),
         seed: int = SEED,
-        protocol: type[Election] = Bully,
+        protocol: type[Algorithm] = Bully,
     ) -> None:
         self.parent = parent
         self.path = path

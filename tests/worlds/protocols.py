@@ -10,13 +10,13 @@ from typing import ClassVar
 
 import msgspec
 
-from lab.kernel import Payload, Request, command, on, procedure
+from lab.kernel import Payload, Request, Safe, command, on, procedure
 from lab.protocols import Bully, Election
 from lab.protocols.bully import NewState, NewStateAnswer
 from lab.worlds.json_lines import to_line
 from lab.worlds.live.node_process import Hello, NodeJob
 
-__all__ = ["ALL", "Board", "Brittle", "Flood", "PingPong", "Rude", "Spill", "Twofaced"]
+__all__ = ["ALL", "Board", "Brittle", "Flood", "PingPong", "Rude", "Scribe", "Spill", "Twofaced"]
 
 
 class Pinned(Payload, frozen=True):
@@ -187,4 +187,38 @@ class Spill(Election):
         pass
 
 
-ALL: tuple[type[Election], ...] = (Board, Brittle, Flood, PingPong, Rude, Spill, Twofaced)
+class Entry(Payload, frozen=True):
+    """The number of a write."""
+
+    number: int
+
+
+class Scribe(Election):
+    """Every node counts, each time in stable storage and then to the other nodes."""
+
+    name: ClassVar[str] = "scribe"
+    count: Safe[int] = 0
+    heard: int = 0
+
+    class Parameters(msgspec.Struct, frozen=True):
+        """As above."""
+
+        every_us: int = 1_000
+
+    def started(self) -> None:
+        self.begin(self.write)
+
+    @procedure
+    async def write(self) -> None:
+        while True:
+            self.count += 1
+            for peer in self.peers:
+                self.send(peer, Entry(self.count))
+            await self.sleep(self.parameters.every_us)
+
+    @on(Entry)
+    def entry(self, sender: int, message: Entry) -> None:
+        self.heard += 1
+
+
+ALL: tuple[type[Election], ...] = (Board, Brittle, Flood, PingPong, Rude, Scribe, Spill, Twofaced)

@@ -27,11 +27,16 @@ def random_commands(chance: Random, protocol: type[Algorithm], many: int, within
                 "pause coordinator",
                 "resume all",
                 f"wipe {some}",
+                f"unwrite {some} last {chance.randrange(1, 5)}",
+                f"tear {some}",
+                f"flip {node}",
+                f"slow-disk {some} {chance.randrange(30)}ms",
                 f"partition {some}",
                 f"delay {node}->{other} {chance.randrange(80)}ms ±{chance.randrange(1, 20)}ms",
                 f"lose {node} {chance.randrange(100)}%",
                 f"cut {node}->{other}",
                 f"duplicate all {chance.randrange(60)}%",
+                f"duplicate all {chance.randrange(60)}% {chance.randrange(500)}ms",
                 f"reorder all {chance.randrange(60)}% {chance.randrange(1, 30)}ms",
                 f"slow {some} {chance.randrange(60)}ms ±{chance.randrange(1, 9)}ms",
                 f"lose {node}<->{other} {kind} {chance.randrange(100)}%",
@@ -46,9 +51,14 @@ def random_commands(chance: Random, protocol: type[Algorithm], many: int, within
                 *own,
             ]
         )
-        moment = chance.choice(["send", "deliver", "drop"])
+        moment = chance.choice(["on send", "on deliver", "on drop", "before send", "before deliver"])
         trigger = chance.choice(
-            [f"at {chance.randrange(within_ms)}ms", f"on {moment} {chance.choice(kinds)}", "when all normal"]
+            [
+                f"at {chance.randrange(within_ms)}ms",
+                f"{moment} {chance.choice(kinds)}",
+                f"on store any #{chance.randrange(1, 20)}",
+                "when all normal",
+            ]
         )
         commands.append(f"{trigger}: {command}")
     return tuple(commands)

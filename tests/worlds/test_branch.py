@@ -111,7 +111,9 @@ _WITH_CAPTIONS = (
 """Lines that change nothing: most come in the midst of a step, one while messages are on their way."""
 
 
-@pytest.mark.parametrize("fault", ["lose 3->2 100%", "delay all 30ms", "cut 3->2", "duplicate 3->2 100%"])
+@pytest.mark.parametrize(
+    "fault", ["lose 3->2 100%", "delay all 30ms", "cut 3->2", "duplicate 3->2 100%", "duplicate 3->2 100% 1us"]
+)
 def test_at_a_caption_a_branch_continues_as_its_parent_did(tmp_path: Path, fault: str) -> None:
     """Unsent messages of a step meet the faults in force; sent messages do not leave again."""
     rig = Rig([1, 2, 3]).started()
@@ -237,7 +239,7 @@ def test_in_the_middle_of_a_partition(eventful: Path) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["delay 1<->2 80ms ±10ms", "lose all 40%", "duplicate 3 70%", "reorder 1<->2 50% 90ms", "cut 1->2"],
+    ["delay 1<->2 80ms ±10ms", "lose all 40%", "duplicate 3 70% 1s", "reorder 1<->2 50% 90ms", "cut 1->2"],
 )
 def test_every_link_fault_continues(tmp_path: Path, command: str) -> None:
     """The rule parsed from the recorded text equals the one that was in force."""
@@ -258,12 +260,13 @@ def test_a_fault_of_the_coordinator_continues_without_one(tmp_path: Path) -> Non
     assert grow(parent, len(rig.records) - 1).run.network.rules == rig.network.rules
 
 
-def test_copies_and_delays_in_flight(tmp_path: Path) -> None:
+@pytest.mark.parametrize("copies", ["duplicate all 100%", "duplicate all 100% 300ms"])
+def test_copies_and_delays_in_flight(tmp_path: Path, copies: str) -> None:
     """Each copy arrives, at its recorded time, and messages that were in order stay in order."""
     rig = Rig([1, 2, 3], seed=2).started()
     rig.run_until_agreed()
-    rig.do("duplicate all 100%", "delay all 200ms ±50ms", "kill 3")
-    rig.run_until(lambda: len(rig.network.in_flight()) > 12, 20 * T_US, "many are in flight")
+    rig.do(copies, "delay all 200ms ±50ms", "kill 3")
+    rig.run_until(lambda: len(rig.network.in_flight()) > 12, 40 * T_US, "many are in flight")
     parent = rig.write(tmp_path / "parent.jsonl", end=False)
     flying = [(due_us, message) for due_us, _, message in rig.network.in_flight()]
     grown = grow(parent, len(rig.records) - 1)

@@ -108,6 +108,7 @@ def test_a_cut_stops_what_is_on_its_way(tmp_path: Path) -> None:
         ("lose 3->1 100%", "dropped", (8,)),
         ("lose 3->1 50%", "dropped", (8,)),
         ("duplicate 3->1 100%", "duplicated", (3,)),
+        ("duplicate 3->1 100% 20ms", "duplicated", (3,)),
         ("reorder 3->1 100% 1ms", "reordered", (7,)),
         ("cut 3->1", "dropped", (8,)),
     ],

@@ -217,9 +217,9 @@ def test_how_it_is_watched_leaves_no_trace(tmp_path: Path) -> None:
         run.ended()
         end = run.tail.read().records[-1]
         assert isinstance(end, End)
-        assert (end.at_us, end.why) == (20_000_000, "its time was up")
+        assert (end.at_us, end.why) == (20_000_000, "its time limit was reached")
     unseen = replace(run.config, recording=str(tmp_path / "unseen" / "run.jsonl"), run="another")
-    assert execution.run_to_end(unseen, 20_000_000, lambda now_us: "") == "its time was up"
+    assert execution.run_to_end(unseen, 20_000_000, lambda now_us: "") == "its time limit was reached"
     assert run.path.read_bytes() == Path(unseen.recording).read_bytes()
 
 

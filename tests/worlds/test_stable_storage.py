@@ -9,7 +9,7 @@ import pytest
 
 from lab.kernel import Started, Step
 from lab.recording.records import Process
-from lab.worlds.live.node_process import StableStorage, wipe
+from lab.worlds.live.stable_storage import StableStorage, truncate, wipe
 from tests.waiting import wait_for
 from tests.worlds.live import STEADY, LiveRun, Tail
 
@@ -87,6 +87,22 @@ def test_a_write_torn_at_any_byte_is_no_write(tmp_path: Path) -> None:
         assert torn.values == {"a": 1, "log": ["x"]}
         torn.write({"a": 3})
         assert StableStorage(tmp_path, 1).values == {"a": 3, "log": ["x"]}
+
+
+def test_writes_beyond_the_last_that_counts_are_undone(tmp_path: Path) -> None:
+    """What a process wrote after its crash, whole or torn."""
+    for writes, left in ((0, {}), (2, {"a": 2}), (3, {"a": 3}), (9, {"a": 3})):
+        wipe(tmp_path, 1)
+        storage = StableStorage(tmp_path, 1)
+        for value in (1, 2, 3):
+            storage.write({"a": value})
+        (file,) = tmp_path.iterdir()
+        with file.open("ab") as torn:
+            torn.write(b'{"stored":{"a"')
+        truncate(tmp_path, 1, writes)
+        assert StableStorage(tmp_path, 1).values == left
+    truncate(tmp_path, 2, 0)
+    assert not (tmp_path / "2.jsonl").exists()
 
 
 def _starts(tail: Tail, node: int) -> list[Started]:

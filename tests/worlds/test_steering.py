@@ -54,7 +54,7 @@ def test_an_unwatched_run_continues(tmp_path: Path) -> None:
     records = _records(path)
     end = records[-1]
     assert isinstance(end, End)
-    assert (end.at_us, end.why) == (3_000_000, "its time was up")
+    assert (end.at_us, end.why) == (3_000_000, "its time limit was reached")
     commanded = [record for record in records if isinstance(record, Commanded)]
     assert [record.line for record in commanded] == [2, 3, 4, 5, 6, 7]
     assert [record.outcome for record in commanded[:3]] == SCRIPT_MARKS

@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from lab.kernel import Step
 from lab.protocols.bank_commands import Load
@@ -29,11 +29,11 @@ class TransactionSummary(Struct, frozen=True):
 
 
 class OpenSummary(Struct, frozen=True):
-    """A transaction that is open at the end, and why. ``blocked_us``: when it became blocked, or None."""
+    """A transaction that is open at the end, and why. ``blocked_since_us``: when it became blocked, or None."""
 
     transaction: str
     why: str
-    blocked_us: int | None
+    blocked_since_us: int | None = field(name="blocked_us")
 
 
 class BankAnalysis(Analysis):
@@ -68,7 +68,8 @@ class BankAnalysis(Analysis):
     def report(self, recording: str) -> Report:
         counts = _summary(self._log.commits(self.cluster.at_us))
         stuck = [
-            OpenSummary(str(each.transaction), each.sentences[0], each.blocked_us) for each in self._diagnoses()
+            OpenSummary(str(each.transaction), each.sentences[0], each.blocked_since_us)
+            for each in self._diagnoses()
         ]
         lines = []
         if counts is not None:
@@ -101,8 +102,8 @@ def _summary(commits: CommitHistory) -> TransactionSummary | None:
 
 
 def _diagnosis_lines(diagnosis: TransactionDiagnosis, now_us: int) -> list[str]:
-    blocked_us = diagnosis.blocked_us
-    blocked = "not blocked" if blocked_us is None else f"blocked for {_seconds(now_us - blocked_us)}"
+    since_us = diagnosis.blocked_since_us
+    blocked = "not blocked" if since_us is None else f"blocked for {_seconds(now_us - since_us)}"
     lines = ["", f"{diagnosis.transaction}  {blocked}"]
     lines += [f"  {sentence}" for sentence in diagnosis.sentences]
     lines += [f"  {_participant_line(each, now_us)}" for each in diagnosis.overview.participant_states]

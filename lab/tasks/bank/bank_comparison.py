@@ -40,7 +40,7 @@ _TRANSACTIONS = 40
 
 
 class BankComparison(Comparison):
-    """Commit protocols, which get transactions: by default in succession, with a crash during a vote."""
+    """The comparison of commit protocols: they run transactions, by default with a crash during a vote."""
 
     kind: ClassVar[str] = "a commit protocol"
     example: ClassVar[str] = "2pc 3pc"
@@ -155,7 +155,7 @@ class BankComparison(Comparison):
 
     @classmethod
     def default_script(cls, nodes: Sequence[int], timing: Timing) -> tuple[str, ...]:
-        """Return one in which the coordinator crashes as a vote arrives, another gets a load, and it restarts."""
+        """Return a script: the coordinator crashes as a vote is sent, another gets a load, the first restarts."""
         *_, heir, highest = sorted(nodes)
         return (
             f"{_at(timing, _ELECTED_T)} {_load(highest, timing)}",

@@ -52,7 +52,7 @@ class BankExtension(Extension):
             return NodeText([], _work(()), log) if log else None
         opened = (
             piece
-            for each in sorted(share.open, key=lambda each: each.blocked_us is None)
+            for each in sorted(share.open, key=lambda each: each.blocked_since_us is None)
             for piece in _transaction(each, now_us, styles)
         )
         return NodeText(_balances(share, styles), _work(opened), log)
@@ -72,7 +72,7 @@ def _balances(share: NodeBankState, styles: ThemeStyles) -> Line:
 
 
 def _transaction(each: OpenTransaction, now_us: int, styles: ThemeStyles) -> Line:
-    blocked = ", blocked" if each.blocked_us is not None else ""
+    blocked = ", blocked" if each.blocked_since_us is not None else ""
     return [
         (f"{each.transaction} ", Style(bold=True)),
         *state_pieces(each.state.value, styles),

@@ -84,7 +84,7 @@ class Bank(Struct, frozen=True):
 
     @property
     def missing(self) -> int:
-        """Difference between the opening total and the accounts plus the cash handed out."""
+        """Difference between the opening total and the accounts plus the cash paid out."""
         return self.opening - self.total - self.cash_out
 
 

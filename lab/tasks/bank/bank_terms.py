@@ -102,7 +102,9 @@ CLUSTER_TERMS = (
     ClusterTerm(
         "blocked",
         "bank: nodes that are blocked",
-        lambda cluster: sum(any(each.blocked_us is not None for each in share.open) for share in _shares(cluster)),
+        lambda cluster: sum(
+            any(each.blocked_since_us is not None for each in share.open) for share in _shares(cluster)
+        ),
     ),
     ClusterTerm(
         "balance",

@@ -59,13 +59,13 @@ class _BankPicture:
     def _accounts(self) -> tuple[list[Line], list[Line], list[Line]]:
         """Return the table's head, its accounts, and its totals."""
         names = (account.name for account in self._bank.accounts)
-        widest = max(map(len, (*names, "handed out")))
+        widest = max(map(len, (*names, "paid out")))
         blank = " " * 6
         head: Line = [(f"{'account':{widest}}  node{'balance':>{_AMOUNT}}  locked by", DIM)]
         foot: list[Line] = [
             [(self._styles.glyphs.rest * (widest + 6 + _AMOUNT), DIM)],
             [(f"{'total':{widest}}{blank}{self._amount(self._bank.total):>{_AMOUNT}}", _BOLD)],
-            [(f"{'handed out':{widest}}{blank}{self._amount(self._bank.cash_out):>{_AMOUNT}}", Style())],
+            [(f"{'paid out':{widest}}{blank}{self._amount(self._bank.cash_out):>{_AMOUNT}}", Style())],
             self._conservation(),
         ]
         return [head], [self._account(account, widest) for account in self._bank.accounts], foot
@@ -95,7 +95,7 @@ class _BankPicture:
         yield line
 
     def _total(self) -> Line:
-        total = f"total {format_cents(self._bank.total)}, handed out {format_cents(self._bank.cash_out)}: "
+        total = f"total {format_cents(self._bank.total)}, paid out {format_cents(self._bank.cash_out)}: "
         return [(total, _BOLD), *self._conservation()]
 
     def _amount(self, cents: int) -> str:
@@ -166,9 +166,9 @@ class _BankPicture:
     def _head(self, stuck: TransactionDiagnosis) -> Line:
         styles = self._styles
         pieces: Line = [(f"{stuck.transaction} ", styles.accent)]
-        if stuck.blocked_us is not None:
+        if stuck.blocked_since_us is not None:
             pieces.append(
-                (f"{styles.glyph('Blocked')} blocked for {self._seconds(stuck.blocked_us)}", styles.warning)
+                (f"{styles.glyph('Blocked')} blocked for {self._seconds(stuck.blocked_since_us)}", styles.warning)
             )
         else:
             pieces.append(("open" if stuck.since_us is None else f"open, {self._seconds(stuck.since_us)}", DIM))

@@ -337,14 +337,14 @@ class TransactionDiagnosis(Struct, frozen=True):
         return self.overview.transaction
 
     @property
-    def blocked_us(self) -> int | None:
+    def blocked_since_us(self) -> int | None:
         """Earliest time since which a live participant is blocked, having asked all others; None if none is."""
         reported = [
             each.reported
             for each in self.overview.participant_states
             if each.is_alive and each.reported is not None
         ]
-        return min((each.blocked_us for each in reported if each.blocked_us is not None), default=None)
+        return min((each.blocked_since_us for each in reported if each.blocked_since_us is not None), default=None)
 
     @property
     def since_us(self) -> int | None:
@@ -368,7 +368,9 @@ class TransactionDiagnosis(Struct, frozen=True):
 
 def blocked_since_us(view: NodeState) -> int | None:
     """Return the time since which this node is blocked although it has asked all others, or None."""
-    return min((each.blocked_us for each in open_at(view) if each.blocked_us is not None), default=None)
+    return min(
+        (each.blocked_since_us for each in open_at(view) if each.blocked_since_us is not None), default=None
+    )
 
 
 def diagnose_open_transactions(cluster: ClusterState, header: Header) -> tuple[TransactionDiagnosis, ...]:
@@ -389,4 +391,4 @@ def diagnose_bank(bank: Bank, cluster: ClusterState, header: Header) -> tuple[Tr
 
 
 def _urgency(stuck: TransactionDiagnosis) -> tuple[bool, int]:
-    return stuck.blocked_us is None, stuck.blocked_us or 0
+    return stuck.blocked_since_us is None, stuck.blocked_since_us or 0

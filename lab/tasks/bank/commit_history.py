@@ -22,7 +22,7 @@ from lab.analysis.elections import Span, extend_spans
 from lab.kernel import Message, Step
 from lab.protocols.transaction import Entry, OpenTransaction, State, Transaction
 from lab.recording.cluster_state import ClusterState
-from lab.recording.records import Process, Record, convert_or_none
+from lab.recording.records import PROCESS_AFTER, Process, Record, convert_or_none
 
 
 class DecidedTransactions:
@@ -187,7 +187,7 @@ class CommitLog:
         """Add the next record."""
         if isinstance(record, Step):
             self._step(record)
-        elif isinstance(record, Process) and record.event != "wiped":
+        elif isinstance(record, Process) and record.event in PROCESS_AFTER:
             node = self._node(record.node)
             node.is_running = record.event in ("started", "resumed")
             if record.event in ("killed", "failed"):
@@ -291,7 +291,7 @@ class CommitLog:
             each.transaction
             for each in promised
             if each.transaction in node.blocked_on
-            or each.blocked_us is not None
+            or each.blocked_since_us is not None
             or not self._node(each.transaction.node).is_running
         )
         extend_spans(node.blocked, node.is_running and bool(node.blocked_on), at_us)

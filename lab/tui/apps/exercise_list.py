@@ -17,7 +17,7 @@ from textual.screen import Screen
 from textual.widgets import OptionList, Static
 
 from lab.exercises.attempts import ExerciseProgress, StudentFolder
-from lab.exercises.exercise import KINDS, LEVELS, Exercise, describe_topic
+from lab.exercises.exercise import KINDS, LEVELS, Exercise
 from lab.styles import DIM, ThemeStyles
 from lab.text import sanitize
 from lab.tui.terminal.terminal_app import DARK, LIGHT
@@ -130,7 +130,7 @@ class ListScreen(Screen[None]):
             self.post_message(self.ResumeRequested(self.running))
             return
         exercise = self._exercises[event.option_id or ""]
-        if exercise.repairs is not None:
+        if exercise.faulty_file is not None:
             self.message.show(f"{exercise.title}: {self._start_hint(exercise)}", warn=True)
         else:
             self.post_message(self.AttemptRequested(exercise))
@@ -198,7 +198,7 @@ class ListScreen(Screen[None]):
         title = sanitize(exercise.title, room)
         row = Text.assemble("  ", (set_cell_size(sign, _SIGN), style), set_cell_size(title, room))
         row.append(f"  {exercise.kind:{_KIND}}", DIM)
-        if exercise.repairs is not None:
+        if exercise.faulty_file is not None:
             row.append("not on the server" if self._is_served else "in your editor", DIM)
         elif not exercise.points:
             row.append("by the teacher", DIM)
@@ -234,9 +234,9 @@ class ListScreen(Screen[None]):
         styles, progress = self._styles, self._home.progress_of(exercise.name)
         yield from wrap(Text(sanitize(exercise.title), styles.accent), width)
         yield from wrap(Text(f"{exercise.kind}: {KINDS[exercise.kind]}", DIM), width)
-        teaches = sanitize(", ".join(map(describe_topic, exercise.teaches)))
+        teaches = sanitize(exercise.describe_topics())
         yield from wrap(Text.assemble(("teaches ", DIM), teaches), width)
-        if exercise.repairs is not None:
+        if exercise.faulty_file is not None:
             yield from wrap(Text(self._start_hint(exercise), styles.warning), width)
         yield Text()
         yield from markdown_lines(exercise.intro, width, styles)

@@ -58,7 +58,7 @@ class LectureSource(FeedSource):
 
 
 class TallyDialog(Dialog[VoteTally]):
-    """The votes so far, updated live. Closing the vote gives the tally as the result; leaving lets it go on."""
+    """The votes so far, updated live. Closing the vote gives the tally; leaving keeps the vote open."""
 
     DEFAULT_CSS = "TallyDialog > Vertical { width: 84; }"
     BINDINGS: ClassVar[list[BindingType]] = [("enter", "close_vote", "close"), ("q", "leave", "leave")]

@@ -23,7 +23,7 @@ from lab.recording.records import Header
 from lab.styles import ThemeStyles
 from lab.tui.actions import opening_hint
 from lab.tui.controllers.branching import BranchRequested, ExportRequested, LeaveRequested, RecordingChosen
-from lab.tui.controllers.layout import LayoutSettings, read_layout_settings, write_layout_settings
+from lab.tui.controllers.layout import LayoutSettings, keep_watches, read_layout_settings, write_layout_settings
 from lab.tui.screen import RunScreen
 from lab.tui.source import FeedSource, FileSource, Source
 from lab.tui.terminal.terminal_app import TerminalApp, default_theme
@@ -187,7 +187,7 @@ class LabApp(RunsApp):
     """The application over one source.
 
     ``open_source`` is awaited once the application runs; an exception from it ends the application. ``first`` is
-    an action to begin with, as (word, argument).
+    an action to begin with, as (word, argument). ``watches`` are shown in addition to those that are kept.
     """
 
     def __init__(
@@ -196,8 +196,10 @@ class LabApp(RunsApp):
         title: str,
         first: tuple[str, str] | None = None,
         kept: Path | None = None,
+        watches: tuple[str, ...] = (),
     ) -> None:
         super().__init__(kept)
+        self._watches = watches
         self._open_source = open_source
         self._run_name = title
         self._first = first
@@ -222,6 +224,9 @@ class LabApp(RunsApp):
             self.exit(return_code=1)
             return
         self.assess(self.source)
+        protocol = self.source.store.header.protocol.name
+        kept = self.layout_settings.watches.get(protocol, ())
+        keep_watches(self.layout_settings, protocol, list(dict.fromkeys((*kept, *self._watches))))
         screen = self.new_screen(self.source, self._run_name)
         await self.push_screen(screen)
         if self._first is not None:
@@ -231,14 +236,14 @@ class LabApp(RunsApp):
             self.layout_settings.tour_offered = True
 
 
-def show_run(ready: Callable[[], HostReady], title: str, tour: bool = False) -> int:
+def show_run(ready: Callable[[], HostReady], title: str, tour: bool = False, watches: tuple[str, ...] = ()) -> int:
     """Show a run whose host is starting; ``ready`` blocks until it serves. ``tour`` starts the tour too."""
 
     async def opened() -> Source:
         found = await asyncio.to_thread(ready)
         return await FeedSource.open(found.socket, "driver")
 
-    return _show(opened, title, ("tour", "") if tour else None)
+    return _show(opened, title, ("tour", "") if tour else None, watches)
 
 
 def show_feed(path: str, title: str, role: Literal["driver", "viewer"]) -> int:
@@ -246,14 +251,24 @@ def show_feed(path: str, title: str, role: Literal["driver", "viewer"]) -> int:
     return _show(lambda: FeedSource.open(path, role), title)
 
 
-def show_recording(path: Path, other: Path | None = None, properties: tuple[Declared, ...] = ()) -> int:
+def show_recording(
+    path: Path,
+    other: Path | None = None,
+    properties: tuple[Declared, ...] = (),
+    watches: tuple[str, ...] = (),
+) -> int:
     """Show a recording, judged by these properties too; if ``other`` is given, compare it with that one."""
 
     async def opened() -> Source:
         return FileSource(path, properties)
 
-    return _show(opened, path.name, None if other is None else ("compare", str(other)))
+    return _show(opened, path.name, None if other is None else ("compare", str(other)), watches)
 
 
-def _show(opened: Callable[[], Awaitable[Source]], title: str, first: tuple[str, str] | None = None) -> int:
-    return LabApp(opened, title, first, settings_file()).show()
+def _show(
+    opened: Callable[[], Awaitable[Source]],
+    title: str,
+    first: tuple[str, str] | None = None,
+    watches: tuple[str, ...] = (),
+) -> int:
+    return LabApp(opened, title, first, settings_file(), watches).show()

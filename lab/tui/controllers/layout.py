@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -16,6 +17,7 @@ from lab.tui.views.views import EXERCISE, LOG, Views
 from lab.tui.widgets.key_lines import TabLine
 from lab.tui.widgets.node_panes import NodePanes
 from lab.tui.widgets.status_lines import TitleLine
+from lab.tui.widgets.watch_lines import WatchLines
 
 _Percent = Annotated[int, Meta(ge=5, le=90)]
 
@@ -24,7 +26,8 @@ class LayoutSettings(Struct):
     """The settings. ``view`` is the view that was shown last, ``full`` whether it fills the screen.
 
     ``nodes`` is the height of the nodes in percent (None: automatic). ``log`` is the width of the log in percent
-    beside a view. ``theme`` is empty for the default theme.
+    beside a view. ``theme`` is empty for the default theme. ``watches`` are the expressions that are
+    watched in runs of each protocol, by its name.
     """
 
     view: str = "log"
@@ -34,6 +37,7 @@ class LayoutSettings(Struct):
     heartbeats: bool = False
     theme: str = ""
     tour_offered: bool = False
+    watches: dict[str, tuple[str, ...]] = {}
 
 
 def read_layout_settings(file: Path) -> LayoutSettings:
@@ -56,25 +60,42 @@ def write_layout_settings(file: Path, layout: LayoutSettings) -> None:
             new.unlink(missing_ok=True)
 
 
+def keep_watches(layout: LayoutSettings, protocol: str, texts: Sequence[str]) -> None:
+    """Replace the watches of a protocol."""
+    layout.watches[protocol] = tuple(texts)
+    if not texts:
+        del layout.watches[protocol]
+
+
 _WHOLE_WIDTH, _WHOLE_HEIGHT = 80, 24
 _LEAST_WIDTH, _LEAST_HEIGHT = 40, 10
 _ROOM_FOR_BOTH = 32
 _ROOM_FOR_VERDICTS = 16
 _ROOM_FOR_TABS = 13
 _STEP, _LEAST, _MOST = 5, 5, 90
+_FEW_WATCH_ROWS = 3
+_HEIGHT_PER_WATCH_ROW = 8
 
 
-def describe_missing(width: int, height: int) -> str:
+def describe_missing(width: int, height: int, has_watches: bool = False) -> str:
     """Return what a larger screen would also show; empty if everything is visible."""
     missing = [
         *(["whole lines"] if width < _WHOLE_WIDTH else []),
         *(["nodes in boxes"] if height < _WHOLE_HEIGHT else []),
-        *(["verdicts"] if height < _ROOM_FOR_VERDICTS else []),
+        *(["verdicts", *(["watches"] if has_watches else [])] if height < _ROOM_FOR_VERDICTS else []),
         *(["tabs", "faults"] if height < _ROOM_FOR_TABS else []),
     ]
     if not missing:
         return ""
     return f"{width}×{height}: enlarge to {_WHOLE_WIDTH}×{_WHOLE_HEIGHT} to see {', '.join(missing)}"
+
+
+def _watch_rows(height: int) -> tuple[int, int]:
+    """Return how many rows the strip of watches should have at the best, and at the most."""
+    if height < _ROOM_FOR_BOTH:
+        return 1, _FEW_WATCH_ROWS
+    most = height // _HEIGHT_PER_WATCH_ROW
+    return most, most
 
 
 class LayoutController:
@@ -86,12 +107,19 @@ class LayoutController:
     """
 
     def __init__(
-        self, context: RunContext, layout: LayoutSettings, views: Views, panes: NodePanes, tabs: TabLine
+        self,
+        context: RunContext,
+        layout: LayoutSettings,
+        views: Views,
+        panes: NodePanes,
+        watches: WatchLines,
+        tabs: TabLine,
     ) -> None:
         self.layout = layout
         self._context = context
         self._views = views
         self._panes = panes
+        self._watches = watches
         self._tabs = tabs
         self.is_touched = False
         self.is_tiny = False
@@ -137,9 +165,10 @@ class LayoutController:
         screen.set_class(height < _ROOM_FOR_TABS, "lower")
         least = f"{width}×{height} is too small; lab needs {_LEAST_WIDTH}×{_LEAST_HEIGHT} at least"
         self.too_small.update(least if tiny else "")
-        missing = describe_missing(width, height)
+        missing = describe_missing(width, height, self._watches.rows > 0)
         self.missing.display = bool(missing)
         self.missing.put(Text(missing))
+        self._watches.best_rows, self._watches.most_rows = _watch_rows(height)
         self._panes.most_height = self._for_nodes(height)
         self._panes.refresh(layout=True)
         self._views.share(self.layout.full, self.layout.log)
@@ -150,7 +179,7 @@ class LayoutController:
             return max(3, (height - 6) // 2)
         is_tight = height < _ROOM_FOR_BOTH and self._views.chosen != LOG
         share = self.layout.nodes or (25 if is_tight else 45)
-        return max(3, round(height * share / 100))
+        return max(3, round((height - self._watches.rows) * share / 100))
 
     def _move_tabs(self, by: int) -> None:
         """Move the line of tabs down by ``by`` lines, or up if negative; the nodes get the space above it."""
@@ -165,7 +194,8 @@ class LayoutController:
         if self.layout.full:
             self._context.notify("this view has the full height; z shows everything again")
             return
-        self.layout.nodes = max(_LEAST, min(round(lines * 100 / self._context.screen.size.height), _MOST))
+        height = self._context.screen.size.height - self._watches.rows
+        self.layout.nodes = max(_LEAST, min(round(lines * 100 / height), _MOST))
         self.fit()
 
     def _widen(self, by: int) -> None:

@@ -19,7 +19,7 @@ from lab.tui.player import time_command
 from lab.tui.views.log_view import LogRows
 from lab.tui.widgets.dialogs import ListDialog
 from lab.tui.widgets.pane import wait_text
-from lab.worlds.feed_protocol import Delivery, EnabledEvent, Reply
+from lab.worlds.feed_protocol import Delivery, EnabledEvent, Reply, WriteEnd
 
 
 class PlaybackController:
@@ -79,7 +79,7 @@ _NOTHING = "nothing is in flight and no timer is set: restart a node, or resume 
 
 
 def describe_event(event: EnabledEvent, nodes: Mapping[int, NodeState], styles: ThemeStyles) -> str:
-    """Return a line for an event: the message and its link, or the timer and what its procedure waits for."""
+    """Return a line for an event: the message and its link, or what ends at the node."""
     state = nodes.get(event.node)
     if isinstance(event, Delivery):
         text = f"{event.kind} {event.source} {styles.glyphs.arrow} {event.node}"
@@ -87,6 +87,8 @@ def describe_event(event: EnabledEvent, nodes: Mapping[int, NodeState], styles: 
         if process == "paused":
             return f"{text}  ({event.node} is paused: the message waits there)"
         return text if process == "running" else f"{text}  ({event.node} is down: the message is lost)"
+    if isinstance(event, WriteEnd):
+        return f"slow disk of {event.node}: its write ends"
     waits = () if state is None else state.waits
     wait = next((wait for wait in waits if wait.procedure == event.procedure), None)
     if wait is None:

@@ -10,11 +10,10 @@ from functools import partial
 from textual.worker import Worker
 
 from lab.analysis.record_search import Matcher, MessageMatcher, NodeRecordMatcher, RecordSearch
-from lab.protocols import UnknownProtocolError, find_protocol
 from lab.script.parse import parse_predicate
 from lab.script.predicate_fold import OnsetMatcher
 from lab.script.predicates import Predicate
-from lab.script.scope import CommandError, Scope
+from lab.script.scope import CommandError, scope_of
 from lab.text import sanitize
 from lab.tui.context import ActionHandler, RunContext
 from lab.tui.source import Source
@@ -158,13 +157,11 @@ def _onset_label(text: str) -> str:
 def _predicate(text: str, source: Source) -> Predicate:
     """Return the parsed predicate. Raises CommandError.
 
-    The protocol of a user's own file is unknown here, so its state cannot be checked.
+    Against a protocol of a user's own that is not loaded here, it cannot be checked.
     """
-    header = source.store.header
-    try:
-        protocol = find_protocol(header.protocol.name, header.protocol.parameters)
-    except UnknownProtocolError:
+    scope = scope_of(source.store.header)
+    if scope is None:
         return parse_predicate(text)
-    predicate = parse_predicate(text, protocol)
-    predicate.check(Scope(protocol, header.nodes, header.protocol.parameters))
+    predicate = parse_predicate(text, scope.protocol)
+    predicate.check(scope)
     return predicate

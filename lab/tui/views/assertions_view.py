@@ -28,11 +28,11 @@ _LONGEST = 300
 _VERDICT_WORDS = {
     "holds": "holds so far",
     "not judged": "not judged yet",
-    "outside": "violated, excused",
+    "excused": "violated, excused",
     "fails": "VIOLATED",
     "unknown": "judging …",
 }
-_SIGNS = {"holds": "met", "fails": "unmet", "outside": "unmet"}
+_SIGNS = {"holds": "met", "fails": "unmet", "excused": "unmet"}
 
 
 class Judgement(Struct, frozen=True):
@@ -103,7 +103,7 @@ def assertion_rows(judgement: Judgement, styles: ThemeStyles, width: int, is_cho
         what = "not judged" if evidence.since is None else "so far"
         yield from _indented(f"{what}: {evidence.text}", DIM, width)
     if judgement.verdict.first is not None:
-        counts = ((judgement.verdict.failures, "violation"), (judgement.verdict.outside, "excused violation"))
+        counts = ((judgement.verdict.failures, "violation"), (judgement.verdict.excused, "excused violation"))
         text = ", ".join(format_count(count, noun) for count, noun in counts if count)
         yield from _witness_rows(f"{text} so far, first by", judgement.verdict.first, style, width)
     if judgement.next_violation is not None:

@@ -157,7 +157,7 @@ class Signs(Struct, frozen=True):
     density: tuple[str, str, str]
     across: tuple[str, str]
     tick: tuple[str, str]
-    quiet: str
+    idle: str
 
     @property
     def joined(self) -> frozenset[str]:
@@ -184,7 +184,7 @@ _UNICODE = Signs(
     flying="•",
     delayed="!",
     up="○",
-    quiet="⋮",
+    idle="⋮",
     band=("┊", "┈"),
     density=("─", "━", "░"),
     across=("─", "│"),
@@ -201,7 +201,7 @@ _ASCII = Signs(
     flying="o",
     delayed="!",
     up="o",
-    quiet=":",
+    idle=":",
     band=(":", "."),
     density=("-", "=", "#"),
     across=("-", "|"),

@@ -14,7 +14,7 @@ from lab.recording.log_lines import LogLine
 from lab.styles import DIM
 from lab.text import sanitize
 from lab.tui.views.diagram_canvas import Canvas
-from lab.tui.views.diagram_scene import QUIET, Scene
+from lab.tui.views.diagram_scene import DIMMED, Scene
 from lab.tui.widgets.pane import STOPPED
 
 _LOUD_KINDS = ("command", "caption", "mark", "expectation", "failure", "end")
@@ -45,7 +45,7 @@ def draw_names(canvas: Canvas, scene: Scene) -> None:
 
 
 def draw_axis(canvas: Canvas, scene: Scene) -> None:
-    """Draw the clock times along the flow of time, and the lengths of quiet periods."""
+    """Draw the clock times along the flow of time, and the lengths of idle periods."""
     plane, axis = scene.plane, scene.axis
     before, behind = scene.signs.tick if axis.us else ("", "")
     for along, clock in axis.ticks(scene.top, plane.along, plane.down):
@@ -53,14 +53,14 @@ def draw_axis(canvas: Canvas, scene: Scene) -> None:
             canvas.put(plane.left - 2 - len(clock), plane.top + along, f"{clock}{before}", DIM)
         elif canvas.is_blank(plane.left + along, 0, len(clock) + 2):
             canvas.put(plane.left + along, 0, f"{behind}{clock}", DIM)
-    for along, quiet_us in axis.rests(scene.top, plane.along):
-        _draw_quiet(canvas, scene, along, quiet_us)
+    for along, idle_us in axis.idle_periods(scene.top, plane.along):
+        _draw_idle_period(canvas, scene, along, idle_us)
 
 
-def _draw_quiet(canvas: Canvas, scene: Scene, along: int, quiet_us: int) -> None:
-    """Draw the length of a quiet period beside the lines, or only a sign if time flows to the right."""
-    plane, sign = scene.plane, scene.signs.quiet
-    labels = f"{sign} {quiet_us / 1e6:.1f} s" if quiet_us >= 1_000_000 else f"{sign} {round(quiet_us / 1000)} ms"
+def _draw_idle_period(canvas: Canvas, scene: Scene, along: int, idle_us: int) -> None:
+    """Draw the length of an idle period beside the lines, or only a sign if time flows to the right."""
+    plane, sign = scene.plane, scene.signs.idle
+    labels = f"{sign} {idle_us / 1e6:.1f} s" if idle_us >= 1_000_000 else f"{sign} {round(idle_us / 1000)} ms"
     if plane.down:
         canvas.put(plane.left - 1 - len(labels), plane.top + along, labels, scene.styles.mark("caption") + DIM)
     elif canvas.is_blank(plane.left + along, 0, 1):
@@ -260,14 +260,14 @@ def _cell_sign(scene: Scene, cell: _Cell, along: int) -> tuple[str, Style]:
         if not interval.leads:
             return styles.glyph(interval.shown), style + Style(bold=True)
     if cell.starred:
-        return styles.glyphs.leads, style if style == QUIET else styles.leader
+        return styles.glyphs.leads, style if style == DIMMED else styles.leader
     return signs.lane.get(interval.shown, signs.other)[0 if scene.plane.down else 1], style
 
 
 def _cell_style(scene: Scene, cell: _Cell, along: int) -> Style:
     interval = cell.interval
     if scene.is_apart(interval.node, along):
-        return QUIET
+        return DIMMED
     if scene.marked and interval.since.record in scene.marked:
         return scene.styles.warning
     return scene.styles.status(interval.shown)
@@ -313,7 +313,7 @@ def draw_messages(canvas: Canvas, scene: Scene) -> None:
         _draw_density(canvas, scene, cell, many)
     drawn = (edge for edge in edges if scene.is_picked(edge) or _cell(scene, edge) not in dense)
     arrows = [arrow for arrow in (_arrow(scene, edge) for edge in drawn) if arrow is not None]
-    arrows.sort(key=lambda arrow: (scene.is_picked(arrow.edge), arrow.style != QUIET))
+    arrows.sort(key=lambda arrow: (scene.is_picked(arrow.edge), arrow.style != DIMMED))
     for arrow in arrows:
         _draw_line(canvas, scene, arrow)
     for arrow in arrows:
@@ -370,7 +370,7 @@ def _draw_density(canvas: Canvas, scene: Scene, cell: int, many: list[MessageEdg
             lost.update(crossed)
     for (lane, next_lane), count in passing.items():
         style = scene.styles.warning if (lane, next_lane) in lost else scene.styles.accent
-        style = style if scene.cone is None else QUIET
+        style = style if scene.cone is None else DIMMED
         sign, room = signs.density[0 if count <= _FEW else 1 if count < 16 else 2], next_lane - lane - 1
         if plane.down:
             text = f" {count} " if room >= len(str(count)) + 4 else str(count) if count > 1 else ""
@@ -431,7 +431,7 @@ def _draw_ends(canvas: Canvas, scene: Scene, arrow: _MessageLine) -> None:
         if 0 <= leg.end < plane.along:
             x, y = plane.cell(int(leg.end), _head(scene, arrow, leg))
             if canvas.is_free(x, y, 1):
-                style = arrow.style if arrow.style == QUIET else arrow.style + Style(bold=True)
+                style = arrow.style if arrow.style == DIMMED else arrow.style + Style(bold=True)
                 canvas.put(x, y, sign, style, edge)
 
 

@@ -78,7 +78,7 @@ def _around(nodes: Sequence[int], selected: int | None, most: int) -> Sequence[i
     return nodes[first : first + most]
 
 
-QUIET = Style(color="#7f7f7f", dim=True)
+DIMMED = Style(color="#7f7f7f", dim=True)
 """The style of what has no causal relation to the selection."""
 
 
@@ -170,7 +170,7 @@ class Scene:
             return Style(bold=True, color="bright_white" if self.styles.dark else "black")
         ends = [edge.end.record] if edge.arrived and edge.end is not None else []
         if self.cone is not None and not self.cone.records.issuperset((edge.sent.record, *ends)):
-            return QUIET
+            return DIMMED
         if not edge.arrived and edge.fate != "in flight":
             return self.styles.fate(edge.fate)
         return self.styles.kind(edge.line.kind)

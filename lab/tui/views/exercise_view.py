@@ -201,8 +201,8 @@ class Sheet:
             return
         if result.why:
             yield from self._plain(result.why, self._sign(result)[1])
-        if task.explains:
-            yield from self._text(task.explains.strip())
+        if task.explanation:
+            yield from self._text(task.explanation.strip())
 
     def _sign(self, result: Result) -> Piece:
         styles = self._styles

@@ -221,6 +221,8 @@ def _stored_rows(found: Inspection, styles: ThemeStyles, width: int) -> Iterator
         yield [("  it was reset", styles.warning)]
     elif not found.stored:
         yield [("  nothing stored so far", DIM)]
+    for text in found.last.altered:
+        yield [(f"  since then: {text}", styles.warning)]
     for name, value in found.stored.items():
         if name not in found.logs or not isinstance(value, list):
             yield from _named(name, value_rows(value, width), styles.leader)

@@ -10,6 +10,7 @@ from lab.analysis.group_history import GroupLog
 from lab.kernel import Wait
 from lab.properties.assertions import ASSUMPTIONS
 from lab.recording.log_lines import format_value
+from lab.recording.records import SLOW_DISK
 from lab.recording.snapshot import ActiveFault, NodeState, Snapshot
 from lab.tasks.extension import NodeText
 from lab.text import sanitize
@@ -225,6 +226,8 @@ def format_faults(faults: tuple[ActiveFault, ...]) -> tuple[tuple[str, bool], ..
             text += f"  breaks {'assumption' if len(fault.breaks) == 1 else 'assumptions'} {broken}"
         if became := _MESSAGE_EFFECTS.get(fault.kind):
             text += f"  {format_count(fault.messages, 'message')} {became}"
+        if fault.kind == SLOW_DISK and fault.touched:
+            text += f"  {format_count(fault.touched, 'write')} slowed"
         if not fault.touched:
             text += "  no effect so far"
         texts.append((text, not fault.touched))

@@ -18,6 +18,7 @@ from lab.recording.log_lines import LINE_TYPES
 from lab.recording.records import Header
 from lab.script.parse_errors import EXPECTATIONS, TRIGGERS
 from lab.script.query import FIELDS, kinds_in
+from lab.script.scope import scope_of
 from lab.script.values import ATTRIBUTES
 from lab.script.verbs import VERBS, bare_commands
 from lab.script.vocabulary import described_counts, described_states, names_of_node_terms
@@ -150,7 +151,10 @@ class Prompt(Input):
             await handled.wait()
 
 
-_STARTS = ("at ", "after ", "every ", "when all normal ", "on send ", "on deliver ", "on drop ", "on status ")
+_STARTS = (
+    *("at ", "after ", "every ", "when all normal ", "on send ", "on deliver ", "on drop ", "on status "),
+    *("before send ", "before deliver ", "on store "),
+)
 _WITHIN = (
     *("all", "any", "coordinator", "coordinators", "normal", "suspects", "within", "status", "under"),
     *(word for example in EXPECTATIONS.values() for word in example.split()[:2] if word.isalpha()),
@@ -159,8 +163,11 @@ _WITHIN = (
 """The words that occur within a command but do not begin one, in the order in which they are offered."""
 
 
-def complete(text: str, history: list[str]) -> str | None:
-    """Return the completion of ``text``: the newest matching line of the history, else a word, else None."""
+def complete(text: str, history: list[str], fields: Sequence[str] = ()) -> str | None:
+    """Return the completion of ``text``: the newest matching line of the history, else a word, else None.
+
+    ``fields`` are those that the protocol's nodes declare.
+    """
     if not text:
         return None
     if (line := _from_history(text, history)) is not None:
@@ -179,7 +186,7 @@ def complete(text: str, history: list[str]) -> str | None:
         words = [*filter(str.isalpha, chain.from_iterable(operands)), *words]
         subject, dot, _ = word.rpartition(".")
         if dot:
-            words = [f"{subject}.{name}" for name in (*ATTRIBUTES, *names_of_node_terms())]
+            words = [f"{subject}.{name}" for name in (*ATTRIBUTES, *names_of_node_terms(), *fields)]
     else:
         words = sorted({*VERBS, *own, *(action.word for action in ACTIONS)})
     found = next((each for each in words if each.startswith(word) and each != word), None)
@@ -191,6 +198,9 @@ def _from_history(text: str, history: list[str]) -> str | None:
     return next((line for line in reversed(history) if line.startswith(text) and line != text), None)
 
 
+_UNWATCH = "unwatch "
+
+
 class CommandLine(Prompt):
     """A prompt for commands and for words of the actions. While it is open, ``covered`` is not shown."""
 
@@ -200,9 +210,13 @@ class CommandLine(Prompt):
     class Left(Prompt.Left):
         """The user closed the line without a command."""
 
-    def __init__(self, home: Widget, covered: Widget) -> None:
+    def __init__(self, header: Header, home: Widget, covered: Widget) -> None:
         super().__init__("kill 5   (Tab completes, Up and Down show history, Esc closes)", home)
         self._covered = covered
+        scope = scope_of(header)
+        self._fields = () if scope is None else tuple(field.name for field in scope.protocol.fields)
+        self.watches: tuple[str, ...] = ()
+        """The expressions that *unwatch* may be followed by."""
 
     def open(self, text: str) -> None:
         super().open(text)
@@ -213,7 +227,10 @@ class CommandLine(Prompt):
         self._covered.display = True
 
     def completed(self, text: str) -> str | None:
-        return complete(text, self.history)
+        if text.startswith(_UNWATCH):
+            lines = (f"{_UNWATCH}{each}" for each in (*self.watches, "all"))
+            return next((line for line in lines if line.startswith(text) and line != text), None)
+        return complete(text, self.history, self._fields)
 
 
 Purpose = Literal["search", "filter"]

@@ -53,7 +53,7 @@ class TitleLine(Line):
 
 
 class MessageLine(TitleLine):
-    """The line that answers the user."""
+    """The line with the reply to what the user did last."""
 
     DEFAULT_CSS = "MessageLine { height: auto; max-height: 3; text-wrap: wrap; text-overflow: fold; }"
 
@@ -170,7 +170,7 @@ class VerdictLine(Line):
             if place:
                 text.append(f"  {styles.glyphs.dot}  ", DIM)
             text.append(verdict, styles.verdict(word))
-            if word in ("outside", "fails"):
+            if word in ("excused", "fails"):
                 text.append(hint, DIM)
                 hint = ""
         return text

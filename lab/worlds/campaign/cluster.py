@@ -16,7 +16,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 import lab
-from lab.worlds.campaign.workers import WorkerDiedError, in_order
+from lab.worlds.campaign.workers import C, WorkerDiedError, in_order
 from lab.worlds.loading.user_module import use_shipped
 
 T = TypeVar("T")
@@ -48,16 +48,19 @@ def identity() -> Identity:
 
 
 def on_cluster(
-    work: Callable[[range], list[T]], chunks: Iterator[range], address: str, files: Files
+    work: Callable[[C], list[T]], chunks: Iterator[C], address: str, files: Files, at_once: int
 ) -> Iterator[T]:
-    """Yield the results in order. Raises WorkerDiedError, also for a worker with another program; OSError."""
+    """Yield the results in order. Raises WorkerDiedError, also for a worker with another program; OSError.
+
+    At most ``at_once`` chunks are taken before their results are yielded.
+    """
     from distributed import Client, KilledWorker  # noqa: PLC0415 - an extra
 
     with Client(address, timeout="5s") as client:  # type: ignore[no-untyped-call]
-        most = 2 * max(1, sum(client.nthreads().values()))
+        most = min(at_once, 2 * max(1, sum(client.nthreads().values())))
 
-        def submit(seeds: range) -> "_Checked":
-            return _Checked(client.submit(_work_there, work, files, seeds, pure=False))
+        def submit(chunk: C) -> "_Checked":
+            return _Checked(client.submit(_work_there, work, files, chunk, pure=False))
 
         try:
             yield from in_order(chunks, submit, most)
@@ -95,11 +98,11 @@ class _Checked:
         self._future.cancel()  # type: ignore[attr-defined]
 
 
-def _work_there(work: Callable[[range], list[object]], files: Files, seeds: range) -> _Answer:
+def _work_there(work: Callable[[C], list[object]], files: Files, chunk: C) -> _Answer:
     """Do the work, on a worker."""
     from distributed import get_worker  # noqa: PLC0415 - an extra
 
     worker = get_worker().address
     mine = identity()
     use_shipped(files, Path(tempfile.gettempdir()))
-    return _Answer(worker, mine, work(seeds))
+    return _Answer(worker, mine, work(chunk))

@@ -20,7 +20,7 @@ from lab.script.statements import After, At, Statement
 from lab.tasks.extension import comparison_of
 from lab.worlds.campaign.campaign import RunawayError, judging_log, start_simulation
 from lab.worlds.campaign.schedule import SchedulePlan, draw
-from lab.worlds.campaign.workers import map_seeds, split_seeds
+from lab.worlds.campaign.workers import map_chunks, split_seeds
 from lab.worlds.loading.targets import load_protocol
 
 _CHUNK = 2
@@ -68,7 +68,7 @@ def run_comparison(
 ) -> Generator[tuple[RunMeasurement, ...], None, None]:
     """Yield the measurements of each seed, in order, one for each protocol. Raises RunawayError."""
     seeds = split_seeds(comparison.seed, comparison.seed + comparison.runs, _CHUNK)
-    return map_seeds(partial(_compare, comparison), seeds, workers)
+    return map_chunks(partial(_compare, comparison), seeds, workers)
 
 
 def _compare(comparison: ProtocolComparison, seeds: range) -> list[tuple[RunMeasurement, ...]]:
@@ -112,5 +112,5 @@ def measure_run(protocol: type[Algorithm], base: Header, course: SharedSchedule)
         simulation.run_to(course.end_us)
     except RunawayError as error:
         raise RunawayError(f"{protocol.name}, {error}") from None
-    violations = {verdict.assertion: (verdict.failures, verdict.outside) for verdict in judge.verdicts()}
+    violations = {verdict.assertion: (verdict.failures, verdict.excused) for verdict in judge.verdicts()}
     return RunMeasurement(comparison_of(protocol).measure(header, log.records, course.end_us), violations)

@@ -23,13 +23,13 @@ from msgspec.structs import replace
 
 from lab.kernel import Protocol
 from lab.properties.verdicts import Violation
-from lab.recording.records import Commanded, End, Header, Link, Record
+from lab.recording.records import TIME_LIMIT_REACHED, Commanded, End, Header, Link, Record
 from lab.recording.writer import Writer
 from lab.script.parse import read_script
 from lab.text import UserError
 from lab.units import format_us
 from lab.worlds.campaign.campaign import Campaign, RunawayError, Trial, header_for, run_trial, start_simulation
-from lab.worlds.campaign.schedule import Schedule, ScheduledFault, draw
+from lab.worlds.campaign.schedule import Schedule, ScheduledFault
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ def shrink(
 ) -> None:
     """Repeat the passes, each over the ``least`` so far, until ``keep`` accepts nothing any more.
 
-    ``keep`` tries a simpler item, and makes it the least if it will do.
+    ``keep`` tries a simpler item, and makes it the least if it still has the property sought.
     """
     smaller = True
     while smaller:
@@ -178,7 +178,7 @@ def _simpler(fault: ScheduledFault) -> Iterator[ScheduledFault]:
 
 
 class NotRepeatedError(UserError):
-    """A run that violated an assertion does not when it is executed again."""
+    """A run violated an assertion, but does not when it is executed again."""
 
 
 class Finding(Struct, frozen=True):
@@ -197,20 +197,29 @@ class Finding(Struct, frozen=True):
 def shrink_finding(
     protocol: type[Protocol],
     campaign: Campaign,
-    seed: int,
+    drawn: Schedule,
     progress: Callable[[int], None] = lambda tried: None,
-) -> Finding:
-    """Run the seed again, and shrink the first violation that matches the goal."""
-    drawn = draw(campaign.plan, seed)
+) -> tuple[Finding, bool]:
+    """Run the schedule again, and shrink the first violation that matches the goal.
+
+    Ctrl-C ends that with what is found so far; return also whether it was pressed.
+    """
     trial = run_trial(protocol, campaign.base, drawn)
     violation = next(filter(campaign.goal.matches, trial.violations), None)
     if violation is None:
-        raise NotRepeatedError(f"not deterministic: the run with seed {seed} differs when it is executed again")
+        raise NotRepeatedError(
+            f"not deterministic: the run with seed {drawn.seed} differs when it is executed again"
+        )
     shrinking = Shrinking(
         trial, violation, lambda schedule: run_trial(protocol, campaign.base, schedule, extend=False)
     )
-    shrinking.run(progress)
-    return Finding(drawn, shrinking.trial.schedule, shrinking.violation, shrinking.tried, shrinking.trial.records)
+    interrupted = False
+    try:
+        shrinking.run(progress)
+    except KeyboardInterrupt:
+        interrupted = True
+    least = shrinking.trial
+    return Finding(drawn, least.schedule, shrinking.violation, shrinking.tried, least.records), interrupted
 
 
 def write_finding(protocol: type[Protocol], base: Header, finding: Finding, path: Path, command: str) -> Path:
@@ -220,7 +229,7 @@ def write_finding(protocol: type[Protocol], base: Header, finding: Finding, path
     writer = Writer(path, replace(header_for(base, schedule), scenario=text))
     simulation = start_simulation(protocol, writer, read_script(text))
     simulation.run_to(schedule.end_us)
-    writer.append(End(simulation.now_us, "its time was up"))
+    writer.append(End(simulation.now_us, TIME_LIMIT_REACHED))
     writer.close()
     script = path.with_suffix(".script")
     script.write_text(text, "utf-8")

@@ -3,7 +3,11 @@
 A random schedule depends on the plan and the seed alone. It aims at critical moments: elections, the middle of a
 step, recovery from the last fault. Most faults hit the highest nodes, because those lead. Many wait for a message
 of an election, usually one that the target sends or receives, so that they strike between two messages of one
-step. The next fault often comes during the recovery from the last one.
+step. The next fault often comes during the recovery from the last one. Some schedules let one leader fall after
+the other, or many nodes start at once; some give the links ranks, and change these now and then: messages then
+overtake each other as by the priorities of probabilistic concurrency testing (Burckhardt et al., 2010). Where that
+method applies, with n links and k messages, a bug that needs d ordered deliveries shows with a probability of at
+least 1 / (n k^(d-1)) in each schedule with d - 1 changes.
 """
 
 import re
@@ -16,13 +20,22 @@ from msgspec.structs import replace
 from lab.kernel import Request, Timing
 from lab.protocols import Algorithm
 from lab.recording.records import Link
+from lab.script.verbs import bare_commands
 from lab.units import format_us
 
+_SHARE_OF_GAPS, _SHARE_OF_FALLS, _SHARE_OF_STARTS, _SHARE_OF_RANKS = 0.25, 0.12, 0.08, 0.15
+"""The shares of schedules with gaps between the ids, and with each of the special patterns."""
+_LEAST_SPARE_US = 10_000
+_MOST_RANKED = 5
+"""The links of more nodes get no ranks, for a schedule that a person can read."""
 _NUMBER = re.compile(r"\d+(?![\d.]*(us|µs|ms|s|min|m|%))")
 
 
 class ScheduledFault(Struct, frozen=True):
-    """One command, at that time or, with ``on``, at the first such message after it."""
+    """One command, at that time or, with ``on``, at the first such message after it.
+
+    ``on`` is *send Vote*, *deliver Vote 1->3* or *before send Vote*.
+    """
 
     at_us: int
     on: str
@@ -30,12 +43,26 @@ class ScheduledFault(Struct, frozen=True):
 
     def __str__(self) -> str:
         """Return the line of the command language."""
-        on = f" on {self.on}" if self.on else ""
-        return f"at {format_us(self.at_us)}{on} {self.command}"
+        return f"at {format_us(self.at_us)} {self.trigger}{self.command}"
+
+    @property
+    def trigger(self) -> str:
+        """The trigger with the blank after it, as the command language has it; empty if there is none."""
+        if self.on.startswith("before "):
+            return f"{self.on} "
+        return f"on {self.on} " if self.on else ""
 
     def named_nodes(self) -> set[int]:
         """Return the nodes that the command or its trigger names."""
         return {int(match[0]) for match in _NUMBER.finditer(f"{self.on} {self.command}")}
+
+    def renamed(self, names: dict[int, int]) -> "ScheduledFault":
+        """Return it with other ids for the nodes."""
+
+        def rename(text: str) -> str:
+            return _NUMBER.sub(lambda match: str(names.get(int(match[0]), match[0])), text)
+
+        return replace(self, on=rename(self.on), command=rename(self.command))
 
     def without(self, node: int) -> "ScheduledFault | None":
         """Return it without that node; None if nothing is left."""
@@ -76,7 +103,8 @@ class Schedule(Struct, frozen=True):
 class SchedulePlan(Struct, frozen=True):
     """The parameters of random schedules: the range of nodes, the kinds of fault, messages to strike at, commands.
 
-    A message kind that is in ``kinds`` twice is chosen twice as often.
+    A message kind that is in ``kinds`` twice is chosen twice as often. ``bare`` are the commands that name no
+    node: they go to whoever leads. Without ``gaps``, the ids are 1, 2, 3 and so on.
     """
 
     nodes: tuple[int, int]
@@ -84,6 +112,8 @@ class SchedulePlan(Struct, frozen=True):
     timing: Timing
     kinds: tuple[str, ...]
     commands: tuple[str, ...] = ()
+    bare: frozenset[str] = frozenset()
+    gaps: bool = True
 
 
 def plan_of(
@@ -96,55 +126,145 @@ def plan_of(
     aimed_at = protocol.upper_protocol if protocol.workload and protocol.upper_protocol is not None else protocol
     kinds = {name: kind for name, kind in aimed_at.payloads.items() if kind not in protocol.heartbeats}
     requests = [name for name, kind in kinds.items() if issubclass(kind, Request)]
-    return SchedulePlan(nodes, faults, timing, tuple(sorted([*kinds, *requests])), protocol.workload)
+    known = bare_commands()
+    bare = frozenset(name for name, each in protocol.commands.items() if each.to == "leaders" and name in known)
+    return SchedulePlan(nodes, faults, timing, tuple(sorted([*kinds, *requests])), protocol.workload, bare)
 
 
 def draw(plan: SchedulePlan, seed: int) -> Schedule:
-    return _ScheduleGenerator(plan, seed).schedule()
+    return ScheduleGenerator.drawing(plan, seed).schedule()
 
 
-class _ScheduleGenerator:
-    def __init__(self, plan: SchedulePlan, seed: int) -> None:
+def draw_frame(plan: SchedulePlan, seed: int) -> Schedule:
+    """Return a schedule without faults but with commands: for a run that is struck as it goes."""
+    return ScheduleGenerator.drawing(plan, seed).frame()
+
+
+class ScheduleGenerator:
+    """Draws the faults of one schedule, over these nodes and links."""
+
+    def __init__(self, plan: SchedulePlan, seed: int, rng: Random, nodes: tuple[int, ...], link: Link) -> None:
         self._plan = plan
         self._seed = seed
-        self._rng = Random(f"{seed}/schedule")
+        self._rng = rng
+        self._style = Random(f"{seed}/style")
         self._t_us = plan.timing.t_us
-        self._nodes = tuple(range(1, self._rng.randint(*plan.nodes) + 1))
-        self._link = self._draw_link()
+        self._nodes = nodes
+        self._link = link
         self._faults: list[ScheduledFault] = []
         self._recovered_us = 0
 
+    @classmethod
+    def drawing(cls, plan: SchedulePlan, seed: int) -> "ScheduleGenerator":
+        """Return a generator with nodes and links drawn from the seed; the ids sometimes have gaps."""
+        rng, gaps = Random(f"{seed}/schedule"), Random(f"{seed}/nodes")
+        nodes = tuple(range(1, rng.randint(*plan.nodes) + 1))
+        if plan.gaps and gaps.random() < _SHARE_OF_GAPS:
+            nodes = tuple(sorted(gaps.sample(range(1, 2 * len(nodes) + 1), len(nodes))))
+        return cls(plan, seed, rng, nodes, draw_link(plan.timing, rng))
+
     def schedule(self) -> Schedule:
-        rng = self._rng
+        """Draw the schedule."""
+        rng, kills = self._rng, "kill" in self._plan.faults
+        kinds = self._draw_kinds()
         now_us = rng.choice([0, rng.randint(0, 3 * self._t_us), 8 * self._t_us])
+        how = self._style.random()
+        if kills and how < _SHARE_OF_FALLS:
+            now_us = self._let_leaders_fall(now_us)
+        elif kills and how < _SHARE_OF_FALLS + _SHARE_OF_STARTS:
+            now_us = self._start_at_once(now_us)
         for _ in range(rng.randint(1, 6)):
-            FAULTS[rng.choice(self._plan.faults)](self, now_us)
+            FAULTS[rng.choice(kinds)](self, now_us)
             now_us += self._draw_gap_us()
         end_us = _round_ms(max(now_us, self._recovered_us) + self._t_us)
-        if set(self._plan.faults) - {"kill", "wipe"}:
-            self._faults += [ScheduledFault(end_us, "", "heal"), ScheduledFault(end_us, "", "resume all")]
+        if self._style.random() < _SHARE_OF_RANKS:
+            self._rank_links(end_us)
         self._add_commands(end_us)
-        faults = tuple(sorted(self._faults, key=lambda fault: fault.at_us))
-        return Schedule(self._seed, self._nodes, self._link, faults, end_us)
+        return finished(Schedule(self._seed, self._nodes, self._link, tuple(self._faults), end_us))
+
+    def frame(self) -> Schedule:
+        """Draw a schedule without faults, with commands."""
+        end_us = _round_ms(
+            self._rng.choice([2, 6, 10, 14, 20]) * self._t_us + self._rng.randint(0, 4 * self._t_us)
+        )
+        if self._style.random() < _SHARE_OF_RANKS:
+            self._rank_links(end_us)
+        self._add_commands(end_us)
+        schedule = Schedule(self._seed, self._nodes, self._link, tuple(self._faults), end_us)
+        if set(self._plan.faults) - {"kill", "wipe", "disk"}:
+            last = tuple(ScheduledFault(end_us, "", command) for command in _LAST)
+            schedule = replace(schedule, faults=(*self._faults, *last))
+        return replace(schedule, faults=tuple(sorted(schedule.faults, key=lambda fault: fault.at_us)))
+
+    def add_fault(self, at_us: int) -> tuple[ScheduledFault, ...]:
+        """Draw one fault at about that time, with its recovery."""
+        FAULTS[self._rng.choice(self._plan.faults)](self, at_us)
+        return tuple(self._faults)
+
+    def draw_trigger(self) -> str:
+        """Draw a message to wait for, or none."""
+        return self._draw_trigger(0.8, self._rng.choice(self._nodes))
+
+    def _draw_kinds(self) -> tuple[str, ...]:
+        """Draw the kinds of fault of this run: many are found only if no other kind excuses them."""
+        faults, how = self._plan.faults, self._style.random()
+        if "kill" not in faults or len(faults) < 3 or how < 0.3:
+            return faults
+        if how < 0.6:
+            return ("kill",)
+        return ("kill", self._style.choice([each for each in faults if each != "kill"]))
+
+    def _let_leaders_fall(self, at_us: int) -> int:
+        """Kill the highest nodes one after the other, each at the time of the election that follows."""
+        for victim in self._nodes[: -1 - self._style.randint(1, 3) : -1]:
+            self._schedule_fault(at_us, f"kill {victim}", self._draw_frequent_trigger(0.5, victim))
+            if self._style.random() < 0.5:
+                self._schedule_recovery(at_us, f"restart {victim}", self._successor(victim))
+            at_us += self._style.randint(0, 4 * self._t_us)
+        return at_us
+
+    def _start_at_once(self, at_us: int) -> int:
+        """Kill any of the nodes at one instant, and restart them at another, so that they all begin to elect."""
+        victims = self._style.sample(self._nodes, self._style.randint(1, len(self._nodes)))
+        after_us = at_us + self._style.choice([0, self._style.randint(0, 6 * self._t_us)])
+        for victim in victims:
+            self._schedule_fault(at_us, f"kill {victim}")
+            self._schedule_fault(after_us + self._style.choice([0, 0, self._t_us]), f"restart {victim}")
+        return after_us
+
+    def _rank_links(self, end_us: int) -> None:
+        """Delay each link by its rank within the unused part of Tm, and put a few links last at random times."""
+        spare_us, nodes = self._spare_us, self._nodes
+        if "delay" not in self._plan.faults or spare_us < _LEAST_SPARE_US or not 1 < len(nodes) <= _MOST_RANKED:
+            return
+        links = [f"{a}->{b}" for a in nodes for b in nodes if a != b]
+        self._style.shuffle(links)
+        for rank, link in enumerate(links):
+            delay_us = _round_ms(spare_us * (rank + 1) // (len(links) + 1))
+            self._faults.append(ScheduledFault(0, "", f"delay {link} {format_us(delay_us)}"))
+        for _ in range(self._style.randint(0, 3)):
+            at_us, link = _round_ms(self._style.randint(0, end_us)), self._style.choice(links)
+            last_us = self._style.choice([1_000, spare_us])
+            self._faults.append(ScheduledFault(at_us, "", f"delay {link} {format_us(last_us)}"))
+
+    @property
+    def _spare_us(self) -> int:
+        """The part of Tm that the links leave unused, in whole milliseconds."""
+        return (self._plan.timing.tm_us - self._link.latency_us - self._link.jitter_us) // 1000 * 1000
 
     def _add_commands(self, end_us: int) -> None:
         """Add commands, half of them to the highest node, which leads; many of them close to a fault."""
         rng = Random(f"{self._seed}/commands")
-        fault_us = [fault.at_us for fault in self._faults]
+        fault_us = [fault.at_us for fault in self._faults] or [0]
         for _ in range(rng.randint(4, 12) if self._plan.commands else 0):
             at_us = rng.randint(0, end_us)
             if rng.random() < 0.6:
                 at_us = max(0, rng.choice(fault_us) + rng.randint(-2 * self._t_us, 2 * self._t_us))
             node = rng.choice([self._nodes[-1], rng.choice(self._nodes)])
-            command = f"tell {node} {rng.choice(self._plan.commands)}"
-            self._faults.append(ScheduledFault(_round_ms(at_us), "", command))
-
-    def _draw_link(self) -> Link:
-        """Draw a latency of up to Tm, never more; jitter decides whether messages overtake on two links."""
-        tm_us = self._plan.timing.tm_us
-        longest_us = self._rng.choice([tm_us // 40, tm_us // 5, tm_us // 2, tm_us - 1, tm_us - 1])
-        jitter_us = self._rng.choice([0, longest_us // 4, longest_us // 2, longest_us // 2])
-        return Link(longest_us - jitter_us, jitter_us)
+            command = rng.choice(self._plan.commands)
+            is_bare = command.partition(" ")[0] in self._plan.bare and rng.random() < 0.6
+            line = command if is_bare else f"tell {node} {command}"
+            self._faults.append(ScheduledFault(_round_ms(at_us), "", line))
 
     def _draw_gap_us(self) -> int:
         """Draw the time to the next fault: none, within an election, or after it."""
@@ -231,8 +351,7 @@ class _ScheduleGenerator:
 
     def _delay(self, at_us: int) -> None:
         """Delay beyond Tm; or within the unused part of Tm, which breaks no assumption."""
-        rng, tm_us = self._rng, self._plan.timing.tm_us
-        spare_us = (tm_us - self._link.latency_us - self._link.jitter_us) // 1000 * 1000
+        rng, tm_us, spare_us = self._rng, self._plan.timing.tm_us, self._spare_us
         if spare_us > 1000 and rng.random() < 0.4:
             return self._schedule_link_fault(
                 at_us, "delay", format_us(_round_ms(rng.randint(spare_us // 4, spare_us)))
@@ -245,7 +364,27 @@ class _ScheduleGenerator:
         self._schedule_link_fault(at_us, "lose", self._draw_percentage())
 
     def _duplicate(self, at_us: int) -> None:
-        self._schedule_link_fault(at_us, "duplicate", self._draw_percentage())
+        """Deliver messages twice: at once, or so late that the copy may meet another incarnation."""
+        late = f" {format_us(_round_ms(self._style.randint(1_000, 6 * self._t_us)))}"
+        late = late if self._style.random() < 0.6 else ""
+        self._schedule_link_fault(at_us, "duplicate", f"{self._draw_percentage()}{late}")
+
+    def _disk(self, at_us: int) -> None:
+        """Undo or tear the last writes of a node that crashes, or damage one: it starts once it is wiped."""
+        victim, how = self._draw_node(), self._rng.choice(["unwrite", "unwrite", "tear", "flip"])
+        self._schedule_fault(at_us, f"kill {victim}", self._draw_frequent_trigger(0.4, victim))
+        after_us = at_us + self._t_us
+        last = f" last {self._rng.randint(1, 3)}" if how == "unwrite" else ""
+        self._schedule_fault(after_us, f"{how} {victim}{last}")
+        if how == "flip" and self._rng.random() < 0.5:
+            self._schedule_fault(after_us, f"wipe {victim}")
+        self._schedule_recovery(after_us, f"restart {victim}")
+
+    def _slow_disk(self, at_us: int) -> None:
+        """Let writes take longer, within what Tp leaves, or not."""
+        victim, slow_us = self._draw_node(), self._rng.choice([self._plan.timing.tp_us // 2, 2 * self._t_us])
+        self._schedule_fault(at_us, f"slow-disk {victim} {format_us(_round_ms(slow_us))}")
+        self._schedule_recovery(at_us + self._rng.randint(0, 6 * self._t_us), f"slow-disk {victim} 0ms")
 
     def _reorder(self, at_us: int) -> None:
         spread_us = _round_ms(self._rng.randint(1_000, 2 * self._t_us))
@@ -257,19 +396,49 @@ class _ScheduleGenerator:
         self._schedule_recovery(at_us, f"heal {links}")
 
 
+def draw_link(timing: Timing, rng: Random) -> Link:
+    """Draw a latency of up to Tm, never more; jitter decides whether messages overtake on two links."""
+    tm_us = timing.tm_us
+    longest_us = rng.choice([tm_us // 40, tm_us // 5, tm_us // 2, tm_us - 1, tm_us - 1])
+    jitter_us = rng.choice([0, longest_us // 4, longest_us // 2, longest_us // 2])
+    return Link(longest_us - jitter_us, jitter_us)
+
+
+def finished(schedule: Schedule) -> Schedule:
+    """Return the schedule with its commands in order, ending what is still in force at its end."""
+    faults = list(schedule.faults)
+    verbs = {fault.command.partition(" ")[0] for fault in faults}
+    if verbs & {"pause", "partition", "delay", "lose", "duplicate", "reorder", "slow-disk"}:
+        faults += (ScheduledFault(schedule.end_us, "", command) for command in _LAST)
+    return replace(schedule, faults=tuple(sorted(faults, key=lambda fault: fault.at_us)))
+
+
+def unfinished(schedule: Schedule) -> Schedule:
+    """Return the schedule without the commands that ``finished`` added."""
+    last = [ScheduledFault(schedule.end_us, "", command) for command in _LAST]
+    return replace(schedule, faults=tuple(fault for fault in schedule.faults if fault not in last))
+
+
+_LAST = ("heal", "resume all")
+
+
 def _round_ms(us: int) -> int:
     """Round to whole milliseconds, at least one; 0 stays 0."""
     return max(1, round(us / 1000)) * 1000 if us else 0
 
 
-FAULTS: dict[str, Callable[[_ScheduleGenerator, int], None]] = {
-    "kill": _ScheduleGenerator._kill,
-    "pause": _ScheduleGenerator._pause,
-    "partition": _ScheduleGenerator._partition,
-    "delay": _ScheduleGenerator._delay,
-    "loss": _ScheduleGenerator._loss,
-    "duplicate": _ScheduleGenerator._duplicate,
-    "reorder": _ScheduleGenerator._reorder,
-    "wipe": _ScheduleGenerator._wipe,
+FAULTS: dict[str, Callable[[ScheduleGenerator, int], None]] = {
+    "kill": ScheduleGenerator._kill,
+    "pause": ScheduleGenerator._pause,
+    "partition": ScheduleGenerator._partition,
+    "delay": ScheduleGenerator._delay,
+    "loss": ScheduleGenerator._loss,
+    "duplicate": ScheduleGenerator._duplicate,
+    "reorder": ScheduleGenerator._reorder,
+    "slow-disk": ScheduleGenerator._slow_disk,
+    "disk": ScheduleGenerator._disk,
+    "wipe": ScheduleGenerator._wipe,
 }
 """The kinds of fault that can be requested."""
+STRONGEST = tuple(kind for kind in FAULTS if kind not in ("wipe", "disk"))
+"""The kinds that find most. After a fault of storage, most assertions are excused for the rest of the run."""

@@ -8,10 +8,12 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterator
-from typing import Any, TypeVar
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
+C = TypeVar("C", bound=Sequence[Any])
+"""A chunk of work: seeds or schedules."""
 
 
 class WorkerDiedError(Exception):
@@ -24,20 +26,22 @@ def split_seeds(first: int, end: int, size: int) -> Iterator[range]:
         yield range(seed, min(seed + size, end))
 
 
-def map_seeds(work: Callable[[range], list[T]], chunks: Iterator[range], workers: int) -> Generator[T, None, None]:
-    """Yield the result for each seed, in order. Close the iterator to stop. Raises WorkerDiedError.
+def map_chunks(
+    work: Callable[[C], list[T]], chunks: Iterator[C], workers: int, at_once: int | None = None
+) -> Generator[T, None, None]:
+    """Yield the results in order. Close the iterator to stop. Raises WorkerDiedError.
 
-    ``work`` must be picklable.
+    ``work`` must be picklable. At most ``at_once`` chunks are taken before their results are yielded.
     """
     if workers > 1:
-        yield from _on_processes(work, chunks, workers)
+        yield from _on_processes(work, chunks, workers, at_once or 2 * workers)
     else:
-        for seeds in chunks:
-            for seed in seeds:
-                yield from work(range(seed, seed + 1))
+        for chunk in chunks:
+            for place in range(len(chunk)):
+                yield from work(cast(C, chunk[place : place + 1]))
 
 
-def _on_processes(work: Callable[[range], list[T]], chunks: Iterator[range], workers: int) -> Iterator[T]:
+def _on_processes(work: Callable[[C], list[T]], chunks: Iterator[C], workers: int, at_once: int) -> Iterator[T]:
     from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - most users need one process only
     from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415
     from multiprocessing import active_children, get_context  # noqa: PLC0415
@@ -45,7 +49,7 @@ def _on_processes(work: Callable[[range], list[T]], chunks: Iterator[range], wor
     others = active_children()
     with ProcessPoolExecutor(workers, get_context("spawn"), _begin_worker) as pool:
         try:
-            yield from in_order(chunks, lambda seeds: pool.submit(work, seeds), 2 * workers)
+            yield from in_order(chunks, lambda chunk: pool.submit(work, chunk), min(2 * workers, at_once))
         except BrokenProcessPool:
             raise WorkerDiedError(
                 "a worker process died (killed, or out of memory); --workers 1 shows where"
@@ -72,12 +76,12 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def in_order(chunks: Iterator[range], submit: Callable[[range], Any], most: int) -> Iterator[Any]:
+def in_order(chunks: Iterator[C], submit: Callable[[C], Any], most: int) -> Iterator[Any]:
     """Keep ``most`` chunks in progress, and yield their results in order."""
     going: deque[Any] = deque()
     try:
-        for seeds in chunks:
-            going.append(submit(seeds))
+        for chunk in chunks:
+            going.append(submit(chunk))
             if len(going) >= most:
                 yield from going.popleft().result()
         while going:

@@ -2,12 +2,13 @@
 
 Because it is breadth first, the first violation found of an assertion has the fewest moves before it.
 
-A2 and A4 are about more than states: the nodes must agree in the end. They are violated in a state where nothing
-can happen any more and the live nodes do not agree. In a model where time must pass (``synchronous``, ``prompt``),
-once all states are known, they are also violated by an endless execution: a cycle of states in which the nodes
-never agree, and during which time passes. Where time must pass and every message must arrive, a cluster that can
-take such a cycle once can take it forever, and one that never agrees must reach such a cycle, or a state in which
-nothing can happen any more. (Or it takes endlessly many events in no time, which no real cluster does.)
+Liveness properties such as A2 are about more than states: the nodes must agree in the end. They are violated in a
+state where nothing can happen any more and an obligation is not met. In a model where time must pass
+(``synchronous``, ``prompt``), once all states are known, they are also violated by an endless execution: a cycle
+of states in which the same obligation is never met, and during which time passes. Where time must pass and every
+message must arrive, a cluster that can take such a cycle once can take it forever, and one that never agrees must
+reach such a cycle, or a state in which nothing can happen any more. (Or it takes endlessly many events in no time,
+which no real cluster does.)
 """
 
 import contextlib
@@ -32,6 +33,7 @@ from lab.worlds.explored.states import (
     BREAKS,
     CUTS,
     NEVER_US,
+    PAUSES,
     Memories,
     Move,
     Queues,
@@ -45,6 +47,7 @@ INTERRUPTED = "Ctrl-C"
 """The value of ``SearchTally.stopped_by`` if the user ended the search."""
 
 _OLD_T = 4
+_LONGEST_PAUSE_T = 4
 _SETTLES_WITHIN = 10_000
 _PROGRESS_EVERY = 2_000
 
@@ -90,11 +93,13 @@ class Explorer:
         settled: bool = True,
         cuts: int = 0,
         commands: tuple[tuple[int, CommandInput], ...] = (),
+        pauses: int = 0,
     ) -> None:
         self._protocol = protocol
         self._header = header
         self._timeouts: Timeouts = timeouts
         self._budget = (kills, restarts, cuts)
+        self._pauses = 0 if timeouts == "any" else pauses
         self._settled = settled
         self._commands = commands
         self._count = len(header.nodes)
@@ -107,8 +112,7 @@ class Explorer:
         self.tally = SearchTally()
         self.seen: dict[State, int] = {}
         self.cycles: dict[str, list[Move]] = {}
-        self._owed = bytearray()
-        self._met = 0
+        self._owed: list[int] = []
         parameters = msgspec.convert(header.protocol.parameters, protocol.Parameters)
         within_us = {"synchronous": header.timing.tm_us, "prompt": 0}
         self.queues = Queues(within_us.get(self._timeouts, NEVER_US))
@@ -117,7 +121,10 @@ class Explorer:
         assertions = properties.assertions
         self._relies_on = properties.relies_on
         memories = Memories((each for each in assertions if isinstance(each, OverHistory)), properties.types)
-        self.moves = Moves(self.locals, self.queues, header.nodes, self._timeouts, memories, self._commands)
+        longest_pause_us = _LONGEST_PAUSE_T * header.timing.t_us
+        self.moves = Moves(
+            self.locals, self.queues, header.nodes, self._timeouts, memories, self._commands, longest_pause_us
+        )
         self._judge = StateJudge(properties, header.nodes, self.locals, self.moves)
         self.tally.violated = {each.id: 0 for each in (*assertions, RAISES)}
         self.liveness = [each.id for each in self._judge.liveness]
@@ -137,6 +144,8 @@ class Explorer:
         found = []
         if self._ages.asked:
             found.append(f"ages beyond {format_us(self._ages.old_us)} of messages heard and procedures begun")
+        if self._pauses:
+            found.append(f"pauses longer than {format_us(_LONGEST_PAUSE_T * self._header.timing.t_us)}")
         if self._timeouts == "synchronous":
             found.append("arrivals between two instants at which a timer or a deadline is due")
         if self.locals.has_drawn:
@@ -202,10 +211,11 @@ class Explorer:
     def _search(self, most_states: int, most_depth: int | None, progress: Callable[[], object]) -> None:
         tally, seen, moves = self.tally, self.seen, self.moves
         origins = self._find_origins()
-        self._judge.begin(kills=self._budget[0], cuts=self._budget[-1], breaks=BREAKS[self._timeouts])
+        kills, _, cuts = self._budget
+        self._judge.begin(kills, cuts, self._pauses, BREAKS[self._timeouts])
         for state, (draws, path) in origins.items():
             self._origins.append((draws, path))
-            self._add(-1, Move("wait"), with_budget(state, *self._budget, len(self._commands)))
+            self._add(-1, Move("wait"), with_budget(state, *self._budget, len(self._commands), self._pauses))
         number = 0
         while self._frontier:
             if tally.depth == most_depth:
@@ -246,16 +256,17 @@ class Explorer:
         verdict = self._judge.judge(state)
         for assertion in verdict.violated:
             self._violated(assertion, number, state, verdict.unmet)
-        self._met |= verdict.met
         self._owed.append(verdict.owed)
 
     def _owed_in(self, number: int) -> list[str]:
         """Return the liveness properties that do not hold in a state."""
-        return [name for place, name in enumerate(self.liveness) if self._owed[number] >> place & 1]
+        owed = self._owed[number]
+        names = (each.assertion for each, place in self._judge.obligations.items() if owed >> place & 1)
+        return [*dict.fromkeys(names)]
 
     def was_met(self, liveness: str) -> bool:
-        """Return whether a liveness property holds in some state."""
-        return bool(self._met >> self.liveness.index(liveness) & 1)
+        """Return whether a liveness property holds, or something is owed by it, in some state."""
+        return liveness in self._judge.met
 
     def _violated(self, assertion: str, number: int, state: State, unmet: tuple[str, ...] = ()) -> None:
         self.tally.violated[assertion] += 1
@@ -268,25 +279,28 @@ class Explorer:
     def _broken(self, assertion: str, state: State, unmet: tuple[str, ...]) -> tuple[int | str, ...]:
         """Return the assumptions that do not hold, of those that the assertion needs.
 
-        Liveness does not need the absence of cuts, because it is judged only among nodes that no cut separates.
+        Liveness does not need the absence of cuts and pauses, because it is judged only among nodes that no cut
+        separates, while none is paused.
         """
         if assertion == RAISES.id:
             return ()
-        was_cut = assertion not in self.liveness and state[CUTS] < self._budget[-1]
+        is_safety = assertion not in self.liveness
+        was_cut = is_safety and state[CUTS] < self._budget[-1]
+        was_paused = is_safety and state[PAUSES] < self._pauses
         relied = self._relies_on.get(assertion, ASSUMPTION_NUMBERS)
-        broken = {*BREAKS[self._timeouts], *((8,) if was_cut else ())}
+        broken = {*BREAKS[self._timeouts], *((8,) if was_cut else ()), *((9,) if was_paused else ())}
         return tuple(each for each in (*sorted(broken), *unmet) if each in relied)
 
     def _find_cycle(self) -> None:
         """Judge liveness once all states are known."""
         if self._graph is None:
             return
-        for place, name in enumerate(self.liveness):
-            if name in self.first_found:
+        for obligation, place in self._judge.obligations.items():
+            if obligation.assertion in self.first_found:
                 continue
             cycle = self._graph.cycle(bytearray(owed >> place & 1 for owed in self._owed))
             if cycle:
-                self._add_cycle(name, cycle)
+                self._add_cycle(obligation.assertion, cycle)
 
     def _add_cycle(self, name: str, cycle: list[int]) -> None:
         moves = self.cycles[name] = []
@@ -315,7 +329,7 @@ class Explorer:
         """Return the settled state that this one leads to without faults, and extend the path to it."""
         moves = self.moves.under("ordered" if self._timeouts == "any" else self._timeouts)
         for _ in range(_SETTLES_WITHIN):
-            if not any(links_of(state, self._count)) and not self._judge.judge(state).owed:
+            if not any(links_of(state, self._count)) and self._judge.is_settled(state):
                 return state
             steps = moves.steps(state)
             if not steps:

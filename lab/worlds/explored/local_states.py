@@ -33,8 +33,6 @@ from lab.kernel.fingerprint import (
     resume,
 )
 from lab.kernel.state import plain
-from lab.properties.assertions import AUDITED
-from lab.properties.ledger_audit import audited_fields
 from lab.protocols import Algorithm
 from lab.recording.snapshot import NodeState
 from lab.worlds.explored.states import STALE, Queues
@@ -144,7 +142,6 @@ class LocalStates:
         self._queues = queues
         self._ages = ages
         self._known = len(ages.asked)
-        self._is_audited = not set(AUDITED).isdisjoint(protocol.promises)
         self._locals: list[_Local] = []
         self._numbers: dict[Hashable, int] = {}
         self._killed: dict[tuple[int, bool], int] = {}
@@ -157,13 +154,15 @@ class LocalStates:
         """Return the contents of the node's stable storage."""
         return self._locals[local].stored
 
-    def stopped(
-        self, node: int, why: Literal["killed", "failed"], stored: dict[str, Any], last: dict[str, Any]
-    ) -> int:
-        """Return the local state of a node that went down in state ``last``, with this in stable storage."""
-        ledger = audited_fields(last) if self._is_audited else {}
-        key = (why, msgspec.json.encode((stored, ledger), order="deterministic"))
-        return self._number(node, key, _Local(node, NodeState(node, why, state=ledger), None, stored, None))
+    def clock_us(self, local: int) -> int:
+        """Return the time of the node's clock, to which the instants in its state relate; 0 if it is down."""
+        past = self._locals[local].past
+        return 0 if past is None else past.now_us
+
+    def stopped(self, node: int, why: Literal["killed", "failed"], stored: dict[str, Any]) -> int:
+        """Return the local state of a node that went down, with this in stable storage."""
+        key = (why, msgspec.json.encode(stored, order="deterministic"))
+        return self._number(node, key, _Local(node, NodeState(node, why), None, stored, None))
 
     def killed(self, local: int, keeps_storage: bool) -> int:
         """Return the local state after a crash; storage matters only if the node may come up again."""
@@ -171,7 +170,7 @@ class LocalStates:
         if known is None:
             was = self._locals[local]
             why: Literal["killed", "failed"] = "failed" if was.view.process == "failed" else "killed"
-            known = self.stopped(was.node, why, was.stored if keeps_storage else {}, was.view.state)
+            known = self.stopped(was.node, why, was.stored if keeps_storage else {})
             self._killed[local, keeps_storage] = known
         return known
 
@@ -264,8 +263,7 @@ class LocalStates:
         if aged is not None and not _is_same(aged.step(node_input, at_us, draws), step):
             self._learn_to_count()
         if step.failed:
-            last = self.views[local].state
-            return Transition(self.stopped(node.id, "failed", {}, last), (), frozenset(waited.values()), draws)
+            return Transition(self.stopped(node.id, "failed", {}), (), frozenset(waited.values()), draws)
         waits = open_requests(node)
         answered = node_input.reply_to if isinstance(node_input, Message) else 0
         released = frozenset(name for serial, name in waited.items() if serial not in waits and serial != answered)

@@ -1,4 +1,4 @@
-"""The moves from a global state: deliveries, timeouts, the passing of time, kills, restarts and cuts.
+"""The moves from a global state: deliveries, timeouts, the passing of time, kills, restarts, cuts and pauses.
 
 Nodes take no time to handle an input. The model of time decides when timers fire, and with that, which of
 Garcia-Molina's assumptions hold:
@@ -23,8 +23,20 @@ assumption 8. As in the other worlds, messages sent during a cut are lost, and s
 during it; messages still in flight when it is healed arrive. So a cut is tried right before each message that it
 stops, and healing right before each message that then passes: at any earlier moment since the last of these, the
 result would be the same.
+
+A pause may begin at any moment, also between two messages of one step, and end at any later one; it breaks
+assumption 9. The paused node handles nothing: its timers do not fire, messages to it wait on their links, and the
+rest of its step's messages leave when it resumes. Its clock goes on. Time passes whatever it should have done:
+neither its timers nor the messages to it hold the clock back. When it resumes, a timer that has become due is
+late, and so may be several; the clock stands until all of them have fired. As in the other worlds, messages come
+first: the node fires no timer before it has taken in every message that should have arrived before now. Others may
+still be on their way. If it is killed instead, what has not left never does, and it is restarted only after the
+overdue messages are lost. A pause ends after a given time at the latest, as the messages that wait would grow
+without bound. Under ``any``, pauses are no moves of their own: a node that takes its time is one of the
+executions.
 """
 
+from collections.abc import Container, Sequence
 from typing import NamedTuple
 
 from lab.kernel import CommandInput
@@ -37,16 +49,21 @@ from lab.worlds.explored.states import (
     KILLS,
     MEMORIES,
     NEVER_US,
+    NOBODY,
     NOTHING,
+    PAUSED,
+    PAUSES,
     RESTARTS,
     WHOLE,
     Change,
     Cuts,
     Memories,
     Move,
+    Pauses,
     Queues,
     State,
     Timeouts,
+    Unsent,
     with_budget,
 )
 
@@ -73,8 +90,9 @@ class _Effect(NamedTuple):
 class Moves:
     """The moves over these local states and queues.
 
-    ``memories`` numbers what properties remember, ``cuts`` the possible cuts. ``commands`` are given to nodes
-    before any other move, as long as a state has some left.
+    ``memories`` numbers what properties remember, ``cuts`` the possible cuts, ``pauses`` the paused nodes.
+    ``commands`` are given to nodes before any other move, as long as a state has some left. A pause lasts
+    ``longest_pause_us`` at most.
     """
 
     def __init__(
@@ -85,6 +103,7 @@ class Moves:
         timeouts: Timeouts,
         memories: Memories,
         commands: tuple[tuple[int, CommandInput], ...] = (),
+        longest_pause_us: int = 0,
     ) -> None:
         self.memories = memories
         self._locals = locals_
@@ -95,11 +114,14 @@ class Moves:
         self._ids = ids
         self._commands = commands
         self.cuts = Cuts(ids, self._link)
+        self.pauses = Pauses(longest_pause_us)
         self._links = range(count, count + count * count)
         self._to = [range(count + place, count + count * count, count) for place in range(count)]
         self._from = [range(count + place * count, count + place * count + count) for place in range(count)]
         self._of = [(*self._to[place], *self._from[place]) for place in range(count)]
         self._kill_commands = [f"kill {node}" for node in ids]
+        self._pause_commands = [f"pause {node}" for node in ids]
+        self._resume_moves = [Move("strike", node, commands=(f"resume {node}",)) for node in ids]
         self._timer_moves = [Move("fire", node) for node in ids]
         self._delivery_moves = {
             self._link(source, node): Move("deliver", node, source) for source in ids for node in ids
@@ -118,8 +140,9 @@ class Moves:
 
         There are several if the nodes draw random numbers as they start. Each has what they draw.
         """
-        down = [self._locals.stopped(node, "killed", {}, {}) for node in self._ids]
-        state = with_budget((*down, *(EMPTY for _ in self._links), 0, 0, 0, 0, WHOLE, NOTHING), 0, self._count, 0)
+        down = [self._locals.stopped(node, "killed", {}) for node in self._ids]
+        nothing = (0, 0, 0, 0, 0, NOBODY, WHOLE, NOTHING)
+        state = with_budget((*down, *(EMPTY for _ in self._links), *nothing), 0, self._count, 0)
         found: dict[State, Draws] = {state: {}}
         for place, node in enumerate(self._ids):
             found = {
@@ -135,26 +158,43 @@ class Moves:
         if state[COMMANDS]:
             self._add_command(found, state)
             return found
+        paused = self.pauses.of[state[PAUSED]]
         for place in range(self._count):
             due = self._locals.due_us[state[place]]
-            if due is not None and (self._own_clocks or not due):
+            fires = due is not None and (self._own_clocks or not due) and place not in paused
+            if fires and not self._has_overdue(state, place):
                 self._add_timer(found, state, place)
         for link in self._links:
             if state[link]:
-                self._add_delivery(found, self._delivery_moves[link], state, link)
-                for commands, cut in self._cut_changes(state, link) if state[CUTS] or state[CUT] else ():
-                    move = self._delivery_moves[link]._replace(commands=commands)
-                    self._add_delivery(found, move, self._with_cut(state, cut), link)
+                self._add_deliveries(found, state, link, link % self._count in paused)
         if not self._own_clocks:
-            self._add_wait(found, state)
+            self._add_wait(found, state, paused)
         return found
 
+    def _add_deliveries(self, found: _Found, state: State, link: int, waits: bool) -> None:
+        """Deliver the link's first message, as the network is or after a cut changes; lose it if it is cut.
+
+        A message that ``waits`` for a paused node can only be lost.
+        """
+        if not waits or self._is_cut(state, link):
+            self._add_delivery(found, self._delivery_moves[link], state, link)
+        for commands, cut in self._cut_changes(state, link) if state[CUTS] or state[CUT] else ():
+            if not waits or link in self.cuts.stops[cut]:
+                move = self._delivery_moves[link]._replace(commands=commands)
+                self._add_delivery(found, move, self._with_cut(state, cut), link)
+
+    def _has_overdue(self, state: State, place: int) -> bool:
+        """Return whether a message to this node should have arrived before now."""
+        left_us = self._queues.left_us
+        return any(left_us[state[link]] < 0 for link in self._to[place])
+
     def fault_moves(self, state: State, stuck: bool) -> _Found:
-        """Return the kills and restarts possible now, each with the next state.
+        """Return the kills, restarts, pauses and their ends possible now, each with the next state.
 
         If the world is ``stuck``, because no other move is possible, healing the cut is one, too.
         """
-        alive, views = self._locals.alive, self._locals.views
+        alive = self._locals.alive
+        paused = self.pauses.of[state[PAUSED]]
         found: _Found = []
         if state[COMMANDS]:
             return found
@@ -163,11 +203,22 @@ class Moves:
                 if state[KILLS]:
                     move = Move("strike", commands=(self._kill_commands[place],))
                     found.append((move, self._killed(list(state), place)))
-            elif state[RESTARTS] and views[state[place]].process == "killed":
+                if place in paused:
+                    after = list(state)
+                    after[PAUSED] = self.pauses.end(state[PAUSED], place)
+                    self._send(found, self._resume_moves[place], after, place, paused[place].unsent, 0)
+                elif state[PAUSES]:
+                    move = Move("strike", commands=(self._pause_commands[place],))
+                    found.append((move, self._paused(list(state), place, ())))
+            elif state[RESTARTS] and self._may_restart(state, place):
                 found += self._restart_moves(state, place)
         if stuck and state[CUT]:
             found.append((Move("strike", commands=("heal",)), tuple(self._with_cut(state, WHOLE))))
         return found
+
+    def _may_restart(self, state: State, place: int) -> bool:
+        was_killed = self._locals.views[state[place]].process == "killed"
+        return was_killed and not self._has_overdue(state, place)
 
     # steps of nodes
 
@@ -252,14 +303,15 @@ class Moves:
             self._discard_dead(after, node)
         self._send(found, move, after, node, sent, 0)
 
-    def _send(
-        self, found: _Found, move: Move, after: list[int], node: int, sent: tuple[tuple[int, int], ...], begin: int
-    ) -> None:
+    def _send(self, found: _Found, move: Move, after: list[int], node: int, sent: Unsent, begin: int) -> None:
         """Send the messages from ``begin`` on, and try all faults that may strike before each."""
         for place in range(begin, len(sent)):
             link, message = sent[place]
             if after[KILLS]:
                 found.append((move.with_fault(place, self._kill_commands[node]), self._killed(list(after), node)))
+            if after[PAUSES]:
+                paused = self._paused(list(after), node, sent[place:])
+                found.append((move.with_fault(place, self._pause_commands[node]), paused))
             for commands, cut in self._cut_changes(after, link) if after[CUTS] or after[CUT] else ():
                 turned = self._with_cut(after, cut)
                 self._enqueue(turned, link, message)
@@ -277,12 +329,24 @@ class Moves:
         for link in self._of[node]:
             if after[link]:
                 after[link] = self._queues.release(after[link], self._ids[node], names)
+        if after[PAUSED]:
+            after[PAUSED] = self.pauses.renamed(
+                after[PAUSED], lambda message: self._queues.stale(message, self._ids[node], names)
+            )
 
-    # kills
+    # kills and pauses
+
+    def _paused(self, after: list[int], node: int, unsent: Unsent) -> State:
+        """Return the state after a pause; ``after`` is changed."""
+        after[PAUSES] -= 1
+        after[PAUSED] = self.pauses.begin(after[PAUSED], node, unsent)
+        return tuple(after)
 
     def _killed(self, after: list[int], node: int) -> State:
         """Return the state after a kill; ``after`` is changed."""
         after[KILLS] -= 1
+        if after[PAUSED]:
+            after[PAUSED] = self.pauses.end(after[PAUSED], node)
         after[node] = self._locals.killed(after[node], bool(after[RESTARTS]))
         self._release(after, node, None)
         self._discard_dead(after, node)
@@ -334,11 +398,16 @@ class Moves:
 
     # time
 
-    def _add_wait(self, found: _Found, state: State) -> None:
-        """Let time pass, if it may."""
-        dues_us = (self._locals.due_us[local] for local in state[: self._count])
+    def _add_wait(self, found: _Found, state: State, paused: Container[int]) -> None:
+        """Let time pass, if it may: whatever the ``paused`` nodes should do."""
+        due_us, left_us, count = self._locals.due_us, self._queues.left_us, self._count
+        if paused:
+            dues_us = [due_us[state[place]] for place in range(count) if place not in paused]
+            links: Sequence[int] = [link for link in self._links if link % count not in paused]
+        else:
+            dues_us, links = [due_us[local] for local in state[:count]], self._links
         wait_us = min((due for due in dues_us if due is not None), default=NEVER_US)
-        wait_us = min(wait_us, *(self._queues.left_us[state[link]] for link in self._links))
+        wait_us = min((wait_us, self.pauses.left_us[state[PAUSED]], *(left_us[state[link]] for link in links)))
         if not 0 < wait_us < NEVER_US:
             return
         after = list(state)
@@ -347,6 +416,8 @@ class Moves:
         for link in self._links:
             if after[link]:
                 after[link] = self._queues.later(after[link], wait_us)
+        if paused:
+            after[PAUSED] = self.pauses.later(after[PAUSED], wait_us)
         found.append((Move("wait", us=wait_us), tuple(after)))
 
     def _later(self, local: int, us: int) -> int:

@@ -10,7 +10,7 @@ flight while a timer of its sender or its receiver fires. Under ``any`` every no
 its steps; all other records are dated by the clock furthest ahead.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from lab.kernel import Input, Message, Node, Protocol, Step
@@ -91,9 +91,10 @@ class PathExecution(Simulation):
         """Append the last record."""
         self.record(End(self.now_us, why))
 
-    def send(self, incarnation: SimulatedIncarnation, messages: Iterable[Message]) -> None:
+    def send(self, incarnation: SimulatedIncarnation, messages: Sequence[Message]) -> None:
         """Put the messages on their links; execute the move's faults between them."""
         for place, message in enumerate(messages):
+            incarnation.leaving = len(messages) - place
             for command in (command for sent, command in self._during if sent == place):
                 self._execute_command(command)
             self._sent_us[message.source, message.serial] = self._nodes[incarnation.id].clock_us

@@ -1,8 +1,8 @@
 """Global states, and the moves between them; each part of a state is a number.
 
 A global state is a tuple of numbers: the local state of each node, the queue of each link (by its source, then by
-its target), the numbers of commands, kills, restarts and cuts left, the cut in force, and the memories of
-properties of the history. Local states are numbered by ``LocalStates``; queues, cuts and memories here.
+its target), the numbers of commands, kills, restarts, cuts and pauses left, the paused nodes, the cut in force,
+and the memories of properties of the history. Local states are numbered by ``LocalStates``; all else here.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -25,7 +25,7 @@ from lab.script.parse import parse
 # the state as a whole
 
 State = tuple[int, ...]
-COMMANDS, KILLS, RESTARTS, CUTS, CUT, MEMORIES = -6, -5, -4, -3, -2, -1
+COMMANDS, KILLS, RESTARTS, CUTS, PAUSES, PAUSED, CUT, MEMORIES = range(-8, 0)
 
 Timeouts = Literal["synchronous", "prompt", "ordered", "any"]
 """The model of time; see ``lab.worlds.explored.moves``."""
@@ -59,9 +59,9 @@ def links_of(state: State, count: int) -> State:
     return state[count : count + count * count]
 
 
-def with_budget(state: State, kills: int, restarts: int, cuts: int, commands: int = 0) -> State:
-    """Return the state with these numbers of kills, restarts, cuts and commands left."""
-    return (*state[:COMMANDS], commands, kills, restarts, cuts, *state[CUT:])
+def with_budget(state: State, kills: int, restarts: int, cuts: int, commands: int = 0, pauses: int = 0) -> State:
+    """Return the state with these numbers of kills, restarts, cuts, commands and pauses left."""
+    return (*state[:COMMANDS], commands, kills, restarts, cuts, pauses, *state[PAUSED:])
 
 
 # messages in flight: one queue for each link, and queues of the same content have one number
@@ -69,6 +69,8 @@ def with_budget(state: State, kills: int, restarts: int, cuts: int, commands: in
 EMPTY = 0
 STALE = -1
 NEVER_US = 1 << 60
+_OVERDUE_US = -1
+"""The time left of any message that waits for a paused node and should have arrived before now."""
 
 
 class Queues:
@@ -79,7 +81,7 @@ class Queues:
     if they mean the same. Links are FIFO (rule M6), so only the first message of a queue may arrive.
 
     A message must arrive within ``within_us`` of its sending. For each queue: ``first`` is its first message,
-    ``rest`` the queue without it, ``left_us`` the time until the first is overdue.
+    ``rest`` the queue without it, ``left_us`` the time until the first is overdue, negative if it is.
     """
 
     def __init__(self, within_us: int) -> None:
@@ -118,7 +120,8 @@ class Queues:
             return queue
         known = self._later[queue].get(us)
         if known is None:
-            known = self._number(tuple((message, left_us - us) for message, left_us in self._contents[queue]))
+            left = ((message, max(_OVERDUE_US, left_us - us)) for message, left_us in self._contents[queue])
+            known = self._number(tuple(left))
             self._later[queue][us] = known
         return known
 
@@ -127,12 +130,13 @@ class Queues:
         known = self._released[queue].get((node, names))
         if known is None:
             known = self._number(
-                tuple((self._stale(number, node, names), left_us) for number, left_us in self._contents[queue])
+                tuple((self.stale(number, node, names), left_us) for number, left_us in self._contents[queue])
             )
             self._released[queue][node, names] = known
         return known
 
-    def _stale(self, number: int, node: int, names: frozenset[int] | None) -> int:
+    def stale(self, number: int, node: int, names: frozenset[int] | None) -> int:
+        """Return the message after ``node`` stopped waiting for replies to these requests (None: to any)."""
         message = self.messages[number]
         if message.source == node and message.serial > 0 and (names is None or message.serial in names):
             return self.number(replace(message, serial=STALE))
@@ -220,6 +224,68 @@ def _links(text: str, ids: tuple[int, ...]) -> Links:
     command = parse(text).command
     assert isinstance(command, LinkFault | Partition)
     return command.rule(ClusterState(ids)).links
+
+
+# paused nodes
+
+NOBODY = 0
+Unsent = tuple[tuple[int, int], ...]
+"""(link, message) for each message of a step that has not left."""
+
+
+class Pause(NamedTuple):
+    """A pause of a node: the time until it must resume, and what the node has still to send."""
+
+    left_us: int
+    unsent: Unsent
+
+
+class Pauses:
+    """The paused nodes, by number; nobody is paused in ``NOBODY``.
+
+    ``of`` has, for each number, the places of the paused nodes, each with its pause; ``left_us`` is the time until
+    one of them must resume. A pause lasts ``longest_us`` at most: the messages that wait would grow without bound.
+    """
+
+    def __init__(self, longest_us: int) -> None:
+        self.of: list[dict[int, Pause]] = [{}]
+        self.left_us: list[int] = [NEVER_US]
+        self._longest_us = longest_us
+        self._numbers: dict[tuple[tuple[int, Pause], ...], int] = {(): NOBODY}
+        self._later: list[dict[int, int]] = [{}]
+
+    def begin(self, number: int, place: int, unsent: Unsent) -> int:
+        """Return the number with one more paused node."""
+        return self._number({**self.of[number], place: Pause(self._longest_us, unsent)})
+
+    def end(self, number: int, place: int) -> int:
+        """Return the number without this node, which is not paused any more, or never was."""
+        return self._number({each: pause for each, pause in self.of[number].items() if each != place})
+
+    def later(self, number: int, us: int) -> int:
+        """Return the number after this much time."""
+        known = self._later[number].get(us)
+        if known is None:
+            later = {place: Pause(left_us - us, unsent) for place, (left_us, unsent) in self.of[number].items()}
+            known = self._later[number][us] = self._number(later)
+        return known
+
+    def renamed(self, number: int, rename: Callable[[int], int]) -> int:
+        """Return the number after the messages that have not left got other numbers."""
+        return self._number(
+            {
+                place: Pause(left_us, tuple((link, rename(message)) for link, message in unsent))
+                for place, (left_us, unsent) in self.of[number].items()
+            }
+        )
+
+    def _number(self, paused: dict[int, Pause]) -> int:
+        known = self._numbers.setdefault(tuple(sorted(paused.items())), len(self.of))
+        if known == len(self.of):
+            self.of.append(paused)
+            self.left_us.append(min(pause.left_us for pause in paused.values()))
+            self._later.append({})
+        return known
 
 
 # memories of properties of the history, such as A5

@@ -10,6 +10,7 @@ import socket
 import msgspec
 import trio
 
+from lab.recording.records import TIME_LIMIT_REACHED
 from lab.recording.writer import Writer
 from lab.worlds.fork_server import Forked, NotForked, ProcessChange, decode_report
 from lab.worlds.host.host import Host, earliest_us
@@ -172,7 +173,7 @@ class LiveHost(Host):
     async def _watch_timers(self) -> None:
         while True:
             if self.config.end_us is not None and self.now_us() >= self.config.end_us:
-                self.end("its time was up")
+                self.end(TIME_LIMIT_REACHED)
                 return
             self.world.execute_due()
             self.world.deliver_due()

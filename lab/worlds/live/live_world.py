@@ -10,22 +10,27 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
 from lab.kernel import CommandInput, Message, Protocol, Received, Step
-from lab.recording.records import Process
+from lab.kernel.storage import AlteredStorage, flip, tear, unwrite
+from lab.recording.records import Event, Process
 from lab.recording.writer import RecordLog
 from lab.worlds.fork_server import Fork, Forked, ProcessChange, Signal
 from lab.worlds.json_lines import GARBAGE, Channel, TooLongError
-from lab.worlds.live.node_process import Hello, NodeJob, Start, wipe
-from lab.worlds.world import Incarnation, World
+from lab.worlds.live.node_process import NOT_STARTED_PREFIX, Hello, NodeJob, NotStarted, SlowDisk, Start
+from lab.worlds.live.stable_storage import alter, truncate, wipe
+from lab.worlds.world import Incarnation, World, disk_random, storage_record
 
 _encode = msgspec.json.Encoder().encode
 _decode_step = msgspec.json.Decoder(Step).decode
+_decode_not_started = msgspec.json.Decoder(NotStarted).decode
 
 
 class NotAStepError(Exception):
@@ -103,8 +108,9 @@ class _Child(Struct):
     stopped_us: int | None = None
     resume_wanted: bool = False
     restart_wanted: bool = False
-    wipe_wanted: bool = False
+    storage_faults: list[Callable[[], bool]] = []
     failed: bool = False
+    why: str = ""
 
 
 class LiveWorld(World[Connection]):
@@ -124,6 +130,9 @@ class LiveWorld(World[Connection]):
         self._children: dict[int, _Child] = {}
         self._by_pid: dict[int, int] = {}
         self._started = False
+        self._disk_random: dict[int, Random] = {}
+        self._slow_disks_us: dict[int, int] = {}
+        self._writes = dict.fromkeys(self.ids, 0)  # by the steps recorded
 
     @property
     def now_us(self) -> int:
@@ -153,8 +162,15 @@ class LiveWorld(World[Connection]):
         """Take in a step of a node; if the node is paused, keep it in the backlog. Raises NotAStepError."""
         if connection.paused:
             connection.backlog.append(line)
-        elif self.incarnations.get(connection.id) is connection:
-            self.take_step(connection, *connection.read_step(line))
+        elif self.incarnations.get(connection.id) is not connection:
+            return
+        elif line.startswith(NOT_STARTED_PREFIX):
+            child = self._children[connection.id]
+            child.failed, child.why = True, _decode_not_started(line).why
+        else:
+            step, message = connection.read_step(line)
+            self._writes[step.node] += step.stores
+            self.take_step(connection, step, message)
             self.deliver_due()
 
     def deliver_due(self) -> None:
@@ -221,14 +237,47 @@ class LiveWorld(World[Connection]):
         return False
 
     def wipe(self, node: int) -> bool:
+        return self._on_storage(node, lambda: self._wipe(node))
+
+    def unwrite(self, node: int, count: int) -> bool:
+        return self._on_storage(node, lambda: self._alter(node, "unwritten", lambda data: unwrite(data, count)))
+
+    def tear(self, node: int) -> bool:
+        return self._on_storage(node, lambda: self._alter(node, "torn", tear))
+
+    def flip(self, node: int) -> bool:
+        random = self._disk_random.setdefault(node, disk_random(self.header.seed, node))
+        return self._on_storage(node, lambda: self._alter(node, "flipped", lambda data: flip(data, random)))
+
+    def slow_disk(self, node: int, us: int) -> None:
+        """Tell the process; it heeds that after the inputs given to it before."""
+        self._slow_disks_us[node] = us
+        connection = self.incarnations.get(node)
+        if connection is not None and connection.put(_encode(SlowDisk(us))):
+            self.unflushed[node] = connection
+
+    def _on_storage(self, node: int, fault: Callable[[], bool]) -> bool:
+        """Let a fault strike the stable storage of a node; if its process has still to end, then."""
         child = self._children[node]
         if child.phase == "dying" and not child.restart_wanted:
-            child.wipe_wanted = True
+            child.storage_faults.append(fault)
             return True
-        if child.phase == "gone" and wipe(self._storage, node):
-            self.record(Process(self.now_us, node, "wiped", child.number))
-            return True
-        return False
+        return child.phase == "gone" and fault()
+
+    def _wipe(self, node: int) -> bool:
+        if not wipe(self._storage, node):
+            return False
+        self._writes[node] = 0
+        self.record(Process(self.now_us, node, "wiped", self._children[node].number))
+        return True
+
+    def _alter(self, node: int, event: Event, fault: Callable[[bytes], AlteredStorage | None]) -> bool:
+        altered = alter(self._storage, node, fault)
+        if altered is None:
+            return False
+        self._writes[node] -= altered.lost
+        self.record(storage_record(self.now_us, node, event, self._children[node].number, altered))
+        return True
 
     # the course of an incarnation, as the fork server and the process report it
 
@@ -293,7 +342,7 @@ class LiveWorld(World[Connection]):
         child.phase = "up"
         self.incarnations[node] = connection
         # queued before the record, which may trigger a command that gives the node an input
-        connection.begin(Start(child.number, self.serials[node]))
+        connection.begin(Start(child.number, self.serials[node], self._slow_disks_us.get(node, 0)))
         self.unflushed[node] = connection
         self.record(Process(self.now_us, node, "started", child.number, child.pid))
 
@@ -306,10 +355,11 @@ class LiveWorld(World[Connection]):
                 child.phase = "dying"
                 self.take_down(connection, "down")
         child.phase = "gone"
+        truncate(self._storage, node, self._writes[node])  # the process may have gone on after it was killed
         event: Literal["failed", "killed"] = "failed" if child.failed else "killed"
-        self.record(Process(self.now_us, node, event, child.number, child.pid))
-        if child.wipe_wanted:
-            self.wipe(node)
+        self.record(Process(self.now_us, node, event, child.number, child.pid, why=child.why))
+        for fault in child.storage_faults:
+            fault()
         if child.restart_wanted:
             self._fork(node)
         self._begin_if_ready()
@@ -321,7 +371,8 @@ class LiveWorld(World[Connection]):
         self._drain(connection)
         connection.paused = True
         child.stopped_us = self.now_us
-        self.record(Process(child.stopped_us, node, "paused", child.number, child.pid))
+        unsent = len(connection.unsent) + connection.leaving
+        self.record(Process(child.stopped_us, node, "paused", child.number, child.pid, unsent=unsent))
         if child.resume_wanted:
             self.requests.append(Signal(child.pid, signal.SIGCONT))
 

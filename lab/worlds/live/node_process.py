@@ -4,9 +4,7 @@ A node process feeds one kernel node from a socket, the real clock and its stabl
 its socket first and fires timers then: a message that arrived during the pause comes before a timeout that expired
 during it. The process ends when its connection to the host does.
 
-Stable storage (rule M3) holds the old values or the new ones after a crash at any instant. It is a log with one
-line for each write: one write and one sync, however much is stored. A line torn by a crash was never reported as
-written, and is cut off.
+A node whose stable storage is damaged does not start: it tells the host why, and ends.
 """
 
 import contextlib
@@ -20,14 +18,15 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from lab.kernel import CommandInput, Message, Node, Protocol, Started, Step
+from lab.kernel.storage import DamagedStorageError
 from lab.worlds.fork_server import ForkServer, exit_with, silence
 from lab.worlds.json_lines import Channel, to_line
+from lab.worlds.live.stable_storage import StableStorage
 from lab.worlds.loading.config import RunConfig
 from lab.worlds.watchdog import watch_steps
 
@@ -47,10 +46,31 @@ class Hello(Struct, frozen=True):
 
 
 class Start(Struct, frozen=True):
-    """From the host: the node begins; see ``kernel.Started``."""
+    """From the host: the node begins; see ``kernel.Started``. ``slow_disk_us`` as in ``SlowDisk``."""
 
     incarnation: int
     serial: int
+    slow_disk_us: int = 0
+
+
+class SlowDisk(Struct, frozen=True, tag="slow_disk", tag_field="type"):
+    """From the host, among the inputs: each write to stable storage takes this much longer from now on."""
+
+    us: int
+
+
+SLOW_DISK_PREFIX = b'{"type":"slow_disk"'
+"""The line of a ``SlowDisk`` begins so, and that of an input never does."""
+
+
+class NotStarted(Struct, frozen=True, tag="not_started", tag_field="record"):
+    """From a node process, instead of its first step: it cannot start."""
+
+    why: str
+
+
+NOT_STARTED_PREFIX = b'{"record":"not_started"'
+"""The line of a ``NotStarted`` begins so, and that of a step never does."""
 
 
 class NodeJob(Struct, frozen=True):
@@ -116,7 +136,12 @@ class _NodeProcess:
         self._host.send(Hello(job.node, job.incarnation, job.token))
         self._node = node
         self._origin_ns = job.origin_ns
-        self._storage = StableStorage(Path(job.storage), job.node)
+        self._why_not = ""
+        try:
+            self._storage = StableStorage(Path(job.storage), job.node)
+        except DamagedStorageError as error:
+            self._why_not = error.describe(job.node)
+        self._slow_disk_us = 0
         self._out: list[bytes] = []
 
     def run(self) -> None:
@@ -124,6 +149,10 @@ class _NodeProcess:
         while not lines:
             lines = self._host.receive()
         start = msgspec.json.decode(lines.pop(0), type=Start)
+        if self._why_not:
+            self._host.send(NotStarted(self._why_not))
+            return
+        self._slow_disk_us = start.slow_disk_us
         self._on_step(
             self._node.step(Started(self._storage.values, start.incarnation, start.serial), self._now_us())
         )
@@ -142,12 +171,17 @@ class _NodeProcess:
 
     def _handle(self, lines: Sequence[bytes]) -> None:
         for line in lines:
-            if not self._node.halted:
+            if line.startswith(SLOW_DISK_PREFIX):
+                self._slow_disk_us = msgspec.json.decode(line, type=SlowDisk).us
+            elif not self._node.halted:
                 node_input = _decode_command(line) if line.startswith(COMMAND_PREFIX) else _decode_message(line)
                 self._on_step(self._node.step(node_input, self._now_us()))
         self._send()
 
     def _on_step(self, step: Step) -> None:
+        if step.stores and self._slow_disk_us:
+            self._send()  # what earlier steps have sent does not wait for this one
+            time.sleep(self._slow_disk_us / 1e6)
         if step.stores:
             self._storage.write(step.stored, step.logged)  # on disk before the step's messages leave
         self._out.append(to_line(step))
@@ -159,65 +193,3 @@ class _NodeProcess:
 
     def _now_us(self) -> int:
         return (time.monotonic_ns() - self._origin_ns) // 1000
-
-
-# stable storage
-
-
-_NOTHING: dict[str, list[Any]] = {}
-
-
-class _Write(Struct, omit_defaults=True):
-    stored: dict[str, Any] = {}
-    logged: dict[str, list[Any]] = {}
-
-
-class StableStorage:
-    """The stable storage of one node. ``values`` are the contents when it was opened.
-
-    Raises OSError, msgspec.DecodeError.
-    """
-
-    def __init__(self, folder: Path, node: int) -> None:
-        path = _file(folder, node)
-        is_new = not path.exists()
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        if is_new:
-            _sync(folder)
-        data = path.read_bytes()
-        whole = data[: data.rfind(b"\n") + 1]
-        if len(whole) < len(data):
-            os.ftruncate(self._file, len(whole))
-        self.values: dict[str, Any] = {}
-        for write in msgspec.json.Decoder(_Write).decode_lines(whole):
-            self.values |= write.stored
-            for name, entries in write.logged.items():
-                self.values.setdefault(name, []).extend(entries)
-
-    def write(self, stored: dict[str, Any], logged: dict[str, list[Any]] = _NOTHING) -> None:
-        """Replace values and append to logs, atomically; on return, it is on disk."""
-        data = memoryview(msgspec.json.encode(_Write(stored, logged)) + b"\n")
-        while data:
-            data = data[os.write(self._file, data) :]
-        os.fsync(self._file)
-
-
-def wipe(folder: Path, node: int) -> bool:
-    """Empty a node's stable storage; return False if it held nothing."""
-    path = _file(folder, node)
-    if not path.exists() or not path.stat().st_size:
-        return False
-    path.unlink()
-    return True
-
-
-def _sync(folder: Path) -> None:
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
-
-
-def _file(folder: Path, node: int) -> Path:
-    return folder / f"{node}.jsonl"

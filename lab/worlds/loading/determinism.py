@@ -56,9 +56,10 @@ def hidden_inputs(source: bytes | str) -> Iterator[Mistake]:
     modules, names = _imports(tree)
     mutable = _mutable_globals(tree)
     for function in _functions(tree):
+        shared = mutable - _locals(function)
         for node in ast.walk(function):
             yield from _calls(node, modules, names)
-            yield from _kept(node, mutable - _locals(function))
+            yield from _kept(node, shared)
 
 
 def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:

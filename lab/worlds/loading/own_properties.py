@@ -10,9 +10,12 @@ from lab.text import did_you_mean
 from lab.worlds.loading.user_module import TargetError, load_module, located
 
 
-def load_properties(file: str) -> tuple[Declared, ...]:
-    """Return what the file declares. Raises TargetError, also if it declares no property."""
-    declared = declared_in(load_module(python_file(file, "--properties FILE.py")), file)
+def load_properties(file: str, usage: str = "--properties FILE.py") -> tuple[Declared, ...]:
+    """Return what the file declares; ``usage`` is how the user names it.
+
+    Raises TargetError, also if it declares no property.
+    """
+    declared = declared_in(load_module(python_file(file, usage)), file)
     if not any(isinstance(each, Assertion) for each in declared):
         raise TargetError(
             f"{file} declares no property: write a function with @invariant; see lab guide properties"

@@ -72,7 +72,7 @@ def load_protocol(target: str) -> type[Algorithm]:
 
     Its runs promise the properties in its own file, and in the file after *with*.
     """
-    named, _, properties = target.partition(_WITH)
+    named, properties = split_target(target)
     found, own = _load(named)
     if not own and not properties:
         return found
@@ -185,7 +185,7 @@ def stacked_target(task: str, target: str) -> str:
 def user_files(target: str) -> dict[str, bytes]:
     """Return the user's files that the target needs, by path: those it names, and all modules beside them."""
     load_protocol(target)
-    named, _, properties = target.partition(_WITH)
+    named, properties = split_target(target)
     election = named.partition(_ABOVE)[2] or named
     named_files = [Path(file) for file in (_parts(election)[0], properties) if file and _is_file(file)]
     folders = {path.resolve().parent for path in named_files}
@@ -200,6 +200,12 @@ def user_files(target: str) -> dict[str, bytes]:
 def target_with(target: str, properties: str) -> str:
     """Return the target with the properties in that file."""
     return f"{target}{_WITH}{properties}"
+
+
+def split_target(target: str) -> tuple[str, str]:
+    """Return the target without the file of properties that it names, and that file; empty if there is none."""
+    named, _, properties = target.partition(_WITH)
+    return named, properties
 
 
 def _task(name: str) -> type[Task]:

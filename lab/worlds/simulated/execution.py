@@ -9,7 +9,7 @@ import shutil
 import time
 from collections.abc import Callable
 
-from lab.recording.records import End
+from lab.recording.records import TIME_LIMIT_REACHED, End
 from lab.recording.writer import Writer
 from lab.units import format_us
 from lab.worlds.loading.config import InitialCommands, RunConfig, new_writer
@@ -113,7 +113,7 @@ def run_to_end(
         why = ""
         while not why:
             if run_slice(simulation, end_us, watched=False, given_up=given_up):
-                why = "its time was up"
+                why = TIME_LIMIT_REACHED
             elif shutil.disk_usage(writer.path.parent).free < LEAST_FREE_MB << 20:
                 why = f"the disk has only {LEAST_FREE_MB} MB left"
             else:

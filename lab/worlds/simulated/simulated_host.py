@@ -9,6 +9,7 @@ import time
 
 import trio
 
+from lab.recording.records import TIME_LIMIT_REACHED
 from lab.recording.writer import Writer
 from lab.script.commands import WorldCommand
 from lab.script.statements import Statement
@@ -136,7 +137,7 @@ class SimulatedHost(Host):
             self._note = "time is frozen by a command; go resumes it"
             return True
         if end_us is not None and simulation.now_us >= end_us:
-            self.end("its time was up")
+            self.end(TIME_LIMIT_REACHED)
         elif self.writer.size > self._most_size:
             self._frozen = True
             self._note = f"time is frozen: {_MEGABYTES} MB more were recorded; go allows as many again"

@@ -1,36 +1,48 @@
 """A whole run in virtual time: an event queue over the kernel and the network, writing records.
 
-Nodes take no time to handle an input. The clock moves from event to event; of events at one instant, commands come
-first, then messages in the order sent, then timers by node id. So the header and the commands determine every
-record.
-
+Nodes take no time to handle an input, unless they write to a slow disk: then the step is recorded, and its
+messages leave, when the write ends; inputs wait meanwhile. The clock moves from event to event; of events at one
+instant, commands come first, then the ends of writes, then messages in the order sent, then timers by node id. So
+the header and the commands determine every record.
 Instead of the clock, a user can decide: ``enabled_events`` lists the events that may happen next, and ``schedule``
 makes one of them happen.
 """
 
 import heapq
 from collections.abc import Callable, Mapping
-from typing import Any
+from random import Random
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
-from lab.kernel import CommandInput, Fired, Message, Node, Protocol, Started, as_lists
-from lab.recording.records import Process
+from lab.kernel import CommandInput, Fired, Message, Node, Protocol, Started, Step
+from lab.kernel.storage import AlteredStorage, DamagedStorageError, WriteLog
+from lab.recording.records import Event, Process
 from lab.recording.writer import RecordLog
 from lab.script.commands import Nodes, WorldCommand
 from lab.script.scope import CommandError
 from lab.units import format_count
-from lab.worlds.feed_protocol import Delivery, EnabledEvent, TimerExpiry
+from lab.worlds.feed_protocol import Delivery, EnabledEvent, TimerExpiry, WriteEnd
 from lab.worlds.run import WATCHED
-from lab.worlds.world import Incarnation, World
+from lab.worlds.world import Incarnation, World, disk_random, storage_record
+
+
+class SlowWrite(Struct, frozen=True):
+    """A step whose write ends at ``due_us``, and the message that it took in."""
+
+    step: Step
+    received: Message | None
+    due_us: int
 
 
 class SimulatedIncarnation(Incarnation):
     """One incarnation of a simulated node: the kernel's node, and the inputs that wait for it.
 
-    ``stepping``: it is in a step, or has still to take its first one; inputs wait meanwhile. ``due_us`` is the
-    time of its next timer, None while it has none or is paused; ``fired`` is the input that the timer will give
-    it. ``queued_us`` is its earliest entry in the timer queue, no later than ``due_us``.
+    ``stepping``: it is in a step, or has still to take its first one; inputs wait meanwhile. ``writing`` is the
+    step that waits for a slow disk. ``due_us`` is the time of its next timer, None while it has none, is paused or
+    writes; ``fired`` is the input that the timer will give it. ``queued_us`` is its earliest entry in the timer
+    queue, no later than ``due_us``.
     """
 
     def __init__(self, node: Node, number: int) -> None:
@@ -38,6 +50,7 @@ class SimulatedIncarnation(Incarnation):
         self.node = node
         self.inbox: list[Message | CommandInput] = []
         self.stepping = True
+        self.writing: SlowWrite | None = None
         self.paused_at_us = 0
         self.due_us: int | None = None
         self.fired: Fired | None = None
@@ -49,7 +62,10 @@ class SimulatedIncarnation(Incarnation):
 
     def remove_waiting(self) -> list[Message]:
         inbox, self.inbox = self.inbox, []
-        return [node_input for node_input in inbox if isinstance(node_input, Message)]
+        taken = None if self.writing is None else self.writing.received
+        self.writing = None
+        waiting = [node_input for node_input in inbox if isinstance(node_input, Message)]
+        return waiting if taken is None else [taken, *waiting]
 
 
 class TimerQueue:
@@ -103,7 +119,10 @@ class Simulation(World[SimulatedIncarnation]):
         self.time_requests: list[WorldCommand] = []
         self._parameters = msgspec.convert(self.header.protocol.parameters, protocol.Parameters)
         self._numbers = dict.fromkeys(self.ids, 0)
-        self._stores: dict[int, dict[str, Any]] = {node: {} for node in self.ids}
+        self._stores = {node: WriteLog() for node in self.ids}
+        self._disk_random: dict[int, Random] = {}
+        self._slow_disks_us: dict[int, int] = {}
+        self._writes: list[tuple[int, int, int]] = []  # (due time, node, incarnation), a heap
         self._timers = TimerQueue()
 
     def start(self) -> None:
@@ -143,9 +162,30 @@ class Simulation(World[SimulatedIncarnation]):
         command_us = self.director.next_due_us
         if arrival_us is not None and (due_us is None or arrival_us <= due_us or arrival_us <= now_us):
             due_us, happen = arrival_us, self._next_message
+        write_us = self._next_write_us() if self._writes else None
+        if write_us is not None and (due_us is None or write_us <= due_us or write_us <= now_us):
+            due_us, happen = write_us, self._end_next_write
         if command_us is not None and (due_us is None or command_us <= due_us or command_us <= now_us):
             due_us, happen = command_us, self.execute_due
         return due_us, happen
+
+    def _next_write_us(self) -> int | None:
+        """Return when the next write to a slow disk ends; a paused node's does not."""
+        while self._writes:
+            due_us, node, number = self._writes[0]
+            incarnation = self.incarnations.get(node)
+            write = None if incarnation is None or incarnation.paused else incarnation.writing
+            if (
+                incarnation is not None
+                and write is not None
+                and (number, due_us) == (incarnation.number, write.due_us)
+            ):
+                return due_us
+            heapq.heappop(self._writes)
+        return None
+
+    def _end_next_write(self) -> None:
+        self._end_write(self.incarnations[self._writes[0][1]])
 
     def _next_timer(self) -> None:
         self._fire_timer(self.incarnations[self._timers.node])
@@ -156,8 +196,8 @@ class Simulation(World[SimulatedIncarnation]):
     def enabled_events(self) -> list[EnabledEvent]:
         """Return the events that may happen next, soonest first.
 
-        They are each link's first message and each node's next timer. While a node is in a step, its timers are
-        unknown.
+        They are each link's first message, and each node's next timer or, while it writes to a slow disk, the end
+        of that. While a node is in a step, its timers are unknown.
         """
         found: list[EnabledEvent] = []
         links: set[tuple[int, int]] = set()
@@ -166,14 +206,16 @@ class Simulation(World[SimulatedIncarnation]):
                 links.add((message.source, message.target))
                 found.append(Delivery(due_us, message.target, message.source, message.serial, message.kind))
         for node, incarnation in self.incarnations.items():
-            if incarnation.due_us is not None and incarnation.fired is not None and not incarnation.stepping:
+            if incarnation.writing is not None and not incarnation.paused:
+                found.append(WriteEnd(incarnation.writing.due_us, node))
+            elif incarnation.due_us is not None and incarnation.fired is not None and not incarnation.stepping:
                 found.append(TimerExpiry(incarnation.due_us, node, incarnation.fired.procedure))
         return sorted(found, key=self._order_of)
 
-    def _order_of(self, event: EnabledEvent) -> tuple[int, bool, int, int]:
+    def _order_of(self, event: EnabledEvent) -> tuple[int, int, int, int]:
         """Return the sort key by which ``step`` takes events; messages due at one instant are in order already."""
-        fires = isinstance(event, TimerExpiry)
-        return max(event.due_us, self.now_us), fires, event.due_us, event.node if fires else 0
+        rank = (WriteEnd, Delivery, TimerExpiry).index(type(event))
+        return max(event.due_us, self.now_us), rank, event.due_us, 0 if isinstance(event, Delivery) else event.node
 
     def schedule(self, event: EnabledEvent) -> bool:
         """Execute this event now, even if others are due before it; return False if it is no longer enabled.
@@ -181,6 +223,13 @@ class Simulation(World[SimulatedIncarnation]):
         A message may arrive early. For a timer, the clock advances to its time, and what was due before that is
         then late.
         """
+        if isinstance(event, WriteEnd):
+            incarnation = self.incarnations.get(event.node)
+            if incarnation is None or incarnation.writing is None or incarnation.paused:
+                return False
+            self.now_us = max(self.now_us, incarnation.writing.due_us)
+            self._end_write(incarnation)
+            return True
         if isinstance(event, TimerExpiry):
             incarnation = self.incarnations.get(event.node)
             if incarnation is None or incarnation.due_us is None or incarnation.stepping:
@@ -219,7 +268,7 @@ class Simulation(World[SimulatedIncarnation]):
         if incarnation is None or incarnation.paused:
             return False
         incarnation.pause(self.now_us)
-        self.record(Process(self.now_us, node, "paused", incarnation.number))
+        self.record(Process(self.now_us, node, "paused", incarnation.number, unsent=incarnation.leaving))
         return True
 
     def resume(self, node: int) -> bool:
@@ -230,16 +279,39 @@ class Simulation(World[SimulatedIncarnation]):
         paused_us = self.now_us - incarnation.paused_at_us
         self.record(Process(self.now_us, node, "resumed", incarnation.number, paused_us=paused_us))
         self.send_rest(incarnation)
+        if incarnation.writing is not None:
+            self._queue_write(incarnation, incarnation.writing)
         self._drain_inbox(incarnation)
         self._update_timer(incarnation)
         return True
 
     def wipe(self, node: int) -> bool:
-        if node in self.incarnations or not self._stores[node]:
+        if node in self.incarnations or self._stores[node].is_empty:
             return False
-        self._stores[node] = {}
+        self._stores[node] = WriteLog()
         self.record(Process(self.now_us, node, "wiped", self._numbers[node]))
         return True
+
+    def unwrite(self, node: int, count: int) -> bool:
+        return self._alter_storage(node, "unwritten", lambda storage: storage.unwrite(count))
+
+    def tear(self, node: int) -> bool:
+        return self._alter_storage(node, "torn", WriteLog.tear)
+
+    def flip(self, node: int) -> bool:
+        random = self._disk_random.setdefault(node, disk_random(self.header.seed, node))
+        return self._alter_storage(node, "flipped", lambda storage: storage.flip(random))
+
+    def _alter_storage(self, node: int, event: Event, fault: Callable[[WriteLog], AlteredStorage | None]) -> bool:
+        altered = None if node in self.incarnations else fault(self._stores[node])
+        if altered is None:
+            return False
+        self.record(storage_record(self.now_us, node, event, self._numbers[node], altered))
+        return True
+
+    def slow_disk(self, node: int, us: int) -> None:
+        """Change the time of the next writes; one under way keeps its time."""
+        self._slow_disks_us[node] = us
 
     # the steps of nodes
 
@@ -254,7 +326,13 @@ class Simulation(World[SimulatedIncarnation]):
 
     def _begin(self, incarnation: SimulatedIncarnation) -> None:
         node = incarnation.id
-        self._feed(incarnation, Started(as_lists(self._stores[node]), incarnation.number, self.serials[node]))
+        try:
+            stored = self._stores[node].open()
+        except DamagedStorageError as error:
+            end = Process(self.now_us, node, "failed", incarnation.number, why=error.describe(node))
+            self.take_down(incarnation, "down", end)
+        else:
+            self._feed(incarnation, Started(stored, incarnation.number, self.serials[node]))
 
     def _fire_timer(self, incarnation: SimulatedIncarnation) -> None:
         assert incarnation.fired is not None
@@ -277,9 +355,28 @@ class Simulation(World[SimulatedIncarnation]):
     ) -> None:
         incarnation.stepping = True
         step = incarnation.node.step(node_input, self.now_us)
+        received = node_input if isinstance(node_input, Message) else None
+        slow_us = self._slow_disks_us.get(incarnation.id) if step.stores else 0
+        if slow_us:
+            incarnation.due_us = None
+            self._queue_write(incarnation, SlowWrite(step, received, self.now_us + slow_us))
+        else:
+            self._end_step(incarnation, step, received)
+
+    def _queue_write(self, incarnation: SimulatedIncarnation, write: SlowWrite) -> None:
+        incarnation.writing = replace(write, due_us=max(write.due_us, self.now_us))
+        heapq.heappush(self._writes, (incarnation.writing.due_us, incarnation.id, incarnation.number))
+
+    def _end_write(self, incarnation: SimulatedIncarnation) -> None:
+        write, incarnation.writing = incarnation.writing, None
+        assert write is not None
+        self._end_step(incarnation, write.step, write.received)
+        self._drain_inbox(incarnation)
+
+    def _end_step(self, incarnation: SimulatedIncarnation, step: Step, received: Message | None) -> None:
         if step.stores:
-            self._stores[incarnation.id] = step.storage_after(self._stores[incarnation.id])
-        self.take_step(incarnation, step, node_input if isinstance(node_input, Message) else None)
+            self._stores[incarnation.id].append(step)
+        self.take_step(incarnation, step, received)
         incarnation.stepping = False
         if step.failed:
             self._fail(incarnation)
@@ -292,8 +389,8 @@ class Simulation(World[SimulatedIncarnation]):
             self.take_down(incarnation, "down", end)
 
     def _update_timer(self, incarnation: SimulatedIncarnation) -> None:
-        if self.incarnations.get(incarnation.id) is not incarnation or incarnation.paused:
-            return  # a command triggered by this input has killed or paused it
+        if self.incarnations.get(incarnation.id) is not incarnation or incarnation.paused or incarnation.writing:
+            return  # a command triggered by this input has killed or paused it, or it goes on later
         due = incarnation.node.next_timer()
         if due is None:
             incarnation.due_us = None
@@ -330,8 +427,8 @@ class Simulation(World[SimulatedIncarnation]):
         if command.verb == "choose":
             return next(iter(self.enabled_events()[command.count - 1 :]), None)
         if command.verb == "fire":
-            timers = (event for event in self.enabled_events() if isinstance(event, TimerExpiry))
-            return next((event for event in timers if event.node == command.node), None)
+            own = (event for event in self.enabled_events() if not isinstance(event, Delivery))
+            return next((event for event in own if event.node == command.node), None)
         for due_us, _, message in self.network.in_flight():
             on_it = (message.source, message.target) == (command.source, command.node)
             if on_it and command.kind in ("", message.kind):

@@ -1,0 +1,248 @@
+"""The report of a campaign: what was tried, judged, reached and never reached, and how much may be left."""
+
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from lab.cli.recording_report import format_explanation_line
+from lab.cli.terminal import print_wrapped
+from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS
+from lab.properties.witness import explain_violation
+from lab.protocols import Algorithm
+from lab.tasks.extension import analysis_of, built_in_extensions, extension_class
+from lab.units import format_count
+from lab.worlds.campaign.campaign import Campaign, CampaignTotals
+from lab.worlds.campaign.coverage import Coverage, coverage_of
+from lab.worlds.campaign.finding import Finding
+
+_MOST_ROWS = 3
+"""At most this many rows per assertion, one for each set of broken assumptions; one more row sums up the rest."""
+_MOST_NEVER = 8
+_FAILURES = "FAILURES: all relevant assumptions intact"
+
+
+def print_totals(totals: CampaignTotals, protocol: type[Algorithm], campaign: Campaign, seconds: float) -> None:
+    """Print what was tried, what was judged, and what was reached."""
+    console = Console(highlight=False)
+    sizes = ", ".join(f"{size} ({count:,})" for size, count in sorted(totals.sizes.items()))
+    console.print(
+        f"[bold]{protocol.name}[/bold]: {format_count(totals.runs, 'run')} from seed {campaign.seed} on, "
+        f"{format_count(totals.steps, 'step')}, {totals.virtual_us / 1e6:,.0f} s of virtual time, "
+        f"in {seconds:,.1f} s"
+    )
+    if sizes:
+        console.print(f"  nodes (runs): {sizes}")
+    if totals.outcomes:
+        console.print(f"  {_outcomes(totals, protocol)}")
+    faults = Table("fault", "injected", "with effect", box=None, pad_edge=True)
+    for kind, count in sorted(totals.faults.items()):
+        faults.add_row(kind, f"{count.faults:,}", f"{count.touched:,}")
+    console.print(faults)
+    found = Table("assertion", "judged in", "violations", "", box=None, pad_edge=True)
+    names = dict.fromkeys([*protocol.promises, *(name for name, _ in totals.violations)])
+    for name in names:
+        judged = _judged_cell(totals, name) if name in protocol.promises else ""
+        for times, text in _violation_rows(totals, name) or [("none", ASSERTIONS[name].short)]:
+            found.add_row(name, judged, times, text, style="bold red" if text == _FAILURES else "")
+            name = judged = ""  # noqa: PLW2901 - only in the first row
+    console.print(found)
+    _print_reached(console, totals, coverage_of(protocol, totals.ways), protocol)
+
+
+def _print_reached(
+    console: Console, totals: CampaignTotals, coverage: Coverage, protocol: type[Algorithm]
+) -> None:
+    """Print what the campaign reached and never reached, in words."""
+    once = sum(count == 1 for count in totals.hits.values())
+    reached = Table("reached", "", "never", box=None, pad_edge=True)
+    reached.add_row("situations", f"{len(totals.hits):,}", f"{once:,} of them in one run only")
+    never = never_delivered(totals, protocol)
+    pairs = len(totals.deliveries)
+    reached.add_row("deliveries by status", f"{pairs:,} of {pairs + len(never):,}", _some(never))
+    lines = len(coverage.lines)
+    reached.add_row("lines", f"{lines - len(coverage.missed_lines)} of {lines}", _ranges(coverage.missed_lines))
+    branches = coverage.branches - len(coverage.missed_branches)
+    missed = [f"line {line} {'true' if outcome else 'false'}" for line, outcome in coverage.missed_branches]
+    reached.add_row("branches", f"{branches} of {coverage.branches}", _some(missed))
+    if coverage.rules:
+        rules = len(coverage.rules) - len(coverage.missed_rules)
+        reached.add_row("rules", f"{rules} of {len(coverage.rules)}", ", ".join(coverage.missed_rules))
+    console.print(reached)
+    share = unseen_share(totals)
+    if share is not None:
+        print_wrapped(
+            f"left: about {share:.1%} of the situations that the next runs meet will be new. This is the estimate "
+            "of Good and Turing, for runs drawn independently, which guided ones are not; and it counts only what "
+            "these faults and sizes can reach."
+        )
+
+
+def _some(items: list[str]) -> str:
+    """Return the first of these, and how many more there are."""
+    more = f", and {len(items) - _MOST_NEVER} more" if len(items) > _MOST_NEVER else ""
+    return ", ".join(items[:_MOST_NEVER]) + more
+
+
+def never_delivered(totals: CampaignTotals, protocol: type[Algorithm]) -> list[str]:
+    """Return in words which messages were never delivered in which Status, of those that occurred.
+
+    Some of these may be impossible.
+    """
+    statuses = sorted({status for _, status in totals.deliveries})
+    kinds = sorted(protocol.payloads)
+    words = {status: f" in {status}" if status else "" for status in statuses}
+    missing = [(kind, status) for kind in kinds for status in statuses if (kind, status) not in totals.deliveries]
+    return [f"{kind}{words[status]}" for kind, status in missing]
+
+
+def unseen_share(totals: CampaignTotals) -> float | None:
+    """Return the Good-Turing estimate: the probability that the next situation met is a new one.
+
+    It is the share of those met once among all that were met; None if none was.
+    """
+    total = totals.hits.total()
+    return sum(count == 1 for count in totals.hits.values()) / total if total else None
+
+
+def _judged_cell(totals: CampaignTotals, name: str) -> str:
+    runs = totals.judged_runs[name]
+    return f"{runs:,} of {format_count(totals.runs, 'run')}" if runs else "no run"
+
+
+def unjudged(protocol: type[Algorithm], totals: CampaignTotals) -> list[str]:
+    """Return the promised assertions that were judged in no run."""
+    return [name for name in protocol.promises if not totals.judged_runs[name]]
+
+
+def _outcomes(totals: CampaignTotals, protocol: type[Algorithm]) -> str:
+    """Return what the analysis of the protocol counts, as text: of a bank, its transactions by outcome."""
+    analysis = analysis_of(extension_class(protocol))
+    counts = ", ".join(f"{totals.outcomes[how]:,} {words}" for how, words in analysis.outcomes.items())
+    return f"{format_count(totals.outcomes.total(), analysis.noun)}: {counts}"
+
+
+def _outcomes_json(totals: CampaignTotals, protocol: type[Algorithm]) -> dict[str, Any]:
+    """Return the same by the name of what is counted; of other protocols, what built-in ones count is empty."""
+    counted: dict[str, Any] = {
+        f"{noun}s": {} for each in built_in_extensions() if (noun := analysis_of(each).noun)
+    }
+    noun = analysis_of(extension_class(protocol)).noun
+    return counted | ({f"{noun}s": dict(totals.outcomes)} if noun else {})
+
+
+def _violation_rows(totals: CampaignTotals, name: str) -> list[tuple[str, str]]:
+    """Return rows (count, broken assumptions) for an assertion: failures first, then the most frequent ones."""
+    found = [(broken, times) for (which, broken), times in totals.violations.items() if which == name]
+    found.sort(key=lambda sort: (bool(sort[0]), -sort[1], sort[0]))
+    rows = [(f"{times:,}", _describe_broken(broken)) for broken, times in found[:_MOST_ROWS]]
+    rest = [times for _, times in found[_MOST_ROWS:]]
+    return rows + ([(f"{sum(rest):,}", f"excused: {len(rest)} more sets of assumptions")] if rest else [])
+
+
+def _describe_broken(broken: tuple[int | str, ...]) -> str:
+    if not broken:
+        return _FAILURES
+    if len(broken) == 1:
+        return f"excused: assumption {broken[0]} broken ({ASSUMPTIONS[broken[0]]})"
+    return f"excused: assumptions {', '.join(map(str, broken))} broken"
+
+
+def _ranges(lines: list[int]) -> str:
+    """Format 1, 2, 3, 7 as ``1-3, 7``."""
+    spans: list[list[int]] = []
+    for line in lines:
+        if spans and line == spans[-1][1] + 1:
+            spans[-1][1] = line
+        else:
+            spans.append([line, line])
+    return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in spans)
+
+
+def format_no_findings(
+    protocol: type[Algorithm], totals: CampaignTotals, find: str | None, interrupted: bool
+) -> str:
+    """Return the result of a campaign that has found nothing."""
+    if not totals.runs:
+        return "stopped before the first run was finished: no result"
+    so_far = f"stopped after {format_count(totals.runs, 'run')}; " if interrupted else ""
+    if find is not None:
+        return f"{so_far}no violation of {find} was found"
+    excused = sum(totals.violations.values())
+    not_judged = unjudged(protocol, totals)
+    judged = [name for name in protocol.promises if name not in not_judged]
+    text = f"{so_far}no failure"
+    if judged:
+        text += f": {', '.join(judged)} held in every consistent state with the assumptions intact"
+    if excused:
+        text += f" ({format_count(excused, 'excused violation')}: see --strict, --find)"
+    if not_judged:
+        text += f"; judged in no run: {', '.join(not_judged)}"
+    return text if protocol.promises else f"{text}; the protocol promises nothing, so only its errors were judged"
+
+
+def print_finding(finding: Finding) -> None:
+    """Print the finding, its shrunk form, and the events that led to it."""
+    drawn, least = finding.drawn, finding.least
+    print()
+    print_wrapped(f"seed {drawn.seed}: {finding.violation}")
+    print_wrapped(
+        f"shrunk in {format_count(finding.tried, 'run')}, from {format_count(len(drawn.nodes), 'node')} and "
+        f"{format_count(len(drawn.faults), 'command')} to {len(least.nodes)} and {len(least.faults)}:"
+    )
+    for fault in least.faults:
+        print(f"    {fault}")
+    print("events that led to it (line of the recording, seconds):")
+    for line in explain_violation(finding.records, finding.violation):
+        print(f"    {format_explanation_line(line)}")
+
+
+def report_as_json(
+    totals: CampaignTotals, protocol: type[Algorithm], finding: Finding | None, files: list[Path], rerun: str
+) -> dict[str, Any]:
+    """Return the report as a JSON object."""
+    coverage = coverage_of(protocol, totals.ways)
+    result: dict[str, Any] = {
+        "protocol": protocol.name,
+        "runs": totals.runs,
+        "steps": totals.steps,
+        "virtual_us": totals.virtual_us,
+        **_outcomes_json(totals, protocol),
+        "faults": totals.faults,
+        "violations": [
+            {"assertion": name, "broken": broken, "times": times}
+            for (name, broken), times in sorted(totals.violations.items())
+        ],
+        "judged": [
+            {"assertion": name, "runs": totals.judged_runs[name], "count": totals.judged[name]}
+            for name in protocol.promises
+        ],
+        "sizes": [{"nodes": nodes, "runs": runs} for nodes, runs in sorted(totals.sizes.items())],
+        "lines": {"all": len(coverage.lines), "not_reached": coverage.missed_lines},
+        "branches": {
+            "all": coverage.branches,
+            "not_reached": [{"line": line, "outcome": outcome} for line, outcome in coverage.missed_branches],
+        },
+        "rules": {"all": coverage.rules, "not_reached": coverage.missed_rules},
+        "situations": {
+            "reached": len(totals.hits),
+            "once": sum(count == 1 for count in totals.hits.values()),
+            "unseen_share": unseen_share(totals),
+            "never_delivered": never_delivered(totals, protocol),
+        },
+        "finding": None,
+    }
+    if finding is not None:
+        result["finding"] = {
+            "seed": finding.drawn.seed,
+            "assertion": finding.violation.assertion,
+            "failure": finding.violation.is_failure,
+            "text": str(finding.violation),
+            "nodes": finding.least.nodes,
+            "commands": [str(fault) for fault in finding.least.faults],
+            "recording": str(files[0]),
+            "script": str(files[1]),
+            "again": rerun,
+        }
+    return result

@@ -1,0 +1,450 @@
+"""``lab mutate``: mutation testing of a protocol's properties, and of the faults by which it is tested.
+
+The options become a campaign of the original; its mutants are run under the same schedules, and the survivors are
+reported with their differences.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import Annotated, Any
+
+from msgspec import Struct
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+from typer import Option
+
+from lab.cli.options import (
+    Faults,
+    Json,
+    OwnProperties,
+    Parameters,
+    RequestBound,
+    Target,
+    Workers,
+    base_header,
+    command,
+    exit_if_workers_fail,
+    fault_kinds,
+    node_range,
+    one_of,
+    whole_number,
+    worker_count,
+)
+from lab.cli.terminal import (
+    EXIT_INTERRUPTED,
+    EXIT_NOT_AS_EXPECTED,
+    UsageError,
+    fail,
+    interrupt_on_signals,
+    print_json,
+    print_table,
+    print_wrapped,
+    progress_line,
+)
+from lab.text import sanitize
+from lab.units import format_count
+from lab.worlds.campaign.campaign import Campaign, SearchGoal
+from lab.worlds.campaign.schedule import STRONGEST, plan_of
+from lab.worlds.loading.settings import parameters_of, target_of, timing_of
+from lab.worlds.loading.targets import absolute_target, load_protocol
+from lab.worlds.mutation.equivalence import MOST_STATES
+from lab.worlds.mutation.mutable_source import ProtocolSource
+from lab.worlds.mutation.mutants import Mutant, mutants_of
+from lab.worlds.mutation.mutation_campaign import MutantOutcome, MutationCampaign, OriginalFailsError
+from lab.worlds.mutation.rules import RULES
+from lab.worlds.mutation.scoring import MutationScore
+
+_MOST_NODES = 100
+_RULE_IDS = tuple(rule.id for rule in RULES)
+
+
+class MutateOptions(Struct, frozen=True):
+    """The options of ``lab mutate``."""
+
+    protocol: Target
+    runs: Annotated[
+        str, Option(metavar="NUMBER", help="Run each mutant up to this many times, until the first failure.")
+    ] = "250"
+    seed: Annotated[str, Option(metavar="NUMBER", help="Seed of the first run; each run uses the next seed.")] = (
+        "1"
+    )
+    nodes: Annotated[
+        str, Option(metavar="NUMBER", help="Number of nodes: 5, or a range, from which each run draws one: 3-7.")
+    ] = "3-7"
+    faults: Faults = ",".join(STRONGEST)
+    properties: OwnProperties = None
+    only: Annotated[
+        str | None,
+        Option(metavar="RULE,RULE,…", help="Make only the mutants of these rules; --list shows the rules."),
+    ] = None
+    list_: Annotated[bool, Option("--list", help="List the mutants, and run none.")] = False
+    show: Annotated[
+        str | None, Option(metavar="NUMBER", help="Print the difference of the mutant of this number; run none.")
+    ] = None
+    explore: Annotated[
+        bool,
+        Option(
+            "--explore/--no-explore",
+            help="Explore the mutants that survive, to tell those apart that are equivalent within it.",
+        ),
+    ] = True
+    at_least: Annotated[
+        str | None, Option(metavar="PERCENT", help="Exit with status 0 if the score is at least this.")
+    ] = None
+    workers: Workers = None
+    t: RequestBound = None
+    set_: Parameters = []
+    json: Json = False
+
+
+@command(
+    epilog="""Examples:\n
+    lab mutate bully\n
+    lab mutate bully --list --only timeout,guard\n
+    lab mutate bully --show 12\n
+    lab mutate my_election.py:MyElection --properties my_properties.py --faults kill,partition\n
+    lab mutate my_election.py --runs 100 --at-least 80"""
+)
+def mutate(options: MutateOptions) -> int:
+    """Test the tests: mutate a protocol, and see which mutants no property notices.
+
+    A mutant is the protocol with one small mistake in its source: a comparison turned, a guard left out, a time
+    halved, a field no longer in stable storage. Each is run under the same random faults as lab check, until an
+    assertion is violated, a node fails, a step does not end or messages multiply: then it is killed. One that is
+    not has survived: your properties and faults do not notice that mistake.
+
+    Survivors are printed with their difference. Either a property is missing, or a fault, or runs; or the mutant
+    is no mistake, because it does the same as the original. To tell these apart, original and mutant are explored
+    (2 and 3 nodes, a kill and a restart), if that takes no more than 20,000 states: if they reach the same states,
+    the mutant is equivalent within that exploration. More is not shown.
+
+    The score is the share of the mutants killed, without the equivalent ones. The original must not fail in any of
+    the runs. Your own protocol is mutated in its file and in those in its folder; properties, and declarations
+    such as promises, are left alone.
+
+    To read the report: lab guide mutation.
+
+    Exit status: 0 no mutant survived, or the score is at least --at-least; 1 otherwise; 2 usage error; 130 Ctrl-C,
+    which reports the mutants tested so far.
+    """
+    session = _Session(options)
+    if options.list_ or options.show is not None:
+        session.print_mutants()
+        return 0
+    interrupt_on_signals()
+    interrupted = session.run()
+    if options.json:
+        print_json(session.as_json())
+    else:
+        session.print_report(interrupted)
+    if interrupted:
+        return EXIT_INTERRUPTED
+    return 0 if session.is_good_enough else EXIT_NOT_AS_EXPECTED
+
+
+class _Session:
+    """The mutants that the options describe, and what became of them."""
+
+    def __init__(self, options: MutateOptions) -> None:
+        self.options = options
+        self.target = target_of(options.protocol, options.set_, options.properties)
+        self.protocol = load_protocol(self.target)
+        self.parameters = parameters_of(self.protocol, options.set_)
+        self.at_least = None if options.at_least is None else whole_number("--at-least", options.at_least, 0, 100)
+        self.workers = worker_count(options.workers)
+        source = ProtocolSource(self.protocol)
+        properties = "" if options.properties is None else str(options.properties.resolve())
+        self.runs = MutationCampaign(self._campaign(), source, self._chosen_mutants(source), properties)
+        self.score = MutationScore(_RULE_IDS)
+
+    def _campaign(self) -> Campaign:
+        options = self.options
+        timing = timing_of(options.t)
+        least, most = node_range(options.nodes, _MOST_NODES)
+        return Campaign(
+            absolute_target(self.target),
+            base_header(self.protocol, most, timing, self.parameters),
+            plan_of(self.protocol, (least, most), fault_kinds(options.faults), timing),
+            SearchGoal(),
+            whole_number("--seed", options.seed, 0),
+            whole_number("--runs", options.runs, 1),
+        )
+
+    def _chosen_mutants(self, source: ProtocolSource) -> list[Mutant]:
+        """Return the mutants of the chosen rules, or the chosen mutant; numbers are those of all mutants."""
+        options, found = self.options, list(mutants_of(source))
+        if options.only is not None:
+            rules = {one_of("--only", each, _RULE_IDS) for each in options.only.replace(" ", "").split(",")}
+            found = [mutant for mutant in found if mutant.rule in rules]
+        if options.show is not None:
+            number = whole_number("--show", options.show, 1)
+            chosen = [mutant for mutant in found if mutant.number == number]
+            if not chosen:
+                raise UsageError(f"--show {number}: there is no such mutant; --list lists them")
+            return chosen
+        return found
+
+    # running
+
+    def run(self) -> bool:
+        """Run the original and the mutants; return whether Ctrl-C was pressed."""
+        self._began_s = time.monotonic()
+        try:
+            with exit_if_workers_fail(), progress_line() as self._progress:
+                self._run_original()
+                if self.options.explore:
+                    self._progress("exploring the original")
+                    self.runs.explore_original(self.parameters)
+                with closing(self.runs.run_mutants(self.workers)) as tested:
+                    self._show_progress()
+                    for mutant, outcome in tested:
+                        self.score.add(mutant, outcome)
+                        self._show_progress()
+        except KeyboardInterrupt:
+            return True
+        return False
+
+    def _run_original(self) -> None:
+        runs = self.runs
+        try:
+            with closing(runs.run_original(self.workers)) as original:
+                for done in original:
+                    self._progress(f"the original: {done:,} of {format_count(2 * runs.campaign.runs, 'run')}")
+        except OriginalFailsError as error:
+            fail(
+                f"{self.protocol.name} fails without any mutation: {error}; mutants are compared to an original "
+                "that does not fail: correct it, or choose other --faults (lab check shrinks the failure)",
+                EXIT_NOT_AS_EXPECTED,
+            )
+
+    def _show_progress(self) -> None:
+        done, of, total = len(self.score.tested), len(self.runs.mutants), self.score.total
+        self._progress(
+            f"{_bar(done, of)} {done:,} of {format_count(of, 'mutant')}, {total.killed:,} killed, "
+            f"{total.survived:,} survived, {time.monotonic() - self._began_s:.0f} s"
+        )
+
+    @property
+    def is_good_enough(self) -> bool:
+        """Return whether the mutants were noticed as far as the options ask; without any mutant, nothing was."""
+        percent = self.score.percent
+        if percent is None:
+            return bool(self.score.total.made)
+        return self.score.total.survived == 0 if self.at_least is None else percent >= self.at_least
+
+    # reporting
+
+    def print_mutants(self) -> None:
+        """Print the list of mutants, or the difference of the chosen one."""
+        if self.options.json:
+            print_json(
+                {"protocol": self.protocol.name, "mutants": [_mutant_json(each) for each in self.runs.mutants]}
+            )
+        elif self.options.show is not None:
+            (mutant,) = self.runs.mutants
+            print(f"{_describe_place(mutant)}: {_text_of(mutant.rule)}")
+            _print_diff(mutant.diff.splitlines(), indent="")
+        else:
+            table = Table("number", "place", "rule", "change", box=None, pad_edge=True)
+            for each in self.runs.mutants:
+                table.add_row(str(each.number), f"{each.file}:{each.line}", each.rule, Text(each.summary))
+            print_table(table)
+            counts = {rule.id: sum(each.rule == rule.id for each in self.runs.mutants) for rule in RULES}
+            rules = Table("rule", "mutants", "what is changed", box=None, pad_edge=True)
+            for rule in RULES:
+                rules.add_row(rule.id, str(counts[rule.id]), rule.text)
+            print()
+            print_table(rules)
+
+    def print_report(self, interrupted: bool) -> None:
+        """Print the score, and the mutants that survived."""
+        tested = len(self.score.tested)
+        if interrupted and not tested:
+            print("stopped before the first mutant was tested: no result")
+            return
+        self._print_head(interrupted)
+        if not tested:
+            print("no mutants: these rules find nothing to change")
+            return
+        self._print_tables()
+        self._print_survivors()
+        print_wrapped(self._describe_score())
+
+    def _print_head(self, interrupted: bool) -> None:
+        campaign, tested = self.runs.campaign, len(self.score.tested)
+        per_file = [
+            f"{module.path.name} ({count})"
+            for module in self.runs.source.modules.values()
+            if (count := sum(mutant.module == module.name for mutant in self.runs.mutants))
+        ]
+        least, most = campaign.plan.nodes
+        nodes = format_count(most, "node") if least == most else f"{least}-{most} nodes"
+        so_far = f"; stopped after {tested:,} of them" if interrupted else ""
+        made = format_count(len(self.runs.mutants), "mutant")
+        print_wrapped(f"{self.protocol.name}: {made} of {', '.join(per_file)}{so_far}")
+        print_wrapped(
+            f"  each in at most {format_count(campaign.runs, 'run')} from seed {campaign.seed} on, with {nodes}, "
+            f"faults: {', '.join(campaign.plan.faults)}"
+        )
+        judged = self.runs.count_judged()
+        unjudged = [name for name, runs in judged.items() if not runs]
+        if unjudged:
+            print_wrapped(f"  judged in no run of the original, so of no use here: {', '.join(unjudged)}")
+        if not judged:
+            print_wrapped("  the protocol promises nothing, so only errors kill mutants: add --properties FILE.py")
+
+    def _print_tables(self) -> None:
+        score = self.score
+        has_equivalent, has_invalid = score.total.equivalent > 0, score.total.invalid > 0
+        heads = ["rule", "made", "killed", *(["equivalent"] if has_equivalent else []), "survived"]
+        table = Table(*heads, *(["invalid"] if has_invalid else []), "what is changed", box=None, pad_edge=True)
+        rows = [*((rule.id, score.rules[rule.id], rule.text) for rule in RULES), ("all", score.total, "")]
+        for name, each, text in rows:
+            if each.made or each.invalid:
+                cells = [each.made, each.killed, *([each.equivalent] if has_equivalent else []), each.survived]
+                table.add_row(name, *map(str, cells + ([each.invalid] if has_invalid else [])), text)
+        console = Console(highlight=False)
+        console.print(table)
+        killers = Table("killed by", "mutants", "runs until then (median)", box=None, pad_edge=True)
+        for killer in score.killers:
+            killers.add_row(killer.by, str(killer.mutants), str(killer.runs_median))
+        if score.killers:
+            console.print(killers)
+
+    def _print_survivors(self) -> None:
+        score = self.score
+        survived, unreached = score.of("survived"), score.of("unreached")
+        equivalent, invalid = score.of("equivalent"), score.of("invalid")
+        if survived:
+            noun = format_count(len(survived), "mutant")
+            print_wrapped(f"\n{noun} survived: your properties and faults do not notice this")
+            for mutant, outcome in survived:
+                print()
+                print_wrapped(f"{_describe_place(mutant)}: {_text_of(mutant.rule)}")
+                _print_diff(mutant.diff.splitlines()[2:])
+                if note := self._describe_exploration(outcome):
+                    print_wrapped(f"  {note}")
+        if unreached:
+            noun = format_count(len(unreached), "mutant")
+            print_wrapped(f"\n{noun} survived because no run executes the line: other faults or parameters might")
+            _print_briefly(mutant for mutant, _ in unreached)
+        if equivalent:
+            noun = format_count(len(equivalent), "mutant")
+            print_wrapped(f"\n{noun} equivalent within these explorations: the same states are reached")
+            for exploration in self.runs.explorations:
+                print_wrapped(f"  {exploration.bounds}: {format_count(exploration.states, 'state')}")
+            left_out = dict.fromkeys(each for one in self.runs.explorations for each in one.not_distinguished)
+            if left_out:
+                print_wrapped(f"  not distinguished: {'; '.join(left_out)}")
+            _print_briefly(mutant for mutant, _ in equivalent)
+        if invalid:
+            print_wrapped(f"\n{format_count(len(invalid), 'mutant')} invalid: refused when they are loaded")
+            for mutant, outcome in invalid:
+                print_wrapped(f"  {_describe_place(mutant)}: {sanitize(outcome.text)}")
+        if survived and self.options.explore and not self.runs.explorations:
+            print_wrapped(
+                f"\nno survivor is shown equivalent: the protocol cannot be explored with {MOST_STATES:,} states"
+            )
+        print()
+
+    def _describe_exploration(self, outcome: MutantOutcome) -> str:
+        if outcome.violated:
+            found = outcome.violated[0]
+            moves = format_count(found.moves, "move")
+            return f"but exploring notices it: {found.assertion} is violated after {moves} ({found.bounds})"
+        if outcome.explored == "different":
+            return "not equivalent: exploring reaches other states"
+        if outcome.explored == "unknown":
+            return "not compared: its exploration needs more states than twice those of the original"
+        return "not executed in the exploration either" if self.runs.explorations else ""
+
+    def _describe_score(self) -> str:
+        total, percent = self.score.total, self.score.percent
+        if percent is None:
+            return "no score: all mutants are equivalent or invalid"
+        equivalent = f", without {total.equivalent} shown equivalent" if total.equivalent else ""
+        text = f"score: {percent:.0f} % ({total.killed} killed of {total.made} made{equivalent})"
+        return text if self.at_least is None else f"{text}; at least {self.at_least} % asked for"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as a JSON object."""
+        campaign, score = self.runs.campaign, self.score
+        percent = score.percent
+        return {
+            "protocol": self.protocol.name,
+            "runs": campaign.runs,
+            "seed": campaign.seed,
+            "nodes": campaign.plan.nodes,
+            "faults": campaign.plan.faults,
+            "planned": len(self.runs.mutants),
+            "tested": len(score.tested),
+            "score_percent": None if percent is None else round(percent, 1),
+            "total": score.total,
+            "rules": [{"rule": rule.id, "changes": rule.text, "counts": score.rules[rule.id]} for rule in RULES],
+            "killed_by": score.killers,
+            "judged": [{"assertion": name, "runs": runs} for name, runs in self.runs.count_judged().items()],
+            "explorations": [
+                {
+                    "nodes": each.bounds.nodes,
+                    "kills": 1,
+                    "restarts": each.bounds.restarts,
+                    "timeouts": each.bounds.timeouts,
+                    "begin": "normal" if each.bounds.settled else "start",
+                    "states": each.states,
+                    "not_distinguished": each.not_distinguished,
+                }
+                for each in self.runs.explorations
+            ],
+            "mutants": [_mutant_json(mutant, outcome) for mutant, outcome in score.tested],
+        }
+
+
+def _bar(done: int, of: int, width: int = 20) -> str:
+    full = width * done // max(of, 1)
+    return "█" * full + "░" * (width - full)
+
+
+def _text_of(rule: str) -> str:
+    return next(each.text for each in RULES if each.id == rule)
+
+
+def _describe_place(mutant: Mutant) -> str:
+    return f"#{mutant.number} {mutant.file}:{mutant.line} in {mutant.place} ({mutant.rule})"
+
+
+def _print_briefly(mutants: Iterator[Mutant]) -> None:
+    for mutant in mutants:
+        print(f"  {_describe_place(mutant)}: {sanitize(mutant.summary)}")
+
+
+_DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def _print_diff(lines: Sequence[str], indent: str = "  ") -> None:
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    for line in lines:
+        console.print(Text(f"{indent}{sanitize(line)}", style=_DIFF_STYLES.get(line[:1], "")))
+
+
+def _mutant_json(mutant: Mutant, outcome: MutantOutcome | None = None) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "number": mutant.number,
+        "rule": mutant.rule,
+        "file": mutant.file,
+        "line": mutant.line,
+        "place": mutant.place,
+        "change": mutant.summary,
+        "diff": mutant.diff,
+    }
+    if outcome is not None:
+        found |= {
+            "result": outcome.result,
+            "by": outcome.by,
+            "text": outcome.text,
+            "runs": outcome.runs,
+            "explored": outcome.explored,
+            "violated": outcome.violated,
+        }
+    return found

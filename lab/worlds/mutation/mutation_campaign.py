@@ -1,0 +1,312 @@
+"""Run the original, then its mutants, under the same schedules; each mutant until the first failure.
+
+The schedules are those of a campaign of the original, as ``lab check`` makes it. A run of the original that has
+not executed the changed lines is the same run for the mutant, so only the others are made. A mutant is killed by
+the assertion that is violated first, by an error that a node raises, by a step that does not end, or by messages
+that multiply. Its runs are counted up to the first that fails, those included that need not be made.
+"""
+
+import pickle
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Generator, Sequence
+from contextlib import closing, suppress
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from lab.properties.assertions import RAISES
+from lab.properties.declarations import Declared
+from lab.properties.registry import declared_for, register
+from lab.properties.verdicts import Violation
+from lab.protocols import Algorithm
+from lab.text import UserError
+from lab.worlds.campaign.campaign import Campaign, RunawayError, run_campaign, run_trial
+from lab.worlds.campaign.repetition import require_repeatable
+from lab.worlds.campaign.schedule import Schedule, draw
+from lab.worlds.campaign.workers import map_chunks, split_seeds
+from lab.worlds.loading.own_properties import combine
+from lab.worlds.loading.targets import load_protocol
+from lab.worlds.mutation.coverage import ExecutedLines, trace_lines
+from lab.worlds.mutation.equivalence import (
+    Comparison,
+    Exploration,
+    FoundByExploring,
+    Reached,
+    compare,
+    explore_original,
+)
+from lab.worlds.mutation.mutable_source import ProtocolSource
+from lab.worlds.mutation.mutants import Mutant, write_mutant
+from lab.worlds.mutation.time_limit import TooLongError, time_limit
+
+ENDLESS = "endless step"
+RUNAWAY = "runaway"
+"""What kills a mutant besides assertions: a step that does not end, and messages that multiply."""
+
+_CHUNK = 10
+_REPEATED = 2
+"""The number of first runs of a user's own protocol that are executed twice."""
+_TOO_LONG = "StepTooLongError"
+_LEAST_LIMIT_S = 10.0
+_TIMES_SLOWER = 20.0
+"""A run of a mutant may take this many times as long as the slowest of the original."""
+_EXPLORES_S = 120.0
+_REACHED: tuple[Reached, ...] = ("different", "unknown", "same")
+"""The result of several explorations is the first of these that one of them has."""
+
+Result = Literal["killed", "survived", "equivalent", "unreached", "invalid"]
+
+
+class OriginalRun(Struct, frozen=True):
+    """A run of the original: its first failure as text, if any, and the executed lines."""
+
+    failure: str
+    lines: ExecutedLines
+    computing_s: float
+
+
+class MutantTask(Struct, frozen=True):
+    """The work for a mutant: its runs, a bit for each run of the campaign; and its explorations."""
+
+    number: int
+    target: str
+    runs: int
+    explorations: tuple[int, ...]
+
+
+class MutantOutcome(Struct, frozen=True):
+    """The outcome for a mutant.
+
+    killed: ``by`` this, as ``text`` says, in the ``runs``-th run of the campaign. unreached: no run executes the
+    change. invalid: it cannot be loaded, as ``text`` says. Of the others, ``explored`` says which states those
+    explorations reach that execute the change (empty if there are none), and ``violated`` what the mutant violates
+    there, and the original does not.
+    """
+
+    number: int
+    result: Result
+    by: str = ""
+    text: str = ""
+    runs: int = 0
+    explored: Reached | Literal[""] = ""
+    violated: tuple[FoundByExploring, ...] = ()
+
+
+class MutationJob(Struct, frozen=True):
+    """The work for all mutants: the campaign of the original, its schedules and explorations, and the tasks.
+
+    A run that takes more than ``limit_s`` seconds of computing is a runaway.
+    """
+
+    campaign: Campaign
+    schedules: tuple[Schedule, ...]
+    explorations: tuple[Exploration, ...]
+    tasks: tuple[MutantTask, ...]
+    limit_s: float
+
+
+class OriginalFailsError(Exception):
+    """The original fails in a run of the campaign, so there is nothing to compare mutants to."""
+
+
+class MutationCampaign:
+    """The runs of a protocol and of its mutants: first the original, then, unless it fails, the mutants.
+
+    ``schedules`` are those of the runs so far, ``original`` the runs of them that were traced, ``explorations``
+    those that survivors are compared to. ``properties`` is the user's file of properties, if any, as an absolute
+    path.
+    """
+
+    def __init__(
+        self, campaign: Campaign, source: ProtocolSource, mutants: Sequence[Mutant], properties: str = ""
+    ) -> None:
+        self.campaign = campaign
+        self.source = source
+        self.mutants = tuple(mutants)
+        self.schedules: list[Schedule] = []
+        self.original: list[OriginalRun] = []
+        self.explorations: tuple[Exploration, ...] = ()
+        self._judged_runs: Counter[str] = Counter()
+        self._properties = properties
+        self._files = tuple(str(module.path) for module in source.modules.values())
+
+    def run_original(self, workers: int) -> Generator[int, None, None]:
+        """Run the original: for schedules in which a fault strikes where few have, then again, to trace lines.
+
+        Yield the number of runs so far, which ends with twice that of the campaign. Raises OriginalFailsError;
+        NotDeterministicError, for which the first runs of a user's own protocol are executed again; RunawayError;
+        WorkerDiedError.
+        """
+        campaign = self.campaign
+        if not self.source.layers[-1].is_built_in:
+            seeds = range(campaign.seed, campaign.seed + min(campaign.runs, _REPEATED))
+            require_repeatable(campaign.target, campaign.base, [draw(campaign.plan, seed) for seed in seeds])
+        with closing(run_campaign(campaign, workers)) as outcomes:
+            for outcome in outcomes:
+                if outcome.found:
+                    (run,) = _trace_runs(campaign, (), [outcome.schedule])
+                    raise OriginalFailsError(run.failure)
+                self.schedules.append(outcome.schedule)
+                self._judged_runs.update(outcome.judged.keys())
+                yield len(self.schedules)
+        chunks = (self.schedules[place : place + _CHUNK] for place in range(0, campaign.runs, _CHUNK))
+        with closing(map_chunks(partial(_trace_runs, campaign, self._files), chunks, workers)) as runs:
+            for run in runs:
+                if run.failure:
+                    raise OriginalFailsError(run.failure)
+                self.original.append(run)
+                yield campaign.runs + len(self.original)
+
+    def explore_original(self, parameters: dict[str, Any]) -> None:
+        """Explore the original, if that takes no more than MOST_STATES states, for comparison with survivors."""
+        protocol = load_protocol(self.campaign.target)
+        found: list[Exploration] = []
+        with suppress(TooLongError), time_limit(_EXPLORES_S):
+            for exploration in explore_original(protocol, parameters, self._files):
+                found.append(exploration)
+        self.explorations = tuple(found)
+
+    def run_mutants(self, workers: int) -> Generator[tuple[Mutant, MutantOutcome], None, None]:
+        """Yield the mutants in their order, each with its outcome. Raises WorkerDiedError."""
+        with tempfile.TemporaryDirectory(prefix="lab-mutants-") as name:
+            folder = Path(name)
+            slowest_s = max((run.computing_s for run in self.original), default=0.0)
+            limit_s = max(_LEAST_LIMIT_S, _TIMES_SLOWER * slowest_s)
+            tasks = self._tasks(folder)
+            job = MutationJob(self.campaign, tuple(self.schedules), self.explorations, tasks, limit_s)
+            path = folder / "job"
+            path.write_bytes(pickle.dumps(job))
+            try:
+                with closing(
+                    map_chunks(partial(_run_each, path), split_seeds(0, len(tasks), 1), workers)
+                ) as outcomes:
+                    yield from zip(self.mutants, outcomes, strict=True)
+            finally:
+                load_protocol(self.campaign.target)  # a mutant may have registered its own properties
+
+    def _tasks(self, folder: Path) -> tuple[MutantTask, ...]:
+        places = {name: place for place, name in enumerate(self.source.modules)}
+        return tuple(
+            _task_of(
+                mutant,
+                write_mutant(self.source, mutant, folder / str(mutant.number), self._properties),
+                places[mutant.module],
+                self.original,
+                self.explorations,
+            )
+            for mutant in self.mutants
+        )
+
+    def count_judged(self) -> dict[str, int]:
+        """Return for each promised assertion in how many runs of the original it was judged."""
+        return {name: self._judged_runs[name] for name in self.campaign.base.protocol.promises}
+
+
+def _task_of(
+    mutant: Mutant, target: str, file: int, runs: Sequence[OriginalRun], explorations: Sequence[Exploration]
+) -> MutantTask:
+    """Return the work for a mutant of this file, given what the original has executed."""
+    made = 0
+    for place, run in enumerate(runs):
+        if not mutant.reach or mutant.reach & run.lines[file]:
+            made |= 1 << place
+    compared = [place for place, each in enumerate(explorations) if each.executes(file, mutant.reach)]
+    return MutantTask(mutant.number, target, made, tuple(compared))
+
+
+# in the workers
+
+
+def _trace_runs(campaign: Campaign, files: tuple[str, ...], schedules: Sequence[Schedule]) -> list[OriginalRun]:
+    protocol = load_protocol(campaign.target)
+    found = []
+    for schedule in schedules:
+        began_s = time.process_time()
+        with trace_lines(files) as lines:
+            trial = run_trial(protocol, campaign.base, schedule)
+        failure = _first_failure(campaign, trial.violations)
+        text = "" if failure is None else f"seed {schedule.seed}: {failure}"
+        found.append(OriginalRun(text, lines(), time.process_time() - began_s))
+    return found
+
+
+def _first_failure(campaign: Campaign, violations: list[Violation]) -> Violation | None:
+    return next(filter(campaign.goal.matches, violations), None)
+
+
+def _run_each(path: Path, places: range) -> list[MutantOutcome]:
+    job = _read_job(path)
+    return [_run_mutant(job, job.tasks[place]) for place in places]
+
+
+@lru_cache(maxsize=1)
+def _read_job(path: Path) -> MutationJob:
+    job: MutationJob = pickle.loads(path.read_bytes())  # from this program's own process
+    return job
+
+
+def _run_mutant(job: MutationJob, task: MutantTask) -> MutantOutcome:
+    try:
+        mutant = _load(job.campaign, task.target)
+    except UserError as error:
+        return MutantOutcome(task.number, "invalid", text=str(error))
+    for place, schedule in enumerate(job.schedules):
+        if task.runs >> place & 1:
+            found = _failure(job.campaign, mutant, schedule, job.limit_s)
+            if found is not None:
+                by, text = found
+                return MutantOutcome(task.number, "killed", by, text, place + 1)
+    return _explored(job, task, mutant)
+
+
+def _load(campaign: Campaign, target: str) -> type[Algorithm]:
+    """Load a mutant, whose runs are judged by all properties of the original. Raises UserError."""
+    load_protocol(campaign.target)
+    name = campaign.base.protocol.name
+    of_original: tuple[Declared, ...] = declared_for(campaign.base.protocol)
+    mutant = load_protocol(target)
+    # its own file declares properties anew, about its own types; others come from elsewhere
+    register(name, combine(of_original, declared_for(campaign.base.protocol)))
+    return mutant
+
+
+def _failure(
+    campaign: Campaign, mutant: type[Algorithm], schedule: Schedule, limit_s: float
+) -> tuple[str, str] | None:
+    """Return by what the mutant is killed in this run, and a text; None if it is not."""
+    try:
+        with time_limit(limit_s):
+            trial = run_trial(mutant, campaign.base, schedule)
+    except RunawayError as error:
+        return RUNAWAY, str(error)
+    except TooLongError:
+        return RUNAWAY, f"seed {schedule.seed}: the run did not end within {limit_s:.0f} s of computing"
+    except Exception as error:  # in what the protocol does outside of its steps
+        return RAISES.id, f"{type(error).__name__}: {error}"
+    violation = _first_failure(campaign, trial.violations)
+    if violation is None:
+        return None
+    is_endless = violation.assertion == RAISES.id and violation.text.startswith(_TOO_LONG)
+    return ENDLESS if is_endless else violation.assertion, str(violation)
+
+
+def _explored(job: MutationJob, task: MutantTask, mutant: type[Algorithm]) -> MutantOutcome:
+    """Return the outcome of a mutant that no run has killed."""
+    comparisons = []
+    for place in task.explorations:
+        try:
+            with time_limit(_EXPLORES_S):
+                comparisons.append(compare(mutant, job.explorations[place]))
+        except TooLongError:
+            comparisons.append(Comparison("unknown"))
+    reached = {each.reached for each in comparisons}
+    explored: Reached | Literal[""] = next((each for each in _REACHED if each in reached), "")
+    result: Result = "survived" if task.runs else "unreached"
+    violated = next((each.violated for each in comparisons if each.violated), ())
+    return MutantOutcome(
+        task.number, "equivalent" if explored == "same" else result, explored=explored, violated=violated
+    )

@@ -1,0 +1,63 @@
+"""Coverage of a protocol's file: its lines, both outcomes of each condition, and the rules that it cites."""
+
+from typing import ClassVar
+
+from lab.kernel import Safe, procedure
+from lab.protocols import Algorithm
+from lab.worlds.campaign.campaign import run_trial
+from lab.worlds.campaign.coverage import collect_ways, coverage_of
+from lab.worlds.campaign.schedule import draw
+from lab.worlds.campaign.situations import SituationReader
+from tests.campaign.trials import base_of, plan
+
+
+class Counts(Algorithm):
+    """A node that counts its starts."""
+
+    name: ClassVar[str] = "counts"
+    starts: Safe[int] = 0
+
+    def started(self) -> None:
+        """Count (rule B2)."""
+        self.starts += 1
+        if self.starts > 1_000:
+            self.give_up()
+        if self.starts > 0:
+            self.begin(self.work)
+
+    @procedure
+    async def work(self) -> None:
+        """Work for a while (rule M7)."""
+        await self.sleep(1_000, "the end of its work")
+
+    def give_up(self) -> None:
+        """Give up (rule B9)."""
+        self.starts = 0
+
+
+def test_what_was_reached() -> None:
+    """One call is never made; one condition is never true, another never false."""
+    ways: set[tuple[int, int]] = set()
+    with collect_ways(Counts, ways):
+        run_trial(Counts, base_of(Counts), draw(plan(Counts, nodes=(2, 2)), 1))
+    found = coverage_of(Counts, ways)
+    assert found.rules == ["B2", "B9", "M7"]
+    assert found.missed_rules == ["B9"]
+    first = Counts.started.__code__.co_firstlineno
+    assert found.missed_lines == [first + 4, Counts.give_up.__code__.co_firstlineno + 2]
+    mine = [(line - first, outcome) for line, outcome in found.missed_branches if first < line < first + 10]
+    assert mine == [(3, True), (5, False)]
+
+
+def test_situations_have_no_numbers() -> None:
+    """Clusters of two and of seven meet the same situations where nothing but ids and counters differs."""
+    reached = []
+    for nodes in (2, 7):
+        trial = run_trial(Counts, base_of(Counts), draw(plan(Counts, nodes=(nodes, nodes)), 1), extend=False)
+        reader = SituationReader(Counts)
+        for record in trial.records:
+            reader.observe(record)
+        assert reader.situations([]) == trial.situations
+        reached.append(trial.situations.all)
+    assert reached[0] & reached[1]
+    assert len(reached[0] | reached[1]) < 20

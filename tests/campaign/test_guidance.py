@@ -1,0 +1,122 @@
+"""Guided campaigns: runs that are struck as they go, variations, the corpus, and what they find."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lab.protocols import Algorithm, Bully, InvitationElection, Ring, Token, TwoPhaseCommit
+from lab.recording.records import Commanded
+from lab.worlds.campaign.campaign import Trial, run_trial
+from lab.worlds.campaign.corpus import Corpus, CorpusError, load_corpus, save_corpus
+from lab.worlds.campaign.guide import LAG, Guide
+from lab.worlds.campaign.schedule import STRONGEST, draw, draw_frame
+from lab.worlds.campaign.variation import vary
+from tests.campaign import mutants
+from tests.campaign.trials import base_of, plan
+
+PROTOCOLS: list[type[Algorithm]] = [Bully, Ring, InvitationElection, TwoPhaseCommit, Token]
+seeds = st.integers(0, 1 << 40)
+
+
+def _struck(protocol: type[Algorithm], seed: int, before: dict[int, int], *faults: str) -> Trial:
+    wanted = plan(protocol, *faults)
+    return run_trial(protocol, base_of(protocol), draw_frame(wanted, seed), strikes=(wanted, before))
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_struck_run_is_a_schedule_like_any_other(protocol: type[Algorithm]) -> None:
+    """Executed again it gives the same records; each strike came at its message, and changed something."""
+    strikes = 0
+    for seed in range(1, 8):
+        struck = _struck(protocol, seed, {}, *STRONGEST)
+        again = run_trial(protocol, base_of(protocol), struck.schedule)
+        assert again.records[1:] == struck.records[1:]
+        commands = [record for record in struck.records if isinstance(record, Commanded)]
+        given_us = [record.at_us for record in commands if " send " in record.text or " deliver " in record.text]
+        assert sorted(given_us) == sorted(fault.at_us for fault in struck.schedule.faults if fault.on)
+        assert len(struck.struck) == len(given_us)
+        strikes += len(given_us)
+    assert strikes > 7
+
+
+def test_strikes_go_where_few_have_been() -> None:
+    """After many runs hardly any situation has been struck much more often than the others."""
+    before: Counter[int] = Counter()
+    first: set[int] = set()
+    for seed in range(1, 61):
+        found = _struck(Bully, seed, dict(before)).struck
+        before.update(found)
+        if seed <= 30:
+            first |= {*found}
+    assert len(before) > 100
+    assert len({*before} - first) > 20
+    assert max(before.values()) < 10
+
+
+def test_moments_that_are_short_are_struck() -> None:
+    """A mutant that errs in a reaction that lasts for milliseconds: most of its failures are in struck runs."""
+    protocol = mutants.AlwaysNormal
+    wanted, base = plan(protocol), base_of(protocol)
+    guide, found, runs = Guide(wanted, 1, 200, Corpus()), Counter[bool](), Counter[bool]()
+    for chunk in guide.chunks():
+        for each in chunk:
+            strikes = None if each.struck is None else (wanted, each.struck)
+            trial = run_trial(protocol, base, each.schedule, strikes=strikes)
+            is_struck = each.struck is not None
+            runs[is_struck] += 1
+            found[is_struck] += any(violation.is_failure for violation in trial.violations)
+            guide.add(trial.schedule, trial.situations, trial.struck)
+    assert runs[True] > runs[False] / 2
+    assert found[True] / runs[True] > 2 * found[False] / runs[False]
+
+
+@given(seeds, seeds, st.sampled_from(PROTOCOLS))
+def test_a_variation_is_a_schedule(seed: int, parent: int, protocol: type[Algorithm]) -> None:
+    """It depends on its arguments alone, names nodes of the run, and is in the order of time."""
+    wanted = plan(protocol, *STRONGEST)
+    one, other = draw(wanted, parent), draw(wanted, parent + 1)
+    varied = vary(wanted, one, other, seed)
+    assert vary(wanted, one, other, seed) == varied
+    times = [fault.at_us for fault in varied.faults]
+    assert times == sorted(times)
+    assert max(times, default=0) <= varied.end_us
+    killed = {fault.command for fault in varied.faults if fault.command.startswith(("kill", "pause", "restart"))}
+    assert killed <= {f"{verb} {node}" for verb in ("kill", "pause", "restart") for node in varied.nodes}
+
+
+def test_a_corpus_keeps_what_is_new(tmp_path: Path) -> None:
+    """A schedule that reached nothing new is counted and not kept; the kept ones are read again, and run first."""
+    wanted, base, corpus = plan(Bully), base_of(Bully), Corpus()
+    trials = [run_trial(Bully, base, draw(wanted, seed)) for seed in (1, 1, 2)]
+    assert [corpus.add(each.schedule, each.situations, ()) for each in trials] == [True, False, True]
+    assert corpus.schedules == [trials[0].schedule, trials[2].schedule]
+    folder = load_corpus(tmp_path / "kept")
+    assert folder.loaded == ()
+    assert save_corpus(corpus, tmp_path / "kept") == 2
+    again = load_corpus(tmp_path / "kept")
+    assert again.loaded == (trials[0].schedule, trials[2].schedule)
+    first = next(Guide(wanted, 7, 0, again).chunks())
+    assert [each.schedule for each in first] == list(again.loaded)
+
+
+def test_a_folder_that_is_no_corpus(tmp_path: Path) -> None:
+    (tmp_path / "1.schedule.json").write_text('{"seed": "one"}')
+    with pytest.raises(CorpusError, match=r"1\.schedule\.json is no schedule of a campaign: "):
+        load_corpus(tmp_path)
+    file = tmp_path / "a file"
+    file.write_text("")
+    with pytest.raises(CorpusError, match="--corpus "):
+        load_corpus(file)
+
+
+def test_nothing_is_known_before_the_lag() -> None:
+    """The first chunks are the blind ones: so the same schedules come whatever is executed at a time."""
+    wanted = plan(Bully)
+    chunks = Guide(wanted, 1, 0, Corpus()).chunks()
+    for number in range(LAG):
+        for place, each in enumerate(next(chunks)):
+            assert each.schedule == draw(wanted, 1 + 2 * number + place)
+            assert each.struck is None

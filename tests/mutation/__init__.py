@@ -1,0 +1,1 @@
+"""Mutation testing: rules, the source they change, and what becomes of mutants."""
