@@ -13,7 +13,7 @@ from lab.properties.witness import explain_violation
 from lab.protocols import Algorithm
 from lab.tasks.extension import analysis_of, built_in_extensions, extension_class
 from lab.units import format_count
-from lab.worlds.campaign.campaign import Campaign, CampaignTotals
+from lab.worlds.campaign.campaign import Campaign, CampaignTotals, runs_left
 from lab.worlds.campaign.coverage import Coverage, coverage_of
 from lab.worlds.campaign.finding import Finding
 
@@ -28,7 +28,7 @@ def print_totals(totals: CampaignTotals, protocol: type[Algorithm], campaign: Ca
     console = Console(highlight=False)
     sizes = ", ".join(f"{size} ({count:,})" for size, count in sorted(totals.sizes.items()))
     console.print(
-        f"[bold]{protocol.name}[/bold]: {format_count(totals.runs, 'run')} from seed {campaign.seed} on, "
+        f"[bold]{protocol.name}[/bold]: {format_count(totals.runs, 'run')} {_how(campaign)}, "
         f"{format_count(totals.steps, 'step')}, {totals.virtual_us / 1e6:,.0f} s of virtual time, "
         f"in {seconds:,.1f} s"
     )
@@ -49,6 +49,13 @@ def print_totals(totals: CampaignTotals, protocol: type[Algorithm], campaign: Ca
             name = judged = ""  # noqa: PLW2901 - only in the first row
     console.print(found)
     _print_reached(console, totals, coverage_of(protocol, totals.ways), protocol)
+    _print_left(totals, campaign)
+
+
+def _how(campaign: Campaign) -> str:
+    if campaign.systematic:
+        return f"with up to {format_count(campaign.systematic, 'event')}, each at every point"
+    return f"from seed {campaign.seed} on"
 
 
 def _print_reached(
@@ -70,6 +77,16 @@ def _print_reached(
         rules = len(coverage.rules) - len(coverage.missed_rules)
         reached.add_row("rules", f"{rules} of {len(coverage.rules)}", ", ".join(coverage.missed_rules))
     console.print(reached)
+
+
+def _print_left(totals: CampaignTotals, campaign: Campaign) -> None:
+    """Print how much may be left to find."""
+    if campaign.systematic:
+        events = format_count(campaign.systematic, "event")
+        left = runs_left(totals, campaign)
+        known = f"{format_count(left, 'run')} with at most {events}, and those that follow from these"
+        print_wrapped(f"left: {known}" if left else f"all runs with at most {events} were made")
+        return
     share = unseen_share(totals)
     if share is not None:
         print_wrapped(

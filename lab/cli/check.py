@@ -41,16 +41,18 @@ from lab.cli.terminal import (
 from lab.properties.assertions import RAISES
 from lab.protocols import Algorithm
 from lab.units import format_count
-from lab.worlds.campaign.campaign import Campaign, CampaignTotals, SearchGoal, run_campaign
+from lab.worlds.campaign.campaign import Campaign, CampaignTotals, SearchGoal, run_campaign, runs_left
 from lab.worlds.campaign.corpus import load_corpus, save_corpus
 from lab.worlds.campaign.finding import Finding, format_rerun, shrink_finding, write_finding
 from lab.worlds.campaign.repetition import require_repeatable
 from lab.worlds.campaign.schedule import STRONGEST, Schedule, draw, plan_of
+from lab.worlds.campaign.systematic import SYSTEMATIC
 from lab.worlds.loading.settings import parameters_of, target_of, timing_of
 from lab.worlds.loading.targets import absolute_target, load_protocol
 
 _MOST_NODES = 100
-_DEFAULT_RUNS = "1000"
+_DEFAULT_RUNS, _DEFAULT_NODES, _DEFAULT_FAULTS = "1000", "3-7", ",".join(STRONGEST)
+_SYSTEMATIC_NODES, _SYSTEMATIC_FAULTS = "3", "kill"
 _REPEATED = 2
 """The number of first runs of a user's own protocol that are executed twice."""
 _PROBE = "finding.jsonl"
@@ -68,9 +70,22 @@ class CheckOptions(Struct, frozen=True):
         "1"
     )
     nodes: Annotated[
-        str, Option(metavar="NUMBER", help="Number of nodes: 5, or a range, from which each run draws one: 3-7.")
-    ] = "3-7"
-    faults: Faults = ",".join(STRONGEST)
+        str | None,
+        Option(
+            metavar="NUMBER",
+            help="Number of nodes: 5, or a range, from which each run draws one: 3-7.  "
+            r"\[default: 3-7; with --systematic 3]",
+        ),
+    ] = None
+    faults: Faults = _DEFAULT_FAULTS
+    systematic: Annotated[
+        str | None,
+        Option(
+            metavar="NUMBER",
+            help="Instead of drawing faults, try up to this many events at every point of a run: faults, and "
+            "the returns from them. Kinds for --faults: kill, pause, partition; kill unless given.",
+        ),
+    ] = None
     find: Annotated[
         str | None,
         Option(metavar="ASSERTION", help="Count as findings all violations of this assertion, and no others."),
@@ -120,6 +135,7 @@ class CheckOptions(Struct, frozen=True):
     epilog="""Examples:\n
     lab check bully --runs 1000 --faults kill\n
     lab check bully --faults kill,pause --find A1.1 --out paused.jsonl\n
+    lab check 2pc --systematic 3\n
     lab check my_election.py:MyElection --minutes 5"""
 )
 def check(options: CheckOptions) -> int:
@@ -135,6 +151,11 @@ def check(options: CheckOptions) -> int:
 
     An assertion is judged in a run if there was something to judge it by: two nodes that were Normal, or a
     transaction that was decided. An assertion that was judged in no run does not count as holding.
+
+    With --systematic 3, up to three events are tried at every point of a run: a node is killed, or comes back. A
+    point is right after a message, or right before the first message of a step that writes; of points that are
+    alike, one is tried. The runs with the fewest events come first. With two nodes or two events that ends within
+    seconds, with three of each within minutes.
 
     The first runs of your own protocol, and every finding, are executed twice, in two processes: if they differ,
     it is not deterministic, and nothing that was found can be trusted.
@@ -182,13 +203,20 @@ def check(options: CheckOptions) -> int:
 
 
 def _campaign(options: CheckOptions, target: str, protocol: type[Algorithm]) -> Campaign:
-    runs = options.runs or (_DEFAULT_RUNS if options.minutes is None else "0")
+    systematic = _systematic(options)
+    runs = options.runs or (_DEFAULT_RUNS if options.minutes is None and not systematic else "0")
     timing = timing_of(options.t)
-    faults = fault_kinds(options.faults)
+    default_faults = options.faults == _DEFAULT_FAULTS
+    faults = fault_kinds(_SYSTEMATIC_FAULTS if systematic and default_faults else options.faults)
+    if systematic and not set(faults) <= set(SYSTEMATIC):
+        raise UsageError(
+            f"--faults {options.faults}: --systematic tries {', '.join(SYSTEMATIC)}; the other kinds have no "
+            "point at which they strike"
+        )
     promised = (*protocol.promises, RAISES.id)
     if options.find is not None and options.find not in promised:
         raise UsageError(f"--find {options.find}: the assertions of {protocol.name} are {', '.join(promised)}")
-    least, most = _range(options.nodes)
+    least, most = _range(options.nodes or (_SYSTEMATIC_NODES if systematic else _DEFAULT_NODES))
     return Campaign(
         absolute_target(target),
         base_header(protocol, most, timing, parameters_of(protocol, options.set_)),
@@ -197,7 +225,18 @@ def _campaign(options: CheckOptions, target: str, protocol: type[Algorithm]) -> 
         whole_number("--seed", options.seed, 0),
         whole_number("--runs", runs, 0),
         not options.blind,
+        systematic,
     )
+
+
+def _systematic(options: CheckOptions) -> int:
+    """Return the bound of a systematic campaign; 0 for another."""
+    if options.systematic is None:
+        return 0
+    for option, given in (("--blind", options.blind), ("--corpus", options.corpus is not None)):
+        if given:
+            raise UsageError(f"--systematic {options.systematic} draws nothing: leave out {option}")
+    return whole_number("--systematic", options.systematic, 1)
 
 
 def _range(text: str) -> tuple[int, int]:
@@ -238,7 +277,7 @@ def _run(options: CheckOptions, campaign: Campaign) -> tuple[CampaignTotals, Sch
                 totals.add(outcome)
                 if outcome.found and first is None:
                     first = outcome.schedule
-                progress(_progress_text(totals, campaign.runs, first, time.monotonic() - began_s))
+                progress(_progress_text(totals, campaign, first, time.monotonic() - began_s))
                 if outcome.found and not options.keep_going:
                     break
     except KeyboardInterrupt:
@@ -253,8 +292,12 @@ def _run(options: CheckOptions, campaign: Campaign) -> tuple[CampaignTotals, Sch
     return totals, first, False
 
 
-def _progress_text(totals: CampaignTotals, runs: int, first: Schedule | None, seconds: float) -> str:
-    done = f"{totals.runs:,} of {format_count(runs, 'run')}" if runs else format_count(totals.runs, "run")
+def _progress_text(totals: CampaignTotals, campaign: Campaign, first: Schedule | None, seconds: float) -> str:
+    done = format_count(totals.runs, "run")
+    if campaign.runs:
+        done = f"{totals.runs:,} of {format_count(campaign.runs, 'run')}"
+    elif campaign.systematic:
+        done += f", {runs_left(totals, campaign):,} more known"
     found = "" if first is None else f", found with seed {first.seed}"
     return f"{done}, {totals.steps:,} steps, {seconds:.0f} s{found}"
 

@@ -118,7 +118,10 @@ def test_a_cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         files = user_files(wanted.target)
         assert list(files) == [str(file)]
         file.unlink()
-        work, chunk = partial(run_chunk, wanted), [Assignment(draw(wanted.plan, seed)) for seed in (1, 2, 3)]
+        work, chunk = (
+            partial(run_chunk, wanted),
+            [Assignment(draw(wanted.plan, seed), traced=True) for seed in (1, 2, 3)],
+        )
         assert list(cluster.on_cluster(work, iter([chunk]), address, files, 1)) == alone[:3]
         monkeypatch.setattr(cluster, "identity", lambda: cluster.Identity("0123456789ab", "3.11.0"))
         with pytest.raises(WorkerDiedError) as caught:

@@ -117,6 +117,20 @@ def test_keep_going(lab: Lab) -> None:
     assert one["finding"] == all_["finding"]
 
 
+def test_systematic(lab: Lab, transcript: Callable[[str, str], None]) -> None:
+    """All crash points of two nodes; or what is left, if it is stopped; the smallest finding of a mutant."""
+    called = lab("check", "bully", "--systematic", "2", "--nodes", "2", "--workers", "1")
+    assert (called.status, called.err) == (0, "")
+    transcript("check_systematic", _untimed(called.out))
+    called = lab("check", "bully", "--systematic", "2", "--runs", "30")
+    assert called.status == 0
+    (left,) = re.findall(r"left: (\d+) runs with at most 2 events, and those that follow from these", called.out)
+    assert int(left) > 30
+    called = lab("check", f"{MUTANTS}:NoHalt", "--systematic", "2", "--workers", "1", "--json")
+    assert called.status == 1
+    assert len(json.loads(called.out)["finding"]["commands"]) <= 2
+
+
 def test_strict(lab: Lab) -> None:
     """An excused violation counts as a finding."""
     options = ("check", "bully", "--runs", "8", "--faults", "pause", "--workers", "1")
@@ -147,6 +161,13 @@ def test_all_faults_have_a_short_table(lab: Lab) -> None:
             ("--faults", "kill,pest"),
             "--faults kill,pest: unknown fault 'pest'; expected kill, pause, partition, delay, loss, duplicate, "
             "reorder, slow-disk, disk, wipe, or all",
+        ),
+        (("--systematic", "0"), "--systematic 0: write a whole number, 1 or more"),
+        (("--systematic", "2", "--blind"), "--systematic 2 draws nothing: leave out --blind"),
+        (
+            ("--systematic", "2", "--faults", "kill,loss"),
+            "--faults kill,loss: --systematic tries kill, pause, partition; the other kinds have no point at "
+            "which they strike",
         ),
         (("--find", "A9"), "--find A9: the assertions of bully are A1.1, A1.2, A2, highest, M7, raises"),
         (("--out", "found.txt"), "--out found.txt: name a .jsonl file; the script is written next to it"),

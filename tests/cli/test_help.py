@@ -35,7 +35,7 @@ OPTIONS = {
     "diff": "",
     "check": (
         "--runs --seed --nodes --faults --find --strict --keep-going --minutes --workers --cluster --out --t "
-        "--set --properties --blind --corpus --json"
+        "--set --properties --blind --corpus --systematic --json"
     ),
     "mutate": (
         "--runs --seed --nodes --faults --properties --only --list --show --explore --at-least --workers --t "

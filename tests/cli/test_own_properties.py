@@ -101,7 +101,7 @@ def test_a_campaign_finds_it_and_shrinks_it(lab: Lab, name: str) -> None:
     )
     done = lab("check", *words, "--faults", "kill", "--out", "found.jsonl")
     assert done.status == 1
-    assert re.search(rf"^ {name} +\d of \d runs? ", done.out, re.MULTILINE)
+    assert re.search(rf"^ {name} +\d+ of \d+ runs? ", done.out, re.MULTILINE)
     assert "recorded: found.jsonl" in done.out
     verified = lab("verify", "found.jsonl", "--protocol", "ballot.py", "--properties", "ballot_properties.py")
     assert f"  {name} fails" in verified.out

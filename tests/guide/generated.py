@@ -21,7 +21,7 @@ import lab.kernel
 import lab.protocols
 from lab.cli.program import COMMANDS, load_command
 from lab.kernel import Protocol
-from lab.properties.assertions import ASSERTIONS, ASSUMPTION_NUMBERS, ASSUMPTIONS
+from lab.properties.assertions import ASSERTIONS, ASSUMPTION_NUMBERS, ASSUMPTIONS, BUILT_IN
 from lab.properties.declarations import Agreement, Eventually, LeadsTo
 from lab.properties.registry import assumptions_of
 from lab.protocols import PROTOCOLS, TASKS
@@ -67,10 +67,7 @@ def _assertions() -> str:
 
     return _table(
         ("id", "in short", "kind", "statement", "relies on"),
-        (
-            (f"`{each.id}`", each.short, kind(each.id), each.statement, _relies(each.id))
-            for each in ASSERTIONS.values()
-        ),
+        ((f"`{each.id}`", each.short, kind(each.id), each.statement, _relies(each.id)) for each in BUILT_IN),
     )
 
 

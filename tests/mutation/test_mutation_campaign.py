@@ -129,7 +129,7 @@ def test_errors_runaways_and_invalid_mutants() -> None:
     flood = "        for peer in self.peers:\n            self.send(peer, message)\n"
     mutants = [
         _written(source, handler, "        assert sender > 9\n", 1),
-        _written(source, handler, flood, 2),
+        _written(source, handler, flood + handler, 2),
         _written(source, "MOST = 2", "MOST = TWO", 3),
         _written(source, "self.begin(self.beat)", "self.beat()", 4),
     ]

@@ -43,19 +43,20 @@ class Server:
         self.data = data
         self._mark = os.urandom(8).hex()
         listed = [] if class_file is None else ["--class", str(class_file)]
-        self._output = (data.parent / f"{data.name}.out").open("w+b")
-        self.process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "lab", "serve", "--port", "0", "--listen", "127.0.0.1"),
-                *("--data", str(data), *listed, *options),
-            ],
-            cwd=ROOT,
-            stdin=subprocess.DEVNULL,
-            stdout=self._output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            env={**os.environ, _MARK: self._mark, "LANG": "C.UTF-8"},
-        )
+        self._printed = data.parent / f"{data.name}.out"
+        with self._printed.open("wb") as output:
+            self.process = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "lab", "serve", "--port", "0", "--listen", "127.0.0.1"),
+                    *("--data", str(data), *listed, *options),
+                ],
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env={**os.environ, _MARK: self._mark, "LANG": "C.UTF-8"},
+            )
         wait_for(
             lambda: "Ctrl-C stops the server" in self.output() or self.process.poll() is not None,
             "it serves",
@@ -72,12 +73,10 @@ class Server:
             self.end()
         for each in self.processes():
             each.kill()
-        self._output.close()
 
     def output(self) -> str:
         """Return what the server has printed."""
-        self._output.seek(0)
-        return self._output.read().decode()
+        return self._printed.read_text("utf-8")
 
     def page(self) -> str:
         """Return the address for browsers."""

@@ -209,7 +209,7 @@ def test_a_forbidden_command_is_not_offered_and_is_refused(tmp_path: Path) -> No
             "command"
         }
         await _typed(seen, "kill 5")
-        await seen.until_message("kill is not allowed in this exercise")
+        await seen.until_message("kill 5: kill is not allowed in this exercise")
         assert "5 ● Normal" in seen.text
         await _typed(seen, "tour")
         await seen.until_message("the tour does not run in an exercise")

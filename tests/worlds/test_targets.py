@@ -99,6 +99,15 @@ def test_two_files_of_the_same_name(folder: Path) -> None:
     assert [load_protocol(f"{name}/mine.py").name for name in "ab"] == ["my-election", "your-election"]
 
 
+def test_each_protocol_imports_its_own_file_of_a_name(folder: Path) -> None:
+    """Each protocol has the one beside it."""
+    for name, times in (("a", 3), ("b", 5)):
+        (folder / name).mkdir()
+        _write(f"TIMES = {times}\n", f"{name}/times_of_mine.py")
+        _write(f"from times_of_mine import TIMES\n{MINE}    times: int = TIMES\n", f"{name}/mine.py")
+    assert [load_protocol(f"{name}/mine.py").fields[-1].default for name in "ab"] == [3, 5]
+
+
 def test_files_in_its_folder_can_be_imported(folder: Path) -> None:
     """From another folder too, and inside functions; they do not shadow the program's modules."""
     (folder / "there").mkdir()

@@ -4,10 +4,12 @@ A campaign that stops at its first finding counts the runs up to that one and no
 finding depend on the target and the options alone, and not on the number of workers.
 """
 
+import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
+from itertools import takewhile
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,10 +26,11 @@ from lab.tasks.extension import analysis_of, extension_class, start_analysis
 from lab.worlds.campaign.cluster import on_cluster
 from lab.worlds.campaign.corpus import Corpus
 from lab.worlds.campaign.coverage import Way, collect_ways
-from lab.worlds.campaign.guide import LAG, Assignment, Guide
-from lab.worlds.campaign.schedule import Schedule, SchedulePlan
+from lab.worlds.campaign.guide import LAG, Assignment, Guide, is_traced
+from lab.worlds.campaign.schedule import Schedule, ScheduledFault, SchedulePlan
 from lab.worlds.campaign.situations import SituationReader, Situations
 from lab.worlds.campaign.striker import Striker, scripted
+from lab.worlds.campaign.systematic import Branch, EventCollector, roots
 from lab.worlds.campaign.workers import map_chunks
 from lab.worlds.loading.targets import load_protocol, user_files
 from lab.worlds.simulated.execution import describe_runaway, most_records
@@ -46,7 +49,7 @@ class Trial(Struct):
 
     ``judged``: by how many states, transactions and so on each assertion was judged; without those that were not.
     ``situations`` are those reached, ``struck`` those in which a fault struck, if the run was struck as it went.
-    ``errors``: the errors in the code of assertions.
+    ``errors``: the errors in the code of assertions. ``events``: what could happen next, if that was asked for.
     """
 
     schedule: Schedule
@@ -57,6 +60,7 @@ class Trial(Struct):
     situations: Situations
     errors: dict[str, str]
     struck: tuple[int, ...] = ()
+    events: tuple[ScheduledFault, ...] = ()
 
 
 def header_for(base: Header, schedule: Schedule) -> Header:
@@ -71,15 +75,18 @@ def run_trial(
     schedule: Schedule,
     extend: bool = True,
     strikes: tuple[SchedulePlan, dict[int, int]] | None = None,
+    branch: tuple[SchedulePlan, Branch] | None = None,
 ) -> Trial:
     """Run a schedule to its end and judge it. Raises RunawayError.
 
     With ``extend``, continue until it is known whether the nodes agree again. With ``strikes``, a plan and how
     often faults have struck in each situation, the run is struck as it goes; its schedule then has these faults.
+    With ``branch``, the run of that one, what can happen next in it is found too.
     """
     reader = SituationReader(protocol)
     striker = None if strikes is None else Striker(*strikes, schedule, reader)
-    log, judge = judging_log(header_for(base, schedule), reader.observe if striker is None else striker.observe)
+    collector = None if branch is None else EventCollector(*branch, schedule, reader)
+    log, judge = judging_log(header_for(base, schedule), (striker or collector or reader).observe)
     watch_steps()
     simulation = Simulation(protocol, log)
     if striker is not None:
@@ -101,6 +108,7 @@ def run_trial(
         judged,
         reader.situations(judge.violations),
         judge.errors,
+        events=() if collector is None else collector.finish(),
     )
     return trial if striker is None else replace(trial, schedule=striker.schedule, struck=tuple(striker.struck))
 
@@ -169,8 +177,10 @@ def count_faults(records: list[Record]) -> dict[str, FaultCount]:
 
 # many runs
 
-_TRACED = 10
-"""The ways through the protocol are collected in the first ten runs, and in every tenth after that."""
+_FEW = 50
+"""A level of a tree with at most so many runs is not worth the start of other processes."""
+_CHUNK = 5
+"""The number of runs of a tree that are given to a worker at a time."""
 
 
 class SearchGoal(Struct, frozen=True):
@@ -189,7 +199,8 @@ class Campaign(Struct, frozen=True):
     """A campaign: one run for each seed from ``seed`` on. ``base`` is the header of all runs.
 
     ``runs`` is the number of runs; 0: until interrupted. If it is ``guided``, schedules that reached something new
-    are varied; if not, each schedule depends on its seed alone.
+    are varied; if not, each depends on its seed alone. With ``systematic``, a bound, the runs are the tree with
+    that bound, and all have the same seed.
     """
 
     target: str
@@ -199,6 +210,7 @@ class Campaign(Struct, frozen=True):
     seed: int
     runs: int
     guided: bool = True
+    systematic: int = 0
 
 
 class RunOutcome(Struct):
@@ -206,7 +218,7 @@ class RunOutcome(Struct):
 
     ``violations``: their number, by assertion and the assumptions broken. ``ways`` are the ways through the
     protocol's file, if they were collected: pairs of lines executed one after the other. ``outcomes``: what the
-    analysis of the protocol counts. ``judged``: see ``Trial``.
+    analysis of the protocol counts. ``judged``, ``events``: see ``Trial``.
     """
 
     schedule: Schedule
@@ -220,17 +232,19 @@ class RunOutcome(Struct):
     ways: frozenset[Way]
     outcomes: dict[str, int]
     judged: dict[str, int]
+    events: tuple[ScheduledFault, ...] = ()
 
 
 class CampaignTotals:
     """The sums over the runs of a campaign. ``judged_runs``: in how many of them each assertion was judged.
 
     ``hits``: in how many of them each situation was reached, ``deliveries``: each (message kind, status).
-    ``sizes``: how many had each number of nodes.
+    ``sizes``: how many had each number of nodes. ``following``: how many runs follow from these in a tree.
     """
 
     def __init__(self) -> None:
         self.runs = 0
+        self.following = 0
         self.sizes: Counter[int] = Counter()
         self.hits: Counter[int] = Counter()
         self.deliveries: Counter[tuple[str, str]] = Counter()
@@ -245,6 +259,7 @@ class CampaignTotals:
 
     def add(self, outcome: RunOutcome) -> None:
         self.runs += 1
+        self.following += len(outcome.events)
         self.steps += outcome.steps
         self.virtual_us += outcome.virtual_us
         self.ways |= outcome.ways
@@ -261,21 +276,23 @@ class CampaignTotals:
         self.judged_runs.update(outcome.judged.keys())
 
 
+def runs_left(totals: CampaignTotals, campaign: Campaign) -> int:
+    """Return how many runs of a systematic campaign are known and not made yet; 0 when all were made."""
+    return len(roots(campaign.plan, campaign.systematic)) + totals.following - totals.runs
+
+
 def run_chunk(campaign: Campaign, assignments: Sequence[Assignment]) -> list[RunOutcome]:
     """Make these runs of a campaign, and judge them."""
     protocol = load_protocol(campaign.target)
-    return [_run(campaign, protocol, each.schedule, each.struck) for each in assignments]
+    return [_run(campaign, protocol, assignment) for assignment in assignments]
 
 
-def _run(
-    campaign: Campaign, protocol: type[Algorithm], schedule: Schedule, struck: dict[int, int] | None
-) -> RunOutcome:
+def _run(campaign: Campaign, protocol: type[Algorithm], assignment: Assignment) -> RunOutcome:
     ways: set[Way] = set()
-    place = schedule.seed - campaign.seed
-    strikes = None if struck is None else (campaign.plan, struck)
-    is_traced = 0 <= place < _TRACED or place % _TRACED == 0
-    with collect_ways(protocol, ways) if is_traced else nullcontext():
-        trial = run_trial(protocol, campaign.base, schedule, strikes=strikes)
+    strikes = None if assignment.struck is None else (campaign.plan, assignment.struck)
+    branch = None if assignment.branch is None else (campaign.plan, assignment.branch)
+    with collect_ways(protocol, ways) if assignment.traced else nullcontext():
+        trial = run_trial(protocol, campaign.base, assignment.schedule, strikes=strikes, branch=branch)
     return RunOutcome(
         trial.schedule,
         any(campaign.goal.matches(violation) for violation in trial.violations),
@@ -288,6 +305,7 @@ def _run(
         frozenset(ways),
         count_outcomes(protocol, trial.records),
         trial.judged,
+        trial.events,
     )
 
 
@@ -321,19 +339,48 @@ def run_campaign(
     them. Close the iterator to stop. Raises RunawayError and WorkerDiedError; with a cluster, also ImportError and
     OSError.
     """
-    work = partial(run_chunk, campaign)
+    if campaign.systematic:
+        yield from _run_tree(campaign, workers, cluster, for_s)
+        return
     if corpus is None and campaign.guided:
         corpus = Corpus()
     guide = Guide(campaign.plan, campaign.seed, campaign.runs, corpus)
-    chunks = guide.chunks(for_s)
-    outcomes: Iterator[RunOutcome]
-    if cluster:
-        outcomes = on_cluster(work, chunks, cluster, user_files(campaign.target), LAG)
-    else:
-        outcomes = map_chunks(work, chunks, workers, LAG)
     try:
-        for outcome in outcomes:
+        for outcome in _distribute(campaign, guide.chunks(for_s), workers, cluster):
             guide.add(outcome.schedule, outcome.situations, outcome.struck)
             yield outcome
     finally:
         guide.finish()
+
+
+def _distribute(
+    campaign: Campaign, chunks: Iterator[list[Assignment]], workers: int, cluster: str
+) -> Iterator[RunOutcome]:
+    work = partial(run_chunk, campaign)
+    if cluster:
+        return on_cluster(work, chunks, cluster, user_files(campaign.target), LAG)
+    return map_chunks(work, chunks, workers, LAG)
+
+
+def _run_tree(campaign: Campaign, workers: int, cluster: str, for_s: float | None) -> Iterator[RunOutcome]:
+    """Make the runs of a systematic campaign: first those with the fewest events."""
+    ends_s = None if for_s is None else time.monotonic() + for_s
+    level = roots(campaign.plan, campaign.systematic)
+    done = 0
+    while level:
+        assignments = [
+            Assignment(branch.schedule(campaign.plan, campaign.seed), is_traced(done + place), branch=branch)
+            for place, branch in enumerate(level[: campaign.runs - done] if campaign.runs else level)
+        ]
+        chunks = takewhile(
+            lambda _: ends_s is None or time.monotonic() < ends_s,
+            (assignments[first : first + _CHUNK] for first in range(0, len(assignments), _CHUNK)),
+        )
+        is_small = len(assignments) <= _FEW
+        outcomes = _distribute(campaign, chunks, 1 if is_small else workers, "" if is_small else cluster)
+        following: list[Branch] = []
+        for branch, outcome in zip(level, outcomes, strict=False):
+            done += 1
+            following += map(branch.followed_by, outcome.events)
+            yield outcome
+        level = following

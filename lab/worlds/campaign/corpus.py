@@ -17,7 +17,7 @@ from lab.worlds.campaign.schedule import Schedule, SchedulePlan, draw, draw_fram
 from lab.worlds.campaign.situations import Situations
 from lab.worlds.campaign.variation import vary
 
-_SHARE_OF_BLIND, _SHARE_OF_STRIKES = 0.2, 0.6
+_SHARE_OF_BLIND, _SHARE_OF_STRIKES = 0.3, 0.5
 """The shares of runs that are drawn without regard to what was reached, and that are struck as they go."""
 _MOST_CHOSEN = 400
 """Of a large corpus, the schedules with the rarest situations are varied."""

@@ -80,7 +80,7 @@ class Shrinking:
         """Shrink until nothing gets any smaller; ``progress`` is called with the number of runs so far."""
         self._progress = progress
         self._keep(replace(self.trial.schedule, end_us=_end_us(self.violation)))
-        passes = (self._faults, self._nodes, self._messages, self._chances, self._instants)
+        passes = (self._faults, self._nodes, self._ids, self._messages, self._chances, self._instants)
         shrink(lambda: self.trial.schedule, passes, self._keep)
 
     def _keep(self, schedule: Schedule) -> bool:
@@ -124,6 +124,13 @@ class Shrinking:
         if len(schedule.nodes) > 2:
             for node in schedule.nodes:
                 yield schedule.without_node(node)
+
+    @staticmethod
+    def _ids(schedule: Schedule) -> Iterator[Schedule]:
+        """Number the nodes from 1 on."""
+        names = {node: place for place, node in enumerate(schedule.nodes, start=1)}
+        faults = tuple(fault.renamed(names) for fault in schedule.faults)
+        yield replace(schedule, nodes=tuple(names.values()), faults=faults)
 
     @staticmethod
     def _messages(schedule: Schedule) -> Iterator[Schedule]:

@@ -13,16 +13,25 @@ from msgspec import Struct
 from lab.worlds.campaign.corpus import Corpus
 from lab.worlds.campaign.schedule import Schedule, SchedulePlan, draw
 from lab.worlds.campaign.situations import Situations
+from lab.worlds.campaign.systematic import Branch
 
 LAG = 16
 """At most this many chunks may be executed at a time."""
 
+_TRACED = 10
+
 
 class Assignment(Struct, frozen=True):
-    """A run to make: its schedule, and how often faults have struck so far if it is to be struck as it goes."""
+    """A run to make: its schedule; with ``traced``, the ways through the protocol are collected in it.
+
+    ``struck``: how often faults have struck so far, if it is to be struck as it goes. ``branch``: its place in the
+    tree of a systematic campaign.
+    """
 
     schedule: Schedule
+    traced: bool = False
     struck: dict[int, int] | None = None
+    branch: Branch | None = None
 
 
 class Guide:
@@ -74,12 +83,18 @@ class Guide:
             self._corpus.rank()
 
     def _assign(self, place: int, struck: dict[int, int]) -> Assignment:
+        traced = is_traced(place)
         if self._corpus is None:
-            return Assignment(draw(self._plan, self._seed + place))
+            return Assignment(draw(self._plan, self._seed + place), traced)
         if place < len(self._corpus.loaded):
-            return Assignment(self._corpus.loaded[place])
+            return Assignment(self._corpus.loaded[place], traced)
         schedule, is_struck = self._corpus.next(self._plan, self._seed + place)
-        return Assignment(schedule, struck if is_struck else None)
+        return Assignment(schedule, traced, struck if is_struck else None)
+
+
+def is_traced(place: int) -> bool:
+    """Return whether the ways are collected in this run: in the first ten, and in every tenth after that."""
+    return place < _TRACED or place % _TRACED == 0
 
 
 def _length(done: int) -> int:

@@ -4,10 +4,10 @@ A random schedule depends on the plan and the seed alone. It aims at critical mo
 step, recovery from the last fault. Most faults hit the highest nodes, because those lead. Many wait for a message
 of an election, usually one that the target sends or receives, so that they strike between two messages of one
 step. The next fault often comes during the recovery from the last one. Some schedules let one leader fall after
-the other, or many nodes start at once; some give the links ranks, and change these now and then: messages then
-overtake each other as by the priorities of probabilistic concurrency testing (Burckhardt et al., 2010). Where that
-method applies, with n links and k messages, a bug that needs d ordered deliveries shows with a probability of at
-least 1 / (n k^(d-1)) in each schedule with d - 1 changes.
+the other, or as its predecessor returns, or many nodes start at once; some give the links ranks, and change these
+now and then: messages then overtake each other as by the priorities of probabilistic concurrency testing
+(Burckhardt et al., 2010). Where that method applies, with n links and k messages, a bug that needs d ordered
+deliveries shows with a probability of at least 1 / (n k^(d-1)) in each schedule with d - 1 changes.
 """
 
 import re
@@ -18,13 +18,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.kernel import Request, Timing
-from lab.protocols import Algorithm
+from lab.protocols import Algorithm, Election
 from lab.recording.records import Link
 from lab.script.verbs import bare_commands
 from lab.units import format_us
 
-_SHARE_OF_GAPS, _SHARE_OF_FALLS, _SHARE_OF_STARTS, _SHARE_OF_RANKS = 0.25, 0.12, 0.08, 0.15
-"""The shares of schedules with gaps between the ids, and with each of the special patterns."""
+_SHARE_OF_GAPS, _SHARE_OF_RANKS = 0.25, 0.15
+_SHARE_OF_FALLS, _SHARE_OF_STARTS, _SHARE_OF_SWAPS = 0.12, 0.08, 0.35
+"""The shares of schedules with each of the special patterns."""
 _LEAST_SPARE_US = 10_000
 _MOST_RANKED = 5
 """The links of more nodes get no ranks, for a schedule that a person can read."""
@@ -104,7 +105,8 @@ class SchedulePlan(Struct, frozen=True):
     """The parameters of random schedules: the range of nodes, the kinds of fault, messages to strike at, commands.
 
     A message kind that is in ``kinds`` twice is chosen twice as often. ``bare`` are the commands that name no
-    node: they go to whoever leads. Without ``gaps``, the ids are 1, 2, 3 and so on.
+    node: they go to whoever leads. ``elects``: the protocol may elect a leader. Without ``gaps``, the ids are 1,
+    2, 3 and so on.
     """
 
     nodes: tuple[int, int]
@@ -113,6 +115,7 @@ class SchedulePlan(Struct, frozen=True):
     kinds: tuple[str, ...]
     commands: tuple[str, ...] = ()
     bare: frozenset[str] = frozenset()
+    elects: bool = False
     gaps: bool = True
 
 
@@ -128,7 +131,9 @@ def plan_of(
     requests = [name for name, kind in kinds.items() if issubclass(kind, Request)]
     known = bare_commands()
     bare = frozenset(name for name, each in protocol.commands.items() if each.to == "leaders" and name in known)
-    return SchedulePlan(nodes, faults, timing, tuple(sorted([*kinds, *requests])), protocol.workload, bare)
+    aims = tuple(sorted([*kinds, *requests]))
+    elects = issubclass(protocol, Election) or not protocol.workload
+    return SchedulePlan(nodes, faults, timing, aims, protocol.workload, bare, elects)
 
 
 def draw(plan: SchedulePlan, seed: int) -> Schedule:
@@ -165,15 +170,13 @@ class ScheduleGenerator:
 
     def schedule(self) -> Schedule:
         """Draw the schedule."""
-        rng, kills = self._rng, "kill" in self._plan.faults
+        rng = self._rng
         kinds = self._draw_kinds()
         now_us = rng.choice([0, rng.randint(0, 3 * self._t_us), 8 * self._t_us])
-        how = self._style.random()
-        if kills and how < _SHARE_OF_FALLS:
-            now_us = self._let_leaders_fall(now_us)
-        elif kills and how < _SHARE_OF_FALLS + _SHARE_OF_STARTS:
-            now_us = self._start_at_once(now_us)
-        for _ in range(rng.randint(1, 6)):
+        pattern = self._draw_pattern()
+        if pattern is not None:
+            now_us = pattern(now_us)
+        for _ in range(rng.randint(1, 6) if pattern != self._swap_leaders else 0):
             FAULTS[rng.choice(kinds)](self, now_us)
             now_us += self._draw_gap_us()
         end_us = _round_ms(max(now_us, self._recovered_us) + self._t_us)
@@ -214,6 +217,18 @@ class ScheduleGenerator:
             return ("kill",)
         return ("kill", self._style.choice([each for each in faults if each != "kill"]))
 
+    def _draw_pattern(self) -> Callable[[int], int] | None:
+        """Draw a special pattern, or none: it takes the time of its first fault, and returns that of its last."""
+        how = self._style.random()
+        if "kill" not in self._plan.faults:
+            return None
+        if how < _SHARE_OF_FALLS:
+            return self._let_leaders_fall
+        if how < _SHARE_OF_FALLS + _SHARE_OF_STARTS:
+            return self._start_at_once
+        is_swap = how < _SHARE_OF_FALLS + _SHARE_OF_STARTS + _SHARE_OF_SWAPS
+        return self._swap_leaders if is_swap and self._plan.elects and len(self._nodes) > 1 else None
+
     def _let_leaders_fall(self, at_us: int) -> int:
         """Kill the highest nodes one after the other, each at the time of the election that follows."""
         for victim in self._nodes[: -1 - self._style.randint(1, 3) : -1]:
@@ -231,6 +246,34 @@ class ScheduleGenerator:
             self._schedule_fault(at_us, f"kill {victim}")
             self._schedule_fault(after_us + self._style.choice([0, 0, self._t_us]), f"restart {victim}")
         return after_us
+
+    def _swap_leaders(self, at_us: int) -> int:
+        """Take the leader away, let the next node lead, and let that one fall as the first returns.
+
+        Often another node returns right before, and the first leader has not noticed it yet. No more faults
+        follow: what the swap leads to may take a while.
+        """
+        style, t_us = self._style, self._t_us
+        *_, other, leader = self._nodes
+        if style.random() < 0.7:
+            third = style.choice([other, style.choice(self._nodes[:-1])])
+            self._schedule_fault(at_us, f"kill {third}")
+            at_us += style.randint(t_us, 15 * t_us)
+            self._schedule_fault(at_us, f"restart {third}")
+            at_us += style.randint(0, t_us // 2)
+        rest = " ".join(map(str, self._nodes[:-1]))
+        ways = {
+            "kill": (f"kill {leader}", f"restart {leader}"),
+            "pause": (f"pause {leader}", f"resume {leader}"),
+            "partition": (f"partition {leader} | {rest}", "heal"),
+        }
+        away, back = ways[style.choice([kind for kind in ways if kind in self._plan.faults])]
+        self._schedule_fault(at_us, away)
+        at_us += style.randint(6 * t_us, 15 * t_us)
+        self._schedule_fault(at_us, f"kill {other}")
+        at_us += style.choice([0, style.randint(0, 3 * t_us)])
+        self._schedule_fault(at_us, back)
+        return at_us
 
     def _rank_links(self, end_us: int) -> None:
         """Delay each link by its rank within the unused part of Tm, and put a few links last at random times."""

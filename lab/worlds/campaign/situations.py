@@ -58,7 +58,8 @@ class Situations(NamedTuple):
 class SituationReader:
     """The situations in the records of a run, passed to ``observe`` in order.
 
-    ``points`` are those of the last step, ``down`` and ``paused`` the nodes that are.
+    ``points`` are those of the last step, ``down`` and ``paused`` the nodes that are. ``cluster`` has the
+    enumerations and flags that occur together in the cluster, and how many nodes lead.
     """
 
     def __init__(self, protocol: type[Protocol]) -> None:
@@ -68,6 +69,7 @@ class SituationReader:
         self.points: list[Point] = []
         self.down: dict[int, None] = {}
         self.paused: dict[int, None] = {}
+        self.cluster: Hashable = None
         self._found: set[Hashable] = set()
         self._deliveries: set[tuple[str, str]] = set()
         self._kinds: dict[tuple[int, int], str] = {}
@@ -188,7 +190,8 @@ class SituationReader:
         )
         states = (self._abstract[node] for node in self._local)
         named = frozenset(tuple([state.get(name) for name in self._named]) for state in states)
-        self._found.add(("cluster", named, min(leaders, 2)))
+        self.cluster = ("cluster", named, min(leaders, 2))
+        self._found.add(self.cluster)
 
 
 # what is abstract in a value

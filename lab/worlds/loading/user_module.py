@@ -27,6 +27,8 @@ class TargetError(UserError):
 
 _SHIPPED: dict[Path, Path] = {}
 """The files that came from another machine, by their paths there."""
+_FOLDERS: set[Path] = set()
+"""The folders of the files loaded so far."""
 
 
 def use_shipped(files: dict[str, bytes], folder: Path) -> None:
@@ -69,6 +71,7 @@ def load_module(named: Path) -> ModuleType:
     module = sys.modules[name] = ModuleType(name)
     module.__file__ = str(path)
     folder = str(path.parent)
+    forgotten = _forget_namesakes(path.parent)
     sys.path.insert(0, folder)
     try:
         # standard output is for other programs
@@ -81,9 +84,22 @@ def load_module(named: Path) -> ModuleType:
     finally:
         # keep it for imports inside functions; last, so that a user's file cannot shadow one of the program's
         sys.path.remove(folder)
+        sys.modules.update({name: other for name, other in forgotten.items() if name not in sys.modules})
         if folder not in sys.path:
             sys.path.append(folder)
     return module
+
+
+def _forget_namesakes(folder: Path) -> dict[str, ModuleType]:
+    """Let the files of this folder be imported, and not those of the same names beside a file loaded earlier.
+
+    Return the modules of these.
+    """
+    others = {str(other) for other in _FOLDERS if other != folder}
+    _FOLDERS.add(folder)
+    names = [path.stem for path in folder.glob("*.py") if path.stem in sys.modules]
+    files = {name: getattr(sys.modules[name], "__file__", None) or "" for name in names}
+    return {name: sys.modules.pop(name) for name, file in files.items() if str(Path(file).parent) in others}
 
 
 @contextlib.contextmanager
