@@ -127,7 +127,7 @@ class Shrinking:
 
     @staticmethod
     def _ids(schedule: Schedule) -> Iterator[Schedule]:
-        """Number the nodes from 1 on."""
+        """Give the nodes the ids 1, 2, 3 and so on."""
         names = {node: place for place, node in enumerate(schedule.nodes, start=1)}
         faults = tuple(fault.renamed(names) for fault in schedule.faults)
         yield replace(schedule, nodes=tuple(names.values()), faults=faults)
