@@ -1,5 +1,6 @@
 """The report of a campaign: what was tried, judged, reached and never reached, and how much may be left."""
 
+from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ from rich.table import Table
 
 from lab.cli.recording_report import format_explanation_line
 from lab.cli.terminal import print_wrapped
-from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS
+from lab.properties.assertions import ASSERTIONS, ASSUMPTION_NUMBERS, ASSUMPTIONS
 from lab.properties.witness import explain_violation
 from lab.protocols import Algorithm
 from lab.tasks.extension import analysis_of, built_in_extensions, extension_class
@@ -40,13 +41,13 @@ def print_totals(totals: CampaignTotals, protocol: type[Algorithm], campaign: Ca
     for kind, count in sorted(totals.faults.items()):
         faults.add_row(kind, f"{count.faults:,}", f"{count.touched:,}")
     console.print(faults)
-    found = Table("assertion", "judged in", "violations", "", box=None, pad_edge=True)
+    found = Table("assertion", "judged in", "by", "violations", "", box=None, pad_edge=True)
     names = dict.fromkeys([*protocol.promises, *(name for name, _ in totals.violations)])
     for name in names:
-        judged = _judged_cell(totals, name) if name in protocol.promises else ""
+        judged, by = _judged_cells(totals, name) if name in protocol.promises else ("", "")
         for times, text in _violation_rows(totals, name) or [("none", ASSERTIONS[name].short)]:
-            found.add_row(name, judged, times, text, style="bold red" if text == _FAILURES else "")
-            name = judged = ""  # noqa: PLW2901 - only in the first row
+            found.add_row(name, judged, by, times, text, style="bold red" if text == _FAILURES else "")
+            name = judged = by = ""  # noqa: PLW2901 - only in the first row
     console.print(found)
     _print_reached(console, totals, coverage_of(protocol, totals.ways), protocol)
     _print_left(totals, campaign)
@@ -68,6 +69,16 @@ def _print_reached(
     never = never_delivered(totals, protocol)
     pairs = len(totals.deliveries)
     reached.add_row("deliveries by status", f"{pairs:,} of {pairs + len(never):,}", _some(never))
+    broken = [str(each) for each in sorted(totals.broken, key=str)]
+    intact = [str(each) for each in ASSUMPTION_NUMBERS if each not in totals.broken]
+    reached.add_row("broken assumptions", ", ".join(broken) or "none", ", ".join(intact))
+    if totals.at_once:
+        some = [f"{name} {pairs:,}" for name, pairs in totals.at_once.items() if pairs]
+        none = [name for name, pairs in totals.at_once.items() if not pairs]
+        reached.add_row("pairs at once", ", ".join(some), ", ".join(none))
+    states, missing = len(totals.states_at_once), never_at_once(totals, protocol)
+    if states:
+        reached.add_row("states at once", f"{states} of {states + len(missing)}", _some(missing))
     lines = len(coverage.lines)
     reached.add_row("lines", f"{lines - len(coverage.missed_lines)} of {lines}", _ranges(coverage.missed_lines))
     branches = coverage.branches - len(coverage.missed_branches)
@@ -114,6 +125,16 @@ def never_delivered(totals: CampaignTotals, protocol: type[Algorithm]) -> list[s
     return [f"{kind}{words[status]}" for kind, status in missing]
 
 
+def never_at_once(totals: CampaignTotals, protocol: type[Algorithm]) -> list[str]:
+    """Return in words the pairs of states in which no two nodes were at once in one transaction.
+
+    Some of these must be impossible, such as committed and aborted.
+    """
+    states = analysis_of(extension_class(protocol)).states
+    pairs = combinations_with_replacement(states, 2)
+    return [" and ".join(pair) for pair in pairs if pair not in totals.states_at_once]
+
+
 def unseen_share(totals: CampaignTotals) -> float | None:
     """Return the Good-Turing estimate: the probability that the next situation met is a new one.
 
@@ -123,9 +144,13 @@ def unseen_share(totals: CampaignTotals) -> float | None:
     return sum(count == 1 for count in totals.hits.values()) / total if total else None
 
 
-def _judged_cell(totals: CampaignTotals, name: str) -> str:
+def _judged_cells(totals: CampaignTotals, name: str) -> tuple[str, str]:
+    """Return in how many runs an assertion was judged, and by how many states, transactions and so on."""
     runs = totals.judged_runs[name]
-    return f"{runs:,} of {format_count(totals.runs, 'run')}" if runs else "no run"
+    if not runs:
+        return "no run", ""
+    by = format_count(totals.judged[name], totals.nouns[name]) if totals.nouns[name] else ""
+    return f"{runs:,} of {format_count(totals.runs, 'run')}", by
 
 
 def unjudged(protocol: type[Algorithm], totals: CampaignTotals) -> list[str]:
@@ -232,7 +257,13 @@ def report_as_json(
             for (name, broken), times in sorted(totals.violations.items())
         ],
         "judged": [
-            {"assertion": name, "runs": totals.judged_runs[name], "count": totals.judged[name]}
+            {
+                "assertion": name,
+                "runs": totals.judged_runs[name],
+                "count": totals.judged[name],
+                "noun": totals.nouns.get(name, ""),
+                "at_once": totals.at_once.get(name),
+            }
             for name in protocol.promises
         ],
         "sizes": [{"nodes": nodes, "runs": runs} for nodes, runs in sorted(totals.sizes.items())],
@@ -241,12 +272,14 @@ def report_as_json(
             "all": coverage.branches,
             "not_reached": [{"line": line, "outcome": outcome} for line, outcome in coverage.missed_branches],
         },
+        "broken": [{"assumption": each, "runs": totals.broken[each]} for each in sorted(totals.broken, key=str)],
         "rules": {"all": coverage.rules, "not_reached": coverage.missed_rules},
         "situations": {
             "reached": len(totals.hits),
             "once": sum(count == 1 for count in totals.hits.values()),
             "unseen_share": unseen_share(totals),
             "never_delivered": never_delivered(totals, protocol),
+            "never_at_once": never_at_once(totals, protocol) if totals.states_at_once else [],
         },
         "finding": None,
     }

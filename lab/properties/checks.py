@@ -101,6 +101,7 @@ class AgreementChecker:
             self._since,
             self._states,
             "state",
+            self._pairs,
         )
 
     def conflicts(self, epoch: Epoch) -> Iterator[tuple[Epoch, str]]:

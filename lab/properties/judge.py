@@ -115,6 +115,11 @@ class Judge:
         """The last delay observed beyond its bound without a fault as its cause, or None."""
         return self._conditions.late
 
+    @property
+    def ever_broken(self) -> frozenset[int]:
+        """The numbers of the assumptions that did not hold at some record."""
+        return self._conditions.ever_broken
+
     def verdicts(self) -> tuple[Verdict, ...]:
         """Return a verdict for each promised assertion and, if a node failed by an error, for *raises*."""
         found = [name for name in self.assertions if name != RAISES.id or (RAISES.id, True) in self._counts]

@@ -86,13 +86,15 @@ class Evidence(Struct, frozen=True):
     """The grounds of a verdict, in words: ``14 states of 5 nodes``; or why nothing was judged.
 
     ``since`` is the record from which on the assertion has been judged; None if it has not been. ``count`` is how
-    many of what it speaks of there were, and ``noun`` the word for one of them.
+    many of what it speaks of there were, and ``noun`` the word for one of them. ``at_once``: how many pairs of
+    these were concurrent, if the assertion is about pairs.
     """
 
     text: str
     since: int | None = None
     count: int = 0
     noun: str = ""
+    at_once: int | None = None
 
 
 class Occurrences:

@@ -33,6 +33,8 @@ class Analysis:
     """The noun of the things counted, in the singular; empty if nothing is counted."""
     outcomes: ClassVar[dict[str, str]] = {}
     """The possible outcomes of one of these, each with its words in a report."""
+    states: ClassVar[tuple[str, ...]] = ()
+    """The states in which a node can be in one of these; empty if it has none."""
     success: ClassVar[str] = ""
     """The outcome if nothing fails."""
     figures: ClassVar[dict[str, Any]] = {}
@@ -55,6 +57,10 @@ class Analysis:
     def count(self) -> dict[str, int]:
         """Return how many had which of the ``outcomes``."""
         return {}
+
+    def states_at_once(self) -> frozenset[tuple[str, str]]:
+        """Return the pairs of ``states``, in their order, in which two nodes were at once in one of these."""
+        return frozenset()
 
     def blocked(self, now_us: int) -> tuple[str, list[str]]:
         """Return what is unfinished (a title), and why (lines). Only called if ``without_blocked`` is set."""

@@ -204,6 +204,10 @@ class _GuardedAnalysis(Analysis):
         nothing: dict[str, int] = {}
         return self._or_raise(self._guarded("count", nothing))
 
+    def states_at_once(self) -> frozenset[tuple[str, str]]:
+        nothing: frozenset[tuple[str, str]] = frozenset()
+        return self._or_raise(self._guarded("states_at_once", nothing))
+
     def blocked(self, now_us: int) -> tuple[str, list[str]]:
         nothing: tuple[str, list[str]] = "", []
         return self._or_raise(self._guarded("blocked", nothing, now_us))

@@ -96,6 +96,19 @@ def test_json(lab: Lab) -> None:
     assert 0 < len(result["lines"]["not_reached"]) < result["lines"]["all"]
 
 
+def test_what_was_at_once(lab: Lab) -> None:
+    """Concurrent pairs, by assertion; the states of participants, of which some pairs must never be."""
+    found = json.loads(lab("check", "3pc", "--runs", "12", "--faults", "kill", "--json").out)
+    judged = {each["assertion"]: each for each in found["judged"]}
+    assert judged["A1.1"]["at_once"] > 0
+    assert judged["A6"]["at_once"] is None
+    assert judged["A6"]["noun"] == "transaction"
+    never = found["situations"]["never_at_once"]
+    assert "committed and aborted" in never
+    assert "uncertain and uncertain" not in never
+    assert json.loads(lab("check", "bully", "--runs", "2", "--json").out)["situations"]["never_at_once"] == []
+
+
 def test_transactions_are_counted(lab: Lab) -> None:
     """Without any transactions, the absence of findings would mean nothing. Elections have none."""
     words = ("--runs", "3", "--workers", "1")

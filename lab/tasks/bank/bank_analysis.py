@@ -6,6 +6,7 @@ from msgspec import Struct, field
 
 from lab.kernel import Step
 from lab.protocols.bank_commands import Load
+from lab.protocols.transaction import State
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header, Process, Record, convert_or_none
 from lab.tasks.analysis import Analysis, Report
@@ -41,6 +42,7 @@ class BankAnalysis(Analysis):
 
     noun: ClassVar[str] = "transaction"
     outcomes: ClassVar[dict[str, str]] = {"committed": "committed", "aborted": "aborted", "open": "still open"}
+    states: ClassVar[tuple[str, ...]] = tuple(state.value for state in State)
     success: ClassVar[str] = "committed"
     figures: ClassVar[dict[str, Any]] = {"transactions": None, "open": ()}
     without_blocked: ClassVar[str] = "has no transactions; 2pc and 3pc have: lab run 2pc --record run.jsonl"
@@ -64,6 +66,9 @@ class BankAnalysis(Analysis):
     def count(self) -> dict[str, int]:
         outcomes = [each.outcome or "open" for each in self._log.transactions.values()]
         return {outcome: outcomes.count(outcome) for outcome in dict.fromkeys(outcomes)}
+
+    def states_at_once(self) -> frozenset[tuple[str, str]]:
+        return frozenset(self._log.states_at_once)
 
     def report(self, recording: str) -> Report:
         counts = _summary(self._log.commits(self.cluster.at_us))

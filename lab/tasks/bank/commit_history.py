@@ -89,6 +89,7 @@ PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
 _OUTCOMES: dict[str, TransactionOutcome] = {"committed": "committed", "aborted": "aborted"}
 _DECISIONS = ("Commit", "Abort")
 _OWN = ("Prepare", "PreCommit", *_DECISIONS)
+_ORDER = tuple(State)
 _PROMISED = (State.UNCERTAIN, State.COMMITABLE, State.ABORTABLE)
 
 
@@ -170,10 +171,16 @@ class _Node(Struct):
 
 
 class CommitLog:
-    """Collect the history from all records; values that only share a name with the bank's state are ignored."""
+    """Collect the history from all records; values that only share a name with the bank's state are ignored.
+
+    ``states_at_once`` are the pairs of states in which two participants were at once in one transaction: Skeen's
+    concurrency sets, as far as they were reached. A node that crashes stays in its state.
+    """
 
     def __init__(self, heartbeats: Iterable[str] = ()) -> None:
         self.transactions: dict[Transaction, TransactionHistory] = {}
+        self.states_at_once: set[tuple[str, str]] = set()
+        self._states: dict[Transaction, dict[int, State]] = {}
         self._heartbeats = frozenset(heartbeats)
         self._messages: Counter[Purpose] = Counter()
         self._uninformed: dict[Transaction, set[int]] = {}
@@ -232,6 +239,8 @@ class CommitLog:
             )
         if "open" in step.changed:
             node.open = convert_or_none(step.changed["open"], tuple[OpenTransaction, ...]) or ()
+            for each in node.open:
+                self._note_state(each.transaction, step.node, each.state)
             self._update_blocked(node, step.at_us)
 
     # log entries
@@ -248,11 +257,22 @@ class CommitLog:
         outcome = _OUTCOMES.get(entry.what)
         if outcome is None:
             return
+        self._note_state(name, step.node, State(outcome))
         if transaction.outcome is None:
             transaction.outcome, transaction.decided_us = outcome, step.at_us
         self._uninformed[name].discard(step.node)
         if not self._uninformed[name] and transaction.known_us is None:
             transaction.known_us = step.at_us
+
+    def _note_state(self, transaction: Transaction, node: int, state: State) -> None:
+        states = self._states.setdefault(transaction, {})
+        if states.get(node) is state:
+            return
+        states[node] = state
+        for other, theirs in states.items():
+            if other != node:
+                first, second = sorted((state, theirs), key=_ORDER.index)
+                self.states_at_once.add((first.value, second.value))
 
     # messages
 

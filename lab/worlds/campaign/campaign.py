@@ -17,11 +17,12 @@ from msgspec.structs import replace
 from lab.analysis.history import History
 from lab.kernel import Protocol, Step
 from lab.properties.judge import Judge
-from lab.properties.verdicts import Violation
+from lab.properties.verdicts import Evidence, Violation
 from lab.protocols import Algorithm
 from lab.recording.records import FAULT_KIND_SEEN, TIME_LIMIT_REACHED, End, Fault, Header, Process, Record, Routed
 from lab.recording.writer import MemoryLog, RecordLog
 from lab.script.statements import Statement
+from lab.tasks.analysis import Analysis
 from lab.tasks.extension import analysis_of, extension_class, start_analysis
 from lab.worlds.campaign.cluster import on_cluster
 from lab.worlds.campaign.corpus import Corpus
@@ -47,17 +48,19 @@ class RunawayError(Exception):
 class Trial(Struct):
     """A completed run. ``end_us``: when it was over, and everything in it judged.
 
-    ``judged``: by how many states, transactions and so on each assertion was judged; without those that were not.
+    ``judged``: the evidence of each assertion that was judged, without its text.
     ``situations`` are those reached, ``struck`` those in which a fault struck, if the run was struck as it went.
-    ``errors``: the errors in the code of assertions. ``events``: what could happen next, if that was asked for.
+    ``broken``: the numbers of the assumptions broken in it. ``errors``: the errors in the code of assertions.
+    ``events``: what could happen next, if that was asked for.
     """
 
     schedule: Schedule
     records: list[Record]
     violations: list[Violation]
     end_us: int
-    judged: dict[str, int]
+    judged: dict[str, Evidence]
     situations: Situations
+    broken: frozenset[int]
     errors: dict[str, str]
     struck: tuple[int, ...] = ()
     events: tuple[ScheduledFault, ...] = ()
@@ -99,14 +102,15 @@ def run_trial(
     while extend and simulation.now_us < min(judge.decided_us, most_us):
         simulation.run_to(min(judge.decided_us, most_us))
     log.append(End(simulation.now_us, TIME_LIMIT_REACHED))
-    judged = {each.assertion: each.evidence.count for each in judge.verdicts() if each.evidence.since is not None}
+    evidence = {each.assertion: replace(each.evidence, text="") for each in judge.verdicts()}
     trial = Trial(
         schedule,
         log.records,
         judge.violations,
         simulation.now_us,
-        judged,
+        {name: each for name, each in evidence.items() if each.since is not None},
         reader.situations(judge.violations),
+        judge.ever_broken,
         judge.errors,
         events=() if collector is None else collector.finish(),
     )
@@ -218,7 +222,8 @@ class RunOutcome(Struct):
 
     ``violations``: their number, by assertion and the assumptions broken. ``ways`` are the ways through the
     protocol's file, if they were collected: pairs of lines executed one after the other. ``outcomes``: what the
-    analysis of the protocol counts. ``judged``, ``events``: see ``Trial``.
+    analysis of the protocol counts, and ``states_at_once`` what it tells of states. ``broken``, ``judged``,
+    ``events``: see ``Trial``.
     """
 
     schedule: Schedule
@@ -231,15 +236,19 @@ class RunOutcome(Struct):
     violations: dict[tuple[str, tuple[int | str, ...]], int]
     ways: frozenset[Way]
     outcomes: dict[str, int]
-    judged: dict[str, int]
+    states_at_once: frozenset[tuple[str, str]]
+    broken: frozenset[int]
+    judged: dict[str, Evidence]
     events: tuple[ScheduledFault, ...] = ()
 
 
 class CampaignTotals:
     """The sums over the runs of a campaign. ``judged_runs``: in how many of them each assertion was judged.
 
+    ``judged`` counts by how many states, transactions and so on, and ``at_once`` how many pairs were concurrent.
     ``hits``: in how many of them each situation was reached, ``deliveries``: each (message kind, status).
-    ``sizes``: how many had each number of nodes. ``following``: how many runs follow from these in a tree.
+    ``sizes``: how many had each number of nodes, ``broken``: in how many each assumption was broken.
+    ``following``: how many runs follow from these in a tree.
     """
 
     def __init__(self) -> None:
@@ -254,7 +263,11 @@ class CampaignTotals:
         self.violations: Counter[tuple[str, tuple[int | str, ...]]] = Counter()
         self.ways: set[Way] = set()
         self.outcomes: Counter[str] = Counter()
+        self.states_at_once: Counter[tuple[str, str]] = Counter()
+        self.broken: Counter[int] = Counter()
         self.judged: Counter[str] = Counter()
+        self.at_once: Counter[str] = Counter()
+        self.nouns: dict[str, str] = {}
         self.judged_runs: Counter[str] = Counter()
 
     def add(self, outcome: RunOutcome) -> None:
@@ -272,7 +285,13 @@ class CampaignTotals:
             sum_.touched += count.touched
         self.violations.update(outcome.violations)
         self.outcomes.update(outcome.outcomes)
-        self.judged.update(outcome.judged)
+        self.states_at_once.update(outcome.states_at_once)
+        self.broken.update(outcome.broken)
+        for name, evidence in outcome.judged.items():
+            self.judged[name] += evidence.count
+            self.nouns[name] = evidence.noun
+            if evidence.at_once is not None:
+                self.at_once[name] += evidence.at_once
         self.judged_runs.update(outcome.judged.keys())
 
 
@@ -293,6 +312,7 @@ def _run(campaign: Campaign, protocol: type[Algorithm], assignment: Assignment) 
     branch = None if assignment.branch is None else (campaign.plan, assignment.branch)
     with collect_ways(protocol, ways) if assignment.traced else nullcontext():
         trial = run_trial(protocol, campaign.base, assignment.schedule, strikes=strikes, branch=branch)
+    analysis = _analysis_in(protocol, trial.records)
     return RunOutcome(
         trial.schedule,
         any(campaign.goal.matches(violation) for violation in trial.violations),
@@ -303,7 +323,9 @@ def _run(campaign: Campaign, protocol: type[Algorithm], assignment: Assignment) 
         count_faults(trial.records),
         Counter((each.assertion, tuple(b.assumption for b in each.broken)) for each in trial.violations),
         frozenset(ways),
-        count_outcomes(protocol, trial.records),
+        analysis.count() if analysis is not None else {},
+        analysis.states_at_once() if analysis is not None else frozenset(),
+        trial.broken,
         trial.judged,
         trial.events,
     )
@@ -314,15 +336,21 @@ def count_outcomes(protocol: type[Algorithm], records: list[Record]) -> dict[str
 
     Raises ExtensionError if that fails.
     """
+    analysis = _analysis_in(protocol, records)
+    return {} if analysis is None else analysis.count()
+
+
+def _analysis_in(protocol: type[Algorithm], records: list[Record]) -> Analysis | None:
+    """Return the analysis that the protocol brings, of this run; None if it counts nothing."""
     header = records[0]
     assert isinstance(header, Header)
     extension = extension_class(protocol)
     if not analysis_of(extension).noun:
-        return {}
+        return None
     history = History(header)
     analysis = history.add(start_analysis(header, history.cluster, extension))
     history.read(records)
-    return analysis.count()
+    return analysis
 
 
 def run_campaign(

@@ -1,5 +1,7 @@
 """Coverage: the lines, branches and rules of a protocol's file that runs have reached.
 
+Of a task above an election, it is the file of the task.
+
 A *way* is a pair of lines of one function, executed one after the other. From them follow the lines, and for each
 ``if`` and ``while`` whether it was found true and found false. A rule is reached if a function that cites it in
 its docstring (*rule B8*) was executed.
@@ -45,6 +47,7 @@ class Coverage(NamedTuple):
 
 def coverage_of(protocol: type[Protocol], ways: Iterable[Way]) -> Coverage:
     """Return what the ways reached of the protocol's file."""
+    protocol = _covered(protocol)
     reached = set(ways)
     executed = {line for _, line in reached}
     lines = lines_of_code(protocol)
@@ -70,6 +73,10 @@ def coverage_of(protocol: type[Protocol], ways: Iterable[Way]) -> Coverage:
         sorted(rules),
         sorted(rule for rule, was_reached in rules.items() if not was_reached),
     )
+
+
+def _covered(protocol: type[Protocol]) -> type[Protocol]:
+    return protocol.upper_protocol or protocol
 
 
 def lines_of_code(protocol: type[Protocol]) -> frozenset[int]:
@@ -124,7 +131,7 @@ def _branches(protocol: type[Protocol]) -> tuple[Branch, ...]:
 @contextmanager
 def collect_ways(protocol: type[Protocol], ways: set[Way]) -> Iterator[None]:
     """Add the ways through the protocol's file inside the ``with`` to ``ways``. A run takes half as long again."""
-    file = inspect.getfile(protocol)
+    file = inspect.getfile(_covered(protocol))
     last: dict[FrameType, int] = {}
 
     def line(frame: FrameType, event: str, argument: Any) -> Any:
