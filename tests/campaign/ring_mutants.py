@@ -252,25 +252,25 @@ class NeverComplete(Ring):
 
 
 CAUGHT: list[tuple[type[Ring], str, str, int]] = [
-    (NobodyNotices, "A2", "kill", 3),
+    (NobodyNotices, "A2", "kill", 2),
     (NobodySkipped, "A2", "kill", 1),
-    (SkippedForGood, "A2", "kill", 1),
+    (SkippedForGood, "A2", "kill", 2),
     (NotAcknowledged, "A2", "kill", 1),
     (NotAppended, "A2", "kill", 1),
     (HalfTheRing, "A1.1", "kill", 1),
     (NeverCoordinator, "A2", "kill", 1),
     (NotPassedOn, "A2", "kill", 1),
-    (OldCoordinatorKept, "A1.1", "kill", 1),
+    (OldCoordinatorKept, "A1.1", "kill", 2),
     (NotNormal, "A2", "kill", 1),
-    (EveryCoordinatorFollowed, "A1.1", "kill", 9),
-    (MetIgnored, "A1.1", "kill", 50),
-    (LowerEntered, "A2", "kill", 1),
+    (EveryCoordinatorFollowed, "A1.1", "kill", 8),
+    (MetIgnored, "A1.1", "kill", 120),
+    (LowerEntered, "A2", "kill", 43),
     (CopiesPassedOn, "A2", "duplicate", 17),
     (LowerRemoved, "A2", "kill,wipe", 869),
-    (WaitsForEver, "A2", "kill", 1),
+    (WaitsForEver, "A2", "kill", 14),
     (NoRecovery, "A2", "kill", 1),
     (NobodyMissed, "A2", "partition", 1),
-    (SilentInElection, "A2", "kill", 10),
+    (SilentInElection, "A2", "kill", 3),
     (NeverComplete, "A2", "kill", 24),
 ]
 HARMLESS: tuple[type[Ring], ...] = (

@@ -22,6 +22,7 @@ from lab.tui.source import FeedSource, FileSource, Source
 from lab.tui.widgets.status_lines import LeaderLine, TitleLine
 from lab.worlds.launch import HostProcess
 from lab.worlds.loading.config import HostReady, RunConfig
+from lab.worlds.watchdog import stop_watching
 from tests.profile import SOAK
 from tests.tui.recorded import SHIPPED
 from tests.waiting import WAIT_S
@@ -141,6 +142,7 @@ def over(
             await test(seen)
         return app
 
+    stop_watching()  # of simulations of this test: the signal could come while the event loop is closed
     return asyncio.run(run())
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Process
-from tests.worlds.live import QUICK, LiveRun
+from tests.worlds.live import STEADY, LiveRun
 
 pytestmark = pytest.mark.live
 
@@ -22,7 +22,7 @@ def _leaders(cluster: ClusterState, *processes: str) -> set[int]:
 
 def test_pause_past_the_timeout_gives_two_coordinators_and_then_one(tmp_path: Path) -> None:
     """While 5 is paused, 4 is elected; then both lead, until 5 hears of 4 and calls an election."""
-    with LiveRun(tmp_path, commands=("when all normal pause coordinator",)) as run:
+    with LiveRun(tmp_path, commands=("when all normal pause coordinator",), timing=STEADY) as run:
         run.process_is(5, "paused")
         run.until(lambda cluster: _leaders(cluster, "running") == {4}, "4 leads while 5 stands")
         assert _leaders(run.cluster, "running", "paused") == {4, 5}
@@ -34,7 +34,7 @@ def test_pause_past_the_timeout_gives_two_coordinators_and_then_one(tmp_path: Pa
         for record in run.tail.records:
             both.apply(record)
             if isinstance(record, Process) and record.event == "resumed":
-                assert record.paused_us > QUICK.t_us * 3
+                assert record.paused_us > STEADY.t_us * 3
             after += _leaders(both, "running") == {4, 5}
         assert after > 0, "two running coordinators in some recorded state"
         assert _leaders(run.cluster, "running", "paused") == {5}
