@@ -103,7 +103,7 @@ class SituationReader:
         local, waits = self._local.get(node), self._waits.get(node, ())
         handled = ""
         if isinstance(given, Received):
-            kind = handled = self._kinds.pop((given.source, given.serial), "")
+            kind = handled = self._kinds.get((given.source, given.serial), "")  # it may come again
             self._found.add((kind, local, waits))
             cause: Hashable = kind
             self._deliveries.add((kind, str(self._states.get(node, {}).get("status", ""))))

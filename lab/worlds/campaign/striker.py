@@ -25,7 +25,7 @@ _SWAPS = 0.4
 
 
 class Striker:
-    """Strikes a run of ``frame``, a schedule without faults. ``struck`` has the situations of its strikes.
+    """Strikes a run of ``frame``, a schedule with few faults or none. ``struck`` has the situations of its strikes.
 
     ``before`` counts earlier strikes by situation. The ``director`` of the run must be set before its first step.
     """
@@ -42,7 +42,7 @@ class Striker:
         self._reader = reader
         self._rng = Random(f"{frame.seed}/strikes")
         self._t_us = plan.timing.t_us
-        self._left = self._rng.randint(2, 8)
+        self._left = self._rng.randint(*self._rng.choice([(1, 4), (2, 8)]))
         self._from_us = self._rng.choice([0, self._rng.randint(0, 3 * self._t_us), 8 * self._t_us])
         self._faults: list[ScheduledFault] = []
         self._instant_us = -1
@@ -66,7 +66,7 @@ class Striker:
             self._consider(record.at_us)
         if record.at_us != self._instant_us:
             self._instant_us, self._passed = record.at_us, set()
-        self._passed.update(point.on for point in self._reader.points)
+        self._passed.update(on for point in self._reader.points for on in (point.on, f"before {point.on}"))
 
     def _consider(self, at_us: int) -> None:
         """Draw whether, where and how a fault strikes the last step."""

@@ -88,7 +88,7 @@ class EventCollector:
         for point in self._reader.points:
             if self._is_after and is_usable and point.on not in self._passed:
                 self._add_events(point, at_us)
-            self._passed.add(point.on)
+            self._passed |= {point.on, f"before {point.on}"}
         # the node may have crashed in the midst of this step: what follows it is after the last event
         if at_us == self._last.at_us and self._last.on in self._passed:
             self._is_after = True
