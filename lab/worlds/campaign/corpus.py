@@ -19,8 +19,8 @@ from lab.worlds.campaign.situations import Situations
 from lab.worlds.campaign.variation import vary
 
 _SHARE_OF_BLIND, _SHARE_OF_BARE, _SHARE_OF_STRUCK = 0.25, 0.35, 0.3
-"""The shares of runs that are drawn without regard to what was reached; that are struck as they go, and have no other
-faults; and that are struck in addition to random faults."""
+"""The shares of runs that are drawn without regard to what was reached; that are struck as they go, and have no
+other faults; and that are struck in addition to random faults."""
 _MOST_CHOSEN = 400
 """Of a large corpus, the schedules with the rarest situations are varied."""
 _SUFFIX = ".schedule.json"
