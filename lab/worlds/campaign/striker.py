@@ -27,7 +27,8 @@ _SWAPS = 0.4
 class Striker:
     """Strikes a run of ``frame``, a schedule with few faults or none.
 
-    ``struck`` has the situations of its strikes. ``before`` counts earlier strikes by situation. The ``director`` of the run must be set before its first step.
+    ``struck`` has the situations of its strikes. ``before`` counts earlier strikes by situation. The ``director`` of
+    the run must be set before its first step.
     """
 
     director: Director
