@@ -20,6 +20,7 @@ from lab.worlds.campaign.situations import Point, SituationReader, number_of
 
 _FRESH = 0.6
 """The probability of a strike where none was before."""
+_PARTITION = "partition"
 _SWAPS = 0.4
 """The share of strikes with which a node comes back that was away: one leader goes as another returns."""
 
@@ -27,8 +28,8 @@ _SWAPS = 0.4
 class Striker:
     """Strikes a run of ``frame``, a schedule with few faults or none.
 
-    ``struck`` has the situations of its strikes. ``before`` counts earlier strikes by situation. The ``director`` of
-    the run must be set before its first step.
+    ``struck`` has the situations of its strikes. ``before`` counts earlier strikes by situation. The ``director``
+    of the run must be set before its first step.
     """
 
     director: Director
@@ -85,6 +86,8 @@ class Striker:
         _, number, point, (_, command, end) = rng.choice([each for each in options if each[0] == least])
         if rng.random() >= _FRESH / (1 + least):
             return
+        if command == _PARTITION:
+            command = self._partition_at(point)
         self.struck.append(number)
         away = [f"restart {node}" for node in self._reader.down]
         away += [f"resume {node}" for node in self._reader.paused]
@@ -110,12 +113,19 @@ class Striker:
                 found.append((("kill", end), f"kill {victim}", f"restart {victim}"))
             if "pause" in faults:
                 found.append((("pause", end), f"pause {victim}", f"resume {victim}"))
-        others = " ".join(str(node) for node in self._frame.nodes if node != point.node)
-        if "partition" in faults and others:
-            found.append((("partition", ""), f"partition {point.node} | {others}", "heal"))
+        if "partition" in faults and point.peer != point.node:
+            found.append((("partition", ""), _PARTITION, "heal"))
         found += [(("restart", ""), f"restart {node}", "") for node in down]
         found += [(("resume", ""), f"resume {node}", "") for node in self._reader.paused]
         return found
+
+    def _partition_at(self, point: Point) -> str:
+        """Draw a partition between the two nodes of a message."""
+        sides: tuple[list[int], list[int]] = [], []
+        for node in self._frame.nodes:
+            is_far = node == point.peer if node in (point.node, point.peer) else self._rng.random() < 0.5
+            sides[is_far].append(node)
+        return f"partition {' | '.join(' '.join(map(str, side)) for side in sides)}"
 
     def _add(self, fault: ScheduledFault, is_now: bool = False) -> None:
         self._faults.append(fault)
