@@ -161,15 +161,23 @@ def highest_leads(state: GlobalState) -> Outcome:
     return leader == highest or Counterexample(f"{leader} leads, and {highest} is running", (leader, highest))
 
 
-@invariant(id="M7", short="only Normal works", reads=("status", "processing"), relies_on=())
-def only_normal_works(state: GlobalState) -> Outcome:
-    """Only a node in Normal performs a task."""
-    working = [node for node in state if node.state.get("processing") is True]
-    wrong = [node for node in working if node.status != "Normal"]
+@invariant(id="M7", short="works while Normal", reads=("status", "processing"), relies_on=())
+def works_while_normal(state: GlobalState) -> Outcome:
+    """Each node performs its task while it is Normal, and in no other status."""
+    is_judged = False
+    wrong: list[LocalState] = []
+    for node in state:
+        works, may_work = node.state.get("processing") is True, node.status == "Normal"
+        is_judged |= works or may_work
+        if works != may_work:
+            wrong.append(node)
     if not wrong:
-        return True if working else None
-    described = " and ".join(f"{node.id} in {node.status}" for node in wrong)
-    return Counterexample(f"a task is performed by {described}", tuple(node.id for node in wrong))
+        return is_judged or None
+    described = " and ".join(
+        f"{node.id} {'performs a task' if node.state.get('processing') is True else 'is idle'} in {node.status}"
+        for node in wrong
+    )
+    return Counterexample(described, tuple(node.id for node in wrong))
 
 
 # elections of groups
@@ -456,7 +464,7 @@ A1_1, A1_2, A2, HIGHEST, M7, A3_1, A3_2, A4, A5, A6, A7, A8, SOLVENT, ENDS, A9, 
     one_definition,
     elects_in_time,
     highest_leads,
-    only_normal_works,
+    works_while_normal,
     one_coordinator_per_group,
     one_definition_per_group,
     merges_in_time,

@@ -57,6 +57,13 @@ class NeverStops(Bully):
         pass
 
 
+class NeverResumes(Bully):
+    """M7: a node that is Normal does not perform its task."""
+
+    def resume_processing(self) -> None:
+        pass
+
+
 @pytest.mark.parametrize("protocol", ELECTIONS)
 def test_M7_holds(protocol: type[Algorithm]) -> None:
     """Through a crash and a restart; before a node is Normal, there is nothing to judge."""
@@ -81,7 +88,7 @@ def test_M7_a_node_works_in_an_election() -> None:
     rig.run_until_agreed()
     first = _verdict(rig.records, "M7").first
     assert first is not None
-    assert (first.nodes, first.text) == ((2,), "a task is performed by 2 in Election")
+    assert (first.nodes, first.text) == ((2,), "2 performs a task in Election")
     assert first.states[0].text.startswith("Election")
     found = caught(NeverStops, 1)
     assert found is not None
@@ -89,6 +96,18 @@ def test_M7_a_node_works_in_an_election() -> None:
     explorer = explorer_of(NeverStops, 2, "synchronous", 1, 1, settled=True)
     explorer.run(2_000)
     assert explorer.violated[0] == "M7"
+
+
+def test_M7_a_node_is_idle_in_normal() -> None:
+    """The first that is Normal shows it."""
+    rig = Rig([1, 2, 3], protocol=NeverResumes).started()
+    rig.run_until_agreed()
+    first = _verdict(rig.records, "M7").first
+    assert first is not None
+    assert first.text == "3 is idle in Normal"
+    found = caught(NeverResumes, 1)
+    assert found is not None
+    assert found.assertion == "M7"
 
 
 def _works(records: Records, node: int, status: str, processing: object = True) -> Records:
