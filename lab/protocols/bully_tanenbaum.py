@@ -201,6 +201,7 @@ class BullyTanenbaum(Election):
         self.coordinator = sender
         if self.parameters.as_printed:
             self.status = Status.NORMAL
+            self.resume_processing()
         self.restart(self.ask_coordinator)
 
     # the participant

@@ -257,11 +257,7 @@ class Stages34Unanswered(Bully):
 
 
 class NormalTooEarly(Bully):
-    """B7: the coordinator is Normal before NewState is answered.
-
-    Harmless for A1 and A2: after stage 3 no other node that is up is Normal, so no other Definition is in force;
-    and it performs no task yet.
-    """
+    """B7: the coordinator is Normal before NewState is answered, and performs no task yet."""
 
     async def ask_all(
         self, peers: Iterable[int], request: Request[A], within: int, enough: int | None = None
@@ -476,6 +472,7 @@ class LowerLeftInSilence(Bully):
 
 EVERYTHING = "kill,pause,partition,delay,loss,duplicate,reorder"
 CAUGHT: list[tuple[type[Bully], str, str, int]] = [
+    (NormalTooEarly, "M7", EVERYTHING, 1),
     (FollowsAnytime, "M7", EVERYTHING, 176),
     (NoTimeout, "A2", "kill", 9),
     (NoRecovery, "A2", "kill", 1),
@@ -510,7 +507,6 @@ HARMLESS: tuple[type[Bully], ...] = (
     Stage3Unanswered,
     Stage4Unanswered,
     Stages34Unanswered,
-    NormalTooEarly,
     LeadsOn,
     StateWithoutCoordinator,
     OwnStateOnly,

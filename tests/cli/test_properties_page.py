@@ -72,7 +72,7 @@ def test_raft_runs(raft: Lab) -> None:
 
 
 def test_raft_is_checked(raft: Lab) -> None:
-    """The right one holds; the wrong one is found and shrunk to three nodes."""
+    """The right one holds; the wrong one is found and shrunk to two nodes."""
     _, _, right, wrong, *_ = _commands("raft")
     done = raft(*right)
     assert done.status == 0, done
@@ -80,7 +80,7 @@ def test_raft_is_checked(raft: Lab) -> None:
     found = raft(*wrong)
     assert found.status == 1
     _shows(found, _blocks("raft", "text")[1])
-    assert re.search(r"shrunk in \d+ runs, from \d nodes and \d+ commands to 3 and 2", found.out)
+    assert re.search(r"shrunk in \d+ runs, from \d nodes and \d+ commands to 2 and 4", found.out)
 
 
 def test_raft_is_explored(raft: Lab) -> None:

@@ -55,7 +55,7 @@ def test_a_campaign(lab: Lab) -> None:
     quick = ("--set", "hold=20ms", "--set", "want_every=200ms", "--workers", "1")
     done = lab("check", "token", "--runs", "50", "--faults", faults, *quick)
     assert (done.status, done.err) == (0, "")
-    assert re.search(r"^ K1 +\d+ of 50 runs +none +one token *$", done.out, re.MULTILINE)
+    assert re.search(r"^ K1 +\d+ of 50 runs +[\d,]+ states +none +one token *$", done.out, re.MULTILINE)
 
 
 def test_it_is_explored_from_the_start(lab: Lab) -> None:
