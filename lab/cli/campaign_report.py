@@ -69,7 +69,7 @@ def _print_reached(
     never = never_delivered(totals, protocol)
     pairs = len(totals.deliveries)
     reached.add_row("deliveries by status", f"{pairs:,} of {pairs + len(never):,}", _some(never))
-    broken = [str(each) for each in sorted(totals.broken, key=str)]
+    broken = [str(each) for each in sorted(totals.broken)]
     intact = [str(each) for each in ASSUMPTION_NUMBERS if each not in totals.broken]
     reached.add_row("broken assumptions", ", ".join(broken) or "none", ", ".join(intact))
     if totals.at_once:
@@ -272,7 +272,7 @@ def report_as_json(
             "all": coverage.branches,
             "not_reached": [{"line": line, "outcome": outcome} for line, outcome in coverage.missed_branches],
         },
-        "broken": [{"assumption": each, "runs": totals.broken[each]} for each in sorted(totals.broken, key=str)],
+        "broken": [{"assumption": each, "runs": totals.broken[each]} for each in sorted(totals.broken)],
         "rules": {"all": coverage.rules, "not_reached": coverage.missed_rules},
         "situations": {
             "reached": len(totals.hits),

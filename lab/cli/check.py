@@ -24,6 +24,7 @@ from lab.cli.options import (
     command,
     exit_if_workers_fail,
     fault_kinds,
+    node_range,
     whole_number,
     worker_count,
     writable,
@@ -216,7 +217,8 @@ def _campaign(options: CheckOptions, target: str, protocol: type[Algorithm]) -> 
     promised = (*protocol.promises, RAISES.id)
     if options.find is not None and options.find not in promised:
         raise UsageError(f"--find {options.find}: the assertions of {protocol.name} are {', '.join(promised)}")
-    least, most = _range(options.nodes or (_SYSTEMATIC_NODES if systematic else _DEFAULT_NODES))
+    nodes = options.nodes or (_SYSTEMATIC_NODES if systematic else _DEFAULT_NODES)
+    least, most = node_range(nodes, _MOST_NODES)
     return Campaign(
         absolute_target(target),
         base_header(protocol, most, timing, parameters_of(protocol, options.set_)),
@@ -237,16 +239,6 @@ def _systematic(options: CheckOptions) -> int:
         if given:
             raise UsageError(f"--systematic {options.systematic} draws nothing: leave out {option}")
     return whole_number("--systematic", options.systematic, 1)
-
-
-def _range(text: str) -> tuple[int, int]:
-    low, dash, high = text.partition("-")
-    if not low.isdecimal() or (dash and not high.isdecimal()):
-        raise UsageError(f"--nodes {text}: write a number (5) or a range (3-7)")
-    least, most = int(low), int(high or low)
-    if not 1 <= least <= most <= _MOST_NODES:
-        raise UsageError(f"--nodes {text}: expected 1 to {_MOST_NODES} nodes, the lower number first: 3-7")
-    return least, most
 
 
 def _check_out(path: Path | None) -> None:

@@ -26,7 +26,7 @@ _STORAGE_FAULTS = {
     "torn": "a torn write",
     "flipped": "a flipped bit",
 }
-"""What is observed of stable storage, in the words of a broken assumption."""
+"""The observed faults of stable storage, in the words of a broken assumption."""
 
 
 class Conditions:

@@ -20,7 +20,7 @@ from lab.script.values import UNKNOWN, Arithmetic, Attribute, Count, Part, Quant
 from lab.text import sanitize
 
 UNKNOWN_TEXT = "-"
-"""What is shown for a value that is none, that does not exist, or whose node is down."""
+"""The text for a value that is none, that does not exist, or whose node is down."""
 _LONGEST = 200
 
 

@@ -20,7 +20,7 @@ WATCHED = ("freeze", "go", "speed")
 
 
 MessageEvent = Literal["before send", "send", "before deliver", "deliver", "drop"]
-"""What happens to a message: it is about to leave, has left, is about to be handed over, was taken in, or lost."""
+"""The moments of a message: it is about to leave, has left, is about to be handed over, was taken in, or lost."""
 
 
 class CommandOutcome(Struct, frozen=True):

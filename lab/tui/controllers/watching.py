@@ -19,7 +19,7 @@ _ALL = "all"
 _MOST = 50
 """The most watches of a protocol."""
 _NEW_S = 1.0
-"""How long a reading counts as changed while the cursor moves by itself."""
+"""The time for which a reading counts as changed while the cursor moves by itself."""
 
 
 class WatchController:

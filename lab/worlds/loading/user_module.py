@@ -6,17 +6,15 @@ It is executed as ``python my_election.py`` would execute it, and can import the
 import contextlib
 import hashlib
 import os
-import signal
 import sys
-import threading
 import traceback
-from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType, ModuleType
+from types import ModuleType
 
 from lab.kernel import ProtocolError
 from lab.properties.declarations import DeclaredWrongError
 from lab.text import UserError
+from lab.worlds.time_limit import time_limit
 
 _MOST_S = 3
 
@@ -75,7 +73,8 @@ def load_module(named: Path) -> ModuleType:
     sys.path.insert(0, folder)
     try:
         # standard output is for other programs
-        with contextlib.redirect_stdout(sys.stderr), _time_limit():
+        too_long = TimeoutError(f"it has not come to its end after {_MOST_S} s of computing")
+        with contextlib.redirect_stdout(sys.stderr), time_limit(_MOST_S, too_long):
             # not through cached bytecode, which would be stale after an edit within the same second
             exec(compile(path.read_bytes(), path, "exec"), vars(module))
     except (Exception, SystemExit) as error:
@@ -100,25 +99,6 @@ def _forget_namesakes(folder: Path) -> dict[str, ModuleType]:
     names = [path.stem for path in folder.glob("*.py") if path.stem in sys.modules]
     files = {name: getattr(sys.modules[name], "__file__", None) or "" for name in names}
     return {name: sys.modules.pop(name) for name, file in files.items() if str(Path(file).parent) in others}
-
-
-@contextlib.contextmanager
-def _time_limit() -> Iterator[None]:
-    """Raise TimeoutError in what computes for too long. In threads other than the main one, do nothing."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise TimeoutError(f"it has not come to its end after {_MOST_S} s of computing")
-
-    handler = signal.signal(signal.SIGVTALRM, interrupt)
-    timer = signal.setitimer(signal.ITIMER_VIRTUAL, _MOST_S)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, *timer)
-        signal.signal(signal.SIGVTALRM, handler)
 
 
 def _describe_error(error: BaseException, named: Path, folder: Path) -> str:

@@ -86,7 +86,7 @@ class FoundByExploring(Struct, frozen=True):
 
 
 Reached = Literal["same", "different", "unknown"]
-"""Whether a mutant reaches the same states as the original; unknown if its exploration was stopped."""
+"""The states that a mutant reaches, compared with the original's; unknown if its exploration was stopped."""
 
 
 class Comparison(Struct, frozen=True):

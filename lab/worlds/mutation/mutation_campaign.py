@@ -41,11 +41,11 @@ from lab.worlds.mutation.equivalence import (
 )
 from lab.worlds.mutation.mutable_source import ProtocolSource
 from lab.worlds.mutation.mutants import Mutant, write_mutant
-from lab.worlds.mutation.time_limit import TooLongError, time_limit
+from lab.worlds.time_limit import time_limit
 
 ENDLESS = "endless step"
 RUNAWAY = "runaway"
-"""What kills a mutant besides assertions: a step that does not end, and messages that multiply."""
+"""Causes of a mutant's end other than assertions: a step that does not end, and messages that multiply."""
 
 _CHUNK = 10
 _REPEATED = 2
@@ -59,6 +59,14 @@ _REACHED: tuple[Reached, ...] = ("different", "unknown", "same")
 """The result of several explorations is the first of these that one of them has."""
 
 Result = Literal["killed", "survived", "equivalent", "unreached", "invalid"]
+
+
+class RunTooLongError(BaseException):
+    """A mutant does more and more at one instant, or with every message, until its time is up.
+
+    Messages that multiply are noticed by their number before. It is no Exception, so no protocol and no node
+    catches it.
+    """
 
 
 class OriginalRun(Struct, frozen=True):
@@ -165,7 +173,7 @@ class MutationCampaign:
         """Explore the original, if that takes no more than MOST_STATES states, for comparison with survivors."""
         protocol = load_protocol(self.campaign.target)
         found: list[Exploration] = []
-        with suppress(TooLongError), time_limit(_EXPLORES_S):
+        with suppress(RunTooLongError), time_limit(_EXPLORES_S, RunTooLongError()):
             for exploration in explore_original(protocol, parameters, self._files):
                 found.append(exploration)
         self.explorations = tuple(found)
@@ -279,11 +287,11 @@ def _failure(
 ) -> tuple[str, str] | None:
     """Return by what the mutant is killed in this run, and a text; None if it is not."""
     try:
-        with time_limit(limit_s):
+        with time_limit(limit_s, RunTooLongError()):
             trial = run_trial(mutant, campaign.base, schedule)
     except RunawayError as error:
         return RUNAWAY, str(error)
-    except TooLongError:
+    except RunTooLongError:
         return RUNAWAY, f"seed {schedule.seed}: the run did not end within {limit_s:.0f} s of computing"
     except Exception as error:  # in what the protocol does outside of its steps
         return RAISES.id, f"{type(error).__name__}: {error}"
@@ -299,9 +307,9 @@ def _explored(job: MutationJob, task: MutantTask, mutant: type[Algorithm]) -> Mu
     comparisons = []
     for place in task.explorations:
         try:
-            with time_limit(_EXPLORES_S):
+            with time_limit(_EXPLORES_S, RunTooLongError()):
                 comparisons.append(compare(mutant, job.explorations[place]))
-        except TooLongError:
+        except RunTooLongError:
             comparisons.append(Comparison("unknown"))
     reached = {each.reached for each in comparisons}
     explored: Reached | Literal[""] = next((each for each in _REACHED if each in reached), "")

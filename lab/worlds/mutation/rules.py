@@ -240,7 +240,7 @@ def _replace_between(code: Code, before: ast.expr, after: ast.expr, pattern: str
 
 
 _COVERED: dict[type[ast.cmpop], int] = {ast.Lt: 1, ast.LtE: -1, ast.Gt: -1, ast.GtE: 1}
-"""What the right side would be increased by if the comparison were turned: of integers, the same change."""
+"""The increase of the right side that equals turning the comparison: of integers, the same change."""
 
 
 def _off_by_one(scope: Scope, node: ast.AST) -> Found:
