@@ -7,6 +7,8 @@ import contextlib
 import functools
 import io
 import os
+import pty
+import re
 import signal
 import subprocess
 import sys
@@ -24,7 +26,7 @@ from lab.recording.reader import open_recording
 from lab.recording.records import End, Process
 from lab.worlds.host.runs import RunInfo
 from tests.cli.fork_server import ForkServer
-from tests.waiting import wait_for
+from tests.waiting import WAIT_S, wait_for
 from tests.worlds.live import Tail, is_gone
 
 __all__ = ["ROOT", "SHIPPED", "Called", "Lab", "Running"]
@@ -108,6 +110,33 @@ class Lab:
             check=False,
         )
         return Called(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    def interrupted(
+        self, *words: str, when: bytes, environment: Mapping[str, str] | None = None
+    ) -> tuple[Called, int]:
+        """Call it on a terminal, and press Ctrl-C once its progress line matches the pattern ``when``.
+
+        Return also the id of its process. The call's ``err`` is the progress line.
+        """
+        master, slave = pty.openpty()
+        process = subprocess.Popen(
+            [*self._command, *words],
+            cwd=self.folder,
+            env=self._environment | {"TERM": "xterm"} | dict(environment or {}),
+            stdin=slave,
+            stdout=subprocess.PIPE,
+            stderr=slave,
+            start_new_session=True,
+        )
+        os.close(slave)
+        seen = b""
+        with contextlib.suppress(OSError):
+            while not re.search(when, seen):
+                seen += os.read(master, 4096)
+        os.killpg(process.pid, signal.SIGINT)
+        out = process.communicate(timeout=WAIT_S)[0]
+        os.close(master)
+        return Called(process.returncode, out.decode(), seen.decode()), process.pid
 
     def within(self, *words: str) -> Called:
         """Call it in this process: for calls that end before they start anything, by the dozen."""

@@ -2,12 +2,8 @@
 
 import contextlib
 import json
-import os
-import pty
 import re
 import shlex
-import signal
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,7 +16,6 @@ from lab.recording.reader import open_recording
 from lab.replay.reexecution import reexecute
 from lab.worlds.campaign.campaign import CampaignTotals
 from tests.cli.invocation import ROOT, Called, Lab
-from tests.waiting import WAIT_S
 from tests.worlds.live import is_gone
 
 MUTANTS = ROOT / "tests" / "campaign" / "mutants.py"
@@ -217,27 +212,10 @@ def test_a_worker_that_dies(lab: Lab) -> None:
 
 def test_ctrl_c(lab: Lab) -> None:
     """On a terminal with a progress line: the table so far, status 130, and no worker left."""
-    master, slave = pty.openpty()
-    process = subprocess.Popen(
-        [*lab._command, "check", "bully", "--runs", "0", "--workers", "2"],
-        cwd=lab.folder,
-        env=lab._environment | {"TERM": "xterm"},
-        stdin=slave,
-        stdout=subprocess.PIPE,
-        stderr=slave,
-        start_new_session=True,
-    )
-    os.close(slave)
-    seen = b""
-    with contextlib.suppress(OSError):
-        while b" runs, " not in seen:
-            seen += os.read(master, 4096)
-    os.killpg(process.pid, signal.SIGINT)
-    out = process.communicate(timeout=WAIT_S)[0].decode()
-    os.close(master)
-    assert process.returncode == 130, out
-    assert " runs from seed 1 on" in out
-    assert is_gone(process.pid, 5) == []
+    called, process = lab.interrupted("check", "bully", "--runs", "0", "--workers", "2", when=rb" runs, ")
+    assert called.status == 130, called
+    assert " runs from seed 1 on" in called.out
+    assert is_gone(process, 5) == []
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,9 @@
 """``lab explore``: its report, its recordings and its exit statuses."""
 
 import json
-import os
-import pty
 import re
-import signal
-import subprocess
-import sys
-import time
 
 from tests.cli.invocation import ROOT, Lab
-from tests.waiting import WAIT_S
 
 COUNTS = re.compile(
     r"^  [\d,]+ states, [\d,]+ transitions, depth \d+ moves; [\d,]+ replays; [\d.]+ s, [\d,]+ transitions/s$",
@@ -229,23 +222,9 @@ def test_mistakes(lab: Lab) -> None:
 
 def test_ctrl_c_reports_what_was_covered(lab: Lab) -> None:
     """On a terminal it shows progress; interrupted, it reports and exits with 130."""
-    mine, its = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "lab", "explore", "bully", "--timeouts", "any", "--states", "100000000"],
-        cwd=lab.folder,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        stderr=its,
-    )
-    os.close(its)
-    shown = b""
-    until = time.monotonic() + 30
-    while not re.search(rb"\d,\d{3} states, ", shown) and time.monotonic() < until:
-        shown += os.read(mine, 1000)
-    process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=WAIT_S)
-    os.close(mine)
-    assert process.returncode == 130
-    assert COUNTS.search(out.decode())
-    assert "not exhaustive: stopped at Ctrl-C, with " in out.decode()
-    assert re.search(rb"depth \d+, [\d,]+ states, [\d,]+ in the frontier, [\d,]+ states/s", shown)
+    words = ("explore", "bully", "--timeouts", "any", "--states", "100000000")
+    called, _ = lab.interrupted(*words, when=rb"\d,\d{3} states, ")
+    assert called.status == 130
+    assert COUNTS.search(called.out)
+    assert "not exhaustive: stopped at Ctrl-C, with " in called.out
+    assert re.search(r"depth \d+, [\d,]+ states, [\d,]+ in the frontier, [\d,]+ states/s", called.err)

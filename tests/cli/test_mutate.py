@@ -1,13 +1,8 @@
 """``lab mutate``: its report, its exit statuses, its options; and the session of its page in the guide."""
 
-import contextlib
 import json
-import os
-import pty
 import re
 import shlex
-import signal
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +11,6 @@ import pytest
 from lab.guide.contents import find_page
 from lab.worlds.mutation.rules import RULES
 from tests.cli.invocation import ROOT, Lab
-from tests.waiting import WAIT_S
 from tests.worlds.live import is_gone
 
 BEACON = f"{ROOT / 'tests' / 'mutation' / 'beacon.py'}:Beacon"
@@ -126,30 +120,15 @@ def test_ctrl_c_reports_what_was_tested(lab: Lab) -> None:
     """All processes end, and nothing is left in the temporary folder."""
     folder = lab.folder / "tmp"
     folder.mkdir()
-    master, slave = pty.openpty()
     words = ("mutate", "bully", "--runs", "30", "--faults", "kill", "--no-explore", "--workers", "2")
-    process = subprocess.Popen(
-        [*lab._command, *words],
-        cwd=lab.folder,
-        env=lab._environment | {"TERM": "xterm", "TMPDIR": str(folder)},
-        stdin=slave,
-        stdout=subprocess.PIPE,
-        stderr=slave,
-        start_new_session=True,
+    called, process = lab.interrupted(
+        *words, when=rb" [1-9]\d* of \d+ mutants, ", environment={"TMPDIR": str(folder)}
     )
-    os.close(slave)
-    seen = b""
-    with contextlib.suppress(OSError):
-        while not re.search(rb" [1-9]\d* of \d+ mutants, ", seen):
-            seen += os.read(master, 4096)
-    os.killpg(process.pid, signal.SIGINT)
-    out = process.communicate(timeout=WAIT_S)[0].decode()
-    os.close(master)
-    assert process.returncode == 130, out
-    assert b" of 60 runs" in seen
-    assert re.match(r"bully: \d+ mutants of bully.py \(\d+\), .*; stopped after \d+ of them\n", out)
-    assert re.search(r"^score: \d+ % \(\d+ killed of \d+ made\)$", out, re.MULTILINE)
-    assert is_gone(process.pid, 5) == []
+    assert called.status == 130, called
+    assert " of 60 runs" in called.err
+    assert re.match(r"bully: \d+ mutants of bully.py \(\d+\), .*; stopped after \d+ of them\n", called.out)
+    assert re.search(r"^score: \d+ % \(\d+ killed of \d+ made\)$", called.out, re.MULTILINE)
+    assert is_gone(process, 5) == []
     assert [*folder.iterdir()] == []
 
 

@@ -1,15 +1,20 @@
 """Execute the moves of an explorer on real nodes, and judge the records."""
 
+from pathlib import Path
+
+from lab.kernel import Step
 from lab.properties.judge import Judge
 from lab.properties.verdicts import Violation
-from lab.protocols import Election
+from lab.protocols import Election, source_of
+from lab.recording.reader import open_recording
 from lab.recording.records import Record
-from lab.recording.writer import MemoryLog
+from lab.recording.writer import MemoryLog, Writer
+from lab.replay.reexecution import reexecute
 from lab.worlds.explored.path_execution import PathExecution
 from lab.worlds.explored.states import Move, Timeouts
 from tests.explored.toys import header_of
 
-__all__ = ["judged", "performed"]
+__all__ = ["assert_it_re_executes", "judged", "performed"]
 
 
 def performed(
@@ -30,3 +35,14 @@ def judged(protocol: type[Election], count: int, records: list[Record]) -> list[
     for record in records:
         judge.observe(record)
     return judge.violations
+
+
+def assert_it_re_executes(records: list[Record], protocol: type[Election], path: Path) -> None:
+    """Write the records of three nodes as a recording, and execute all of its steps again."""
+    writer = Writer(path, header_of(protocol, 3))
+    for record in records[1:]:
+        writer.append(record)
+    writer.close()
+    report = reexecute(open_recording(path), protocol, source_of(protocol)[1])
+    assert report.holds
+    assert report.steps == sum(isinstance(record, Step) for record in records)

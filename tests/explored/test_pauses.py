@@ -6,15 +6,14 @@ from pathlib import Path
 import pytest
 
 from lab.kernel import Step
-from lab.protocols import Bully, Election, source_of
-from lab.recording.reader import open_recording
+from lab.protocols import Bully, Election
 from lab.recording.records import Commanded, Process
-from lab.recording.writer import MemoryLog, Writer
-from lab.replay.reexecution import Reexecution, reexecute
+from lab.recording.writer import MemoryLog
+from lab.replay.reexecution import Reexecution
 from lab.worlds.explored.explorer import Explorer
 from lab.worlds.explored.path_execution import PathExecution
 from lab.worlds.explored.states import PAUSED, PAUSES, State, Timeouts, links_of
-from tests.explored.performed import judged, performed
+from tests.explored.performed import assert_it_re_executes, judged, performed
 from tests.explored.toys import Announcing, Asking, Beating, Counting, Sulking, explorer_of, header_of
 from tests.profile import amount
 
@@ -96,13 +95,7 @@ def test_two_coordinators_under_a_pause(tmp_path: Path) -> None:
     assert [broken.assumption for broken in violation.broken] == [9]
     assert not violation.is_failure
     assert [record.text for record in records if isinstance(record, Commanded)] == ["pause 3"]
-    writer = Writer(tmp_path / "found.jsonl", header_of(Bully, 3))
-    for record in records[1:]:
-        writer.append(record)
-    writer.close()
-    report = reexecute(open_recording(writer.path), Bully, source_of(Bully)[1])
-    assert report.holds
-    assert report.steps == sum(isinstance(record, Step) for record in records)
+    assert_it_re_executes(records, Bully, tmp_path / "found.jsonl")
 
 
 def test_without_a_pause_nothing_is_violated() -> None:

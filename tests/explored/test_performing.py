@@ -7,17 +7,15 @@ import pytest
 
 from lab.kernel import Step
 from lab.properties.verdicts import Violation
-from lab.protocols import Bully, Election, source_of
+from lab.protocols import Bully, Election
 from lab.recording.cluster_state import ClusterState
-from lab.recording.reader import open_recording
 from lab.recording.records import Process, Record, Routed
-from lab.recording.writer import MemoryLog, Writer
-from lab.replay.reexecution import reexecute
+from lab.recording.writer import MemoryLog
 from lab.worlds.explored.explorer import Explorer
 from lab.worlds.explored.path_execution import PathExecution
 from lab.worlds.explored.states import State, Timeouts, links_of
 from tests.campaign.mutants import BlindCheck, NoTimeout
-from tests.explored.performed import judged, performed
+from tests.explored.performed import assert_it_re_executes, judged, performed
 from tests.explored.toys import Counting, Giving, Raising, explorer_of, header_of
 from tests.profile import amount
 
@@ -81,13 +79,7 @@ def test_a_violation_is_a_recording(tmp_path: Path, timeouts: Timeouts) -> None:
     records, violations = found(Bully, timeouts, "A1.1", kills=1)
     assert violations
     assert {each.assumption for each in violations[0].broken} == ({8} if timeouts == "ordered" else {8, 9})
-    writer = Writer(tmp_path / "found.jsonl", header_of(Bully, 3))
-    for record in records[1:]:
-        writer.append(record)
-    writer.close()
-    report = reexecute(open_recording(writer.path), Bully, source_of(Bully)[1])
-    assert report.holds
-    assert report.steps == sum(isinstance(record, Step) for record in records)
+    assert_it_re_executes(records, Bully, tmp_path / "found.jsonl")
 
 
 def test_the_fault_of_the_model_is_not_inert() -> None:

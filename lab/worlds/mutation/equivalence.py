@@ -27,7 +27,7 @@ from lab.worlds.explored.explorer import INTERRUPTED, Explorer, NeverSettledErro
 from lab.worlds.explored.local_states import SendsInstantsError
 from lab.worlds.explored.states import COMMANDS, CUT, EMPTY, State, Timeouts, links_of
 from lab.worlds.loading.config import simulation_header
-from lab.worlds.mutation.coverage import ExecutedLines, trace_lines
+from lab.worlds.mutation.executed_lines import ExecutedLines, trace_lines
 
 MOST_STATES = 20_000
 """An exploration of the original with more states is not used: each mutant that survives takes as long."""

@@ -30,7 +30,6 @@ from lab.worlds.campaign.schedule import Schedule, draw
 from lab.worlds.campaign.workers import map_chunks, split_seeds
 from lab.worlds.loading.own_properties import combine
 from lab.worlds.loading.targets import load_protocol
-from lab.worlds.mutation.coverage import ExecutedLines, trace_lines
 from lab.worlds.mutation.equivalence import (
     Comparison,
     Exploration,
@@ -39,6 +38,7 @@ from lab.worlds.mutation.equivalence import (
     compare,
     explore_original,
 )
+from lab.worlds.mutation.executed_lines import ExecutedLines, trace_lines
 from lab.worlds.mutation.mutable_source import ProtocolSource
 from lab.worlds.mutation.mutants import Mutant, write_mutant
 from lab.worlds.time_limit import time_limit
