@@ -53,7 +53,7 @@ from lab.worlds.mutation.equivalence import MOST_STATES
 from lab.worlds.mutation.mutable_source import ProtocolSource
 from lab.worlds.mutation.mutants import Mutant, mutants_of
 from lab.worlds.mutation.mutation_campaign import MutantOutcome, MutationCampaign, OriginalFailsError
-from lab.worlds.mutation.rules import RULES
+from lab.worlds.mutation.mutation_rules import RULES
 from lab.worlds.mutation.scoring import MutationScore
 
 _MOST_NODES = 100

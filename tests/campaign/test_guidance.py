@@ -12,7 +12,7 @@ from lab.protocols import Algorithm, Bully, InvitationElection, Ring, Token, Two
 from lab.recording.records import Commanded
 from lab.worlds.campaign.campaign import Trial, run_trial
 from lab.worlds.campaign.corpus import Corpus, CorpusError, load_corpus, save_corpus
-from lab.worlds.campaign.guide import LAG, Guide
+from lab.worlds.campaign.guidance import LAG, Guide
 from lab.worlds.campaign.schedule import STRONGEST, Schedule, SchedulePlan, draw, draw_frame
 from lab.worlds.campaign.variation import vary
 from tests.campaign import mutants

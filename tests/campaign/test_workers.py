@@ -22,7 +22,7 @@ from lab.worlds.campaign.campaign import (
     run_campaign,
     run_chunk,
 )
-from lab.worlds.campaign.guide import Assignment
+from lab.worlds.campaign.guidance import Assignment
 from lab.worlds.campaign.schedule import draw, plan_of
 from lab.worlds.campaign.workers import WorkerDiedError
 from lab.worlds.loading.targets import load_protocol, user_files

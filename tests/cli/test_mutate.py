@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lab.guide.contents import find_page
-from lab.worlds.mutation.rules import RULES
+from lab.worlds.mutation.mutation_rules import RULES
 from tests.cli.invocation import ROOT, Lab
 from tests.worlds.live import is_gone
 

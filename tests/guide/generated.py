@@ -29,7 +29,7 @@ from lab.recording.records import Record
 from lab.script.verbs import VERBS
 from lab.script.vocabulary import described_counts, described_states
 from lab.tui.actions import actions_as_markdown
-from lab.worlds.mutation.rules import RULES
+from lab.worlds.mutation.mutation_rules import RULES
 
 __all__ = ["command_names", "fill"]
 

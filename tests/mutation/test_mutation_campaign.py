@@ -16,7 +16,7 @@ from lab.worlds.mutation import mutation_campaign
 from lab.worlds.mutation.mutable_source import ProtocolSource
 from lab.worlds.mutation.mutants import Mutant, mutants_of
 from lab.worlds.mutation.mutation_campaign import MutantOutcome, MutationCampaign, OriginalFailsError
-from lab.worlds.mutation.rules import RULES
+from lab.worlds.mutation.mutation_rules import RULES
 from lab.worlds.mutation.scoring import Killer, MutationScore, RuleScore
 
 FILE = Path(__file__).with_name("beacon.py")

@@ -8,7 +8,7 @@ import pytest
 
 from lab.worlds.mutation.code import Code
 from lab.worlds.mutation.mutable_source import Extent
-from lab.worlds.mutation.rules import RULES, Change, changes_in
+from lab.worlds.mutation.mutation_rules import RULES, Change, changes_in
 
 Difference = tuple[list[str], list[str]]
 

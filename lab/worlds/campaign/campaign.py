@@ -27,7 +27,7 @@ from lab.tasks.extension import analysis_of, extension_class, start_analysis
 from lab.worlds.campaign.cluster import on_cluster
 from lab.worlds.campaign.corpus import Corpus
 from lab.worlds.campaign.coverage import Way, collect_ways
-from lab.worlds.campaign.guide import LAG, Assignment, Guide, is_traced
+from lab.worlds.campaign.guidance import LAG, Assignment, Guide, is_traced
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault, SchedulePlan
 from lab.worlds.campaign.situations import SituationReader, Situations
 from lab.worlds.campaign.striker import Striker, scripted

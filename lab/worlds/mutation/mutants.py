@@ -15,7 +15,7 @@ from msgspec import Struct
 from lab.worlds.loading.targets import target_with
 from lab.worlds.mutation.code import Code, Edit
 from lab.worlds.mutation.mutable_source import Layer, ModuleSource, ProtocolSource
-from lab.worlds.mutation.rules import changes_in
+from lab.worlds.mutation.mutation_rules import changes_in
 
 _CONTEXT = 2
 _NAME = "-mutant"
