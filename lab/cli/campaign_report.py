@@ -17,6 +17,7 @@ from lab.units import format_count
 from lab.worlds.campaign.campaign import Campaign, CampaignTotals, runs_left
 from lab.worlds.campaign.coverage import Coverage, coverage_of
 from lab.worlds.campaign.finding import Finding
+from lab.worlds.campaign.situations import MAJORITIES
 
 _MOST_ROWS = 3
 """At most this many rows per assertion, one for each set of broken assumptions; one more row sums up the rest."""
@@ -72,6 +73,10 @@ def _print_reached(
     broken = [str(each) for each in sorted(totals.broken)]
     intact = [str(each) for each in ASSUMPTION_NUMBERS if each not in totals.broken]
     reached.add_row("broken assumptions", ", ".join(broken) or "none", ", ".join(intact))
+    connected = [f"{each} {totals.majorities[each]:,}" for each in MAJORITIES if totals.majorities[each]]
+    reached.add_row(
+        "connected (runs)", ", ".join(connected), ", ".join(each for each in MAJORITIES if each not in totals.majorities)
+    )
     if totals.at_once:
         some = [f"{name} {pairs:,}" for name, pairs in totals.at_once.items() if pairs]
         none = [name for name, pairs in totals.at_once.items() if not pairs]
@@ -272,6 +277,7 @@ def report_as_json(
             "all": coverage.branches,
             "not_reached": [{"line": line, "outcome": outcome} for line, outcome in coverage.missed_branches],
         },
+        "connected": [{"nodes": each, "runs": totals.majorities[each]} for each in MAJORITIES],
         "broken": [{"assumption": each, "runs": totals.broken[each]} for each in sorted(totals.broken)],
         "rules": {"all": coverage.rules, "not_reached": coverage.missed_rules},
         "situations": {

@@ -18,7 +18,7 @@ from lab.units import format_us
 
 _OBSERVED = ("kill", "pause", "wipe", "unwrite", "tear", "flip", "inject")
 """Kinds of faults whose effects are records of their own."""
-_CUTS = ("cut", "partition")
+CUTS = ("cut", "partition")
 """Kinds of faults that partition the nodes while in force, so that each part can come to rest."""
 _STORAGE_FAULTS = {
     "wiped": "wipe",
@@ -75,13 +75,13 @@ class Conditions:
     @property
     def apart(self) -> bool:
         """True if ``calm`` holds except for cuts, under which each part can come to rest."""
-        lasting = all(fault.kind in _CUTS for fault in self._in_force.values())
+        lasting = all(fault.kind in CUTS for fault in self._in_force.values())
         return lasting and not (self._paused or self._touched)
 
     @property
     def cut(self) -> frozenset[tuple[int, int]]:
         """The (source, target) pairs of the links that are cut."""
-        cuts = [fault.links for fault in self._in_force.values() if fault.kind in _CUTS]
+        cuts = [fault.links for fault in self._in_force.values() if fault.kind in CUTS]
         return frozenset(link for links in cuts for link in links)
 
     def broken_at(self, record: int) -> dict[int | str, Broken]:

@@ -106,7 +106,7 @@ class GlobalState:
 
     def largest_group(self) -> int:
         """Return the size of the largest set of running nodes that can all talk to each other."""
-        return max((len(group) for group in _cliques(tuple(self.running), self.cut)), default=0)
+        return largest_group(tuple(self.running), self.cut)
 
     def __iter__(self) -> Iterator[LocalState]:
         """Iterate over the local states of ``nodes``."""
@@ -119,6 +119,11 @@ def closed_groups(nodes: tuple[int, ...], cut: frozenset[tuple[int, int]]) -> li
         return [nodes] if nodes else []
     heard = {node: tuple(other for other in nodes if not {(node, other), (other, node)} & cut) for node in nodes}
     return [group for node, group in heard.items() if group[0] == node and all(heard[n] == group for n in group)]
+
+
+def largest_group(nodes: tuple[int, ...], cut: frozenset[tuple[int, int]]) -> int:
+    """Return the size of the largest set of these nodes that can all talk to each other."""
+    return max((len(group) for group in _cliques(nodes, cut)), default=0)
 
 
 def _cliques(nodes: tuple[int, ...], cut: frozenset[tuple[int, int]]) -> list[tuple[int, ...]]:

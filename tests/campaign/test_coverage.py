@@ -2,13 +2,17 @@
 
 from typing import ClassVar
 
+import pytest
+
 from lab.kernel import Safe, procedure
 from lab.protocols import Algorithm
+from lab.recording.records import Fault, Process, Record
 from lab.worlds.campaign.campaign import run_trial
 from lab.worlds.campaign.coverage import collect_ways, coverage_of
 from lab.worlds.campaign.schedule import draw
-from lab.worlds.campaign.situations import SituationReader
-from tests.campaign.trials import base_of, plan
+from lab.worlds.campaign.situations import MAJORITIES, Majority, SituationReader, majorities_in
+from tests.campaign.trials import TIMING, base_of, plan
+from tests.harness import simulated_header
 
 
 class Counts(Algorithm):
@@ -61,3 +65,29 @@ def test_situations_have_no_numbers() -> None:
         reached.append(trial.situations.all)
     assert reached[0] & reached[1]
     assert len(reached[0] | reached[1]) < 20
+
+
+@pytest.mark.parametrize(
+    ("away", "far", "reached"),
+    [
+        ((), (), "all"),
+        ((1,), (), "some majority"),
+        ((1, 2), (), "smallest majority"),
+        ((1, 2, 3), (), "no majority"),
+        ((), (1, 2), "smallest majority"),
+        ((3,), (1, 2), "no majority"),
+        ((5,), (5,), "some majority"),
+    ],
+)
+def test_connected_nodes(away: tuple[int, ...], far: tuple[int, ...], reached: Majority) -> None:
+    """Of five nodes, those count that run and that no cut separates; before all have started, nothing counts."""
+    nodes = range(1, 6)
+    links = tuple((a, b) for a in nodes for b in nodes if (a in far) != (b in far))
+    records: list[Record] = [
+        simulated_header(Counts, tuple(nodes), TIMING),
+        *(Process(1, node, "started", 1) for node in nodes),
+        Fault(2, 1, "partition", links=links),
+        *(Process(3, node, "paused" if node == 1 else "killed") for node in away),
+    ]
+    assert majorities_in(records[:5]) == frozenset()
+    assert max(majorities_in(records), key=MAJORITIES.index) == reached

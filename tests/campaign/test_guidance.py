@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from lab.protocols import Algorithm, Bully, InvitationElection, Ring, Token, TwoPhaseCommit
 from lab.recording.records import Commanded
-from lab.worlds.campaign.campaign import Trial, run_trial
+from lab.worlds.campaign.campaign import Campaign, SearchGoal, Trial, run_campaign, run_trial
 from lab.worlds.campaign.corpus import Corpus, CorpusError, load_corpus, save_corpus
 from lab.worlds.campaign.guidance import LAG, Guide
 from lab.worlds.campaign.schedule import STRONGEST, Schedule, SchedulePlan, draw, draw_frame
 from lab.worlds.campaign.variation import vary
+from lab.worlds.loading.targets import load_protocol
 from tests.campaign import mutants
 from tests.campaign.trials import base_of, plan
 
@@ -133,3 +134,13 @@ def test_nothing_is_known_before_the_lag() -> None:
         for place, each in enumerate(next(chunks)):
             assert each.schedule == draw(wanted, 1 + 2 * number + place)
             assert each.struck is None
+
+
+def test_a_partition_amid_a_commit() -> None:
+    """The counterexample of three-phase commit is found soon: the leader is cut off amid its PreCommit messages."""
+    protocol = load_protocol("3pc")
+    found = 0
+    for seed in (100_000, 200_000, 300_000):
+        campaign = Campaign("3pc", base_of(protocol), plan(protocol, "partition"), SearchGoal("A6"), seed, 60)
+        found += any(outcome.found for outcome in run_campaign(campaign))
+    assert found >= 2

@@ -29,7 +29,7 @@ from lab.worlds.campaign.corpus import Corpus
 from lab.worlds.campaign.coverage import Way, collect_ways
 from lab.worlds.campaign.guidance import LAG, Assignment, Guide, is_traced
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault, SchedulePlan
-from lab.worlds.campaign.situations import SituationReader, Situations
+from lab.worlds.campaign.situations import Majority, SituationReader, Situations, majorities_in
 from lab.worlds.campaign.striker import Striker, scripted
 from lab.worlds.campaign.systematic import Branch, EventCollector, roots
 from lab.worlds.campaign.workers import map_chunks
@@ -222,8 +222,8 @@ class RunOutcome(Struct):
 
     ``violations``: their number, by assertion and the assumptions broken. ``ways`` are the ways through the
     protocol's file, if they were collected: pairs of lines executed one after the other. ``outcomes``: what the
-    analysis of the protocol counts, and ``states_at_once`` what it tells of states. ``broken``, ``judged``,
-    ``events``: see ``Trial``.
+    analysis of the protocol counts, and ``states_at_once`` what it tells of states. ``majorities``: how many nodes
+    could talk to each other. ``broken``, ``judged``, ``events``: see ``Trial``.
     """
 
     schedule: Schedule
@@ -239,6 +239,7 @@ class RunOutcome(Struct):
     states_at_once: frozenset[tuple[str, str]]
     broken: frozenset[int]
     judged: dict[str, Evidence]
+    majorities: frozenset[Majority]
     events: tuple[ScheduledFault, ...] = ()
 
 
@@ -247,7 +248,8 @@ class CampaignTotals:
 
     ``judged`` counts by how many states, transactions and so on, and ``at_once`` how many pairs were concurrent.
     ``hits``: in how many of them each situation was reached, ``deliveries``: each (message kind, status).
-    ``sizes``: how many had each number of nodes, ``broken``: in how many each assumption was broken.
+    ``sizes``: how many had each number of nodes, ``broken``: in how many each assumption was broken,
+    ``majorities``: in how many that many nodes could talk to each other.
     ``following``: how many runs follow from these in a tree.
     """
 
@@ -265,6 +267,7 @@ class CampaignTotals:
         self.outcomes: Counter[str] = Counter()
         self.states_at_once: Counter[tuple[str, str]] = Counter()
         self.broken: Counter[int] = Counter()
+        self.majorities: Counter[Majority] = Counter()
         self.judged: Counter[str] = Counter()
         self.at_once: Counter[str] = Counter()
         self.nouns: dict[str, str] = {}
@@ -287,6 +290,7 @@ class CampaignTotals:
         self.outcomes.update(outcome.outcomes)
         self.states_at_once.update(outcome.states_at_once)
         self.broken.update(outcome.broken)
+        self.majorities.update(outcome.majorities)
         for name, evidence in outcome.judged.items():
             self.judged[name] += evidence.count
             self.nouns[name] = evidence.noun
@@ -327,6 +331,7 @@ def _run(campaign: Campaign, protocol: type[Algorithm], assignment: Assignment) 
         analysis.states_at_once() if analysis is not None else frozenset(),
         trial.broken,
         trial.judged,
+        majorities_in(trial.records),
         trial.events,
     )
 

@@ -4,10 +4,11 @@ A random schedule depends on the plan and the seed alone. It aims at critical mo
 step, recovery from the last fault. Most faults hit the highest nodes, because those lead. Many wait for a message
 of an election, usually one that the target sends or receives, so that they strike between two messages of one
 step. The next fault often comes during the recovery from the last one. Some schedules let one leader fall after
-the other, or as its predecessor returns, or many nodes start at once; some give the links ranks, and change these
-now and then: messages then overtake each other as by the priorities of probabilistic concurrency testing
-(Burckhardt et al., 2010). Where that method applies, with n links and k messages, a bug that needs d ordered
-deliveries shows with a probability of at least 1 / (n k^(d-1)) in each schedule with d - 1 changes.
+the other, or as its predecessor returns, or cut it off amid its messages, or let many nodes start at once; some
+give the links ranks, and change these now and then: messages then overtake each other as by the priorities of
+probabilistic concurrency testing (Burckhardt et al., 2010). Where that method applies, with n links and k messages,
+a bug that needs d ordered deliveries shows with a probability of at least 1 / (n k^(d-1)) in each schedule with
+d - 1 changes.
 """
 
 import re
@@ -24,8 +25,8 @@ from lab.script.verbs import bare_commands
 from lab.units import format_us
 
 _SHARE_OF_GAPS, _SHARE_OF_RANKS = 0.25, 0.15
-_SHARE_OF_FALLS, _SHARE_OF_STARTS, _SHARE_OF_SWAPS = 0.12, 0.08, 0.35
-"""The shares of schedules with each of the special patterns."""
+_SHARE_OF_FALLS, _SHARE_OF_STARTS, _SHARE_OF_SWAPS, _SHARE_OF_CUTS = 0.12, 0.08, 0.35, 0.35
+"""The shares of schedules with each of the special patterns; swaps are for elections, cuts for their tasks."""
 _LEAST_SPARE_US = 10_000
 _MOST_RANKED = 5
 """The links of more nodes get no ranks, for a schedule that a person can read."""
@@ -104,7 +105,8 @@ class Schedule(Struct, frozen=True):
 class SchedulePlan(Struct, frozen=True):
     """The parameters of random schedules: the range of nodes, the kinds of fault, messages to strike at, commands.
 
-    A message kind that is in ``kinds`` twice is chosen twice as often. ``bare`` are the commands that name no
+    A message kind that is in ``kinds`` twice is chosen twice as often. ``requests`` are the kinds of messages that
+    their receivers answer. ``bare`` are the commands that name no
     node: they go to whoever leads. ``elects``: the protocol may elect a leader. Without ``gaps``, the ids are 1,
     2, 3 and so on.
     """
@@ -113,6 +115,7 @@ class SchedulePlan(Struct, frozen=True):
     faults: tuple[str, ...]
     timing: Timing
     kinds: tuple[str, ...]
+    requests: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
     bare: frozenset[str] = frozenset()
     elects: bool = False
@@ -133,7 +136,7 @@ def plan_of(
     bare = frozenset(name for name, each in protocol.commands.items() if each.to == "leaders" and name in known)
     aims = tuple(sorted([*kinds, *requests]))
     elects = issubclass(protocol, Election) or not protocol.workload
-    return SchedulePlan(nodes, faults, timing, aims, protocol.workload, bare, elects)
+    return SchedulePlan(nodes, faults, timing, aims, tuple(requests), protocol.workload, bare, elects)
 
 
 def draw(plan: SchedulePlan, seed: int) -> Schedule:
@@ -176,7 +179,7 @@ class ScheduleGenerator:
         pattern = self._draw_pattern()
         if pattern is not None:
             now_us = pattern(now_us)
-        for _ in range(rng.randint(1, 6) if pattern != self._swap_leaders else 0):
+        for _ in range(0 if pattern in (self._swap_leaders, self._cut_off_leader) else rng.randint(1, 6)):
             FAULTS[rng.choice(kinds)](self, now_us)
             now_us += self._draw_gap_us()
         end_us = _round_ms(max(now_us, self._recovered_us) + self._t_us)
@@ -219,15 +222,18 @@ class ScheduleGenerator:
 
     def _draw_pattern(self) -> Callable[[int], int] | None:
         """Draw a special pattern, or none: it takes the time of its first fault, and returns that of its last."""
+        patterns = [
+            (_SHARE_OF_FALLS, self._let_leaders_fall, "kill" in self._plan.faults),
+            (_SHARE_OF_STARTS, self._start_at_once, "kill" in self._plan.faults),
+            (_SHARE_OF_SWAPS, self._swap_leaders, "kill" in self._plan.faults and self._plan.elects),
+            (_SHARE_OF_CUTS, self._cut_off_leader, "partition" in self._plan.faults and bool(self._plan.commands)),
+        ]
         how = self._style.random()
-        if "kill" not in self._plan.faults:
-            return None
-        if how < _SHARE_OF_FALLS:
-            return self._let_leaders_fall
-        if how < _SHARE_OF_FALLS + _SHARE_OF_STARTS:
-            return self._start_at_once
-        is_swap = how < _SHARE_OF_FALLS + _SHARE_OF_STARTS + _SHARE_OF_SWAPS
-        return self._swap_leaders if is_swap and self._plan.elects and len(self._nodes) > 1 else None
+        for share, pattern, is_possible in patterns:
+            if how < share:
+                return pattern if is_possible and len(self._nodes) > 1 else None
+            how -= share
+        return None
 
     def _let_leaders_fall(self, at_us: int) -> int:
         """Kill the highest nodes one after the other, each at the time of the election that follows."""
@@ -273,6 +279,24 @@ class ScheduleGenerator:
         self._schedule_fault(at_us, f"kill {other}")
         at_us += style.choice([0, style.randint(0, 3 * t_us)])
         self._schedule_fault(at_us, back)
+        return at_us
+
+    def _cut_off_leader(self, at_us: int) -> int:
+        """Give the leader a command, and cut it off amid its messages, with fewer than half of the others.
+
+        The cut lasts long enough for the others to elect a leader, and for that one to act. No more faults follow.
+        """
+        style, (*others, leader) = self._style, self._nodes
+        at_us = max(at_us, 6 * self._t_us)
+        near = style.sample(others, style.randint(0, (len(others) - 1) // 2))
+        far = [node for node in others if node not in near]
+        kind = style.choice(self._plan.requests or self._plan.kinds)
+        on = f"{style.choice(['before send', 'send'])} {kind} {leader}->{style.choice(far)}"
+        sides = [" ".join(map(str, sorted(side))) for side in ([*near, leader], far)]
+        self._schedule_fault(at_us, f"tell {leader} {style.choice(self._plan.commands)}")
+        self._schedule_fault(at_us, f"partition {' | '.join(sides)}", on)
+        at_us += style.randint(6 * self._t_us, 20 * self._t_us)
+        self._schedule_fault(at_us, "heal")
         return at_us
 
     def _rank_links(self, end_us: int) -> None:

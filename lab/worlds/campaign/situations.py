@@ -9,20 +9,26 @@ finitely many, and clusters of any size meet the same ones.
 * a fault that strikes a node in a local state, and the two last such faults together
 * a message of a kind that a fault touched
 * a violation, with the assumptions broken
+
+Apart from these, ``majorities_in`` says how many nodes could talk to each other: protocols that count often err where
+they are exactly half plus one.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from enum import Enum
+from itertools import chain
 from types import NoneType, UnionType
-from typing import Any, NamedTuple, Union, get_args, get_origin
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 from zlib import crc32
 
 from msgspec import Struct
 from msgspec.structs import fields
 
 from lab.kernel import CommandInput, Fired, Protocol, Received, Started, Step
+from lab.properties.conditions import CUTS
+from lab.properties.states import largest_group
 from lab.properties.verdicts import Violation
-from lab.recording.records import Fault, Process, Record, Routed
+from lab.recording.records import Fault, Header, Process, Record, Routed
 
 _MOST_SENT = 3
 """Points after more messages of a step than this are alike."""
@@ -247,6 +253,45 @@ def _set_of(parts: Iterable[str]) -> str:
 
 def _some_or_none(value: Any) -> str:
     return "some" if value else "none"
+
+
+# majorities
+
+
+Majority = Literal["all", "some majority", "smallest majority", "no majority"]
+"""How many of the nodes run and can all talk to each other; the smallest majority is exactly half plus one."""
+MAJORITIES: tuple[Majority, ...] = get_args(Majority)
+
+
+def majorities_in(records: Iterable[Record]) -> frozenset[Majority]:
+    """Return which of these a run has passed through, once all nodes had started."""
+    nodes: tuple[int, ...] = ()
+    started: set[int] = set()
+    away: set[int] = set()
+    cuts: dict[int, tuple[tuple[int, int], ...]] = {}
+    found: set[Majority] = set()
+    for record in records:
+        if isinstance(record, Header):
+            nodes = record.nodes
+        elif isinstance(record, Process):
+            started.add(record.node)
+            (away.discard if record.event in ("started", "resumed") else away.add)(record.node)
+        elif isinstance(record, Fault) and record.kind in CUTS:
+            cuts[record.id] = () if record.lifted else record.links
+        else:
+            continue
+        if len(started) == len(nodes) > 0:
+            up = tuple(node for node in nodes if node not in away)
+            found.add(_majority(largest_group(up, frozenset(chain.from_iterable(cuts.values()))), len(nodes)))
+    return frozenset(found)
+
+
+def _majority(connected: int, nodes: int) -> Majority:
+    if connected == nodes:
+        return "all"
+    if 2 * connected <= nodes:
+        return "no majority"
+    return "smallest majority" if connected == nodes // 2 + 1 else "some majority"
 
 
 # situations as numbers

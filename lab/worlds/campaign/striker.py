@@ -96,7 +96,8 @@ class Striker:
             back_us = at_us + rng.choice([1_000, rng.randint(1_000, self._t_us)])
             self._add(ScheduledFault(min(back_us, self._frame.end_us), "", rng.choice(away)))
         if end and rng.random() < 0.6:
-            after_us = rng.choice([0, rng.randint(0, self._t_us), rng.randint(self._t_us, 5 * self._t_us)])
+            longest = 20 if command.startswith(_PARTITION) else 5
+            after_us = rng.choice([0, rng.randint(0, self._t_us), rng.randint(self._t_us, longest * self._t_us)])
             self._add(ScheduledFault(min(at_us + after_us + 1_000, self._frame.end_us), "", end))
         if not command.startswith(("restart", "resume")):
             self._left -= 1
