@@ -74,9 +74,8 @@ def _print_reached(
     intact = [str(each) for each in ASSUMPTION_NUMBERS if each not in totals.broken]
     reached.add_row("broken assumptions", ", ".join(broken) or "none", ", ".join(intact))
     connected = [f"{each} {totals.majorities[each]:,}" for each in MAJORITIES if totals.majorities[each]]
-    reached.add_row(
-        "connected (runs)", ", ".join(connected), ", ".join(each for each in MAJORITIES if each not in totals.majorities)
-    )
+    unseen = [each for each in MAJORITIES if not totals.majorities[each]]
+    reached.add_row("connected (runs)", ", ".join(connected), ", ".join(unseen))
     if totals.at_once:
         some = [f"{name} {pairs:,}" for name, pairs in totals.at_once.items() if pairs]
         none = [name for name, pairs in totals.at_once.items() if not pairs]

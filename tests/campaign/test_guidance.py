@@ -137,7 +137,7 @@ def test_nothing_is_known_before_the_lag() -> None:
 
 
 def test_a_partition_amid_a_commit() -> None:
-    """The counterexample of three-phase commit is found soon: the leader is cut off amid its PreCommit messages."""
+    """The counterexample of three-phase commit is found soon: its leader is cut off amid the PreCommits."""
     protocol = load_protocol("3pc")
     found = 0
     for seed in (100_000, 200_000, 300_000):

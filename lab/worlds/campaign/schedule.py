@@ -3,12 +3,13 @@
 A random schedule depends on the plan and the seed alone. It aims at critical moments: elections, the middle of a
 step, recovery from the last fault. Most faults hit the highest nodes, because those lead. Many wait for a message
 of an election, usually one that the target sends or receives, so that they strike between two messages of one
-step. The next fault often comes during the recovery from the last one. Some schedules let one leader fall after
-the other, or as its predecessor returns, or cut it off amid its messages, or let many nodes start at once; some
-give the links ranks, and change these now and then: messages then overtake each other as by the priorities of
-probabilistic concurrency testing (Burckhardt et al., 2010). Where that method applies, with n links and k messages,
-a bug that needs d ordered deliveries shows with a probability of at least 1 / (n k^(d-1)) in each schedule with
-d - 1 changes.
+step. The next fault often comes during the recovery from the last one.
+
+Some schedules let one leader fall after the other, or as its predecessor returns, or cut it off amid its messages,
+or let many nodes start at once. Some give the links ranks, and change these now and then: messages then overtake
+each other as by the priorities of probabilistic concurrency testing (Burckhardt et al., 2010). Where that method
+applies, with n links and k messages, a bug that needs d ordered deliveries shows with a probability of at least
+1 / (n k^(d-1)) in each schedule with d - 1 changes.
 """
 
 import re

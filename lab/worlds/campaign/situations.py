@@ -10,8 +10,8 @@ finitely many, and clusters of any size meet the same ones.
 * a message of a kind that a fault touched
 * a violation, with the assumptions broken
 
-Apart from these, ``majorities_in`` says how many nodes could talk to each other: protocols that count often err where
-they are exactly half plus one.
+Apart from these, ``majorities_in`` says how many nodes could talk to each other: protocols that count often err
+where they are exactly half plus one.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
