@@ -180,6 +180,29 @@ def works_while_normal(state: GlobalState) -> Outcome:
     return Counterexample(described, tuple(node.id for node in wrong))
 
 
+@over_history(
+    id="B10",
+    short="definitions get newer",
+    noun="definition",
+    done="adopted",
+    marked=True,
+    reads=("status", "definition"),
+)
+def definitions_get_newer(adopted: Memory, before: LocalState, after: LocalState) -> Outcome:
+    """A node that becomes Normal under another Definition than its last one adopts a newer one."""
+    definition = after.state.get("definition")
+    if after.status != "Normal" or definition is None:
+        return None
+    version, known = after.definition_version, adopted.get(after.id)
+    if known == version and before.state.get("definition") == definition:
+        return None
+    if known is not None and version <= known:
+        text = f"{after.id} adopts another definition of version {version} after one of version {known}"
+        return Counterexample(text, (after.id,), shown_by=(after.id,))
+    adopted.note(after.id, version, after, f"the node that adopts version {version}")
+    return True
+
+
 # elections of groups
 
 
@@ -459,12 +482,13 @@ def requests_are_served(state: GlobalState) -> Iterator[Counterexample]:
 RAISES = Assertion("raises", "no node fails because of an error in its own code", short="no error raised")
 
 
-A1_1, A1_2, A2, HIGHEST, M7, A3_1, A3_2, A4, A5, A6, A7, A8, SOLVENT, ENDS, A9, K1, K2 = (
+A1_1, A1_2, A2, HIGHEST, M7, B10, A3_1, A3_2, A4, A5, A6, A7, A8, SOLVENT, ENDS, A9, K1, K2 = (
     one_coordinator,
     one_definition,
     elects_in_time,
     highest_leads,
     works_while_normal,
+    definitions_get_newer,
     one_coordinator_per_group,
     one_definition_per_group,
     merges_in_time,
@@ -493,7 +517,7 @@ def unloaded(name: str) -> Assertion:
 
 
 BUILT_IN: tuple[Assertion, ...] = (
-    *(A1_1, A1_2, A2, HIGHEST, A3_1, A3_2, A4, A5, M7),
+    *(A1_1, A1_2, A2, HIGHEST, A3_1, A3_2, A4, A5, M7, B10),
     *(A6, A7, A8, SOLVENT, A9, K1, K2, ENDS, RAISES),
 )
 ASSERTIONS: dict[str, Assertion] = _Assertions({each.id: each for each in BUILT_IN})

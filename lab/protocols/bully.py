@@ -103,7 +103,7 @@ class Bully(TimeoutElection):
     """Garcia-Molina's bully: the highest node that is up leads."""
 
     name: ClassVar[str] = "bully"
-    promises: ClassVar[tuple[str, ...]] = ("A1.1", "A1.2", "A2", "highest", "M7")
+    promises: ClassVar[tuple[str, ...]] = ("A1.1", "A1.2", "A2", "highest", "M7", "B10")
     heartbeats: ClassVar[tuple[type[Payload], ...]] = (AreYouNormal, AreYouNormalAnswer)
 
     # Node i that notices asks the dead one (1), then all above (n - i), of which all but the dead answer

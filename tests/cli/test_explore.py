@@ -159,7 +159,7 @@ def test_json(lab: Lab) -> None:
     assert verdicts["A1.1"]["violated"] > 0
     assert verdicts["A1.1"]["moves"] > 1
     assert verdicts["A1.1"]["broken"] == [8]
-    assert verdicts["A2"] == {"violated": 0, "moves": None, "broken": [], "verdict": "no violation in 722 states"}
+    assert verdicts["A2"] == {"violated": 0, "moves": None, "broken": [], "verdict": "no violation in 844 states"}
     cut = json.loads(lab("explore", "bully", "--states", "10", "--json").out)
     assert (cut["exhaustive"], cut["stopped_at"], cut["recording"]) == (False, "10 states", None)
     assert cut["waiting"] > 0

@@ -148,7 +148,7 @@ def test_the_session_of_the_guide(lab: Lab) -> None:
         (lab.folder / name).write_text(text)
     outputs = _blocks("text")
     done = [lab(*shlex.split(command)[1:], "--workers", "1") for command in _blocks("sh")]
-    assert [each.status for each in done] == [1, 1, 1, 0]
+    assert [each.status for each in done] == [1, 1, 1, 1]
     assert _lines(done[0].out) == _lines(outputs[0])
     for called, shown in zip(done[1:], outputs[1:], strict=True):
         printed = iter(_lines(called.out))

@@ -272,5 +272,5 @@ def test_bully_keeps_its_promises_when_nodes_only_crash(nodes: int) -> None:
     rig.run(30_000_000)
     judge = judged([*rig.records, End(rig.now_us, "done")])
     pairs = "holds" if nodes > 1 else "not judged"
-    assert [verdict.word for verdict in judge.verdicts()] == [pairs, pairs, "holds", "holds", "holds"]
+    assert [verdict.word for verdict in judge.verdicts()] == [pairs, pairs, *["holds"] * 4]
     assert isinstance(rig.records[0], Header)

@@ -1,9 +1,9 @@
-"""The assertions M7, highest, K2 and solvent: each holds, is violated by a mutant, and is excused where it can be.
+"""The assertions M7, B10, highest, K2 and solvent: each holds, is violated by a mutant, and is excused where it can be.
 
 And the judge itself: an assertion whose function is replaced by one that always holds finds less.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,17 @@ from lab.properties.assertions import (
 from lab.properties.declarations import Agreement, Assertion, LeadsTo
 from lab.properties.registry import RunProperties, register, with_promises
 from lab.properties.verdicts import Verdict
-from lab.protocols import Algorithm, Bully, BullyTanenbaum, InvitationElection, Ring, Status, Token, TwoPhaseCommit
+from lab.protocols import (
+    Algorithm,
+    Bully,
+    BullyTanenbaum,
+    Definition,
+    InvitationElection,
+    Ring,
+    Status,
+    Token,
+    TwoPhaseCommit,
+)
 from lab.protocols.ring import COORDINATOR
 from lab.protocols.transaction import Change, Operation, Transaction, Work
 from lab.recording.reader import open_recording
@@ -138,6 +148,73 @@ def test_M7_relies_on_nothing() -> None:
     assert isinstance(sent, Step)
     records.add(Injected(0, replace(sent.sent[0], serial=-serial))).gets(1, 2, -serial)
     assert summaries(_works(records, 1, "Election").violations) == [("M7", (1,), [3])]
+
+
+# B10
+
+
+class VersionForgotten(Bully):
+    """B10: the version is in memory; a coordinator that was down knows none."""
+
+    version: int = 0
+
+
+class AlwaysTheFirst(Bully):
+    """B10: every Definition has version 1."""
+
+    def define(self, version: int, members: Iterable[int], reports: Iterable[Definition]) -> Definition:
+        return super().define(1, members, reports)
+
+
+def _adopts(records: Records, node: int, version: int, members: object = ()) -> Records:
+    return records.enters(node, "Normal", 3, {"version": version, "members": members})
+
+
+def test_B10_holds() -> None:
+    """All nodes go down and come back; each of them adopts newer and newer definitions."""
+    rig = Rig([1, 2, 3], protocol=Bully).started()
+    rig.run_until_agreed()
+    rig.do("kill all", "at 5s restart all")
+    rig.run(20_000_000)
+    found = _verdict(rig.records, "B10")
+    assert (found.word, found.evidence.text) == ("holds", "6 definitions adopted")
+
+
+@pytest.mark.parametrize("mutant", [VersionForgotten, AlwaysTheFirst])
+def test_B10_an_old_definition(mutant: type[Bully]) -> None:
+    """The witness has both states; a campaign and an exploration find it, too."""
+    rig = Rig([1, 2, 3], protocol=mutant).started()
+    rig.run_until_agreed()
+    rig.do("kill all", "at 5s restart all")
+    rig.run(20_000_000)
+    first = _verdict(rig.records, "B10").first
+    assert first is not None
+    assert first.is_failure
+    assert first.text.endswith("adopts another definition of version 1 after one of version 1")
+    found = caught(mutant, 60, find="B10")
+    assert found is not None
+    explorer = explorer_of(mutant, 2, "synchronous", 2, 2, settled=True)
+    explorer.run(20_000)
+    assert "B10" in explorer.violated
+
+
+def test_B10_is_about_each_node() -> None:
+    """A newer version, or the same definition once more, is right; what another node adopts does not matter."""
+    records = _adopts(Records(promises=("B10",)), 1, 4)
+    assert not _adopts(_adopts(records, 1, 6), 2, 5).violations
+    records.add(Step(records.at_us, 1, 1, Fired("timer"), {"status": "Election"}))
+    records.add(Step(records.at_us, 1, 1, Fired("timer"), {"status": "Normal"}))
+    assert not records.violations
+    assert summaries(_adopts(records, 1, 6, [1]).violations) == [("B10", (1,), [])]
+    assert summaries(_adopts(records, 1, 5).violations) == 2 * [("B10", (1,), [])]
+    for odd in ODD:
+        _adopts(_adopts(Records(promises=("B10",)), 1, 4), 1, odd, odd).violations  # noqa: B018 - nothing is raised
+
+
+def test_B10_is_excused_by_a_wipe() -> None:
+    """Versions begin again, at any later time; a pause while they do excuses it as well."""
+    records = _adopts(Records(promises=("B10",)), 1, 4).process(1, "wiped").after(9 * WITHIN_US)
+    assert summaries(_adopts(records, 1, 1).violations) == [("B10", (1,), [4])]
 
 
 # highest
@@ -443,6 +520,7 @@ def _violating() -> Iterator[list[Any]]:
     for protocol in (LowestLeads, KeptWhenPassed, NextForgotten):
         yield _queue(protocol).records  # type: ignore[arg-type]
     yield _overdrawn(Overdraws).records
+    yield _adopts(_adopts(Records(promises=("B10",)), 1, 2), 1, 1).records
     book = Ledger().prepared(1, 3).write(3, COMMITTED, open=[]).write(1, ABORTED, open=[])
     yield book.holds(2, 1).holds(1, 1000, open=OPEN).after(2 * WITHIN_US).fires(1).records
 

@@ -227,7 +227,7 @@ class ScheduleGenerator:
             (_SHARE_OF_FALLS, self._let_leaders_fall, "kill" in self._plan.faults),
             (_SHARE_OF_STARTS, self._start_at_once, "kill" in self._plan.faults),
             (_SHARE_OF_SWAPS, self._swap_leaders, "kill" in self._plan.faults and self._plan.elects),
-            (_SHARE_OF_CUTS, self._cut_off_leader, "partition" in self._plan.faults and bool(self._plan.commands)),
+            (_SHARE_OF_CUTS, self._cut_off_leader, self._can_cut_off),
         ]
         how = self._style.random()
         for share, pattern, is_possible in patterns:
@@ -281,6 +281,10 @@ class ScheduleGenerator:
         at_us += style.choice([0, style.randint(0, 3 * t_us)])
         self._schedule_fault(at_us, back)
         return at_us
+
+    @property
+    def _can_cut_off(self) -> bool:
+        return "partition" in self._plan.faults and bool(self._plan.commands and self._plan.kinds)
 
     def _cut_off_leader(self, at_us: int) -> int:
         """Give the leader a command, and cut it off amid its messages, with fewer than half of the others.
