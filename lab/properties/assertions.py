@@ -189,7 +189,7 @@ def works_while_normal(state: GlobalState) -> Outcome:
     reads=("status", "definition"),
 )
 def definitions_get_newer(adopted: Memory, before: LocalState, after: LocalState) -> Outcome:
-    """A node that becomes Normal under another Definition than its last one adopts a newer one."""
+    """Each node that becomes Normal under another Definition than its last one adopts a newer one."""
     definition = after.state.get("definition")
     if after.status != "Normal" or definition is None:
         return None

@@ -65,7 +65,14 @@ def test_kill_and_restart_as_json(lab: Lab) -> None:
     assert cut["assumptions"]
     assert all(count > 0 for count in found["messages"].values())
     assert found["messages"]["EnterElection"] >= 4
-    assert [verdict["assertion"] for verdict in found["verdicts"]] == ["A1.1", "A1.2", "A2", "highest", "M7", "B10"]
+    assert [verdict["assertion"] for verdict in found["verdicts"]] == [
+        "A1.1",
+        "A1.2",
+        "A2",
+        "highest",
+        "M7",
+        "B10",
+    ]
     assert [verdict["failures"] for verdict in found["verdicts"]] == [0] * 5
     assert lab("verify", found["recording"]).status == 0
 

@@ -1,4 +1,4 @@
-"""The assertions M7, B10, highest, K2 and solvent: each holds, is violated by a mutant, and is excused where it can be.
+"""The assertions M7, B10, highest, K2, solvent: each holds, is violated by a mutant, is excused where it can be.
 
 And the judge itself: an assertion whose function is replaced by one that always holds finds less.
 """
