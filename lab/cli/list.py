@@ -20,6 +20,7 @@ from lab.cli.terminal import UsageError, print_json
 from lab.properties.assertions import ASSERTIONS, ASSUMPTION_NUMBERS, ASSUMPTIONS
 from lab.properties.registry import assumptions_of
 from lab.protocols import PROTOCOLS, TASKS, Algorithm
+from lab.protocols.departures import Reading, Repair, recording_of
 from lab.protocols.parameters import Parameter, describe_parameters, parameters_summary
 from lab.protocols.sources import summary_of
 from lab.text import sanitize
@@ -106,6 +107,8 @@ def _as_json(protocol: type[Algorithm]) -> dict[str, Any]:
             for name in protocol.promises
         ],
         "costs": protocol.formulas(),
+        "readings": protocol.readings,
+        "repairs": protocol.repairs(),
         "parameters": [
             {"name": each.name, "default": _default_of(each), "says": each.description}
             for each in describe_parameters(protocol)
@@ -126,6 +129,8 @@ def _default_of(parameter: Parameter) -> str:
     if parameter.field.endswith("_us") and isinstance(parameter.default, int):
         return format_us(parameter.default)
     value: Any = parameter.default
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
@@ -152,12 +157,29 @@ def _detailed_lines(protocol: type[Algorithm], width: int) -> Iterator[str]:
     """Yield the full description; last the theory, from the docstring of the protocol's module."""
     yield from _lines(protocol, width)
     yield from _table("derived", [(each.formula, each.source) for each in protocol.formulas()], width)
+    yield from _table("readings", [row for each in protocol.readings for row in _reading_rows(each)], width)
+    yield from _table("repairs", [row for each in protocol.repairs() for row in _repair_rows(each)], width)
     if protocol.payloads:
         yield from _table("messages", [("", ", ".join(sorted(protocol.payloads)))], width)
     yield ""
     module = sys.modules[(protocol.upper_protocol or protocol).__module__]
     for paragraph in re.split(r"\n(?=\n|\* )", inspect.getdoc(module) or ""):
         yield from _paragraph(paragraph, width)
+
+
+def _reading_rows(reading: Reading) -> Iterator[tuple[str, str]]:
+    yield reading.parameter, reading.question
+    for value in reading.values:
+        shown = f" ({recording_of(value.recording)})" if value.recording else ""
+        yield f"  {value.name}", f"{value.means}. {value.found}{shown}"
+    yield from (("", str(each)) for each in reading.rests_on)
+
+
+def _repair_rows(repair: Repair) -> Iterator[tuple[str, str]]:
+    shown = ", ".join(map(recording_of, repair.recordings))
+    yield repair.name, f"{repair.kind}: {repair.does}"
+    yield "  without", f"{repair.without}: {repair.fails} fails ({shown})"
+    yield from (("", str(each)) for each in repair.rests_on)
 
 
 def _assumed(protocol: type[Algorithm]) -> list[tuple[str, str]]:

@@ -98,6 +98,18 @@ class RunningProcedure:
     def wait(self) -> Wait:
         """Return the wait for the record of the step."""
         if self._wait is None:  # cached: a node that waits for a thousand peers takes many steps meanwhile
-            line = self.coroutine.cr_frame.f_lineno  # type: ignore[attr-defined]
-            self._wait = Wait(self.name, line, self._what, self.since_us, self.until_us, self._peers)
+            self._wait = Wait(
+                self.name, _line_of(self.coroutine), self._what, self.since_us, self.until_us, self._peers
+            )
         return self._wait
+
+
+def _line_of(coroutine: Any) -> int:
+    """Return the line at which a procedure waits: in the innermost method that it awaits and that is in its file."""
+    frame = coroutine.cr_frame
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    while (coroutine := getattr(coroutine, "cr_await", None)) is not None:
+        frame = getattr(coroutine, "cr_frame", None)
+        if frame is not None and frame.f_code.co_filename == file:
+            line = frame.f_lineno
+    return int(line)

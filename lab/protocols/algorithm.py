@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from lab.kernel import Protocol, Timing
 from lab.protocols.cost import Cost, Formula
+from lab.protocols.departures import Reading, Repair
 
 __all__ = ["Algorithm"]
 
@@ -36,8 +37,16 @@ class Algorithm(Protocol):
     log_entry: ClassVar[type | None] = None
     """The type of the entries of its logs in stable storage, if logs show them by their ``str``."""
 
+    readings: ClassVar[tuple[Reading, ...]] = ()
+    """The places where its text can be read in several ways."""
+
     costs: ClassVar[tuple[Cost, ...]] = ()
     """The cost of an election by formula, for one or several cases."""
+
+    @classmethod
+    def repairs(cls) -> tuple[Repair, ...]:
+        """Return the repairs of its text, in the order in which they build on each other."""
+        return tuple(vars(klass)["repair"] for klass in reversed(cls.__mro__) if "repair" in vars(klass))
 
     @classmethod
     def formulas(cls) -> list[Formula]:

@@ -60,11 +60,14 @@ class Listing:
         return "", 0
 
     def line_of(self, wait: Wait) -> int | None:
-        """Return the line at which a procedure waits, or None if there is no such line."""
-        named = self.named(wait.procedure)
+        """Return the line at which a procedure waits, or None if there is no such line.
+
+        It is in the file of the procedure: in the procedure, or in a method that this awaits.
+        """
+        places = {function.file for function in self.named(wait.procedure)}
         for file in self.files:
             line = file.before + wait.line
-            if any(function.has(line) and function.file == file.name for function in named):
+            if file.name in places and any(each.has(line) and each.file == file.name for each in self.functions):
                 return line
         own = self.files[0]
         is_guessed = not self.functions and 0 < wait.line <= own.text.count("\n") + 1

@@ -17,6 +17,7 @@ from lab.protocols.bully import (
     EnterElectionAnswer,
     NewState,
     NewStateAnswer,
+    RetryIfNoTakeover,
     SetCoordinator,
     SetCoordinatorAnswer,
 )
@@ -146,8 +147,8 @@ class Stage1Ignored(Bully):
 class NoFurtherWait(Bully):
     """B4 shortened, and the second hole: a node that finds a higher one up does not wait for the result."""
 
-    def _is_led(self) -> bool:
-        return True
+    async def await_takeover(self) -> None:
+        pass
 
 
 class NoTakeoverTime(Bully):
@@ -447,27 +448,20 @@ class LeaderNotMissed(Bully):
 class LeadsOn(Bully):
     """The third hole: a coordinator that leaves an election to a higher node continues to lead.
 
-    Harmless for A1 and A2 since the fifth is closed: it leads only until nothing has come of the election.
+    Harmless for A1 and A2, because it leads only until nothing has come of the election.
     """
 
-    def resign(self) -> None:
-        pass
+    async def await_takeover(self) -> None:
+        await RetryIfNoTakeover.await_takeover(self)
+        if self.status is Status.NORMAL and not self.is_led():
+            self.step_down()
 
 
-class LowerNotRefused(Bully):
+class HaltedAtOnce(Bully):
     """The fourth hole: a node halted by a higher leader is halted again by a lower one that it hears later."""
 
-    def _is_halted_above(self, sender: int) -> bool:
-        return False
-
-
-class LowerLeftInSilence(Bully):
-    """The fourth hole, half closed: the lower leader gets no answer, and continues without that node."""
-
-    @on(EnterElection)
-    def on_enter_election(self, sender: int, message: EnterElection) -> EnterElectionAnswer | None:  # type: ignore[override]
-        answer = super().on_enter_election(sender, message)
-        return answer if answer.entered else None
+    async def halt_lower(self) -> dict[int, EnterElectionAnswer]:
+        return await self.ask_all(self.lower, EnterElection(), within=self.t_us)
 
 
 EVERYTHING = "kill,pause,partition,delay,loss,duplicate,reorder"
@@ -495,9 +489,8 @@ CAUGHT: list[tuple[type[Bully], str, str, int]] = [
     (AnyState, "A1.1", "kill", 39),
     (LateAnswersCount, "A2", "kill", 7),
     (LeaderNotMissed, "A2", "kill", 17),
-    (LowerLeftInSilence, "A1.1", "kill", 515),
     (StrangersUnseen, "A2", "partition", 1),
-    (LowerNotRefused, "A1.1", "kill", 772),
+    (HaltedAtOnce, "A1.1", "kill", 772),
 ]
 HARMLESS: tuple[type[Bully], ...] = (
     NoQuestion,

@@ -31,7 +31,9 @@ run bully --seed lucky
 run bully --set check_every
 run bully --set speed=1s
 run bully --set check_every=often
-run bully --set as_printed=perhaps
+run ring --set as_printed=perhaps
+run bully --set halting=perhaps
+run bully --set without=halting,perhaps
 run token --set by_itself=0s
 run field --set regions=0
 run field --set regions=100000

@@ -1,13 +1,14 @@
-"""The holes of the published listings: for each a run that shows it, and the assertion that fails.
+"""The holes of the published texts: for each a run that shows it, and the assertion that fails.
 
-A protocol closes its holes; with ``as_printed`` it is as published. The run of ``NAME`` as published is
-``recordings/holes/NAME.jsonl``; the file of the protocol refers to it where it closes the hole.
+A protocol closes its holes: with a repair that can be left out, or by the reading that is its default; some still
+have one switch for all, ``as_printed``. The run with the hole open is ``recordings/holes/NAME.jsonl``; the
+protocol refers to it.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from lab.kernel import Step, Timing
@@ -26,7 +27,8 @@ class Hole(Struct, frozen=True):
     """A run of ``nodes`` with the faults of ``script``, until ``end_us``, and the failure that it shows.
 
     ``what`` describes the failure; it is the remark of the recording. ``assertion`` fails while the assumptions in
-    ``broken`` do not hold. If no assertion fails, ``sign`` finds the failure in the records.
+    ``broken`` do not hold. If no assertion fails, ``sign`` finds the failure in the records. ``opened_by`` are the
+    parameters that open the hole: a reading, or the repair that is left out.
     """
 
     name: str
@@ -38,17 +40,18 @@ class Hole(Struct, frozen=True):
     assertion: str
     broken: tuple[int, ...] = ()
     parameters: dict[str, Any] = {}
+    opened_by: dict[str, Any] = field(default_factory=lambda: {"as_printed": True})
     link: Link = Link(10_000)
     sign: Callable[[Sequence[Record]], bool] | None = None
 
-    def header(self, as_printed: bool) -> Header:
-        """Return the header of the recording."""
-        parameters = {**self.parameters, "as_printed": as_printed}
+    def header(self, is_open: bool, without: Sequence[str] = ()) -> Header:
+        """Return the header of the recording; or, if the hole is closed, of a run without these other repairs."""
+        parameters = self.parameters | (self.opened_by if is_open else {"without": without} if without else {})
         config = RunConfig(
             self.name, self.protocol.name, self.nodes, TIMING, parameters, self.link, 1, "", world="simulated"
         )
         header = header_of(config, self.protocol)
-        return replace(header, remark=self.what) if as_printed else header
+        return replace(header, remark=self.what) if is_open else header
 
 
 def _turned_away(records: Sequence[Record]) -> bool:
@@ -76,15 +79,17 @@ HOLES: list[Hole] = [
         ("on send EnterElectionAnswer 1->2 kill 2",),
         7_000_000,
         "A2",
+        opened_by={"silence": "waits"},
     ),
     Hole(
         "bully-higher-dies",
-        "1 left the election to 2, which died at that moment: nobody elects any more",
+        "1 came up and left the election to 2, which died at that moment: 1 stays Down forever",
         Bully,
         (1, 2),
-        ("on send AreYouUpAnswer 2->1 kill 2",),
-        7_000_000,
+        ("at 1s kill 1", "at 2s restart 1", "at 2s on send AreYouUpAnswer 2->1 kill 2"),
+        10_000_000,
         "A2",
+        opened_by={"without": ["retry_if_no_takeover"]},
     ),
     Hole(
         "bully-paused-wakes",
@@ -95,6 +100,18 @@ HOLES: list[Hole] = [
         10_500_000,
         "A2",
         parameters={"check_every_us": 600_000},
+        opened_by={"without": ["step_down_for_higher"]},
+    ),
+    Hole(
+        "bully-follows-the-dead",
+        "1 follows 2, which died, and leaves each election to 3, which was paused: 1 stays Normal under 2 forever",
+        Bully,
+        (1, 2, 3),
+        ("at 0s kill 2", "at 280ms restart 2", "at 290ms pause 3", "at 1690ms kill 2", "at 1700ms resume 3"),
+        14_000_000,
+        "A2",
+        opened_by={"without": ["step_down_for_higher"]},
+        link=Link(1_000),
     ),
     Hole(
         "bully-two-leaders",
@@ -109,6 +126,7 @@ HOLES: list[Hole] = [
         ),
         2_500_000,
         "A1.1",
+        opened_by={"halting": "at_once"},
         link=Link(1_000),
     ),
     Hole(

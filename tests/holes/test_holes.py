@@ -4,12 +4,15 @@
 """
 
 from pathlib import Path
+from typing import get_args
 
+import msgspec
 import pytest
 
 from lab.properties.judge import Judge
+from lab.protocols import Algorithm, Bully
 from lab.recording.reader import open_recording
-from lab.recording.records import End
+from lab.recording.records import End, Header
 from lab.recording.writer import Writer
 from lab.script.parse import parse
 from lab.worlds.simulated.simulation import Simulation
@@ -19,8 +22,8 @@ RECORDINGS = Path(__file__).parents[2] / "recordings" / "holes"
 MOST_BYTES = 200_000
 
 
-def _record(hole: Hole, path: Path, as_printed: bool) -> None:
-    writer = Writer(path, hole.header(as_printed))
+def _record(hole: Hole, path: Path, header: Header) -> None:
+    writer = Writer(path, header)
     simulation = Simulation(hole.protocol, writer)
     for line in hole.script:
         simulation.director.add(parse(line))
@@ -45,12 +48,12 @@ def _found(path: Path, hole: Hole) -> set[tuple[str, tuple[int | str, ...]]]:
 
 
 @pytest.mark.parametrize("hole", HOLES, ids=lambda hole: hole.name)
-def test_as_printed_the_hole_is_open(hole: Hole, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_the_hole_is_open(hole: Hole, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """The run equals the recording, and the assertion fails in it under the assumptions of the case."""
     shipped = RECORDINGS / f"{hole.name}.jsonl"
     if request.config.getoption("--rewrite"):
-        _record(hole, shipped, as_printed=True)
-    _record(hole, tmp_path / "run.jsonl", as_printed=True)
+        _record(hole, shipped, hole.header(is_open=True))
+    _record(hole, tmp_path / "run.jsonl", hole.header(is_open=True))
     assert (tmp_path / "run.jsonl").read_bytes() == shipped.read_bytes(), "pytest tests/holes --rewrite"
     assert shipped.stat().st_size < MOST_BYTES
     assert (hole.assertion, hole.broken) in _found(shipped, hole)
@@ -59,7 +62,7 @@ def test_as_printed_the_hole_is_open(hole: Hole, tmp_path: Path, request: pytest
 @pytest.mark.parametrize("hole", HOLES, ids=lambda hole: hole.name)
 def test_the_repaired_protocol_closes_the_hole(hole: Hole, tmp_path: Path) -> None:
     """With the same schedule the assertion holds, and nothing else fails."""
-    _record(hole, tmp_path / "run.jsonl", as_printed=False)
+    _record(hole, tmp_path / "run.jsonl", hole.header(is_open=False))
     found = _found(tmp_path / "run.jsonl", hole)
     assert (hole.assertion, hole.broken) not in found
     assert not [assertion for assertion, broken in found if not broken]
@@ -71,8 +74,43 @@ def test_every_recording_has_its_case() -> None:
     assert sorted(names) == sorted({path.stem for path in RECORDINGS.iterdir()})
 
 
+REPAIRED = [hole for hole in HOLES if "without" in hole.opened_by]
+
+
+@pytest.mark.parametrize("hole", REPAIRED, ids=lambda hole: hole.name)
+def test_its_repair_alone_closes_it(hole: Hole, tmp_path: Path) -> None:
+    """Those that build on it can be left out."""
+    names = [repair.name for repair in hole.protocol.repairs()]
+    (own,) = hole.opened_by["without"]
+    later = names[names.index(own) + 1 :]
+    _record(hole, tmp_path / "run.jsonl", hole.header(is_open=False, without=later))
+    assert not [assertion for assertion, broken in _found(tmp_path / "run.jsonl", hole) if not broken]
+
+
 @pytest.mark.parametrize("hole", HOLES, ids=lambda hole: hole.name)
 def test_the_protocol_names_its_recording(hole: Hole) -> None:
-    """A reader of the protocol's file finds the recording that shows the hole."""
-    is_named = f"{hole.name}.jsonl" in hole.header(as_printed=True).protocol.source
-    assert is_named, f"{hole.header(as_printed=True).protocol.file} does not name {hole.name}.jsonl"
+    """A repair or a reading has the recording that shows what it is for; or the protocol's file names it."""
+    protocol = hole.protocol
+    if "without" in hole.opened_by:
+        (own,) = hole.opened_by["without"]
+        assert hole.name in next(each.recordings for each in protocol.repairs() if each.name == own)
+    elif protocol.readings:
+        ((parameter, value),) = hole.opened_by.items()
+        reading = next(each for each in protocol.readings if each.parameter == parameter)
+        assert hole.name == next(each.recording for each in reading.values if each.name == value)
+    else:
+        assert f"{hole.name}.jsonl" in hole.header(is_open=True).protocol.source
+
+
+@pytest.mark.parametrize("protocol", [Bully])
+def test_every_departure_is_shown(protocol: type[Algorithm]) -> None:
+    """Each repair, and each other value of a reading that fails by itself, has a recording of its own."""
+    named = [name for each in protocol.repairs() for name in each.recordings]
+    named += [value.recording for each in protocol.readings for value in each.values if value.recording]
+    assert sorted(named) == sorted(hole.name for hole in HOLES if hole.protocol is protocol)
+    fields = {field.name: field for field in msgspec.structs.fields(protocol.Parameters)}
+    assert get_args(get_args(fields["without"].type)[0]) == tuple(each.name for each in protocol.repairs())
+    for reading in protocol.readings:
+        field = fields[reading.parameter]
+        assert get_args(field.type) == tuple(value.name for value in reading.values)
+        assert field.default == reading.values[0].name

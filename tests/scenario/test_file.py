@@ -27,7 +27,7 @@ tp = "40ms"
 latency = "20ms"
 jitter = "10ms"
 seed = 7
-set = { check_every = "400ms", as_printed = true }
+set = { check_every = "400ms", halting = "at_once" }
 worlds = ["simulated"]
 for = "8s"
 ---
@@ -66,9 +66,9 @@ seed = 7 => seed = "lucky"
 seed = 7 => seed = -7
 check_every = "400ms" => chek_every = "400ms"
 check_every = "400ms" => check_every = "often"
-as_printed = true => as_printed = "perhaps"
-set = { check_every = "400ms", as_printed = true } => set = "check_every"
-set = { check_every = "400ms", as_printed = true } => [set]|chek_every = "400ms"
+"at_once" => "perhaps"
+set = { check_every = "400ms", halting = "at_once" } => set = "check_every"
+set = { check_every = "400ms", halting = "at_once" } => [set]|chek_every = "400ms"
 worlds = ["simulated"] => worlds = ["simulatd"]
 worlds = ["simulated"] => worlds = []
 worlds = ["simulated"] => worlds = "simulated"
@@ -123,7 +123,7 @@ def test_the_contents(right: Scenario) -> None:
     assert right.shows == "What to look at,\nnodes = 3 of them."
     assert (right.protocol, right.nodes, right.timing) == ("bully", (1, 2, 3, 4, 5), Timing(80_000, 40_000))
     assert (right.link, right.seed, right.worlds) == (Link(20_000, 10_000), 7, ("simulated",))
-    assert right.parameters == {"check_every_us": 400_000, "as_printed": True}
+    assert right.parameters == {"check_every_us": 400_000, "halting": "at_once"}
     assert (right.ends_us, right.first_line, right.text) == (8_000_000, 18, RIGHT)
     assert [line.line for line in right.lines] == [19, 21, 22, 23]
     assert isinstance(right.lines[0].command, NodeCommand)
@@ -150,7 +150,7 @@ def test_a_protocol_file_is_relative_to_the_scenario(tmp_path: Path) -> None:
 def test_a_task_on_top_of_an_election(tmp_path: Path) -> None:
     """As in lab run: by name, and with the election in set."""
     text = RIGHT.replace('protocol = "bully"', 'protocol = "field"').replace("check_every = ", "election = ")
-    text = text.replace('"400ms", as_printed = true', '"invitation"')
+    text = text.replace('"400ms", halting = "at_once"', '"invitation"')
     found = scenario_in(
         text.replace("on send EnterElection", "on send Accept").replace("A1.1", "A9"), tmp_path / "task.scenario"
     )

@@ -67,7 +67,7 @@ def test_a_session_at_the_keyboard(tmp_path: Path) -> None:
     assert _script(text) == [
         "when all normal: kill 5",
         "then when all normal: restart 5",
-        "expect all.coordinator == 5 within 3.6s",
+        "expect all.coordinator == 5 within 5.8s",
         "expect all normal and all.coordinator == 5",
         "expect all running",
     ]
@@ -148,7 +148,7 @@ def test_without_a_command(tmp_path: Path) -> None:
     """It is the plain run, with its outcome."""
     text = _made(session(tmp_path / "run.jsonl", [])).text
     assert 'title = "5 is elected"' in text
-    assert _script(text)[0] == "expect all.coordinator == 5 within 3.6s"
+    assert _script(text)[0] == "expect all.coordinator == 5 within 5.8s"
     assert run_simulated(_read(tmp_path, text)).passed
 
 

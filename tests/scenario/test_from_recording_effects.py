@@ -52,7 +52,7 @@ def test_late_events_are_no_effect(tmp_path: Path) -> None:
     made = _made(_as_live(recording))
     assert made.is_same
     assert 'for = "6.6s"' in made.text
-    assert "expect all.coordinator == 5 within 3.6s" in made.text
+    assert "expect all.coordinator == 5 within 5.8s" in made.text
     assert re.search(r"restart 5  # 5 leads after \d+ ms$", made.text, re.MULTILINE)
     assert made.notes == ("left out: what came more than 10.8s after the last command; not an effect",)
 
@@ -127,7 +127,7 @@ def test_no_violation_is_expected_in_simulation_only(tmp_path: Path) -> None:
     alone = _made(session(tmp_path / "short.jsonl", [], end_ms=20)).text
     assert 'worlds = ["simulated"]' in alone
     assert "expect no violation" not in alone, "nothing was judged"
-    alone = _made(session(tmp_path / "longer.jsonl", [], end_ms=60)).text
+    alone = _made(session(tmp_path / "longer.jsonl", [], end_ms=100)).text
     assert "expect no violation" in alone
 
 

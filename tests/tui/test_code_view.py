@@ -304,8 +304,8 @@ def _edited(path: Path, **changes: object) -> Path:
         ),
         ({"name": "mine.py:Mine"}, "the protocol is not installed"),
         ({"name": "field", "parameters": {"election": [1]}}, "the recorded source differs from the installed one"),
-        ({"parameters": {"as_printed": "perhaps"}}, "re-execution raises ValidationError"),
-        ({"parameters": {"as_printed": True}}, "differs from its re-execution"),
+        ({"parameters": {"halting": "perhaps"}}, "re-execution raises ValidationError"),
+        ({"parameters": {"halting": "at_once"}}, "differs from its re-execution"),
     ],
     ids=["edited", "own", "election", "parameters", "others"],
 )

@@ -35,14 +35,14 @@ def test_parameters_and_remark_are_shown(tmp_path: Path) -> None:
     """The parameters in the title, the remark as the first message."""
     header, *rest = SHIPPED.read_bytes().split(b"\n")
     texts = json.loads(header)
-    texts["protocol"]["parameters"] = {"as_printed": True}
+    texts["protocol"]["parameters"] = {"halting": "at_once"}
     texts["remark"] = "a coordinator that stood still, and another one"
     path = tmp_path / "told.jsonl"
     path.write_bytes(b"\n".join([json.dumps(texts).encode(), *rest]))
 
     async def test(seen: Seen) -> None:
         assert seen.message == "a coordinator that stood still, and another one (? for all keys)"
-        assert "lab bully · as_printed=true · recording · record 0 ·" in seen.text
+        assert "lab bully · halting=at_once · recording · record 0 ·" in seen.text
 
     replay(test, path)
 

@@ -186,11 +186,13 @@ def positive(name: str, text: str, written: Written = as_option) -> int:
 
 
 def _value_of(got: str, text: str, kind: Any) -> Any:
-    """Convert ``text`` to this type."""
+    """Convert ``text`` to this type; several values are separated by commas."""
+    info = inspect.type_info(kind)
+    given = text.split(",") if isinstance(info, inspect.VarTupleType) else text
     try:
-        return msgspec.convert(text, kind, strict=False)
+        return msgspec.convert(given, kind, strict=False)
     except msgspec.ValidationError as error:
-        expected = _describe_values(inspect.type_info(kind))
+        expected = _describe_values(info)
         raise SettingError(f"{got}: {f'write {expected}' if expected else error}") from None
 
 
@@ -202,4 +204,8 @@ def _describe_values(kind: inspect.Type) -> str:
             return " or ".join(each) if all(each) else ""
         case inspect.IntType(ge=int(least), le=int(most)):
             return f"a whole number from {least} to {most}"
+        case inspect.LiteralType(values):
+            return " or ".join(sorted(map(str, values)))
+        case inspect.VarTupleType(inspect.LiteralType(values)):
+            return f"one or more of these, separated by commas: {', '.join(sorted(map(str, values)))}"
     return _DESCRIPTIONS.get(type(kind), "")
