@@ -14,7 +14,19 @@ from lab.protocols.bully import (
 )
 from tests.harness import Solo
 
-__all__ = ["DEFINITION", "asked", "begins", "body", "enter", "follow", "lead", "lone", "normal", "reply_all"]
+__all__ = [
+    "DEFINITION",
+    "asked",
+    "begins",
+    "body",
+    "enter",
+    "follow",
+    "halt_lower",
+    "lead",
+    "lone",
+    "normal",
+    "reply_all",
+]
 
 DEFINITION = Definition(4, 3, (1, 2, 3))
 ENTERED = EnterElectionAnswer(Definition(), 0)
@@ -48,15 +60,20 @@ def lead(members: tuple[int, ...] = (1, 2), node: int = 3, ids: tuple[int, ...] 
     solo, step = lone(node, ids)
     if step.sent[0].kind == "AreYouUp":
         step = solo.fire_timer()
-    for message in step.sent:
-        if message.target in members:
-            step = solo.reply(message, ENTERED)
-    if len(members) < node - 1:
-        step = solo.fire_timer()
+    step = halt_lower(solo, step, {member: ENTERED for member in members})
     step = reply_all(solo, step, SetCoordinatorAnswer())
     reply_all(solo, step, NewStateAnswer())
     assert solo.protocol.status is Status.NORMAL
     return solo
+
+
+def halt_lower(solo: Solo, step: Step, answers: dict[int, EnterElectionAnswer]) -> Step:
+    """Let stage 2 go on, node after node: those with an answer give it, the others are silent for T."""
+    while [message.kind for message in step.sent] == ["EnterElection"]:
+        (message,) = step.sent
+        answer = answers.get(message.target)
+        step = solo.fire_timer() if answer is None else solo.reply(message, answer)
+    return step
 
 
 def reply_all(solo: Solo, step: Step, payload: Payload) -> Step:

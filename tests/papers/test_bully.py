@@ -1,11 +1,12 @@
 """The bully algorithm, rule by rule: B1-B7. B8-B10 are in ``test_bully_monitor.py``."""
 
 from collections.abc import Callable
+from typing import Literal
 
 import pytest
 
 from lab.kernel import Step
-from lab.protocols import Definition, Status
+from lab.protocols import Bully, Definition, Status
 from lab.protocols.bully import (
     AreYouNormal,
     AreYouNormalAnswer,
@@ -16,7 +17,7 @@ from lab.protocols.bully import (
     SetCoordinatorAnswer,
 )
 from tests.harness import T_US, Solo
-from tests.papers.alone import asked, begins, body, enter, follow, lead, lone, normal, reply_all
+from tests.papers.alone import asked, begins, body, enter, follow, halt_lower, lead, lone, normal, reply_all
 
 TIMEOUT_US = 3 * T_US
 UP, NORMAL = AreYouUpAnswer(), AreYouNormalAnswer(True)
@@ -160,7 +161,7 @@ def test_B4_a_node_with_a_coordinator_after_the_wait_does_not_start_again(silent
 def test_B5_nobody_above() -> None:
     """B5: after T without an answer: Election, the task stops, the node is its own leader, and Up is empty.
 
-    Every lower node is asked.
+    The lower nodes are asked one after the other, the highest first.
     """
     solo, _ = lone(3, (1, 2, 3, 4))
     normal(solo, 4)
@@ -170,27 +171,48 @@ def test_B5_nobody_above() -> None:
     solo.fire_timer()
     step = solo.fire_timer()
     assert step.changed == {"status": "Election", "processing": False, "halted": 3, "up": []}
-    assert asked(step) == [("EnterElection", 1), ("EnterElection", 2)]
+    assert asked(step) == [("EnterElection", 2)]
+    assert asked(solo.reply(step.sent[0], EnterElectionAnswer(Definition(), 0))) == [("EnterElection", 1)]
 
 
 def test_B5_nodes_that_answer_are_in_up() -> None:
     """B5: a silent node is awaited for up to T and is not in Up."""
     solo, step = lone(3)
+    assert asked(step) == [("EnterElection", 2)]
+    step = solo.fire_timer()
+    assert step.at_us == T_US
+    assert asked(step) == [("EnterElection", 1)]
+    assert solo.protocol.up == frozenset()
+    step = solo.reply(step.sent[0], EnterElectionAnswer(Definition(), 0))
+    assert step.changed["up"] == [1]
+
+
+def test_B5_all_at_once() -> None:
+    """B5, read so that the loop sends to all and waits once: all have T to answer."""
+    solo = Solo(Bully, 3, (1, 2, 3), parameters=Bully.Parameters(halting="at_once"))
+    step = solo.start({})
     assert asked(step) == [("EnterElection", 1), ("EnterElection", 2)]
     solo.reply(step.sent[0], EnterElectionAnswer(Definition(), 0))
     assert solo.protocol.up == frozenset()
     step = solo.fire_timer()
-    assert step.at_us == T_US
-    assert step.changed["up"] == [1]
+    assert (step.at_us, step.changed["up"]) == (T_US, [1])
+
+
+@pytest.mark.parametrize(("silence", "elects"), [("elects", True), ("waits", False)])
+def test_B1_the_leader_of_an_election_is_silent(silence: Literal["elects", "waits"], elects: bool) -> None:
+    """B1: by the notes, a node that has entered an election elects itself; by the listing, it waits."""
+    solo = Solo(Bully, 2, (1, 2, 3), parameters=Bully.Parameters(silence=silence))
+    solo.start({})
+    enter(solo, 3)
+    assert (solo.node.next_timer() is not None) is elects
+    if elects:
+        assert begins(solo.fire_timer())
 
 
 def _entered(members: tuple[int, ...] = (1, 2), versions: tuple[int, ...] = (0, 0)) -> tuple[Solo, Step]:
     solo, step = lone(3)
-    for message in step.sent:
-        if message.target in members:
-            answer = EnterElectionAnswer(Definition(), versions[message.target - 1])
-            step = solo.reply(message, answer)
-    return solo, step if len(members) == 2 else solo.fire_timer()
+    answers = {member: EnterElectionAnswer(Definition(), versions[member - 1]) for member in members}
+    return solo, halt_lower(solo, step, answers)
 
 
 def test_B6_the_members_of_up_learn_who_leads() -> None:
@@ -206,7 +228,7 @@ def test_B6_an_answer_missing_starts_anew() -> None:
     solo.reply(step.sent[0], SetCoordinatorAnswer())
     step = solo.fire_timer()
     assert step.at_us == T_US
-    assert asked(step) == [("EnterElection", 1), ("EnterElection", 2)]
+    assert asked(step) == [("EnterElection", 2)]
     assert step.changed == {"status": "Election", "up": []}
 
 
@@ -229,5 +251,5 @@ def test_B7_an_answer_missing_starts_anew() -> None:
     step = reply_all(solo, step, SetCoordinatorAnswer())
     solo.reply(step.sent[1], NewStateAnswer())
     step = solo.fire_timer()
-    assert asked(step) == [("EnterElection", 1), ("EnterElection", 2)]
+    assert asked(step) == [("EnterElection", 2)]
     assert solo.protocol.status is Status.ELECTION

@@ -72,11 +72,11 @@ def test_figure_10_8_takes_its_four_stages_in_order() -> None:
 
 
 def test_a_cluster_comes_up(transcript: Transcript) -> None:
-    """B2: all nodes start at once; all but the highest find a higher one, which leads after three rounds."""
+    """B2: all nodes start at once; all but the highest find a higher one, which leads after four rounds."""
     rig = Rig([1, 2, 3]).started()
     assert isinstance(rig.steps[0].input, Started)
     assert rig.run_until_agreed() == 3
-    assert rig.now_us == 6 * rig.header.link.latency_us
+    assert rig.now_us == 8 * rig.header.link.latency_us
     transcript("bully_comes_up", _format_steps(rig, 0))
 
 

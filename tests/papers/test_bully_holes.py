@@ -40,15 +40,14 @@ def test_the_leader_dies_after_enter_election() -> None:
 
 @pytest.mark.parametrize("index", [1, 2, 3])
 def test_the_leader_dies_between_two_messages_of_enter_election(index: int) -> None:
-    """A2: some nodes got it, some did not; the highest of them leads in the end."""
+    """A2: the higher nodes got it, the lower ones did not; the highest of all leads in the end."""
     rig = _at_work()
     rig.do("kill 4")
-    rig.do(f"on send EnterElection 4->{index} kill 4")
     rig.run(50_000)
-    rig.do("restart 4")
-    assert 4 not in rig.incarnations
-    targets = {target for _, _, target in rig.sent("EnterElection")[-3:]}
-    assert index in targets
+    since = len(rig.records)
+    rig.do(f"on send EnterElection 4->{index} kill 4", "restart 4")
+    rig.run_until(lambda: 4 not in rig.incarnations, T_US, "4 dies at that message")
+    assert [target for _, _, target in rig.sent("EnterElection", since=since)] == [*range(3, index - 1, -1)]
     assert rig.run_until_agreed() == 3
 
 
@@ -75,7 +74,7 @@ def test_the_higher_one_dies_after_answering_are_you_up() -> None:
     assert rig.run_until_agreed() == 1
     tries = [source for source, _, target in rig.sent("AreYouUp", since=since) if (source, target) == (1, 2)]
     assert len(tries) >= 2, "1 asked again"
-    assert rig.now_us - left_us <= 6 * T_US + 2 * T_US
+    assert rig.now_us - left_us <= 7 * T_US + 2 * T_US
 
 
 def test_a_paused_coordinator_makes_two_and_then_one_again() -> None:
@@ -119,9 +118,9 @@ def test_a_partition_heals_to_one_coordinator(sides: str) -> None:
 def test_A1_1_when_the_lower_of_two_leaders_is_heard_last() -> None:
     """A1.1 with just a crash: 2 has passed stage 1, and 3 starts.
 
-    At node 1, 2's EnterElection, sent before 3's, arrives after it. By the listing 1 would follow 2, while 3
-    relies on 1's earlier answer. All messages arrive within Tm and in order on each link. Also ``Schedule(2889)``,
-    ``(17509)``, ``(19178)``.
+    At node 1, 2's EnterElection, sent before 3's, arrives after it if 3 halts all nodes at once. 1 would then follow
+    2, while 3 relies on 1's earlier answer. All messages arrive within Tm and in order on each link. Also
+    ``Schedule(2889)``, ``(17509)``, ``(19178)``.
     """
     rig = Rig([1, 2, 3], latency_us=1_000).started()
     rig.run_until_agreed()

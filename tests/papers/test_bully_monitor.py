@@ -18,7 +18,7 @@ from lab.protocols.bully import (
     SetCoordinatorAnswer,
 )
 from tests.harness import Solo
-from tests.papers.alone import DEFINITION, asked, body, enter, follow, lead, lone, normal, reply_all
+from tests.papers.alone import DEFINITION, asked, body, enter, follow, halt_lower, lead, lone, normal, reply_all
 
 STATES: dict[str, Callable[[Solo], object]] = {
     "Down": lambda solo: None,
@@ -162,16 +162,14 @@ def test_B4_a_coordinator_that_leaves_the_election_to_a_higher_node_steps_down()
 def test_B9_a_late_answer_is_not_taken_for_a_later_requests() -> None:
     """B9: an answer to EnterElection of an earlier attempt does not put its sender into this attempt's Up."""
     solo, step = lone(3)
-    first = step.sent
-    step = solo.reply(first[0], EnterElectionAnswer(Definition(), 0))
-    step = solo.fire_timer()
+    (first,) = step.sent
+    step = halt_lower(solo, step, {1: EnterElectionAnswer(Definition(), 0)})
     assert asked(step) == [("SetCoordinator", 1)]
     step = solo.fire_timer()
-    assert asked(step) == [("EnterElection", 1), ("EnterElection", 2)], "the second attempt"
-    late = solo.reply(first[1], EnterElectionAnswer(Definition(7), 7))
+    assert asked(step) == [("EnterElection", 2)], "the second attempt"
+    late = solo.reply(first, EnterElectionAnswer(Definition(7), 7))
     assert late.late
-    solo.reply(step.sent[0], EnterElectionAnswer(Definition(), 0))
-    step = solo.fire_timer()
+    step = halt_lower(solo, step, {1: EnterElectionAnswer(Definition(), 0)})
     assert step.changed["up"] == [1]
     step = reply_all(solo, step, SetCoordinatorAnswer())
     assert step.stored == {"version": 1}, "and its version counts for nothing"
@@ -186,8 +184,8 @@ def test_B10_the_new_definition_is_newer_than_all_that_the_group_knows(
     It has stored its version before NewState leaves.
     """
     solo, step = lone(3, version=own)
-    for message, version in zip(step.sent, others, strict=True):
-        step = solo.reply(message, EnterElectionAnswer(Definition(version), version))
+    answers = {node: EnterElectionAnswer(Definition(version), version) for node, version in enumerate(others, 1)}
+    step = halt_lower(solo, step, answers)
     step = reply_all(solo, step, SetCoordinatorAnswer())
     assert step.stored == {"version": new}
     assert asked(step) == [("NewState", 1), ("NewState", 2)]
