@@ -72,8 +72,8 @@ def _format_setting(name: str, value: Any) -> str:
         return value
     if isinstance(value, int) and name.endswith("_us"):
         return format_us(value)
-    if isinstance(value, list | tuple):
-        return ",".join(map(str, value))
+    if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
+        return ",".join(value)
     is_plain = value is None or isinstance(value, int | float)  # nothing else can be set
     return msgspec.json.encode(value).decode() if is_plain else "…"
 

@@ -53,14 +53,16 @@ def _begun(listing: Listing, step: Step) -> tuple[Function, ...]:
 def _between(listing: Listing, was: Wait | None, now: Wait | None) -> Iterator[int]:
     """Yield the lines from one wait to the other; a procedure that began again starts at its first line.
 
-    If they are in two methods, yield the rest of the one and the beginning of the other.
+    If they are in two methods, yield the rest of the one, the whole procedure, and the beginning of the other.
     """
     start = None if was is None else listing.line_of(was)
     end = None if now is None else listing.line_of(now)
     left = None if start is None else listing.function_at(start)
     entered = None if end is None else listing.function_at(end)
-    if left is not None and start is not None and left != entered:
+    if was is not None and left is not None and start is not None and left != entered:
         yield from range(start, left.last + 1)
+        for function in listing.named(was.procedure)[:1]:
+            yield from range(function.line, function.last + 1)
         start = None
     if entered is not None and end is not None:
         yield from range(entered.line if start is None or end < start else start, end + 1)

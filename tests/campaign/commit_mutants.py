@@ -296,7 +296,7 @@ CAUGHT: list[tuple[type[TwoPhaseCommit], str, str, int]] = [
     (UncertainAborts, "A6", "kill", 29),
     (UncertainCommits, "A6", "kill", 19),
     (DoneTwice, "A8", "duplicate", 3),
-    (AbortsWhenAsked, "A6", "partition", 86),
+    (AbortsWhenAsked, "A6", "partition", 79),
     (CommitsAfterCrash, "A6", "kill", 11),
     (DecisionLostAfterCrash, "ends", "kill", 2),
     (UndoForgotten, "A8", "kill", 77),

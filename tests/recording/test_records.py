@@ -159,9 +159,16 @@ def test_settings_have_the_form_of_set() -> None:
         "check_every_us": 600_000,
         "by_itself": None,
         "name": "x",
+        "without": ["one", "other"],
         "election": "ring",
     }
     info = ProtocolInfo("field", parameters, "field.py", "")
-    assert info.settings == ("as_printed=true", "check_every=600ms", "by_itself=null", "name=x")
+    assert info.settings == (
+        "as_printed=true",
+        "check_every=600ms",
+        "by_itself=null",
+        "name=x",
+        "without=one,other",
+    )
     assert info.title == "field above ring"
     assert ProtocolInfo("odd", {"a": [[1]], "b_us": "soon"}, "", "").settings == ("a=…", "b=soon")

@@ -85,10 +85,14 @@ def test_a_procedure_runs_from_one_wait_to_the_next(bully: RecordStore) -> None:
     was, now = (next(w for w in each.waits if w.procedure == "election") for each in (before.step, step))
     ran = _run(bully, number, Bully)
     begun, ended = listing.line_of(was), listing.line_of(now)
-    election = listing.named("election")[0]
-    own = [line for line in ran if election.has(line)]
-    assert (own[0], own[-1]) == (begun, ended)
-    assert all(begun <= line <= ended for line in own)  # type: ignore[operator]
+    assert begun in ran
+    assert ended in ran
+    left, entered = listing.function_at(begun or 0), listing.function_at(ended or 0)
+    assert left is not None
+    assert entered is not None
+    assert (left.name, entered.name) == ("is_highest", "halt_lower")
+    assert all(line >= begun for line in ran if left.has(line))  # type: ignore[operator]
+    assert all(line <= ended for line in ran if entered.has(line))  # type: ignore[operator]
     assert "self.halted = self.id" in _texts(bully, ran)
 
 

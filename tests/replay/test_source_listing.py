@@ -55,7 +55,8 @@ def test_every_wait_in_the_recordings_has_its_line(path: Path) -> None:
         assert number == wait.line
         around = listing.function_at(line)
         assert around is not None
-        assert (around.name, around.file) == (wait.procedure.partition(" ")[0], file)
+        assert around.file == file
+        assert file in {function.file for function in listing.named(wait.procedure)}
     lines.close()
 
 
@@ -66,7 +67,7 @@ def test_a_line_of_a_task_is_in_the_file_of_the_task() -> None:
     file, number = listing.place_of(line)
     assert (file, line - number) == ("field.py", next(f.before for f in listing.files if f.name == "field.py"))
     assert listing.line_of(Wait("survey_regions", number, "", 0)) == line
-    assert listing.line_of(Wait("election", number, "", 0)) is None
+    assert listing.line_of(Wait("election", number, "", 0)) != line
 
 
 def test_a_procedure_may_have_a_key() -> None:

@@ -176,7 +176,7 @@ def test_several_nodes_on_one_line_are_shown_together() -> None:
         )
         reversed_ = [segment.text for segment in row if segment.style is not None and segment.style.reverse]
         assert reversed_ == ["2"]
-        assert any("1-3: 0.2 s" in text for text in _rows(seen))
+        assert any("1-3: 0.3 s" in text for text in _rows(seen))
 
     replay(test, TASK)
 
@@ -305,7 +305,7 @@ def _edited(path: Path, **changes: object) -> Path:
         ({"name": "mine.py:Mine"}, "the protocol is not installed"),
         ({"name": "field", "parameters": {"election": [1]}}, "the recorded source differs from the installed one"),
         ({"parameters": {"halting": "perhaps"}}, "re-execution raises ValidationError"),
-        ({"parameters": {"halting": "at_once"}}, "differs from its re-execution"),
+        ({"parameters": {"halting": "in_order"}}, "differs from its re-execution"),
     ],
     ids=["edited", "own", "election", "parameters", "others"],
 )
