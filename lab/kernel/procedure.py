@@ -105,7 +105,7 @@ class RunningProcedure:
 
 
 def _line_of(coroutine: Any) -> int:
-    """Return the line at which a procedure waits: in the innermost method that it awaits and that is in its file."""
+    """Return the line at which a procedure waits: of its file's methods in the innermost that it awaits."""
     frame = coroutine.cr_frame
     file, line = frame.f_code.co_filename, frame.f_lineno
     while (coroutine := getattr(coroutine, "cr_await", None)) is not None:

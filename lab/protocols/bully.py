@@ -331,8 +331,8 @@ class Bully(StepDownForHigher):
     class Parameters(BullyListing.Parameters, frozen=True):
         """A time of 0 is derived from T."""
 
-        without: tuple[Literal["retry_if_no_takeover", "step_down_for_higher"], ...] = ()
-        """Repairs to leave out."""
+        without: tuple[Literal["retry_if_no_takeover", "step_down_for_higher", "all"], ...] = ()
+        """Repairs to leave out; all: the listings alone."""
 
     @classmethod
     def settles_within_us(cls, timing: Timing, parameters: Parameters, nodes: int) -> int:

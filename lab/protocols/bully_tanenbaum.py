@@ -19,37 +19,28 @@ The text leaves open how a silent coordinator is detected. Here every participan
 Definition, a new one whenever the members change. These are heartbeats; the figure shows the rest. Since members
 ask one after the other, two of them may have different Definitions for a while (A1.2 is not promised).
 
-The text has five gaps, which are closed here. The parameter ``as_printed`` leaves them open; the recordings in
-recordings/holes show the consequences:
-
-* A node that got an OK "just sits back and waits to see who the winner will be". If the winner dies before it has
-  won, the node waits forever (bully-tanenbaum-winner-dies.jsonl). Here it starts anew after 2·T: the highest node
-  that is up takes Tm to hear of the election, T to find nobody above it, and Tm to announce itself.
-* The winner is coordinator "starting immediately", while the others still follow the old one, which may even be
-  up: two coordinators, after just a crash and a restart (bully-tanenbaum-no-halt.jsonl). Here a node that gets
-  COORDINATOR leaves its coordinator at once, and is Normal again when the new one answers its ``AreYouThere`` with
-  a Definition. The winner becomes Normal and sends Definitions once it has heard from all nodes, or after T: nodes
-  that have not asked by then are dead. This needs no extra messages.
-* A node comes up just as a lower one has won. Each gets the other's COORDINATOR and follows the other
-  (bully-tanenbaum-crossing.jsonl). Here a node that gets COORDINATOR from a lower one holds an election.
-* A participant that missed a COORDINATOR follows a node that no longer leads, but is not silent either
-  (bully-tanenbaum-led-astray.jsonl). Here the answer contains whether the node leads.
-* Two coordinators that never hear of each other both lead forever: one was paused while the other was elected
-  (bully-tanenbaum-paused-wakes.jsonl), or they were partitioned (bully-tanenbaum-partition-heals.jsonl). Here a
-  coordinator asks non-members whether they are up, as Garcia-Molina's Check does. If one is, it holds an election.
+``TanenbaumText`` is the text and nothing else. After it come the repairs, a class each; ``BullyTanenbaum`` is the
+text with all of them. ``lab list protocols bully-tanenbaum`` says on which words each repair rests.
 """
 
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from msgspec import Struct
 
 from lab.kernel import Payload, Request, Safe, Timing, on, periodic, procedure
+from lab.protocols.bully_tanenbaum_departures import (
+    ADMIT_BEFORE_NORMAL,
+    CHECK_STRANGERS,
+    OVERRULE_LOWER_WINNER,
+    RETRY_IF_NO_WINNER,
+)
 from lab.protocols.cost import Cost
 from lab.protocols.definition import Definition
+from lab.protocols.departures import repair
 from lab.protocols.election import Election, Status
 
-__all__ = ["BullyTanenbaum"]
+__all__ = ["BullyTanenbaum", "TanenbaumText"]
 
 # The messages of the figure keep its spelling, so that they can be found in every run.
 
@@ -67,9 +58,8 @@ class COORDINATOR(Payload, frozen=True):
 
 
 class AreYouThereAnswer(Payload, frozen=True, omit_defaults=True):
-    """I lead, or I do not; and, once I have heard from all nodes, the Definition."""
+    """I am there; and, if I lead and have heard from all nodes, the Definition."""
 
-    leads: bool
     definition: Definition | None = None
 
 
@@ -87,12 +77,201 @@ class AreYouUp(Request[AreYouUpAnswer], frozen=True):
     """A coordinator's question to non-members."""
 
 
-class BullyTanenbaum(Election):
+class TanenbaumText(Election):
+    """Section 3.3.1 and figure 3-12; a participant notices by questions that its coordinator is silent."""
+
+    heartbeats: ClassVar[tuple[type[Payload], ...]] = (AreYouThere, AreYouThereAnswer, AreYouUp, AreYouUpAnswer)
+
+    class Parameters(Struct, frozen=True):
+        """A time of 0 is derived from T."""
+
+        ask_every_us: int = 0
+        """Interval at which participants ask the coordinator, and it asks non-members; 0: T."""
+
+    version: Safe[int] = 0
+
+    @cached_property
+    def _ask_every_us(self) -> int:
+        return int(self.parameters.ask_every_us) or self.t_us
+
+    # the election: (a), (c), (e)
+
+    def started(self) -> None:
+        """Hold an election, as the node starts (rule T4)."""
+        self.begin(self.election)
+
+    @procedure
+    async def election(self) -> None:
+        """Election (rules T1 and T3). The highest of all asks nobody and announces itself at once (T4)."""
+        self.stop(self.ask_coordinator, self.check)
+        self._step_down()
+        oks = await self.ask_all(self.higher, ELECTION(), within=self.t_us, enough=1)
+        if oks:
+            self.coordinator = None
+            await self.await_winner()
+            return
+        self.coordinator = self.id
+        self._define(frozenset())
+        for peer in self.peers:
+            self.send(peer, COORDINATOR())
+        await self.take_office()
+
+    async def await_winner(self) -> None:
+        """Sit back: an OK has come."""
+
+    async def take_office(self) -> None:
+        """Be the coordinator, starting immediately."""
+        self.status = Status.NORMAL
+        self.resume_processing()
+
+    def _step_down(self) -> None:
+        self.status = Status.ELECTION
+        self.stop_processing()
+
+    # the messages: (b), (d), (e)
+
+    @on(ELECTION)
+    def on_election(self, sender: int, message: ELECTION) -> OK:
+        """Answer OK and hold an election (rule T2), unless this node just waits to be admitted by the winner."""
+        if self.status is not Status.ELECTION or self.coordinator is None:
+            self.begin(self.election)
+        return OK()
+
+    @on(COORDINATOR)
+    def on_coordinator(self, sender: int, message: COORDINATOR) -> None:
+        """Follow the winner (rule T3)."""
+        self.stop(self.election, self.check)
+        self._step_down()
+        self.coordinator = sender
+        self.follow()
+        self.restart(self.ask_coordinator)
+
+    def follow(self) -> None:
+        """Work under the winner at once."""
+        self.status = Status.NORMAL
+        self.resume_processing()
+
+    # the participant
+
+    def _question_due_us(self) -> int | None:
+        if self.coordinator is None or self.coordinator == self.id:
+            return None
+        every_us = self._ask_every_us if self.status is Status.NORMAL else self.t_us
+        return self.begun_us(self.ask_coordinator) + every_us
+
+    @periodic(_question_due_us)
+    async def ask_coordinator(self) -> None:
+        """Ask the coordinator; if it is silent, elect (rule T1)."""
+        assert self.coordinator is not None
+        answer = await self.ask(self.coordinator, AreYouThere(self.report()), within=self.t_us)
+        if answer is None:
+            self.begin(self.election)
+        elif answer.definition is not None:
+            self._adopt(answer.definition)
+
+    def _adopt(self, definition: Definition) -> None:
+        if self.processing and self.definition == definition:
+            return
+        self.definition = definition
+        self.version = max(self.version, definition.version)
+        self.up = frozenset(definition.members) - {self.id}
+        self.status = Status.NORMAL
+        self.resume_processing()
+
+    # the coordinator
+
+    @on(AreYouThere)
+    def on_are_you_there(self, sender: int, message: AreYouThere) -> AreYouThereAnswer:
+        """Answer the sender, which becomes a member."""
+        if self.coordinator != self.id:
+            return AreYouThereAnswer()
+        if sender not in self.up:
+            self._define(self.up | {sender}, message.report)
+        return AreYouThereAnswer(self.definition if self.leads else None)
+
+    def _check_due_us(self) -> int | None:
+        return self.begun_us(self.check) + self._ask_every_us if self.leads else None
+
+    @periodic(_check_due_us)
+    async def check(self) -> None:
+        """Remove members that no longer ask."""
+        since_us = self.now_us - self._ask_every_us - 2 * self.t_us
+        heard = frozenset(member for member in sorted(self.up) if self.heard_us(member) > since_us)
+        if heard != self.up:
+            self._define(heard)
+
+    def _define(self, up: frozenset[int], *reports: Definition) -> None:
+        """Define the task for these members, from the newest state that they report."""
+        known = [self.report(), *reports]
+        self.up = up
+        self.version = max(self.version, *(report.version for report in known)) + 1
+        self.definition = self.define(self.version, sorted({*up, self.id}), known)
+        if self.leads:
+            self.resume_processing()
+
+
+# repairs
+
+
+@repair(RETRY_IF_NO_WINNER)
+class RetryIfNoWinner(TanenbaumText):
+    """A node that sat back elects again if nobody has won in time (rule T3)."""
+
+    async def await_winner(self) -> None:
+        """Wait for 2·T: Tm to hear of the election, T to find nobody above, and Tm to announce the result."""
+        await self.sleep(2 * self.t_us, "a higher node to win")
+        self.restart(self.election)
+
+
+@repair(ADMIT_BEFORE_NORMAL)
+class AdmitBeforeNormal(RetryIfNoWinner):
+    """The winner, and those who follow it, are Normal once it knows that nobody follows another node."""
+
+    async def take_office(self) -> None:
+        """Wait until all nodes have asked, or for T: those that have not asked by then are dead."""
+        await self.until(lambda: len(self.up) == len(self.peers), "the others to follow", within=self.t_us)
+        await super().take_office()
+
+    def follow(self) -> None:
+        """Wait for the Definition in the coordinator's answer."""
+
+
+@repair(OVERRULE_LOWER_WINNER)
+class OverruleLowerWinner(AdmitBeforeNormal):
+    """A node that hears of a lower winner holds an election."""
+
+    @on(COORDINATOR)
+    def on_coordinator(self, sender: int, message: COORDINATOR) -> None:
+        """Follow the winner (rule T3), or elect if it is lower."""
+        if sender < self.id:
+            self.begin(self.election)
+        else:
+            super().on_coordinator(sender, message)
+
+
+@repair(CHECK_STRANGERS)
+class CheckStrangers(OverruleLowerWinner):
+    """A coordinator asks non-members whether they are up, and holds an election if one is."""
+
+    @periodic(TanenbaumText._check_due_us)
+    async def check(self) -> None:
+        """Remove members that no longer ask; elect if a non-member is up."""
+        await super().check()
+        strangers = [peer for peer in self.peers if peer not in self.up]
+        there = await self.ask_all(strangers, AreYouUp(), within=self.t_us)
+        if there.keys() - self.up:
+            self.begin(self.election)
+
+    @on(AreYouUp)
+    def on_are_you_up(self, sender: int, message: AreYouUp) -> AreYouUpAnswer:
+        return AreYouUpAnswer()
+
+
+class BullyTanenbaum(CheckStrangers):
     """Tanenbaum's bully: the highest node that is up leads."""
 
     name: ClassVar[str] = "bully-tanenbaum"
     promises: ClassVar[tuple[str, ...]] = ("A1.1", "A2", "highest", "M7")
-    heartbeats: ClassVar[tuple[type[Payload], ...]] = (AreYouThere, AreYouThereAnswer, AreYouUp, AreYouUpAnswer)
 
     # Node i that holds an election asks all above (n - i), of which all but the dead answer (n - i - 1).
     costs: ClassVar[tuple[Cost, ...]] = (
@@ -118,13 +297,20 @@ class BullyTanenbaum(Election):
         ),
     )
 
-    class Parameters(Struct, frozen=True):
+    class Parameters(TanenbaumText.Parameters, frozen=True):
         """A time of 0 is derived from T."""
 
-        ask_every_us: int = 0
-        """Interval at which participants ask the coordinator, and it asks non-members; 0: T."""
-        as_printed: bool = False
-        """Leave the five gaps in the text open."""
+        without: tuple[
+            Literal[
+                "retry_if_no_winner",
+                "admit_before_normal",
+                "overrule_lower_winner",
+                "check_strangers",
+                "all",
+            ],
+            ...,
+        ] = ()
+        """Repairs to leave out; all: the text alone."""
 
     @classmethod
     def settles_within_us(cls, timing: Timing, parameters: Parameters, nodes: int) -> int:
@@ -135,139 +321,3 @@ class BullyTanenbaum(Election):
         winner.
         """
         return 12 * timing.t_us + 2 * (parameters.ask_every_us or timing.t_us)
-
-    version: Safe[int] = 0
-
-    @cached_property
-    def _ask_every_us(self) -> int:
-        return int(self.parameters.ask_every_us) or self.t_us
-
-    # the election: (a), (c), (e)
-
-    def started(self) -> None:
-        """Hold an election, as the node starts (rule T4)."""
-        self.begin(self.election)
-
-    @procedure
-    async def election(self) -> None:
-        """Election (rules T1 and T3). The highest of all asks nobody and announces itself at once (T4)."""
-        self.stop(self.ask_coordinator, self.check)
-        self._step_down()
-        oks = await self.ask_all(self.higher, ELECTION(), within=self.t_us, enough=1)
-        if oks:
-            self.coordinator = None
-            await self._await_winner()
-            return
-        self.coordinator = self.id
-        self._define(frozenset())
-        for peer in self.peers:
-            self.send(peer, COORDINATOR())
-        await self._await_members()
-        self.status = Status.NORMAL
-        self.resume_processing()
-
-    async def _await_winner(self) -> None:
-        if self.parameters.as_printed:
-            return
-        await self.sleep(2 * self.t_us, "a higher node to win")
-        self.restart(self.election)
-
-    async def _await_members(self) -> None:
-        if self.parameters.as_printed:
-            return
-        await self.until(lambda: len(self.up) == len(self.peers), "the others to follow", within=self.t_us)
-
-    def _step_down(self) -> None:
-        self.status = Status.ELECTION
-        self.stop_processing()
-
-    # the messages: (b), (d), (e)
-
-    @on(ELECTION)
-    def on_election(self, sender: int, message: ELECTION) -> OK:
-        """Answer OK and hold an election (rule T2), unless this node just waits to be admitted by the winner."""
-        if self.status is not Status.ELECTION or self.coordinator is None:
-            self.begin(self.election)
-        return OK()
-
-    @on(COORDINATOR)
-    def on_coordinator(self, sender: int, message: COORDINATOR) -> None:
-        """Follow the winner (rule T3)."""
-        if sender < self.id and not self.parameters.as_printed:
-            self.begin(self.election)
-            return
-        self.stop(self.election, self.check)
-        self._step_down()
-        self.coordinator = sender
-        if self.parameters.as_printed:
-            self.status = Status.NORMAL
-            self.resume_processing()
-        self.restart(self.ask_coordinator)
-
-    # the participant
-
-    def _question_due_us(self) -> int | None:
-        if self.coordinator is None or self.coordinator == self.id:
-            return None
-        every_us = self._ask_every_us if self.status is Status.NORMAL else self.t_us
-        return self.begun_us(self.ask_coordinator) + every_us
-
-    @periodic(_question_due_us)
-    async def ask_coordinator(self) -> None:
-        """Ask the coordinator; if it is silent or no longer leads, elect (rule T1)."""
-        assert self.coordinator is not None
-        answer = await self.ask(self.coordinator, AreYouThere(self.report()), within=self.t_us)
-        if answer is None or not answer.leads:
-            self.begin(self.election)
-        elif answer.definition is not None:
-            self._adopt(answer.definition)
-
-    def _adopt(self, definition: Definition) -> None:
-        if self.processing and self.definition == definition:
-            return
-        self.definition = definition
-        self.version = max(self.version, definition.version)
-        self.up = frozenset(definition.members) - {self.id}
-        self.status = Status.NORMAL
-        self.resume_processing()
-
-    # the coordinator
-
-    @on(AreYouThere)
-    def on_are_you_there(self, sender: int, message: AreYouThere) -> AreYouThereAnswer:
-        """Answer the sender, which becomes a member."""
-        if self.coordinator != self.id:
-            return AreYouThereAnswer(self.parameters.as_printed)
-        if sender not in self.up:
-            self._define(self.up | {sender}, message.report)
-        return AreYouThereAnswer(True, self.definition if self.leads else None)
-
-    def _check_due_us(self) -> int | None:
-        return self.begun_us(self.check) + self._ask_every_us if self.leads else None
-
-    @periodic(_check_due_us)
-    async def check(self) -> None:
-        """Remove members that no longer ask; elect if a non-member is up."""
-        since_us = self.now_us - self._ask_every_us - 2 * self.t_us
-        heard = frozenset(member for member in sorted(self.up) if self.heard_us(member) > since_us)
-        if heard != self.up:
-            self._define(heard)
-        if self.parameters.as_printed:
-            return
-        strangers = [peer for peer in self.peers if peer not in self.up]
-        there = await self.ask_all(strangers, AreYouUp(), within=self.t_us)
-        if there.keys() - self.up:
-            self.begin(self.election)
-
-    @on(AreYouUp)
-    def on_are_you_up(self, sender: int, message: AreYouUp) -> AreYouUpAnswer:
-        return AreYouUpAnswer()
-
-    def _define(self, up: frozenset[int], *reports: Definition) -> None:
-        """Define the task for these members, from the newest state that they report."""
-        known = [self.report(), *reports]
-        self.up = up
-        self.version = max(self.version, *(report.version for report in known)) + 1
-        self.definition = self.define(self.version, sorted({*up, self.id}), known)
-        if self.leads:
-            self.resume_processing()

@@ -1,9 +1,9 @@
 """Where a protocol departs from the text that it is taken from, as data: readings and repairs.
 
 * A **reading** is one of several ways to understand the text. It is a parameter; its values are the ways.
-* A **repair** is a class that overrides a few methods of the listing. It can be left out: ``without=NAME``. It
-  closes a *gap* if an assertion fails without it in every reading, while all assumptions hold; it goes *beyond the
-  promise* if an assumption has to be broken first.
+* A **repair** is a class that overrides a few methods of the listing. It can be left out: ``without=NAME``; with
+  ``without=all`` the text runs alone. It closes a *gap* if an assertion fails without it in every reading, while
+  all assumptions hold; it goes *beyond the promise* if an assumption has to be broken first.
 
 Each says on which words it rests.
 """
@@ -17,6 +17,7 @@ from msgspec import Struct
 __all__ = [
     "CHOW_JOHNSON",
     "NOTES_1982",
+    "TANENBAUM",
     "Quotation",
     "Reading",
     "Repair",
@@ -40,6 +41,7 @@ class Text(Struct, frozen=True):
 
 CHOW_JOHNSON = Text("Chow & Johnson", 1997, "Distributed Operating Systems and Algorithms, section 10.2")
 NOTES_1982 = Text("notes on Garcia-Molina", 1982, "lecture notes on: Elections in a Distributed Computing System")
+TANENBAUM = Text("Tanenbaum", 1995, "Distributed Operating Systems, section 3.3")
 
 
 class Quotation(Struct, frozen=True):
@@ -97,6 +99,8 @@ def recording_of(name: str) -> str:
 
 
 K = TypeVar("K", bound=type)
+_ALL = "all"
+"""What is left out where the text is to run alone."""
 
 
 def repair(declared: Repair) -> Callable[[K], K]:
@@ -119,7 +123,7 @@ def _is_overridden(klass: type, name: str) -> bool:
 def _optional(klass: type, name: str, method: Callable[..., Any], key: str) -> Callable[..., Any]:
     @wraps(method)
     def either(self: Any, *arguments: Any) -> Any:
-        if key in self.parameters.without:
+        if key in self.parameters.without or _ALL in self.parameters.without:
             return getattr(super(klass, self), name)(*arguments)
         return method(self, *arguments)
 

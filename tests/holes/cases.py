@@ -137,6 +137,7 @@ HOLES: list[Hole] = [
         ("at 1s kill 3", "at 1s on send OK 2->1 kill 2"),
         4_500_000,
         "A2",
+        opened_by={"without": ["retry_if_no_winner"]},
     ),
     Hole(
         "bully-tanenbaum-no-halt",
@@ -146,6 +147,7 @@ HOLES: list[Hole] = [
         ("at 0s kill 2", "at 1s restart 2"),
         1_100_000,
         "A1.1",
+        opened_by={"without": ["admit_before_normal"]},
     ),
     Hole(
         "bully-tanenbaum-crossing",
@@ -155,6 +157,17 @@ HOLES: list[Hole] = [
         ("at 0s kill 2", "on send COORDINATOR 1->2 restart 2"),
         3_500_000,
         "A2",
+        opened_by={"without": ["overrule_lower_winner"]},
+    ),
+    Hole(
+        "bully-tanenbaum-left-behind",
+        "3 comes up and wins over 2, whose COORDINATOR comes to 1 last: 1 waits forever for 2 to admit it",
+        BullyTanenbaum,
+        (1, 2, 3),
+        ("at 1s kill 3", "at 1s delay 2->1 20ms", "at 1s on send COORDINATOR 2->1 restart 3"),
+        6_000_000,
+        "A2",
+        opened_by={"without": ["check_strangers"]},
     ),
     Hole(
         "bully-tanenbaum-led-astray",
@@ -164,6 +177,7 @@ HOLES: list[Hole] = [
         ("at 0s kill 3", "at 1s cut 3->1", "at 1s restart 3", "at 1500ms heal"),
         4_500_000,
         "A2",
+        opened_by={"without": ["check_strangers"]},
     ),
     Hole(
         "bully-tanenbaum-paused-wakes",
@@ -173,6 +187,7 @@ HOLES: list[Hole] = [
         ("at 1s pause 2", "at 3s resume 2"),
         6_000_000,
         "A2",
+        opened_by={"without": ["overrule_lower_winner"]},
     ),
     Hole(
         "bully-tanenbaum-partition-heals",
@@ -182,6 +197,7 @@ HOLES: list[Hole] = [
         ("at 1s partition 1 | 2", "at 2s heal"),
         5_000_000,
         "A2",
+        opened_by={"without": ["check_strangers"]},
     ),
     Hole(
         "ring-starter-dies",

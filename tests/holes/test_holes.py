@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from lab.properties.judge import Judge
-from lab.protocols import Algorithm, Bully
+from lab.protocols import Algorithm, Bully, BullyTanenbaum
 from lab.recording.reader import open_recording
 from lab.recording.records import End, Header
 from lab.recording.writer import Writer
@@ -102,14 +102,14 @@ def test_the_protocol_names_its_recording(hole: Hole) -> None:
         assert f"{hole.name}.jsonl" in hole.header(is_open=True).protocol.source
 
 
-@pytest.mark.parametrize("protocol", [Bully])
+@pytest.mark.parametrize("protocol", [Bully, BullyTanenbaum])
 def test_every_departure_is_shown(protocol: type[Algorithm]) -> None:
     """Each repair, and each other value of a reading that fails by itself, has a recording of its own."""
     named = [name for each in protocol.repairs() for name in each.recordings]
     named += [value.recording for each in protocol.readings for value in each.values if value.recording]
     assert sorted(named) == sorted(hole.name for hole in HOLES if hole.protocol is protocol)
     fields = {field.name: field for field in msgspec.structs.fields(protocol.Parameters)}
-    assert get_args(get_args(fields["without"].type)[0]) == tuple(each.name for each in protocol.repairs())
+    assert get_args(get_args(fields["without"].type)[0]) == (*(each.name for each in protocol.repairs()), "all")
     for reading in protocol.readings:
         field = fields[reading.parameter]
         assert get_args(field.type) == tuple(value.name for value in reading.values)

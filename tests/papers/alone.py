@@ -60,7 +60,7 @@ def lead(members: tuple[int, ...] = (1, 2), node: int = 3, ids: tuple[int, ...] 
     solo, step = lone(node, ids)
     if step.sent[0].kind == "AreYouUp":
         step = solo.fire_timer()
-    step = halt_lower(solo, step, {member: ENTERED for member in members})
+    step = halt_lower(solo, step, dict.fromkeys(members, ENTERED))
     step = reply_all(solo, step, SetCoordinatorAnswer())
     reply_all(solo, step, NewStateAnswer())
     assert solo.protocol.status is Status.NORMAL

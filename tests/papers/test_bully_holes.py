@@ -118,8 +118,8 @@ def test_a_partition_heals_to_one_coordinator(sides: str) -> None:
 def test_A1_1_when_the_lower_of_two_leaders_is_heard_last() -> None:
     """A1.1 with just a crash: 2 has passed stage 1, and 3 starts.
 
-    At node 1, 2's EnterElection, sent before 3's, arrives after it if 3 halts all nodes at once. 1 would then follow
-    2, while 3 relies on 1's earlier answer. All messages arrive within Tm and in order on each link. Also
+    At node 1, 2's EnterElection, sent before 3's, arrives after it if 3 halts all nodes at once. 1 would then
+    follow 2, while 3 relies on 1's earlier answer. All messages arrive within Tm and in order on each link. Also
     ``Schedule(2889)``, ``(17509)``, ``(19178)``.
     """
     rig = Rig([1, 2, 3], latency_us=1_000).started()

@@ -37,7 +37,7 @@ def _following(coordinator: int = 7) -> tuple[Solo, Message]:
 
 def _normal() -> Solo:
     solo, question = _following()
-    solo.reply(question, AreYouThereAnswer(True, DEFINITION))
+    solo.reply(question, AreYouThereAnswer(DEFINITION))
     assert solo.protocol.status is Status.NORMAL
     return solo
 
@@ -74,7 +74,7 @@ def test_T1_a_coordinator_that_answers_is_kept() -> None:
     """T1: only the next question is sent, one T after the last."""
     solo = _normal()
     asked = solo.fire_timer()
-    assert solo.reply(asked.sent[0], AreYouThereAnswer(True, DEFINITION)).sent == ()
+    assert solo.reply(asked.sent[0], AreYouThereAnswer(DEFINITION)).sent == ()
     again = solo.fire_timer()
     assert (_sent(again), again.at_us - asked.at_us) == ([("AreYouThere", 7)], T_US)
 
@@ -174,13 +174,13 @@ def test_a_node_that_gets_COORDINATOR_leaves_its_coordinator_at_once() -> None:
     solo = Solo(BullyTanenbaum, 1, (0, 1, 6, 7))
     solo.start()
     (question,) = solo.hear(6, COORDINATOR()).sent
-    solo.reply(question, AreYouThereAnswer(True, DEFINITION))
+    solo.reply(question, AreYouThereAnswer(DEFINITION))
     assert solo.protocol.processing
     (question,) = solo.hear(7, COORDINATOR()).sent
     assert (solo.protocol.status, solo.protocol.processing) == (Status.ELECTION, False)
-    solo.reply(question, AreYouThereAnswer(True))
+    solo.reply(question, AreYouThereAnswer())
     assert solo.protocol.status is Status.ELECTION, "7 has not heard from all yet"
-    solo.reply(solo.fire_timer().sent[0], AreYouThereAnswer(True, DEFINITION))
+    solo.reply(solo.fire_timer().sent[0], AreYouThereAnswer(DEFINITION))
     assert (solo.protocol.status, solo.protocol.definition) == (Status.NORMAL, DEFINITION)
 
 
@@ -197,13 +197,14 @@ def test_a_lower_winner_is_bullied() -> None:
     assert solo.protocol.coordinator == 7
 
 
-def test_a_former_coordinator_answers_that_it_no_longer_leads() -> None:
-    """A2: the node that asked holds an election."""
+def test_a_former_coordinator_admits_nobody() -> None:
+    """T1: it answers, as it is there, but without a Definition; the node that asked asks again."""
     solo = _normal()
     (answer,) = solo.hear(1, AreYouThere(NOTHING)).sent
-    assert bytes(answer.body) == b'{"leads":false}'
+    assert bytes(answer.body) == b"{}"
     (question,) = solo.fire_timer().sent
-    assert _sent(solo.reply(question, AreYouThereAnswer(False))) == ELECTIONS
+    step = solo.reply(question, AreYouThereAnswer())
+    assert (step.sent, step.changed) == ((), {})
 
 
 def test_a_node_that_asks_is_a_member_and_gets_the_definition() -> None:

@@ -91,8 +91,8 @@ def test_a_procedure_runs_from_one_wait_to_the_next(bully: RecordStore) -> None:
     assert left is not None
     assert entered is not None
     assert (left.name, entered.name) == ("is_highest", "halt_lower")
-    assert all(line >= begun for line in ran if left.has(line))  # type: ignore[operator]
-    assert all(line <= ended for line in ran if entered.has(line))  # type: ignore[operator]
+    assert all(line >= begun for line in ran if left.has(line))
+    assert all(line <= ended for line in ran if entered.has(line))
     assert "self.halted = self.id" in _texts(bully, ran)
 
 

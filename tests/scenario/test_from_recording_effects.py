@@ -51,7 +51,7 @@ def test_late_events_are_no_effect(tmp_path: Path) -> None:
         _without_command(recording, text)
     made = _made(_as_live(recording))
     assert made.is_same
-    assert 'for = "6.6s"' in made.text
+    assert 'for = "8.8s"' in made.text
     assert "expect all.coordinator == 5 within 5.8s" in made.text
     assert re.search(r"restart 5  # 5 leads after \d+ ms$", made.text, re.MULTILINE)
     assert made.notes == ("left out: what came more than 10.8s after the last command; not an effect",)
