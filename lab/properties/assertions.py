@@ -247,7 +247,7 @@ def merges_in_time(state: GlobalState) -> Outcome:
     return _all_agree((tuple(running[node] for node in group) for group in state.groups()), same_group=True)
 
 
-@over_history(id="A5", short="identifiers are new", noun="group", done="formed", marked=True, reads=("group",))
+@over_history(id="A5", short="identifiers are new", noun="group", done="entered", marked=True, reads=("group",))
 def identifiers_are_new(formed: Memory, before: LocalState, after: LocalState) -> Outcome:
     """No group identifier is used a second time, by any node, across any crash."""
     group = after.group

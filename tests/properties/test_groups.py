@@ -117,7 +117,7 @@ def test_an_identifier_twice_in_one_incarnation() -> None:
     assert not once.violations
     (violation,) = once.grouped([1, 1], 1, 1).violations
     assert (violation.assertion, violation.nodes, violation.is_failure) == ("A5", (1, 1), True)
-    assert violation.text == "group 1.1, formed by node 1 at 0s, is formed again by node 1"
+    assert violation.text == "group 1.1, entered by node 1 at 0s, is entered again by node 1"
 
 
 def test_an_identifier_twice_in_two_incarnations() -> None:

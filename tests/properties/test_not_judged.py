@@ -61,7 +61,7 @@ def test_the_token_that_nobody_passes_on() -> None:
 def test_claims_are_counted() -> None:
     rig = Rig((1, 2, 3), protocol=InvitationElection).started()
     rig.run_until_agreed()
-    assert _verdicts(rig)["A5"].evidence.text == "4 groups formed"
+    assert _verdicts(rig)["A5"].evidence.text == "4 groups entered"
     assert str(_verdicts(Rig((1,), protocol=find_protocol("field")).started())["A9"]).endswith(
         "no edition was published"
     )

@@ -54,7 +54,7 @@ def test_late_events_are_no_effect(tmp_path: Path) -> None:
     assert 'for = "8.8s"' in made.text
     assert "expect all.coordinator == 5 within 5.8s" in made.text
     assert re.search(r"restart 5  # 5 leads after \d+ ms$", made.text, re.MULTILINE)
-    assert made.notes == ("left out: what came more than 10.8s after the last command; not an effect",)
+    assert made.notes == ("left out: what came more than 17.28s after the last command; not an effect",)
 
 
 def test_effects_last_as_long_as_a_link_fault(tmp_path: Path) -> None:
