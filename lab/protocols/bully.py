@@ -94,7 +94,7 @@ class BullyListing(TimeoutElection):
         """How stage 2 halts the lower nodes: one after the other, the highest first, or all at once."""
         silence: Literal["elects", "waits"] = "elects"
         """What a node in Election does if the leader of that election is silent."""
-        answers: Literal["if_taken", "always"] = "if_taken"
+        answering: Literal["if_taken", "always"] = "if_taken"
         """When a node answers SetCoordinator and NewState: if it does what they say, or always."""
 
     halted: int | None = None
@@ -178,8 +178,8 @@ class BullyListing(TimeoutElection):
 
     async def is_highest(self) -> bool:
         """Stage 1 (rule B4): ask all higher nodes."""
-        answers = await self.ask_all(self.higher, AreYouUp(), within=self.t_us, enough=1)
-        return not answers
+        replies = await self.ask_all(self.higher, AreYouUp(), within=self.t_us, enough=1)
+        return not replies
 
     async def halt_lower(self) -> dict[int, EnterElectionAnswer]:
         """Stage 2 (rule B5): halt all lower nodes; return the answers of those that are up."""
@@ -226,7 +226,7 @@ class BullyListing(TimeoutElection):
         if self.status is Status.ELECTION and self.halted == sender:
             self.coordinator = sender
             self.status = Status.REORGANIZATION
-        elif self.parameters.answers == "if_taken":
+        elif self.parameters.answering == "if_taken":
             return None
         return SetCoordinatorAnswer()
 
@@ -239,7 +239,7 @@ class BullyListing(TimeoutElection):
             self.up = frozenset(message.definition.members) - {self.id}
             self.status = Status.NORMAL
             self.resume_processing()
-        elif self.parameters.answers == "if_taken":
+        elif self.parameters.answering == "if_taken":
             return None
         return NewStateAnswer()
 

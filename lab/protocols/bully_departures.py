@@ -52,8 +52,8 @@ _SILENCE = Reading(
         ),
     ),
 )
-_ANSWERS = Reading(
-    "answers",
+_ANSWERING = Reading(
+    "answering",
     "does a node answer SetCoordinator and NewState that come too late for it to do what they say?",
     (
         Quotation(
@@ -72,7 +72,7 @@ _ANSWERS = Reading(
         ),
     ),
 )
-READINGS = (_HALTING, _SILENCE, _ANSWERS)
+READINGS = (_HALTING, _SILENCE, _ANSWERING)
 
 RETRY_IF_NO_TAKEOVER = Repair(
     "retry_if_no_takeover",

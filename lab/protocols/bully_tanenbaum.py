@@ -114,12 +114,12 @@ class TanenbaumText(Election):
         self._define(frozenset())
         for peer in self.peers:
             self.send(peer, COORDINATOR())
-        await self.take_office()
+        await self.become_coordinator()
 
     async def await_winner(self) -> None:
         """Sit back: an OK has come."""
 
-    async def take_office(self) -> None:
+    async def become_coordinator(self) -> None:
         """Be the coordinator, starting immediately."""
         self.status = Status.NORMAL
         self.resume_processing()
@@ -227,10 +227,10 @@ class RetryIfNoWinner(TanenbaumText):
 class AdmitBeforeNormal(RetryIfNoWinner):
     """The winner, and those who follow it, are Normal once it knows that nobody follows another node."""
 
-    async def take_office(self) -> None:
+    async def become_coordinator(self) -> None:
         """Wait until all nodes have asked, or for T: those that have not asked by then are dead."""
         await self.until(lambda: len(self.up) == len(self.peers), "the others to follow", within=self.t_us)
-        await super().take_office()
+        await super().become_coordinator()
 
     def follow(self) -> None:
         """Wait for the Definition in the coordinator's answer."""

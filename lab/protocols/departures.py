@@ -1,4 +1,4 @@
-"""Where a protocol departs from the text that it is taken from, as data: readings and repairs.
+"""Departures of a protocol from the text that it is taken from, as data: readings and repairs.
 
 * A **reading** is one of several ways to understand the text. It is a parameter; its values are the ways.
 * A **repair** is a class that overrides a few methods of the listing. It can be left out: ``without=NAME``; with

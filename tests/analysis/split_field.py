@@ -29,7 +29,8 @@ WHOLE_US, SPLIT_US, STRUCK_US = 11_000_000, 29_900_000, 30_100_000
 def split_run(election: str) -> tuple[Header, tuple[Record, ...]]:
     """Return the header and all records after it."""
     protocol = find_protocol("field", {"election": election})
-    log = MemoryLog(simulated_header(protocol, NODES, TIMING, Link(100_000, 30_000), 5))
+    parameters = protocol.Parameters(halting="at_once") if election == "bully" else None
+    log = MemoryLog(simulated_header(protocol, NODES, TIMING, Link(100_000, 30_000), 5, parameters))
     simulation = Simulation(protocol, log)
     for command in COMMANDS:
         simulation.director.add(parse(command))

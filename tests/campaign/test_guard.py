@@ -56,9 +56,8 @@ def test_a_hole_is_caught(mutant: type[Field], first: tuple[str, ...], then: tup
 def published_twice(field: type[Field], first: tuple[str, ...], then: tuple[str, ...]) -> bool:
     """Return whether A9 is broken under these commands with repeated attempts of all leaders to publish."""
     protocol = stacked(field, Bully)
-    rig = Rig(
-        (1, 2, 3, 4, 5), protocol=protocol, parameters=protocol.Parameters(reading_every_us=100 * T_US)
-    ).started()
+    parameters = protocol.Parameters(reading_every_us=100 * T_US, halting="at_once")
+    rig = Rig((1, 2, 3, 4, 5), protocol=protocol, parameters=parameters).started()
     rig.run_until_agreed()
     rig.run(5 * T_US)
     rig.do(*first)

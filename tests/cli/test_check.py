@@ -184,7 +184,7 @@ def test_all_faults_have_a_short_table(lab: Lab) -> None:
         (
             ("--set", "x=1"),
             "--set x=1: bully has no parameter 'x'; its parameters are check_every, coordinator_timeout, "
-            "halting, silence, answers, without",
+            "halting, silence, answering, without",
         ),
     ],
 )

@@ -161,7 +161,7 @@ def test_a_partition_is_a_background_and_a_wall() -> None:
     assert ground is not None
     assert float(ground.get("height", "nan")) == pytest.approx(to_y - y)
     assert (fault.findtext(f"{SVG}title") or "").startswith(
-        "partition 1 2 | 3 4 5\nfrom 0.221580 s until 2.323747 s"
+        "partition 1 2 | 3 4 5\nfrom 0.343115 s until 2.445282 s"
     )
 
 

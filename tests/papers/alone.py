@@ -67,11 +67,11 @@ def lead(members: tuple[int, ...] = (1, 2), node: int = 3, ids: tuple[int, ...] 
     return solo
 
 
-def halt_lower(solo: Solo, step: Step, answers: dict[int, EnterElectionAnswer]) -> Step:
+def halt_lower(solo: Solo, step: Step, replies: dict[int, EnterElectionAnswer]) -> Step:
     """Let stage 2 go on, node after node: those with an answer give it, the others are silent for T."""
     while [message.kind for message in step.sent] == ["EnterElection"]:
         (message,) = step.sent
-        answer = answers.get(message.target)
+        answer = replies.get(message.target)
         step = solo.fire_timer() if answer is None else solo.reply(message, answer)
     return step
 

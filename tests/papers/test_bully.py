@@ -211,8 +211,8 @@ def test_B1_the_leader_of_an_election_is_silent(silence: Literal["elects", "wait
 
 def _entered(members: tuple[int, ...] = (1, 2), versions: tuple[int, ...] = (0, 0)) -> tuple[Solo, Step]:
     solo, step = lone(3)
-    answers = {member: EnterElectionAnswer(Definition(), versions[member - 1]) for member in members}
-    return solo, halt_lower(solo, step, answers)
+    replies = {member: EnterElectionAnswer(Definition(), versions[member - 1]) for member in members}
+    return solo, halt_lower(solo, step, replies)
 
 
 def test_B6_the_members_of_up_learn_who_leads() -> None:

@@ -184,8 +184,8 @@ def test_B10_the_new_definition_is_newer_than_all_that_the_group_knows(
     It has stored its version before NewState leaves.
     """
     solo, step = lone(3, version=own)
-    answers = {node: EnterElectionAnswer(Definition(version), version) for node, version in enumerate(others, 1)}
-    step = halt_lower(solo, step, answers)
+    replies = {node: EnterElectionAnswer(Definition(version), version) for node, version in enumerate(others, 1)}
+    step = halt_lower(solo, step, replies)
     step = reply_all(solo, step, SetCoordinatorAnswer())
     assert step.stored == {"version": new}
     assert asked(step) == [("NewState", 1), ("NewState", 2)]

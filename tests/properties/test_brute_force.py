@@ -10,6 +10,7 @@ from lab.properties.assertions import BUILT_IN
 from lab.properties.declarations import Agreement
 from lab.properties.judge import Judge
 from lab.properties.verdicts import Violation
+from lab.protocols import Bully
 from lab.recording.records import Record, encode
 from tests.harness import T_US, Rig
 from tests.profile import amount
@@ -163,7 +164,7 @@ def test_bully_with_faults(strikes: list[tuple[int, str]], seed: int) -> None:
 def test_bully_in_any_order(seed: int) -> None:
     """Messages and timers in an order that no clock gives: timeouts without a crash."""
     chance = Random(f"order {seed}")
-    rig = Rig([1, 2, 3]).started()
+    rig = Rig([1, 2, 3], parameters=Bully.Parameters(halting="at_once")).started()
     while _busiest(rig) < MOST_EVENTS // 2 and (events := rig.enabled_events()):
         rig.schedule(chance.choice(events))
     agree(rig.records)
@@ -174,7 +175,7 @@ def test_some_of_these_orders_offend() -> None:
     offending = 0
     for seed in SEEDS:
         chance = Random(f"order {seed}")
-        rig = Rig([1, 2, 3]).started()
+        rig = Rig([1, 2, 3], parameters=Bully.Parameters(halting="at_once")).started()
         while _busiest(rig) < MOST_EVENTS // 2 and (events := rig.enabled_events()):
             rig.schedule(chance.choice(events))
         offending += bool(judged(rig.records))

@@ -35,7 +35,7 @@ def test_what_an_election_rests_on() -> None:
     found = _verdicts(rig)
     assert {verdict.word for verdict in found.values()} == {"holds"}
     assert found["A1.2"].evidence.text == "3 states of 3 nodes, 3 pairs of them concurrent"
-    assert found["A2"].evidence.text == "agreed 1 time, last at 60ms"
+    assert found["A2"].evidence.text == "agreed 1 time, last at 80ms"
     rig.do("kill 3")
     assert "since then the bound of " in _verdicts(rig)["A2"].evidence.text
 

@@ -8,6 +8,7 @@ import pytest
 from lab.kernel import Step
 from lab.properties.verdicts import Broken, Violation, WitnessState
 from lab.properties.witness import explain_violation
+from lab.protocols import Bully
 from lab.recording.reader import open_recording
 from tests.harness import Rig
 from tests.properties.recorded import Records, judged
@@ -16,7 +17,7 @@ from tests.properties.recorded import Records, judged
 @pytest.fixture(scope="module")
 def paused() -> Rig:
     """The coordinator is paused, another node takes over."""
-    rig = Rig([1, 2, 3]).started()
+    rig = Rig([1, 2, 3], parameters=Bully.Parameters(halting="at_once")).started()
     rig.do("at 2s pause 3", "at 4s resume 3")
     return rig.run(6_000_000)
 

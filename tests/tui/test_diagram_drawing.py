@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from lab.protocols import Bully
 from tests.harness import T_US, Rig
 from tests.tui.pictured import pictured, text_of
 
@@ -138,7 +139,7 @@ FAULTS = """\
 @pytest.fixture(scope="module")
 def takeover(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The coordinator dies, the next one takes over, and the first one recovers."""
-    rig = Rig((1, 2, 3)).started()
+    rig = Rig((1, 2, 3), parameters=Bully.Parameters(halting="at_once")).started()
     rig.run_until_agreed()
     rig.do("kill 3")
     rig.run_until_agreed()
@@ -149,7 +150,7 @@ def takeover(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def faults(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A paused coordinator, a partition, and links that delay, duplicate and hold."""
-    rig = Rig((1, 2, 3)).started()
+    rig = Rig((1, 2, 3), parameters=Bully.Parameters(halting="at_once")).started()
     rig.run_until_agreed()
     rig.do("pause 3", "partition 1 | 2 3")
     rig.run(5 * T_US)

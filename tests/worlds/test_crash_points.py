@@ -1,6 +1,6 @@
 """Faults right before a message leaves or is handed over, and right after a write to stable storage.
 
-Node 5 is killed, and node 4, which leads next, sends EnterElection to 1, 2 and 3 in one step.
+Node 5 is killed, and node 4, which leads next, sends EnterElection to 1, 2 and 3 in one step: all at once.
 """
 
 from pathlib import Path
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lab.kernel import Message, Protocol, Received, Started, Step
-from lab.protocols import TwoPhaseCommit
+from lab.protocols import Bully, TwoPhaseCommit
 from lab.recording.records import Commanded, Fault, Process, Record, Routed
 from lab.script.parse import parse
 from lab.script.scope import CommandError, Scope
@@ -21,7 +21,7 @@ from tests.worlds.protocols import Scribe
 
 def _run(*lines: str, us: int = 30 * T_US) -> Rig:
     """Return a run in which 5 is killed after the first election, with these lines."""
-    rig = Rig([1, 2, 3, 4, 5]).started()
+    rig = Rig([1, 2, 3, 4, 5], parameters=Bully.Parameters(halting="at_once")).started()
     rig.run_until_agreed()
     rig.do(*lines, "kill 5")
     return rig.run(us)
@@ -204,7 +204,7 @@ def test_a_branch_amid_a_step_continues_as_its_parent_did(tmp_path: Path, line: 
 )
 def test_live_what_becomes_of_each_message(tmp_path: Path, line: str, outcomes: list[str]) -> None:
     """The host strikes at the same place."""
-    with LiveRun(tmp_path, timing=STEADY, commands=(line,)) as run:
+    with LiveRun(tmp_path, timing=STEADY, parameters={"halting": "at_once"}, commands=(line,)) as run:
         run.settled(5)
         run.order("kill 5")
         run.until(lambda cluster: cluster.faults.keys() >= {1, 2}, "the fault")

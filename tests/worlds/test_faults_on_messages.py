@@ -1,6 +1,6 @@
 """A fault triggered by a message strikes between two messages of one step, in the order sent.
 
-Node 5 is killed, and node 4, which leads next, sends EnterElection to 1, 2 and 3 in one step.
+Node 5 is killed, and node 4, which leads next, sends EnterElection to 1, 2 and 3 in one step: all at once.
 """
 
 from pathlib import Path
@@ -12,6 +12,8 @@ from lab.recording.records import Commanded, Fault, Process, Routed
 from tests.worlds.live import STEADY, LiveRun, Tail
 
 pytestmark = pytest.mark.live
+
+AT_ONCE = {"halting": "at_once"}
 
 
 def _election_of_four(tail: Tail) -> tuple[int, tuple[Message, ...]]:
@@ -43,7 +45,8 @@ def _process(tail: Tail, node: int, event: str) -> int:
 
 def test_kill_the_sender_on_send(tmp_path: Path) -> None:
     """The messages to 1 and 2 are sent, the one to 3 never is; the records are in this order."""
-    with LiveRun(tmp_path, timing=STEADY, commands=("on send EnterElection 4->2: kill 4",)) as run:
+    commands = ("on send EnterElection 4->2: kill 4",)
+    with LiveRun(tmp_path, timing=STEADY, parameters=AT_ONCE, commands=commands) as run:
         run.settled(5)
         run.order("kill 5")
         run.settled(3)
@@ -63,7 +66,8 @@ def test_kill_the_sender_on_send(tmp_path: Path) -> None:
 
 def test_pause_the_sender_on_send(tmp_path: Path) -> None:
     """The messages to 1 and 2 are sent, the one to 3 only when node 4 resumes."""
-    with LiveRun(tmp_path, timing=STEADY, commands=("on send EnterElection 4->2: pause 4",)) as run:
+    commands = ("on send EnterElection 4->2: pause 4",)
+    with LiveRun(tmp_path, timing=STEADY, parameters=AT_ONCE, commands=commands) as run:
         run.settled(5)
         run.order("kill 5")
         run.process_is(4, "paused")
@@ -82,7 +86,8 @@ def test_pause_the_sender_on_send(tmp_path: Path) -> None:
 
 def test_kill_the_receiver_on_send(tmp_path: Path) -> None:
     """The message that triggered the kill finds it down; those before and after arrive."""
-    with LiveRun(tmp_path, timing=STEADY, commands=("on send EnterElection 4->2: kill 2",)) as run:
+    commands = ("on send EnterElection 4->2: kill 2",)
+    with LiveRun(tmp_path, timing=STEADY, parameters=AT_ONCE, commands=commands) as run:
         run.settled(5)
         run.order("kill 5")
         run.settled(4)
@@ -94,7 +99,8 @@ def test_kill_the_receiver_on_send(tmp_path: Path) -> None:
 @pytest.mark.parametrize("verb", ["kill", "pause"])
 def test_strike_the_receiver_on_deliver(tmp_path: Path, verb: str) -> None:
     """Node 2 has taken the message in, and its answer is not sent: never, or after it resumes."""
-    with LiveRun(tmp_path, timing=STEADY, commands=(f"on deliver EnterElection 4->2: {verb} 2",)) as run:
+    commands = (f"on deliver EnterElection 4->2: {verb} 2",)
+    with LiveRun(tmp_path, timing=STEADY, parameters=AT_ONCE, commands=commands) as run:
         run.settled(5)
         run.order("kill 5")
         run.process_is(2, "killed" if verb == "kill" else "paused")
@@ -120,7 +126,7 @@ def test_strike_the_receiver_on_deliver(tmp_path: Path, verb: str) -> None:
 def test_each_trigger_fires_once(tmp_path: Path) -> None:
     """Two commands on the same message are executed in order, and not again on the next message."""
     commands = ("on send EnterElection 4->1: delay 1->2 1ms", "on send EnterElection 4->1: heal")
-    with LiveRun(tmp_path, timing=STEADY, commands=commands) as run:
+    with LiveRun(tmp_path, timing=STEADY, parameters=AT_ONCE, commands=commands) as run:
         run.settled(5)
         run.order("kill 5")
         run.settled(4)

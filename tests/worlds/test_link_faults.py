@@ -84,7 +84,10 @@ def test_a_partition_separates(tmp_path: Path) -> None:
 def test_a_cut_stops_what_is_on_its_way(tmp_path: Path) -> None:
     """The link is cut after the first of two messages of a step is sent: neither arrives."""
     commands = ("on send EnterElection 3->2: cut 3->1",)
-    with LiveRun(tmp_path, nodes=(1, 2, 3), timing=STEADY, link=Link(latency_us=20_000), commands=commands) as run:
+    link, at_once = Link(latency_us=20_000), {"halting": "at_once"}
+    with LiveRun(
+        tmp_path, nodes=(1, 2, 3), timing=STEADY, link=link, parameters=at_once, commands=commands
+    ) as run:
 
         def stopped() -> list[tuple[int, Message]]:
             # others, which leave after the cut, are stopped at once, and may be recorded first

@@ -33,6 +33,7 @@ from lab.worlds.campaign.situations import Majority, SituationReader, Situations
 from lab.worlds.campaign.striker import Striker, scripted
 from lab.worlds.campaign.systematic import Branch, EventCollector, roots
 from lab.worlds.campaign.workers import map_chunks
+from lab.worlds.loading.config import settling_us
 from lab.worlds.loading.targets import load_protocol, user_files
 from lab.worlds.simulated.execution import describe_runaway, most_records
 from lab.worlds.simulated.simulation import Simulation
@@ -66,14 +67,16 @@ class Trial(Struct):
     events: tuple[ScheduledFault, ...] = ()
 
 
-def header_for(base: Header, schedule: Schedule) -> Header:
-    """Return the campaign's header, for this schedule."""
+def header_for(protocol: type[Algorithm], base: Header, schedule: Schedule) -> Header:
+    """Return the campaign's header, for this schedule; fewer nodes have less time to settle."""
     run = f"{base.protocol.name} seed {schedule.seed}"
-    return replace(base, run=run, nodes=schedule.nodes, link=schedule.link, seed=schedule.seed)
+    settles_us = settling_us(protocol, base.protocol.parameters, base.timing, len(schedule.nodes))
+    info = replace(base.protocol, settles_within_us=settles_us)
+    return replace(base, run=run, protocol=info, nodes=schedule.nodes, link=schedule.link, seed=schedule.seed)
 
 
 def run_trial(
-    protocol: type[Protocol],
+    protocol: type[Algorithm],
     base: Header,
     schedule: Schedule,
     extend: bool = True,
@@ -89,7 +92,7 @@ def run_trial(
     reader = SituationReader(protocol)
     striker = None if strikes is None else Striker(*strikes, schedule, reader)
     collector = None if branch is None else EventCollector(*branch, schedule, reader)
-    log, judge = judging_log(header_for(base, schedule), (striker or collector or reader).observe)
+    log, judge = judging_log(header_for(protocol, base, schedule), (striker or collector or reader).observe)
     watch_steps()
     simulation = Simulation(protocol, log)
     if striker is not None:

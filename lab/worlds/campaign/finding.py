@@ -21,8 +21,8 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.kernel import Protocol
 from lab.properties.verdicts import Violation
+from lab.protocols import Algorithm
 from lab.recording.records import TIME_LIMIT_REACHED, Commanded, End, Header, Link, Record
 from lab.recording.writer import Writer
 from lab.script.parse import read_script
@@ -202,7 +202,7 @@ class Finding(Struct, frozen=True):
 
 
 def shrink_finding(
-    protocol: type[Protocol],
+    protocol: type[Algorithm],
     campaign: Campaign,
     drawn: Schedule,
     progress: Callable[[int], None] = lambda tried: None,
@@ -229,11 +229,11 @@ def shrink_finding(
     return Finding(drawn, least.schedule, shrinking.violation, shrinking.tried, least.records), interrupted
 
 
-def write_finding(protocol: type[Protocol], base: Header, finding: Finding, path: Path, command: str) -> Path:
+def write_finding(protocol: type[Algorithm], base: Header, finding: Finding, path: Path, command: str) -> Path:
     """Write the recording to ``path`` and the script beside it; return the script's path. Raises OSError."""
     schedule = finding.least
     text = "\n".join([f"# {finding.violation}", f"# {command}", *map(str, schedule.faults)]) + "\n"
-    writer = Writer(path, replace(header_for(base, schedule), scenario=text))
+    writer = Writer(path, replace(header_for(protocol, base, schedule), scenario=text))
     simulation = start_simulation(protocol, writer, read_script(text))
     simulation.run_to(schedule.end_us)
     writer.append(End(simulation.now_us, TIME_LIMIT_REACHED))

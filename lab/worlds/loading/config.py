@@ -147,9 +147,7 @@ def header_of(config: RunConfig, protocol: type[Algorithm]) -> Header:
         tuple(kind.__name__ for kind in protocol.heartbeats),
         protocol.promises,
         dict(protocol.relies_on),
-        protocol.settles_within_us(
-            config.timing, msgspec.convert(config.parameters, protocol.Parameters), len(config.nodes)
-        ),
+        settling_us(protocol, config.parameters, config.timing, len(config.nodes)),
     )
     live = config.world == "live"
     return Header(
@@ -167,6 +165,12 @@ def header_of(config: RunConfig, protocol: type[Algorithm]) -> Header:
         scenario=config.scenario or config.script,
         exercise=config.exercise,
     )
+
+
+def settling_us(protocol: type[Algorithm], parameters: dict[str, Any], timing: Timing, nodes: int) -> int:
+    """Return the time within which that many nodes settle after the last fault, with these recorded parameters."""
+    given = {name: value for name, value in parameters.items() if name not in protocol.fixed_parameters}
+    return protocol.settles_within_us(timing, msgspec.convert(given, protocol.Parameters), nodes)
 
 
 def simulation_header(

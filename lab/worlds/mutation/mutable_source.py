@@ -21,8 +21,9 @@ from lab.protocols import Algorithm, Task
 _BUILT_IN = "lab.protocols."
 _SHARED = ("algorithm", "cost", "definition", "election", "history", "parameters", "stack", "survey", "task")
 _COMMANDS = ("accounts", "bank_commands")
-_LEFT_ALONE = (*_SHARED, *_COMMANDS)
-"""The modules of ``lab.protocols`` that all protocols share, and those that read what users type."""
+_DEPARTURES = ("departures", "bully_departures", "bully_tanenbaum_departures")
+_LEFT_ALONE = (*_SHARED, *_COMMANDS, *_DEPARTURES)
+"""The modules of ``lab.protocols`` that all protocols share, that read what users type, or quote texts."""
 _SPECIFYING = ("settles_within_us", "objection", "refusal", "formulas", "__str__", "__repr__")
 """The methods that say what must hold or how things are shown."""
 
