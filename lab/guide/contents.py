@@ -76,7 +76,7 @@ SECTIONS = (
     Section(
         "reference",
         "Reference",
-        *("glossary", "algorithms", "assertions", "keys", "commands", "predicates", "command-line"),
+        *("glossary", "algorithms", "errata", "assertions", "keys", "commands", "predicates", "command-line"),
         *("json", "recording-format", "python-api"),
     ),
 )

@@ -1,4 +1,4 @@
-"""The invitation algorithm, as Garcia-Molina published it in 1982 (listings 10.22-10.28, figure 10.9).
+"""The invitation algorithm of Garcia-Molina (1982), by the listings of Chow & Johnson (1997): 10.22-10.28.
 
 Silence proves nothing here, so no node leads all others: a coordinator leads its group. A node that comes up, or
 loses its coordinator, forms a group of its own. Coordinators look for each other and merge their groups:

@@ -33,6 +33,7 @@ from lab.worlds.mutation.mutation_rules import RULES
 
 __all__ = ["command_names", "fill"]
 
+TRANSCRIPTS = Path(__file__).parents[1] / "transcripts"
 _BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 
@@ -115,6 +116,36 @@ def _all_states() -> Iterator[tuple[str, str]]:
 
 def _counts() -> str:
     return _table(("count", "how many"), ((f"`{name}`", text) for name, text in described_counts().items()))
+
+
+def _departures(name: str) -> str:
+    protocol = PROTOCOLS[name]
+    readings = [(each.parameter, each.question, value) for each in protocol.readings for value in each.values]
+    parts = []
+    if readings:
+        rows = (
+            (f"`{parameter}={value.name}`", f"{question} {value.means}", _shown(value.found, value.recording))
+            for parameter, question, value in readings
+        )
+        parts.append(_table(("reading", "the question, and this answer", "what follows"), rows))
+    repairs = (
+        (f"`{each.name}`", each.kind, each.does, _shown(f"{each.fails}: {each.without}", *each.recordings))
+        for each in protocol.repairs()
+    )
+    parts.append(_table(("repair", "kind", "what it does", "what fails without it"), repairs))
+    words = [str(each) for of in (*protocol.readings, *protocol.repairs()) for each in of.rests_on]
+    parts.append("The words:\n\n" + "\n".join(f"- {each}" for each in dict.fromkeys(words)))
+    return "\n\n".join(parts) + "\n"
+
+
+def _shown(text: str, *recordings: str) -> str:
+    names = ", ".join(f"`{each}`" for each in recordings if each)
+    return f"{text} ({names})" if names else text
+
+
+def _matrix() -> str:
+    tables = (path.read_text("utf-8").strip() for path in sorted(TRANSCRIPTS.glob("matrix_*.txt")))
+    return "\n\n".join(f"```text\n{table}\n```" for table in tables) + "\n"
 
 
 def command_names() -> list[str]:
@@ -284,6 +315,9 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "command-line": _command_line,
     "records": _records,
     "mutation-rules": _mutation_rules,
+    "departures-bully": lambda: _departures("bully"),
+    "departures-bully-tanenbaum": lambda: _departures("bully-tanenbaum"),
+    "matrix": _matrix,
     "kernel": lambda: _exports(lab.kernel),
     "protocol-methods": _protocol_methods,
     "protocols": lambda: _exports(lab.protocols),
