@@ -183,7 +183,7 @@ def test_parents_of_kept_branches_are_kept(lab: Lab) -> None:
 
 def test_diff_of_a_branch_and_its_parent(lab: Lab, parent: Path) -> None:
     """The headers, the lines before, the next record of each, and the differing fields."""
-    _branch(lab, "100", "b.jsonl", "--seed", "9")
+    _branch(lab, "101", "b.jsonl", "--seed", "9")
     done = lab("diff", "run.jsonl", "b.jsonl")
     assert done.status == 1
     output = done.out.splitlines()

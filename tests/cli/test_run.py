@@ -73,7 +73,7 @@ def test_kill_and_restart_as_json(lab: Lab) -> None:
         "M7",
         "B10",
     ]
-    assert [verdict["failures"] for verdict in found["verdicts"]] == [0] * 5
+    assert [verdict["failures"] for verdict in found["verdicts"]] == [0] * 6
     assert lab("verify", found["recording"]).status == 0
 
 
@@ -101,7 +101,7 @@ def test_the_report_as_text(lab: Lab) -> None:
         *("--do", "when all normal delay 3->1  1ms", "--do", "wipe 1", "--do", "on send  NewState 1->2 kill 2"),
     )
     assert (done.status, done.err) == (1, "lab: never due: on send NewState 1->2 kill 2\n")
-    output = re.sub(r" \((\d+ states|agreed|held)[^\n]*\)\n", " (…)\n", done.out)
+    output = re.sub(r" \((\d+ states|\d+ definitions|agreed|held)[^\n]*\)\n", " (…)\n", done.out)
     output = re.sub(r"\d+ messages", "N messages", re.sub(r"\d\.\d+ ?s\b", "N s", output))
     assert output.replace(str(lab.folder), "FOLDER") == (
         "bully, live, N s\n"
@@ -117,6 +117,7 @@ def test_the_report_as_text(lab: Lab) -> None:
         f"  A2 holds: {ASSERTIONS['A2'].statement} (…)\n"
         f"  highest holds: {ASSERTIONS['highest'].statement} (…)\n"
         f"  M7 holds: {ASSERTIONS['M7'].statement} (…)\n"
+        f"  B10 holds: {ASSERTIONS['B10'].statement} (…)\n"
     )
 
 

@@ -61,8 +61,8 @@ def test_latency_and_jitter_options(lab: Lab) -> None:
 
 
 def test_many_nodes(lab: Lab) -> None:
-    """More than would be possible as processes; one leads."""
-    done = lab("run", "bully", "--sim", "--headless", "--for", "2s", "--nodes", "100", "--json", "--seed", "1")
+    """More than would be possible as processes; one leads, once it has halted the others in turn."""
+    done = lab("run", "bully", "--sim", "--headless", "--for", "8s", "--nodes", "100", "--json", "--seed", "1")
     nodes = json.loads(done.out)["nodes"]
     assert len(nodes) == 100
     assert {node["coordinator"] for node in nodes.values()} == {100}

@@ -133,7 +133,8 @@ def _departures(name: str) -> str:
         for each in protocol.repairs()
     )
     parts.append(_table(("repair", "kind", "what it does", "what fails without it"), repairs))
-    words = [str(each) for of in (*protocol.readings, *protocol.repairs()) for each in of.rests_on]
+    words = [str(each) for reading in protocol.readings for each in reading.rests_on]
+    words += [str(each) for repair in protocol.repairs() for each in repair.rests_on]
     parts.append("The words:\n\n" + "\n".join(f"- {each}" for each in dict.fromkeys(words)))
     return "\n\n".join(parts) + "\n"
 

@@ -68,10 +68,17 @@ class Trial(Struct):
 
 
 def header_for(protocol: type[Algorithm], base: Header, schedule: Schedule) -> Header:
-    """Return the campaign's header, for this schedule; fewer nodes have less time to settle."""
+    """Return the campaign's header, for this schedule; fewer nodes have less time to settle.
+
+    A header that does not have the protocol's own bound keeps the bound that it has: an exercise sets it.
+    """
     run = f"{base.protocol.name} seed {schedule.seed}"
-    settles_us = settling_us(protocol, base.protocol.parameters, base.timing, len(schedule.nodes))
-    info = replace(base.protocol, settles_within_us=settles_us)
+    info = base.protocol
+    most_us, settles_us = (
+        settling_us(protocol, info.parameters, base.timing, len(nodes)) for nodes in (base.nodes, schedule.nodes)
+    )
+    if info.settles_within_us == most_us:
+        info = replace(info, settles_within_us=settles_us)
     return replace(base, run=run, protocol=info, nodes=schedule.nodes, link=schedule.link, seed=schedule.seed)
 
 
