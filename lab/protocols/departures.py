@@ -100,7 +100,7 @@ def recording_of(name: str) -> str:
 
 K = TypeVar("K", bound=type)
 _ALL = "all"
-"""What is left out where the text is to run alone."""
+"""The name of all repairs: without them the text runs alone."""
 
 
 def repair(declared: Repair) -> Callable[[K], K]:
