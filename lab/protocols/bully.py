@@ -91,11 +91,11 @@ class BullyListing(TimeoutElection):
         """A time of 0 is derived from T."""
 
         halting: Literal["in_order", "at_once"] = "in_order"
-        """How stage 2 halts the lower nodes: one after the other, the highest first, or all at once."""
+        """The order in which stage 2 halts the lower nodes: one after the other from the top, or all at once."""
         silence: Literal["elects", "waits"] = "elects"
-        """What a node in Election does if the leader of that election is silent."""
+        """The reaction of a node in Election to the silence of the leader of that election."""
         answering: Literal["if_taken", "always"] = "if_taken"
-        """When a node answers SetCoordinator and NewState: if it does what they say, or always."""
+        """The answer to SetCoordinator and NewState: if the node does what they say, or always."""
 
     halted: int | None = None
     version: Safe[int] = 0

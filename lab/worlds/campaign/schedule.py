@@ -107,9 +107,8 @@ class SchedulePlan(Struct, frozen=True):
     """The parameters of random schedules: the range of nodes, the kinds of fault, messages to strike at, commands.
 
     A message kind that is in ``kinds`` twice is chosen twice as often. ``requests`` are the kinds of messages that
-    their receivers answer. ``bare`` are the commands that name no
-    node: they go to whoever leads. ``elects``: the protocol may elect a leader. Without ``gaps``, the ids are 1,
-    2, 3 and so on.
+    their receivers answer. ``bare`` are the commands that name no node: they go to whoever leads. ``elects``: the
+    protocol may elect a leader. Without ``gaps``, the ids are 1, 2, 3 and so on.
     """
 
     nodes: tuple[int, int]

@@ -259,7 +259,7 @@ def _some_or_none(value: Any) -> str:
 
 
 Majority = Literal["all", "some majority", "smallest majority", "no majority"]
-"""How many of the nodes run and can all talk to each other; the smallest majority is exactly half plus one."""
+"""The share of nodes that run and can all talk to each other; the smallest majority is exactly half plus one."""
 MAJORITIES: tuple[Majority, ...] = get_args(Majority)
 
 
