@@ -80,6 +80,9 @@ def _print_reached(
         some = [f"{name} {pairs:,}" for name, pairs in totals.at_once.items() if pairs]
         none = [name for name, pairs in totals.at_once.items() if not pairs]
         reached.add_row("pairs at once", ", ".join(some), ", ".join(none))
+    if totals.given_up:
+        seeds = _some([str(seed) for seed in totals.given_up])
+        reached.add_row("given up (runs)", f"{len(totals.given_up):,}", f"messages multiplied: seed {seeds}")
     states, missing = len(totals.states_at_once), never_at_once(totals, protocol)
     if states:
         reached.add_row("states at once", f"{states} of {states + len(missing)}", _some(missing))
@@ -276,6 +279,7 @@ def report_as_json(
             "all": coverage.branches,
             "not_reached": [{"line": line, "outcome": outcome} for line, outcome in coverage.missed_branches],
         },
+        "given_up": totals.given_up,
         "connected": [{"nodes": each, "runs": totals.majorities[each]} for each in MAJORITIES],
         "broken": [{"assumption": each, "runs": totals.broken[each]} for each in sorted(totals.broken)],
         "rules": {"all": coverage.rules, "not_reached": coverage.missed_rules},

@@ -159,9 +159,10 @@ class _Grading:
 
     def _trial(self, protocol: type[Algorithm], base: Header, schedule: Schedule) -> Trial | str:
         try:
-            return run_trial(protocol, base, schedule)
+            trial = run_trial(protocol, base, schedule)
         except RunawayError:
-            return "its messages multiply without bound"
+            trial = None
+        return "its messages multiply without bound" if trial is None or trial.given_up else trial
 
 
 def _failure_text(trial: Trial, promises: tuple[str, ...]) -> str:

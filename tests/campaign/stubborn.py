@@ -6,7 +6,7 @@ from lab.kernel import Payload, on, procedure
 from lab.protocols import Bully
 from lab.protocols.bully import SetCoordinator, SetCoordinatorAnswer
 
-__all__ = ["Dies", "Hangs", "Multiplies", "Raises", "Spins"]
+__all__ = ["Dies", "Forwards", "Hangs", "Multiplies", "Raises", "Spins"]
 
 
 class Raises(Bully):
@@ -57,3 +57,15 @@ class Multiplies(Bully):
     def again(self, sender: int, message: Again) -> None:
         for peer in self.peers[:2]:
             self.send(peer, Again())
+
+
+class Forwards(Bully):
+    """Forwards a message for ever; copies multiply."""
+
+    def started(self) -> None:
+        super().started()
+        self.again(self.id, Again())
+
+    @on(Again)
+    def again(self, sender: int, message: Again) -> None:
+        self.send(self.peers[0], Again())

@@ -171,6 +171,17 @@ def test_messages_that_multiply(monkeypatch: pytest.MonkeyPatch) -> None:
         list(run_campaign(campaign(_stubborn("Multiplies"))))
 
 
+def test_messages_that_multiply_by_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broken assumption excuses it: the run ends early, and the campaign continues."""
+    monkeypatch.setattr("lab.worlds.simulated.execution._RECORDS", 2_000)
+    found = list(run_campaign(campaign(_stubborn("Forwards"), 8, "duplicate")))
+    given_up = [outcome.schedule.seed for outcome in found if outcome.given_up]
+    assert len(found) == 8
+    assert given_up
+    assert all(3 in outcome.broken for outcome in found if outcome.given_up)
+    assert _sums(found)["given_up"] == given_up
+
+
 def test_stopping_early_leaves_no_worker() -> None:
     """Even if workers are in a step that never ends."""
     going = run_campaign(campaign(f"{FOLDER / 'mutants.py'}:NoHalt", 0), workers=2)

@@ -52,6 +52,7 @@ class Trial(Struct):
     ``judged``: the evidence of each assertion that was judged, without its text.
     ``situations`` are those reached, ``struck`` those in which a fault struck, if the run was struck as it went.
     ``broken``: the numbers of the assumptions broken in it. ``errors``: the errors in the code of assertions.
+    ``given_up``: it ended early, as its messages multiplied under broken assumptions.
     ``events``: what could happen next, if that was asked for.
     """
 
@@ -63,6 +64,7 @@ class Trial(Struct):
     situations: Situations
     broken: frozenset[int]
     errors: dict[str, str]
+    given_up: bool = False
     struck: tuple[int, ...] = ()
     events: tuple[ScheduledFault, ...] = ()
 
@@ -90,7 +92,7 @@ def run_trial(
     strikes: tuple[SchedulePlan, dict[int, int]] | None = None,
     branch: tuple[SchedulePlan, Branch] | None = None,
 ) -> Trial:
-    """Run a schedule to its end and judge it. Raises RunawayError.
+    """Run a schedule to its end and judge it. Raises RunawayError if messages multiply, all assumptions intact.
 
     With ``extend``, continue until it is known whether the nodes agree again. With ``strikes``, a plan and how
     often faults have struck in each situation, the run is struck as it goes; its schedule then has these faults.
@@ -106,12 +108,18 @@ def run_trial(
         striker.director = simulation.director
     for fault in schedule.faults:
         simulation.director.add(scripted(fault))
-    simulation.start()
-    simulation.run_to(schedule.end_us)
     most_us = schedule.end_us + 4 * judge.within_us
-    while extend and simulation.now_us < min(judge.decided_us, most_us):
-        simulation.run_to(min(judge.decided_us, most_us))
-    log.append(End(simulation.now_us, TIME_LIMIT_REACHED))
+    given_up = False
+    try:
+        simulation.start()
+        simulation.run_to(schedule.end_us)
+        while extend and simulation.now_us < min(judge.decided_us, most_us):
+            simulation.run_to(min(judge.decided_us, most_us))
+        log.append(End(simulation.now_us, TIME_LIMIT_REACHED))
+    except RunawayError:
+        if not judge.ever_broken:
+            raise
+        given_up = True
     evidence = {each.assertion: replace(each.evidence, text="") for each in judge.verdicts()}
     trial = Trial(
         schedule,
@@ -122,6 +130,7 @@ def run_trial(
         reader.situations(judge.violations),
         judge.ever_broken,
         judge.errors,
+        given_up,
         events=() if collector is None else collector.finish(),
     )
     return trial if striker is None else replace(trial, schedule=striker.schedule, struck=tuple(striker.struck))
@@ -233,7 +242,7 @@ class RunOutcome(Struct):
     ``violations``: their number, by assertion and the assumptions broken. ``ways`` are the ways through the
     protocol's file, if they were collected: pairs of lines executed one after the other. ``outcomes``: what the
     analysis of the protocol counts, and ``states_at_once`` what it tells of states. ``majorities``: how many nodes
-    could talk to each other. ``broken``, ``judged``, ``events``: see ``Trial``.
+    could talk to each other. ``broken``, ``judged``, ``given_up``, ``events``: see ``Trial``.
     """
 
     schedule: Schedule
@@ -250,6 +259,7 @@ class RunOutcome(Struct):
     broken: frozenset[int]
     judged: dict[str, Evidence]
     majorities: frozenset[Majority]
+    given_up: bool = False
     events: tuple[ScheduledFault, ...] = ()
 
 
@@ -260,12 +270,13 @@ class CampaignTotals:
     ``hits``: in how many of them each situation was reached, ``deliveries``: each (message kind, status).
     ``sizes``: how many had each number of nodes, ``broken``: in how many each assumption was broken,
     ``majorities``: in how many that many nodes could talk to each other.
-    ``following``: how many runs follow from these in a tree.
+    ``given_up``: the seeds of those given up. ``following``: how many runs follow from these in a tree.
     """
 
     def __init__(self) -> None:
         self.runs = 0
         self.following = 0
+        self.given_up: list[int] = []
         self.sizes: Counter[int] = Counter()
         self.hits: Counter[int] = Counter()
         self.deliveries: Counter[tuple[str, str]] = Counter()
@@ -286,6 +297,8 @@ class CampaignTotals:
     def add(self, outcome: RunOutcome) -> None:
         self.runs += 1
         self.following += len(outcome.events)
+        if outcome.given_up:
+            self.given_up.append(outcome.schedule.seed)
         self.steps += outcome.steps
         self.virtual_us += outcome.virtual_us
         self.ways |= outcome.ways
@@ -342,6 +355,7 @@ def _run(campaign: Campaign, protocol: type[Algorithm], assignment: Assignment) 
         trial.broken,
         trial.judged,
         majorities_in(trial.records),
+        trial.given_up,
         trial.events,
     )
 

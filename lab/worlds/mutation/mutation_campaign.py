@@ -297,7 +297,7 @@ def _failure(
         return RAISES.id, f"{type(error).__name__}: {error}"
     violation = _first_failure(campaign, trial.violations)
     if violation is None:
-        return None
+        return (RUNAWAY, f"seed {schedule.seed}: its messages multiply") if trial.given_up else None
     is_endless = violation.assertion == RAISES.id and violation.text.startswith(_TOO_LONG)
     return ENDLESS if is_endless else violation.assertion, str(violation)
 
