@@ -25,6 +25,7 @@ __all__ = [
     "Value",
     "recording_of",
     "repair",
+    "variation",
 ]
 
 
@@ -107,24 +108,35 @@ def repair(declared: Repair) -> Callable[[K], K]:
     """Make the class a repair: its methods do what those below them do, if it is left out by its name."""
 
     def decorate(klass: K) -> K:
-        for name, method in list(vars(klass).items()):
-            if callable(method) and _is_overridden(klass, name):
-                setattr(klass, name, _optional(klass, name, method, declared.name))
         klass.repair = declared  # type: ignore[attr-defined]
-        return klass
+        return _optional(klass, lambda parameters: not {declared.name, _ALL} & {*parameters.without})
 
     return decorate
+
+
+def variation(parameter: str) -> Callable[[K], K]:
+    """Make the class a variation that the text suggests: its methods apply if this parameter is true."""
+    return lambda klass: _optional(klass, lambda parameters: bool(getattr(parameters, parameter)))
+
+
+def _optional(klass: K, applies: Callable[[Any], bool]) -> K:
+    for name, method in list(vars(klass).items()):
+        if callable(method) and _is_overridden(klass, name):
+            setattr(klass, name, _either(klass, name, method, applies))
+    return klass
 
 
 def _is_overridden(klass: type, name: str) -> bool:
     return any(name in vars(base) for base in klass.__mro__[1:]) and not name.startswith("__")
 
 
-def _optional(klass: type, name: str, method: Callable[..., Any], key: str) -> Callable[..., Any]:
+def _either(
+    klass: type, name: str, method: Callable[..., Any], applies: Callable[[Any], bool]
+) -> Callable[..., Any]:
     @wraps(method)
     def either(self: Any, *arguments: Any) -> Any:
-        if key in self.parameters.without or _ALL in self.parameters.without:
-            return getattr(super(klass, self), name)(*arguments)
-        return method(self, *arguments)
+        if applies(self.parameters):
+            return method(self, *arguments)
+        return getattr(super(klass, self), name)(*arguments)
 
     return either

@@ -13,45 +13,34 @@ twice, so two nodes of one group have the same coordinator and Definition, whate
 A3 and A5 need no timing, no order, no delivery; only a loss of stable storage (4: wipe) can break them. For groups
 to merge eventually (A4), the network must deliver in time for long enough.
 
-Listing 10.22 is ``group`` and ``counter``, 10.23 ``check``, 10.24 ``timeout``, 10.25 ``recovery``, 10.26
-``merge``, 10.27 ``on_invitation`` and ``join``, 10.28 the handlers after them; ``others`` is the listing's Others.
-
-The listings have six gaps, closed here (not with ``as_printed``; recordings/holes show the consequences):
-
-* invitation-left-behind.jsonl: a participant that hears its coordinator does not ask whether it still belongs to
-  the group. But coordinators send Checks to all nodes, so a participant that missed the formation of a new group
-  still hears its coordinator, and stays forever in a group that no longer exists. Here it asks regardless of what
-  it hears.
-* invitation-two-threads.jsonl: an invitation does not stop the thread that asks the coordinator. The old
-  coordinator's answer *no* then arrives during joining: the node recovers, and a moment later its Accept is
-  accepted. It is its own coordinator in Reorganization, where nothing ever happens again. Here an invitation stops
-  that thread, and also a Check that sleeps before Merge with outdated Others.
-* invitation-starves.jsonl: with a delay inversely proportional to the priority, the 27th and the 26th node begin
-  to merge at nearly the same time. Each has left Normal when the other's invitation arrives, and ignores it; this
-  repeats forever. Here each node waits 2·T longer than the next higher one.
-* invitation-too-late.jsonl: a forwarded invitation may take 2·Tm + Tp, so its Accept may arrive after T + Tm + Tp:
-  too late for a coordinator that collects Accepts for T. Here it collects for that long.
-* invitation-dead-member.jsonl: a coordinator looks for other coordinators, but never checks its members: a dead
-  node stays a member, and its share of the task undone. Here a member that is silent for the timeout triggers a
-  new group.
-* invitation-own-group.jsonl: a node may forward an invitation to the node that sent it. If that takes long enough,
-  the sender enters a group that it had formed and left, which breaks A5. Here a node ignores its own invitations.
+``InvitationListing`` is the text and nothing else: listing 10.22 is ``group`` and ``counter``, 10.23 ``check``,
+10.24 ``timeout``, 10.25 ``recovery``, 10.26 ``merge``, 10.27 ``on_invitation`` and ``join``, 10.28 the handlers
+after them; ``others`` is the listing's Others. Where the text can be read in several ways, a parameter chooses.
+After it come the repairs, a class each, and then the variations that the text leaves to the implementer; these are
+off. ``InvitationElection`` is all of them. ``lab list protocols invitation`` says on which words they rest.
 """
 
 from collections.abc import Sequence
-from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from msgspec.structs import replace
 
 from lab.kernel import Payload, Request, Safe, Timing, on, periodic, procedure
 from lab.protocols.cost import Cost
 from lab.protocols.definition import Definition
+from lab.protocols.departures import Reading, repair, variation
 from lab.protocols.election import Status
 from lab.protocols.history import Group, extend_history
+from lab.protocols.invitation_departures import (
+    ACCEPT_LONGER,
+    IGNORE_OWN_INVITATION,
+    MISS_MEMBERS,
+    READINGS,
+    STOP_THREADS,
+)
 from lab.protocols.timeout_election import TimeoutElection
 
-__all__ = ["InvitationElection"]
+__all__ = ["InvitationElection", "InvitationListing"]
 
 
 class AreYouCoordinatorAnswer(Payload, frozen=True, omit_defaults=True):
@@ -110,66 +99,90 @@ class Ready(Request[ReadyAnswer], frozen=True):
     definition: Definition
 
 
-class InvitationElection(TimeoutElection):
-    """Garcia-Molina's invitation: every group has its coordinator; groups that find each other merge."""
+class InvitationListing(TimeoutElection):
+    """Listings 10.22 to 10.28."""
 
-    name: ClassVar[str] = "invitation"
-    promises: ClassVar[tuple[str, ...]] = ("A3.1", "A3.2", "A4", "A5", "M7")
-    relies_on: ClassVar[dict[str, tuple[int, ...]]] = {"A3.1": (4,), "A3.2": (4,), "A5": (4,)}
     heartbeats: ClassVar[tuple[type[Payload], ...]] = (
         AreYouCoordinator,
         AreYouCoordinatorAnswer,
         AreYouThere,
         AreYouThereAnswer,
     )
-    costs: ClassVar[tuple[Cost, ...]] = (
-        Cost(
-            "one merge of all",
-            "5n − 10",
-            lambda n: 5 * n - 10,
-            "listing 10.26: Invitation, Accept, Ready and the answers to the last two, with n − 2 nodes each",
-        ),
-        Cost(
-            "a merge for each, worst case",
-            "5(n² − 3n + 2)/2",
-            lambda n: 5 * (n - 1) * (n - 2) / 2,
-            "listing 10.26 for groups of 2, 3, … n − 1 nodes: they notice one by one, and each is merged alone",
-            detection="in turn",
-        ),
-    )
 
     class Parameters(TimeoutElection.Parameters, frozen=True):
-        """Rule I9 leaves the last three to the implementer."""
+        """A time of 0 is derived from T."""
 
-        as_printed: bool = False
-        """Leave the six gaps in the listings open."""
-        priority_invitations: bool = False
-        """Of two coordinators, the higher one merges, as soon as the lower has asked it."""
-        informed_answers: bool = False
-        """A participant answers a Check with its coordinator."""
-        quick_regroup: bool = False
-        """A participant that has lost its coordinator invites the other members of its group."""
+        wait: Literal["by_rank", "T/priority", "100T/priority"] = "by_rank"
+        """The wait between Check and Merge: 2·T for each higher node, or a constant divided by the priority."""
+        heard: Literal["group", "any"] = "group"
+        """What a participant must hear of its coordinator: a message of its group, or any message."""
+        refused: Literal["returns", "goes_on"] = "returns"
+        """The end of joining, when the coordinator refused: after Recovery, or in Reorganization."""
 
-    @classmethod
-    def settles_within_us(cls, timing: Timing, parameters: Parameters, nodes: int) -> int:
-        """Allow for two timeouts, then four rounds, each of a Check, the longest delay and a Merge."""
-        t_us = timing.t_us
-        missed_us = parameters.timeout_us(timing) + t_us
-        merge_us = 2 * t_us + timing.tm_us + timing.tp_us
-        return 2 * missed_us + 4 * (parameters.check_us(timing) + t_us + 2 * (nodes - 1) * t_us + merge_us)
+        def longest_wait_us(self, timing: Timing, nodes: int) -> int:
+            """Return how long the lowest of the nodes waits, if its priority is 1."""
+            by_rank_us = 2 * (nodes - 1) * timing.t_us
+            return {"by_rank": by_rank_us, "T/priority": timing.t_us}.get(self.wait, 100 * timing.t_us)
 
     group: Group = Group()
     counter: Safe[int] = 0
     others: frozenset[int] = frozenset()
     reports: tuple[Definition, ...] = ()
 
-    @cached_property
-    def _accept_us(self) -> int:
-        return self.t_us + (0 if self.parameters.as_printed else self.timing.tm_us + self.timing.tp_us)
+    # listing 10.23
 
-    @cached_property
-    def _merge_delay_us(self) -> int:
-        return self.t_us // max(1, self.id) if self.parameters.as_printed else 2 * self.t_us * len(self.higher)
+    def _check_due_us(self) -> int | None:
+        return self.begun_us(self.check) + self.until_check_us() if self.leads else None
+
+    def until_check_us(self) -> int:
+        """Return the time from one Check to the next."""
+        return self.check_us
+
+    @periodic(_check_due_us)
+    async def check(self) -> None:
+        """Check for other coordinators, and merge with them (rule I3)."""
+        replies = await self.ask_all(self.peers, AreYouCoordinator(), within=self.t_us)
+        self.others = self.coordinators_in(replies)
+        if not self.must_merge():
+            return
+        await self.sleep(self.wait_us(), "coordinators of a higher priority")
+        self.begin(self.merge)
+
+    def coordinators_in(self, replies: dict[int, AreYouCoordinatorAnswer]) -> frozenset[int]:
+        """Return the Others: the nodes that have answered that they lead."""
+        return frozenset(node for node, answer in replies.items() if answer.is_coordinator)
+
+    def must_merge(self) -> bool:
+        """Return whether Check has found a reason to merge."""
+        return bool(self.others)
+
+    def wait_us(self) -> int:
+        """Return the time inversely proportional to the priority."""
+        if self.parameters.wait == "by_rank":
+            return 2 * self.t_us * len(self.higher)
+        constant_us = self.t_us if self.parameters.wait == "T/priority" else 100 * self.t_us
+        return constant_us // max(1, self.id)
+
+    # listing 10.24
+
+    def _timeout_due_us(self) -> int | None:
+        if self.coordinator is None or self.coordinator == self.id:
+            return None
+        if self.parameters.heard == "any":
+            return self.heard_us(self.coordinator) + self.timeout_us
+        return max(self.begun_us(self.timeout), self.begun_us(self.join)) + self.timeout_us
+
+    @periodic(_timeout_due_us)
+    async def timeout(self) -> None:
+        """Timeout (rule I4): ask the coordinator; it may be lost."""
+        assert self.coordinator is not None
+        answer = await self.ask(self.coordinator, AreYouThere(self.group), within=self.t_us)
+        if answer is None or not answer.is_coordinator:
+            await self.on_lost_coordinator()
+
+    async def on_lost_coordinator(self) -> None:
+        """Recover."""
+        self.recovery()
 
     # listing 10.25
 
@@ -201,57 +214,6 @@ class InvitationElection(TimeoutElection):
         history = extend_history(self.group, self.id, members, [report.history for report in reports])
         return replace(self.define(version, members, reports), history=history)
 
-    # listing 10.23
-
-    def _check_due_us(self) -> int | None:
-        if not self.leads:
-            return None
-        at_once = self.parameters.priority_invitations and self.others
-        return self.begun_us(self.check) + (0 if at_once else self.check_us)
-
-    @periodic(_check_due_us)
-    async def check(self) -> None:
-        """Check for other coordinators, and merge with them (rule I3)."""
-        replies = await self.ask_all(self.peers, AreYouCoordinator(), within=self.t_us)
-        self.others = self._coordinators(replies)
-        if self.others or self._misses_members():
-            await self.sleep(self._merge_delay_us, "coordinators of a higher priority")
-            self.begin(self.merge)
-
-    def _coordinators(self, replies: dict[int, AreYouCoordinatorAnswer]) -> frozenset[int]:
-        found = {node for node, answer in replies.items() if answer.is_coordinator}
-        found |= {answer.coordinator for answer in replies.values() if answer.coordinator is not None}
-        if self.parameters.priority_invitations:
-            found = {node for node in found if node < self.id}
-        return frozenset(found - {self.id})
-
-    def _misses_members(self) -> bool:
-        silent = [member for member in sorted(self.up) if self.now_us - self.heard_us(member) > self.timeout_us]
-        return bool(silent) and not self.parameters.as_printed
-
-    # listing 10.24
-
-    def _timeout_due_us(self) -> int | None:
-        if self.coordinator is None or self.coordinator == self.id:
-            return None
-        if self.parameters.as_printed:
-            return self.heard_us(self.coordinator) + self.timeout_us
-        return max(self.begun_us(self.timeout), self.begun_us(self.join)) + self.timeout_us
-
-    @periodic(_timeout_due_us)
-    async def timeout(self) -> None:
-        """Timeout (rule I4): ask the coordinator, and recover if it is lost."""
-        assert self.coordinator is not None
-        answer = await self.ask(self.coordinator, AreYouThere(self.group), within=self.t_us)
-        if answer is not None and answer.is_coordinator:
-            return
-        fellows = self.up - {self.coordinator}
-        self.recovery()
-        if self.parameters.quick_regroup:
-            self.others = fellows
-            await self.sleep(self._merge_delay_us, "members of a higher priority")
-            self.begin(self.merge)
-
     # listing 10.26
 
     @procedure
@@ -267,7 +229,7 @@ class InvitationElection(TimeoutElection):
         self._form_group()
         for node in invited:
             self.send(node, Invitation(self.id, self.group))
-        await self.sleep(self._accept_us, "Accepts")
+        await self.sleep(self.accept_us(), "Accepts")
         self.status = Status.REORGANIZATION
         self.definition = self._defined(self.reports)
         self.reports = ()
@@ -278,17 +240,18 @@ class InvitationElection(TimeoutElection):
         self.status = Status.NORMAL
         self.resume_processing()
 
+    def accept_us(self) -> int:
+        """Return for how long Accepts are collected."""
+        return self.t_us
+
     # listing 10.27
 
     @on(Invitation)
     def on_invitation(self, sender: int, message: Invitation) -> None:
         """Accept an invitation (rule I6, up to the wait)."""
-        mine = message.coordinator == self.id and not self.parameters.as_printed
-        if self.status is not Status.NORMAL or mine:
+        if self.status is not Status.NORMAL:
             return
         self.stop_processing()
-        if not self.parameters.as_printed:
-            self.stop(self.check, self.timeout)
         members = self.up if self.coordinator == self.id else frozenset()
         self.status = Status.ELECTION
         self.coordinator, self.group = message.coordinator, message.group
@@ -299,20 +262,15 @@ class InvitationElection(TimeoutElection):
 
     @procedure
     async def join(self) -> None:
-        """Join the new group (rule I6, from the wait on; I8)."""
+        """Join the new group (rule I6, from the wait on)."""
         assert self.coordinator is not None
         accept = Accept(self.group, self.report())
         answer = await self.ask(self.coordinator, accept, within=self.t_us)
         if answer is None or not answer.accepted:
             self.recovery()
-            return
+            if self.parameters.refused == "returns":
+                return
         self.status = Status.REORGANIZATION
-        if self.parameters.as_printed:
-            return
-        ready_us = self._accept_us + self.t_us
-        came = await self.until(lambda: self.status is Status.NORMAL, "Ready", within=ready_us)
-        if not came:
-            self.recovery()
 
     # listing 10.28
 
@@ -329,11 +287,8 @@ class InvitationElection(TimeoutElection):
 
     @on(AreYouCoordinator)
     def on_are_you_coordinator(self, sender: int, message: AreYouCoordinator) -> AreYouCoordinatorAnswer:
-        """Answer AreYouCoordinator (rule I7); the sender is a coordinator (I9)."""
-        if self.parameters.priority_invitations and self.leads and sender < self.id:
-            self.others |= {sender}
-        informed = self.parameters.informed_answers and self.status is Status.NORMAL
-        return AreYouCoordinatorAnswer(self.leads, self.coordinator if informed else None)
+        """Answer AreYouCoordinator (rule I7)."""
+        return AreYouCoordinatorAnswer(self.leads)
 
     @on(AreYouThere)
     def on_are_you_there(self, sender: int, message: AreYouThere) -> AreYouThereAnswer:
@@ -350,3 +305,155 @@ class InvitationElection(TimeoutElection):
         self.up |= {sender}
         self.reports = (*self.reports, message.report)
         return AcceptAnswer(accepted=True)
+
+
+# repairs
+
+
+@repair(STOP_THREADS)
+class StopThreads(InvitationListing):
+    """An invitation stops Check and Timeout, whose results would be outdated."""
+
+    @on(Invitation)
+    def on_invitation(self, sender: int, message: Invitation) -> None:
+        """Stop them and accept the invitation (rule I6)."""
+        if self.status is Status.NORMAL:
+            self.stop(self.check, self.timeout)
+        super().on_invitation(sender, message)
+
+
+@repair(ACCEPT_LONGER)
+class AcceptLonger(StopThreads):
+    """A coordinator collects Accepts until those can have come whose invitation was forwarded."""
+
+    def accept_us(self) -> int:
+        """Add the forwarding to T."""
+        return self.t_us + self.timing.tm_us + self.timing.tp_us
+
+
+@repair(MISS_MEMBERS)
+class MissMembers(AcceptLonger):
+    """A coordinator whose members are silent merges what is left of its group."""
+
+    def must_merge(self) -> bool:
+        """Return whether there are Others, or a member is silent for the timeout."""
+        silent = [member for member in sorted(self.up) if self.now_us - self.heard_us(member) > self.timeout_us]
+        return super().must_merge() or bool(silent)
+
+
+@repair(IGNORE_OWN_INVITATION)
+class IgnoreOwnInvitation(MissMembers):
+    """A node ignores its own invitation."""
+
+    @on(Invitation)
+    def on_invitation(self, sender: int, message: Invitation) -> None:
+        """Accept an invitation (rule I6), unless it is this node's own, forwarded back to it."""
+        if message.coordinator != self.id:
+            super().on_invitation(sender, message)
+
+
+# variations (rule I9)
+
+
+@variation("informed_answers")
+class InformedAnswers(IgnoreOwnInvitation):
+    """A participant answers a Check with its coordinator."""
+
+    def coordinators_in(self, replies: dict[int, AreYouCoordinatorAnswer]) -> frozenset[int]:
+        """Add the coordinators of the participants to the Others."""
+        named = {answer.coordinator for answer in replies.values() if answer.coordinator is not None}
+        return super().coordinators_in(replies) | named - {self.id}
+
+    @on(AreYouCoordinator)
+    def on_are_you_coordinator(self, sender: int, message: AreYouCoordinator) -> AreYouCoordinatorAnswer:
+        """Answer with the coordinator, too, in status Normal."""
+        answer = super().on_are_you_coordinator(sender, message)
+        return replace(answer, coordinator=self.coordinator) if self.status is Status.NORMAL else answer
+
+
+@variation("priority_invitations")
+class PriorityInvitations(InformedAnswers):
+    """Of two coordinators, the higher one merges, as soon as the lower has asked it."""
+
+    def until_check_us(self) -> int:
+        """Check at once if a lower coordinator has asked."""
+        return 0 if self.others else super().until_check_us()
+
+    def coordinators_in(self, replies: dict[int, AreYouCoordinatorAnswer]) -> frozenset[int]:
+        """Leave higher coordinators out of the Others."""
+        return frozenset(node for node in super().coordinators_in(replies) if node < self.id)
+
+    @on(AreYouCoordinator)
+    def on_are_you_coordinator(self, sender: int, message: AreYouCoordinator) -> AreYouCoordinatorAnswer:
+        """Note the sender, which is a coordinator, if it is lower."""
+        if self.leads and sender < self.id:
+            self.others |= {sender}
+        return super().on_are_you_coordinator(sender, message)
+
+
+@variation("quick_regroup")
+class QuickRegroup(PriorityInvitations):
+    """A participant that has lost its coordinator invites the other members of its group."""
+
+    async def on_lost_coordinator(self) -> None:
+        """Recover, wait as before each Merge, and merge with the other members."""
+        fellows = self.up - {self.coordinator}
+        self.recovery()
+        self.others = fellows
+        await self.sleep(self.wait_us(), "members of a higher priority")
+        self.begin(self.merge)
+
+
+class InvitationElection(QuickRegroup):
+    """Garcia-Molina's invitation: every group has its coordinator; groups that find each other merge."""
+
+    name: ClassVar[str] = "invitation"
+    promises: ClassVar[tuple[str, ...]] = ("A3.1", "A3.2", "A4", "A5", "M7")
+    relies_on: ClassVar[dict[str, tuple[int, ...]]] = {"A3.1": (4,), "A3.2": (4,), "A5": (4,)}
+    readings: ClassVar[tuple[Reading, ...]] = READINGS
+
+    costs: ClassVar[tuple[Cost, ...]] = (
+        Cost(
+            "one merge of all",
+            "5n − 10",
+            lambda n: 5 * n - 10,
+            "listing 10.26: Invitation, Accept, Ready and the answers to the last two, with n − 2 nodes each",
+        ),
+        Cost(
+            "a merge for each, worst case",
+            "5(n² − 3n + 2)/2",
+            lambda n: 5 * (n - 1) * (n - 2) / 2,
+            "listing 10.26 for groups of 2, 3, … n − 1 nodes: they notice one by one, and each is merged alone",
+            detection="in turn",
+        ),
+    )
+
+    class Parameters(InvitationListing.Parameters, frozen=True):
+        """Rule I9 leaves three of them to the implementer: they are off."""
+
+        priority_invitations: bool = False
+        """Of two coordinators, the higher one merges, as soon as the lower has asked it."""
+        informed_answers: bool = False
+        """A participant answers a Check with its coordinator."""
+        quick_regroup: bool = False
+        """A participant that has lost its coordinator invites the other members of its group."""
+        without: tuple[
+            Literal[
+                "stop_threads",
+                "accept_longer",
+                "miss_members",
+                "ignore_own_invitation",
+                "all",
+            ],
+            ...,
+        ] = ()
+        """Repairs to leave out; all: the listings alone."""
+
+    @classmethod
+    def settles_within_us(cls, timing: Timing, parameters: Parameters, nodes: int) -> int:
+        """Allow for two timeouts, then four rounds, each of a Check, the longest wait and a Merge."""
+        t_us = timing.t_us
+        missed_us = parameters.timeout_us(timing) + t_us
+        merge_us = 2 * t_us + timing.tm_us + timing.tp_us
+        round_us = parameters.check_us(timing) + t_us + parameters.longest_wait_us(timing, nodes) + merge_us
+        return 2 * missed_us + 4 * round_us

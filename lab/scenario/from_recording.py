@@ -237,7 +237,8 @@ def _run(header: Header, source: ScenarioSource, nodes: tuple[int, ...]) -> Iter
         yield _pair("jitter", format_us(link.jitter_us))
     yield _pair("seed", str(header.seed))
     pairs = (setting.partition("=") for setting in info.settings)
-    chosen = [_pair(name, value) for name, _, value in pairs if value != "0s"]  # 0s stands for the default
+    # 0s and no value stand for the default
+    chosen = [_pair(name, value) for name, _, value in pairs if value not in ("0s", "")]
     if chosen:
         yield f"set = {{ {', '.join(chosen)} }}"
 

@@ -48,10 +48,10 @@ def test_parameters_and_remark_are_printed(lab: Lab) -> None:
     (lab.folder / "hole.jsonl").write_bytes((ROOT / "recordings/holes/invitation-too-late.jsonl").read_bytes())
     remark = "3 refuses 1, whose Accept came too late, though every message was in time"
     head, second, *_ = lab("show", "hole.jsonl").out.splitlines()
-    assert head == "# invitation, as_printed=true, simulated, nodes 1-3, T 200 ms, seed 1"
+    assert head == "# invitation, without=accept_longer, simulated, nodes 1-3, T 200 ms, seed 1"
     assert second == f"# {remark}"
     head, second, *_ = lab("verify", "hole.jsonl").out.splitlines()
-    assert re.match(r"hole\.jsonl: holds; \d+ steps re-executed; as_printed=true", head)
+    assert re.match(r"hole\.jsonl: holds; \d+ steps re-executed; without=accept_longer", head)
     assert second == f"  {remark}"
 
 

@@ -68,11 +68,13 @@ class Bounds(Struct, frozen=True):
         return f"{self.nodes} nodes, from {begin}, {faults}, timeouts prompt"
 
 
-def explored(protocol: type[Algorithm], parameters: dict[str, Any], bounds: Bounds) -> Row:
-    """Explore with messages that take no time."""
+def explored(
+    protocol: type[Algorithm], parameters: dict[str, Any], bounds: Bounds, most: int = MOST_STATES
+) -> Row:
+    """Explore with messages that take no time, up to so many states."""
     header = simulation_header(protocol, tuple(range(1, bounds.nodes + 1)), TIMING, parameters)
     explorer = Explorer(protocol, header, "prompt", bounds.kills, bounds.restarts, bounds.settled)
-    tally = explorer.run(MOST_STATES)
+    tally = explorer.run(most)
     violated = {name: (tally.violated[name], explorer.count_moves_to(name)) for name in explorer.violated}
     return Row(parameters, tally.states, not tally.stopped_by, violated)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from lab.protocols import Algorithm, Bully, BullyTanenbaum
+from lab.protocols import Algorithm, Bully, BullyTanenbaum, InvitationElection
 from tests.explored.matrix import Bounds, all_departures, explored, format_matrix, single_departures
 
 MATRICES = [
@@ -16,23 +16,32 @@ MATRICES = [
     (Bully, Bounds(3, 2, 1, settled=True)),
     (BullyTanenbaum, Bounds(3, 2, 0, settled=False)),
     (BullyTanenbaum, Bounds(3, 1, 1, settled=True)),
+    (InvitationElection, Bounds(2, 1, 1, settled=False)),
+    (InvitationElection, Bounds(3, 1, 1, settled=True)),
 ]
+MANY_STATES = 200_000
+"""Enough for the invitation with three nodes."""
+_SOAKED = (InvitationElection, Bounds(3, 1, 1, settled=True))
 Transcript = Callable[[str, str], None]
 
 
 @pytest.mark.parametrize(
-    ("protocol", "bounds"), MATRICES, ids=lambda each: getattr(each, "name", str(each)).replace(" ", "-")
+    ("protocol", "bounds"),
+    [pytest.param(*each, marks=pytest.mark.soak) if each == _SOAKED else each for each in MATRICES],
+    ids=lambda each: getattr(each, "name", str(each)).replace(" ", "-"),
 )
 def test_the_matrix(protocol: type[Algorithm], bounds: Bounds, transcript: Transcript) -> None:
     """As it is, nothing fails; what fails otherwise is as pinned."""
-    rows = [explored(protocol, parameters, bounds) for parameters in single_departures(protocol)]
+    rows = [explored(protocol, parameters, bounds, MANY_STATES) for parameters in single_departures(protocol)]
     assert rows[0].is_complete
     assert not rows[0].violated
     text = f"{protocol.name}, {bounds}\n\n{format_matrix(rows)}\n"
     transcript(f"matrix_{protocol.name}_{bounds.nodes}_{bounds.kills}_{bounds.restarts}", text)
 
 
-@pytest.mark.parametrize("protocol", [Bully, BullyTanenbaum])
+@pytest.mark.parametrize(
+    "protocol", [Bully, BullyTanenbaum, pytest.param(InvitationElection, marks=pytest.mark.soak)]
+)
 def test_a_gap_is_open_in_every_reading(protocol: type[Algorithm]) -> None:
     """What a repair closes fails without it, however the text is read; else the reading would be the repair."""
     gaps = {repair.name: repair.fails for repair in protocol.repairs() if repair.kind == "gap"}

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from lab.properties.judge import Judge
-from lab.protocols import Algorithm, Bully, BullyTanenbaum
+from lab.protocols import Algorithm, Bully, BullyTanenbaum, InvitationElection
 from lab.recording.reader import open_recording
 from lab.recording.records import End, Header
 from lab.recording.writer import Writer
@@ -102,7 +102,7 @@ def test_the_protocol_names_its_recording(hole: Hole) -> None:
         assert f"{hole.name}.jsonl" in hole.header(is_open=True).protocol.source
 
 
-@pytest.mark.parametrize("protocol", [Bully, BullyTanenbaum])
+@pytest.mark.parametrize("protocol", [Bully, BullyTanenbaum, InvitationElection])
 def test_every_departure_is_shown(protocol: type[Algorithm]) -> None:
     """Each repair, and each other value of a reading that fails by itself, has a recording of its own."""
     named = [name for each in protocol.repairs() for name in each.recordings]

@@ -98,7 +98,7 @@ def _until_one_group(rig: Rig) -> int:
 def test_I9_all_are_off_by_default() -> None:
     """I9: the default is as in the listings."""
     given = InvitationElection.Parameters()
-    assert {given.priority_invitations, given.informed_answers, given.quick_regroup, given.as_printed} == {False}
+    assert {given.priority_invitations, given.informed_answers, given.quick_regroup} == {False}
 
 
 def test_I9_priority_invitations_at_one_node() -> None:

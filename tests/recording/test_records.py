@@ -155,7 +155,7 @@ def _structs(kind: Any) -> list[Any]:
 def test_settings_have_the_form_of_set() -> None:
     """Times with their unit, words unchanged, and no election, which is in the title."""
     parameters = {
-        "as_printed": True,
+        "informed_answers": True,
         "check_every_us": 600_000,
         "by_itself": None,
         "name": "x",
@@ -164,7 +164,7 @@ def test_settings_have_the_form_of_set() -> None:
     }
     info = ProtocolInfo("field", parameters, "field.py", "")
     assert info.settings == (
-        "as_printed=true",
+        "informed_answers=true",
         "check_every=600ms",
         "by_itself=null",
         "name=x",
