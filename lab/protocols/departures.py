@@ -93,6 +93,10 @@ class Repair(Struct, frozen=True):
     recordings: tuple[str, ...]
     rests_on: tuple[Quotation, ...]
 
+    def applies(self, parameters: Any) -> bool:
+        """Return whether it is not left out."""
+        return not {self.name, _ALL} & {*parameters.without}
+
 
 def recording_of(name: str) -> str:
     """Return the file that shows a failure, in the project's folder."""
@@ -109,7 +113,7 @@ def repair(declared: Repair) -> Callable[[K], K]:
 
     def decorate(klass: K) -> K:
         klass.repair = declared  # type: ignore[attr-defined]
-        return _optional(klass, lambda parameters: not {declared.name, _ALL} & {*parameters.without})
+        return _optional(klass, declared.applies)
 
     return decorate
 

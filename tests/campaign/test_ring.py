@@ -5,8 +5,8 @@ The profile ``soak`` makes thousands of runs of each sort; a failure names its s
 
 import pytest
 
-from lab.kernel import procedure
 from lab.protocols import Ring
+from lab.protocols.ring import ELECTION, RingText
 from lab.recording.records import Link
 from lab.worlds.campaign.campaign import run_trial
 from lab.worlds.campaign.schedule import FAULTS, Schedule, ScheduledFault
@@ -39,10 +39,8 @@ def test_crashes_break_nothing() -> None:
 class RestNotAsked(Ring):
     """R4: an ELECTION back at its starter becomes COORDINATOR without asking nodes that came up too late."""
 
-    @procedure
-    async def ask_the_rest(self) -> None:
-        assert self.returned is not None
-        self._proclaim(self.returned)
+    def proclaim(self, message: ELECTION) -> None:
+        RingText.proclaim(self, message)
 
 
 def test_two_that_come_up_and_skip_each_other() -> None:

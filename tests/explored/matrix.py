@@ -15,7 +15,7 @@ from lab.worlds.explored.explorer import Explorer
 from lab.worlds.loading.config import simulation_header
 from tests.explored.toys import TIMING
 
-__all__ = ["Bounds", "Row", "all_departures", "explored", "format_matrix", "single_departures"]
+__all__ = ["MOST_STATES", "Bounds", "Row", "all_departures", "explored", "format_matrix", "single_departures"]
 
 MOST_STATES = 30_000
 

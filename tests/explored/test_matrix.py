@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from lab.protocols import Algorithm, Bully, BullyTanenbaum, InvitationElection
-from tests.explored.matrix import Bounds, all_departures, explored, format_matrix, single_departures
+from lab.protocols import Algorithm, Bully, BullyTanenbaum, InvitationElection, Ring
+from tests.explored.matrix import MOST_STATES, Bounds, all_departures, explored, format_matrix, single_departures
 
 MATRICES = [
     (Bully, Bounds(2, 2, 1, settled=True)),
@@ -16,23 +16,28 @@ MATRICES = [
     (Bully, Bounds(3, 2, 1, settled=True)),
     (BullyTanenbaum, Bounds(3, 2, 0, settled=False)),
     (BullyTanenbaum, Bounds(3, 1, 1, settled=True)),
+    (Ring, Bounds(3, 2, 0, settled=True)),
     (InvitationElection, Bounds(2, 1, 1, settled=False)),
+]
+LARGE = [
+    (Ring, Bounds(2, 2, 1, settled=False)),
+    (Ring, Bounds(3, 1, 0, settled=False)),
     (InvitationElection, Bounds(3, 1, 1, settled=True)),
 ]
 MANY_STATES = 200_000
 """Enough for the invitation with three nodes."""
-_SOAKED = (InvitationElection, Bounds(3, 1, 1, settled=True))
 Transcript = Callable[[str, str], None]
 
 
 @pytest.mark.parametrize(
     ("protocol", "bounds"),
-    [pytest.param(*each, marks=pytest.mark.soak) if each == _SOAKED else each for each in MATRICES],
+    [*MATRICES, *(pytest.param(*each, marks=pytest.mark.soak) for each in LARGE)],
     ids=lambda each: getattr(each, "name", str(each)).replace(" ", "-"),
 )
 def test_the_matrix(protocol: type[Algorithm], bounds: Bounds, transcript: Transcript) -> None:
     """As it is, nothing fails; what fails otherwise is as pinned."""
-    rows = [explored(protocol, parameters, bounds, MANY_STATES) for parameters in single_departures(protocol)]
+    most = MANY_STATES if (protocol, bounds) in LARGE else MOST_STATES
+    rows = [explored(protocol, parameters, bounds, most) for parameters in single_departures(protocol)]
     assert rows[0].is_complete
     assert not rows[0].violated
     text = f"{protocol.name}, {bounds}\n\n{format_matrix(rows)}\n"
@@ -48,8 +53,8 @@ def test_a_gap_is_open_in_every_reading(protocol: type[Algorithm]) -> None:
     shown = set()
     for parameters in all_departures(protocol):
         for name in {*parameters.get("without", ())} & gaps.keys():
-            for bounds in (bounds for of, bounds in MATRICES if of is protocol):
-                if gaps[name] in explored(protocol, parameters, bounds).violated:
+            for bounds in (bounds for of, bounds in MATRICES + LARGE if of is protocol):
+                if gaps[name] in explored(protocol, parameters, bounds, MANY_STATES).violated:
                     break
             else:
                 pytest.fail(f"{parameters}: {gaps[name]} holds")

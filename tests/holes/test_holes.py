@@ -8,9 +8,10 @@ from typing import get_args
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from lab.properties.judge import Judge
-from lab.protocols import Algorithm, Bully, BullyTanenbaum, InvitationElection
+from lab.protocols import Algorithm, Bully, BullyTanenbaum, InvitationElection, Ring
 from lab.recording.reader import open_recording
 from lab.recording.records import End, Header
 from lab.recording.writer import Writer
@@ -89,20 +90,18 @@ def test_its_repair_alone_closes_it(hole: Hole, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("hole", HOLES, ids=lambda hole: hole.name)
 def test_the_protocol_names_its_recording(hole: Hole) -> None:
-    """A repair or a reading has the recording that shows what it is for; or the protocol's file names it."""
+    """A repair or a reading has the recording that shows what it is for."""
     protocol = hole.protocol
     if "without" in hole.opened_by:
         (own,) = hole.opened_by["without"]
         assert hole.name in next(each.recordings for each in protocol.repairs() if each.name == own)
-    elif protocol.readings:
+    else:
         ((parameter, value),) = hole.opened_by.items()
         reading = next(each for each in protocol.readings if each.parameter == parameter)
         assert hole.name == next(each.recording for each in reading.values if each.name == value)
-    else:
-        assert f"{hole.name}.jsonl" in hole.header(is_open=True).protocol.source
 
 
-@pytest.mark.parametrize("protocol", [Bully, BullyTanenbaum, InvitationElection])
+@pytest.mark.parametrize("protocol", [Bully, BullyTanenbaum, Ring, InvitationElection])
 def test_every_departure_is_shown(protocol: type[Algorithm]) -> None:
     """Each repair, and each other value of a reading that fails by itself, has a recording of its own."""
     named = [name for each in protocol.repairs() for name in each.recordings]
@@ -114,3 +113,14 @@ def test_every_departure_is_shown(protocol: type[Algorithm]) -> None:
         field = fields[reading.parameter]
         assert get_args(field.type) == tuple(value.name for value in reading.values)
         assert field.default == reading.values[0].name
+
+
+RING_GAPS = [hole for hole in HOLES if hole.protocol is Ring and not hole.broken and "two-rings" not in hole.name]
+
+
+@pytest.mark.parametrize("hole", RING_GAPS, ids=lambda hole: hole.name)
+def test_a_gap_of_the_ring_is_open_in_the_other_reading(hole: Hole, tmp_path: Path) -> None:
+    """The same schedule shows it; the gaps of the other protocols are explored in all readings."""
+    other = replace(hole, opened_by={**hole.opened_by, "back_at": "listed"})
+    _record(other, tmp_path / "run.jsonl", other.header(is_open=True))
+    assert (hole.assertion, hole.broken) in _found(tmp_path / "run.jsonl", other)

@@ -225,7 +225,7 @@ class LowestLeads(Ring):
 
     def _follow(self, message: COORDINATOR) -> None:
         if self.status is Status.ELECTION and message.counts and message.number == self.number:
-            self._leave()
+            self.leave()
             self.stop(self.await_coordinator)
             self.status = Status.REORGANIZATION
             self.up = frozenset(message.members) - {self.id}

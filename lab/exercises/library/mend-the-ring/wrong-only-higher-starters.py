@@ -1,7 +1,5 @@
 """Only the election of a higher starter is entered, but a lower one may have started later."""
 
-from msgspec.structs import replace
-
 from lab.kernel import on
 from lab.protocols import Ring
 from lab.protocols.ring import ELECTION, Passed
@@ -12,16 +10,18 @@ class MyRing(Ring):
 
     @on(ELECTION)
     def on_election(self, sender: int, message: ELECTION) -> Passed:
-        """Enter the election, and pass the message on with this node's id."""
-        if message.number.starter == self.id:
-            self._on_return(message)
+        """Take part in the election, and pass the message on with this node's id."""
+        if message.starter == self.id:
+            self.on_return(message)
         else:
-            if message.number.starter > self.number.starter:
-                self._enter(message.number)
-            met = max(message.met, self.number)
-            self._pass(replace(message, members=(*message.members, self.id), met=met))
+            self.enter(message)
+            self.pass_on(self.extended(message))
         return Passed()
 
-    def _route_to(self, starter: int) -> tuple[int, ...]:
+    def is_newer(self, message: ELECTION) -> bool:
+        """Return whether to take part in this election: if its starter is higher than the last."""
+        return message.number.starter > self.number.starter
+
+    def route_to(self, starter: int) -> tuple[int, ...]:
         """Return the nodes to try, in order, for a message of this starter: all others, the successor first."""
-        return self._ring_order
+        return self.ring_order

@@ -1,7 +1,5 @@
 """The message of a crashed starter is removed, but an old election is still entered."""
 
-from msgspec.structs import replace
-
 from lab.kernel import on
 from lab.protocols import Ring
 from lab.protocols.ring import ELECTION, Passed
@@ -12,17 +10,20 @@ class MyRing(Ring):
 
     @on(ELECTION)
     def on_election(self, sender: int, message: ELECTION) -> Passed:
-        """Enter the election, and pass the message on with this node's id."""
-        if message.number.starter == self.id:
-            self._on_return(message)
+        """Take part in the election, and pass the message on with this node's id."""
+        if message.starter == self.id:
+            self.on_return(message)
         else:
-            self._enter(message.number)
-            met = max(message.met, self.number)
-            self._pass(replace(message, members=(*message.members, self.id), met=met))
+            self.enter(message)
+            self.pass_on(self.extended(message))
         return Passed()
 
-    def _route_to(self, starter: int) -> tuple[int, ...]:
+    def is_newer(self, message: ELECTION) -> bool:
+        """Return whether to take part in this election: in any."""
+        return True
+
+    def route_to(self, starter: int) -> tuple[int, ...]:
         """Return the nodes to try, in order, for a message of this starter: none beyond it."""
         if starter == self.id:
-            return self._ring_order
-        return self._ring_order[: self._ring_order.index(starter) + 1]
+            return self.ring_order
+        return self.ring_order[: self.ring_order.index(starter) + 1]
