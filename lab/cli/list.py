@@ -178,7 +178,7 @@ def _reading_rows(reading: Reading) -> Iterator[tuple[str, str]]:
 def _repair_rows(repair: Repair) -> Iterator[tuple[str, str]]:
     shown = ", ".join(map(recording_of, repair.recordings))
     yield repair.name, f"{repair.kind}: {repair.does}"
-    yield "  without", f"{repair.without}: {repair.fails} fails ({shown})"
+    yield "  without", f"{repair.without}: {repair.fails or 'no assertion'} fails ({shown})"
     yield from (("", str(each)) for each in repair.rests_on)
 
 

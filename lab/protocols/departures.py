@@ -79,7 +79,7 @@ class Reading(Struct, frozen=True):
 
 
 class Repair(Struct, frozen=True):
-    """An addition to the text: what happens ``without`` it, and which assertion then fails.
+    """An addition to the text: what happens ``without`` it, and which assertion then fails, if any.
 
     ``recordings`` show that: names of files in recordings/holes. ``rests_on`` are the words that leave the gap
     or, in another text, close it.

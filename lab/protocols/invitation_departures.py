@@ -104,7 +104,7 @@ ACCEPT_LONGER = Repair(
     "a coordinator collects Accepts for Tm + Tp more than T: for so long an invitation is on its way to a member "
     "of an invited coordinator, that forwards it",
     "the Accept of such a member may come too late, and the member is turned away, though every message was in "
-    "time. No assertion fails: it is invited again",
+    "time; it is invited again",
     "",
     ("invitation-too-late",),
     (Quotation(CHOW_JOHNSON, "listing 10.26", "Wait for T seconds | Answers are collected by the Monitor"),),
@@ -114,7 +114,7 @@ MISS_MEMBERS = Repair(
     "beyond the promise",
     "a coordinator forms a new group if a member is silent for the timeout",
     "a coordinator looks for other coordinators, not for its members: a dead node stays a member, and its share "
-    "of the task undone. No assertion fails: none speaks of dead nodes",
+    "of the task undone",
     "",
     ("invitation-dead-member",),
     (Quotation(CHOW_JOHNSON, "listing 10.23", "for every other node P, send(P,AreYouCoordinator)"),),

@@ -72,8 +72,8 @@ def test_groups_are_settled_each_under_its_own() -> None:
 
 def test_a_ring_notifies_from_node_to_node() -> None:
     found = _decisions("holes/ring-starter-dies.jsonl")
-    assert found[0].leaders == (3,)
-    assert (3, 2, 1, "ELECTION") in found[0].notifications
+    assert found[0].leaders == (4,)
+    assert (4, 3, 2, "COORDINATOR") in found[0].notifications
 
 
 @pytest.mark.parametrize("name", ["holes/ring-starter-dies.jsonl", "holes/invitation-starves.jsonl"])

@@ -103,6 +103,18 @@ def test_whatever_the_reading_the_listings_agree_and_may_not_merge() -> None:
     assert {violation.assertion for _, violation in found} <= {"A4", "A5", "M7"}
 
 
+@pytest.mark.parametrize("wait", ["by_rank", "T/priority", "100T/priority"])
+def test_a_gap_is_open_in_every_reading(wait: str) -> None:
+    """A4 fails without the repair, however long the wait; the other readings that are no default fail with it."""
+    left_out, mended = (_base(wait=wait, without=names) for names in (("stop_threads",), ()))
+    seed = next(seed for seed in range(1, 20) if "A4" in _assertions(left_out, seed))
+    assert wait == "T/priority" or not _assertions(mended, seed), "which alone lets A4 fail"
+
+
+def _assertions(base: Header, seed: int) -> set[str]:
+    return {violation.assertion for _, violation in _violations(base, seed, 1, *LASTING) if violation.is_failure}
+
+
 def test_a_wipe_breaks_A5_and_is_caught() -> None:
     """A5 relies on stable storage: identifiers recur, excused by assumption 4."""
     found = _violations(_base(), 1, max(20, RUNS // 10), "wipe", "kill")

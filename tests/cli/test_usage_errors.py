@@ -31,7 +31,7 @@ run bully --seed lucky
 run bully --set check_every
 run bully --set speed=1s
 run bully --set check_every=often
-run ring --set as_printed=perhaps
+run invitation --set quick_regroup=perhaps
 run bully --set halting=perhaps
 run bully --set without=halting,perhaps
 run token --set by_itself=0s

@@ -129,7 +129,12 @@ def _departures(name: str) -> str:
         )
         parts.append(_table(("reading", "the question, and this answer", "what follows"), rows))
     repairs = (
-        (f"`{each.name}`", each.kind, each.does, _shown(f"{each.fails}: {each.without}", *each.recordings))
+        (
+            f"`{each.name}`",
+            each.kind,
+            each.does,
+            _shown(f"{each.fails or 'no assertion'}: {each.without}", *each.recordings),
+        )
         for each in protocol.repairs()
     )
     parts.append(_table(("repair", "kind", "what it does", "what fails without it"), repairs))
@@ -318,6 +323,8 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "mutation-rules": _mutation_rules,
     "departures-bully": lambda: _departures("bully"),
     "departures-bully-tanenbaum": lambda: _departures("bully-tanenbaum"),
+    "departures-ring": lambda: _departures("ring"),
+    "departures-invitation": lambda: _departures("invitation"),
     "matrix": _matrix,
     "kernel": lambda: _exports(lab.kernel),
     "protocol-methods": _protocol_methods,

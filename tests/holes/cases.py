@@ -294,7 +294,7 @@ HOLES: list[Hole] = [
         InvitationElection,
         (26, 27),
         (),
-        7_500_000,
+        7_300_000,
         "A4",
         link=Link(50_000),
         opened_by={"wait": "T/priority"},

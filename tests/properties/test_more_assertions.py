@@ -223,7 +223,7 @@ def test_B10_is_excused_by_a_wipe() -> None:
 class LowestLeads(Ring):
     """R3 inverted: the lowest id in the list leads."""
 
-    def _follow(self, message: COORDINATOR) -> None:
+    def follow(self, message: COORDINATOR) -> None:
         if self.status is Status.ELECTION and message.counts and message.number == self.number:
             self.leave()
             self.stop(self.await_coordinator)
