@@ -121,7 +121,7 @@ class CompareOptions(Struct, frozen=True):
     lab compare bully ring --faults kill,partition --runs 50 -o elections.svg\n
     lab compare bully my_election.py:MyElection --script lecture.script --task none\n
     lab compare 2pc 3pc --script blocking.script --runs 20\n
-    lab compare 2pc 3pc "3pc above ring" --faults partition"""
+    lab compare 2pc 3pc e3pc "3pc above ring" --faults partition"""
 )
 def compare(options: CompareOptions, context: typer.Context) -> int:
     """Compare the cost and failures of protocols under the same faults.
@@ -138,8 +138,8 @@ def compare(options: CompareOptions, context: typer.Context) -> int:
     regions of a field of sensors: a reading is lost if no running node knows it at the end of the run, and made
     twice if its region had already been read.
 
-    Commit protocols (2pc, 3pc) run transactions. The report compares messages and forced writes with the formulas.
-    It also shows times, and how long nodes were blocked and locks were held. Without a script, the coordinator
+    Commit protocols (2pc, 3pc, e3pc) run transactions. The report compares messages and forced writes with the
+    formulas. It also shows times, and how long nodes were blocked and locks were held. Without a script, the coordinator
     crashes during the vote, another node begins many transactions, and the coordinator recovers; with --faults,
     faults are random. A running node that has voted YES is blocked from the moment when the coordinator is down or
     paused, or the node reports that it must wait, until it knows the outcome.

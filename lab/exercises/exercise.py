@@ -195,6 +195,9 @@ RULES = {
     "P3": "the termination rules",
     "P4": "majorities count all participants",
     "P5": "no blocking with a majority",
+    "P6": "who must have acknowledged PreCommit",
+    "P7": "a majority may block; E3PC does not",
+    "P8": "commit protocols compared",
     "K1": "one token",
     "K2": "every request is served",
 }

@@ -10,6 +10,7 @@ from lab.protocols.bully_tanenbaum import BullyTanenbaum
 from lab.protocols.committing import Committing
 from lab.protocols.cost import CommitCost, Cost
 from lab.protocols.definition import Definition
+from lab.protocols.e3pc import EnhancedThreePhaseCommit
 from lab.protocols.election import Election, Status
 from lab.protocols.field import Field
 from lab.protocols.history import FormedGroup, Group
@@ -35,6 +36,7 @@ __all__ = [
     "Cost",
     "Definition",
     "Election",
+    "EnhancedThreePhaseCommit",
     "Field",
     "FormedGroup",
     "Group",
@@ -61,7 +63,7 @@ PROTOCOLS: dict[str, type[Algorithm]] = {
 }
 """The built-in protocols by name, without the tasks that run above an election."""
 
-TASKS: dict[str, type[Task]] = {each.name: each for each in (Field, ThreePhaseCommit)}
+TASKS: dict[str, type[Task]] = {each.name: each for each in (Field, ThreePhaseCommit, EnhancedThreePhaseCommit)}
 """The built-in tasks by name. A task runs above an election of PROTOCOLS, chosen by a parameter of the run."""
 
 

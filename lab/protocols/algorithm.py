@@ -19,6 +19,11 @@ class Algorithm(Protocol):
     relies_on: ClassVar[Mapping[str, tuple[int | str, ...]]] = {}
     """The numbers of the assumptions that a promise needs; those not listed here need all nine."""
 
+    @classmethod
+    def relied_on(cls, parameters: Any) -> Mapping[str, tuple[int | str, ...]]:
+        """Return what the promises rely on in a run with these parameters."""
+        return cls.relies_on
+
     fixed_parameters: ClassVar[dict[str, str]] = {}
     """The parameters that distinguish this class from others of the same name: the election below a task."""
 

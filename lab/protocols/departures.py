@@ -16,6 +16,7 @@ from msgspec import Struct
 
 __all__ = [
     "CHOW_JOHNSON",
+    "LECTURE_NOTES",
     "NOTES_1982",
     "TANENBAUM",
     "Quotation",
@@ -33,14 +34,15 @@ class Text(Struct, frozen=True):
     """A source text."""
 
     author: str
-    year: int
+    year: int | None
     title: str
 
     def __str__(self) -> str:
-        return f"{self.author} {self.year}"
+        return self.author if self.year is None else f"{self.author} {self.year}"
 
 
 CHOW_JOHNSON = Text("Chow & Johnson", 1997, "Distributed Operating Systems and Algorithms, section 10.2")
+LECTURE_NOTES = Text("lecture notes", None, "Transactions, two-phase and three-phase commit")
 NOTES_1982 = Text("notes on Garcia-Molina", 1982, "lecture notes on: Elections in a Distributed Computing System")
 TANENBAUM = Text("Tanenbaum", 1995, "Distributed Operating Systems, section 3.3")
 

@@ -1,6 +1,6 @@
 """Stack a task on an election: one protocol with the task's name, and the promises and parameters of both."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
@@ -34,6 +34,8 @@ def _stacked(task: type[Task], election: type[Election]) -> type[Election]:
             "fixed_parameters": {ELECTION: election.name},
             "promises": (*election.promises, *task.promises),
             "relies_on": {**election.relies_on, **task.relies_on},
+            "relied_on": classmethod(_combined_reliance(task, election)),
+            "readings": (*task.readings, *election.readings),
             "heartbeats": (*election.heartbeats, *task.heartbeats),
             "workload": (*election.workload, *task.workload),
             "extension": task.extension,
@@ -51,6 +53,15 @@ def _combined_settling(task: type[Task], election: type[Election]) -> Callable[[
         return sum(bounds)
 
     return settles_within_us
+
+
+def _combined_reliance(
+    task: type[Task], election: type[Election]
+) -> Callable[[type, Any], Mapping[str, tuple[int | str, ...]]]:
+    def relied_on(cls: type, parameters: Any) -> Mapping[str, tuple[int | str, ...]]:
+        return {**election.relied_on(parameters), **task.relied_on(parameters)}
+
+    return relied_on
 
 
 def _parameters(task: type[Task], election: type[Election]) -> type[msgspec.Struct]:

@@ -1,34 +1,31 @@
-"""Three-phase commit (rules P1-P5), over a bank, above an election.
+"""Three-phase commit (rules P1-P6), over a bank, above an election.
 
 Between the votes and the decision there is a phase in which all participants learn that all voted YES:
 
-    coordinate         Prepare, all vote YES; PreCommit, until each participant acknowledges or times out; Commit
+    coordinate         Prepare, all vote YES; PreCommit, until enough have acknowledged it; Commit
     participate        initial; uncertain after the vote; commitable after PreCommit; then the decision
     terminate          no decision for 3·T: InDoubt to the elected coordinator, until the outcome is known
     lead_termination   the elected coordinator asks all for their states and applies the first rule that fits
 
-So nobody has committed while any node that is up is uncertain, and a majority that is up can end a transaction
-without its coordinator, where two-phase commit has to wait for it. The rules are in termination.py. The new
-coordinator is elected by the election layer below, in the same nodes; it need not be a participant.
+So a majority that is up can end a transaction without its coordinator, where two-phase commit has to wait for
+it. The rules of termination are ``next_state``. The new coordinator is elected by the election layer below, in
+the same nodes; it need not be a participant. What all commit protocols have in common, operations, votes and the
+sending of the decision, is in ``committing.py``.
 
-Assumptions that can be broken here: silence means a crash. Messages arrive within Tm (8: loss, delay, partition),
-and nodes answer within Tp (9: pause). In a partition the coordinator presumes the nodes on the other side failed
-and commits; these elect another coordinator, are an uncertain majority, and abort: the famous counterexample.
+How many acknowledgements are enough is a reading of the lecture notes (P6):
 
-The rules, which are those of the lecture notes, have two gaps when a crashed node recovers. Our fixes:
+* ``commit_after=majority``: more than half of all participants are commitable before any commits, as more than
+  half are abortable before any aborts. A commitable node never becomes abortable, nor the other way round: so
+  whatever is lost, delayed or paused, no two nodes decide differently (A6). This is quorum-based commit (Skeen
+  1982). A coordinator that is alone waits.
+* ``commit_after=everyone_alive``: all that answer within T are commitable; the others are presumed to have
+  failed. A coordinator commits even alone. But silence has to mean a crash (8, 9): in a partition the others
+  presume that the coordinator has failed, are an uncertain majority, and abort: the famous counterexample. And
+  an uncertain node that has crashed since its vote proves nothing: the coordinator may have committed without
+  it. So rule 4 does not count it.
 
-* Rule 4 counts uncertain participants. One that crashed and recovered is still uncertain, but the coordinator may
-  have presumed it failed and committed without it. So at least one of those counted must not have crashed since
-  its vote, or all participants must answer.
-* A commitable participant crashes; the others begin to abort by rule 4, led by a node that crashes too; then the
-  first recovers. Commitable and abortable participants now coexist, and no rule fits although a majority is up. So
-  each attempt has a round, and the newest round is continued. A node that has answered in a round takes no part in
-  older rounds: a former coordinator cannot continue alongside the new one.
-
-By rule 3 the elected coordinator continues with the standard plan, which presumes silent participants failed.
-Here it waits until more than half are commitable, just as by rule 4 it waits until more than half are abortable.
-With crashes only, this makes no difference; in a partition, two elected coordinators cannot decide differently.
-The first coordinator, which presumes silent nodes failed as in P1, still can.
+A majority can be up and block all the same (P7): one participant is commitable and down, the others are made
+abortable by a coordinator that crashes, and the first comes back: no rule fits. E3PC (e3pc.py) ends it.
 """
 
 from collections.abc import Mapping
@@ -40,13 +37,26 @@ from lab.kernel import Payload, Request, on, procedure
 from lab.protocols.bank import Bank
 from lab.protocols.committing import Abort, Commit
 from lab.protocols.cost import CommitCost, Linear
+from lab.protocols.departures import Reading
 from lab.protocols.election import Election, Status
 from lab.protocols.ledger import Part
 from lab.protocols.task import Task
-from lab.protocols.termination import StateAnswer, next_state
+from lab.protocols.three_phase_departures import READINGS
 from lab.protocols.transaction import DECIDED, Entry, Plan, Round, State, Transaction
 
-__all__ = ["InDoubtTransaction", "PreCommit", "ThreePhaseCommit"]
+__all__ = [
+    "InDoubtTransaction",
+    "PreAbort",
+    "PreCommit",
+    "StateAnswer",
+    "StateOf",
+    "ThreePhaseCommit",
+    "next_state",
+]
+
+
+FIRST = Round()
+"""The attempt of the coordinator itself; only E3PC distinguishes the later ones."""
 
 
 class InDoubtTransaction(Struct, frozen=True):
@@ -60,31 +70,44 @@ class InDoubtTransaction(Struct, frozen=True):
 
 
 class PreAcknowledged(Payload, frozen=True):
-    """I am in that state now; or, if not ``taken``, I take part in a newer round."""
+    """I am in that state now; or, if not ``taken``, I cannot be."""
 
     taken: bool
 
 
-class PreCommit(Request[PreAcknowledged], frozen=True):
+class PreCommit(Request[PreAcknowledged], frozen=True, omit_defaults=True):
     """Become commitable: all have voted YES."""
 
     transaction: Transaction
-    round: Round
+    round: Round = FIRST
 
 
-class PreAbort(Request[PreAcknowledged], frozen=True):
+class PreAbort(Request[PreAcknowledged], frozen=True, omit_defaults=True):
     """Become abortable: nobody has committed."""
 
     transaction: Transaction
-    round: Round
+    round: Round = FIRST
 
 
-class StateOf(Request[StateAnswer], frozen=True):
-    """A question for the state of a transaction. Take no part in older rounds from now on."""
+class StateAnswer(Payload, frozen=True, omit_defaults=True):
+    """The state of a transaction at a participant.
+
+    ``crashed``: it has crashed since its vote, and its coordinator may have committed without it.
+    E3PC adds the ``round`` in which it became commitable or abortable, and the newest that it had ``promised``.
+    """
+
+    state: State
+    crashed: bool = False
+    round: Round = FIRST
+    promised: Round = FIRST
+
+
+class StateOf(Request[StateAnswer], frozen=True, omit_defaults=True):
+    """A question for the state of a transaction."""
 
     transaction: Transaction
     participants: tuple[int, ...]
-    round: Round
+    round: Round = FIRST
 
 
 class InDoubtAnswer(Payload, frozen=True):
@@ -99,17 +122,53 @@ class InDoubt(Request[InDoubtAnswer], frozen=True):
     in_doubt: InDoubtTransaction
 
 
+def next_state(replies: Mapping[int, StateAnswer], participants: int) -> State | None:
+    """Return the state to bring all to by the first rule that fits (P3); None: wait for more answers (rule 5).
+
+    Silent participants count against every majority (P4). Rule 4 counts those that are abortable already; once
+    more than half are, it aborts, whatever the others are.
+    """
+    states = [answer.state for answer in replies.values()]
+    if State.ABORTED in states:
+        return State.ABORTED  # rule 1
+    if State.COMMITTED in states:
+        return State.COMMITTED  # rule 2
+    if 2 * states.count(State.ABORTABLE) > participants:
+        return State.ABORTED  # rule 4, its end
+    if State.COMMITABLE in states:
+        willing = states.count(State.COMMITABLE) + states.count(State.UNCERTAIN)
+        return State.COMMITABLE if 2 * willing > participants else None  # rule 3
+    crashed = sum(answer.crashed for answer in replies.values() if answer.state is State.UNCERTAIN)
+    counted = len(replies) - crashed if len(replies) < participants else participants
+    return State.ABORTABLE if 2 * counted > participants else None  # rule 4
+
+
 class ThreePhaseCommit(Bank, Task):
-    """Three-phase commit: a majority that is up ends in-doubt transactions."""
+    """Three-phase commit: a majority that is up can end in-doubt transactions."""
 
     name: ClassVar[str] = "3pc"
     usual_election: ClassVar[str] = "bully"
-    relies_on: ClassVar[dict[str, tuple[int, ...]]] = {"A6": (4, 8, 9), "A7": (4,), "A8": (4, 8, 9), "ends": (4,)}
+    promises: ClassVar[tuple[str, ...]] = ("A6", "A7", "A8", "solvent")
+    relies_on: ClassVar[dict[str, tuple[int, ...]]] = {"A6": (4,), "A7": (4,), "A8": (4,)}
+    readings: ClassVar[tuple[Reading, ...]] = READINGS
 
     cost: ClassVar[CommitCost] = CommitCost(
         Linear(5, 0, "Prepare, Vote, PreCommit, its acknowledgement, and Commit, of each"),
         Linear(3, 5, "prepared, precommit and committed, of each; begin and ended too, of the coordinator"),
     )
+
+    class Parameters(Bank.Parameters, frozen=True):
+        """The reading of the lecture notes."""
+
+        commit_after: Literal["majority", "everyone_alive"] = "majority"
+        """Who must have acknowledged PreCommit: more than half of all participants, or all that are not silent."""
+
+    @classmethod
+    def relied_on(cls, parameters: Parameters) -> Mapping[str, tuple[int | str, ...]]:
+        """Return the assumptions that the promises need: with everyone_alive, silence must mean a crash."""
+        if parameters.commit_after == "majority":
+            return cls.relies_on
+        return {**cls.relies_on, "A6": (4, 8, 9), "A8": (4, 8, 9)}
 
     crashed_in: tuple[Transaction, ...] = ()
     leading: tuple[Transaction, ...] = ()
@@ -151,15 +210,24 @@ class ThreePhaseCommit(Bank, Task):
         transaction = plan.transaction
         agreed = await self._is_agreed(plan)
         if agreed:
-            message = PreCommit(transaction, Round(0, self.id))
-            self._move(message, State.COMMITABLE)
-            others = self._others(self._part(transaction).participants)
-            replies = await self.ask_all(others, message, within=self.timing.t_us)
-            if not all(answer.taken for answer in replies.values()):
+            participants = self._part(transaction).participants
+            enough = await self._bring_to(State.COMMITABLE, InDoubtTransaction(transaction, participants))
+            if not enough:
                 self.begin(self.terminate, key=transaction)
                 return
         self._decide(transaction, agreed)
         self.begin(self.announce_outcome, key=transaction)
+
+    async def _bring_to(self, state: State, in_doubt: InDoubtTransaction, attempt: Round = FIRST) -> bool:
+        """Make all participants commitable or abortable; return whether enough are to decide (rules P1, P6)."""
+        kind = PreCommit if state is State.COMMITABLE else PreAbort
+        message = kind(in_doubt.transaction, attempt)
+        own = self.id in in_doubt.participants and self._move(message, state)
+        replies = await self.ask_all(self._others(in_doubt.participants), message, within=self.timing.t_us)
+        taken = own + sum(answer.taken for answer in replies.values())
+        if state is State.COMMITABLE and self.parameters.commit_after == "everyone_alive":
+            return taken == len(replies) + (self.id in in_doubt.participants)
+        return 2 * taken > len(in_doubt.participants)
 
     # the participant
 
@@ -213,34 +281,30 @@ class ThreePhaseCommit(Bank, Task):
         return PreAcknowledged(self._move(message, State.ABORTABLE))
 
     def _move(self, message: PreCommit | PreAbort, state: State) -> bool:
-        """Enter the state unless the round is older than promised; return whether this node is in it."""
-        part = self._part(message.transaction)
-        if part.state in (State.INITIAL, *DECIDED) or message.round < part.promised:
-            return False
-        if (part.state, part.round) != (state, message.round):
-            what: Literal["precommit", "preabort"] = "precommit" if state is State.COMMITABLE else "preabort"
-            self._write(Entry(what, message.transaction, round=message.round))
-        return True
+        """Enter the state from uncertain; return whether this node is in it."""
+        if self._part(message.transaction).state is State.UNCERTAIN:
+            self._enter(message, state)
+        return self._part(message.transaction).state is state
+
+    def _enter(self, message: PreCommit | PreAbort, state: State) -> None:
+        what: Literal["precommit", "preabort"] = "precommit" if state is State.COMMITABLE else "preabort"
+        self._write(Entry(what, message.transaction, round=message.round))
 
     @on(StateOf)
     def on_state_of(self, sender: int, message: StateOf) -> StateAnswer:
         """Answer with the state; abort if not yet voted, and stop coordinating the transaction (rule P3)."""
         transaction = message.transaction
-        part = self._part(transaction)
-        if part.state not in DECIDED:
+        if not self._is_decided(transaction):
             self.stop(self.coordinate, key=transaction)
             self.begin(self.terminate, key=transaction)
-        promised = part.promised
-        if part.state is State.INITIAL:
+        if self._part(transaction).state is State.INITIAL:
             self._decide(transaction, False)
-        elif part.state not in DECIDED and message.round > promised:
-            self._write(Entry("joined", transaction, round=message.round))
-        part = self._part(transaction)
-        return StateAnswer(part.state, part.round, promised, transaction in self.crashed_in)
+        crashed = self.parameters.commit_after == "everyone_alive" and transaction in self.crashed_in
+        return StateAnswer(self._part(transaction).state, crashed)
 
     # the elected coordinator
 
-    _next_state = staticmethod(next_state)
+    next_state = staticmethod(next_state)
 
     @on(InDoubt)
     def on_in_doubt(self, sender: int, message: InDoubt) -> InDoubtAnswer | None:
@@ -261,43 +325,37 @@ class ThreePhaseCommit(Bank, Task):
     @procedure
     async def lead_termination(self, in_doubt: InDoubtTransaction) -> None:
         """Apply the first rule that fits, and repeat until the transaction is decided (rule P3)."""
-        transaction = in_doubt.transaction
-        attempt, is_new = Round(1, self.id), True
-        while not self._is_decided(transaction):
-            replies = await self._states(in_doubt, attempt)
-            newest = max((answer.promised for answer in replies.values()), default=Round())
-            if newest > attempt or (is_new and newest == attempt):
-                attempt = Round(newest.number + 1, self.id)  # a participant is in that round or a newer one
-                continue
-            is_new = False
-            await self._follow(self._next_state(replies, len(in_doubt.participants)), in_doubt, attempt)
-            if not self._is_decided(transaction):
-                self._mark_blocked(transaction)
-                await self.sleep(self.timing.t_us, f"more answers about {transaction}")
-        decision = Commit(transaction) if self._part(transaction).state is State.COMMITTED else Abort(transaction)
-        await self.ask_all(self._others(in_doubt.participants), decision, within=self.timing.t_us)
-        self.leading = tuple(each for each in self.leading if each != transaction)
+        while not self._is_decided(in_doubt.transaction):
+            replies = await self._states(in_doubt)
+            await self._apply(replies, in_doubt)
+        await self._tell_all(in_doubt)
 
-    async def _states(self, in_doubt: InDoubtTransaction, attempt: Round) -> Mapping[int, StateAnswer]:
+    async def _states(self, in_doubt: InDoubtTransaction, attempt: Round = FIRST) -> Mapping[int, StateAnswer]:
         """Return the states of all participants that answer, this node included if it is one."""
         message = StateOf(in_doubt.transaction, in_doubt.participants, attempt)
         own = {self.id: self.on_state_of(self.id, message)} if self.id in in_doubt.participants else {}
         replies = await self.ask_all(self._others(in_doubt.participants), message, within=self.timing.t_us)
         return own | replies
 
-    async def _follow(self, state: State | None, in_doubt: InDoubtTransaction, attempt: Round) -> None:
-        """Bring all participants to this state; decide once a majority is in it."""
+    async def _apply(
+        self, replies: Mapping[int, StateAnswer], in_doubt: InDoubtTransaction, attempt: Round = FIRST
+    ) -> None:
+        """Bring all participants to the state by the rule that fits, and decide; or wait."""
         transaction = in_doubt.transaction
+        state = self.next_state(replies, len(in_doubt.participants))
         if state in (State.COMMITABLE, State.ABORTABLE):
-            kind = PreCommit if state is State.COMMITABLE else PreAbort
-            message = kind(transaction, attempt)
-            own = self.id in in_doubt.participants and self._move(message, state)
-            replies = await self.ask_all(self._others(in_doubt.participants), message, within=self.timing.t_us)
-            taken = own + sum(answer.taken for answer in replies.values())
-            if self._is_majority(taken, in_doubt):
+            enough = await self._bring_to(state, in_doubt, attempt)
+            if enough:
                 self._decide(transaction, state is State.COMMITABLE)
         elif state is not None:
             self._decide(transaction, state is State.COMMITTED)
+        if not self._is_decided(transaction):
+            self._mark_blocked(transaction)
+            await self.sleep(self.timing.t_us, f"more answers about {transaction}")
 
-    def _is_majority(self, taken: int, in_doubt: InDoubtTransaction) -> bool:
-        return 2 * taken > len(in_doubt.participants)  # P4: a majority of all participants, silent ones included
+    async def _tell_all(self, in_doubt: InDoubtTransaction) -> None:
+        """Send the decision to all participants."""
+        transaction = in_doubt.transaction
+        decision = Commit(transaction) if self._part(transaction).state is State.COMMITTED else Abort(transaction)
+        await self.ask_all(self._others(in_doubt.participants), decision, within=self.timing.t_us)
+        self.leading = tuple(each for each in self.leading if each != transaction)

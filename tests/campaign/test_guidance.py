@@ -17,7 +17,8 @@ from lab.worlds.campaign.schedule import STRONGEST, Schedule, SchedulePlan, draw
 from lab.worlds.campaign.variation import vary
 from lab.worlds.loading.targets import load_protocol
 from tests.campaign import mutants
-from tests.campaign.trials import base_of, plan
+from tests.campaign.trials import TIMING, base_of, plan
+from tests.harness import simulated_header
 
 PROTOCOLS: list[type[Algorithm]] = [Bully, Ring, InvitationElection, TwoPhaseCommit, Token]
 Drawing = Callable[[SchedulePlan, int], Schedule]
@@ -137,10 +138,12 @@ def test_nothing_is_known_before_the_lag() -> None:
 
 
 def test_a_partition_amid_a_commit() -> None:
-    """The counterexample of three-phase commit is found soon: its leader is cut off amid the PreCommits."""
+    """A counterexample is found soon: a leader that commits with everyone alive is cut off amid PreCommits."""
     protocol = load_protocol("3pc")
+    given = protocol.Parameters(commit_after="everyone_alive")
+    base = simulated_header(protocol, tuple(range(1, 8)), TIMING, parameters=given)
     found = 0
     for seed in (100_000, 200_000, 300_000):
-        campaign = Campaign("3pc", base_of(protocol), plan(protocol, "partition"), SearchGoal("A6"), seed, 60)
+        campaign = Campaign("3pc", base, plan(protocol, "partition"), SearchGoal("A6"), seed, 60)
         found += any(outcome.found for outcome in run_campaign(campaign))
     assert found >= 2

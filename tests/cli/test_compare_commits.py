@@ -107,8 +107,8 @@ def test_without_a_script_there_are_transactions(lab: Lab, faults: tuple[str, ..
 @pytest.mark.parametrize(
     ("words", "output"),
     [
-        (("2pc", "bully"), "2pc is a commit protocol, and bully is not; compare only one kind: 2pc 3pc"),
-        (("bully", "3pc"), "3pc is a commit protocol, and bully is not; compare only one kind: 2pc 3pc"),
+        (("2pc", "bully"), "2pc is a commit protocol, and bully is not; compare only one kind: 2pc 3pc e3pc"),
+        (("bully", "3pc"), "3pc is a commit protocol, and bully is not; compare only one kind: 2pc 3pc e3pc"),
         (
             ("2pc", "3pc", "--task", "field"),
             "--task field runs on elections, and 2pc is a commit protocol; leave it out",

@@ -119,7 +119,7 @@ def _counts() -> str:
 
 
 def _departures(name: str) -> str:
-    protocol = PROTOCOLS[name]
+    protocol = TASKS[name] if name in TASKS else PROTOCOLS[name]
     readings = [(each.parameter, each.question, value) for each in protocol.readings for value in each.values]
     parts = []
     if readings:
@@ -137,7 +137,8 @@ def _departures(name: str) -> str:
         )
         for each in protocol.repairs()
     )
-    parts.append(_table(("repair", "kind", "what it does", "what fails without it"), repairs))
+    if protocol.repairs():
+        parts.append(_table(("repair", "kind", "what it does", "what fails without it"), repairs))
     words = [str(each) for reading in protocol.readings for each in reading.rests_on]
     words += [str(each) for repair in protocol.repairs() for each in repair.rests_on]
     parts.append("The words:\n\n" + "\n".join(f"- {each}" for each in dict.fromkeys(words)))
@@ -323,6 +324,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "mutation-rules": _mutation_rules,
     "departures-bully": lambda: _departures("bully"),
     "departures-bully-tanenbaum": lambda: _departures("bully-tanenbaum"),
+    "departures-3pc": lambda: _departures("3pc"),
     "departures-ring": lambda: _departures("ring"),
     "departures-invitation": lambda: _departures("invitation"),
     "matrix": _matrix,

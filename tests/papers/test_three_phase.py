@@ -1,13 +1,15 @@
-"""Three-phase commit, rule by rule (P1-P5), with the election of its new coordinator in the same nodes."""
+"""Three-phase commit, rule by rule (P1-P8), with the election of its new coordinator in the same nodes."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 import pytest
 
 from lab.kernel import CommandInput
 from lab.protocols import ThreePhaseCommit, find_protocol
-from lab.protocols.termination import StateAnswer, next_state
+from lab.protocols.e3pc import newest_attempt
+from lab.protocols.three_phase import StateAnswer, next_state
 from lab.protocols.transaction import Round, State
 from tests.harness import Rig
 
@@ -16,10 +18,14 @@ COMMITTED, ABORTED = State.COMMITTED, State.ABORTED
 _S = 1_000_000
 
 
-def _bank(nodes: int = 3, election: str = "bully", line: str = "withdraw 350") -> Rig:
+def _bank(
+    nodes: int = 3, election: str = "bully", line: str = "withdraw 350", name: str = "3pc", **parameters: Any
+) -> Rig:
     """Return a cluster whose highest node leads and is given withdraw: the participants are 1 to 3, and itself."""
     command, *words = line.split()
-    rig = Rig(range(1, nodes + 1), protocol=find_protocol("3pc", {"election": election}), latency_us=10_000)
+    protocol = find_protocol(name, {"election": election})
+    given = protocol.Parameters(**parameters)
+    rig = Rig(range(1, nodes + 1), protocol=protocol, latency_us=10_000, parameters=given)
     rig.started()
     leader = rig.run_until_agreed()
     rig.run(_S // 10)
@@ -114,9 +120,7 @@ def test_P5_two_phase_commit_blocks_where_this_does_not() -> None:
 
 
 def _state_answers(*states: State, crashed: tuple[int, ...] = ()) -> Mapping[int, StateAnswer]:
-    return {
-        node: StateAnswer(state, Round(), Round(), node in crashed) for node, state in enumerate(states, start=1)
-    }
+    return {node: StateAnswer(state, node in crashed) for node, state in enumerate(states, start=1)}
 
 
 @pytest.mark.parametrize(
@@ -133,8 +137,11 @@ def _state_answers(*states: State, crashed: tuple[int, ...] = ()) -> Mapping[int
         (_state_answers(COMMITABLE, UNCERTAIN), None),  # 5: two of five are no majority (P4)
         (_state_answers(UNCERTAIN, UNCERTAIN), None),
         (_state_answers(), None),
-        (_state_answers(UNCERTAIN, UNCERTAIN, UNCERTAIN, crashed=(1, 2)), ABORTABLE),
-        (_state_answers(UNCERTAIN, UNCERTAIN, UNCERTAIN, crashed=(1, 2, 3)), None),
+        (_state_answers(UNCERTAIN, UNCERTAIN, UNCERTAIN, crashed=(1, 2)), None),
+        (_state_answers(UNCERTAIN, UNCERTAIN, UNCERTAIN, UNCERTAIN, crashed=(1,)), ABORTABLE),
+        (_state_answers(COMMITABLE, UNCERTAIN, UNCERTAIN, crashed=(1, 2, 3)), COMMITABLE),
+        (_state_answers(COMMITABLE, ABORTABLE, UNCERTAIN, ABORTABLE), None),  # no rule fits (P7)
+        (_state_answers(COMMITABLE, ABORTABLE, ABORTABLE, ABORTABLE), ABORTED),  # 4, its end
         (_state_answers(*[UNCERTAIN] * 5, crashed=(1, 2, 3, 4, 5)), ABORTABLE),
     ],
 )
@@ -143,12 +150,16 @@ def test_P3_the_first_rule_that_fits(replies: Mapping[int, StateAnswer], followi
     assert next_state(replies, 5) is following
 
 
-def test_P3_the_newest_round_is_continued() -> None:
-    """Commitable and abortable states coexist; they are of different rounds."""
-    old, new = _state_answers(COMMITABLE, UNCERTAIN), {3: StateAnswer(ABORTABLE, Round(1, 4), Round(1, 4))}
-    assert next_state({**old, **new}, 5) is ABORTABLE
-    newer = {4: StateAnswer(COMMITABLE, Round(2, 1), Round(2, 1))}
-    assert next_state({**old, **new, **newer}, 5) is COMMITABLE
+def test_P7_e3pc_continues_the_newest_attempt() -> None:
+    """Commitable and abortable states coexist; they are of different attempts."""
+    old = _state_answers(COMMITABLE, UNCERTAIN)
+    new = {3: StateAnswer(ABORTABLE, round=Round(1, 4), promised=Round(1, 4))}
+    assert newest_attempt({**old, **new}, 5) is ABORTABLE
+    newer = {4: StateAnswer(COMMITABLE, round=Round(2, 1), promised=Round(2, 1))}
+    assert newest_attempt({**old, **new, **newer}, 5) is COMMITABLE
+    assert newest_attempt(_state_answers(UNCERTAIN, UNCERTAIN, UNCERTAIN), 5) is ABORTABLE
+    assert newest_attempt(_state_answers(COMMITABLE, UNCERTAIN), 5) is None
+    assert newest_attempt(_state_answers(UNCERTAIN, ABORTED), 5) is ABORTED
 
 
 def _alone(rig: Rig) -> None:
@@ -164,31 +175,49 @@ def _alone(rig: Rig) -> None:
     rig.run(20 * _S)
 
 
-def test_uncertain_after_a_crash_proves_nothing() -> None:
+@pytest.mark.parametrize("name", ["3pc", "e3pc"])
+def test_P6_with_a_majority_nobody_commits_alone(name: str) -> None:
+    """The coordinator blocks until others are commitable, too; it crashes, and they abort."""
+    rig = _bank(3, name=name)
+    _until_sent(rig, "PreCommit")
+    rig.kill(1)
+    rig.kill(2)
+    rig.run(20 * _S)
+    assert _log(rig, 3)[-1] in ("precommit", "joined")
+    assert any(each["blocked_us"] is not None for each in rig.cluster.nodes[3].state["open"])
+    rig.kill(3)
+    rig.restart(1)
+    rig.restart(2)
+    _reach(rig, "aborted", 1, 2)
+    rig.restart(3)
+    _reach(rig, "aborted", 3)
+
+
+def test_P6_with_everyone_alive_uncertain_after_a_crash_proves_nothing() -> None:
     """The coordinator committed alone while all others were down: they wait until they learn it."""
-    rig = _bank(3)
+    rig = _bank(3, commit_after="everyone_alive")
     _alone(rig)
-    assert [_log(rig, node)[-1] for node in (1, 2)] == ["joined", "joined"]
+    assert [_log(rig, node)[-1] for node in (1, 2)] == ["prepared", "prepared"]
     rig.restart(3)
     _reach(rig, "committed", 1, 2)
 
 
-def test_by_the_letter_of_rule_4_they_would_abort(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The hole that this closes: one node has committed, and the others abort, with crashes only."""
+def test_P6_if_it_proved_something_crashes_alone_would_break_A6(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One node has committed, and the others abort."""
 
     def forgetful(replies: Mapping[int, StateAnswer], participants: int) -> State | None:
         fresh = {node: msgspec.structs.replace(each, crashed=False) for node, each in replies.items()}
         return next_state(fresh, participants)
 
-    monkeypatch.setattr(ThreePhaseCommit, "_next_state", staticmethod(forgetful))
-    rig = _bank(3)
+    monkeypatch.setattr(ThreePhaseCommit, "next_state", staticmethod(forgetful))
+    rig = _bank(3, commit_after="everyone_alive")
     _alone(rig)
     assert [_log(rig, node)[-1] for node in (1, 2, 3)] == ["aborted", "aborted", "committed"]
 
 
-def _split() -> Rig:
+def _split(name: str) -> Rig:
     """Node 1 alone is commitable, and down; the others begin to abort, and their leader crashes meanwhile."""
-    rig = _bank(6, line="collect 10 savings")
+    rig = _bank(6, line="collect 10 savings", name=name)
     rig.do("on send PreCommit 6->1: kill 6")
     _reach(rig, "precommit", 1)
     rig.kill(1)
@@ -199,9 +228,9 @@ def _split() -> Rig:
     return rig
 
 
-def test_the_newest_round_outweighs_an_older_one() -> None:
+def test_P7_e3pc_ends_what_3pc_leaves_open() -> None:
     """Node 1 restarts commitable, others are abortable, and the node that has aborted is down: they abort, too."""
-    rig = _split()
+    rig = _split("e3pc")
     assert [_log(rig, node)[-1] for node in (2, 3, 4)] == ["preabort"] * 3
     rig.restart(1)
     _reach(rig, "aborted", 1, 2, 3, 4)
@@ -212,20 +241,14 @@ def test_the_newest_round_outweighs_an_older_one() -> None:
     assert _open(rig) == []
 
 
-def test_by_the_letter_of_the_rules_they_would_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The hole that this closes: 1 is commitable, so rule 4 does not fit, and no majority fits rule 3."""
-
-    def literal(replies: Mapping[int, StateAnswer], participants: int) -> State | None:
-        states = [answer.state for answer in replies.values()]
-        if {COMMITABLE, ABORTABLE} <= set(states) and not {COMMITTED, ABORTED} & set(states):
-            return None
-        return next_state(replies, participants)
-
-    monkeypatch.setattr(ThreePhaseCommit, "_next_state", staticmethod(literal))
-    rig = _split()
+def test_P7_a_majority_blocks() -> None:
+    """1 is commitable, so rule 4 does not fit, and no majority fits rule 3; until the one that aborted is back."""
+    rig = _split("3pc")
     rig.restart(1)
     rig.run(60 * _S)
     assert _open(rig) == [1, 2, 3, 4]
+    rig.restart(5)
+    _reach(rig, "aborted", 1, 2, 3, 4)
 
 
 def test_total_failure_ends_when_all_are_back() -> None:
@@ -242,14 +265,29 @@ def test_total_failure_ends_when_all_are_back() -> None:
     assert _open(rig) == []
 
 
-def test_a_partition_breaks_it() -> None:
+def test_P6_a_partition_breaks_it_with_everyone_alive() -> None:
     """The famous counterexample: nodes beyond the cut are taken for failed, are uncertain, and abort (8)."""
-    rig = _bank(4)
+    rig = _bank(4, commit_after="everyone_alive")
     _until_sent(rig, "PreCommit")
     rig.do("partition 4 | 1 2 3")
     rig.run(20 * _S)
     assert _log(rig, 4)[-1] == "committed"
     assert [_log(rig, node)[-1] for node in (1, 2, 3)] == ["aborted"] * 3
+    assert rig.header.protocol.relies_on["A6"] == (4, 8, 9)
+
+
+@pytest.mark.parametrize("name", ["3pc", "e3pc"])
+def test_P6_a_partition_does_not_break_it_with_a_majority(name: str) -> None:
+    """The same partition: the coordinator waits, and aborts when it hears of the others."""
+    rig = _bank(4, name=name)
+    _until_sent(rig, "PreCommit")
+    rig.do("partition 4 | 1 2 3")
+    rig.run(20 * _S)
+    assert _log(rig, 4)[-1] in ("precommit", "joined")
+    assert [_log(rig, node)[-1] for node in (1, 2, 3)] == ["aborted"] * 3
+    rig.do("heal")
+    _reach(rig, "aborted", 4)
+    assert rig.header.protocol.relies_on["A6"] == (4,)
 
 
 def test_a_cut_before_the_votes_does_no_harm() -> None:

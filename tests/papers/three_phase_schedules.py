@@ -9,8 +9,14 @@ from lab.kernel import procedure
 from lab.protocols import stacked
 from lab.protocols.bully import Bully
 from lab.protocols.ledger import Part
-from lab.protocols.termination import StateAnswer, next_state
-from lab.protocols.three_phase import InDoubtTransaction, PreCommit, ThreePhaseCommit
+from lab.protocols.three_phase import (
+    FIRST,
+    InDoubtTransaction,
+    PreCommit,
+    StateAnswer,
+    ThreePhaseCommit,
+    next_state,
+)
 from lab.protocols.transaction import DECIDED, Plan, Round, State, Transaction
 from tests.harness import Rig
 
@@ -21,8 +27,10 @@ Schedule = Callable[[Rig], None]
 
 
 def six(task: type[ThreePhaseCommit] = ThreePhaseCommit) -> Rig:
-    """Return six nodes, of which the highest leads and is given collect."""
-    rig = Rig(range(1, 7), protocol=stacked(task, Bully), latency_us=10_000).started()
+    """Return six nodes, of which the highest leads and is given collect; it commits with everyone alive."""
+    protocol = stacked(task, Bully)
+    parameters = protocol.Parameters(commit_after="everyone_alive")
+    rig = Rig(range(1, 7), protocol=protocol, latency_us=10_000, parameters=parameters).started()
     rig.run_until_agreed()
     rig.run(_S // 10)
     rig.do("tell 6 collect 10 savings")
@@ -111,18 +119,19 @@ def _one_was_commitable(rig: Rig) -> None:
 
 class _Rule4BeforeRule3(ThreePhaseCommit):
     @staticmethod
-    def _next_state(replies: Mapping[int, StateAnswer], participants: int) -> State | None:
+    def next_state(replies: Mapping[int, StateAnswer], participants: int) -> State | None:
         uncertain = [answer for answer in replies.values() if answer.state is State.UNCERTAIN]
         return State.ABORTABLE if 2 * len(uncertain) > participants else next_state(replies, participants)
 
 
 class _MajorityOfTheReachable(ThreePhaseCommit):
     @staticmethod
-    def _next_state(replies: Mapping[int, StateAnswer], participants: int) -> State | None:
+    def next_state(replies: Mapping[int, StateAnswer], participants: int) -> State | None:
         return next_state(replies, len(replies))
 
-    def _is_majority(self, taken: int, in_doubt: InDoubtTransaction) -> bool:
-        return taken > 0
+    async def _bring_to(self, state: State, in_doubt: InDoubtTransaction, attempt: Round = FIRST) -> bool:
+        await super()._bring_to(state, in_doubt, attempt)
+        return True
 
 
 class _CoordinatorAbortsAfterPreCommit(ThreePhaseCommit):
@@ -164,7 +173,7 @@ class _CommitsWithoutWaiting(ThreePhaseCommit):
 
 class _LeaderAbortsUnasked(ThreePhaseCommit):
     @staticmethod
-    def _next_state(replies: Mapping[int, StateAnswer], participants: int) -> State | None:
+    def next_state(replies: Mapping[int, StateAnswer], participants: int) -> State | None:
         return State.ABORTED
 
 

@@ -145,7 +145,7 @@ def test_mistakes() -> None:
     """One line: what was got, and what is known."""
     for target, message in (
         ("field above nope", "unknown protocol 'nope'; known: "),
-        ("nope above bully", "'nope' does not run above an election; tasks: 3pc, field"),
+        ("nope above bully", "'nope' does not run above an election; tasks: 3pc, e3pc, field"),
         ("field above field", "field runs above an election, and field is not one"),
         (f"field above {OTHERS[0].name}", f"field runs above an election, and {OTHERS[0].name} is not one"),
     ):

@@ -28,8 +28,8 @@ _REMARK = (
     "coordinator. The formula is for that number, without failures. A running node that has voted YES is "
     "blocked from the moment when the coordinator is down or paused, or the node reports that it must wait, "
     "until it knows the outcome. To terminate without the coordinator, 2pc needs a participant that knows the "
-    "outcome or has not voted; 3pc needs a majority of the participants, and an election. Locks are held as "
-    "long as nodes report them. Elections are counted without heartbeats."
+    "outcome or has not voted; 3pc and e3pc need a majority of the participants, and an election. Locks are held "
+    "as long as nodes report them. Elections are counted without heartbeats."
 )
 
 # The highest node coordinates: it may begin transactions under every protocol, because any election elects it. It
@@ -43,7 +43,7 @@ class BankComparison(Comparison):
     """The comparison of commit protocols: they run transactions, by default with a crash during a vote."""
 
     kind: ClassVar[str] = "a commit protocol"
-    example: ClassVar[str] = "2pc 3pc"
+    example: ClassVar[str] = "2pc 3pc e3pc"
     load_text: ClassVar[str] = "transactions"
     script_text: ClassVar[str] = "a crash during the vote"
 

@@ -5,25 +5,36 @@ up, the links that are cut and the messages held, and which participants are in 
 a sentence.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from lab.protocols.termination import StateAnswer, next_state
+from lab.protocols import TASKS, ThreePhaseCommit
+from lab.protocols.three_phase import StateAnswer
 from lab.protocols.transaction import DECIDED, State, Transaction
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header
 from lab.recording.snapshot import NodeState
 from lab.tasks.bank.bank_state import Bank, ParticipantState, TransactionOverview, bank_in, has_bank, open_at
 
+_Rule = Callable[[Mapping[int, StateAnswer], int], State | None]
+
 
 class Situation:
-    """The situation of one transaction. ``by_majority``: an elected node may end it if most nodes answer."""
+    """The situation of one transaction.
 
-    def __init__(self, overview: TransactionOverview, cluster: ClusterState, by_majority: bool) -> None:
+    ``rule``: an elected node may end it by this rule; None: only its coordinator can. ``crashes_count``: whether
+    the rule distinguishes participants that have crashed since their vote.
+    """
+
+    def __init__(
+        self, overview: TransactionOverview, cluster: ClusterState, rule: _Rule | None, crashes_count: bool
+    ) -> None:
         self.transaction = overview.transaction
         self.all = overview.participant_states
-        self.by_majority = by_majority
+        self.by_majority = rule is not None
+        self.crashes_count = crashes_count
+        self._rule = rule
         self._nodes = cluster.nodes
         cuts = (fault for fault in cluster.faults.values() if fault.kind in ("cut", "partition"))
         self._cut = {link for fault in cuts for link in fault.links}
@@ -83,10 +94,12 @@ class Situation:
     def next_state(self, heard: Iterable[ParticipantState]) -> State | None:
         """Return the decision of a newly elected coordinator if these participants answered it."""
         replies = {
-            each.node: StateAnswer(each.part.state, each.part.round, each.part.promised, each.crashed)
+            each.node: StateAnswer(
+                each.part.state, self.crashes_count and each.crashed, each.part.round, each.part.promised
+            )
             for each in heard
         }
-        return next_state(replies, len(self.all))
+        return None if self._rule is None else self._rule(replies, len(self.all))
 
     def elected(self, one: ParticipantState) -> int | None:
         """Return the node that it follows, if that one is reachable."""
@@ -281,8 +294,17 @@ class BlockingReasons:
             return f"aborted as soon as {'it asks' if len(group) == 1 else 'they ask'} {_names(fresh)}"
         ways = list(self._ways(one, self._resolving(self._situation.silent(one, others))))
         if self._situation.by_majority:
-            ways.append(_majority(len(group) + len(near), len(self._situation.all)))
+            ways.append(self._enough(len(group) + len(near)))
         return f"decided when {', or when '.join(ways)}"
+
+    def _enough(self, can: int) -> str:
+        """Return what an elected coordinator needs, if it can reach this many participants."""
+        participants = len(self._situation.all)
+        if 2 * can <= participants:
+            return f"a majority can be reached ({can} of {participants} can)"
+        if self._situation.crashes_count:
+            return "more can be reached that have not crashed since their vote"
+        return "more can be reached that are not abortable"
 
     def _resolving(self, silent: Iterable[ParticipantState]) -> Iterator[ParticipantState]:
         """Yield the silent participants that could end the transaction alone, the coordinator first."""
@@ -304,12 +326,6 @@ class BlockingReasons:
             alike.setdefault((_RESOLVED[self._situation.obstacle(one, each)], knows), []).append(each)
         for (heard, knows), whom in alike.items():
             yield f"{_names(whom, 'or')} {heard}" + (f", which {_verb(knows, whom)}" if knows else "")
-
-
-def _majority(can: int, participants: int) -> str:
-    if 2 * can > participants:
-        return "one can be reached that has not crashed since its vote"
-    return f"a majority can be reached ({can} of {participants} can)"
 
 
 def _names(participant_states: Iterable[ParticipantState], word: str = "and") -> str:
@@ -380,10 +396,14 @@ def diagnose_open_transactions(cluster: ClusterState, header: Header) -> tuple[T
 
 def diagnose_bank(bank: Bank, cluster: ClusterState, header: Header) -> tuple[TransactionDiagnosis, ...]:
     """Return the same as ``diagnose_open_transactions`` for a bank that is already known."""
-    by_majority = header.protocol.election is not None  # a newly elected coordinator terminates open transactions
+    rule = None
+    if header.protocol.election is not None:  # a newly elected coordinator terminates open transactions
+        task = TASKS.get(header.protocol.name, ThreePhaseCommit)
+        rule = task.next_state if issubclass(task, ThreePhaseCommit) else ThreePhaseCommit.next_state
+    crashes_count = header.protocol.parameters.get("commit_after") == "everyone_alive"
     found = (
         TransactionDiagnosis(
-            overview, tuple(BlockingReasons(Situation(overview, cluster, by_majority)).sentences())
+            overview, tuple(BlockingReasons(Situation(overview, cluster, rule, crashes_count)).sentences())
         )
         for overview in bank.open_transactions
     )

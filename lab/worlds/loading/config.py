@@ -146,7 +146,7 @@ def header_of(config: RunConfig, protocol: type[Algorithm]) -> Header:
         source,
         tuple(kind.__name__ for kind in protocol.heartbeats),
         protocol.promises,
-        dict(protocol.relies_on),
+        dict(protocol.relied_on(_converted(protocol, config.parameters))),
         settling_us(protocol, config.parameters, config.timing, len(config.nodes)),
     )
     live = config.world == "live"
@@ -169,8 +169,12 @@ def header_of(config: RunConfig, protocol: type[Algorithm]) -> Header:
 
 def settling_us(protocol: type[Algorithm], parameters: dict[str, Any], timing: Timing, nodes: int) -> int:
     """Return the time within which that many nodes settle after the last fault, with these recorded parameters."""
+    return protocol.settles_within_us(timing, _converted(protocol, parameters), nodes)
+
+
+def _converted(protocol: type[Algorithm], parameters: dict[str, Any]) -> Any:
     given = {name: value for name, value in parameters.items() if name not in protocol.fixed_parameters}
-    return protocol.settles_within_us(timing, msgspec.convert(given, protocol.Parameters), nodes)
+    return msgspec.convert(given, protocol.Parameters)
 
 
 def simulation_header(
