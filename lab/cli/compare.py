@@ -139,10 +139,10 @@ def compare(options: CompareOptions, context: typer.Context) -> int:
     twice if its region had already been read.
 
     Commit protocols (2pc, 3pc, e3pc) run transactions. The report compares messages and forced writes with the
-    formulas. It also shows times, and how long nodes were blocked and locks were held. Without a script, the coordinator
-    crashes during the vote, another node begins many transactions, and the coordinator recovers; with --faults,
-    faults are random. A running node that has voted YES is blocked from the moment when the coordinator is down or
-    paused, or the node reports that it must wait, until it knows the outcome.
+    formulas. It also shows times, and how long nodes were blocked and locks were held. Without a script, the
+    coordinator crashes during the vote, another node begins many transactions, and the coordinator recovers; with
+    --faults, faults are random. A running node that has voted YES is blocked from the moment when the coordinator
+    is down or paused, or the node reports that it must wait, until it knows the outcome.
     """
     given = [name for name in ("faults", "task") if _is_given(context, name)]
     if options.script is not None and "faults" in given:

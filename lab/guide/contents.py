@@ -65,7 +65,9 @@ class Section:
 
 SECTIONS = (
     Section(
-        "learn", "Learn: watch an algorithm work, and break it", "first-steps", "screen", "faults", "properties"
+        "learn",
+        "Learn: watch an algorithm work, and break it",
+        *("first-steps", "screen", "faults", "properties", "synchrony"),
     ),
     Section("teach", "Teach: a class, exercises, grades", "class", "lecture", "exercises", "grading"),
     Section(

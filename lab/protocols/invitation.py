@@ -404,7 +404,28 @@ class QuickRegroup(PriorityInvitations):
         self.begin(self.merge)
 
 
-class InvitationElection(QuickRegroup):
+@variation("ignore_lower")
+class IgnoreLower(QuickRegroup):
+    """A coordinator does not answer the Check of a lower one, and is not invited by it."""
+
+    @on(AreYouCoordinator)
+    def on_are_you_coordinator(self, sender: int, message: AreYouCoordinator) -> AreYouCoordinatorAnswer | None:  # type: ignore[override]
+        """Answer unless this node leads, and the sender is lower."""
+        return None if self.leads and sender < self.id else super().on_are_you_coordinator(sender, message)
+
+
+@variation("decline_lower")
+class DeclineLower(IgnoreLower):
+    """A coordinator declines the invitation of a lower one: it is not interested."""
+
+    @on(Invitation)
+    def on_invitation(self, sender: int, message: Invitation) -> None:
+        """Accept an invitation unless this node leads, and the inviting one is lower."""
+        if not self.leads or message.coordinator > self.id:
+            super().on_invitation(sender, message)
+
+
+class InvitationElection(DeclineLower):
     """Garcia-Molina's invitation: every group has its coordinator; groups that find each other merge."""
 
     name: ClassVar[str] = "invitation"
@@ -429,7 +450,7 @@ class InvitationElection(QuickRegroup):
     )
 
     class Parameters(InvitationListing.Parameters, frozen=True):
-        """Rule I9 leaves three of them to the implementer: they are off."""
+        """The texts leave five of them to the implementer (rule I9): they are off."""
 
         priority_invitations: bool = False
         """Of two coordinators, the higher one merges, as soon as the lower has asked it."""
@@ -437,6 +458,10 @@ class InvitationElection(QuickRegroup):
         """A participant answers a Check with its coordinator."""
         quick_regroup: bool = False
         """A participant that has lost its coordinator invites the other members of its group."""
+        ignore_lower: bool = False
+        """A coordinator does not answer the Check of a lower one."""
+        decline_lower: bool = False
+        """A coordinator declines the invitation of a lower one."""
         without: tuple[
             Literal[
                 "stop_threads",

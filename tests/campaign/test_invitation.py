@@ -23,7 +23,7 @@ from tests.properties.recorded import judged
 RUNS = amount(quick=30, soak=10000)
 BATCH = max(1, RUNS // 4)
 LASTING = tuple(fault for fault in FAULTS if fault not in ("wipe", "disk"))
-OPTIONS = ("priority_invitations", "informed_answers", "quick_regroup")
+OPTIONS = ("priority_invitations", "informed_answers", "quick_regroup", "ignore_lower", "decline_lower")
 SAFETY = {"A3.1", "A3.2", "A5"}
 
 

@@ -11,6 +11,7 @@ from lab.protocols.invitation import (
     AreYouCoordinator,
     AreYouCoordinatorAnswer,
     AreYouThere,
+    Invitation,
     Ready,
 )
 from tests.harness import T_US, Rig
@@ -98,7 +99,25 @@ def _until_one_group(rig: Rig) -> int:
 def test_I9_all_are_off_by_default() -> None:
     """I9: the default is as in the listings."""
     given = InvitationElection.Parameters()
-    assert {given.priority_invitations, given.informed_answers, given.quick_regroup} == {False}
+    offered = (given.priority_invitations, given.informed_answers, given.quick_regroup)
+    assert {*offered, given.ignore_lower, given.decline_lower} == {False}
+
+
+@pytest.mark.parametrize("leads", [True, False])
+def test_I9_a_coordinator_may_ignore_lower_ones(leads: bool) -> None:
+    """I9: it does not answer a lower coordinator's Check; a participant does, and a higher one gets an answer."""
+    solo = lone(2, ignore_lower=True)[0] if leads else in_status("Normal", ignore_lower=True)
+    assert (asked(solo.hear(1, AreYouCoordinator())) == []) is leads
+    assert asked(solo.hear(3, AreYouCoordinator())) == [("AreYouCoordinatorAnswer", 3)]
+
+
+def test_I9_a_coordinator_may_decline() -> None:
+    """I9: it declines the invitation of a lower one; a participant cannot."""
+    for leads in (True, False):
+        solo = lone(2, decline_lower=True)[0] if leads else in_status("Normal", decline_lower=True)
+        assert (asked(solo.hear(1, Invitation(1, Group(1, 4)))) == []) is leads
+    solo, _ = lone(2, decline_lower=True)
+    assert asked(solo.hear(3, Invitation(3, Group(3, 4)))) == [("Accept", 3)]
 
 
 def test_I9_priority_invitations_at_one_node() -> None:
