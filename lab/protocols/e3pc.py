@@ -91,4 +91,4 @@ class EnhancedThreePhaseCommit(ThreePhaseCommit):
                 continue
             is_new = False
             await self._apply(replies, in_doubt, attempt)
-        await self._tell_all(in_doubt)
+        await self._send_decision(in_doubt)

@@ -328,7 +328,7 @@ class ThreePhaseCommit(Bank, Task):
         while not self._is_decided(in_doubt.transaction):
             replies = await self._states(in_doubt)
             await self._apply(replies, in_doubt)
-        await self._tell_all(in_doubt)
+        await self._send_decision(in_doubt)
 
     async def _states(self, in_doubt: InDoubtTransaction, attempt: Round = FIRST) -> Mapping[int, StateAnswer]:
         """Return the states of all participants that answer, this node included if it is one."""
@@ -353,7 +353,7 @@ class ThreePhaseCommit(Bank, Task):
             self._mark_blocked(transaction)
             await self.sleep(self.timing.t_us, f"more answers about {transaction}")
 
-    async def _tell_all(self, in_doubt: InDoubtTransaction) -> None:
+    async def _send_decision(self, in_doubt: InDoubtTransaction) -> None:
         """Send the decision to all participants."""
         transaction = in_doubt.transaction
         decision = Commit(transaction) if self._part(transaction).state is State.COMMITTED else Abort(transaction)

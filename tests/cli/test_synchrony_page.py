@@ -1,4 +1,4 @@
-"""The commands of the page on synchrony: each runs, and gives the verdict that the page tells."""
+"""The commands of the page on synchrony: each runs, and gives the verdict on the page."""
 
 import re
 import shlex
@@ -30,7 +30,7 @@ def test_every_statement_has_a_run() -> None:
 
 
 @pytest.mark.parametrize(("command", "verdict"), zip(COMMANDS, VERDICTS, strict=False))
-def test_it_shows_what_the_page_tells(lab: Lab, command: str, verdict: str) -> None:
+def test_its_verdict_is_on_the_page(lab: Lab, command: str, verdict: str) -> None:
     """Simulated, or explored: the same each time."""
     done = lab(*shlex.split(command))
     assert done.status == 0

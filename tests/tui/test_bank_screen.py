@@ -249,7 +249,9 @@ def test_the_total_is_always_visible(tmp_path: Path) -> None:
 
 def test_split_outcome_is_a_warning(tmp_path: Path) -> None:
     """Only while the logs show it: both sides have decided, and both logs exist."""
-    rig = Rig(range(1, 5), protocol=stacked(ThreePhaseCommit, Bully), latency_us=20_000).started()
+    protocol = stacked(ThreePhaseCommit, Bully)
+    parameters = protocol.Parameters(commit_after="everyone_alive")
+    rig = Rig(range(1, 5), protocol=protocol, latency_us=20_000, parameters=parameters).started()
     rig.run_until_agreed()
     rig.do("when 4.state == commitable: partition 4 | 1 2 3", "tell 4 withdraw 350")
     rig.run(60 * T_US)

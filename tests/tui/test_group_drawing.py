@@ -127,8 +127,8 @@ def test_a_node_left_in_reorganization_is_shown() -> None:
     lines = _lines_of(
         GroupDrawing(GroupLayout(log.groups, log.cluster_events, (2, 3, 4), T_US), ThemeStyles(UNICODE), 80)
     )
-    left = next(place for place, line in enumerate(lines) if "3 alone, of 4.2" in line)
-    assert all(line[19] == "╎" for line in lines[left + 1 :])
+    left = next(place for place, line in enumerate(lines) if "2 alone, of 3.3" in line)
+    assert all(line[13] == "╎" for line in lines[left + 1 :])
 
 
 def test_a_late_member_has_a_row_of_its_own() -> None:

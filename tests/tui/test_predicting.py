@@ -109,10 +109,10 @@ def test_without_a_decision_nobody_leads() -> None:
     """The cursor is then at the end of the recording."""
 
     async def test(seen: Seen) -> None:
-        seen.player.go(88)
+        seen.player.go(311)
         await seen.press("P", "full_stop")
         await _asked(seen)
-        assert "3 led so far" in seen.text
+        assert "4 led so far" in seen.text
         await seen.press("n")
         await seen.until_message("right: nobody leads by the end of this run")
         assert seen.player.number == len(seen.player.store) - 1
