@@ -54,6 +54,16 @@ class Algorithm(Protocol):
         return tuple(vars(klass)["repair"] for klass in reversed(cls.__mro__) if "repair" in vars(klass))
 
     @classmethod
+    def departures(cls, parameters: Mapping[str, Any]) -> dict[str, str]:
+        """Return the chosen readings and the repairs, by name, each with the words that it rests on."""
+        readings = {each.parameter: each for each in cls.readings}
+        chosen = {name: parameters.get(name, each.values[0].name) for name, each in readings.items()}
+        return {
+            **{name: f"reading {name}={chosen[name]}: {each.rests_on[0]}" for name, each in readings.items()},
+            **{each.name: f"{each.kind}, {each.name}: {each.rests_on[0]}" for each in cls.repairs()},
+        }
+
+    @classmethod
     def formulas(cls) -> list[Formula]:
         """Return what it costs, for the description of the protocol; of the layer above it first."""
         upper = cls.upper_protocol

@@ -27,7 +27,8 @@ class Function(Struct, frozen=True):
     """A function in the listing, from ``first`` (its decorators) through ``line`` (its ``def``) to ``last``.
 
     ``handles`` is the kind of message that it handles, or empty; ``rules`` are the rules of the specification that
-    its docstring names.
+    its docstring names. ``departures`` are the names of what departs from the text in it: the repair or variation
+    that its class is, and the parameters that choose a reading.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Function(Struct, frozen=True):
     last: int
     handles: str = ""
     rules: tuple[str, ...] = ()
+    departures: tuple[str, ...] = ()
 
     def has(self, line: int) -> bool:
         """Return whether the line of the listing is in the function, without its decorators."""
@@ -103,10 +105,12 @@ def _functions(file: SourceFile) -> Iterator[Function]:
         return
 
 
-def _functions_in(body: Sequence[ast.stmt], file: SourceFile) -> Iterator[Function]:
+def _functions_in(
+    body: Sequence[ast.stmt], file: SourceFile, departures: tuple[str, ...] = ()
+) -> Iterator[Function]:
     for each in body:
         if isinstance(each, ast.ClassDef):
-            yield from _functions_in(each.body, file)
+            yield from _functions_in(each.body, file, tuple(filter(None, map(_departure, each.decorator_list))))
         elif isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef):
             yield Function(
                 each.name,
@@ -116,7 +120,26 @@ def _functions_in(body: Sequence[ast.stmt], file: SourceFile) -> Iterator[Functi
                 file.before + (each.end_lineno or each.lineno),
                 next((kind for decorator in each.decorator_list if (kind := _handled(decorator))), ""),
                 tuple(_RULE.findall((ast.get_docstring(each) or "").partition("\n\n")[0])),
+                tuple(dict.fromkeys((*departures, *_parameters_in(each)))),
             )
+
+
+def _departure(decorator: ast.expr) -> str:
+    """Return the name of the repair or variation that the decorator makes of a class; empty if it makes none."""
+    match decorator:
+        case ast.Call(func=ast.Name(id="repair"), args=[ast.Name(id=name)]):
+            return name.lower()
+        case ast.Call(func=ast.Name(id="variation"), args=[ast.Constant(value=str(name))]):
+            return name
+    return ""
+
+
+def _parameters_in(function: ast.stmt) -> Iterator[str]:
+    """Yield the names of the parameters that a function reads."""
+    for node in ast.walk(function):
+        match node:
+            case ast.Attribute(value=ast.Attribute(attr="parameters"), attr=name):
+                yield name
 
 
 def _handled(decorator: ast.expr) -> str:

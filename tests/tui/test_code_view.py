@@ -39,8 +39,8 @@ def _rows(seen: Seen) -> list[str]:
 def _marked(seen: Seen) -> dict[int, str]:
     """Return the node numbers before the visible lines, by line of the listing."""
     view = _view(seen)
-    places = range(view.scroll_offset.y, min(len(view._rows), view.scroll_offset.y + view.size.height - 2))
-    rows = {place: view.render_line(place - view.scroll_offset.y + 2).text for place in places}
+    places = range(view.scroll_offset.y, min(len(view._rows), view.scroll_offset.y + view._height))
+    rows = {place: view.render_line(place - view.scroll_offset.y + len(view._head)).text for place in places}
     width = view._nodes_width
     return {view._rows[place].line: text[:width].strip() for place, text in rows.items() if text[:width].strip()}
 
@@ -48,12 +48,12 @@ def _marked(seen: Seen) -> dict[int, str]:
 def _shaded(seen: Seen) -> set[int]:
     """Return the visible lines marked as executed."""
     view = _view(seen)
-    places = range(view.scroll_offset.y, min(len(view._rows), view.scroll_offset.y + view.size.height - 2))
+    places = range(view.scroll_offset.y, min(len(view._rows), view.scroll_offset.y + view._height))
     at = view._nodes_width + 5
     return {
         view._rows[place].line
         for place in places
-        if view.render_line(place - view.scroll_offset.y + 2).text[at] in (CLEAR.whole, "|")
+        if view.render_line(place - view.scroll_offset.y + len(view._head)).text[at] in (CLEAR.whole, "|")
     }
 
 
@@ -421,3 +421,34 @@ def test_a_hidden_view_reads_no_source() -> None:
         assert "_listing" not in vars(_view(seen))
 
     replay(test)
+
+
+def test_the_words_of_the_text_are_at_the_head() -> None:
+    """Of the reading that the function follows, in its chosen value."""
+    two_leaders = RECORDINGS / "holes" / "bully-two-leaders.jsonl"
+    halting = _number_of(
+        two_leaders,
+        lambda step: any(wait.what == "EnterElection answers" and step.node == 3 for wait in step.waits),
+    )
+
+    async def test(seen: Seen) -> None:
+        await seen.press("3", "C")
+        seen.player.go(halting)
+        words = "reading halting=at_once: Chow & Johnson 1997, listing 10.20: “For every lower-priority"
+        await seen.until(lambda: any(words in row for row in _rows(seen)[:4]), "the words")
+
+    replay(test, two_leaders, size=(200, 50))
+
+
+def test_departures_of_a_listing() -> None:
+    """A class that is a repair or a variation, and a function that reads a parameter."""
+    listing = Listing(open_recording(RECORDINGS / "holes" / "invitation-starves.jsonl").header.protocol)
+    of = {(function.name, function.line): function.departures for function in listing.functions}
+    names = {name for name, _ in of}
+    assert {"wait_us", "on_invitation", "must_merge"} <= names
+    assert ("wait",) in [departures for (name, _), departures in of.items() if name == "wait_us"]
+    assert [*filter(None, (departures for (name, _), departures in of.items() if name == "on_invitation"))] == [
+        ("stop_threads",),
+        ("ignore_own_invitation",),
+        ("decline_lower",),
+    ]

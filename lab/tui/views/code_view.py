@@ -12,6 +12,7 @@ from rich.text import Text
 from lab.analysis.inspection import LastStep, message_received
 from lab.kernel import Received
 from lab.palette import Palette
+from lab.protocols import UnknownProtocolError, find_protocol
 from lab.recording.reader import RecordStore
 from lab.recording.snapshot import NodeState
 from lab.recording.timeline import Timeline
@@ -238,7 +239,8 @@ class CodeView(RowsView):
             self._selected, self._follow, self._shows_ran = cursor.selected, True, False
         view = None if node is None else cursor.cluster.nodes.get(node)
         target = self._target(node)
-        self._put(len(self._rows), (self._location_pieces(view, target, cursor.now_us), self._ran_pieces(found)))
+        head = [self._location_pieces(view, target, cursor.now_us), self._ran_pieces(found)]
+        self._put(len(self._rows), [*head, *self._departure_lines(target)])
         self._redraw()
         if self._follow and target is not None:
             self._scroll_into_view(target)
@@ -379,6 +381,20 @@ class CodeView(RowsView):
         if view is not None:
             pieces.append((f"  {_describe_wait(view, now_us)}", Style()))
         return pieces
+
+    def _departure_lines(self, target: int | None) -> list[Line]:
+        """Return the words of the text where the function departs from it, or reads it in one of several ways."""
+        function = None if target is None else self._listing.function_at(target)
+        known = [] if function is None else [self._departures.get(name, "") for name in function.departures]
+        return [[(f" {sanitize(text, 300)}", self._styles.mark("caption"))] for text in known if text]
+
+    @cached_property
+    def _departures(self) -> dict[str, str]:
+        info = self._source.store.header.protocol
+        try:
+            return find_protocol(info.name, info.parameters).departures(info.parameters)
+        except UnknownProtocolError:
+            return {}
 
     def _ran_pieces(self, found: LastStep | None) -> Line:
         ran, bar = self._ran, (f" {self._styles.glyphs.whole} ", self._styles.accent)
