@@ -46,7 +46,7 @@ def damaged(lab: Lab) -> int:
 def test_parameters_and_remark_are_printed(lab: Lab) -> None:
     """A recording of a listing as published says so first."""
     (lab.folder / "hole.jsonl").write_bytes((ROOT / "recordings/holes/invitation-too-late.jsonl").read_bytes())
-    remark = "3 refuses 1, whose Accept came too late, though every message was in time"
+    remark = "beyond the promise: 3 refuses 1, whose Accept came too late, though every message was in time"
     head, second, *_ = lab("show", "hole.jsonl").out.splitlines()
     assert head == "# invitation, without=accept_longer, simulated, nodes 1-3, T 200 ms, seed 1"
     assert second == f"# {remark}"

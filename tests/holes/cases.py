@@ -50,7 +50,19 @@ class Hole(Struct, frozen=True):
             self.name, self.protocol.name, self.nodes, TIMING, parameters, self.link, 1, "", world="simulated"
         )
         header = header_of(config, self.protocol)
-        return replace(header, remark=self.what) if is_open else header
+        return replace(header, remark=f"{self.kind}: {self.what}") if is_open else header
+
+    @property
+    def kind(self) -> str:
+        """The kind of the departure: *reading*, *gap* or *beyond the promise*.
+
+        A repair may close a gap, and more: a run in which an assumption is broken shows what is beyond the promise;
+        but for A4, which is promised whatever was broken before.
+        """
+        names = self.opened_by.get("without", ())
+        kind = next((each.kind for each in self.protocol.repairs() if each.name in names), "reading")
+        is_broken = any(verb in line for verb in (" pause ", " partition ", " cut ") for line in self.script)
+        return "beyond the promise" if kind == "gap" and is_broken and self.assertion != "A4" else kind
 
 
 def _turned_away(records: Sequence[Record]) -> bool:
