@@ -1,7 +1,7 @@
 """The listings of Chow & Johnson (1997), line by line: each line of the text with the line of code that does it.
 
-Every line of the code is cited, in its order, or listed with the reason why the text does not have it: a reading, a
-rule of the guide, or bookkeeping. So nothing else is in the class.
+Every line of the code is cited, in its order, or listed with the reason why the text does not have it: a reading,
+a rule of the guide, or bookkeeping. So nothing else is in the class.
 """
 
 import ast
