@@ -36,6 +36,8 @@ def test_what_a_protocol_in_a_file_is_made_of() -> None:
 def test_what_a_built_in_protocol_is_made_of() -> None:
     """Not the classes that all protocols share, and nothing that reads commands."""
     assert set(_used("bully")) == {"bully.py", "timeout_election.py"}
+    assert set(_used("invitation")) == {"invitation.py", "timeout_election.py"}
+    assert set(_used("ring")) == {"ring.py"}
     bank = {"bank.py", "committing.py", "participant_storage.py", "ledger.py", "transaction.py"}
     assert set(_used("2pc")) == {"two_phase.py", *bank}
     assert {"StateAnswer", "next_state"} <= _used("3pc")["three_phase.py"]

@@ -21,9 +21,10 @@ from lab.protocols import Algorithm, Task
 _BUILT_IN = "lab.protocols."
 _SHARED = ("algorithm", "cost", "definition", "election", "history", "parameters", "stack", "survey", "task")
 _COMMANDS = ("accounts", "bank_commands")
-_DEPARTURES = ("departures", "bully_departures", "bully_tanenbaum_departures")
-_LEFT_ALONE = (*_SHARED, *_COMMANDS, *_DEPARTURES)
-"""The modules of ``lab.protocols`` that all protocols share, that read what users type, or quote texts."""
+_LEFT_ALONE = (*_SHARED, *_COMMANDS)
+"""The modules of ``lab.protocols`` that all protocols share, or that read what users type."""
+_DEPARTURES = "departures"
+"""The end of the names of modules that quote texts."""
 _SPECIFYING = ("settles_within_us", "objection", "refusal", "formulas", "__str__", "__repr__")
 """The methods that say what must hold or how things are shown."""
 
@@ -162,7 +163,8 @@ class ProtocolSource:
             is_own = not module.__name__.startswith("lab.")
             return is_own and any(folder == Path(file).resolve().parent for folder in self._folders)
         name = module.__name__
-        return name.startswith(_BUILT_IN) and name.removeprefix(_BUILT_IN) not in _LEFT_ALONE
+        own = name.removeprefix(_BUILT_IN)
+        return name.startswith(_BUILT_IN) and own not in _LEFT_ALONE and not own.endswith(_DEPARTURES)
 
     def module(self, name: str) -> ModuleSource:
         """Return the source of a loaded module, also of one that may not be mutated."""
