@@ -22,6 +22,7 @@ from typing import ClassVar
 from msgspec.structs import replace
 
 from lab.kernel import on, procedure
+from lab.protocols.bank import Bank
 from lab.protocols.departures import Reading
 from lab.protocols.three_phase import (
     InDoubtTransaction,
@@ -58,7 +59,16 @@ class EnhancedThreePhaseCommit(ThreePhaseCommit):
     relies_on: ClassVar[dict[str, tuple[int, ...]]] = {**ThreePhaseCommit.relies_on, "ends": (4,)}
     readings: ClassVar[tuple[Reading, ...]] = ()
 
+    class Parameters(Bank.Parameters, frozen=True):
+        """The accounts, and the timeout; a majority is always needed."""
+
+    @classmethod
+    def relied_on(cls, parameters: Parameters) -> Mapping[str, tuple[int | str, ...]]:  # type: ignore[override]
+        """Return the same for all parameters."""
+        return cls.relies_on
+
     next_state = staticmethod(newest_attempt)
+    _needs_majority = True
 
     def _move(self, message: PreCommit | PreAbort, state: State) -> bool:
         """Enter the state, from any that is not final, unless the attempt is older than promised."""

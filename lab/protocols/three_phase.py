@@ -174,6 +174,10 @@ class ThreePhaseCommit(Bank, Task):
     leading: tuple[Transaction, ...] = ()
 
     @property
+    def _needs_majority(self) -> bool:
+        return bool(self.parameters.commit_after == "majority")
+
+    @property
     def _election(self) -> Election:
         assert isinstance(self.lower_layer, Election)
         return self.lower_layer
@@ -225,7 +229,7 @@ class ThreePhaseCommit(Bank, Task):
         own = self.id in in_doubt.participants and self._move(message, state)
         replies = await self.ask_all(self._others(in_doubt.participants), message, within=self.timing.t_us)
         taken = own + sum(answer.taken for answer in replies.values())
-        if state is State.COMMITABLE and self.parameters.commit_after == "everyone_alive":
+        if state is State.COMMITABLE and not self._needs_majority:
             return taken == len(replies) + (self.id in in_doubt.participants)
         return 2 * taken > len(in_doubt.participants)
 
@@ -299,7 +303,7 @@ class ThreePhaseCommit(Bank, Task):
             self.begin(self.terminate, key=transaction)
         if self._part(transaction).state is State.INITIAL:
             self._decide(transaction, False)
-        crashed = self.parameters.commit_after == "everyone_alive" and transaction in self.crashed_in
+        crashed = not self._needs_majority and transaction in self.crashed_in
         return StateAnswer(self._part(transaction).state, crashed)
 
     # the elected coordinator

@@ -297,3 +297,10 @@ def test_a_cut_before_the_votes_does_no_harm() -> None:
     rig.do("partition 4 | 1 2 3")
     rig.run(20 * _S)
     assert [_log(rig, node)[-1] for node in (1, 2, 3, 4)] == ["aborted"] * 4
+
+
+def test_P7_e3pc_always_needs_a_majority() -> None:
+    """It has no such reading, and A6 relies on stable storage alone."""
+    protocol = find_protocol("e3pc")
+    assert "commit_after" not in protocol.Parameters.__struct_fields__
+    assert protocol.relied_on(protocol.Parameters())["A6"] == (4,)
