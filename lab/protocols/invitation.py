@@ -115,7 +115,7 @@ class InvitationListing(TimeoutElection):
         wait: Literal["by_rank", "T/priority", "100T/priority"] = "by_rank"
         """The wait between Check and Merge: 2·T for each higher node, or a constant divided by the priority."""
         heard: Literal["group", "any"] = "group"
-        """What a participant must hear of its coordinator: a message of its group, or any message."""
+        """The messages by which a participant hears its coordinator: those of its group, or any."""
         refused: Literal["returns", "goes_on"] = "returns"
         """The end of joining, when the coordinator refused: after Recovery, or in Reorganization."""
 

@@ -161,7 +161,7 @@ class ThreePhaseCommit(Bank, Task):
         """The reading of the lecture notes."""
 
         commit_after: Literal["majority", "everyone_alive"] = "majority"
-        """Who must have acknowledged PreCommit: more than half of all participants, or all that are not silent."""
+        """The participants that must have acknowledged PreCommit: more than half, or all that are not silent."""
 
     @classmethod
     def relied_on(cls, parameters: Parameters) -> Mapping[str, tuple[int | str, ...]]:

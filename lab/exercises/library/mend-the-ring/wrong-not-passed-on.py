@@ -13,7 +13,7 @@ class MyRing(Ring):
         """Take part in the election, and pass the message on with this node's id."""
         if message.starter == self.id:
             self.on_return(message)
-        elif not message.number < self.number:
+        elif message.number >= self.number:
             self.enter(message)
             self.pass_on(self.extended(message))
         return Passed()
