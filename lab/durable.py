@@ -1,4 +1,7 @@
-"""Atomic, durable file updates: after a crash, a file has its old or its new contents."""
+"""Files that hold what people did: readable by their owner only, and updated atomically and durably.
+
+After a crash, a file has its old or its new contents.
+"""
 
 import fcntl
 import os
@@ -7,7 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["exclusive_lock", "write_durably"]
+__all__ = ["exclusive_lock", "owner_only", "write_durably"]
+
+
+def owner_only(path: str, flags: int) -> int:
+    """Open a file that, if it is new, only its owner may read and write (an ``opener`` of ``open``)."""
+    return os.open(path, flags, 0o600)
 
 
 def write_durably(path: Path, data: bytes) -> None:

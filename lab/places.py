@@ -43,9 +43,9 @@ def runs_folder() -> Path:
 
 
 def recordings_folder() -> Path:
-    """Return the folder for runs without a file, created if necessary."""
+    """Return the folder for runs without a file, created if necessary, for this user only."""
     folder = platformdirs.user_data_path("lab") / "recordings"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder
 
 

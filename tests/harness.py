@@ -146,7 +146,9 @@ class Rig(Simulation):
 
     def protocol(self, node: int) -> Any:
         """Return the protocol object of a node that is up."""
-        return self.incarnations[node].node.protocol
+        executed = self.incarnations[node].node
+        assert isinstance(executed, Node)
+        return executed.protocol
 
     @property
     def steps(self) -> list[Step]:

@@ -1,10 +1,16 @@
-"""Sanitized foreign text cannot control the terminal or change the direction of writing."""
+"""Sanitized foreign text cannot control the terminal or change the direction of writing; only it is printed."""
+
+import ast
+import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.text import did_you_mean, sanitize
+from lab.output import print_error, print_line, print_text
+from lab.text import did_you_mean, remove_controls, sanitize, sanitize_json
+from tests.hostile import PAYLOADS, controls_in
 
 TURNS = (0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))
 """Marks, embeddings, overrides and isolates of direction, and the separators of lines and paragraphs."""
@@ -57,3 +63,49 @@ def test_did_you_mean() -> None:
     """The most similar word, if one is similar enough."""
     assert did_you_mean("kil", ["pause", "kill"]) == "; did you mean kill?"
     assert did_you_mean("weather", ["pause", "kill"]) == ""
+
+
+@pytest.mark.parametrize("payload", PAYLOADS, ids=ascii)
+def test_what_is_printed_is_sanitized(payload: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A line stays a line, and a text of several lines is as many."""
+    print_line(payload)
+    print_error(payload)
+    print_text(f"one\n{payload.replace(chr(10), '')}\ntwo\n")
+    out, err = capsys.readouterr()
+    assert (controls_in(out), controls_in(err)) == ([], [])
+    assert (out.count("\n"), err.count("\n")) == (4, 1)
+
+
+@given(st.text(max_size=60))
+def test_sanitized_json_has_the_same_value(text: str) -> None:
+    shown = sanitize_json(json.dumps(text, ensure_ascii=False).encode())
+    assert controls_in(shown) == []
+    assert json.loads(shown) == text
+
+
+def test_the_rest_of_a_text_stays_in_its_place() -> None:
+    assert remove_controls("a\x1b[2J\tb\x9b\nc") == "a[2J\tb\nc"
+
+
+ROOT = Path(__file__).parent.parent
+PRINTS = {"lab/output.py": "the one that writes lines", "lab/cli/terminal.py": "the progress line"}
+CONSOLES = {
+    "lab/cli/terminal.py": "the console without control characters",
+    "lab/styles.py": "one to measure with, which prints nothing",
+    "lab/tui/apps/cast.py": "one that renders what the interface has filtered",
+}
+MAKES_SANITIZED = {"lab/text.py": "the sanitizer"}
+
+
+@pytest.mark.parametrize(
+    ("name", "where"), [("print", PRINTS), ("Console", CONSOLES), ("Sanitized", MAKES_SANITIZED)]
+)
+def test_there_is_no_other_way_out(name: str, where: dict[str, str]) -> None:
+    """Everything is printed, and made printable, in these modules."""
+    found = set()
+    for path in (ROOT / "lab").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            names = [*node.bases] if isinstance(node, ast.ClassDef) else [getattr(node, "func", None)]
+            if any(isinstance(each, ast.Name) and each.id == name for each in names):
+                found.add(str(path.relative_to(ROOT)))
+    assert found == set(where)

@@ -18,6 +18,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from lab.analysis.marks import Places
+from lab.durable import owner_only
+from lab.foreign_file import RefusedFileError, read_foreign
 from lab.recording.lineage import read_recording_info
 from lab.recording.reader import UNREADABLE, NotARecordingError
 from lab.recording.records import Header
@@ -176,16 +178,17 @@ def _read(file: Path, run: str) -> _FileContent:
     Raises OSError or _ForeignError.
     """
     try:
-        with file.open("rb") as opened:
-            text = opened.read(_LARGEST + 1)
+        text = read_foreign(file, _LARGEST)
     except FileNotFoundError:
         return _FileContent({}, [])
+    except RefusedFileError as error:
+        raise _ForeignError(f"is not a file of bookmarks: {error.strerror}") from None
     head, *lines = text.split(b"\n")
     try:
         header = msgspec.json.decode(head, type=_Head)
     except UNREADABLE:
         raise _ForeignError("is not a file of bookmarks") from None
-    if header.bookmarks != _FORMAT or len(text) > _LARGEST:
+    if header.bookmarks != _FORMAT:
         raise _ForeignError("is not a file of bookmarks that this version can read")
     if header.run != run:
         raise _ForeignError("belongs to another run")
@@ -210,7 +213,7 @@ def _write(file: Path, run: str, content: _FileContent) -> None:
     lines += [msgspec.json.encode(_Line(each.record, each.at_us, each.note)) for each in own]
     new = file.with_name(f".{file.name}.new")
     try:
-        with new.open("wb") as written:
+        with open(new, "wb", opener=owner_only) as written:
             written.write(b"\n".join([*lines, *content.others, b""]))
             written.flush()
             os.fsync(written.fileno())

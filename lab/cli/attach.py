@@ -7,13 +7,13 @@ from rich.markup import escape
 from typer import Argument, Option
 
 from lab.cli.program import app
-from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, EXIT_USAGE, UsageError, print_error, require_terminal
+from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, EXIT_USAGE, UsageError, require_terminal
+from lab.output import print_error, print_line
 from lab.script.parse import parse
 from lab.script.parse_errors import EXPECTATIONS, TRIGGERS
 from lab.script.scope import CommandError
 from lab.script.verbs import VERBS, bare_commands
 from lab.script.vocabulary import described_counts, described_states
-from lab.text import sanitize
 from lab.tui.terminal.guard import run_guarded
 from lab.worlds.host.runs import find_run, list_runs
 from lab.worlds.launch import FeedClient
@@ -91,7 +91,7 @@ def ctl(
         for command in commands:
             reply = client.command(command)
             if reply.ok:
-                print(sanitize(reply.text))
+                print_line(reply.text)
                 status = max(status, 0 if reply.changed else EXIT_NOT_AS_EXPECTED)
             else:
                 print_error(reply.text)

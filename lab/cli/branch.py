@@ -11,7 +11,15 @@ from rich.tree import Tree
 from typer import Argument, Option
 
 from lab.analysis.delivery import LogPage
-from lab.cli.options import CommandChecker, OwnProtocol, Record, check_headless, command, recording_path
+from lab.cli.options import (
+    CommandChecker,
+    OwnProtocol,
+    Record,
+    check_headless,
+    command,
+    is_same_file,
+    recording_path,
+)
 from lab.cli.program import app
 from lab.cli.recording_report import format_log_line, report_damage
 from lab.cli.run import run_headless, run_with_interface
@@ -23,6 +31,7 @@ from lab.cli.terminal import (
     interrupt_on_signals,
     require_terminal,
 )
+from lab.output import print_line
 from lab.places import recordings_folder
 from lab.recording.lineage import LineageTree, lineage_of
 from lab.recording.log_lines import count_lines
@@ -112,7 +121,7 @@ def _branch_config(options: BranchOptions) -> RunConfig:
                 f"--do {line!r}: the branch begins at {at_us / 1e6:g}s; write a later time, or: after 1s"
             )
     end_us = None if options.for_ is None else at_us + positive("for", options.for_)
-    if options.record is not None and options.record.resolve() == options.file.resolve():
+    if options.record is not None and is_same_file(options.record, options.file):
         raise UsageError(f"--record {options.record} is the recording to branch from; name another file")
     run = new_run_name(header.protocol.name)
     return branch_config(
@@ -163,7 +172,7 @@ def branches(
         folder = file.resolve().parent
     trees = lineage_of({*folder.glob("*.jsonl"), *([] if file is None else [folder / file.name])})
     if not trees:
-        print(f"there are no recordings in {folder}")
+        print_line(f"there are no recordings in {folder}")
         return 0
     top = Tree(Text(sanitize(f"{folder}/")))
     for tree in trees:
@@ -219,11 +228,11 @@ def diff(
     with closing(open_recording(one)) as a, closing(open_recording(other)) as b:
         differences = header_differences(a.header, b.header)
         for name, here, there in differences:
-            print(f"header, {name}: A {sanitize(here)} · B {sanitize(there)}")
+            print_line(f"header, {name}: A {here} · B {there}")
         with count_progress(min(len(a), len(b))) as progress:
             divergence = find_divergence(a, b, progress)
         damaged = report_damage(one, a) | report_damage(other, b)
-        print(
+        print_line(
             f"{divergence.same} records are equal" + ("" if divergence.diverges else ", and there are no others")
         )
         if divergence.diverges:
@@ -248,16 +257,16 @@ def _before(store: RecordStore, number: int | None) -> tuple[int, int]:
 
 def _print_side(name: str, path: Path, store: RecordStore, number: int | None) -> None:
     if number is None:
-        print(f"{name}  {path} ends here")
+        print_line(f"{name}  {path} ends here")
         return
     record = store.record(number)
     if isinstance(record, End):
-        print(f"{name}  {path} ends here, at {record.at_us / 1e6:.6f}: {sanitize(record.why)}")
+        print_line(f"{name}  {path} ends here, at {record.at_us / 1e6:.6f}: {record.why}")
         return
-    print(f"{name}  {path}, record {number} (line {number + 1}):")
-    print(f"    {sanitize(store.raw(number).decode('utf-8', 'replace'), _LONGEST)}")
+    print_line(f"{name}  {path}, record {number} (line {number + 1}):")
+    print_line(f"    {sanitize(store.raw(number).decode('utf-8', 'replace'), _LONGEST)}")
     if number in store.damage:
-        print(f"    unreadable: {sanitize(store.damage[number])}")
+        print_line(f"    unreadable: {store.damage[number]}")
     end, count = number, 0
     while end < len(store) and count < _CONTEXT and end - number < _FARTHEST:
         following = store.record(end)
@@ -272,7 +281,7 @@ def _print_rows(store: RecordStore, start: int, end: int) -> None:
     for record in store.records(start, end):
         page.feed(record)
     for line in page.lines:
-        print(f"    {format_log_line(line, page, end)}")
+        print_line(f"    {format_log_line(line, page, end)}")
 
 
 def _print_differing_fields(here: bytes, there: bytes) -> None:
@@ -281,6 +290,6 @@ def _print_differing_fields(here: bytes, there: bytes) -> None:
     except (msgspec.DecodeError, RecursionError):
         return  # an unreadable line has no fields
     if one["record"] == other["record"]:
-        print("differing fields:")
+        print_line("differing fields:")
         for name, left, right in differing_fields(one, other):
-            print(f"    {name}: A {sanitize(left)} · B {sanitize(right)}")
+            print_line(f"    {name}: A {left} · B {right}")

@@ -4,15 +4,17 @@ from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from lab.cli.recording_report import format_explanation_line
-from lab.cli.terminal import print_wrapped
+from lab.cli.terminal import TerminalConsole, print_wrapped
+from lab.output import print_line
 from lab.properties.assertions import ASSERTIONS, ASSUMPTION_NUMBERS, ASSUMPTIONS
 from lab.properties.witness import explain_violation
 from lab.protocols import Algorithm
 from lab.tasks.extension import analysis_of, built_in_extensions, extension_class
+from lab.text import sanitize
 from lab.units import format_count
 from lab.worlds.campaign.campaign import Campaign, CampaignTotals, runs_left
 from lab.worlds.campaign.coverage import Coverage, coverage_of
@@ -27,13 +29,13 @@ _FAILURES = "FAILURES: all relevant assumptions intact"
 
 def print_totals(totals: CampaignTotals, protocol: type[Algorithm], campaign: Campaign, seconds: float) -> None:
     """Print what was tried, what was judged, and what was reached."""
-    console = Console(highlight=False)
+    console = TerminalConsole(highlight=False, markup=False)
     sizes = ", ".join(f"{size} ({count:,})" for size, count in sorted(totals.sizes.items()))
-    console.print(
-        f"[bold]{protocol.name}[/bold]: {format_count(totals.runs, 'run')} {_how(campaign)}, "
-        f"{format_count(totals.steps, 'step')}, {totals.virtual_us / 1e6:,.0f} s of virtual time, "
-        f"in {seconds:,.1f} s"
+    tried = (
+        f": {format_count(totals.runs, 'run')} {_how(campaign)}, {format_count(totals.steps, 'step')}, "
+        f"{totals.virtual_us / 1e6:,.0f} s of virtual time, in {seconds:,.1f} s"
     )
+    console.print(Text.assemble((sanitize(protocol.name), "bold"), tried))
     if sizes:
         console.print(f"  nodes (runs): {sizes}")
     if totals.outcomes:
@@ -61,7 +63,7 @@ def _how(campaign: Campaign) -> str:
 
 
 def _print_reached(
-    console: Console, totals: CampaignTotals, coverage: Coverage, protocol: type[Algorithm]
+    console: TerminalConsole, totals: CampaignTotals, coverage: Coverage, protocol: type[Algorithm]
 ) -> None:
     """Print what the campaign reached and never reached, in words."""
     once = sum(count == 1 for count in totals.hits.values())
@@ -86,6 +88,14 @@ def _print_reached(
     states, missing = len(totals.states_at_once), never_at_once(totals, protocol)
     if states:
         reached.add_row("states at once", f"{states} of {states + len(missing)}", _some(missing))
+    if protocol.node_class is None:
+        _add_coverage(reached, coverage)
+    else:
+        reached.add_row("lines", "not measured", "its file is executed in a sandbox")
+    console.print(reached)
+
+
+def _add_coverage(reached: Table, coverage: Coverage) -> None:
     lines = len(coverage.lines)
     reached.add_row("lines", f"{lines - len(coverage.missed_lines)} of {lines}", _ranges(coverage.missed_lines))
     branches = coverage.branches - len(coverage.missed_branches)
@@ -94,7 +104,6 @@ def _print_reached(
     if coverage.rules:
         rules = len(coverage.rules) - len(coverage.missed_rules)
         reached.add_row("rules", f"{rules} of {len(coverage.rules)}", ", ".join(coverage.missed_rules))
-    console.print(reached)
 
 
 def _print_left(totals: CampaignTotals, campaign: Campaign) -> None:
@@ -234,17 +243,17 @@ def format_no_findings(
 def print_finding(finding: Finding) -> None:
     """Print the finding, its shrunk form, and the events that led to it."""
     drawn, least = finding.drawn, finding.least
-    print()
+    print_line()
     print_wrapped(f"seed {drawn.seed}: {finding.violation}")
     print_wrapped(
         f"shrunk in {format_count(finding.tried, 'run')}, from {format_count(len(drawn.nodes), 'node')} and "
         f"{format_count(len(drawn.faults), 'command')} to {len(least.nodes)} and {len(least.faults)}:"
     )
     for fault in least.faults:
-        print(f"    {fault}")
-    print("events that led to it (line of the recording, seconds):")
+        print_line(f"    {fault}")
+    print_line("events that led to it (line of the recording, seconds):")
     for line in explain_violation(finding.records, finding.violation):
-        print(f"    {format_explanation_line(line)}")
+        print_line(f"    {format_explanation_line(line)}")
 
 
 def report_as_json(

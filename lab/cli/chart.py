@@ -6,10 +6,12 @@ import sys
 from collections.abc import Iterable
 
 import plotext
+from rich.text import Text
 
 from lab.charts import Chart, Series
-from lab.cli.terminal import report_width
+from lab.cli.terminal import console, report_width
 from lab.glyphs import draws_unicode
+from lab.output import print_line
 
 _HUES = (
     ("●", "•", "blue+"),
@@ -29,7 +31,9 @@ def print_charts(charts: Iterable[Chart]) -> None:
     colours = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     lines = shutil.get_terminal_size((100, 30)).lines
     for chart in charts:
-        print("\n" + plot(chart, report_width(), min(lines - 2, chart.lines), colours))
+        print_line()
+        drawn = plot(chart, report_width(), min(lines - 2, chart.lines), colours)
+        console().print(Text.from_ansi(drawn), soft_wrap=True)
 
 
 def plot(chart: Chart, width: int, height: int, colours: bool) -> str:

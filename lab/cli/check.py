@@ -18,8 +18,10 @@ from lab.cli.options import (
     OwnProperties,
     Parameters,
     RequestBound,
+    Sandbox,
     Target,
     Workers,
+    announce_sandbox,
     base_header,
     command,
     exit_if_workers_fail,
@@ -39,6 +41,7 @@ from lab.cli.terminal import (
     print_wrapped,
     progress_line,
 )
+from lab.output import print_line
 from lab.properties.assertions import RAISES
 from lab.protocols import Algorithm
 from lab.units import format_count
@@ -116,6 +119,7 @@ class CheckOptions(Struct, frozen=True):
     t: RequestBound = None
     set_: Parameters = []
     properties: OwnProperties = None
+    sandbox: Sandbox = False
     blind: Annotated[
         bool,
         Option(
@@ -163,8 +167,10 @@ def check(options: CheckOptions) -> int:
 
     Exit status: 0 nothing found, 1 a finding or an assertion that was judged in no run, 2 usage error, 130 Ctrl-C.
     """
-    target = target_of(options.protocol, options.set_, options.properties)
+    target = target_of(options.protocol, options.set_, options.properties, options.sandbox)
     protocol = load_protocol(target)
+    if options.sandbox:
+        announce_sandbox()
     campaign = _campaign(options, target, protocol)
     _check_out(options.out)
     interrupt_on_signals()
@@ -192,7 +198,10 @@ def check(options: CheckOptions) -> int:
     if options.json:
         print_json(report_as_json(totals, protocol, finding, files, rerun))
     elif finding is not None:
-        print(f"recorded: {files[0]}\nscript:   {files[1]}\nreplay:   lab replay {files[0]}\nagain:    {rerun}")
+        print_line(f"recorded: {files[0]}")
+        print_line(f"script:   {files[1]}")
+        print_line(f"replay:   lab replay {files[0]}")
+        print_line(f"again:    {rerun}")
     else:
         print_wrapped(format_no_findings(protocol, totals, options.find, interrupted))
     if interrupted:

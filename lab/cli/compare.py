@@ -31,6 +31,7 @@ from lab.cli.options import (
     worker_count,
 )
 from lab.cli.terminal import EXIT_INTERRUPTED, UsageError, print_json, progress_line, report_width
+from lab.output import print_line, print_text
 from lab.protocols import TASKS, Algorithm
 from lab.script.parse import numbered_lines
 from lab.tasks.comparison import NOTHING, Comparison, ProtocolTotals
@@ -59,9 +60,10 @@ def report(totals: list[ProtocolTotals], comparison: type[Comparison], t_us: int
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for title, *cells in rows:
         shown = [title.ljust(widths[0]), *(cell.rjust(room) for cell, room in zip(cells, widths[1:], strict=True))]
-        print("  ".join(shown).rstrip())
+        print_line("  ".join(shown).rstrip())
     for remark in comparison.remarks(totals):
-        print("\n" + "\n".join(textwrap.fill(line, report_width()) for line in remark.split("\n")))
+        print_line()
+        print_text("\n".join(textwrap.fill(line, report_width()) for line in remark.split("\n")))
     print_charts(comparison.charts(totals, t_us))
 
 
@@ -188,12 +190,14 @@ def run_compare(options: CompareOptions, given: Collection[str] = ()) -> int:
         runs = format_count(totals[0].runs, "run") + " each"
         if status:
             runs = f"interrupted after {totals[0].runs:,} of {format_count(comparison.runs, 'run')}"
-        print(f"{conditions}; {runs}, from seed {comparison.seed} on\n")
+        print_line(f"{conditions}; {runs}, from seed {comparison.seed} on")
+        print_line()
         report(totals, brought, t_us)
     if totals[0].runs and options.output is not None:
         draw(totals, brought, t_us, options.output)
         if not options.json:
-            print(f"\ndrawn: {options.output}")
+            print_line()
+            print_line(f"drawn: {options.output}")
     return status
 
 

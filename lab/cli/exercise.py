@@ -5,7 +5,6 @@ import os
 import re
 import secrets
 import shlex
-import shutil
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +12,7 @@ from msgspec import Struct
 from rich.table import Table
 from typer import Argument, Option
 
-from lab.cli.options import Json, command, command_group, write_whole
+from lab.cli.options import Json, announce_sandbox, command, command_group, write_whole
 from lab.cli.terminal import (
     EXIT_NOT_AS_EXPECTED,
     UsageError,
@@ -21,6 +20,7 @@ from lab.cli.terminal import (
     print_json,
     print_paragraphs,
     print_table,
+    print_wrapped,
     progress_line,
     require_terminal,
 )
@@ -32,10 +32,12 @@ from lab.exercises.exercise_reader import (
     all_exercises,
     find_exercise,
     names,
+    read_exercise,
     resolve_exercise,
 )
 from lab.exercises.exercise_validation import check_exercise
 from lab.exercises.grading import (
+    UNPROVED,
     Grade,
     as_csv,
     as_gradescope,
@@ -44,7 +46,10 @@ from lab.exercises.grading import (
     grade_recordings,
     restrict_to_student,
 )
+from lab.exercises.handout import HEAD, write_handout
 from lab.exercises.repair_grading import grade_repair
+from lab.foreign_file import LARGEST_TEXT, read_foreign, read_foreign_text
+from lab.output import print_line
 from lab.places import exercises_folder
 from lab.text import sanitize
 from lab.tui.terminal.guard import run_guarded
@@ -86,6 +91,12 @@ HomeFolder = Annotated[
 ]
 
 
+_STUDENT_EDITION = (
+    "the students' edition; install the teacher's from the source code (LAB_EDITION=teacher pip install .), "
+    "or name a folder there: ./lab/exercises/library/NAME"
+)
+
+
 @group.command("list")
 def list_(exercises: Folder = None, json: Json = False) -> int:
     """List the exercises: level, task, topics and points of each."""
@@ -123,16 +134,26 @@ def show(
     name: Named, solution: Annotated[bool, Option("--solution", help="Print the solution too.")] = False
 ) -> int:
     """Print an exercise: its tasks, the allowed commands, and the points of each task."""
-    _print_exercise(resolve_exercise(name), solution)
+    exercise = resolve_exercise(name)
+    path = _solution_of(exercise) if solution else None
+    _print_exercise(exercise)
+    if path is not None:
+        print_line()
+        print_line(f"The solution, {path}:")
+        print_line()
+        for line in read_foreign_text(path).splitlines():
+            print_line(f"    {line}")
     return 0
 
 
-def _print_exercise(exercise: Exercise, solution: bool) -> None:
-    print(f"{sanitize(exercise.title)}\n")
+def _print_exercise(exercise: Exercise) -> None:
+    print_line(exercise.title)
+    print_line()
     print_paragraphs(exercise.intro)
     for task in exercise.tasks:
         by = ", graded by the teacher" if task.way == "explain" else ""
-        print(f"{task.number}. {sanitize(task.title)} ({format_count(task.points, 'point')}{by})\n")
+        print_line(f"{task.number}. {task.title} ({format_count(task.points, 'point')}{by})")
+        print_line()
         print_paragraphs(task.text)
     print_facts(
         [
@@ -143,11 +164,15 @@ def _print_exercise(exercise: Exercise, solution: bool) -> None:
             ("folder", str(exercise.folder)),
         ]
     )
-    if solution:
-        path = exercise.folder / ("solution.py" if exercise.faulty_file else "solution.script")
-        print(f"\nThe solution, {path}:\n")
-        for line in path.read_text("utf-8").splitlines():
-            print(f"    {sanitize(line)}")
+
+
+def _solution_of(exercise: Exercise) -> Path:
+    path = exercise.folder / ("solution.py" if exercise.faulty_file else "solution.script")
+    if exercise.edition == "student":
+        raise UsageError(f"{exercise.folder} has no solution: it is {_STUDENT_EDITION}")
+    if not path.is_file():
+        raise UsageError(f"{path} does not exist; write the solution, and check it with: lab exercise check")
+    return path
 
 
 @group.command(
@@ -200,12 +225,13 @@ def _copy_repair_file(exercise: Exercise, file: Path) -> int:
     own = Path(f"{exercise.name.replace('-', '_')}.py")
     if own.exists():
         raise UsageError(f"{own} exists already; continue with it, or move it away to start again")
-    shutil.copyfile(file, own)
-    _print_exercise(exercise, solution=False)
+    own.write_bytes(read_foreign(file, LARGEST_TEXT))
+    _print_exercise(exercise)
     properties = split_target(exercise.setup.protocol)[1]
     options = f" --properties {shlex.quote(properties)}" if properties else ""
-    print(f"\nThe file to repair is {own}. Check it with: lab check {own}{options}")
-    print(f"Grade it with: lab exercise grade {own} --exercise {exercise.name}")
+    print_line()
+    print_line(f"The file to repair is {own}. Check it with: lab check {own}{options}")
+    print_line(f"Grade it with: lab exercise grade {own} --exercise {exercise.name}")
     return 0
 
 
@@ -240,14 +266,14 @@ def status(student: Student = None, home: HomeFolder = None, exercises: Folder =
         print_table(table)
     reached = sum(progress.points for _, progress in progresses)
     most = sum(each.points for each in found)
-    print(f"{sanitize(own.student)}: {reached} of {most} points, {len(begun)} of {len(found)} exercises started")
+    print_line(f"{own.student}: {reached} of {most} points, {len(begun)} of {len(found)} exercises started")
     _print_attempts_folder(own)
     return 0
 
 
 def _print_attempts_folder(own: StudentFolder) -> None:
     if any(own.attempts.iterdir()):
-        print(f"The recordings of your attempts, to hand in, are in {own.attempts}")
+        print_line(f"The recordings of your attempts, to hand in, are in {own.attempts}")
 
 
 class GradeOptions(Struct, frozen=True):
@@ -274,6 +300,14 @@ class GradeOptions(Struct, frozen=True):
     gradescope: Annotated[
         Path | None, Option(metavar="FILE", help="Also write Gradescope's results.json, for one student.")
     ] = None
+    sealed_by: Annotated[
+        Path | None,
+        Option(
+            "--sealed-by",
+            metavar="DIR",
+            help="Refuse recordings that the server with this data folder has not sealed.",
+        ),
+    ] = None
     exercises: Folder = None
 
 
@@ -291,8 +325,11 @@ def grade(options: GradeOptions) -> int:
     A recording is refused if its inputs do not reproduce its steps, if it has a fault that no recorded command
     caused, if a command is not allowed in the exercise, or if two students submit the same run. The last is only
     detected if all students are graded in one call. To grade one student alone, as Gradescope does, --student NAME
-    refuses the recordings of others. Whoever made a recording on their own machine could have forged it;
-    recordings that lab serve keeps cannot be edited by students.
+    refuses the recordings of others. A FILE.py is executed in a sandbox: lab guide sandbox.
+
+    A recording made on a student's own machine is unproved: it can be made up without running any node. Those that
+    lab serve makes are sealed. If the class worked on your server, --sealed-by with its data folder gives points
+    for these only.
 
     Exit status: 0 all were graded, 1 one was refused, 2 usage error, 130 Ctrl-C.
     """
@@ -300,11 +337,22 @@ def grade(options: GradeOptions) -> int:
     if options.exercise is not None:
         if options.student is not None:
             raise UsageError("a FILE.py names no student; leave out --student")
+        if options.sealed_by is not None:
+            raise UsageError("a FILE.py has no seal; leave out --sealed-by")
         return _grade_repairs(options.named, options.exercise, folder)
     recordings = _recordings(options.named)
     exercises = {name: find_exercise(name, folder) for name in names(folder)}
     with progress_line() as progress:
-        grades = grade_recordings(recordings, folder, lambda file, done: progress(f"{file}: {done:,} records"))
+
+        def report_progress(file: str, done: int) -> None:
+            progress(f"{file}: {done:,} records")
+
+        if options.sealed_by is None:
+            grades = grade_recordings(recordings, folder, report_progress)
+        else:
+            from lab.serve.gradebook import grade_sealed  # noqa: PLC0415 - few need it
+
+            grades = grade_sealed(recordings, folder, options.sealed_by, report_progress)
     if options.student is not None:
         grades = restrict_to_student(options.student, grades)
     shown = grades if options.every else best_grades(grades)
@@ -336,17 +384,48 @@ def check(
     Exit status: 0 all are correct, 1 one is not, 2 usage error, 130 Ctrl-C.
     """
     found = [resolve_exercise(each) for each in named] if named else all_exercises()
+    if any(each.edition == "student" for each in found):
+        raise UsageError(f"nothing shows that these exercises can be solved: this is {_STUDENT_EDITION}")
     incorrect = 0
     for number, exercise in enumerate(found, 1):
         with progress_line() as progress:
             progress(f"{number} of {len(found)}: {exercise.name}")
             mistakes = list(check_exercise(exercise))
-        print(f"{exercise.name}: {'correct' if not mistakes else 'INCORRECT'}")
+        print_line(f"{exercise.name}: {'correct' if not mistakes else 'INCORRECT'}")
         for mistake in mistakes:
-            print(f"  {sanitize(mistake)}")
+            print_line(f"  {mistake}")
         incorrect += bool(mistakes)
-    print(f"{format_count(len(found), 'exercise')}, {incorrect or 'none'} incorrect")
+    print_line(f"{format_count(len(found), 'exercise')}, {incorrect or 'none'} incorrect")
     return EXIT_NOT_AS_EXPECTED if incorrect else 0
+
+
+@group.command(
+    epilog="""Examples:\n
+    lab exercise handout exercises/ --to handout/\n
+    lab exercise handout ./mine --to handout/"""
+)
+def handout(
+    folder: Annotated[Path, Argument(metavar="DIR", help="The folder of an exercise, or a folder of exercises.")],
+    to: Annotated[Path, Option("--to", metavar="DIR", help="The folder to write the students' edition to.")],
+) -> int:
+    """Write the students' edition of your exercises: without solutions, with locked answers.
+
+    It has neither solutions nor wrong attempts, notes or comments. Right answers are recognized, but are not in
+    the files. Conditions are encoded, which only prevents reading them by accident. Students begin with lab
+    exercise start --exercises DIR. Keep your own folder for grading.
+    """
+    found = [read_exercise(folder.resolve())] if (folder / HEAD).exists() else _exercises(folder)
+    for each in found:
+        if each.edition == "student":
+            raise UsageError(f"{each.folder} is the students' edition already; name your own folder")
+        if (to / each.name).exists():
+            raise UsageError(f"{to / each.name} exists already; remove it, or name another folder: --to DIR")
+    for each in found:
+        write_handout(each.folder, to / each.name)
+        read_exercise(to / each.name)
+    written = format_count(len(found), "exercise")
+    print_line(f"{written} written to {to}; grade with --exercises {found[0].folder.parent}")
+    return 0
 
 
 # grading
@@ -357,16 +436,17 @@ def _grade_repairs(named: list[Path], name: str, folder: Path) -> int:
     exercise = resolve_exercise(name, folder)
     if exercise.faulty_file is None:
         raise UsageError(f"{exercise.name} is not a repair exercise; grade recordings, without --exercise")
+    announce_sandbox()
     solved = True
     for path in named:
         if path.suffix != ".py" or not path.is_file():
             raise UsageError(f"{path} is not a Python file; {exercise.name} expects FILE.py")
         with progress_line() as progress:
             results = grade_repair(exercise, path, secrets.randbits(48), progress)
-        print(f"{path}: {sum(result.points for result in results)} of {exercise.points}")
+        print_line(f"{path}: {sum(result.points for result in results)} of {exercise.points}")
         for task, result in zip(exercise.tasks, results, strict=True):
             why = f": {sanitize(result.why, 300)}" if result.why else ""
-            print(f"  {task.number}. {task.title}: {result.state}, {result.points} of {task.points}{why}")
+            print_line(f"  {task.number}. {task.title}: {result.state}, {result.points} of {task.points}{why}")
             solved = solved and result.state == "done"
     return 0 if solved else EXIT_NOT_AS_EXPECTED
 
@@ -376,7 +456,9 @@ def _recordings(named: list[Path]) -> list[Path]:
     for path in named:
         if path.suffix == ".py":
             raise UsageError(f"{path}: name the exercise that it repairs: --exercise NAME")
-        inside = sorted(path.rglob("*.jsonl")) if path.is_dir() else [path]
+        # a link that the teacher names is followed; one that was handed in is not
+        named_file = Path(os.path.realpath(path)) if path.is_symlink() else path
+        inside = sorted(path.rglob("*.jsonl")) if path.is_dir() else [named_file]
         if not inside:
             raise UsageError(f"{path} contains no recordings: files NAME.jsonl")
         if not path.exists():
@@ -387,7 +469,7 @@ def _recordings(named: list[Path]) -> list[Path]:
 
 def _print_grades(grades: list[Grade], exercises: dict[str, Exercise]) -> None:
     table = Table(box=None, pad_edge=False)
-    for column in ("student", "exercise", "attempt", "points", "of", ""):
+    for column in ("student", "exercise", "attempt", "points", "of", "proof", ""):
         table.add_column(column, no_wrap=column != "")
     for grade in grades:
         points = "" if grade.refused else str(grade.points)
@@ -395,14 +477,17 @@ def _print_grades(grades: list[Grade], exercises: dict[str, Exercise]) -> None:
         if grade.cut_off:
             remark = "truncated: by a crash, or by editing"
         who = (sanitize(grade.student), sanitize(grade.exercise or grade.recording, 60), str(grade.attempt or ""))
-        table.add_row(*who, points, str(grade.most or ""), remark)
+        table.add_row(*who, points, str(grade.most or ""), grade.proof, remark)
         if len(grades) == 1 and not grade.refused:
             for line in format_results(grade, exercises[grade.exercise]):
                 table.add_row("", f"  {line}")
     print_table(table)
     refused = sum(bool(grade.refused) for grade in grades)
     graded = format_count(len(grades) - refused, "attempt")
-    print(f"\n{graded} graded" + (f", {refused} refused" if refused else ""))
+    print_line()
+    print_line(f"{graded} graded" + (f", {refused} refused" if refused else ""))
+    if any(grade.proof == "unproved" for grade in grades):
+        print_wrapped(f"unproved: {UNPROVED}")
 
 
 # the student, and the exercises

@@ -30,6 +30,7 @@ from lab.cli.terminal import (
     progress_line,
 )
 from lab.kernel import CommandInput, Timing
+from lab.output import print_line
 from lab.properties.assertions import A2, A4, ASSERTIONS, ENDS, HIGHEST
 from lab.protocols import Algorithm, Election
 from lab.recording.cluster_state import ClusterState
@@ -159,8 +160,8 @@ def explore(options: ExploreOptions) -> int:
     if options.json:
         print_json(exploration.as_json(path))
     elif path is not None:
-        print(f"recorded: {sanitize(str(path))}, the shortest counterexample to {explorer.violated[0]}")
-        print(f"replay:   lab replay {sanitize(str(path))}")
+        print_line(f"recorded: {path}, the shortest counterexample to {explorer.violated[0]}")
+        print_line(f"replay:   lab replay {path}")
     if explorer.tally.stopped_by == INTERRUPTED:
         return EXIT_INTERRUPTED
     promised = exploration.protocol.promises
@@ -280,7 +281,7 @@ class _Exploration:
             left_out = "; ".join(explorer.not_distinguished)
             print_wrapped(f"  explored completely, except for differences that the search ignores: {left_out}")
         else:
-            print("  exhaustive: the whole state space was explored")
+            print_line("  exhaustive: the whole state space was explored")
         width = max(map(len, tally.violated)) + 1
         for assertion in tally.violated:
             print_wrapped(f"  {assertion:{width}}{self._verdict(assertion)}  ({ASSERTIONS[assertion].short})")

@@ -10,12 +10,13 @@ from msgspec import Struct, ValidationError, convert
 from rich.table import Table as Grid
 from typer import Option
 
-from lab.cli.options import Recording, command, writable
+from lab.cli.options import Recording, command, is_same_file, writable
 from lab.cli.recording_report import report_damage
-from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError, print_error, print_table, progress_line
+from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError, print_table, progress_line
 from lab.export.excerpt import Excerpt, ExportError, ExportOptions, Film, TableName, parse_nodes, read_excerpt
 from lab.export.formats import Format, default_path, format_for_file, write_file
 from lab.glyphs import draws_unicode
+from lab.output import print_error, print_line
 from lab.recording.reader import open_recording
 from lab.text import did_you_mean
 from lab.tui.apps.export_formats import ALL_FORMATS, format_named
@@ -120,7 +121,7 @@ class ExportRequest(Struct, frozen=True):
         if self.out == _STANDARD_OUTPUT:
             return None
         path = default_path(self.file, chosen, Path()) if self.out is None else self.out
-        if path.resolve() == self.file.resolve():
+        if is_same_file(path, self.file):
             raise UsageError(f"--out {path} is the recording itself; name another file")
         if path.is_file() and not self.force:
             raise UsageError(f"{path} exists already; name another with --out, or overwrite it with --force")
@@ -204,7 +205,7 @@ def _write(chosen: Format, excerpt: Excerpt, path: Path | None) -> None:
         chosen.write(excerpt, sys.stdout)
         return
     size = write_file(chosen, excerpt, path)
-    print(f"{path}: {size:,} bytes")
+    print_line(f"{path}: {size:,} bytes")
 
 
 def _list_formats(file: Path) -> None:
@@ -212,7 +213,8 @@ def _list_formats(file: Path) -> None:
     for each in ALL_FORMATS:
         table.add_row(each.name, each.suffix, each.help)
     print_table(table)
-    print(f"\nExample: lab export {file} --to {ALL_FORMATS[0].name}")
+    print_line()
+    print_line(f"Example: lab export {file} --to {ALL_FORMATS[0].name}")
 
 
 def _nodes(text: str | None) -> tuple[int, ...]:

@@ -1,18 +1,17 @@
 """``lab guide``: the project's documents, in the terminal, by search, or as a site."""
 
 import os
-import sys
 from pathlib import Path
 from typing import Annotated
 
-from rich.console import Console
 from rich.markdown import Markdown
 from typer import Argument, Option
 
 from lab.cli.program import app
-from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError
+from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, TerminalConsole, UsageError
 from lab.guide.contents import SECTIONS, all_pages, find_page, search
 from lab.guide.html_site import write_site
+from lab.output import print_line, print_remark, print_text
 
 _WIDEST = 100
 
@@ -56,21 +55,21 @@ def guide(
 
 def _print_contents() -> int:
     for section in SECTIONS:
-        print(section.title)
+        print_line(section.title)
         for page in section.pages:
-            print(f"  lab guide {page.name:18} {page.title}")
-        print()
-    print("lab guide --search WORDS finds a line; --html DIR writes all pages as a small site.")
+            print_line(f"  lab guide {page.name:18} {page.title}")
+        print_line()
+    print_line("lab guide --search WORDS finds a line; --html DIR writes all pages as a small site.")
     return 0
 
 
 def _print_page(name: str, plain: bool) -> int:
     page = find_page(name)
     if plain:
-        print(page.text, end="")
+        print_text(page.text)
         return 0
-    console = Console()
-    console.print(Markdown(page.for_terminal()), width=min(console.width, _WIDEST))
+    out = TerminalConsole()
+    out.print(Markdown(page.for_terminal()), width=min(out.width, _WIDEST))
     return 0
 
 
@@ -80,18 +79,15 @@ def _print_hits(words: str) -> int:
     for hit in hits:
         if place != (hit.page.name, hit.heading):
             place = (hit.page.name, hit.heading)
-            print(f"lab guide {hit.page.name}: {hit.heading}")
+            print_line(f"lab guide {hit.page.name}: {hit.heading}")
         if not hit.line.startswith("#"):
-            print(f"    {hit.line}")
+            print_line(f"    {hit.line}")
     if not hits:
-        print(
-            f"no line of the guide contains {words!r}; try fewer words, or lab guide for the pages",
-            file=sys.stderr,
-        )
+        print_remark(f"no line of the guide contains {words!r}; try fewer words, or lab guide for the pages")
     return 0 if hits else EXIT_NOT_AS_EXPECTED
 
 
 def _write_html(folder: Path) -> int:
     count = write_site(folder)
-    print(f"wrote {count} pages: open {folder / 'index.html'}")
+    print_line(f"wrote {count} pages: open {folder / 'index.html'}")
     return 0

@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from msgspec import Struct
-from rich.console import Console
 from rich.text import Text
 from typer import Argument, Option
 
 from lab.analysis.group_history import GroupHistory, GroupLog, Point
-from lab.cli.options import command, writable
+from lab.cli.options import command, is_same_file, writable
 from lab.cli.recording_report import report_damage
-from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError, count_progress, print_json
+from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, TerminalConsole, UsageError, count_progress, print_json
 from lab.export.group_layout import GroupLayout
 from lab.export.group_pictures import format_graph, group_picture
 from lab.glyphs import draws_unicode, glyphs_for
+from lab.output import print_line
 from lab.recording.reader import FileRecords, open_recording
 from lab.recording.records import Header
 from lab.styles import Piece, ThemeStyles, fit, to_ascii
@@ -62,7 +62,7 @@ def history(options: HistoryOptions) -> int:
     """
     for option, path in (("--svg", options.svg), ("--dot", options.dot)):
         if path is not None:
-            if path.resolve() == options.file.resolve():
+            if is_same_file(path, options.file):
                 raise UsageError(f"{option} {path} is the recording itself; name another file")
             suffix = f".{option.removeprefix('--')}"
             if path.suffix != suffix:
@@ -86,7 +86,7 @@ def history(options: HistoryOptions) -> int:
         if path is not None:
             path.write_text(draw(header, log), "utf-8")
             if not options.json:
-                print(f"drawn: {path}")
+                print_line(f"drawn: {path}")
     return EXIT_NOT_AS_EXPECTED if damaged else 0
 
 
@@ -102,7 +102,7 @@ def _log_of(store: FileRecords) -> GroupLog:
 def _print(header: Header, log: GroupLog) -> None:
     unicode = draws_unicode()
     width = min(shutil.get_terminal_size((100, 30)).columns, _WIDEST)
-    console = Console(width=width, highlight=False, soft_wrap=True)
+    console = TerminalConsole(markup=False, width=width, highlight=False, soft_wrap=True)
     layout = GroupLayout(log.groups, log.cluster_events, header.nodes, header.timing.t_us)
     drawing = GroupDrawing(layout, ThemeStyles(glyphs_for()), width)
 

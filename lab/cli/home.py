@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from lab.cli.terminal import EXIT_INTERRUPTED
+from lab.output import print_line
 from lab.places import recordings_folder, shipped_recordings
 from lab.protocols import PROTOCOLS, TASKS
 from lab.protocols.sources import summary_of
@@ -69,7 +70,7 @@ def run_home() -> int:
         if not chosen:
             return status
         words = entries[int(chosen)][2]
-        print(f"lab {shlex.join(words)}")
+        print_line(f"lab {shlex.join(words)}")
         status = subprocess.run([sys.executable, "-P", "-m", "lab", *words], check=False).returncode
         if status not in (0, EXIT_INTERRUPTED):
             return status

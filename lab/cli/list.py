@@ -3,6 +3,7 @@
 A protocol is described by its promises, assumptions, costs, parameters and commands.
 """
 
+import ast
 import inspect
 import re
 import shutil
@@ -12,18 +13,20 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 import msgspec
-from typer import Argument
+from typer import Argument, Option
 
 from lab.cli.options import Json, one_of
 from lab.cli.program import app
 from lab.cli.terminal import UsageError, print_json
+from lab.output import print_line
 from lab.properties.assertions import ASSERTIONS, ASSUMPTION_NUMBERS, ASSUMPTIONS
 from lab.properties.registry import assumptions_of
 from lab.protocols import PROTOCOLS, TASKS, Algorithm
 from lab.protocols.departures import Reading, Repair, recording_of
 from lab.protocols.parameters import Parameter, describe_parameters, parameters_summary
 from lab.protocols.sources import summary_of
-from lab.text import sanitize
+from lab.protocols.texts import transcriptions_of
+from lab.protocols.transcription import Transcription, rules_of
 from lab.units import format_ranges, format_us
 from lab.worlds.host.runs import list_runs
 from lab.worlds.loading.targets import load_protocol
@@ -38,6 +41,9 @@ def list_(
         str | None,
         Argument(metavar="[PROTOCOL]", help="Describe this protocol in detail: a name, or FILE.py:CLASS."),
     ] = None,
+    text: Annotated[
+        bool, Option("--text", help="Print the text that the protocol follows, with each line of code.")
+    ] = False,
     json: Json = False,
 ) -> int:
     """List the active runs, or describe the protocols.
@@ -45,9 +51,15 @@ def list_(
     lab list also removes the folders of runs whose host process has crashed; their recordings are kept.
     """
     if one_of("lab list", what, _LISTED) == "protocols":
-        return _print_protocols(protocol, json)
+        if not text:
+            return _print_protocols(protocol, json)
+        if protocol is None or json:
+            raise UsageError("lab list protocols NAME --text takes the name of one protocol, and no --json")
+        return _print_text(protocol)
     if protocol is not None:
         raise UsageError(f"lab list runs takes no name; leave out {protocol}")
+    if text:
+        raise UsageError("lab list runs takes no --text; write lab list protocols NAME --text")
     return _print_runs(json)
 
 
@@ -58,20 +70,20 @@ def _print_runs(as_json: bool) -> int:
         print_json({"runs": running, "removed": removed})
         return 0
     for name in removed:
-        print(f"removed the files of {name}, whose host has crashed")
+        print_line(f"removed the files of {name}, whose host has crashed")
     if not running:
-        print("no active runs")
+        print_line("no active runs")
     for info in running:
         world = "" if info.world == "live" else f" {info.world},"
         nodes = f"{world} nodes {format_ranges(info.nodes)}"
-        print(f"{info.run}  {info.protocol},{nodes}, since {info.began}, process {info.pid}")
-        print(f'    lab attach {info.run}    lab ctl {info.run} "kill {info.nodes[-1]}"')
-    print("protocols:")
+        print_line(f"{info.run}  {info.protocol},{nodes}, since {info.began}, process {info.pid}")
+        print_line(f'    lab attach {info.run}    lab ctl {info.run} "kill {info.nodes[-1]}"')
+    print_line("protocols:")
     known = {**PROTOCOLS, **TASKS}
     longest = max(map(len, known))
     for name, protocol in sorted(known.items()):
-        print(f"  {name.ljust(longest)}  {summary_of(protocol)}")
-    print("details: lab list protocols")
+        print_line(f"  {name.ljust(longest)}  {summary_of(protocol)}")
+    print_line("details: lab list protocols")
     return 0
 
 
@@ -79,6 +91,7 @@ def _print_runs(as_json: bool) -> int:
 
 _WIDEST = 100
 _MARGIN = 13
+_QUOTED = 12
 
 
 def _print_protocols(target: str | None, as_json: bool) -> int:
@@ -90,21 +103,28 @@ def _print_protocols(target: str | None, as_json: bool) -> int:
     width = min(shutil.get_terminal_size((80, 24)).columns, _WIDEST)
     for place, protocol in enumerate(protocols):
         if place:
-            print()
+            print_line()
         for line in _lines(protocol, width) if target is None else _detailed_lines(protocol, width):
-            print(sanitize(line))
+            print_line(line)
     if target is None:
-        print("\nDetails of one: lab list protocols NAME")
+        print_line()
+        print_line("Details of one: lab list protocols NAME")
     return 0
 
 
 def _as_json(protocol: type[Algorithm]) -> dict[str, Any]:
+    (_, usual), *others = _assumptions(protocol).items()
     return {
         "name": protocol.name,
         "does": summary_of(protocol),
         "promises": [
-            {"id": name, "statement": ASSERTIONS[name].statement, "assumptions": _assumptions(protocol, name)}
-            for name in protocol.promises
+            {
+                "id": name,
+                "statement": ASSERTIONS[name].statement,
+                "assumptions": assumed,
+                "assumptions_if": {reading: other[name] for reading, other in others if other[name] != assumed},
+            }
+            for name, assumed in usual.items()
         ],
         "costs": protocol.formulas(),
         "readings": protocol.readings,
@@ -121,8 +141,19 @@ def _as_json(protocol: type[Algorithm]) -> dict[str, Any]:
     }
 
 
-def _assumptions(protocol: type[Algorithm], promise: str) -> tuple[int | str, ...]:
-    return assumptions_of(ASSERTIONS[promise], protocol.relies_on.get(promise))
+def _assumptions(protocol: type[Algorithm]) -> dict[str, dict[str, tuple[int | str, ...]]]:
+    """Return the assumptions of each promise, by the reading of the text, as ``--set`` has it; first the usual."""
+    relied = {"": protocol.relies_on} | {
+        f"{reading.parameter}={value.name}": protocol.relied_on(
+            protocol.Parameters(**{reading.parameter: value.name})
+        )
+        for reading in protocol.readings
+        for value in reading.values[1:]
+    }
+    return {
+        reading: {name: assumptions_of(ASSERTIONS[name], given.get(name)) for name in protocol.promises}
+        for reading, given in relied.items()
+    }
 
 
 def _default_of(parameter: Parameter) -> str:
@@ -183,14 +214,64 @@ def _repair_rows(repair: Repair) -> Iterator[tuple[str, str]]:
 
 
 def _assumed(protocol: type[Algorithm]) -> list[tuple[str, str]]:
-    """Return, for each set of assumptions, the promises that hold under it."""
+    """Return, for each set of assumptions, the promises that hold under it; then those of other readings."""
+    (_, usual), *others = _assumptions(protocol).items()
+    found = _grouped(usual)
+    for reading, assumed in others:
+        changed = {name: each for name, each in assumed.items() if each != usual[name]}
+        found += [("", f"{held} with {reading}: {text}") for held, text in _grouped(changed)]
+    return found
+
+
+def _grouped(assumed: dict[str, tuple[int | str, ...]]) -> list[tuple[str, str]]:
     found = []
-    assumed = {name: _assumptions(protocol, name) for name in protocol.promises}
     for assumptions in dict.fromkeys(assumed.values()):
         held = ", ".join(name for name in assumed if assumed[name] == assumptions)
         text = "; ".join(f"{ASSUMPTIONS.get(each, each)} ({each})" for each in assumptions) or "nothing"
         found.append((held, "all nine assumptions" if assumptions == ASSUMPTION_NUMBERS else text))
     return found
+
+
+# texts
+
+
+def _print_text(target: str) -> int:
+    """Print the code of a text: each line with the words that it carries out, or the reason for it."""
+    protocol = load_protocol(target)
+    transcriptions = list(transcriptions_of(protocol))
+    if not transcriptions:
+        known = ", ".join(sorted(name for name, each in PROTOCOLS.items() if any(transcriptions_of(each))))
+        raise UsageError(f"the text of {protocol.name} is not there line by line; it is of {known}")
+    width = min(shutil.get_terminal_size((80, 24)).columns, _WIDEST)
+    for transcription in transcriptions:
+        for line in _text_lines(transcription, width):
+            print_line(line)
+    return 0
+
+
+def _text_lines(transcription: Transcription, width: int) -> Iterator[str]:
+    text, source = transcription.text, transcription.source()
+    yield f"{text}, {text.title}"
+    yield f"{transcription.protocol.__name__} in {inspect.getsourcefile(transcription.protocol)}"
+    functions = (each for each in source.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef))
+    rules = {each.name: rules_of(each) for each in functions}
+    for passage in transcription.passages:
+        members = ", ".join(" ".join((name, *rules.get(name, ()))) for name in passage.members)
+        yield from ("", *_indented(f"{passage.place}: {members}", "", width))
+        for line in transcription.code_of(passage, source):
+            yield from _indented(line.code, f"{line.number:>5}  ", width)
+            for quoted in line.words:
+                yield from _indented(f"“{quoted.words}”", " " * _QUOTED, width)
+            yield from _indented(line.added, " " * _QUOTED, width)
+        for words, reason in passage.idle.items():
+            yield from _indented(f"“{words}”: {reason}", "    -  ", width)
+    yield from ("", "not in the text")
+    for member, reason in transcription.added.items():
+        yield from _indented(f"{member}: {reason}", "    -  ", width)
+
+
+def _indented(text: str, begin: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width, initial_indent=begin, subsequent_indent=" " * len(begin))
 
 
 def _paragraph(text: str, width: int) -> list[str]:

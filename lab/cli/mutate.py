@@ -10,7 +10,6 @@ from contextlib import closing
 from typing import Annotated, Any
 
 from msgspec import Struct
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 from typer import Option
@@ -36,6 +35,7 @@ from lab.cli.terminal import (
     EXIT_INTERRUPTED,
     EXIT_NOT_AS_EXPECTED,
     UsageError,
+    console,
     fail,
     interrupt_on_signals,
     print_json,
@@ -43,6 +43,7 @@ from lab.cli.terminal import (
     print_wrapped,
     progress_line,
 )
+from lab.output import print_line
 from lab.text import sanitize
 from lab.units import format_count
 from lab.worlds.campaign.campaign import Campaign, SearchGoal
@@ -244,7 +245,7 @@ class _Session:
             )
         elif self.options.show is not None:
             (mutant,) = self.runs.mutants
-            print(f"{_describe_place(mutant)}: {_text_of(mutant.rule)}")
+            print_line(f"{_describe_place(mutant)}: {_text_of(mutant.rule)}")
             _print_diff(mutant.diff.splitlines(), indent="")
         else:
             table = Table("number", "place", "rule", "change", box=None, pad_edge=True)
@@ -255,18 +256,18 @@ class _Session:
             rules = Table("rule", "mutants", "what is changed", box=None, pad_edge=True)
             for rule in RULES:
                 rules.add_row(rule.id, str(counts[rule.id]), rule.text)
-            print()
+            print_line()
             print_table(rules)
 
     def print_report(self, interrupted: bool) -> None:
         """Print the score, and the mutants that survived."""
         tested = len(self.score.tested)
         if interrupted and not tested:
-            print("stopped before the first mutant was tested: no result")
+            print_line("stopped before the first mutant was tested: no result")
             return
         self._print_head(interrupted)
         if not tested:
-            print("no mutants: these rules find nothing to change")
+            print_line("no mutants: these rules find nothing to change")
             return
         self._print_tables()
         self._print_survivors()
@@ -305,13 +306,12 @@ class _Session:
             if each.made or each.invalid:
                 cells = [each.made, each.killed, *([each.equivalent] if has_equivalent else []), each.survived]
                 table.add_row(name, *map(str, cells + ([each.invalid] if has_invalid else [])), text)
-        console = Console(highlight=False)
-        console.print(table)
+        print_table(table)
         killers = Table("killed by", "mutants", "runs until then (median)", box=None, pad_edge=True)
         for killer in score.killers:
             killers.add_row(killer.by, str(killer.mutants), str(killer.runs_median))
         if score.killers:
-            console.print(killers)
+            print_table(killers)
 
     def _print_survivors(self) -> None:
         score = self.score
@@ -319,20 +319,23 @@ class _Session:
         equivalent, invalid = score.of("equivalent"), score.of("invalid")
         if survived:
             noun = format_count(len(survived), "mutant")
-            print_wrapped(f"\n{noun} survived: your properties and faults do not notice this")
+            print_line()
+            print_wrapped(f"{noun} survived: your properties and faults do not notice this")
             for mutant, outcome in survived:
-                print()
+                print_line()
                 print_wrapped(f"{_describe_place(mutant)}: {_text_of(mutant.rule)}")
                 _print_diff(mutant.diff.splitlines()[2:])
                 if note := self._describe_exploration(outcome):
                     print_wrapped(f"  {note}")
         if unreached:
             noun = format_count(len(unreached), "mutant")
-            print_wrapped(f"\n{noun} survived because no run executes the line: other faults or parameters might")
+            print_line()
+            print_wrapped(f"{noun} survived because no run executes the line: other faults or parameters might")
             _print_briefly(mutant for mutant, _ in unreached)
         if equivalent:
             noun = format_count(len(equivalent), "mutant")
-            print_wrapped(f"\n{noun} equivalent within these explorations: the same states are reached")
+            print_line()
+            print_wrapped(f"{noun} equivalent within these explorations: the same states are reached")
             for exploration in self.runs.explorations:
                 print_wrapped(f"  {exploration.bounds}: {format_count(exploration.states, 'state')}")
             left_out = dict.fromkeys(each for one in self.runs.explorations for each in one.not_distinguished)
@@ -340,14 +343,16 @@ class _Session:
                 print_wrapped(f"  not distinguished: {'; '.join(left_out)}")
             _print_briefly(mutant for mutant, _ in equivalent)
         if invalid:
-            print_wrapped(f"\n{format_count(len(invalid), 'mutant')} invalid: refused when they are loaded")
+            print_line()
+            print_wrapped(f"{format_count(len(invalid), 'mutant')} invalid: refused when they are loaded")
             for mutant, outcome in invalid:
-                print_wrapped(f"  {_describe_place(mutant)}: {sanitize(outcome.text)}")
+                print_wrapped(f"  {_describe_place(mutant)}: {outcome.text}")
         if survived and self.options.explore and not self.runs.explorations:
+            print_line()
             print_wrapped(
-                f"\nno survivor is shown equivalent: the protocol cannot be explored with {MOST_STATES:,} states"
+                f"no survivor is shown equivalent: the protocol cannot be explored with {MOST_STATES:,} states"
             )
-        print()
+        print_line()
 
     def _describe_exploration(self, outcome: MutantOutcome) -> str:
         if outcome.violated:
@@ -416,16 +421,16 @@ def _describe_place(mutant: Mutant) -> str:
 
 def _print_briefly(mutants: Iterator[Mutant]) -> None:
     for mutant in mutants:
-        print(f"  {_describe_place(mutant)}: {sanitize(mutant.summary)}")
+        print_line(f"  {_describe_place(mutant)}: {mutant.summary}")
 
 
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def _print_diff(lines: Sequence[str], indent: str = "  ") -> None:
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    out = console()
     for line in lines:
-        console.print(Text(f"{indent}{sanitize(line)}", style=_DIFF_STYLES.get(line[:1], "")))
+        out.print(Text(f"{indent}{sanitize(line)}", style=_DIFF_STYLES.get(line[:1], "")), soft_wrap=True)
 
 
 def _mutant_json(mutant: Mutant, outcome: MutantOutcome | None = None) -> dict[str, Any]:

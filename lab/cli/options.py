@@ -22,7 +22,9 @@ from typer import Argument, Option
 from lab.cli.program import app
 from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError, fail
 from lab.durable import write_durably
+from lab.foreign_file import read_foreign_text
 from lab.kernel import Protocol, Timing
+from lab.output import print_remark, print_text
 from lab.places import new_recording_path
 from lab.protocols import PROTOCOLS, TASKS, Algorithm, Election
 from lab.protocols.sources import summary_of
@@ -40,6 +42,7 @@ from lab.worlds.campaign.campaign import RunawayError
 from lab.worlds.campaign.schedule import FAULTS
 from lab.worlds.campaign.workers import WorkerDiedError, default_workers
 from lab.worlds.loading.config import RunConfig, header_of
+from lab.worlds.loading.confinement import unavailable
 from lab.worlds.loading.targets import load_protocol, recorded_protocol
 from lab.worlds.loading.user_module import TargetError
 from lab.worlds.run import WATCHED
@@ -58,7 +61,7 @@ def command_group(name: str, text: str) -> typer.Typer:
     def print_help(context: typer.Context) -> None:
         """Print the help if there is no command."""
         if context.invoked_subcommand is None:
-            print(context.get_help())
+            print_text(context.get_help())
 
     return group
 
@@ -141,6 +144,14 @@ OwnProperties = Annotated[
     Option("--properties", metavar="FILE.py", help="Judge the properties in this file too: lab guide properties."),
 ]
 
+Sandbox = Annotated[
+    bool,
+    Option(
+        "--sandbox",
+        help="Execute FILE.py, which a stranger wrote, in confined processes only: lab guide sandbox.",
+    ),
+]
+
 Watches = Annotated[
     list[str],
     Option(
@@ -190,6 +201,12 @@ def complete_target(incomplete: str) -> list[tuple[str, str]]:
     named = sorted({**PROTOCOLS, **TASKS}.items())
     found = [(name, summary_of(protocol)) for name, protocol in named if name.startswith(incomplete)]
     return found + complete_scenario(incomplete)
+
+
+def announce_sandbox() -> None:
+    """Print to standard error what a sandbox does not close off on this system."""
+    if missing := unavailable():
+        print_remark(f"sandbox: on this system, {'; '.join(missing)}. See: lab guide sandbox")
 
 
 # values
@@ -299,10 +316,9 @@ class CommandChecker(Struct, frozen=True):
     def check_script(self, path: Path) -> str:
         """Return the text of this script, with every line checked."""
         try:
-            text = path.read_text("utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "not a text file"
-            raise UsageError(f"--script {path}: {reason}; name a file with one command per line") from None
+            text = read_foreign_text(path)
+        except OSError as error:
+            raise UsageError(f"--script {path}: {error.strerror}; name a file with one command per line") from None
         for number, line in numbered_lines(text):
             self.check(line, f"{path}:{number}")
         return text
@@ -373,6 +389,11 @@ def check_picture(path: Path | None) -> None:
         if path.suffix != ".svg":
             raise UsageError(f"--output {path}: only SVG is supported; name a file that ends in .svg")
         writable("--output", path)
+
+
+def is_same_file(one: Path, other: Path) -> bool:
+    """Return whether both paths lead to the same file, which need not exist."""
+    return os.path.realpath(one) == os.path.realpath(other)  # Path.resolve raises RuntimeError for a loop of links
 
 
 def writable(option: str, path: Path) -> Path:

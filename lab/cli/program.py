@@ -12,7 +12,8 @@ from typer import Option
 from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import TyperException
 
-from lab.cli.terminal import EXIT_INTERRUPTED, EXIT_USAGE, fail, has_terminal, print_error, set_output_encoding
+from lab.cli.terminal import EXIT_INTERRUPTED, EXIT_USAGE, fail, has_terminal, set_output_encoding
+from lab.output import print_error, print_line, print_text
 from lab.text import UserError
 
 COMMANDS = {
@@ -94,7 +95,7 @@ def run_commands() -> int:
             set_output_encoding(stream)
     try:
         status = app(standalone_mode=False, prog_name="lab")
-        print(end="", flush=True)
+        sys.stdout.flush()
     except UserError as error:
         for mistake in error.mistakes:
             print_error(mistake)
@@ -113,9 +114,11 @@ def run_commands() -> int:
     except BrokenPipeError:
         _discard_output()
         return 0
+    except UnicodeEncodeError as error:  # only names of files can hold such characters
+        fail(f"{error.object} is not valid UTF-8, so it cannot be recorded; rename the file")
     except OSError as error:
         with contextlib.suppress(OSError):  # show earlier output, unless writing it is what failed
-            print(end="", flush=True)
+            sys.stdout.flush()
         _discard_output()
         place = "" if error.filename is None else f"{error.filename}: "
         fail(f"{place}{error.strerror or error}")
@@ -140,7 +143,7 @@ def _version(wanted: bool) -> None:
     if wanted:
         from lab import __version__  # noqa: PLC0415
 
-        print(__version__)
+        print_line(__version__)
         raise typer.Exit
 
 
@@ -155,7 +158,7 @@ def home(
     if context.invoked_subcommand is not None:
         return 0
     if not has_terminal():
-        print(context.get_help())
+        print_text(context.get_help())
         return 0
     from lab.cli.home import run_home  # noqa: PLC0415
 

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from lab.analysis.delivery import LogPage
 from lab.analysis.inspection import failed_steps, failure_lines
-from lab.cli.terminal import print_error
+from lab.output import print_error
 from lab.properties.judge import Judge
 from lab.properties.verdicts import Verdict
 from lab.properties.witness import ExplanationLine, explain_violation
@@ -16,6 +16,8 @@ from lab.recording.reader import FileRecords, NotARecordingError, RecordStore, o
 from lab.recording.records import End, Header
 from lab.text import sanitize
 from lab.units import format_count, format_ranges
+
+_LONGEST_KIND = 80
 
 
 def describe_run(header: Header) -> str:
@@ -56,7 +58,8 @@ def format_log_line(line: LogLine, page: LogPage, end: int, columns: str = "") -
     fate = "in flight" if ending is None else ending.fate
     if ending is not None and ending.fate == "delivered":
         fate = f"+{(ending.at_us - line.at_us) / 1000:.1f} ms"
-    return f"{clock}  {line.source:>3} -> {line.target:<3} {line.kind:22} {fate:14} {sanitize(line.text)}"
+    kind, text = sanitize(line.kind, _LONGEST_KIND), sanitize(line.text)
+    return f"{clock}  {line.source:>3} -> {line.target:<3} {kind:22} {fate:14} {text}"
 
 
 # verdicts

@@ -22,14 +22,8 @@ from lab.cli.recording_report import (
     format_verdicts,
     is_unjudged,
 )
-from lab.cli.terminal import (
-    EXIT_NOT_AS_EXPECTED,
-    EXIT_USAGE,
-    UsageError,
-    count_progress,
-    print_error,
-    require_terminal,
-)
+from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, EXIT_USAGE, UsageError, count_progress, require_terminal
+from lab.output import print_error, print_line
 from lab.properties.declarations import Declared
 from lab.properties.judge import Judge
 from lab.properties.registry import declared_for, with_promises
@@ -38,7 +32,6 @@ from lab.recording.reader import NotARecordingError, open_recording
 from lab.recording.records import Header
 from lab.replay.reexecution import Report, reexecute
 from lab.script.scope import scope_of
-from lab.text import sanitize
 from lab.tui.terminal.guard import run_guarded
 from lab.units import format_count
 from lab.worlds.loading.own_properties import check_assumptions, load_properties
@@ -134,12 +127,12 @@ def _verify(path: Path, target: str | None, properties: tuple[Declared, ...], st
             raise NotARecordingError(f"{path} cannot be re-executed: {error}") from None
         _print_report(path, store.header, report)
         for line in format_verdicts(judge, store):
-            print(f"  {line}")
+            print_line(f"  {line}")
         for verdict in judge.verdicts():
             for place, line in enumerate(format_explanation(verdict, store)):
                 if not place:
-                    print(f"  events that led to {verdict.assertion} (line, seconds, event):")
-                print(f"  {line}")
+                    print_line(f"  events that led to {verdict.assertion} (line, seconds, event):")
+                print_line(f"  {line}")
     words = {verdict.word for verdict in judge.verdicts()}
     holds = report.holds and "fails" not in words and not (strict and "excused" in words)
     if is_unjudged(judge):
@@ -150,7 +143,7 @@ def _verify(path: Path, target: str | None, properties: tuple[Declared, ...], st
 
 def _print_report(path: Path, header: Header, report: Report) -> None:
     for difference in report.differences:
-        print(f"{path}:{difference.record + 1}: {sanitize(difference.text)}")
+        print_line(f"{path}:{difference.record + 1}: {difference.text}")
     remarks = list(header.protocol.settings)
     if report.torn:
         remarks.append("the last line is truncated, and was skipped")
@@ -159,6 +152,6 @@ def _print_report(path: Path, header: Header, report: Report) -> None:
     if report.source_differs:
         remarks.append(f"the source of {header.protocol.name} differs from the recorded one")
     verdict = "holds" if report.holds else f"DOES NOT HOLD ({format_count(len(report.differences), 'difference')})"
-    print(f"{path}: {verdict}; {report.steps:,} steps re-executed" + "".join(f"; {sanitize(r)}" for r in remarks))
+    print_line(f"{path}: {verdict}; {report.steps:,} steps re-executed" + "".join(f"; {r}" for r in remarks))
     if header.remark:
-        print(f"  {sanitize(header.remark)}")
+        print_line(f"  {header.remark}")

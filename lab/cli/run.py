@@ -5,7 +5,6 @@ import re
 import secrets
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +21,9 @@ from lab.cli.options import (
     Parameters,
     Record,
     RequestBound,
+    Sandbox,
     Watches,
+    announce_sandbox,
     check_headless,
     check_watches,
     command,
@@ -38,10 +39,10 @@ from lab.cli.terminal import (
     UsageError,
     fail,
     interrupt_on_signals,
-    print_error,
     progress_line,
     require_terminal,
 )
+from lab.output import print_error, print_line, print_remark
 from lab.protocols import PROTOCOLS, TASKS
 from lab.recording.reader import NotARecordingError, open_recording
 from lab.scenario.file import SUFFIX, Scenario, World, find, is_path, names, read_scenario, suggestion
@@ -50,13 +51,12 @@ from lab.scenario.run_scenario import config_of
 from lab.script.commands import FASTEST, SLOWEST, WorldCommand
 from lab.script.parse import parse
 from lab.script.scope import CommandError, Scope
-from lab.text import sanitize
 from lab.tui.terminal.guard import run_guarded
 from lab.units import format_us
 from lab.worlds.launch import HostFailedError, HostProcess, HostRefusedError
 from lab.worlds.loading.config import NotRunnableError, RunConfig, new_run_name
-from lab.worlds.loading.settings import Settings, as_option, parameters_of, usual_link
-from lab.worlds.loading.targets import UnknownNameError, absolute_target, load_protocol
+from lab.worlds.loading.settings import Settings, as_option, parameters_of, target_of, usual_link
+from lab.worlds.loading.targets import UnknownNameError, absolute_target, load_protocol, sandboxed_target
 from lab.worlds.loading.user_module import TargetError
 from lab.worlds.simulated.execution import run_to_end
 
@@ -118,6 +118,7 @@ class RunOptions(Settings, frozen=True, kw_only=True):
     ] = None
     set_: Parameters = field(default_factory=list)
     properties: OwnProperties = None
+    sandbox: Sandbox = False
     do: Annotated[
         list[str],
         Option(
@@ -147,6 +148,11 @@ class RunOptions(Settings, frozen=True, kw_only=True):
         Option("--json", help="With --headless: print one JSON object and nothing else."),
     ] = False
     watch: Watches = field(default_factory=list)
+
+    @property
+    def target(self) -> str:
+        """The target, whose file is executed in a sandbox with ``--sandbox``."""
+        return target_of(self.protocol, self.set_, self.properties, self.sandbox)
 
     def speed_factor(self) -> float | None:
         """Return the initial speed; None: as fast as possible."""
@@ -191,7 +197,9 @@ def run(options: RunOptions) -> int:
         raise UsageError(
             "--watch requires the interface; of a headless run, lab show FILE --watch EXPRESSION prints the values"
         )
-    scenario = find_scenario(options.protocol)
+    if options.sandbox:
+        announce_sandbox()
+    scenario = find_scenario(options.protocol, options.sandbox)
     if scenario is not None:
         return _run_scenario(scenario, options)
     config = run_config(options)
@@ -264,14 +272,14 @@ def _nodes(options: RunOptions) -> tuple[int, ...]:
 # a scenario
 
 
-def find_scenario(target: str) -> Scenario | None:
+def find_scenario(target: str, sandbox: bool = False) -> Scenario | None:
     """Return the scenario with that name; None for a protocol. Raises UserError if it names neither."""
     if target in (*PROTOCOLS, *TASKS):
         return None
     if is_path(target) or target in names():
-        return read_scenario(find(target))
+        return read_scenario(find(target), sandbox)
     try:
-        load_protocol(target)
+        load_protocol(sandboxed_target(target) if sandbox else target)
     except TargetError as error:
         text = error.plain if isinstance(error, UnknownNameError) else str(error)
         raise UsageError(f"{text}{_scenario_hint(target, text)}") from None
@@ -321,7 +329,7 @@ def _print_outcome(scenario: Scenario, recording: Path) -> int:
     if report.ended_us < scenario.ends_us:
         return 0
     for line in format_report(report):
-        print(line)
+        print_line(line)
     return 0 if report.passed else EXIT_NOT_AS_EXPECTED
 
 
@@ -351,7 +359,8 @@ def run_with_interface(config: RunConfig, tour: bool = False, watches: tuple[str
         status = EXIT_NOT_AS_EXPECTED
     if Path(config.recording).exists():
         print_failures(Path(config.recording))
-        print(f"recorded: {config.recording}\nreplay:   lab replay {config.recording}")
+        print_line(f"recorded: {config.recording}")
+        print_line(f"replay:   lab replay {config.recording}")
     return status
 
 
@@ -378,7 +387,7 @@ def run_headless(config: RunConfig, as_json: bool, scenario: Scenario | None = N
         recording = f" (recording: {config.recording})" if Path(config.recording).exists() else ""
         text, *details = str(error).splitlines()
         for line in details:
-            print(sanitize(line), file=sys.stderr)
+            print_remark(line)
         fail(f"{text.rstrip(':')}{recording}", EXIT_NOT_AS_EXPECTED)
     return report_run(config, as_json, interrupted, scenario)
 

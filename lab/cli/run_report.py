@@ -12,15 +12,9 @@ from lab.analysis.history import History
 from lab.analysis.inspection import failure_lines
 from lab.cli.recording_report import format_verdicts, is_unjudged, summarize_verdicts
 from lab.cli.scenario_check import format_report
-from lab.cli.terminal import (
-    EXIT_INTERRUPTED,
-    EXIT_NOT_AS_EXPECTED,
-    count_progress,
-    fail,
-    print_error,
-    print_json,
-)
+from lab.cli.terminal import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, count_progress, fail, print_json
 from lab.kernel import CommandInput, Step
+from lab.output import print_error, print_line
 from lab.properties.assertions import describe_state
 from lab.properties.judge import Judge
 from lab.recording.cluster_state import ClusterState
@@ -178,7 +172,7 @@ def report_run(config: RunConfig, as_json: bool, interrupted: bool, scenario: Sc
     else:
         _report(summary)
         for line in (*format_verdicts(judge, store), *(() if report is None else format_report(report))):
-            print(f"  {line}")
+            print_line(f"  {line}")
     if report is not None:  # it contains the problems
         return EXIT_INTERRUPTED if interrupted else 0 if report.passed else EXIT_NOT_AS_EXPECTED
     if interrupted and not judge.has_run:
@@ -239,11 +233,11 @@ def _summary_of(
 
 def _report(summary: Summary) -> None:
     head = (summary.protocol, *summary.settings, summary.world, format_us(round(summary.duration_us, -3)))
-    print(", ".join(head))
+    print_line(", ".join(head))
     for node, view in summary.nodes.items():
         led = "" if view.coordinator is None else f" under {view.coordinator}"
         group = "" if view.group is None else f" in group {view.group}"
-        print(f"  node {node}  {view.process:8} {view.status}{led}{group}")
+        print_line(f"  node {node}  {view.process:8} {view.status}{led}{group}")
     for election in summary.elections:
         lost = (
             ""
@@ -251,19 +245,19 @@ def _report(summary: Summary) -> None:
             else f", {_seconds(election.settled_at_us - election.lost_at_us)} after"
         )
         lost += "" if election.lost_at_us is None else f" the loss at {_seconds(election.lost_at_us)}"
-        print(f"  {_seconds(election.settled_at_us)}  all under {election.coordinator}{lost}")
+        print_line(f"  {_seconds(election.settled_at_us)}  all under {election.coordinator}{lost}")
     for fault in summary.faults:
         inert = "" if fault.touched else "  (inert: no effect)"
-        print(f"  fault: {fault.command}, {format_count(fault.messages, 'message')}{inert}")
+        print_line(f"  fault: {fault.command}, {format_count(fault.messages, 'message')}{inert}")
     notes = [f"  {_seconds(note.at_us)}  node {note.node}: {sanitize(note.text)}" for note in summary.notes]
     if (more := len(notes) - _MOST_NOTES) > 0:  # the last notes tell the outcome
         more_line = f"  … and {format_count(more, 'note')} more: lab show {summary.recording} --only note"
         notes[_MOST_NOTES - _LAST_NOTES : -_LAST_NOTES] = [more_line]
     for line in notes:
-        print(line)
+        print_line(line)
     for line in summary.report.lines:
-        print(f"  {line}")
-    print(f"  {format_count(sum(summary.messages.values()), 'message')}; recorded in {summary.recording}")
+        print_line(f"  {line}")
+    print_line(f"  {format_count(sum(summary.messages.values()), 'message')}; recorded in {summary.recording}")
 
 
 def _seconds(us: int) -> str:

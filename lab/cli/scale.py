@@ -18,14 +18,14 @@ from lab.cli.terminal import (
     EXIT_INTERRUPTED,
     EXIT_NOT_AS_EXPECTED,
     UsageError,
-    print_error,
     print_json,
     progress_line,
     report_width,
 )
 from lab.kernel import Timing
+from lab.output import print_error, print_line, print_text
 from lab.protocols import Cost
-from lab.units import format_us
+from lab.units import first_duplicate, format_us
 from lab.worlds.campaign.scalability import (
     MOST_MESSAGES,
     Measurement,
@@ -98,7 +98,8 @@ def scale(options: ScaleOptions) -> int:
     if measured and options.output is not None:
         _draw(measured, timing, options.output)
         if not options.json:
-            print(f"\ndrawn: {options.output}")
+            print_line()
+            print_line(f"drawn: {options.output}")
     return status
 
 
@@ -129,7 +130,9 @@ def _count_messages(progress: Callable[[str], None], title: str) -> Callable[[in
 def _sizes(text: str) -> tuple[int, ...]:
     if re.fullmatch(r"\d{1,9}(,\d{1,9})*", text.replace(" ", "")) is None:
         raise UsageError(f"--nodes {text}: write numbers separated by commas: --nodes 3,10,30")
-    sizes = sorted({int(each) for each in text.split(",")})
+    sizes = sorted(map(int, text.split(",")))
+    if (twice := first_duplicate(sizes)) is not None:
+        raise UsageError(f"--nodes {text}: {twice} is named twice; name each size once")
     for size in sizes:
         if not _FEWEST <= size <= _MOST:
             raise UsageError(f"--nodes {text}: {size} is out of range; write numbers from {_FEWEST} to {_MOST}")
@@ -179,14 +182,19 @@ def _show(scales: list[ScaleStudy], timing: Timing) -> None:
     width = report_width()
     one = len(scales) == 1
     name = f"{scales[0].name}: " if one else ""
-    print(f"{name}cost of an election, from the crash of the coordinator until all nodes are Normal")
+    print_line(f"{name}cost of an election, from the crash of the coordinator until all nodes are Normal")
     for title, rows in _tables_of_one(scales[0], timing) if one else _tables_of_several(scales, timing):
-        print("\n" + (textwrap.fill(title, width) + "\n" if title else "") + _aligned(rows))
+        print_line()
+        if title:
+            print_text(textwrap.fill(title, width))
+        print_text(_aligned(rows))
     left_out = any(row.measured is None for scale in scales for case in scale.cases for row in case.rows)
-    print("\n" + textwrap.fill(_REMARK + (_LEFT_OUT if left_out else ""), width) + "\n")
+    print_line()
+    print_text(textwrap.fill(_REMARK + (_LEFT_OUT if left_out else ""), width))
+    print_line()
     for scale in scales:
         if not one:
-            print(scale.name + ("" if scale.protocol.costs else ": no formula to compare with"))
+            print_line(scale.name + ("" if scale.protocol.costs else ": no formula to compare with"))
         _print_formulas(scale, width)
     print_charts(_charts(scales, timing))
 
@@ -200,7 +208,7 @@ def _print_formulas(scale: ScaleStudy, width: int) -> None:
     for cost in scale.protocol.costs:
         source = cost.source.replace(" − ", _unbroken(" − "))  # keep differences on one line
         text = f"{cost.formula:>17}  {cost.case}: {source}"
-        print(textwrap.fill(text, width, subsequent_indent=" " * 19))
+        print_text(textwrap.fill(text, width, subsequent_indent=" " * 19))
 
 
 def _tables_of_one(scale: ScaleStudy, timing: Timing) -> list[tuple[str, Table]]:

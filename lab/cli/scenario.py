@@ -14,13 +14,13 @@ from lab.cli.scenario_check import ScenarioCheckOptions, check_scenarios
 from lab.cli.terminal import (
     EXIT_NOT_AS_EXPECTED,
     UsageError,
-    print_error,
     print_facts,
     print_json,
     print_paragraphs,
     print_table,
     progress_line,
 )
+from lab.output import print_error, print_line, print_text
 from lab.protocols import PROTOCOLS, TASKS
 from lab.recording.records import ProtocolInfo
 from lab.scenario.file import (
@@ -99,7 +99,8 @@ def list_(
 def show(name: Named) -> int:
     """Print a scenario: its description, settings and script."""
     scenario = read_scenario(find(name))
-    print(f"{sanitize(scenario.title)}\n")
+    print_line(scenario.title)
+    print_line()
     print_paragraphs(scenario.shows)
     timing = scenario.timing
     info = ProtocolInfo("", scenario.parameters, "", "")
@@ -115,9 +116,9 @@ def show(name: Named) -> int:
             ("file", scenario.path),
         ]
     )
-    print()
+    print_line()
     for number, line in enumerate(scenario.script.removesuffix("\n").split("\n"), scenario.first_line):
-        print(f"{number:4}  {sanitize(line)}".rstrip())
+        print_line(f"{number:4}  {line}".rstrip())
     return 0
 
 
@@ -184,10 +185,10 @@ def from_(
     except TargetError as error:
         raise UsageError(f"{recording} cannot be re-executed: {error}") from None
     if file is None:
-        print(made.text, end="")
+        print_text(made.text)
     else:
         file.write_text(made.text, "utf-8")
-        print(sanitize(f"{output}: run it with: lab run {output}"))
+        print_line(f"{output}: run it with: lab run {output}")
     for message in (*made.notes, *made.doubts):
         print_error(message)
     return 0 if made.is_same else EXIT_NOT_AS_EXPECTED

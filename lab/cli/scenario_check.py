@@ -1,7 +1,6 @@
 """``lab scenario check``: run scenarios, and report the results as a table, with the details of failures."""
 
 import shutil
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -15,7 +14,17 @@ from msgspec.structs import replace
 from rich.table import Table
 from typer import Argument, Option
 
-from lab.cli.options import Workers, complete_scenario, exit_if_workers_fail, whole_number, worker_count, writable
+from lab.cli.options import (
+    Sandbox,
+    Workers,
+    announce_sandbox,
+    complete_scenario,
+    exit_if_workers_fail,
+    is_same_file,
+    whole_number,
+    worker_count,
+    writable,
+)
 from lab.cli.terminal import (
     EXIT_INTERRUPTED,
     EXIT_NOT_AS_EXPECTED,
@@ -24,6 +33,7 @@ from lab.cli.terminal import (
     print_table,
     progress_line,
 )
+from lab.output import print_line, print_remark
 from lab.places import new_recording_path
 from lab.scenario.file import SUFFIX, Scenario, ScenarioError, World, find, read_scenario, shipped
 from lab.scenario.report import Report, ScenarioFinding, as_junit
@@ -49,6 +59,7 @@ class ScenarioCheckOptions(Struct, frozen=True):
     runs: Annotated[str, Option(metavar="NUMBER", help="Runs of each scenario; each run uses the next seed.")] = (
         "1"
     )
+    sandbox: Sandbox = False
     workers: Workers = None
     junit: Annotated[
         Path | None,
@@ -70,7 +81,9 @@ class ScenarioCheckOptions(Struct, frozen=True):
 def check_scenarios(options: ScenarioCheckOptions) -> int:
     """Run the scenarios, report, and return the exit status."""
     interrupt_on_signals()
-    scenarios = _read_all(_files(options.named))
+    if options.sandbox:
+        announce_sandbox()
+    scenarios = _read_all(_files(options.named), options.sandbox)
     if not any(set(each.worlds) & set(options.worlds) for each in scenarios):
         raise UsageError(
             f"none of these scenarios supports {options.worlds[0]} runs; "
@@ -91,18 +104,20 @@ def check_scenarios(options: ScenarioCheckOptions) -> int:
     failed = sum(not report.passed for report in reports)
     if interrupted:
         them = f"{failed} of them" if failed else "none of them"
-        print(f"\ninterrupted: {len(reports):,} of {format_count(len(jobs), 'run')}, {them} failed")
+        print_line()
+        print_line(f"interrupted: {len(reports):,} of {format_count(len(jobs), 'run')}, {them} failed")
         return EXIT_INTERRUPTED
-    print(f"\n{format_count(len(reports), 'run')}, {failed or 'none'} failed")
+    print_line()
+    print_line(f"{format_count(len(reports), 'run')}, {failed or 'none'} failed")
     return EXIT_NOT_AS_EXPECTED if failed else 0
 
 
-def _read_all(paths: list[Path]) -> list[Scenario]:
+def _read_all(paths: list[Path], sandbox: bool) -> list[Scenario]:
     """Return these scenarios. Raises ScenarioError with the mistakes of all."""
     found, mistakes = list[Scenario](), list[str]()
     for path in paths:
         try:
-            found.append(read_scenario(path))
+            found.append(read_scenario(path, sandbox))
         except ScenarioError as error:
             mistakes += error.mistakes
     if mistakes:
@@ -113,7 +128,7 @@ def _read_all(paths: list[Path]) -> list[Scenario]:
 def _folder(keep: Path) -> Path:
     """Return the folder, created if necessary. Raises UsageError."""
     try:
-        keep.mkdir(exist_ok=True)
+        keep.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         text = f"cannot create the folder ({error.strerror})"
         raise UsageError(f"--keep {keep}: {text}; name a folder in an existing one") from None
@@ -130,7 +145,7 @@ def _files(named: list[str]) -> list[Path]:
             raise UsageError(f"{name} contains no scenarios: files that end in {SUFFIX}")
         for path in here:
             other = found.setdefault(path.stem, path)
-            if other.resolve() != path.resolve():
+            if not is_same_file(other, path):
                 raise UsageError(f"{other} and {path} have the same name; check them one at a time")
     return list(found.values()) if named else shipped()
 
@@ -138,7 +153,7 @@ def _files(named: list[str]) -> list[Path]:
 def _announce(jobs: list[Job], workers: int) -> None:
     live = sum(job.world == "live" for job in jobs)
     takes = f", {live:,} of them live: about {live_duration_s(jobs, workers):.0f} s" if live else ""
-    print(f"{format_count(len(jobs), 'run')}{takes}", file=sys.stderr)
+    print_remark(f"{format_count(len(jobs), 'run')}{takes}")
 
 
 def _run(jobs: list[Job], workers: int, keep: bool) -> tuple[list[Report], bool]:
@@ -204,9 +219,11 @@ def print_reports(reports: Sequence[Report], wanted: Mapping[tuple[str, str], in
     for runs in rows.values():
         failed = [report for report in runs if not report.passed]
         for report in sorted(failed, key=lambda report: not report.recording)[:1]:
-            print("", *format_report(report), sep="\n")
+            print_line()
+            for line in format_report(report):
+                print_line(line)
         if len(failed) > 1:
-            print(
+            print_line(
                 f"  and {format_count(len(failed) - 1, 'more run')}; "
                 f"seeds: {format_ranges([each.seed for each in failed])}"
             )

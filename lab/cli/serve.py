@@ -1,10 +1,14 @@
 """``lab serve``: serve the laboratory to a class over SSH."""
 
+import contextlib
 import errno
 import os
+import re
 import socket
+import sys
 from datetime import datetime
 from importlib.util import find_spec
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,12 +18,15 @@ from typer import Argument, Option
 
 from lab.cli.options import spread_options, whole_number
 from lab.cli.program import app
-from lab.cli.terminal import UsageError, print_error, print_wrapped
-from lab.exercises.exercise_reader import SHIPPED, names
+from lab.cli.terminal import UsageError, print_wrapped
+from lab.exercises.exercise_reader import SHIPPED, find_exercise, names
+from lab.foreign_file import read_foreign_text
+from lab.output import print_error, print_line
 from lab.places import server_folder
 from lab.serve.data_folder import DataFolder, RunningServer
 from lab.serve.limits import Limits, help_of
 from lab.serve.student_lists import NAME_RULE, InvitationError, Invitations, is_name
+from lab.text import sanitize
 from lab.units import format_count
 from lab.worlds.loading.settings import positive
 
@@ -29,6 +36,11 @@ if TYPE_CHECKING:
 _PORT = 2222
 _LAST_PORT = 65535
 _LONGEST_DAYS = 3650
+_ALL_ADDRESSES = ("", "0.0.0.0", "::")
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_ELSEWHERE = ("192.0.2.1", 9)
+"""An address reserved for documentation: every route to it leaves this machine."""
+_HOST = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 
 group = typer.Typer()
 app.add_typer(
@@ -40,6 +52,7 @@ app.add_typer(
     "forwarding. The server runs until Ctrl-C.",
     epilog="""Examples:\n
     lab serve --class class.keys   (public keys as in authorized_keys; the comment is the student's name)\n
+    lab serve --host lab.example.org   (the name that students connect to)\n
     lab serve invite anna ben   (one-time codes to register a key or a browser)\n
     lab serve --web 8080 --listen 127.0.0.1   (behind: caddy reverse-proxy --from HOST --to 127.0.0.1:8080)\n
     lab serve status""",
@@ -68,13 +81,22 @@ class ServerOptions(Struct, frozen=True):
         ),
     ] = ""
     listen: Annotated[str, Option(metavar="ADDRESS", help="Listen on this address only. Default: on all.")] = ""
+    host: Annotated[
+        str,
+        Option(
+            metavar="NAME",
+            help="Host name or address that students connect to, printed in their commands. Default: this "
+            "machine's address on the network.",
+        ),
+    ] = ""
     class_file: Annotated[
         Path | None,
         Option(
             "--class",
             metavar="FILE",
             help="Admit the students in this file: one public key per line, with the student's name as the "
-            "comment.",
+            "comment. A comment USER@HOST names the student USER; if two keys have the same USER, the second is "
+            "USER-2.",
         ),
     ] = None
     open_: Annotated[bool, Option("--open", help="Admit everyone, as a guest: no key and no code is needed.")] = (
@@ -118,26 +140,31 @@ def serve_now(options: ServerOptions, context: typer.Context) -> int:
     limits = options.limits()
     port = whole_number("--port", options.port, 0, _LAST_PORT)
     web_port = whole_number("--web", options.web, 0, _LAST_PORT) if options.web else None
+    host = host_for_students(options.host, options.listen)
     _require_extra()
-    from lab.serve.admission import read_keys  # noqa: PLC0415 - it needs asyncssh
+    from lab.serve.admission import parse_keys  # noqa: PLC0415 - it needs asyncssh
     from lab.serve.server import ListenError, ServeOptions, serve  # noqa: PLC0415
 
     folder = data_folder(options.data)
     students: set[str] = set()
     if options.class_file is not None:
-        students = set(read_keys(_read(options.class_file), str(options.class_file)).values())
+        keys = parse_keys(_read(options.class_file), str(options.class_file))
+        students = {key.comment if key.is_named else key.fingerprint for key in keys}
     if os.getuid() == 0:
         print_error("warning: the server runs as root without need; start it as another user")
 
-    def announce(listening: "Listening") -> None:
-        _announce(listening, options, folder, students)
-
     exercises = _exercise_folder(options.exercises)
+    is_student_edition = find_exercise(names(exercises)[0], exercises).edition == "student"
+
+    def announce(listening: "Listening") -> None:
+        _announce(listening, options, host, folder, students, is_student_edition)
+
     try:
         status = serve(
             folder,
             ServeOptions(
                 options.listen,
+                host,
                 port,
                 web_port,
                 options.class_file,
@@ -152,7 +179,7 @@ def serve_now(options: ServerOptions, context: typer.Context) -> int:
         if (message := _describe_listen_error(error, options.listen)) is None:
             raise error.reason from None
         raise UsageError(message) from None
-    print("lab: the server has stopped")
+    print_line("lab: the server has stopped")
     return status
 
 
@@ -163,6 +190,13 @@ def invite(
         Argument(metavar="[NAME…]", help="The students' names. Without names, the unused codes are listed."),
     ] = None,
     days: Annotated[str, Option(metavar="NUMBER", help="Number of days for which the codes are valid.")] = "14",
+    host: Annotated[
+        str,
+        Option(
+            metavar="NAME",
+            help="Host name or address that students connect to. Default: the one of the running server.",
+        ),
+    ] = "",
     data: Data = None,
 ) -> int:
     """Create one-time codes for students.
@@ -179,7 +213,9 @@ def invite(
     most = whole_number("--days", days, 1, _LONGEST_DAYS)
     try:
         if names:
-            _print_codes(invitations.invite(list(dict.fromkeys(names)), most), folder.running_server())
+            running = folder.running_server()
+            shown = host_for_students(host or (running.host if running else ""), "")
+            _print_codes(invitations.invite(list(dict.fromkeys(names)), most), shown, running)
         else:
             _print_waiting(invitations.waiting())
     except InvitationError:
@@ -187,40 +223,53 @@ def invite(
     return 0
 
 
-def _print_codes(made: list[tuple[str, str]], running: RunningServer | None) -> None:
-    host, port = socket.gethostname(), _PORT if running is None else running.port
+def _print_codes(made: list[tuple[str, str]], host: str, running: RunningServer | None) -> None:
+    port = _PORT if running is None else running.port
     for name, code in made:
-        print(f"{name:20} ssh -p {port} {code}@{host}")
+        print_line(f"{name:20} ssh -p {port} {code}@{host}")
         if running is not None and running.web:
-            print(f"{'':20} or, in a browser: {_url(host, running.web)}")
+            print_line(f"{'':20} or, in a browser: {_url(host, running.web, running.listen)}")
     if running is None:
         print_error(f"no server is running; {port} is the default port of lab serve")
 
 
 def _print_waiting(waiting: dict[str, datetime]) -> None:
     for name, until in waiting.items():
-        print(f"{name:20} has an unused code, valid until {until.astimezone():%Y-%m-%d}")
+        print_line(f"{name:20} has an unused code, valid until {until.astimezone():%Y-%m-%d}")
     if not waiting:
-        print("no unused codes; create some: lab serve invite NAME…")
+        print_line("no unused codes; create some: lab serve invite NAME…")
 
 
-def _announce(listening: "Listening", options: ServerOptions, folder: DataFolder, students: set[str]) -> None:
-    host = options.listen or socket.gethostname()
-    print(f"lab: serving on port {listening.port} of {options.listen or 'all addresses'}; data in {folder.path}")
-    print(f"     host key: {listening.fingerprint}")
-    print(f"     students connect with:         ssh -p {listening.port} {host}")
-    print(f"     with a code, the first time:   ssh -p {listening.port} CODE@{host}")
+def _announce(
+    listening: "Listening",
+    options: ServerOptions,
+    host: str,
+    folder: DataFolder,
+    students: set[str],
+    is_student_edition: bool,
+) -> None:
+    addresses = options.listen or "all addresses"
+    print_line(f"lab: serving on port {listening.port} of {addresses}; data in {folder.path}")
+    print_line(f"     host key: {listening.fingerprint}")
+    print_line(f"     students connect with:         ssh -p {listening.port} {host}")
+    print_line(f"     with a code, the first time:   ssh -p {listening.port} CODE@{host}")
     if listening.web_port:
-        print(f"     or, in a browser:              {_url(host, listening.web_port)}")
+        print_line(f"     or, in a browser:              {_url(host, listening.web_port, options.listen)}")
     if options.open_:
         print_wrapped("     OPEN: anyone who can reach this port is admitted as a guest, without a key")
     elif students:
-        print(f"     the class has {format_count(len(students), 'student')}")
+        print_line(f"     the class has {format_count(len(students), 'student')}")
     elif waiting := Invitations(folder.invites).waiting():
-        print(f"     {format_count(len(waiting), 'unused code')}: lab serve invite lists them")
+        print_line(f"     {format_count(len(waiting), 'unused code')}: lab serve invite lists them")
     elif not folder.keys.exists():
-        print("     nobody can connect yet; create codes: lab serve invite NAME…")
-    print("     lab serve status shows who is logged in; Ctrl-C stops the server", flush=True)
+        print_line("     nobody can connect yet; create codes: lab serve invite NAME…")
+    if is_student_edition:
+        print_wrapped(
+            "     the exercises are the students' edition, without some explanations; for all, install from the "
+            "source code: LAB_EDITION=teacher pip install '.[serve]'"
+        )
+    print_line("     lab serve status shows who is logged in; Ctrl-C stops the server")
+    sys.stdout.flush()
 
 
 def _require_extra() -> None:
@@ -232,7 +281,35 @@ def _require_extra() -> None:
             )
 
 
-def _url(host: str, port: int) -> str:
+def host_for_students(host: str, listen: str) -> str:
+    """Return the name that students connect to. Raises UsageError."""
+    if host:
+        if not (_HOST.fullmatch(host) or _is_address(host)):
+            raise UsageError(f"--host {sanitize(host, 40)}: write a host name or address, such as lab.example.org")
+        return host
+    return _own_address() if listen in _ALL_ADDRESSES else listen
+
+
+def _is_address(text: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return not ip_address(text).is_unspecified and "%" not in text
+    return False
+
+
+def _own_address() -> str:
+    """Return this machine's address on the network; its name, if it is on none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(_ELSEWHERE)  # sends nothing, but selects the interface
+        except OSError:
+            return socket.gethostname()
+        return str(probe.getsockname()[0])
+
+
+def _url(host: str, port: int, listen: str) -> str:
+    """Return the address for browsers. Behind loopback, a proxy with a certificate receives them."""
+    if listen in _LOOPBACK and host not in _LOOPBACK:
+        return f"https://{host}/"
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
@@ -249,10 +326,10 @@ def _exercise_folder(exercises: Path | None) -> Path:
 
 def _read(class_file: Path) -> str:
     try:
-        return class_file.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        text = error.strerror if isinstance(error, OSError) else "not a text file"
-        raise UsageError(f"--class {class_file}: {text}; name a file of public keys, one per line") from None
+        return read_foreign_text(class_file)
+    except OSError as error:
+        message = f"--class {class_file}: {error.strerror}; name a file of public keys, one per line"
+        raise UsageError(message) from None
 
 
 def _describe_listen_error(error: "ListenError", address: str) -> str | None:

@@ -17,7 +17,6 @@ from lab.cli.serve import Data, data_folder, group
 from lab.cli.terminal import (
     EXIT_NOT_AS_EXPECTED,
     UsageError,
-    print_error,
     print_json,
     print_table,
     progress_line,
@@ -27,6 +26,7 @@ from lab.exercises.exercise import Exercise
 from lab.exercises.exercise_reader import SHIPPED, ExerciseError, find_exercise, names
 from lab.exercises.grading import Grade, as_csv, as_gradescope, best_grades
 from lab.exercises.teacher import Student, format_minutes, sort_by_stuck_time
+from lab.output import print_error, print_line
 from lab.scenario.run_scenario import config_of
 from lab.serve.admin_client import AdminClient, AdminConnection
 from lab.serve.data_folder import read_log
@@ -61,7 +61,7 @@ def status(data: Data = None, json: Json = False) -> int:
     on = sum(bool(student.since) for student in report.students)
     clusters = sum(bool(student.cluster) for student in report.students)
     lecture = f", lecture: {sanitize(report.lecture)}" if report.lecture else ""
-    print(f"port {report.port}: {format_count(on, 'session')}, {format_count(clusters, 'cluster')}{lecture}")
+    print_line(f"port {report.port}: {format_count(on, 'session')}, {format_count(clusters, 'cluster')}{lecture}")
     table = Table(box=None, pad_edge=False)
     points = f"points of {report.points}"
     for column in ("student", "logged in", "exercise", "tasks", "stuck for", points, "solved"):
@@ -202,7 +202,7 @@ def notify(
         raise UsageError(f'{text!r} is a student; write the text last, in quotes: lab serve notify {text} "TEXT"')
     with AdminConnection(folder) as connection:
         notified = connection.notify(tuple(dict.fromkeys(names)), text)
-    print(f"notified {', '.join(notified)}" if notified else "nobody is logged in, so nobody was notified")
+    print_line(f"notified {', '.join(notified)}" if notified else "nobody is logged in, so nobody was notified")
     return 0
 
 
@@ -234,7 +234,7 @@ def log(
             at = datetime.fromisoformat(line.at).astimezone()
             where = f" from {line.address}" if line.address else ""
             text = f"{sanitize(line.student):16} {line.event:14} {sanitize(line.text)}{where}"
-            print(f"{at:%Y-%m-%d %H:%M:%S} {text.rstrip()}")
+            print_line(f"{at:%Y-%m-%d %H:%M:%S} {text.rstrip()}")
     return 0
 
 
@@ -273,7 +273,7 @@ def export(
     if csv is not None:
         write_whole(csv, as_csv(_in_order(book.grades) if every else best, known).encode())
     if gradescope is not None:
-        gradescope.mkdir(parents=True, exist_ok=True)
+        gradescope.mkdir(mode=0o700, parents=True, exist_ok=True)
         for student in dict.fromkeys(grade.student for grade in best):
             of_student = [grade for grade in best if grade.student == student]
             write_whole(gradescope / f"{student}.json", as_gradescope(of_student, known))
@@ -288,19 +288,21 @@ def export(
     text += f", {len(refused)} refused" if refused else ""
     if book.unsealed:
         text += f"; {len(book.unsealed)} not sealed: the run is active, or its server was killed"
-    print(text)
+    print_line(text)
     return EXIT_NOT_AS_EXPECTED if refused or book.problems else 0
 
 
 def _print_totals(best: Sequence[Grade], students: Sequence[str], most: int) -> None:
     """Print the points of each student, including those without attempts."""
     table = Table(box=None, pad_edge=False)
-    for column in ("student", f"points of {most}", "solved", "attempted"):
+    for column in ("student", f"points of {most}", "solved", "attempted", "sealed"):
         table.add_column(column, no_wrap=True, justify="left" if column == "student" else "right")
     for student in sorted({*students, *(grade.student for grade in best)}):
         own = [grade for grade in best if grade.student == student]
         solved = sum(grade.points == grade.most for grade in own if not grade.refused)
-        table.add_row(sanitize(student), str(sum(grade.points for grade in own)), str(solved), str(len(own)))
+        sealed = sum(grade.proof == "sealed" for grade in own)
+        points = sum(grade.points for grade in own)
+        table.add_row(sanitize(student), *map(str, (points, solved, len(own), sealed)))
     print_table(table)
 
 

@@ -21,14 +21,9 @@ from lab.cli.recording_report import (
     format_log_line,
     report_damage,
 )
-from lab.cli.terminal import (
-    EXIT_NOT_AS_EXPECTED,
-    UsageError,
-    console,
-    count_progress,
-    report_width,
-)
+from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError, console, count_progress, report_width
 from lab.glyphs import glyphs_for
+from lab.output import print_line
 from lab.recording.cluster_state import ClusterState
 from lab.recording.log_lines import LINE_TYPES, LogLine
 from lab.recording.reader import FileRecords, open_recording
@@ -127,17 +122,17 @@ def _show_log(options: ShowOptions) -> int:
         page.feed(record)
         columns.observe(record)
     _check_kinds(options.kind, page)
-    print(f"# {sanitize(describe_run(header))}")
+    print_line(f"# {describe_run(header)}")
     if header.remark:
-        print(f"# {sanitize(header.remark)}")
+        print_line(f"# {header.remark}")
     if options.watch:
-        print(columns.heading())
+        print_line(columns.heading())
     hidden = frozenset() if options.heartbeats or options.kind else frozenset(header.protocol.heartbeats)
     shown = 0
     in_order = sorted(page.lines, key=lambda line: line.at_us)  # steps are recorded slightly after they are taken
     for line in in_order:
         if _is_wanted(line, nodes, options) and line.kind not in hidden:
-            print(format_log_line(line, page, len(store), columns.at(line.record)))
+            print_line(format_log_line(line, page, len(store), columns.at(line.record)))
             shown += 1
     left_out = sum(line.kind in hidden for line in page.lines)
     notes = [format_count(shown, "line")]
@@ -147,7 +142,7 @@ def _show_log(options: ShowOptions) -> int:
         notes.append("the last line is truncated, and was skipped")
     if store.unknown:
         notes.append(f"{len(store.unknown)} records of unknown kinds skipped")
-    print(f"# {'; '.join(notes)}")
+    print_line(f"# {'; '.join(notes)}")
     return EXIT_NOT_AS_EXPECTED if report_damage(options.file, store) else 0
 
 
@@ -229,10 +224,10 @@ def _show_view(options: ShowOptions) -> int:
     lines = out.render_lines(
         draw_safely(view.draw, frame), out.options.update(width=frame.width, height=None), pad=False
     )
-    print(f"# {sanitize(describe_run(header))}")
+    print_line(f"# {describe_run(header)}")
     if remark:
-        print(remark)
-    print(f"# at {_format_time(now_us)}: {view.hint}")
+        print_line(remark)
+    print_line(f"# at {_format_time(now_us)}: {view.hint}")
     texts = [Text.assemble(*((text, style or "") for text, style, _ in line)) for line in lines]
     for is_blank, together in groupby(texts, lambda text: not text.plain.strip()):
         for text in [Text()] if is_blank else together:
@@ -296,12 +291,12 @@ def _show_blocked(options: ShowOptions) -> int:
         cluster, now_us, remark = _state_at(store, at_us)
         title, lines = start_analysis(header, cluster).blocked(now_us)
         damaged = report_damage(options.file, store)
-    print(f"# {sanitize(describe_run(header))}")
+    print_line(f"# {describe_run(header)}")
     if remark:
-        print(remark)
-    print(f"# at {_format_time(now_us)}: {title}")
+        print_line(remark)
+    print_line(f"# at {_format_time(now_us)}: {title}")
     for line in lines:
-        print(sanitize(line))
+        print_line(line)
     return EXIT_NOT_AS_EXPECTED if damaged else 0
 
 

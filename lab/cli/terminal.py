@@ -14,11 +14,13 @@ from types import FrameType
 from typing import NoReturn
 
 import msgspec
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
 
 from lab.glyphs import draws_unicode
-from lab.text import UserError, sanitize
+from lab.output import print_error, print_line, write_line
+from lab.text import UserError, remove_controls, sanitize, sanitize_json
 
 EXIT_NOT_AS_EXPECTED = 1
 EXIT_USAGE = 2
@@ -33,11 +35,6 @@ def fail(text: str, status: int = EXIT_USAGE) -> NoReturn:
     """Print an error in one line and exit."""
     print_error(text)
     raise SystemExit(status)
-
-
-def print_error(text: str) -> None:
-    """Print an error or a warning in one line."""
-    print(f"lab: {sanitize(text)}", file=sys.stderr)
 
 
 def has_terminal() -> bool:
@@ -64,16 +61,27 @@ def report_width() -> int:
 
 def print_wrapped(text: str) -> None:
     """Print a line; on a terminal, wrapped between words."""
+    lines = [text]
     if sys.stdout.isatty():
         indent = " " * (len(text) - len(text.lstrip()))
         width = shutil.get_terminal_size().columns
-        text = textwrap.fill(text, width, subsequent_indent=indent, break_on_hyphens=False)
-    print(text)
+        lines = textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False) or [""]
+    for line in lines:
+        print_line(line)
 
 
-def console() -> Console:
+class TerminalConsole(Console):
+    """A console of rich that lets no control character of the text through; the codes of styles are its own."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        """Yield the segments of the renderable without control characters."""
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else remove_controls(text), style, control)
+
+
+def console() -> TerminalConsole:
     """Return a console as wide as the terminal; where there is none, wide enough to cut nothing."""
-    return Console(highlight=False, markup=False, width=None if os.isatty(1) else _WIDEST)
+    return TerminalConsole(highlight=False, markup=False, width=None if os.isatty(1) else _WIDEST)
 
 
 def print_table(table: Table) -> None:
@@ -84,20 +92,20 @@ def print_table(table: Table) -> None:
 def print_paragraphs(text: str) -> None:
     """Print a text whose paragraphs are separated by empty lines, each wrapped, and an empty line after each."""
     for paragraph in filter(None, text.split("\n\n")):
-        print_wrapped(sanitize(" ".join(paragraph.split())))
-        print()
+        print_wrapped(" ".join(paragraph.split()))
+        print_line()
 
 
 def print_facts(facts: list[tuple[str, str]]) -> None:
     """Print names with their texts, one below the other; without those that have no text."""
     for name, text in facts:
         if text:
-            print(f"{name:12} {sanitize(text)}")
+            print_line(f"{name:12} {text}")
 
 
 def print_json(value: object) -> None:
     """Print the value as a JSON object, in one line."""
-    print(msgspec.json.encode(value).decode())
+    write_line(sanitize_json(msgspec.json.encode(value)), sys.stdout)
 
 
 # progress, and its interruption
@@ -130,8 +138,9 @@ def progress_line(shown: bool = True) -> Iterator[Callable[[str], None]]:
         nonlocal next_s, width
         if shown and time.monotonic() >= next_s:
             next_s = time.monotonic() + _EVERY_S
-            width = max(width, len(text))
-            print(f"\r{text:<{width}}", end="", file=sys.stderr, flush=True)
+            line = sanitize(text)
+            width = max(width, len(line))
+            print(f"\r{line:<{width}}", end="", file=sys.stderr, flush=True)
 
     try:
         yield progress

@@ -14,6 +14,7 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from lab.exercises.exercise import FREE, Exercise, Task
+from lab.exercises.handout import normalize_answer
 from lab.kernel import Message, Received, Step
 from lab.properties.assertions import BUILT_IN
 from lab.properties.judge import Judge
@@ -21,7 +22,7 @@ from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Commanded, End, Header, Injected, Record, Routed
 from lab.scenario.report import matches_violation, why_not_judged
 from lab.script.commands import Answer, Hint
-from lab.script.director import Director
+from lab.script.director import TIMED_OUT, Director
 from lab.script.parse import parse, parse_predicate, read_script
 from lab.script.predicate_fold import OnsetMatcher
 from lab.script.scope import CommandError
@@ -211,11 +212,13 @@ class _TaskProgress:
             return
         if truth is not None and truth.met == "open":
             return
-        right = (str(truth.record),) if truth is not None else task.accepted_answers
-        if _normalize(self._answer) in map(_normalize, right):
+        record = "" if truth is None else str(truth.record)
+        if normalize_answer(self._answer) == record if record else task.accepts(self._answer):
             self._set_result("done")
+        elif correct := record or task.correct_answer():
+            self._set_result("missed", f"you answered {self._answer}; correct is {correct}")
         else:
-            self._set_result("missed", f"you answered {self._answer}; correct is {right[0]}")
+            self._set_result("missed", f"you answered {self._answer}, which is wrong")
 
     def _set_result(self, state: State, why: str = "", points: int | None = None) -> None:
         costs = sum(hint.costs for hint in self._task.hints[: self._hints])
@@ -229,12 +232,6 @@ class _TaskProgress:
             self._hints,
             self._answer or "",
         )
-
-
-def _normalize(answer: str) -> str:
-    """Strip what makes no difference to an answer: ``Node 8.`` equals 8."""
-    plain = " ".join(answer.casefold().split()).strip(".")
-    return plain.removeprefix("node ").removeprefix("nodes ").removeprefix("record ")
 
 
 # conditions
@@ -283,7 +280,7 @@ class ObservedRun:
 class ConditionMonitor(Protocol):
     """Waits for one condition. ``met`` is the verdict so far, ``record`` the record that decided it.
 
-    ``why_not_judged`` says why a property in it was not judged, if it is unmet because of that.
+    ``why_not_judged`` says why a property or a time limit in it was not judged, if it is unmet because of that.
     """
 
     met: Met
@@ -381,6 +378,8 @@ class ScriptMonitor:
             line = due.popleft()
             assert isinstance(line.command, ExpectationResult)
             if not line.command.met:
+                if line.command.why == TIMED_OUT and self._run.judge.stall is not None:
+                    self.why_not_judged = f"not judged: {self._run.judge.stall.text}"
                 self._decide("unmet")
                 return
             self._open.discard(line.line)

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from lab.durable import exclusive_lock, write_durably
 from lab.exercises.assessment import Assessment, Result
 from lab.exercises.exercise import Exercise
+from lab.foreign_file import read_foreign
 from lab.recording.reader import open_recording
 from lab.recording.records import ExerciseAttempt, Header
 from lab.scenario.file import World
@@ -170,7 +171,7 @@ class StudentFolder:
         self.folder = folder
         self.student = student
         self.attempts = folder / _ATTEMPTS
-        self.attempts.mkdir(parents=True, exist_ok=True)
+        self.attempts.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._file = folder / PROGRESS
         self._progress = self._read()
 
@@ -213,7 +214,7 @@ class StudentFolder:
     def _read(self, in_place: bool = True) -> _Progress:
         """Read the progress; none if the file cannot be decoded, which is then renamed unless ``in_place``."""
         try:
-            return msgspec.json.decode(self._file.read_bytes(), type=_Progress)
+            return msgspec.json.decode(read_foreign(self._file), type=_Progress)
         except FileNotFoundError:
             return _Progress()
         except ValueError:

@@ -2,6 +2,16 @@
 
 A re-execution trusts the recorded inputs. It would accept a message lost on a perfect link, a process killed
 without a command, or a timer that fires at a convenient time. These checks find that, record by record.
+
+In a live run a busy machine delays everything, so ``LIVE_SLACK_US`` of delay is no violation. Neither is the time
+in which the host stood still, as it has recorded itself (``Stall``). Such a record can be made up, but gains
+little: time passes, and nothing else. No record of the host may lie in it, so no message is delivered, no fault
+comes or goes, and no command is given. What was due in it is excused for as long as it lasted, not longer. So it
+can make one network slow for once, as the slack does already, for longer. It loses no message and stops no node,
+and every step must follow from its inputs as ever.
+
+The stall of a node alone excuses nothing beyond the slack: a machine that runs the host keeps no single node
+waiting for longer than that, but somebody who stops its process does.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -9,6 +19,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from lab.analysis.stall_log import StallLog
 from lab.exercises.assessment import parse_manual_command
 from lab.exercises.attempts import attempt_config
 from lab.exercises.exercise import Exercise
@@ -20,7 +31,6 @@ from lab.recording.records import (
     SLOW_DISK,
     Captioned,
     Commanded,
-    End,
     Expected,
     Fault,
     Header,
@@ -29,6 +39,7 @@ from lab.recording.records import (
     Process,
     Record,
     Routed,
+    Stall,
 )
 from lab.recording.writer import Chain
 from lab.replay.reexecution import Reexecution
@@ -62,8 +73,13 @@ class RunInvariants:
         self._allowed = exercise.allowed
         self._unused_lines = {line.line: line for line in exercise.setup.lines}
         is_live = header.world == "live"
+        self._is_live = is_live
         self._slack_us = LIVE_SLACK_US if is_live else 0
         self._early_us = _CLOCKS_US if is_live else 0
+        self._tp_us = header.timing.tp_us
+        self._stalls = StallLog()
+        self._last_stalls: dict[int | None, Stall] = {}
+        self._last_step_us = dict.fromkeys(header.nodes, 0)
         link = header.link
         self._max_latency_us = link.latency_us + link.jitter_us
         self._min_latency_us = max(0, link.latency_us - link.jitter_us)
@@ -81,8 +97,8 @@ class RunInvariants:
     def observe(self, record: Record | None) -> str:
         """Check the next record; return its violation, or an empty text."""
         self.number += 1
-        self._now_us = max(self._now_us, getattr(record, "at_us", 0))
-        found = next(filter(None, self._violations(record)), "")
+        before_us, self._now_us = self._now_us, max(self._now_us, getattr(record, "at_us", 0))
+        found = next(filter(None, self._violations(record, before_us)), "")
         if not isinstance(record, Routed):
             self._last_routed = None
         self._cluster.apply(record)
@@ -97,7 +113,11 @@ class RunInvariants:
                 return f"no command explains why node {min(nodes)} was {event}"
         return ""
 
-    def _violations(self, record: Record | None) -> Iterator[str]:
+    def _violations(self, record: Record | None, before_us: int) -> Iterator[str]:
+        if isinstance(record, Stall):
+            yield self._check_stall(record, before_us)
+        elif record is not None:
+            yield self._check_idle(record)
         match record:
             case Step():
                 yield from self._check_step(record)
@@ -119,6 +139,38 @@ class RunInvariants:
         if self._now_us >= self._checked_us + _ROUND_US:
             self._checked_us = self._now_us
             yield from self._check_overdue()
+
+    # stalls
+
+    def _check_stall(self, stall: Stall, before_us: int) -> str:
+        """Check a stall against what was recorded before it, until ``before_us``."""
+        node, lasted = stall.node, format_us(stall.lasted_us)
+        if not self._is_live:
+            return "a simulated run has no stalls"
+        if stall.lasted_us <= self._tp_us:
+            return f"a stall of {lasted}, which is not longer than Tp"
+        if node is not None:
+            if node not in self._last_step_us:
+                return f"a stall of node {node}, which is not in the header"
+            before_us = self._last_step_us[node]
+        if stall.began_us + self._early_us < before_us:
+            return f"{stall.text}, but it was active then"
+        self._last_stalls[node] = stall
+        self._stalls.add(stall)
+        return ""
+
+    def _check_idle(self, record: Record) -> str:
+        """Check that the record does not lie within a stall of the process that made it."""
+        if isinstance(record, Header | Keyframe):
+            return ""
+        process = record.node if isinstance(record, Step) else None
+        if isinstance(record, Step) and process in self._last_step_us:
+            self._last_step_us[record.node] = record.at_us
+        stall = self._last_stalls.get(process)
+        # the host may have read the time of a record just before a stall, or just before it noted the stall
+        if stall is None or not stall.began_us + self._tp_us < record.at_us < stall.at_us - self._tp_us:
+            return ""
+        return f"something was done at {format_us(record.at_us)}, but {stall.text} then"
 
     # commands
 
@@ -278,7 +330,8 @@ class RunInvariants:
         faults = self._cluster.faults.values()
         if any(fault.kind == SLOW_DISK and node in fault.nodes for fault in faults):
             return False
-        return self._runs(node) and max(due_us, self._running_since_us[node]) < late_us
+        due_us = max(due_us, self._running_since_us[node])
+        return self._runs(node) and due_us < late_us and due_us + self._stalls.since(due_us, None) < late_us
 
     def _runs(self, node: int) -> bool:
         view = self._cluster.nodes.get(node)
@@ -327,6 +380,4 @@ def _header_error(exercise: Exercise, store: RecordStore) -> str:
 def _chain_error(chain: Chain, record: Record | None) -> str:
     if isinstance(record, Keyframe) != chain.is_keyframe_due:
         return "a keyframe is missing or misplaced"
-    if isinstance(record, Keyframe | End) and record.digest != chain.digest:
-        return "the lines before it were edited"
-    return ""
+    return chain.mismatch(record)

@@ -5,6 +5,7 @@ from typing import Literal, get_args
 
 from msgspec import Struct, field
 
+from lab.exercises.handout import LockedText, normalize_answer
 from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS
 from lab.scenario.file import Scenario
 from lab.worlds.loading.targets import load_protocol
@@ -20,6 +21,8 @@ KINDS: dict[Kind, str] = {
 """The kinds of exercises: what the student mainly does."""
 
 LEVELS = {1: "first steps", 2: "middle", 3: "hard"}
+
+Edition = Literal["teacher", "student"]
 
 Way = Literal["reach", "script", "question", "explain", "repair"]
 WAYS: tuple[Way, ...] = get_args(Way)
@@ -61,7 +64,8 @@ class TaskHead(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``explain``: a text that a teacher reads. ``repair``: a protocol file is graded, not an attempt.
 
     ``at_most`` is the number of commands allowed, not counting those in ``FREE``; None means any number.
-    ``explanation`` is shown afterwards.
+    ``explanation`` is shown afterwards. In the students' edition of a question, ``locked`` is in place of
+    ``accepted_answers`` and ``explanation``.
     """
 
     points: int
@@ -76,6 +80,7 @@ class TaskHead(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     at_most: int | None = None
     explanation: str = field(default="", name="explains")
     repair: Repair | None = None
+    locked: LockedText | None = None
 
     @property
     def accepted_answers(self) -> tuple[str, ...]:
@@ -87,6 +92,9 @@ class TaskHead(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return [way for way in WAYS if getattr(self, way)]
 
 
+_NOT_OPENED = "The right answer opens the explanation; your teacher has it, too."
+
+
 class Task(TaskHead, frozen=True, kw_only=True):
     """A task. ``number`` counts from 1; ``text`` holds its instructions, in Markdown."""
 
@@ -96,6 +104,23 @@ class Task(TaskHead, frozen=True, kw_only=True):
     way: Way
     hints: tuple[Hint, ...]
 
+    def accepts(self, answer: str) -> bool:
+        """Return whether this is an accepted answer, one of ``accepted_answers``."""
+        if self.locked is not None:
+            return self.locked.open_with(answer) is not None
+        return normalize_answer(answer) in map(normalize_answer, self.accepted_answers)
+
+    def correct_answer(self) -> str:
+        """Return the correct answer; empty if it is locked, and is not one of the options."""
+        return next(filter(self.accepts, self.accepted_answers or self.options), "")
+
+    def explanation_after(self, answer: str) -> str:
+        """Return the explanation, in Markdown, for a student whose answer has been judged."""
+        if self.locked is None:
+            return self.explanation
+        opened = self.locked.open_with(answer if self.accepts(answer) else self.correct_answer())
+        return _NOT_OPENED if opened is None else opened
+
 
 class Exercise(Struct, frozen=True):
     """An exercise. ``intro`` is the text before the tasks, in Markdown.
@@ -103,7 +128,7 @@ class Exercise(Struct, frozen=True):
     ``teaches`` names rules, assertions, properties of the setup and assumptions. ``setup`` is the scenario that an
     attempt starts from; its ``for`` limits the attempt's time. ``may`` lists the commands that are allowed besides
     those in ``FREE``. ``faulty_file`` is the protocol file to be repaired, if there is one. Within a ``level``,
-    exercises are sorted by ``place``.
+    exercises are sorted by ``place``. The ``student`` edition has neither solutions nor wrong attempts.
     """
 
     name: str
@@ -118,6 +143,7 @@ class Exercise(Struct, frozen=True):
     tasks: tuple[Task, ...]
     faulty_file: Path | None = None
     place: int = 50
+    edition: Edition = "teacher"
 
     @property
     def points(self) -> int:

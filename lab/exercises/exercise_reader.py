@@ -9,7 +9,10 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
-from lab.exercises.exercise import FREE, LEVELS, WAYS, Exercise, Hint, Kind, Repair, Task, TaskHead
+from lab.exercises.exercise import FREE, LEVELS, WAYS, Edition, Exercise, Hint, Kind, Repair, Task, TaskHead
+from lab.exercises.handout import HEAD as _HEAD
+from lab.exercises.handout import decode_tasks
+from lab.foreign_file import read_foreign_text
 from lab.protocols import PROTOCOLS, Algorithm
 from lab.scenario.file import Scenario, ScenarioError, check_promise, read_scenario
 from lab.script.parse import parse_predicate, read_script
@@ -23,7 +26,7 @@ from lab.worlds.loading.targets import load_protocol
 V = TypeVar("V")
 
 SHIPPED = Path(__file__).parent / "library"
-_HEAD, _SETUP, _INSTRUCTIONS, _HINTS = "exercise.toml", "setup.scenario", "instructions.md", "hints.md"
+_SETUP, _INSTRUCTIONS, _HINTS = "setup.scenario", "instructions.md", "hints.md"
 _MOST_POINTS = 10
 _VIOLATION = "violation "
 _HEADING = re.compile(r"^(#{1,2})[ \t]+(.+?)[ \t]*$", re.MULTILINE)
@@ -70,6 +73,7 @@ class _Head(Struct, forbid_unknown_fields=True):
     may: tuple[str, ...] = ()
     faulty_file: str = field(default="", name="repairs")
     place: int = 50
+    edition: Edition = "teacher"
 
     def mistakes(self) -> Iterator[str]:
         """Yield what is wrong beside the tasks."""
@@ -142,11 +146,12 @@ class _Reading:
             tasks=tasks,
             faulty_file=faulty_file,
             place=head.place,
+            edition=head.edition,
         )
 
     def _head(self) -> _Head | None:
         try:
-            return msgspec.toml.decode(self._text(_HEAD), type=_Head)
+            return msgspec.convert(decode_tasks(msgspec.toml.decode(self._text(_HEAD))), _Head)
         except (msgspec.DecodeError, ValueError) as error:
             self._wrong(_HEAD, str(error))
             return None
@@ -160,11 +165,11 @@ class _Reading:
 
     def _text(self, name: str) -> str:
         try:
-            return (self._folder / name).read_text("utf-8")
+            return read_foreign_text(self._folder / name)
         except FileNotFoundError:
             return ""
-        except (OSError, UnicodeDecodeError) as error:
-            raise ValueError(error.strerror if isinstance(error, OSError) else "not a text file") from None
+        except OSError as error:
+            raise ValueError(error.strerror) from None
 
     def _task(
         self, number: int, head: TaskHead, text: tuple[str, str], hints: tuple[Hint, ...], setup: Scenario
@@ -194,11 +199,11 @@ def _mistakes_in(head: TaskHead, setup: Scenario) -> Iterator[str]:
         yield f"expected one of {', '.join(WAYS)}; got {' and '.join(head.ways) or 'none'}"
     if not 1 <= head.points <= _MOST_POINTS:
         yield f"points = {head.points}: expected 1 to {_MOST_POINTS}"
-    if head.question and bool(head.accepted_answers) == bool(head.record):
+    if head.question and sum(map(bool, (head.accepted_answers, head.record, head.locked))) != 1:
         yield "a question needs either an answer, or record = the condition of the record asked for"
-    if not head.question and (head.accepted_answers or head.options or head.before or head.record):
+    if not head.question and (head.accepted_answers or head.options or head.before or head.record or head.locked):
         yield "answer, choices, before and record belong to a question"
-    if head.options and not set(head.accepted_answers) <= set(head.options):
+    if head.options and not head.locked and not set(head.accepted_answers) <= set(head.options):
         yield "the answer is not one of the choices"
     protocol = load_protocol(setup.protocol)
     scope = Scope(protocol, setup.nodes, setup.parameters)

@@ -14,6 +14,7 @@ from lab.exercises.assessment import Assessment
 from lab.exercises.attempts import attempt_config
 from lab.exercises.exercise import Exercise
 from lab.exercises.repair_grading import grade_repair
+from lab.foreign_file import read_foreign_text
 from lab.recording.records import TIME_LIMIT_REACHED, End
 from lab.recording.writer import MemoryLog
 from lab.script.parse import numbered_lines, parse
@@ -97,9 +98,11 @@ def _solution_problems(exercise: Exercise, seed: int | None) -> Iterator[str]:
 
 def _run_script(exercise: Exercise, path: Path, seed: int | None = None) -> Assessment | str:
     try:
-        return run_in_sandbox(exercise, read_commands(exercise, path.read_text("utf-8")), seed)
+        return run_in_sandbox(exercise, read_commands(exercise, read_foreign_text(path)), seed)
     except CommandError as error:
         return f"{path.name}: {error}"
+    except OSError as error:
+        return f"{path.name}: {error.strerror}"
 
 
 def _random_problems(exercise: Exercise, trials: int) -> Iterator[str]:

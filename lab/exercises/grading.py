@@ -1,6 +1,8 @@
 """Grade recordings by re-execution, and export the grades: as a table, and as Gradescope's ``results.json``.
 
-A recording is trusted only as far as it can be reproduced.
+A recording is trusted only as far as it can be reproduced. That shows that it is consistent, not that the run took
+place: whoever has the program can simulate a live run. Only a seal of the server that made the recording shows it,
+so each grade states whether there is one.
 """
 
 import contextlib
@@ -28,6 +30,10 @@ from lab.recording.records import End, ExerciseAttempt, Header, Keyframe
 from lab.text import sanitize
 
 _FIRST_STEPS = 200
+UNPROVED = (
+    "no server has sealed it; it may have been made on the student's own machine. It is consistent, but nothing "
+    "shows that these nodes ran."
+)
 
 
 class Grade(Struct, frozen=True):
@@ -36,6 +42,7 @@ class Grade(Struct, frozen=True):
     ``run`` identifies the run: copies of an attempt share it, two attempts do not. For a live run it is when the
     nodes took their first steps, for a simulated one a digest of all records. ``cut_off``: the recording has no
     end, because of a crash or because it was edited. ``began`` is UTC, ISO 8601; empty in simulation.
+    ``sealed``: a server made the recording, and it is unchanged since.
     """
 
     recording: str
@@ -49,6 +56,12 @@ class Grade(Struct, frozen=True):
     run: frozenset[str] = frozenset()
     cut_off: bool = False
     refused: str = ""
+    sealed: bool = False
+
+    @property
+    def proof(self) -> str:
+        """Return ``sealed`` or ``unproved``; empty if it is refused."""
+        return "" if self.refused else "sealed" if self.sealed else "unproved"
 
     @property
     def points(self) -> int:
@@ -59,12 +72,12 @@ class Grade(Struct, frozen=True):
 def grade_recording(
     path: Path, folder: Path = SHIPPED, report_progress: Callable[[int], None] = lambda done: None
 ) -> Grade:
-    """Re-execute the recording and grade it; ``folder`` holds the exercises.
+    """Re-execute the recording and grade it; ``folder`` holds the exercises. A symbolic link is refused.
 
     ``report_progress`` is called with the number of records done.
     """
     try:
-        store = open_recording(path)
+        store = open_recording(path, follow_links=False)
     except NotARecordingError as error:
         return _refuse(path, attempt_in(path), str(error))
     with contextlib.closing(store):
@@ -80,6 +93,13 @@ def grade_recording(
         if refused := authenticity_error(exercise, store, report_progress):
             return replace(_refuse(path, of, refused), most=exercise.points, began=store.header.began)
         return _assess(path, of, exercise, store)
+
+
+def refuse_unread(path: Path, why: str) -> Grade:
+    """Refuse a recording of which only the header is read, for the student's name."""
+    with contextlib.suppress(NotARecordingError), contextlib.closing(open_recording(path)) as store:
+        return _refuse(path, store.header.exercise, why)
+    return _refuse(path, attempt_in(path), why)
 
 
 def _refuse(path: Path, of: ExerciseAttempt | None, why: str) -> Grade:
@@ -188,6 +208,7 @@ def _row(grade: Grade, exercises: dict[str, Exercise]) -> dict[str, object]:
         "minutes": f"{grade.took_us / 60e6:.1f}",
         "hints": sum(result.hints for result in grade.results),
         "cut off": "yes" if grade.cut_off else "",
+        "proof": grade.proof,
         "refused": grade.refused,
         "recording": grade.recording,
         **{f"text {number}": text for number, text in enumerate(_texts(grade, exercises), 1)},
@@ -197,9 +218,11 @@ def _row(grade: Grade, exercises: dict[str, Exercise]) -> dict[str, object]:
 def as_gradescope(grades: Sequence[Grade], exercises: dict[str, Exercise]) -> bytes:
     """Format ``results.json`` for one student: a test for each task of the best attempt at each exercise."""
     tests = [test for grade in grades for test in _tests(grade, exercises.get(grade.exercise))]
+    unproved = [grade.exercise for grade in grades if grade.proof == "unproved"]
     found = {
         "score": sum(test["score"] for test in tests),
         "execution_time": round(sum(grade.took_us for grade in grades) / 1e6),
+        "output": f"unproved ({', '.join(unproved)}): {UNPROVED}" if unproved else "",
         "output_format": "text",
         "visibility": "visible",
         "stdout_visibility": "hidden",
@@ -225,7 +248,7 @@ def _tests(grade: Grade, exercise: Exercise | None) -> list[dict[str, Any]]:
     found = []
     for task, result in zip(exercise.tasks, grade.results, strict=True):
         by_teacher = task.way == "explain"
-        output = result.answer if by_teacher else result.why or task.explanation
+        output = result.answer if by_teacher else result.why or task.explanation_after(result.answer)
         is_done = result.state == "done"
         name = f"{exercise.title}: {task.title}" + (" (your teacher reads it)" if by_teacher else "")
         most = 0 if by_teacher else task.points

@@ -1,6 +1,7 @@
 """Grade a repaired protocol by randomized testing, as ``lab check`` does, under secret seeds.
 
-The student's file runs in this process, so this is for a teacher's or student's own machine, never for the server.
+The student's file is executed in sandboxes, the judge is here. In a sandbox the methods that the exercise is about
+are the faulty ones, in the built-in classes too, and the other protocols are empty: to import the answer is none.
 The exercise defines what the protocol must satisfy: a class that promises nothing, or allows itself more time,
 gains nothing. Times and numbers of nodes are random, too, so that a repair for one particular network fails.
 
@@ -9,6 +10,7 @@ neither a class that does nothing nor the unchanged file earns a point.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from random import Random
 
@@ -26,12 +28,15 @@ from lab.units import format_count
 from lab.worlds.campaign.campaign import RunawayError, Trial, count_outcomes, run_trial
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault, SchedulePlan, draw, plan_of
 from lab.worlds.loading.config import simulation_header
+from lab.worlds.loading.sandbox import Origin
+from lab.worlds.loading.sandboxed_protocol import represent
 from lab.worlds.loading.targets import load_protocol, split_target
 from lab.worlds.loading.user_module import TargetError
 
 _NETWORKS = 5
 _CALM_RUNS = 6
 _CALM_T, _COMMAND_EVERY_T = 20, 25
+_BUDGET_S = 900.0
 
 ReportProgress = Callable[[str], None]
 
@@ -43,26 +48,25 @@ def grade_repair(
 
     ``report_progress`` is called with a line of text.
     """
+    faulty, _ = split_target(exercise.setup.protocol)
+    name = faulty.rpartition(":")[2]
+    path = file.parent.resolve() / file.name  # not where a link points to: to a solution, perhaps
+    target = f"{path}:{name}"
+    origin = Origin(target, path, siblings=False, original=faulty, budget_s=_BUDGET_S, secret=f"{seed}/nodes")
     try:
-        # before the original: that one's properties are then in force, whatever this file declares
-        repaired = load_protocol(_target(exercise, file))
+        repaired = represent(origin)
     except TargetError as error:
         return tuple(Result(task.number, "missed", why=str(error)) for task in exercise.tasks)
-    grading = _Grading(exercise, repaired, seed, report_progress)
-    why = grading.why_it_does_not_work()
-    results = []
-    for task in exercise.tasks:
-        why = why or grading.why_not(task)
-        results.append(Result(task.number, "missed" if why else "done", 0 if why else task.points, why=why))
-        if why:
-            why = "an earlier task is not done"
-    return tuple(results)
-
-
-def _target(exercise: Exercise, file: Path) -> str:
-    named, _ = split_target(exercise.setup.protocol)
-    name = named.rpartition(":")[2]
-    return f"{file.resolve()}:{name}"
+    with closing(repaired.pool):
+        grading = _Grading(exercise, repaired, seed, report_progress)
+        why = grading.why_it_does_not_work()
+        results = []
+        for task in exercise.tasks:
+            why = why or grading.why_not(task)
+            results.append(Result(task.number, "missed" if why else "done", 0 if why else task.points, why=why))
+            if why:
+                why = "an earlier task is not done"
+        return tuple(results)
 
 
 class _Network(Struct, frozen=True):
@@ -89,7 +93,7 @@ class _Grading:
         """Return what fails without faults; empty if nothing does."""
         for network in self._networks("calm", (2, 5), _CALM_RUNS):
             schedule = self._calm(network)
-            trial = self._trial(self._repaired, self._base(network, self._original.promises), schedule)
+            trial = self._trial(self._base(network, schedule, self._original.promises), schedule)
             if isinstance(trial, str):
                 return trial
             if found := _failure_text(trial, self._original.promises):
@@ -120,11 +124,12 @@ class _Grading:
         done = 0
         judged: set[str] = set()
         for network in self._networks(f"task {task.number}", repair.nodes, _NETWORKS):
-            base, plan = self._base(network, repair.promises), self._plan(repair, network)
+            plan = self._plan(repair, network)
             for seed in range(network.seed, network.seed + -(-repair.runs // _NETWORKS)):
                 self._report_progress(f"task {task.number}: {done} of {repair.runs} runs")
                 schedule = draw(plan, seed)
-                trial = self._trial(self._repaired, base, schedule)
+                base = self._base(network, schedule, repair.promises)
+                trial = self._trial(base, schedule)
                 if isinstance(trial, str):
                     return trial
                 if found := _failure_text(trial, repair.promises):
@@ -139,8 +144,9 @@ class _Grading:
     def _plan(self, repair: Repair, network: _Network) -> SchedulePlan:
         """Plan as for the original file; messages that the student has added are targets of faults, too."""
         plan = plan_of(self._original, network.nodes, repair.faults, network.timing)
-        added = (kind for kind in self._repaired.payloads if kind not in self._original.payloads)
-        return replace(plan, kinds=(*plan.kinds, *added), commands=repair.commands or plan.commands)
+        added = [kind for kind in self._repaired.payloads if kind not in self._original.payloads]
+        some = added[: len(plan.kinds)]  # more of them would be targets in place of those that are sent
+        return replace(plan, kinds=(*plan.kinds, *some), commands=repair.commands or plan.commands)
 
     # both
 
@@ -151,15 +157,17 @@ class _Grading:
             most = chance.randint(nodes[0], nodes[1])
             yield _Network(timing, (nodes[0], most), chance.randrange(1_000_000_000))
 
-    def _base(self, network: _Network, promises: tuple[str, ...]) -> Header:
+    def _base(self, network: _Network, schedule: Schedule, promises: tuple[str, ...]) -> Header:
         """Build the header for judging: the original file defines what is promised, and how soon."""
-        nodes = tuple(range(1, network.nodes[1] + 1))
-        header = simulation_header(self._original, nodes, network.timing, self._exercise.setup.parameters)
+        parameters = self._exercise.setup.parameters
+        header = simulation_header(self._original, schedule.nodes, network.timing, parameters)
         return replace(header, protocol=replace(header.protocol, promises=promises))
 
-    def _trial(self, protocol: type[Algorithm], base: Header, schedule: Schedule) -> Trial | str:
+    def _trial(self, base: Header, schedule: Schedule) -> Trial | str:
         try:
-            trial = run_trial(protocol, base, schedule)
+            trial = run_trial(self._repaired, base, schedule)
+        except TargetError as error:
+            return str(error)
         except RunawayError:
             trial = None
         return "its messages multiply without bound" if trial is None or trial.given_up else trial

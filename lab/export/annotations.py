@@ -115,10 +115,11 @@ def _event_annotations(excerpt: Excerpt) -> Iterator[Annotation]:
             yield Annotation(line.at_us, line.record, line.what, line.text)
         elif line.what == "expectation":
             yield Annotation(line.at_us, line.record, line.kind, line.text)
-        elif line.what in ("log", "note", "failure", "protocol-command"):
-            kind = "fault" if line.what == "failure" else "status"
+        elif line.what in ("log", "note", "failure", "protocol-command", "stall"):
+            kind = "fault" if line.what in ("failure", "stall") else "status"
             word = {"log": "log ", "protocol-command": "command "}.get(line.what, "")
-            yield Annotation(line.at_us, line.record, kind, f"node {line.source}: {word}{line.text}")
+            who = "" if line.source is None else f"node {line.source}: "
+            yield Annotation(line.at_us, line.record, kind, f"{who}{word}{line.text}")
 
 
 def _fault_annotations(excerpt: Excerpt) -> Iterator[Annotation]:

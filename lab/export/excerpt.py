@@ -19,7 +19,7 @@ from lab.recording.log_lines import LogLine
 from lab.recording.reader import FileRecords
 from lab.recording.records import Header, Keyframe, Process, Record
 from lab.recording.timeline import Timeline
-from lab.units import format_ranges, format_us
+from lab.units import first_duplicate, format_ranges, format_us
 
 _RECORDS_BETWEEN_CHECKS = 1000
 """After the window, check after so many records whether all deliveries are known."""
@@ -163,9 +163,12 @@ class Excerpt(Struct, frozen=True, dict=True):
 def parse_nodes(text: str) -> tuple[int, ...]:
     """Parse node ids separated by commas. Raises ValueError."""
     try:
-        return tuple(int(word) for word in text.split(","))
+        nodes = tuple(int(word) for word in text.split(","))
     except ValueError:
         raise ValueError(f"{text}: expected numbers separated by commas, such as 1,2,5") from None
+    if (twice := first_duplicate(nodes)) is not None:
+        raise ValueError(f"{text}: node {twice} is named twice; name each node once")
+    return nodes
 
 
 def read_excerpt(

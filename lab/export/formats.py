@@ -6,12 +6,16 @@ from typing import TextIO
 
 from msgspec import Struct
 
+from lab.durable import owner_only
 from lab.export.excerpt import Excerpt
 from lab.export.group_pictures import write_dot
 from lab.export.svg_diagram import write_html, write_svg
 from lab.export.tables import write_csv, write_jsonl
 from lab.export.text_diagram import write_mermaid, write_text
 from lab.export.traces import write_perfetto, write_shiviz
+
+Opener = Callable[[str, int], int]
+"""The ``opener`` of ``open``: opens a path with these flags."""
 
 
 class Format(Struct, frozen=True):
@@ -50,9 +54,10 @@ def format_for_file(name: str, formats: tuple[Format, ...]) -> Format | None:
 def write_file(format_: Format, excerpt: Excerpt, path: Path) -> int:
     """Write the file atomically and return its size in bytes. Raises ExportError, OSError.
 
+    The export of an attempt at an exercise is readable by its owner only.
     An exception from the excerpt's ``progress`` aborts the export, even after the last byte; then no file is left.
     """
-    temporary, out = _open_temporary(path)
+    temporary, out = _open_temporary(path, None if excerpt.header.exercise is None else owner_only)
     try:
         with out:
             format_.write(excerpt, out)
@@ -63,10 +68,12 @@ def write_file(format_: Format, excerpt: Excerpt, path: Path) -> int:
     return path.stat().st_size
 
 
-def _open_temporary(path: Path, number: int = 1) -> tuple[Path, TextIO]:
-    """Create a file in the same folder. Its permissions are the user's default, as for any other file."""
+def _open_temporary(path: Path, opener: Opener | None, number: int = 1) -> tuple[Path, TextIO]:
+    """Create a file in the same folder. Without an ``opener`` its permissions are the user's default."""
     temporary = path.with_name(f".{path.name}.{number}")
     try:
-        return temporary, temporary.open("x", encoding="utf-8", newline="", errors="backslashreplace")
+        return temporary, open(
+            temporary, "x", encoding="utf-8", newline="", errors="backslashreplace", opener=opener
+        )
     except FileExistsError:
-        return _open_temporary(path, number + 1)
+        return _open_temporary(path, opener, number + 1)

@@ -73,7 +73,7 @@ SECTIONS = (
     Section(
         "build",
         "Build: your own protocol, and the laboratory itself",
-        *("your-own-protocol", "raft", "scenarios", "checking", "mutation", "ci", "architecture"),
+        *("your-own-protocol", "raft", "scenarios", "checking", "mutation", "ci", "sandbox", "architecture"),
     ),
     Section(
         "reference",

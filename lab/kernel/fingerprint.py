@@ -9,6 +9,7 @@ begun are equal above a bound (timer abstraction). Auxiliary fields are left out
 
 import gc
 from collections.abc import Callable, Container, Hashable, Iterable
+from copy import copy
 from enum import Enum
 from types import CellType, CodeType, FrameType, FunctionType
 from typing import Any
@@ -42,6 +43,8 @@ HEARD = ""
 
 _MOST_REQUESTS = 1 << 12
 _MACHINERY = (CellType, CodeType, FrameType, FunctionType)
+_ITERATORS = (type(iter(())), type(reversed(())), type(iter(range(0))))
+_UNCHANGING = (tuple, range, str, bytes)
 
 
 class QuiescentSnapshot(Struct, frozen=True):
@@ -111,8 +114,8 @@ def fingerprint(node: Node, now_us: int, old_us: int, asked: Container[str]) -> 
     """Return the fingerprint of the node at ``now_us``, or None if part of its state is opaque.
 
     All ages from ``old_us`` on are equal. Ages of procedures, and of peers (HEARD), count only if they are in
-    ``asked``. A procedure is opaque if it waits in the middle of an expression or of a ``for`` loop, or has a
-    variable of a type that is not allowed in a protocol's state.
+    ``asked``. A procedure is opaque if it waits in the middle of an expression, or of a ``for`` loop over anything
+    but a tuple or range, or has a variable of a type that is not allowed in a protocol's state.
     """
     protocol, values = node.protocol, node.protocol.values()
 
@@ -174,11 +177,21 @@ def _suspended(coroutine: Any, canonical: Callable[[Any], Hashable]) -> tuple[Ha
         return (frame.f_code.co_name,)
     variables, awaited = frame.f_locals, coroutine.cr_await
     known = (variables, awaited, coroutine.__name__, coroutine.__qualname__, *variables.values())
-    for each in gc.get_referents(coroutine):
-        if not isinstance(each, _MACHINERY) and not any(each is one for one in known):
-            raise _OpaqueError
+    hidden = [
+        each
+        for each in gc.get_referents(coroutine)
+        if not isinstance(each, _MACHINERY) and not any(each is one for one in known)
+    ]
+    loops = tuple(canonical(_left_in(each)) for each in hidden)
     values = tuple((name, canonical(value)) for name, value in variables.items())
-    return (frame.f_code.co_qualname, frame.f_lasti, values, _suspended(awaited, canonical))
+    return (frame.f_code.co_qualname, frame.f_lasti, values, loops, _suspended(awaited, canonical))
+
+
+def _left_in(iterator: Any) -> tuple[Any, ...]:
+    """Return the rest of a ``for`` loop. Raises _OpaqueError if that may change, or if this is no loop."""
+    if not isinstance(iterator, _ITERATORS) or not isinstance(iterator.__reduce__()[1][0], _UNCHANGING):
+        raise _OpaqueError
+    return tuple(copy(iterator))
 
 
 def _canonical(value: Any, now_us: int, protocol: Protocol) -> Hashable:

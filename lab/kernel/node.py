@@ -6,6 +6,7 @@ timer. The order within a step is fixed: the handler, then the procedures that i
 procedures whose ``until`` condition holds, in the order in which they began.
 """
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
@@ -26,7 +27,7 @@ from lab.kernel.step import CommandInput, Fired, Input, Message, Received, Start
 from lab.kernel.timers import Timers
 from lab.kernel.traps import Ask, Sleep, Trap, foreign_await, foreign_raise
 
-__all__ = ["Node"]
+__all__ = ["Node", "SteppedNode", "new_node"]
 
 _MOST_ADVANCES = 10_000
 """The limit of resumptions within one step: a procedure that never waits fails the node instead of hanging it."""
@@ -37,7 +38,41 @@ def _decoder(kind: type[Payload]) -> Callable[[Any], Any]:
     return json.Decoder(kind).decode
 
 
-class Node(Port):
+class SteppedNode(ABC):
+    """One incarnation of a node, as the world that drives it knows it. It has ``halted`` once it has failed."""
+
+    id: int
+    halted: bool
+
+    @abstractmethod
+    def step(self, given: Input, now_us: int, draws: Sequence[float] = ()) -> Step:
+        """Feed one input; return what the node did. The first random numbers that it draws are ``draws``."""
+
+    @abstractmethod
+    def next_timer(self) -> tuple[int, Fired] | None:
+        """Return the next timer as (due time, input), or None if the node waits for messages only."""
+
+
+def new_node(
+    protocol: type[Protocol],
+    node: int,
+    ids: tuple[int, ...],
+    timing: Timing,
+    parameters: Struct,
+    seed: int,
+    run: object,
+) -> SteppedNode:
+    """Return a node of the protocol: of the kernel, unless the protocol is executed in another process.
+
+    ``run`` is any object that this node shares with all nodes of its run, and with no other.
+    """
+    node_class: Callable[..., SteppedNode] | None = protocol.node_class
+    if node_class is None:
+        return Node(protocol, node, ids, timing, parameters, seed)
+    return node_class(protocol, node, ids, timing, parameters, seed, run)
+
+
+class Node(SteppedNode, Port):
     """One incarnation of a node, from its start to its crash.
 
     ``ids`` are all nodes of the run, ``seed`` is that of their random numbers. The first input must be

@@ -78,6 +78,8 @@ def periodic(due_us: Callable[[Any], int | None]) -> Callable[[F], F]:
 
     ``due_us`` is re-evaluated after each step in which none of the protocol's procedures is running.
     """
+    if not callable(due_us):
+        raise ProtocolError("@periodic takes a method that returns the next time: @periodic(next_check_us)")
     return lambda method: _mark_procedure(method, due_us)
 
 
@@ -128,6 +130,9 @@ class Protocol:
 
     upper_protocol: ClassVar["type[Protocol] | None"] = None
     """The protocol of the layer above this one in the same node. The tables below include its declarations."""
+
+    node_class: ClassVar[Callable[..., Any] | None] = None
+    """What its nodes are, if not the kernel's: they are executed in another process."""
 
     fields: ClassVar[tuple[StateField, ...]] = ()
     handlers: ClassVar[dict[str, str]] = {}

@@ -266,6 +266,11 @@ class EventuallyChecker(_StateChecker):
             text = f"{text}; since then {over}"
         return Evidence(text, self._met.since, self._met.count, "agreement" if verb == "agreed" else "time")
 
+    @property
+    def is_owing(self) -> bool:
+        """True if the property does not hold now."""
+        return not self.is_met
+
     def update(self, state: GlobalState, record: int) -> None:
         """Judge the state after this record."""
         found = self._evaluate(state)

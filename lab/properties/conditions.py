@@ -7,13 +7,19 @@ all nodes agreed on one coordinator after the bound within which they must agree
 coordinator that was paused errs when it resumes.
 
 A pause or a wipe counts from its *observation*, whatever caused it: a command without an effect breaks nothing.
+
+A scheduling stall is a fault of the machine: a node that was not scheduled for longer than Tp breaks assumption 9,
+and a host that was not, which is the network, assumption 8 if no message could arrive in time. What was late
+because of it breaks nothing more.
 """
 
 from bisect import bisect_right
 from collections.abc import Callable
 
+from lab.analysis.stall_log import StallLog
+from lab.kernel import Timing
 from lab.properties.verdicts import Broken
-from lab.recording.records import FAULT_KIND_SEEN, SLOW_DISK, Fault, Process, Routed
+from lab.recording.records import FAULT_KIND_SEEN, SLOW_DISK, Fault, Link, Process, Routed, Stall
 from lab.units import format_us
 
 _OBSERVED = ("kill", "pause", "wipe", "unwrite", "tear", "flip", "inject")
@@ -38,21 +44,24 @@ class Conditions:
     any time after them.
     ``ever_broken`` are the numbers of the assumptions that did not hold at some time, ``failures`` is how often a
     node has failed.
-    ``late`` is the last observation that broke assumption 8 or 9 without a fault. ``unmet`` are the user's own
+    ``late`` is the last observation that broke assumption 8 or 9 without a fault. ``stall`` is the stall that was
+    the last disturbance, if only delays came after it. ``unmet`` are the user's own
     assumptions that do not hold now, ``met_us`` the times since which those hold that once did not.
     """
 
-    def __init__(self, tm_us: int, tp_us: int, settles_within_us: int) -> None:
+    def __init__(self, timing: Timing, link: Link, settles_within_us: int) -> None:
         self.broken: dict[int | str, Broken] = {}
         self._history: list[tuple[int, dict[int | str, Broken]]] = [(-1, {})]
         self.record = 0
         self.disturbed_us = 0
-        self._tm_us = tm_us
-        self._tp_us = tp_us
+        self._tm_us = timing.tm_us
+        self._tp_us = timing.tp_us
+        self._spare_us = timing.tm_us - link.latency_us - link.jitter_us
         self._settles_within_us = settles_within_us
         self.wiped: Broken | None = None
         self.forged: Broken | None = None
         self.late: Broken | None = None
+        self.stall: Stall | None = None
         self.ever_broken: frozenset[int] = frozenset()
         self.failures = 0
         self.unmet: set[str] = set()
@@ -66,6 +75,7 @@ class Conditions:
         self._disk_slowed: set[tuple[int, int]] = set()
         self._slowed: set[tuple[int, int]] = set()
         self._resumed_us: dict[int, int] = {}
+        self._stalls = StallLog()
 
     @property
     def calm(self) -> bool:
@@ -90,7 +100,7 @@ class Conditions:
 
     def fault(self, fault: Fault, at_us: int) -> None:
         """Note that a fault came into force, changed, or ended."""
-        self.disturbed_us = at_us
+        self._disturb(at_us)
         if fault.kind == "slow":
             self._slow.add(fault.id)
         if fault.kind == SLOW_DISK and not fault.lifted:
@@ -107,7 +117,7 @@ class Conditions:
 
     def process(self, record: Process, at_us: int) -> None:
         """Note an event of a process."""
-        self.disturbed_us = at_us
+        self._disturb(at_us)
         node = record.node
         if record.event == "paused":
             self._paused.add(node)
@@ -122,12 +132,27 @@ class Conditions:
             if record.event == "resumed":
                 self._resumed_us[node] = at_us
 
+    def stalled(self, stall: Stall, at_us: int) -> None:
+        """Note that the host or a node was not scheduled."""
+        self._stalls.add(stall)
+        if stall.node is not None:
+            self._break(9, stall.text)
+        elif stall.lasted_us > self._spare_us:
+            self._break(8, stall.text)
+        else:
+            return  # no message was late because of it
+        is_of_machine = stall.lasted_us - self._stalls.since(stall.began_us, None) <= self._tp_us
+        self._disturb(at_us, self.stall if self.stall is not None and is_of_machine else stall)
+
     def routed(self, routed: Routed) -> None:
         """Note that a fault touched a message: its effect is pending until the message is gone."""
         if routed.fate != "dropped" and not self._in_force.keys().isdisjoint(routed.by):
             self._touched.add((routed.source, routed.serial))
         if not self._slow.isdisjoint(routed.by):
             self._slowed.add((routed.source, routed.serial))
+
+    def _disturb(self, at_us: int, stall: Stall | None = None) -> None:
+        self.disturbed_us, self.stall = at_us, stall
 
     def has_slow_disk(self, node: int, since_us: int) -> bool:
         """Return whether the node's disk was slow at any time since ``since_us``."""
@@ -144,7 +169,7 @@ class Conditions:
         if serial < 0:
             self._break(3, f"a forged message of {source} to {target}", "inject")
             self.forged = self.forged or self.broken[3]
-            self.disturbed_us = at_us
+            self._disturb(at_us)
         broken = self.overdue(source, serial, target, sent_us, at_us)
         if broken is not None:
             duration = format_us(round(at_us - sent_us, -3))
@@ -158,9 +183,11 @@ class Conditions:
         """Return the assumption (8 or 9) that a message breaks if it arrives at ``at_us``, or None.
 
         A slow node, or one with a slow disk, may take Tp over a message. A message that waited for a paused node
-        is not the network's fault.
+        is not the network's fault. What a stall delayed is not late: the stall itself has broken the assumption.
         """
         late_us = at_us - sent_us - self._tm_us
+        if late_us > 0:
+            late_us -= self._stalls.since(sent_us, None, target)
         if late_us <= 0 or self._was_paused(source, target, sent_us):
             return None
         key = (source, serial)
@@ -180,11 +207,13 @@ class Conditions:
         self._disk_slowed.discard((source, serial))
         if (source, serial) in self._touched:
             self._touched.discard((source, serial))
-            self.disturbed_us = at_us
+            self._disturb(at_us)
 
     def fired(self, node: int, due_us: int, at_us: int) -> None:
         """Note that a timer fired."""
         late_us = at_us - due_us
+        if late_us > self._tp_us:
+            late_us -= self._stalls.since(due_us, node)
         if late_us > self._tp_us and self._resumed_us.get(node, -1) < due_us:
             self._break(9, f"node {node} was {format_us(round(late_us, -3))} late")
             self.disturbed_us = at_us

@@ -46,7 +46,7 @@ from lab.properties.declarations import (
 from lab.properties.registry import RunProperties
 from lab.properties.states import GlobalState, LocalState, plain_entries
 from lab.properties.verdicts import Broken, Evidence, Verdict, Violation, WitnessState, verdict_of
-from lab.recording.records import PROCESS_AFTER, Fault, Header, Injected, Process, Record, Routed
+from lab.recording.records import PROCESS_AFTER, Fault, Header, Injected, Process, Record, Routed, Stall
 from lab.units import format_us
 
 MOST_KEPT = 1000
@@ -82,7 +82,7 @@ class Judge:
         self.relies_on = properties.relies_on
         self._tm_us = header.timing.tm_us
         self._causality = Causality(nodes)
-        self._conditions = Conditions(header.timing.tm_us, header.timing.tp_us, self.within_us)
+        self._conditions = Conditions(header.timing, header.link, self.within_us)
         self.broken_at = self._conditions.broken_at
         self._checkers = _Checkers(properties.assertions, nodes, header.timing.t_us, self.within_us)
         self._assumptions = properties.assumptions
@@ -116,6 +116,12 @@ class Judge:
         return self._conditions.late
 
     @property
+    def stall(self) -> Stall | None:
+        """The stall that was the last disturbance, while the bound after it is not over."""
+        conditions = self._conditions
+        return conditions.stall if self.at_us - conditions.disturbed_us <= self.within_us else None
+
+    @property
     def ever_broken(self) -> frozenset[int]:
         """The numbers of the assumptions that did not hold at some record."""
         return self._conditions.ever_broken
@@ -143,6 +149,10 @@ class Judge:
         if checker is None:
             return Evidence("its code is not loaded: name its file with --protocol or --properties")
         found = Evidence(f"an error in its code: {checker.error}") if checker.error else checker.evidence
+        is_owing = isinstance(checker, EventuallyChecker | LeadsToChecker) and checker.is_owing
+        if is_owing and self.stall is not None and not checker.error:
+            why = self.stall.text
+            found = replace(found, text=why if found.since is None else f"{found.text}; {why}")
         violation = next((each for each in self.violations if each.assertion == name), None)
         if found.since is None and violation is not None:
             return replace(found, since=violation.record)
@@ -186,6 +196,9 @@ class Judge:
             self._routed(record)
         elif isinstance(record, Process):
             self._process(record)
+        elif isinstance(record, Stall):
+            self._conditions.stalled(record, self.at_us)
+            self._changed = True
         elif isinstance(record, Fault):
             self._conditions.fault(record, self.at_us)
             self._changed = True

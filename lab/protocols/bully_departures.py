@@ -43,7 +43,11 @@ _SILENCE = Reading(
         _RESTARTS,
     ),
     (
-        Value("elects", "it holds an election, as the notes have it", "All assertions hold"),
+        Value(
+            "elects",
+            "it holds an election, as the notes have it for a node that has left an election to a higher one",
+            "All assertions hold",
+        ),
         Value(
             "waits",
             "nothing: the listing has no such case",

@@ -16,11 +16,12 @@ them broken, two coordinators at once are possible until they find each other.
 
 The text leaves open how a silent coordinator is detected. Here every participant periodically sends
 ``AreYouThere`` to its coordinator. From that the coordinator learns its members, and its answer carries the
-Definition, a new one whenever the members change. These are heartbeats; the figure shows the rest. Since members
-ask one after the other, two of them may have different Definitions for a while (A1.2 is not promised).
+Definition, a new one whenever the members change. A node that is no coordinator does not answer. These are
+heartbeats; the figure shows the rest. Since members ask one after the other, two of them may have different
+Definitions for a while (A1.2 is not promised).
 
 ``TanenbaumText`` is the text and nothing else. After it come the repairs, a class each; ``BullyTanenbaum`` is the
-text with all of them. ``lab list protocols bully-tanenbaum`` says on which words each repair rests.
+text with all of them. ``lab list protocols bully-tanenbaum`` says on which words each departure rests.
 """
 
 from functools import cached_property
@@ -33,11 +34,12 @@ from lab.protocols.bully_tanenbaum_departures import (
     ADMIT_BEFORE_NORMAL,
     CHECK_STRANGERS,
     OVERRULE_LOWER_WINNER,
+    READINGS,
     RETRY_IF_NO_WINNER,
 )
 from lab.protocols.cost import Cost
 from lab.protocols.definition import Definition
-from lab.protocols.departures import repair
+from lab.protocols.departures import Reading, repair
 from lab.protocols.election import Election, Status
 
 __all__ = ["BullyTanenbaum", "TanenbaumText"]
@@ -87,6 +89,8 @@ class TanenbaumText(Election):
 
         ask_every_us: int = 0
         """Interval at which participants ask the coordinator, and it asks non-members; 0: T."""
+        responding: Literal["coordinator", "any_node"] = "coordinator"
+        """The nodes that answer the question of a participant: only coordinators, or all that are up."""
 
     version: Safe[int] = 0
 
@@ -181,10 +185,10 @@ class TanenbaumText(Election):
     # the coordinator
 
     @on(AreYouThere)
-    def on_are_you_there(self, sender: int, message: AreYouThere) -> AreYouThereAnswer:
-        """Answer the sender, which becomes a member."""
+    def on_are_you_there(self, sender: int, message: AreYouThere) -> AreYouThereAnswer | None:
+        """Answer the sender, which becomes a member; be silent if this node is no coordinator."""
         if self.coordinator != self.id:
-            return AreYouThereAnswer()
+            return AreYouThereAnswer() if self.parameters.responding == "any_node" else None
         if sender not in self.up:
             self._define(self.up | {sender}, message.report)
         return AreYouThereAnswer(self.definition if self.leads else None)
@@ -272,6 +276,7 @@ class BullyTanenbaum(CheckStrangers):
 
     name: ClassVar[str] = "bully-tanenbaum"
     promises: ClassVar[tuple[str, ...]] = ("A1.1", "A2", "highest", "M7")
+    readings: ClassVar[tuple[Reading, ...]] = READINGS
 
     # Node i that holds an election asks all above (n - i), of which all but the dead answer (n - i - 1).
     costs: ClassVar[tuple[Cost, ...]] = (

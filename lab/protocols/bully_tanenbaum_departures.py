@@ -1,14 +1,21 @@
-"""The repairs of the bully in Tanenbaum's version: the words that they rest on, and what fails without each."""
+"""The reading of the bully in Tanenbaum's version, and the repairs: the words they rest on, and what fails."""
 
-from lab.protocols.departures import TANENBAUM, Quotation, Repair
+from lab.protocols.departures import TANENBAUM, Quotation, Reading, Repair, Value
 
 __all__ = [
     "ADMIT_BEFORE_NORMAL",
     "CHECK_STRANGERS",
     "OVERRULE_LOWER_WINNER",
+    "READINGS",
     "RETRY_IF_NO_WINNER",
 ]
 
+_GOAL = Quotation(
+    TANENBAUM,
+    "section 3.3",
+    "ensure that when an election starts, it concludes with all processes agreeing on who the new coordinator is "
+    "to be",
+)
 _WINS = Quotation(TANENBAUM, "section 3.3.1", "If no one responds, P wins the election and becomes coordinator")
 _ANNOUNCES = Quotation(
     TANENBAUM,
@@ -22,6 +29,31 @@ _NOTICES = Quotation(
     "When a process notices that the coordinator is no longer responding to requests, it initiates an election",
 )
 
+_GIVE_UP = Quotation(TANENBAUM, "section 3.3.1", "Eventually, all processes give up but one")
+_BIGGEST = Quotation(TANENBAUM, "section 3.3.1", "Thus the biggest guy in town always wins")
+
+READINGS = (
+    Reading(
+        "responding",
+        "which node responds to the request of a process that takes it for the coordinator?",
+        (_NOTICES,),
+        (
+            Value(
+                "coordinator",
+                "one that takes itself for the coordinator; any other is silent",
+                "All assertions hold",
+            ),
+            Value(
+                "any_node",
+                "any that is up",
+                "All assertions hold with all repairs, but A2 fails without overrule_lower_winner, or without "
+                "check_strangers: who follows a node that has been overruled by then does so for ever. So two "
+                "follow each other, if one comes up just as the other has won",
+                "bully-tanenbaum-crossing",
+            ),
+        ),
+    ),
+)
 RETRY_IF_NO_WINNER = Repair(
     "retry_if_no_winner",
     "gap",
@@ -40,25 +72,25 @@ ADMIT_BEFORE_NORMAL = Repair(
     "while. The text knows no statuses, and promises only that an election ends in agreement",
     "A1.1",
     ("bully-tanenbaum-no-halt",),
-    (_WINS, _ANNOUNCES),
+    (_GOAL, _WINS, _ANNOUNCES),
 )
 OVERRULE_LOWER_WINNER = Repair(
     "overrule_lower_winner",
     "gap",
     "a node that gets COORDINATOR from a lower one holds an election",
-    "a node comes up just as a lower one has won: each gets the COORDINATOR of the other, and follows it for ever",
-    "A2",
-    ("bully-tanenbaum-crossing", "bully-tanenbaum-paused-wakes"),
-    (_ANNOUNCES,),
+    "a node comes up just after a lower one has sent it ELECTION: it gets COORDINATOR while it holds its own "
+    "election, gives that up, and follows the lower one for ever",
+    "highest",
+    ("bully-tanenbaum-lower-leads",),
+    (_GIVE_UP, _BIGGEST),
 )
 CHECK_STRANGERS = Repair(
     "check_strangers",
-    "gap",
+    "beyond the promise",
     "a coordinator asks nodes that are no members whether they are up, as in Garcia-Molina's Check; if one is, it "
     "holds an election",
-    "a participant hears last of a winner that has been overruled by then, and waits for it for ever; or it has "
-    "missed the last COORDINATOR (assumption 8). And after a partition both coordinators lead for ever",
+    "after a partition (assumption 8) both coordinators lead for ever",
     "A2",
-    ("bully-tanenbaum-left-behind", "bully-tanenbaum-led-astray", "bully-tanenbaum-partition-heals"),
+    ("bully-tanenbaum-partition-heals",),
     (_NOTICES,),
 )

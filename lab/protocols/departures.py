@@ -42,7 +42,7 @@ class Text(Struct, frozen=True):
 
 
 CHOW_JOHNSON = Text("Chow & Johnson", 1997, "Distributed Operating Systems and Algorithms, section 10.2")
-LECTURE_NOTES = Text("lecture notes", None, "Transactions, two-phase and three-phase commit")
+LECTURE_NOTES = Text("lecture notes", None, "Coordinator election, two-phase and three-phase commit")
 NOTES_1982 = Text("notes on Garcia-Molina", 1982, "lecture notes on: Elections in a Distributed Computing System")
 TANENBAUM = Text("Tanenbaum", 1995, "Distributed Operating Systems, section 3.3")
 

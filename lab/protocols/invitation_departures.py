@@ -1,6 +1,6 @@
 """The readings of the invitation's listings, and the repairs: the words they rest on, and what fails otherwise."""
 
-from lab.protocols.departures import CHOW_JOHNSON, Quotation, Reading, Repair, Value
+from lab.protocols.departures import CHOW_JOHNSON, LECTURE_NOTES, Quotation, Reading, Repair, Value
 
 __all__ = [
     "ACCEPT_LONGER",
@@ -14,11 +14,20 @@ _JOINS = Quotation(CHOW_JOHNSON, "listing 10.27", "if accepted is False invoke R
 _WAIT = Reading(
     "wait",
     "how long does a coordinator wait that has found others?",
-    (Quotation(CHOW_JOHNSON, "listing 10.23", "Wait for a time inversely proportional to your priority"),),
+    (
+        Quotation(CHOW_JOHNSON, "listing 10.23", "Wait for a time inversely proportional to your priority"),
+        Quotation(
+            LECTURE_NOTES,
+            "the invitation algorithm",
+            "there is no reason for the highest-priority processor to delay. But the lowest priority processor "
+            "might want to delay for a long time",
+        ),
+    ),
     (
         Value(
             "by_rank",
-            "2·T for each higher node: the text read loosely, so that no two wait for nearly the same time",
+            "2·T for each higher node: the listing read loosely, as the lecture notes explain it, so that no two "
+            "wait for nearly the same time",
             "All assertions hold; the lowest of n nodes waits for 2(n − 1)·T",
         ),
         Value(
@@ -101,8 +110,8 @@ STOP_THREADS = Repair(
 ACCEPT_LONGER = Repair(
     "accept_longer",
     "beyond the promise",
-    "a coordinator collects Accepts for Tm + Tp more than T: for so long an invitation is on its way to a member "
-    "of an invited coordinator, that forwards it",
+    "a coordinator collects Accepts for Tm + Tp more than T: an invitation takes so much longer to a member whose "
+    "coordinator forwards it",
     "the Accept of such a member may come too late, and the member is turned away, though every message was in "
     "time; it is invited again",
     "",
@@ -114,7 +123,7 @@ MISS_MEMBERS = Repair(
     "beyond the promise",
     "a coordinator forms a new group if a member is silent for the timeout",
     "a coordinator looks for other coordinators, not for its members: a dead node stays a member, and its share "
-    "of the task undone",
+    "of the task stays undone",
     "",
     ("invitation-dead-member",),
     (Quotation(CHOW_JOHNSON, "listing 10.23", "for every other node P, send(P,AreYouCoordinator)"),),

@@ -60,7 +60,7 @@ class Passed(Payload, frozen=True):
 class Circulating(Request[Passed], frozen=True, omit_defaults=True):
     """A circulating message: a list of nodes, its starter first.
 
-    The text has no more. ``met`` is the highest election in which any node on its route was.
+    In the text it has no numbers. ``met`` is the highest election in which any node on its route was.
     """
 
     members: tuple[int, ...]

@@ -11,6 +11,12 @@ __all__ = [
     "RETRY_IF_NO_COORDINATOR",
 ]
 
+_GOAL = Quotation(
+    TANENBAUM,
+    "section 3.3",
+    "ensure that when an election starts, it concludes with all processes agreeing on who the new coordinator is "
+    "to be",
+)
 _BACK = Quotation(
     TANENBAUM,
     "section 3.3.2",
@@ -62,7 +68,7 @@ ASK_SKIPPED = Repair(
     "two nodes come up, and each is skipped by the election of the other: there are two lists, and two lead",
     "A1.1",
     ("ring-skipped",),
-    (_SKIPS, _EXTRA),
+    (_GOAL, _SKIPS, _EXTRA),
 )
 NUMBER_ELECTIONS = Repair(
     "number_elections",
@@ -73,7 +79,7 @@ NUMBER_ELECTIONS = Repair(
     "nodes follow the one COORDINATOR, some the other",
     "A1.1",
     ("ring-two-lists",),
-    (_EXTRA,),
+    (_GOAL, _EXTRA),
 )
 CIRCULATE_ONCE = Repair(
     "circulate_once",

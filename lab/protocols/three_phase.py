@@ -22,7 +22,7 @@ How many acknowledgements are enough is a reading of the lecture notes (P6):
   failed. A coordinator commits even alone. But silence has to mean a crash (8, 9): in a partition the others
   presume that the coordinator has failed, are an uncertain majority, and abort: the famous counterexample. And
   an uncertain node that has crashed since its vote proves nothing: the coordinator may have committed without
-  it. So rule 4 does not count it.
+  it. So rule 4 counts it only if all participants answer.
 
 A majority can be up and block all the same (P7): one participant is commitable and down, the others are made
 abortable by a coordinator that crashes, and the first comes back: no rule fits. E3PC (e3pc.py) ends it.
@@ -126,7 +126,7 @@ def next_state(replies: Mapping[int, StateAnswer], participants: int) -> State |
     """Return the state to bring all to by the first rule that fits (P3); None: wait for more answers (rule 5).
 
     Silent participants count against every majority (P4). Rule 4 counts those that are abortable already; once
-    more than half are, it aborts, whatever the others are.
+    more than half are, it aborts, whatever the others are. It counts those that have crashed only if all answer.
     """
     states = [answer.state for answer in replies.values()]
     if State.ABORTED in states:

@@ -27,8 +27,9 @@ READINGS = (
             Value(
                 "everyone_alive",
                 "all that answer in time; the others are presumed to have failed",
-                "A coordinator never blocks. A6 fails in a partition (assumption 8). With "
-                "crashes alone it would fail if nodes that crashed uncertain counted in rule 4: so they do not",
+                "The first coordinator commits even alone. A6 fails in a partition (assumption 8). With crashes "
+                "alone it would fail if rule 4 counted nodes that have crashed uncertain: so it does only if all "
+                "participants answer",
             ),
         ),
     ),

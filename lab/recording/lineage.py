@@ -10,7 +10,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from lab.recording.reader import LONGEST_HEADER, UNREADABLE, NotARecordingError, read_header
+from lab.foreign_file import open_foreign
+from lab.recording.reader import LARGEST_RECORDING, UNREADABLE, NotARecordingError, read_header_from
 from lab.recording.records import End, Header, decode
 
 _LAST_LINE = 4096
@@ -36,11 +37,10 @@ def read_recording_info(path: Path) -> RecordingInfo:
 
     Raises NotARecordingError or OSError.
     """
-    with path.open("rb") as file:
-        line = file.readline(LONGEST_HEADER)
-        header = read_header(line.rstrip(b"\n"), str(path))
+    with open_foreign(path, LARGEST_RECORDING) as file:
+        header = read_header_from(file, str(path))
         size = file.seek(0, os.SEEK_END)
-        file.seek(max(len(line), size - _LAST_LINE))
+        file.seek(max(0, size - _LAST_LINE))
         last = file.read().rstrip(b"\n").rpartition(b"\n")[2]
     try:
         record = decode(last)

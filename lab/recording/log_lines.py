@@ -15,7 +15,17 @@ from msgspec import Struct
 
 from lab.kernel import CommandInput, Message, Payload, Step, encode
 from lab.protocols import OWN_PROTOCOLS, PROTOCOLS, TASKS, Algorithm
-from lab.recording.records import Captioned, Commanded, End, Expected, Injected, Process, Record, convert_or_none
+from lab.recording.records import (
+    Captioned,
+    Commanded,
+    End,
+    Expected,
+    Injected,
+    Process,
+    Record,
+    Stall,
+    convert_or_none,
+)
 from lab.recording.snapshot import group_in
 from lab.units import format_us
 
@@ -94,11 +104,11 @@ def _format_payload(value: Any) -> str:
     return str(value)
 
 
-_Event = Process | Commanded | Captioned | Expected | Injected | End
+_Event = Process | Stall | Commanded | Captioned | Expected | Injected | End
 """The records that yield exactly one line."""
 
 LINE_TYPES = (
-    *("message", "status", "process", "command", "caption", "mark", "expectation"),
+    *("message", "status", "process", "command", "caption", "mark", "expectation", "stall"),
     *("protocol-command", "log", "note", "failure", "end"),
 )
 """The values of ``LogLine.what``."""
@@ -145,8 +155,8 @@ def lines_of(number: int, record: Record) -> list[LogLine]:
 
 def _event_line(number: int, record: _Event) -> LogLine:
     at_us = record.at_us
-    if isinstance(record, Process):
-        return LogLine(number, at_us, "process", format_process_event(record), record.node, kind=record.event)
+    if isinstance(record, Process | Stall):
+        return _process_line(number, record)
     if isinstance(record, Commanded):
         text = f"{record.text} · {record.outcome}" if record.outcome else record.text
         return LogLine(number, at_us, "command", text)
@@ -159,6 +169,13 @@ def _event_line(number: int, record: _Event) -> LogLine:
     if isinstance(record, Injected):
         return _message_line(number, at_us, record.message)
     return LogLine(number, at_us, "end", f"the run ended: {record.why}")
+
+
+def _process_line(number: int, record: Process | Stall) -> LogLine:
+    if isinstance(record, Stall):
+        text = record.text.removeprefix(f"node {record.node} was ")
+        return LogLine(number, record.at_us, "stall", text, record.node)
+    return LogLine(number, record.at_us, "process", format_process_event(record), record.node, kind=record.event)
 
 
 def _step_lines(number: int, step: Step) -> list[LogLine]:

@@ -3,21 +3,26 @@
 Both are lists of lines with an index, so a million records cost a few megabytes, and reading one takes a
 microsecond. A torn last line is left out. A line that cannot be read is None and is listed in ``damage``; a record
 of a kind that this version does not know is None too, and is counted in ``unknown``.
+
+A file may come from anybody, and have any size and content. Its header is read first, within a bound; then it is
+mapped and indexed piece by piece, so that what is no recording is refused before it costs much time or memory.
 """
 
 import mmap
 import os
 import re
 import tempfile
+import typing
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 from msgspec import Struct
 
+from lab.foreign_file import open_foreign
 from lab.recording.records import FORMAT, Header, Record, decode
 from lab.text import UserError
 
@@ -39,9 +44,17 @@ class _LinesAt(Struct):
     snapshot: _Of
 
 
-_KNOWN = {"header", "step", "routed", "process", "fault", "command", "keyframe", "end"}
+_KNOWN = {kind.__struct_config__.tag for kind in typing.get_args(Record)}
+LARGEST_RECORDING = 1 << 34
+"""The most bytes of a recording: 16 GB, some fifty million records."""
 LONGEST_HEADER = 1 << 20
+_LONGEST_LINE = 1 << 26
+_PIECE = 1 << 22
+_SHORTEST_LINE = 32
+"""The least average number of bytes of the lines in a piece; it bounds the index of a hostile file."""
+_NEWLINE = re.compile(b"\n")
 _KEYFRAME = b'{"record":"keyframe"'
+_KEYFRAME_LINE = b"\n" + _KEYFRAME
 UNREADABLE = (ValueError, RecursionError)
 """The exceptions of decoding: ValueError covers msgspec and Unicode errors, RecursionError deep nesting."""
 
@@ -124,24 +137,21 @@ class RecordStore:
 
 
 class FileRecords(RecordStore):
-    """A recording in a memory-mapped file.
+    """A recording in a memory-mapped file; see ``lab.foreign_file`` for links.
 
     Raises NotARecordingError, or OSError if the file cannot be opened.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, follow_links: bool = True) -> None:
         super().__init__()
         self.path = path
-        with path.open("rb") as file:
+        with open_foreign(path, LARGEST_RECORDING, follow_links) as file:
             size = os.fstat(file.fileno()).st_size
             if size == 0:
                 raise NotARecordingError(f"{path} is empty, not a recording")
-            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        end = self._map.find(b"\n")
-        self.header = read_header(self._map[: end if end >= 0 else min(size, LONGEST_HEADER)], str(path))
+            self.header = read_header_from(file, str(path))
+            self._map = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
         self._index(size)
-        if hasattr(mmap, "MADV_DONTNEED"):
-            self._map.madvise(mmap.MADV_DONTNEED)  # the index has touched every page of the file
 
     def _read(self, start: int, end: int) -> bytes:
         return self._map[start:end]
@@ -170,16 +180,33 @@ class FileRecords(RecordStore):
         return bisect_right(self.offsets, offset, low + 1) - 1
 
     def _index(self, size: int) -> None:
-        self.offsets = array("Q", [0])
-        self.offsets.extend(match.end() for match in re.finditer(b"\n", self._map))
+        keyframes: list[int] = []
+        for start in range(0, size, _PIECE):
+            self._index_piece(start, min(start + _PIECE, size), keyframes)
         if self.offsets[-1] != size:
             self._index_last_line(size)
-        number, found = 0, self._map.find(b"\n" + _KEYFRAME)
-        while found >= 0:
-            number = self._line_of(found + 1, number)
+        number = 0
+        for offset in keyframes:
+            number = self._line_of(offset, number)
             if number < len(self):
                 self._add_keyframe(number, self.raw(number))
-            found = self._map.find(b"\n" + _KEYFRAME, found + 1)
+
+    def _index_piece(self, start: int, end: int, keyframes: list[int]) -> None:
+        """Add the lines that end in this piece of the file, and the offsets of the keyframes that begin in it."""
+        before = len(self)
+        self.offsets.extend(match.end() for match in _NEWLINE.finditer(self._map, start, end))
+        if len(self) - before > _PIECE // _SHORTEST_LINE:
+            raise NotARecordingError(f"{self.path} is not a recording: it has too many lines of a few characters")
+        if end - self.offsets[-1] > _LONGEST_LINE:
+            raise NotARecordingError(
+                f"{self.path} is not a recording: line {len(self) + 1} is longer than {_LONGEST_LINE >> 20} MB"
+            )
+        at = self._map.find(_KEYFRAME_LINE, start, end + len(_KEYFRAME))
+        while at >= 0:
+            keyframes.append(at + 1)
+            at = self._map.find(_KEYFRAME_LINE, at + 1, end + len(_KEYFRAME))
+        if hasattr(mmap, "MADV_DONTNEED"):
+            self._map.madvise(mmap.MADV_DONTNEED, start, end - start)  # the index has touched all of its pages
 
     def _index_last_line(self, size: int) -> None:
         try:
@@ -237,12 +264,24 @@ def read_header(line: bytes, where: str) -> Header:
     return header
 
 
-def open_recording(path: Path) -> FileRecords:
-    """Open a recording.
+def read_header_from(file: BinaryIO, where: str) -> Header:
+    """Read the first line of a recording, and return its header.
+
+    Raises NotARecordingError.
+    """
+    line = file.readline(LONGEST_HEADER)
+    if len(line) == LONGEST_HEADER:
+        longest = f"its first line is longer than {LONGEST_HEADER >> 20} MB"
+        raise NotARecordingError(f"{where} is not a recording: it has no header line ({longest})")
+    return read_header(line.removesuffix(b"\n"), where)
+
+
+def open_recording(path: Path, follow_links: bool = True) -> FileRecords:
+    """Open a recording; see ``lab.foreign_file`` for links.
 
     Raises NotARecordingError, with a text for the user, if it cannot be opened or read.
     """
     try:
-        return FileRecords(path)
+        return FileRecords(path, follow_links)
     except OSError as error:
         raise NotARecordingError(f"{path} cannot be opened: {error.strerror}") from None

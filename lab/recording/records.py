@@ -186,6 +186,34 @@ class Process(Struct, frozen=True, omit_defaults=True, tag="process", tag_field=
     bit: int = 0
 
 
+class Stall(Struct, frozen=True, omit_defaults=True, tag="stall", tag_field="record", gc=False):
+    """The host, or the process of ``node``, was not scheduled for ``lasted_us``, longer than Tp, until ``at_us``.
+
+    The machine was at fault: neither a pause, nor a slow disk, nor the code of a node is a stall. A host that was
+    not scheduled has done nothing meanwhile: this record comes before all others of the host since then. Its nodes
+    may have gone on: their steps come later, with the times at which they were made. ``unrecorded`` is the number
+    of stalls since the last one recorded of this process that were too short, and too soon, for a record.
+    """
+
+    at_us: int
+    lasted_us: int
+    node: int | None = None
+    unrecorded: int = 0
+
+    @property
+    def began_us(self) -> int:
+        """The time at which the process should have been scheduled."""
+        return self.at_us - self.lasted_us
+
+    @property
+    def text(self) -> str:
+        """What stood still, and for how long."""
+        lasted = format_us(round(self.lasted_us, -3))
+        if self.node is None:
+            return f"the machine stood still for {lasted}"
+        return f"node {self.node} was not scheduled for {lasted}"
+
+
 class Fault(Struct, frozen=True, omit_defaults=True, tag="fault", tag_field="record", gc=False):
     """A fault came into force or, with ``lifted``, ended.
 
@@ -269,7 +297,9 @@ class End(Struct, frozen=True, omit_defaults=True, tag="end", tag_field="record"
 TIME_LIMIT_REACHED = "its time limit was reached"
 """``End.why`` of a run that lasted as long as it was meant to."""
 
-Record = Header | Step | Routed | Process | Fault | Commanded | Captioned | Expected | Injected | Keyframe | End
+Record = (
+    Header | Step | Routed | Process | Stall | Fault | Commanded | Captioned | Expected | Injected | Keyframe | End
+)
 
 encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
 decode: Callable[[bytes | memoryview], Record] = msgspec.json.Decoder(Record).decode

@@ -16,6 +16,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
+from lab.durable import owner_only
 from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import RecordStore
 from lab.recording.records import End, Header, Keyframe, Record, encode
@@ -39,11 +40,18 @@ class Chain:
         self.is_keyframe_due = False
         self._keyframe_size = 0
         self._hash = None if header.exercise is None else hashlib.sha256()
+        self._has_digests_of_parent = header.exercise is None and header.parent is not None
 
     @property
     def digest(self) -> str:
         """Digest of all lines so far; empty if the run belongs to no exercise."""
         return "" if self._hash is None else self._hash.hexdigest()[:_DIGITS]
+
+    def mismatch(self, record: Record | None) -> str:
+        """Return what shows that a line before this record was edited; empty if nothing does."""
+        if not isinstance(record, Keyframe | End) or self._has_digests_of_parent or record.digest == self.digest:
+            return ""
+        return "the lines before it were edited"
 
     def add(self, line: bytes, is_keyframe: bool = False) -> None:
         """Add the next line."""
@@ -107,9 +115,11 @@ class BeingWrittenError(OSError):
 def open_exclusive(path: Path) -> int:
     """Open the file for writing, without truncating it, and lock it against other writers while it is open.
 
+    A new file is readable by its owner only.
+
     Raises OSError, or BeingWrittenError if another run has it.
     """
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    file = owner_only(str(path), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

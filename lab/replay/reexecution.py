@@ -22,10 +22,12 @@ from lab.recording.records import (
     Process,
     Record,
     Routed,
+    Stall,
     decode_fields,
     differing_fields,
     encode,
 )
+from lab.recording.writer import Chain
 
 _STORAGE_FAULTS: dict[str, Callable[[WriteLog, Process], AlteredStorage | None]] = {
     "unwritten": lambda storage, record: storage.unwrite(record.lost),
@@ -66,13 +68,14 @@ def reexecute(
 ) -> Report:
     """Re-execute a recording with the installed ``protocol``, whose source text is ``source``.
 
-    If the source differs from the recorded one, the source lines at which procedures wait are not compared.
+    If the source differs from the recorded one, the source lines at which procedures wait are not compared. The
+    digests in the recording of an exercise show edits of what re-execution takes as given: inputs and commands.
     Re-execution stops after ``most`` differences. ``progress`` is called with the number of records done, every
     thousand; ``watch`` is called with every record. Raises NotARecordingError if the parameters in the header are
     not those of the protocol.
     """
     source_differs = source != store.header.protocol.source
-    run = Reexecution(store.header, protocol, source_differs)
+    run, chain = Reexecution(store.header, protocol, source_differs), Chain(store.header)
     report = Report(0, [], source_differs, 0, store.torn)
     for number, record in enumerate(store.records()):
         if number % 1000 == 0:
@@ -82,8 +85,10 @@ def reexecute(
             run.check(number, None)
             found: str | None = f"cannot be read: {store.damage[number]}"
         else:
-            found = run.check(number, record)
-        if found is not None:
+            found = run.check(number, record) or chain.mismatch(record)
+        if store.header.exercise is not None:
+            chain.add(store.raw(number) + b"\n")
+        if found:
             report.differences.append(Difference(number, found))
             if len(report.differences) >= most:
                 break
@@ -131,6 +136,8 @@ class Reexecution:
             found = self._process(record)
         elif isinstance(record, Keyframe) and encode(record.snapshot) != encode(self.cluster.snapshot()):
             found = "the keyframe differs from the state after the records before it"
+        elif isinstance(record, Stall) and record.node is not None and record.node not in self.stores:
+            found = f"a stall of node {record.node}, which is not in the header"
         elif isinstance(record, Header) and number > 0:
             found = "a second header"
         self.cluster.apply(record)

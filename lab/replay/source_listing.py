@@ -6,19 +6,20 @@ and need not be Python at all.
 """
 
 import ast
-import re
+import contextlib
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
 from lab.kernel import Wait
 from lab.protocols import SourceFile, files_in
+from lab.protocols.departures import Quotation
+from lab.protocols.transcription import Transcription, rules_of
 from lab.recording.records import ProtocolInfo
 
 _LONGEST = 1_000_000
 """The longest text that is parsed, in characters."""
-_RULE = re.compile(r"\b[A-Z]\d{1,2}(?:\.\d+)?(?:-[A-Z]?\d{1,2})?\b")
 _UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 """The exceptions of parsing text that is not Python."""
 
@@ -92,17 +93,35 @@ class Listing:
         around = [function for function in self.functions if function.first <= line <= function.last]
         return max(around, key=lambda function: function.first, default=None)
 
+    def words(self, transcriptions: Iterable[Transcription]) -> dict[int, tuple[Quotation, ...]]:
+        """Return the words of the texts that lines carry out, by line, up to where the source differs."""
+        by_class = {each.protocol.__name__: each for each in transcriptions}
+        return {line: words for file in self.files for line, words in _words(file, by_class)}
+
+
+def _parsed(file: SourceFile) -> list[ast.stmt]:
+    """Parse a file of Python. Raises one of _UNREADABLE."""
+    if len(file.text) > _LONGEST:
+        return []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the source is only displayed
+        return ast.parse(file.text).body
+
+
+def _words(
+    file: SourceFile, transcriptions: Mapping[str, Transcription]
+) -> Iterator[tuple[int, tuple[Quotation, ...]]]:
+    with contextlib.suppress(*_UNREADABLE):
+        for each in _parsed(file):
+            if isinstance(each, ast.ClassDef) and each.name in transcriptions:
+                whole = transcriptions[each.name]
+                lines = (line for passage in whole.passages for line in whole.code_of(passage, each))
+                yield from ((file.before + line.number, line.words) for line in lines if line.words)
+
 
 def _functions(file: SourceFile) -> Iterator[Function]:
-    if len(file.text) > _LONGEST:
-        return
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the source is only displayed
-            tree = ast.parse(file.text)
-        yield from _functions_in(tree.body, file)
-    except _UNREADABLE:
-        return
+    with contextlib.suppress(*_UNREADABLE):
+        yield from _functions_in(_parsed(file), file)
 
 
 def _functions_in(
@@ -119,7 +138,7 @@ def _functions_in(
                 file.before + each.lineno,
                 file.before + (each.end_lineno or each.lineno),
                 next((kind for decorator in each.decorator_list if (kind := _handled(decorator))), ""),
-                tuple(_RULE.findall((ast.get_docstring(each) or "").partition("\n\n")[0])),
+                rules_of(each),
                 tuple(dict.fromkeys((*departures, *_parameters_in(each)))),
             )
 

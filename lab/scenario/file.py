@@ -5,6 +5,7 @@ found without running it are reported together, each with its place in the file.
 """
 
 import json
+import os
 import re
 import tomllib
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ from typing import Any, Literal, TypeVar
 
 from msgspec import Struct
 
+from lab.foreign_file import read_foreign_text
 from lab.kernel import Timing
 from lab.properties.assertions import RAISES
 from lab.protocols import Algorithm
@@ -26,7 +28,13 @@ from lab.text import UserError, did_you_mean, sanitize
 from lab.units import format_us
 from lab.worlds.loading.own_properties import load_properties
 from lab.worlds.loading.settings import SettingError, Settings, parameters_of
-from lab.worlds.loading.targets import absolute_target, load_protocol, split_target
+from lab.worlds.loading.targets import (
+    absolute_target,
+    load_protocol,
+    names_file,
+    sandboxed_target,
+    split_target,
+)
 from lab.worlds.loading.user_module import TargetError
 from lab.worlds.run import WATCHED
 
@@ -235,21 +243,21 @@ class Scenario(Struct, frozen=True):
         return read_script(self.script, first=self.first_line)
 
 
-def read_scenario(path: Path) -> Scenario:
-    """Read the scenario in this file. Raises ScenarioError."""
-    if path.exists() and not path.is_file():  # reading a pipe would block
-        raise ScenarioError([f"{path} is not a file; name a scenario file, NAME{SUFFIX}"])
+def read_scenario(path: Path, sandbox: bool = False) -> Scenario:
+    """Read the scenario in this file. Raises ScenarioError.
+
+    A protocol file that it names is executed; with ``sandbox``, by confined processes only.
+    """
     try:
-        text = path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        message = error.strerror if isinstance(error, OSError) else "not a text file"
-        raise ScenarioError([f"{path}: {message}; name a scenario file, NAME{SUFFIX}"]) from None
-    return scenario_in(text, path)
+        text = read_foreign_text(path)
+    except OSError as error:
+        raise ScenarioError([f"{path}: {error.strerror}; name a scenario file, NAME{SUFFIX}"]) from None
+    return scenario_in(text, path, sandbox)
 
 
-def scenario_in(text: str, path: Path) -> Scenario:
+def scenario_in(text: str, path: Path, sandbox: bool = False) -> Scenario:
     """Parse the text of a scenario; ``path`` is where it is, or would be. Raises ScenarioError."""
-    reading = _ScenarioReader(text, path)
+    reading = _ScenarioReader(text, path, sandbox)
     scenario = reading.scenario()
     if scenario is None:
         mistakes = sorted(reading.mistakes, key=lambda mistake: (mistake.line, mistake.column))
@@ -273,8 +281,9 @@ class _HeadSettings(Settings, frozen=True, kw_only=True):
 class _ScenarioReader:
     """A parser that continues after a mistake as far as possible, to collect all mistakes."""
 
-    def __init__(self, text: str, path: Path) -> None:
+    def __init__(self, text: str, path: Path, sandbox: bool) -> None:
         self.mistakes: list[Mistake] = []
+        self._sandbox = sandbox
         self._text = text
         self._path = path
         self._head = Head({}, (), "")
@@ -327,8 +336,12 @@ class _ScenarioReader:
     def _protocol(self, named: str) -> tuple[str, type[Algorithm]] | None:
         """Return the absolute target of the protocol and its class; None if it cannot be loaded."""
         target = absolute_target(named, self._path.parent)
-        key, (_, properties) = "properties", split_target(target)
+        key, (named, properties) = "properties", split_target(target)
         try:
+            if self._sandbox and properties:
+                raise TargetError(f"{properties}: properties are executed by the judge, and not in a sandbox")
+            if self._sandbox and names_file(named):
+                target = sandboxed_target(target)
             if properties:
                 load_properties(properties, as_key(key, "FILE.py"))
             key = "protocol"
@@ -493,7 +506,7 @@ def is_path(named: str) -> bool:
 def suggestion(named: str, others: Sequence[str] = ()) -> str:
     """Return ``; did you mean mine.scenario?`` for a file of that name or a similar name, or an empty text."""
     file = f"{named}{SUFFIX}"
-    if Path(file).is_file():
+    if os.path.isfile(file):
         return f"; did you mean {sanitize(file)}?"
     return did_you_mean(named, [*others, *names()])
 

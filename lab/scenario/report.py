@@ -19,6 +19,7 @@ from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import RecordStore
 from lab.recording.records import End, Fault, Header, Record
 from lab.scenario.file import Scenario, World
+from lab.script.director import TIMED_OUT
 from lab.script.predicates import Suspicions
 from lab.script.statements import CAUSES, Expectation, ExpectThroughout, ExpectViolation, Statement, predecessors
 from lab.text import sanitize
@@ -161,6 +162,7 @@ class ScriptChecker:
             was = f"refused: {was}"
         elif result.how == "not met" and isinstance(line.command, Expectation):
             was = line.command.explain_unmet(was, self.cluster, self._suspicions)
+            was += f"; {self.judge.stall.text}" if result.why == TIMED_OUT and self.judge.stall is not None else ""
         self._found.append(_finding(line, was, result))
 
     # the run as a whole

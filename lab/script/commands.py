@@ -15,7 +15,7 @@ from lab.recording.cluster_state import ClusterState
 from lab.recording.snapshot import NodeState
 from lab.script.scope import CommandError, Scope, format_link, join_words, require_node
 from lab.text import did_you_mean, sanitize
-from lab.units import format_us
+from lab.units import first_duplicate, format_us
 
 SLOWEST, FASTEST = 0.01, 1000.0
 """Limits of the speed of a simulated run: virtual time per real time."""
@@ -122,6 +122,8 @@ class _Command(Struct, frozen=True):
         """Raise CommandError if it can never be executed in the run."""
         for named in self.named:
             scope.require_nodes(named.ids)
+            if (twice := first_duplicate(named.ids)) is not None:
+                raise CommandError(f"node {twice} is named twice; name each node once")
             if named.by_role:
                 scope.require_election("there is no coordinator")
 
@@ -324,7 +326,7 @@ class Inject(_Command, frozen=True):
         try:
             payload = msgspec.json.decode(self.body, type=kind)
             given = msgspec.json.decode(self.body)
-        except (msgspec.DecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:  # of msgspec, or of characters that UTF-8 does not have
             raise CommandError(f"not a valid {self.kind}: {error}; write its payload as JSON") from None
         fields = kind.__struct_fields__
         for name in sorted(given.keys() - set(fields)):

@@ -40,6 +40,9 @@ from lab.script.statements import (
     predecessors,
 )
 
+TIMED_OUT = "timed out"
+"""``ExpectationResult.why`` of an expectation that was not met in time."""
+
 
 class Director:
     """The lines that wait for their triggers. Each runs once; of lines due together, those added first run first.
@@ -103,7 +106,7 @@ class Director:
             if isinstance(waiting, Statement):
                 self._next_trigger(waiting)
             elif self._predicates.remove(waiting):
-                self._add_result(waiting.line, False, "timed out")
+                self._add_result(waiting.line, False, TIMED_OUT)
         return self._pop_ready()
 
     def on_record(self, record: Record | None) -> list[Statement]:

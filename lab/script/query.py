@@ -52,7 +52,7 @@ _PLACES = (1 << _BITS) - 1
 """A matching line is numbered by its record and, in the lower bits, its position among the record's lines."""
 _AT_ONCE = 200
 _CHUNK = 1 << 18
-_RECORD_OF = {"process": "process", "command": "command", "expectation": "expected", "end": "end"}
+_RECORD_OF = {"expectation": "expected"} | {each: each for each in ("process", "stall", "command", "end")}
 """For a sort of line: the only kind of record with such lines."""
 
 

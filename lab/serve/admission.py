@@ -1,19 +1,26 @@
 """Decide who may log in: the key identifies a student; the user name is an invitation code, or ignored.
 
-Keys are listed in the format of OpenSSH's ``authorized_keys``; the comment is the student's name. Options are
-refused: a ``command=`` would promise something that this server does not do. Browsers have no keys; they are
-listed in a file of their own.
+Keys are listed in the format of OpenSSH's ``authorized_keys``; the comment is the student's name, or ``user@host``
+as ssh-keygen writes it. Options are refused: a ``command=`` would promise something that this server does not do.
+Browsers have no keys; they are listed in a file of their own.
+
+The first use of a code uses it up, whether it registers a key or a browser, or its student's key was registered
+before. A key never changes its student: with another student's code it is refused.
 """
 
+import re
+from functools import partial
 from pathlib import Path
 
 import asyncssh
+from msgspec import Struct
 
 from lab.serve.data_folder import DataFolder, ServerLog
 from lab.serve.student_lists import (
     GUEST,
     NAME_RULE,
     Browsers,
+    ClassNames,
     Guests,
     InvitationError,
     Invitations,
@@ -21,50 +28,78 @@ from lab.serve.student_lists import (
     ListFile,
     is_code,
     is_name,
+    user_of,
 )
 from lab.text import sanitize
 
 _KINDS = ("ssh-", "ecdsa-", "sk-")
+_USER_AT_HOST = re.compile(r"[^@\s]+@[\w.:-]+")
 
 
-def read_keys(text: str, file: str) -> dict[bytes, str]:
-    """Return the student of each public key. A student may have several keys.
+class ListedKey(Struct, frozen=True):
+    """A line of a list of keys: the name of a student, or a comment ``user@host`` that yields one."""
 
-    Raises ListError for the first wrong line, with the numbers of the others.
-    """
-    students: dict[bytes, str] = {}
+    data: bytes
+    fingerprint: str
+    comment: str
+
+    @property
+    def is_named(self) -> bool:
+        return "@" not in self.comment
+
+
+def parse_keys(text: str, file: str) -> list[ListedKey]:
+    """Return the keys of a list, each once. Raises ListError for the first wrong line, with the other numbers."""
+    keys: dict[bytes, ListedKey] = {}
     mistakes: dict[int, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         try:
-            key, name = _key_and_name(line.split(None, 2))
+            key = _parse_key(line.split(None, 2))
         except ListError as error:
             mistakes[number] = str(error)
             continue
-        if students.setdefault(key, name) != name:
-            mistakes[number] = f"this key already belongs to {students[key]}; a key identifies one student"
+        owner = keys.setdefault(key.data, key).comment
+        if owner != key.comment:
+            mistakes[number] = f"this key already belongs to {owner}; a key identifies one student"
     if mistakes:
         (number, mistake), *others = mistakes.items()
         more = f" (also wrong: {', '.join(f'line {other}' for other, _ in others)})" if others else ""
         raise ListError(f"{file}:{number}: {mistake}{more}")
-    return students
+    return list(keys.values())
 
 
-def _key_and_name(words: list[str]) -> tuple[bytes, str]:
+def _parse_key(words: list[str]) -> ListedKey:
     expected = "expected KIND KEY NAME, as in ssh-ed25519 AAAA… anna"
     if not words[0].startswith(_KINDS):
         raise ListError(f"{sanitize(words[0], 40)} is not a kind of key; options are refused; {expected}")
     if len(words) < 3:
         raise ListError(f"the student's name is missing; {expected}")
-    name = words[2].strip()
+    comment = words[2].strip()
+    name = user_of(comment) if _USER_AT_HOST.fullmatch(comment) else comment
     if not is_name(name):
-        raise ListError(f"{sanitize(name, 40)!r} is not a valid student name: {NAME_RULE}")
+        raise ListError(f"{sanitize(comment, 40)!r} is not a valid student name: {NAME_RULE}")
     try:
         key = asyncssh.import_public_key(" ".join(words[:2]))
     except asyncssh.KeyImportError:
         raise ListError(f"the key of {name} cannot be read; copy the whole line of the .pub file") from None
-    return key.public_data, name
+    return ListedKey(key.public_data, key.get_fingerprint(), comment)
+
+
+def read_keys(class_names: ClassNames, text: str, file: str) -> dict[bytes, str]:
+    """Return the student of each public key. A student may have several keys. Raises ListError or OSError."""
+    keys = parse_keys(text, file)
+    comments = {key.fingerprint: key.comment for key in keys if not key.is_named}
+    names = class_names.name_keys(comments, {key.comment for key in keys if key.is_named})
+    return {key.data: names.get(key.fingerprint, key.comment) for key in keys}
+
+
+class Admitted(Struct, frozen=True):
+    """A student who has logged in. ``welcome`` says what became of the code, if there was one."""
+
+    student: str
+    welcome: str = ""
 
 
 class Admission:
@@ -74,10 +109,11 @@ class Admission:
         self.is_open = is_open
         self._folder = folder
         self._invitations = Invitations(folder.invites)
-        self._enrolled = ListFile(folder.keys, read_keys, log)
+        read = partial(read_keys, ClassNames(folder, log))
+        self._enrolled = ListFile(folder.keys, read, log)
         self._files = [self._enrolled]
         if class_file is not None:
-            self._files.insert(0, ListFile(class_file, read_keys, log))
+            self._files.insert(0, ListFile(class_file, read, log))
         self.browsers = Browsers(folder, is_open, log)
         self._guests = Guests(folder, log)
 
@@ -102,22 +138,22 @@ class Admission:
             return str(error)
         return ""
 
-    def admit(self, user: str, key: asyncssh.SSHKey | None) -> str:
+    def admit(self, user: str, key: asyncssh.SSHKey | None) -> Admitted:
         """Return the student whose key has signed; None means that an open server asked for no key.
 
         Raises InvitationError or OSError.
         """
         if key is None:
-            return self._folder.add_student(GUEST)
+            return Admitted(self._folder.add_student(GUEST))
         listed = self._listed(key)
+        if is_code(user) and not (listed and self.code_problem(user)):
+            return self._use_code(user, key, listed)
         if listed is not None:
-            return listed
-        if is_code(user):
-            return self._enrol(user, key)
+            return Admitted(listed)
         if not self.is_open:
             raise InvitationError("your key was just removed from the list; ask your teacher")
         fingerprint = key.get_fingerprint()
-        return self._guests.guest_with_key(fingerprint) or self._guests.add(fingerprint)
+        return Admitted(self._guests.guest_with_key(fingerprint) or self._guests.add(fingerprint))
 
     def names(self) -> set[str]:
         """Return the names of all who are listed."""
@@ -126,8 +162,14 @@ class Admission:
     def _listed(self, key: asyncssh.SSHKey) -> str | None:
         return next((found for file in self._files if (found := file.students().get(key.public_data))), None)
 
-    def _enrol(self, code: str, key: asyncssh.SSHKey) -> str:
-        kind, data = key.export_public_key("openssh").decode().split()[:2]
-        with self._invitations.used(code, key.get_fingerprint()) as name, self._enrolled.edited() as lines:
-            lines.append(f"{kind} {data} {name}")
-        return name
+    def _use_code(self, code: str, key: asyncssh.SSHKey, listed: str | None) -> Admitted:
+        """Use up the code, and register the key unless it is ``listed`` as a student's."""
+        if listed not in (None, self._invitations.name_for(code)):
+            raise InvitationError(f"the code is for another student; you are {listed}: connect without a code")
+        with self._invitations.used(code, key.get_fingerprint()) as name:
+            if listed is None:
+                kind, data = key.export_public_key("openssh").decode().split()[:2]
+                with self._enrolled.edited() as lines:
+                    lines.append(f"{kind} {data} {name}")
+        was = "was already" if listed else "is now"
+        return Admitted(name, f"your key {was} registered, for {name}; the code is used up: connect without it")

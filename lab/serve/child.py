@@ -22,6 +22,7 @@ import lab.worlds.simulated.simulated_host  # noqa: F401 - a host imports these 
 from lab.exercises.attempts import StudentFolder, record_progress
 from lab.exercises.exercise import Exercise
 from lab.exercises.exercise_reader import all_exercises
+from lab.output import print_remark
 from lab.recording.reader import NotARecordingError
 from lab.serve.children import ChildEnvironment, ChildJob, HostWork, ProgressWork, SessionWork
 from lab.serve.session_control import ControlClient
@@ -75,7 +76,7 @@ class _Server(ForkServer[ChildJob]):
         try:
             record_progress(folder, Path(work.recording), {each.name: each for each in self._exercises})
         except (NotARecordingError, OSError) as error:
-            print(error, file=sys.stderr)
+            print_remark(str(error))
             return 1
         return 0
 

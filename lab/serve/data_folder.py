@@ -2,7 +2,7 @@
 
 Sockets are in a temporary folder, because their paths are limited to about a hundred characters. ``server.json``
 in the data folder says where that is, and that a server runs. The log has a JSON line for each log-in, refusal and
-command, sanitized.
+command, sanitized. It holds no codes.
 """
 
 import contextlib
@@ -22,15 +22,20 @@ import msgspec
 from msgspec import Struct
 
 from lab.durable import write_durably
-from lab.serve.limits import RateLimit
+from lab.exercises.attempts import NAME
+from lab.output import print_error, print_line
 from lab.text import UserError, sanitize
 
+LOG, SEALS = "log", "seals"
 _SOCKETS = "lab-serve-"
 _LONGEST = 300
 _LARGEST = 16 << 20
 _FLOODING = frozenset({"refused", "gone", "ssh command"})
 """Events that a client can cause as fast as it can send."""
-_MOST_A_MINUTE = 300
+_MOST_IN_FULL = 20
+_MOST_TALLIES = 1000
+TALLY_S = 60.0
+"""Repeated refusals are counted for this long before their number is logged."""
 
 
 class FolderError(UserError):
@@ -38,12 +43,18 @@ class FolderError(UserError):
 
 
 class RunningServer(Struct, frozen=True):
-    """The contents of ``server.json``; ``web`` is the port for browsers, 0 if there is none."""
+    """The contents of ``server.json``.
+
+    ``web`` is the port for browsers, 0 if there is none. ``listen`` is its address, empty for all; ``host`` is the
+    name that students use.
+    """
 
     pid: int
     port: int
     sockets: str
     web: int = 0
+    listen: str = ""
+    host: str = ""
 
 
 class DataFolder:
@@ -53,11 +64,12 @@ class DataFolder:
         self.path = path.absolute()
         self.host_key = self.path / "host_key"
         self.keys = self.path / "keys"
+        self.class_names = self.path / "class_names"
         self.browsers = self.path / "browsers"
         self.guests = self.path / "guests"
         self.invites = self.path / "invites.json"
-        self.log = self.path / "log"
-        self.seals = self.path / "seals"
+        self.log = self.path / LOG
+        self.seals = self.path / SEALS
         self.running = self.path / "server.json"
         self._students = self.path / "students"
         self._lock = self._sockets_lock = -1
@@ -77,8 +89,9 @@ class DataFolder:
         return student_path
 
     def student_paths(self) -> dict[str, Path]:
-        """Return the folders of all students who have logged in, by name."""
-        return {path.name: path for path in sorted(self._students.iterdir()) if path.is_dir()}
+        """Return the folders of all students who have logged in, by name; others have no student's name."""
+        found = sorted(self._students.iterdir())
+        return {path.name: path for path in found if NAME.fullmatch(path.name) and path.is_dir()}
 
     def recordings(self) -> Iterator[tuple[str, Path]]:
         """Yield each attempt's recording with the student whose folder it is in; symbolic links are skipped."""
@@ -116,9 +129,9 @@ class DataFolder:
         self._sockets_lock = _locked(sockets)
         return sockets
 
-    def publish(self, port: int, sockets: Path, web: int) -> None:
+    def publish(self, running: RunningServer) -> None:
         """Write ``server.json``: the server runs."""
-        write_durably(self.running, msgspec.json.encode(RunningServer(os.getpid(), port, str(sockets), web)))
+        write_durably(self.running, msgspec.json.encode(running))
 
     def running_server(self) -> RunningServer | None:
         """Return the contents of ``server.json``; the server may have been killed since."""
@@ -168,39 +181,82 @@ class ServerLogLine(Struct, frozen=True, omit_defaults=True):
     text: str = ""
 
 
+class _Tally(Struct):
+    """The texts logged in full in this minute, and how many further events were only counted."""
+
+    texts: set[str]
+    more: int = 0
+
+
 class ServerLog:
     """Appends to the log file, which is renamed to ``log.1`` when it is large, so that no disk fills up.
 
-    Refusals and the like are limited per minute for each student or address, so that a flood displaces nothing
-    else.
+    What a client can repeat as fast as it can send, such as refusals, has a line at first. Repetitions are counted
+    for each student or address, and get one line with their number per minute.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file = self._open()
-        self._floods = RateLimit(_MOST_A_MINUTE, time.monotonic)
+        self._tallies: dict[tuple[str, str, str, str], _Tally] = {}
+        self._tallied_since_s = time.monotonic()
         self._is_torn = False
         self._has_failed = False
 
-    def write(self, event: str, text: str = "", *, student: str = "", address: str = "") -> None:
-        """Log an event. A full disk ends no session: it is reported once on standard error."""
-        if event in _FLOODING and self._floods.is_exceeded(student or address):
-            return
+    def write(
+        self, event: str, text: str = "", *, student: str = "", address: str = "", kind: str = "requests"
+    ) -> None:
+        """Log an event. ``kind`` is the plural under which repetitions are counted.
+
+        A full disk ends no session: it is reported once on standard error.
+        """
+        text = sanitize(text, _LONGEST)
+        if event not in _FLOODING or self._is_first(event, text, student, address, kind):
+            self._append(event, text, student, address)
+
+    def announce(self, event: str, text: str, *, student: str = "", address: str = "") -> None:
+        """Log an event, and print it where the teacher started the server."""
+        self.write(event, text, student=student, address=address)
+        with contextlib.suppress(OSError, ValueError):  # that terminal is closed
+            print_line(f"lab: {student and f'{student}: '}{sanitize(text, _LONGEST)}")
+            sys.stdout.flush()
+
+    def write_tallies(self) -> None:
+        """Log how many events were only counted since the last call."""
+        tallies, self._tallies = self._tallies, {}
+        took_s, self._tallied_since_s = time.monotonic() - self._tallied_since_s, time.monotonic()
+        for (event, kind, student, address), tally in tallies.items():
+            if tally.more:
+                self._append(event, f"{tally.more} more {kind} in {took_s:.0f} s", student, address)
+
+    def _is_first(self, event: str, text: str, student: str, address: str, kind: str) -> bool:
+        """Count the event; return whether it is to be logged in full."""
+        if time.monotonic() > self._tallied_since_s + TALLY_S:
+            self.write_tallies()
+        who = (event, kind, student, "" if student else address)
+        if who not in self._tallies and len(self._tallies) >= _MOST_TALLIES:
+            who = (event, kind, "", "many addresses")
+        tally = self._tallies.setdefault(who, _Tally(set()))
+        if text in tally.texts or len(tally.texts) >= _MOST_IN_FULL:
+            tally.more += 1
+            return False
+        tally.texts.add(text)
+        return True
+
+    def _append(self, event: str, text: str, student: str, address: str) -> None:
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        line = ServerLogLine(at, event, student, address, sanitize(text, _LONGEST))
+        line = ServerLogLine(at, event, student, address, text)
         try:
             self._write(msgspec.json.encode(line))
             if os.fstat(self._file).st_size > _LARGEST:
                 self._begin_anew()
         except OSError as error:
             if not self._has_failed:
-                print(
-                    f"lab: {self._path}: {error.strerror}; events are not logged while the disk is full",
-                    file=sys.stderr,
-                )
+                print_error(f"{self._path}: {error.strerror}; events are not logged while the disk is full")
             self._has_failed = True
 
     def close(self) -> None:
+        self.write_tallies()
         os.close(self._file)
 
     def _write(self, line: bytes) -> None:

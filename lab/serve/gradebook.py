@@ -3,7 +3,8 @@
 A seal holds the digest of a recording, so that later edits show. Seals are lines of one file, appended durably.
 Each line holds the digest of the line before it, so no line can be changed or removed. That none was cut off at
 the end follows from the server's log, which holds the digest of each line, too. Only the teacher can write to both
-files and to the recordings.
+files and to the recordings: the data folder is private to the account that the server runs as. So no student can
+make a seal.
 
 To grade, every recording in the data folder is re-executed, unless it differs from its seal.
 """
@@ -13,7 +14,7 @@ import contextlib
 import errno
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -24,10 +25,12 @@ from msgspec.structs import replace
 
 from lab.exercises.assessment import is_manual_command
 from lab.exercises.attempts import attempt_in, record_time
-from lab.exercises.grading import Grade, grade_recording, refuse_shared
-from lab.recording.reader import NotARecordingError, open_recording
+from lab.exercises.grading import Grade, grade_recording, refuse_shared, refuse_unread
+from lab.foreign_file import open_foreign
+from lab.recording.reader import LARGEST_RECORDING, NotARecordingError, open_recording
 from lab.recording.records import Commanded
-from lab.serve.data_folder import DataFolder, ServerLog, ServerLogLine, read_log
+from lab.serve.data_folder import LOG, SEALS, DataFolder, ServerLog, ServerLogLine, read_log
+from lab.text import UserError
 
 # seals
 
@@ -64,7 +67,7 @@ class SealReport(Struct, frozen=True):
 
 def measure(path: Path) -> Measured:
     """Read the file once, and measure it. Raises OSError."""
-    with path.open("rb") as file:
+    with open_foreign(path, LARGEST_RECORDING, follow_links=False) as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         return Measured(file.tell(), sha256)
 
@@ -171,6 +174,56 @@ class Gradebook(Struct, frozen=True):
     problems: list[str]
 
 
+class SealError(UserError):
+    """Seals that cannot be relied on; the text is for the teacher."""
+
+
+def grade_sealed(
+    recordings: Sequence[Path], exercises: Path, data: Path, report_progress: Callable[[str, int], None]
+) -> list[Grade]:
+    """Grade copies of recordings that are sealed in the data folder ``data``; refuse the others.
+
+    A seal is found by the contents of the recording, wherever the copy is. ``report_progress`` is called with a
+    file name and the number of its records done. Raises SealError, also if there are no seals; and OSError.
+    """
+    if not (data / SEALS).is_file():
+        raise SealError(f"{data} has no seals; name the data folder of lab serve, which it prints when it starts")
+    report = SealBook(data / SEALS).read()
+    for problem in _seal_problems(data, report):
+        raise SealError(f"{problem}: the seals were edited; use a backup of the data folder")
+    by_content = {seal.measured: seal for seal in report.seals.values()}
+    grades = []
+    for path in recordings:
+        seal = _find_seal(path, by_content)
+        if seal is None:
+            why = f"the server of {data} has not sealed it: it was made elsewhere, edited, or not ended"
+            grades.append(refuse_unread(path, why))
+        elif not seal.witnessed:
+            why = f"the server found it on {seal.at} and did not see its run end: lab serve export grades it"
+            grades.append(refuse_unread(path, why))
+        else:
+            grades.append(_grade(path, seal.student, seal, exercises, partial(report_progress, path.name)))
+    return grades
+
+
+def _find_seal(path: Path, by_content: Mapping[Measured, Seal]) -> Seal | None:
+    """Return the seal of a recording with these contents. A file of another size is not read: it may be huge."""
+    with contextlib.suppress(OSError):
+        if path.is_file() and path.stat().st_size in {measured.size for measured in by_content}:
+            return by_content.get(measure(path))
+    return None
+
+
+def _seal_problems(data: Path, report: SealReport) -> list[str]:
+    """Return what is wrong with the seals themselves, for the teacher. Raises OSError."""
+    if report.problem:
+        return [report.problem]
+    heads = set(report.heads)
+    logged = (line.text.partition(" ")[0] for line in read_log(data / LOG) if line.event == "sealed")
+    lacking = sum(head not in heads for head in logged)
+    return [f"{data / SEALS} lacks {lacking} of the seals in the log"] if lacking else []
+
+
 def grade_class(folder: DataFolder, exercises: Path, report_progress: Callable[[str], None]) -> Gradebook:
     """Grade the class; ``exercises`` is the folder of the exercises. Raises OSError.
 
@@ -194,12 +247,8 @@ def grade_class(folder: DataFolder, exercises: Path, report_progress: Callable[[
         for gone in report.seals.values()
         if gone.file not in found
     )
-    problems = [report.problem] if report.problem else []
-    heads = set(report.heads)
-    logged = (line.text.partition(" ")[0] for line in read_log(folder.log) if line.event == "sealed")
-    if (lacking := sum(head not in heads for head in logged)) and not report.problem:
-        problems.append(f"{folder.seals} lacks {lacking} of the seals in the log")
-    return Gradebook(kept, [file for file in found if file not in report.seals], problems)
+    unsealed = [file for file in found if file not in report.seals]
+    return Gradebook(kept, unsealed, _seal_problems(folder.path, report))
 
 
 def _grade(
@@ -216,7 +265,8 @@ def _grade(
     if grade.student not in ("", student):
         why = f"its header names {grade.student}, but it is in the folder of {student}"
         return _refuse(path, student, why)
-    return replace(grade, student=student, exercise=grade.exercise or path.stem)
+    sealed = seal is not None and seal.witnessed
+    return replace(grade, student=student, exercise=grade.exercise or path.stem, sealed=sealed)
 
 
 def _refuse(path: Path, student: str, why: str) -> Grade:

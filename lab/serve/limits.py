@@ -1,4 +1,13 @@
-"""The limits for one student, for one address, and in total; and the counters that enforce some of them."""
+"""The limits for one student, for one address, and in total; and the counters that enforce some of them.
+
+A class may share one address, so nobody who can show an identity is limited by address: a student is limited by
+name, with a valid code, a listed key or a known browser. An address is limited only in what identifies nobody:
+wrong codes, new guests, and connections before the log-in.
+
+These limits spare the processor and the log; codes and keys need none. A code is one of 23**16, about 6e21. Even
+ten thousand guesses per second, during the two weeks for which a code is usually valid, find one of a hundred
+unused codes with a probability of 2e-10. Nobody guesses a key: a client offers those that its agent has.
+"""
 
 from collections import deque
 from collections.abc import Callable
@@ -23,18 +32,21 @@ class Limits(Struct, frozen=True, kw_only=True):
     idle_s: Annotated[float, Meta(description="End a session after this time without a key press.")] = 3600
     linger_s: Annotated[
         float, Meta(description="Keep a cluster for this time after its student has disconnected.")
-    ] = 300
+    ] = 800
     logins_per_minute: Annotated[int, Meta(description="Maximum log-ins of one student per minute.")] = 20
     login_s: Annotated[float, Meta(description="Time allowed for a log-in, including typing a passphrase.")] = 60
     unused_s: Annotated[float, Meta(description="Close a connection without a session after this time.")] = 5
-    keys_per_connection: Annotated[
-        int, Meta(description="Maximum number of keys that one connection may try.")
-    ] = 8
-    refusals_per_minute: Annotated[int, Meta(description="Maximum keys refused to one address per minute.")] = 120
-    half_open: Annotated[int, Meta(description="Maximum number of connections before log-in.")] = 100
+    requests_per_connection: Annotated[
+        int, Meta(description="Maximum number of log-in requests on a connection; each key offered is one.")
+    ] = 12
+    wrong_codes_per_minute: Annotated[
+        int, Meta(description="Maximum wrong codes from one address per minute; valid codes are not limited.")
+    ] = 120
+    guests_per_minute: Annotated[int, Meta(description="Maximum new guests from one address per minute.")] = 60
+    half_open: Annotated[int, Meta(description="Maximum number of connections before log-in.")] = 1000
     half_open_per_address: Annotated[
         int, Meta(description="Maximum number of connections before log-in from one address.")
-    ] = 50
+    ] = 800
 
 
 def help_of(limit: str) -> str:
@@ -44,10 +56,14 @@ def help_of(limit: str) -> str:
 
 
 _WINDOW_S = 60.0
+_MOST_CLIENTS = 1000
 
 
 class RateLimit:
-    """Counts events of each client in the last minute; ``now_s`` is a monotonic clock."""
+    """Counts events of each client in the last minute; ``now_s`` is a monotonic clock.
+
+    It remembers the last ``_MOST_CLIENTS`` clients only, so that a flood from many addresses costs little memory.
+    """
 
     def __init__(self, most: int, now_s: Callable[[], float]) -> None:
         self._most = most
@@ -57,11 +73,15 @@ class RateLimit:
     def is_exceeded(self, who: str) -> bool:
         """Count an event of this client; return whether the limit is exceeded."""
         now_s = self._now_s()
-        for each in [each for each, came in self._came.items() if came[-1] < now_s - _WINDOW_S]:
-            del self._came[each]
-        came = self._came.setdefault(who, deque(maxlen=self._most + 1))
+        came = self._came.pop(who, None) or deque(maxlen=self._most + 1)
         came.append(now_s)
+        self._came[who] = came  # last, so the first one is the client that has been quiet longest
+        while len(self._came) > _MOST_CLIENTS or self._last_s(next(iter(self._came))) < now_s - _WINDOW_S:
+            del self._came[next(iter(self._came))]
         return len(came) > self._most and came[0] > now_s - _WINDOW_S
+
+    def _last_s(self, who: str) -> float:
+        return self._came[who][-1]
 
 
 class Evictable(Protocol):
@@ -77,36 +97,46 @@ K = TypeVar("K", bound=Evictable)
 
 
 class HalfOpen(Generic[K]):
-    """The connections that have not logged in, oldest first.
+    """The connections that have not logged in, by address and by whether they have begun to, oldest first.
 
-    If there are too many, the address with the most loses its oldest one. A log-in takes a second, so a client
-    that holds a hundred connections open loses these, and nobody else loses any.
+    If there are too many, the largest of these groups loses its oldest one. A log-in takes a second, so a client
+    that holds hundreds of connections open loses these, and nobody else loses any. One that opens hundreds in a
+    second loses these too: a student at the same address, who has begun to log in, is in another group.
     """
 
     def __init__(self, most: int, most_per_address: int) -> None:
         self._most = most
         self._most_per_address = most_per_address
-        self._pending: dict[str, list[K]] = {}
+        self._pending: dict[tuple[str, bool], list[K]] = {}
 
     def add(self, connection: K) -> None:
         """Add a connection; another one may be evicted."""
-        same = self._pending.setdefault(connection.address, [])
-        same.append(connection)
-        if len(same) > self._most_per_address:
-            self._drop(same[0])
+        self._group(connection, has_begun=False).append(connection)
+        at_address = [self._group(connection, has_begun) for has_begun in (False, True)]
+        if sum(map(len, at_address)) > self._most_per_address:
+            self._drop(max(at_address, key=len)[0])
         elif sum(map(len, self._pending.values())) > self._most:
             self._drop(max(self._pending.values(), key=len)[0])
 
+    def begin_log_in(self, connection: K) -> None:
+        """Move a connection to the group of those that have begun to log in."""
+        self.discard(connection)
+        self._group(connection, has_begun=True).append(connection)
+
     def discard(self, connection: K) -> None:
         """Remove a connection that has logged in, or closed."""
-        same = self._pending.get(connection.address, [])
-        if connection in same:
-            same.remove(connection)
-        if not same:
-            self._pending.pop(connection.address, None)
+        for has_begun in (False, True):
+            group = self._group(connection, has_begun)
+            if connection in group:
+                group.remove(connection)
+            if not group:
+                del self._pending[connection.address, has_begun]
 
     def all(self) -> list[K]:
-        return [each for same in self._pending.values() for each in same]
+        return [each for group in self._pending.values() for each in group]
+
+    def _group(self, connection: K, has_begun: bool) -> list[K]:
+        return self._pending.setdefault((connection.address, has_begun), [])
 
     def _drop(self, connection: K) -> None:
         self.discard(connection)

@@ -6,6 +6,7 @@ Host key, limits and fork server come first; then the ports are opened, and the 
 import asyncio
 import contextlib
 import logging
+import os
 import resource
 import signal
 import subprocess
@@ -22,7 +23,7 @@ from lab.exercises.exercise_reader import all_exercises
 from lab.serve.admin_server import serve_admin
 from lab.serve.admission import Admission
 from lab.serve.children import Children, start_fork_server
-from lab.serve.data_folder import DataFolder, ServerLog
+from lab.serve.data_folder import TALLY_S, DataFolder, RunningServer, ServerLog
 from lab.serve.limits import HalfOpen, Limits
 from lab.serve.server_context import ServerContext
 from lab.serve.ssh_connection import SSHConnection
@@ -46,11 +47,13 @@ class ListenError(Exception):
 class ServeOptions(Struct, frozen=True):
     """The options of a server. ``class_file`` is a list of keys; ``is_open``: anybody may log in.
 
-    ``web_port`` is the port for browsers, None for none. ``exercises`` is the folder of the exercises.
+    ``host`` is the name by which students reach the server. ``web_port`` is the port for browsers, None for none.
+    ``exercises`` is the folder of the exercises.
     ``lecture``: a lecture is shown to all without asking.
     """
 
     address: str
+    host: str
     port: int
     web_port: int | None
     class_file: Path | None
@@ -119,6 +122,7 @@ class _Server:
         children = Children(fork_server, process, self._on_fork_server_lost)
         try:
             admission = Admission(self._folder, options.class_file, options.is_open, self._log)
+            admission.names()  # new names of a list are announced now, not at the first log-in
             context = ServerContext(
                 self._folder,
                 self._sockets,
@@ -135,13 +139,14 @@ class _Server:
                 listener = await self._listen(context)
             context.port = listener.get_port()
             site = await self._open_site(context)
-            self._folder.publish(context.port, self._sockets, context.web_port)
+            here = (os.getpid(), context.port, str(self._sockets), context.web_port, options.address, options.host)
+            self._folder.publish(RunningServer(*here))
             admin = await serve_admin(self._sockets, context)
             self._log.write(
                 "began", f"port {context.port}" + (f", for browsers {context.web_port}" if site else "")
             )
             on_listening(Listening(context.port, context.web_port, self._key.get_fingerprint()))
-            await self._ended.wait()
+            await self._wait_for_end()
             listener.close()
             if site is not None:
                 site.stop_listening()
@@ -153,6 +158,13 @@ class _Server:
             await children.close()
         self._log.write("ended")
         return self._status
+
+    async def _wait_for_end(self) -> None:
+        """Wait for a signal, and write the counts of refusals to the log meanwhile."""
+        while not self._ended.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._ended.wait(), TALLY_S)
+            self._log.write_tallies()
 
     async def _open_site(self, context: ServerContext) -> Site | None:
         port = self._options.web_port

@@ -189,7 +189,7 @@ class ServerContext:
         )
         self.presence = Presence(limits, self.clusters)
         self.logins = RateLimit(limits.logins_per_minute, time.monotonic)
-        self.refusals = RateLimit(limits.refusals_per_minute, time.monotonic)
+        self.new_guests = RateLimit(limits.guests_per_minute, time.monotonic)
         self.folder = folder
         self.hub = BroadcastHub(log, lectures_at_once)
         self._sockets = sockets

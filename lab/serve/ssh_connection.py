@@ -3,6 +3,9 @@
 A client logs in with a public key; if the server is open, also without one. The user name is an invitation code,
 or ignored. A refused client is told why by a keyboard-interactive challenge without a question. Clients try that
 method after their last key, so a client whose third key is the right one never sees it.
+
+Clients offer their keys one after the other. So an unknown key is no reason to cut a connection, nor to limit its
+address; a connection is cut after too many requests, of any kind. One that ends without a log-in is logged once.
 """
 
 import asyncio
@@ -22,13 +25,17 @@ from lab.units import format_count
 
 _Challenge = bool | tuple[str, str, str, list[tuple[str, bool]]]
 _MOST_CHANNELS = 4
-_MOST_REFUSED = 100
+_MOST_DENIED = 100
+_MOST_LISTED = 4
 _NO_TERMINAL = "lab: the laboratory needs a terminal: connect with ssh -t; for other commands see ssh HOST help"
 _USAGE_ERROR = 2
 
 
 class SSHConnection(asyncssh.SSHServer):
-    """A connection. ``half_open`` holds the connections that have not logged in."""
+    """A connection. ``half_open`` holds the connections that have not logged in.
+
+    ``welcome`` is for the first session or command: what became of the student's code.
+    """
 
     def __init__(self, context: ServerContext, half_open: "HalfOpen[SSHConnection]") -> None:
         self.address = ""
@@ -38,8 +45,12 @@ class SSHConnection(asyncssh.SSHServer):
         self.student = ""
         self._user = ""
         self._key: asyncssh.SSHKey | None = None
-        self._refused = 0
+        self._requests = 0
+        self._unknown_keys: list[str] = []
+        self._was_refused = False
         self._challenge_sent = False
+        self._denied = 0
+        self.welcome = ""
         self.channels: list[SSHChannel] = []
         self._held = False
         self._unused_timer: asyncio.TimerHandle | None = None
@@ -50,6 +61,9 @@ class SSHConnection(asyncssh.SSHServer):
     def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
         self._connection = conn
         self.address = str(conn.get_extra_info("peername", ("?",))[0])
+        # asyncssh counts no failures; all methods, and requests without one, report theirs here
+        self._send_failure = conn.send_userauth_failure
+        setattr(conn, "send_userauth_failure", self._on_failure)  # noqa: B010
         # asyncssh respects only the client's window, which a client may declare unlimited
         setattr(conn, "pause_writing", lambda: self._hold(True))  # noqa: B010
         setattr(conn, "resume_writing", lambda: self._hold(False))  # noqa: B010
@@ -59,12 +73,16 @@ class SSHConnection(asyncssh.SSHServer):
         self._half_open.discard(self)
         if self._unused_timer is not None:
             self._unused_timer.cancel()
-        if not self.student and exc is not None:
-            self.log("gone", f"before the log-in: {exc}")
+        if self.student or self._was_refused:
+            return
+        if self._requests:
+            self._log_requests()
+        elif exc is not None:
+            self.log("gone", f"before the log-in: {exc}", "connections")
 
     def evict(self) -> None:
         """Close the connection, because another one needs its place."""
-        self.log("refused", "too many connections without a log-in: the oldest is closed")
+        self._log_refused("too many connections without a log-in: the oldest is closed")
         self._connection.abort()
 
     def disconnect(self, why: str, code: int = DISC_BY_APPLICATION) -> None:
@@ -79,6 +97,7 @@ class SSHConnection(asyncssh.SSHServer):
 
     def begin_auth(self, username: str) -> bool:
         self._user = username
+        self._half_open.begin_log_in(self)
         return True
 
     def public_key_auth_supported(self) -> bool:
@@ -86,11 +105,11 @@ class SSHConnection(asyncssh.SSHServer):
 
     def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
         """Return whether the key's holder may log in; the client has not yet proved that it holds the key."""
-        if self.context.admission.may_admit(username, key):
-            self._key = key  # the last key accepted before the log-in is the one that the client proves to hold
-            return True
-        self._refuse(f"user {sanitize(username, 40)}, key {key.get_fingerprint()}")
-        return False
+        if not self.context.admission.may_admit(username, key):
+            self._unknown_keys.append(key.get_fingerprint())
+            return False
+        self._key = key  # the last key accepted before the log-in is the one that the client proves to hold
+        return self._may_continue()  # a client may ask about the same key again and again
 
     def kbdint_auth_supported(self) -> bool:
         """Accept once: to admit a client without a key if the server is open, else to tell it the reason."""
@@ -105,45 +124,80 @@ class SSHConnection(asyncssh.SSHServer):
         return ("", f"lab: {self._advice(username)}", "", [])
 
     def validate_kbdint_response(self, username: str, responses: Sequence[str]) -> bool:
-        self._refuse(f"user {sanitize(username, 40)}, no key")
         return False
 
     def auth_completed(self) -> None:
         """Admit the student, or disconnect. The client has proved that it holds its key, if it has one."""
         self._half_open.discard(self)
-        who = self.context.admission.identify(self._user, self._key) or self.address
-        if self.context.logins.is_exceeded(who):
-            self.log("refused", f"too many log-ins of {who}")
+        student = self.context.admission.identify(self._user, self._key)
+        budget = self.context.new_guests if student is None else self.context.logins
+        if budget.is_exceeded(student or self.address):
+            self._log_refused(f"too many log-ins of {student or 'new guests'}")
             self.disconnect("too many log-ins; try again in a minute", DISC_TOO_MANY_CONNECTIONS)
             return
         try:
-            student = self.context.admission.admit(self._user, self._key)
+            admitted = self.context.admission.admit(self._user, self._key)
         except InvitationError as error:
-            self.log("refused", f"user {sanitize(self._user, 40)}: {error}")
+            self._log_refused(f"{self._describe_user()}: {error}")
             self.disconnect(str(error))
             return
         except OSError as error:
             self.log("fault", f"the log-in could not be stored: {error}")
             self.disconnect("the server cannot write to its disk; tell your teacher")
             return
-        self.student = student
-        by = "no key" if self._key is None else self._key.get_fingerprint()
-        self.log("log-in", f"user {sanitize(self._user, 40)}, {by}")
+        self.student = admitted.student
+        by = "no key" if self._key is None else f"key {self._key.get_fingerprint()}"
+        self.log("log-in", f"{self._describe_user()}, {by}")
+        if admitted.welcome:
+            self.context.log.announce("enrolled", f"registered {by}", student=self.student, address=self.address)
+            self.welcome = f"lab: {admitted.welcome}"
         self._schedule_unused_check()
 
-    def _refuse(self, what: str) -> None:
-        self._refused += 1
-        self.log("refused", what)
-        most = self.context.limits.keys_per_connection
-        if self.context.refusals.is_exceeded(self.address) or self._refused >= most:
-            keys = format_count(self._refused, "key")
-            why = f"{keys} refused; specify the right one: ssh -o IdentitiesOnly=yes -i FILE"
-            self.disconnect(why, DISC_NO_MORE_AUTH_METHODS_AVAILABLE)
+    def _on_failure(self, partial_success: bool) -> None:
+        """Refuse a request: an unknown key, a wrong signature, another method or none."""
+        if self._may_continue():
+            self._send_failure(partial_success)
+
+    def _may_continue(self) -> bool:
+        """Count a request; disconnect a client that makes too many."""
+        if self._was_refused:
+            return False
+        self._requests += 1
+        if self._requests < self.context.limits.requests_per_connection:
+            return True
+        keys = format_count(len(self._unknown_keys), "key")
+        why = f"{keys} refused; specify the right one: ssh -o IdentitiesOnly=yes -i FILE"
+        self._log_requests(f"; cut after {self._requests} requests")
+        self.disconnect(why if self._unknown_keys else "too many requests", DISC_NO_MORE_AUTH_METHODS_AVAILABLE)
+        return False
+
+    def _log_requests(self, end: str = "") -> None:
+        """Log the requests of a client that has not logged in, in one line."""
+        keys = self._unknown_keys
+        if is_code(self._user) and (fault := self.context.admission.code_problem(self._user)):
+            what, kind = f": {fault}", "connections with wrong codes"
+        elif self._key is not None:
+            what = f", no valid signature of key {self._key.get_fingerprint()}"
+            kind = "connections without a valid signature"
+        elif keys:
+            what = f", {format_count(len(keys), 'unknown key')}: {', '.join(keys[:_MOST_LISTED])}"
+            kind = "connections with unknown keys"
+        else:
+            what, kind = ", no key", "connections without a key"
+        self._log_refused(f"{self._describe_user()}{what}{end}", kind)
+
+    def _describe_user(self) -> str:
+        """Return the user name for the log, which holds no codes."""
+        return "a code" if is_code(self._user) else f"user {sanitize(self._user, 40)}"
+
+    def _log_refused(self, text: str, kind: str = "connections") -> None:
+        self._was_refused = True
+        self.log("refused", text, kind)
 
     def _advice(self, user: str) -> str:
         if is_code(user) and (fault := self.context.admission.code_problem(user)):
             return fault
-        if not self._refused:
+        if not self._unknown_keys:
             return "log-in needs an SSH key, and this client has none; create one with ssh-keygen, then try again"
         return (
             "your key is unknown; ask your teacher for a code, "
@@ -172,7 +226,7 @@ class SSHConnection(asyncssh.SSHServer):
         """Close an unused connection; after a session, allow time for its last output to arrive."""
         is_unused = not any(channel.is_in_use for channel in self.channels)
         if is_unused and self._was_unused:
-            self.log("refused", "a connection without a session")
+            self.log("refused", "a connection without a session", "connections")
             self.disconnect("this server offers only the laboratory: omit -N")
             return
         self._was_unused = is_unused
@@ -201,13 +255,13 @@ class SSHConnection(asyncssh.SSHServer):
     def deny(self, what: str) -> bool:
         """Refuse this; disconnect a client that does not stop asking."""
         self.log("refused", what)
-        self._refused += 1
-        if self._refused >= _MOST_REFUSED:
+        self._denied += 1
+        if self._denied >= _MOST_DENIED:
             self.disconnect("this server offers only the laboratory: omit -L, -R, -D and the like")
         return False
 
-    def log(self, event: str, text: str) -> None:
-        self.context.log.write(event, text, student=self.student, address=self.address)
+    def log(self, event: str, text: str, kind: str = "requests") -> None:
+        self.context.log.write(event, text, student=self.student, address=self.address, kind=kind)
 
 
 class SSHChannel(asyncssh.SSHServerSession[bytes]):
@@ -224,6 +278,10 @@ class SSHChannel(asyncssh.SSHServerSession[bytes]):
     @property
     def is_in_use(self) -> bool:
         return self._session.is_active
+
+    @property
+    def _line_end(self) -> str:
+        return "\n" if self._terminal is None else "\r\n"
 
     # requests of the client
 
@@ -247,14 +305,16 @@ class SSHChannel(asyncssh.SSHServerSession[bytes]):
 
     def session_started(self) -> None:
         """Begin the session, or answer the command: the client's requests are complete."""
+        welcome, self._connection.welcome = self._connection.welcome, ""
         first = first_exercise(self._command, self._context)
         if first is None:
             text, status = run_command(self._command or "", self._context, self._connection.student)
             self._connection.log("refused" if status else "ssh command", self._command or "")
-            self._print(text, status)
+            self._print(text, status, welcome)
         elif self._terminal is None:
-            self._print(_NO_TERMINAL, REFUSED)
+            self._print(_NO_TERMINAL, REFUSED, welcome)
         else:
+            self._write_welcome(welcome)  # the terminal shows it again after the session
             self._session.begin(self._channel, self._terminal, first)
 
     # data
@@ -282,10 +342,17 @@ class SSHChannel(asyncssh.SSHServerSession[bytes]):
         self._session.hang_up()
         self._connection.channels.remove(self)
 
-    def _print(self, text: str, status: int) -> None:
-        end = "\r\n" if self._terminal is not None else "\n"
+    def _write_welcome(self, welcome: str) -> None:
+        """Write it to standard error: scripts read a command's output."""
+        if welcome:
+            with contextlib.suppress(OSError):
+                self._channel.write_stderr((welcome + self._line_end).encode())
+
+    def _print(self, text: str, status: int, welcome: str) -> None:
+        self._write_welcome(welcome)
         with contextlib.suppress(OSError):
-            self._channel.write((text.replace("\n", end) + end).encode())
+            lines = map(sanitize, text.split("\n"))
+            self._channel.write((self._line_end.join(lines) + self._line_end).encode())
             self._channel.exit(status)
 
 

@@ -10,9 +10,10 @@ import hashlib
 import os
 import re
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 from typing import Annotated, Generic, TypeVar
 
@@ -22,6 +23,7 @@ from msgspec.structs import replace
 
 from lab.durable import exclusive_lock, write_durably
 from lab.exercises.attempts import NAME
+from lab.foreign_file import LARGEST_DATA, read_foreign, read_foreign_text
 from lab.serve.data_folder import DataFolder, ServerLog
 from lab.text import UserError, sanitize
 
@@ -35,6 +37,7 @@ _NAME = re.compile(rf"(?!(?i:{GUEST})){NAME.pattern}")
 _LETTERS = "abcdefghjkmnpqrstuvwxyz"
 """Letters that are not mistaken for others."""
 _CODE = re.compile(f"[{_LETTERS}]{{4}}(-?[{_LETTERS}]{{4}}){{3}}", re.IGNORECASE)
+_LONGEST_NUMBERED = 28
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
@@ -48,6 +51,10 @@ def is_name(text: str) -> bool:
 
 class InvitationError(Exception):
     """The code is not valid; the text gives the reason and the next step."""
+
+
+class UnknownCodeError(InvitationError):
+    """No student ever had this code: a typing error, or a guess."""
 
 
 class _Invitation(Struct, frozen=True):
@@ -112,7 +119,7 @@ class Invitations:
     def _find(self, code: str) -> _Invitation:
         found = next((each for each in self._read() if each.code == _hash_code(code)), None)
         if found is None:
-            raise InvitationError("unknown code; check for a typing error, or ask your teacher for a new one")
+            raise UnknownCodeError("unknown code; check for a typing error, or ask your teacher for a new one")
         if found.used:
             raise InvitationError("the code was already used; ask your teacher for a new one")
         if found.until < datetime.now(UTC):
@@ -122,7 +129,7 @@ class Invitations:
     def _read(self) -> list[_Invitation]:
         """Read all invitations. Raises InvitationError if the file is not valid."""
         try:
-            return msgspec.json.decode(self._path.read_bytes(), type=list[_Invitation])
+            return msgspec.json.decode(read_foreign(self._path), type=list[_Invitation])
         except FileNotFoundError:
             return []
         except ValueError:
@@ -163,10 +170,10 @@ class ListFile(Generic[K]):
             version = (found.st_mtime_ns, found.st_size, found.st_ino)
             if version != self._version:
                 self._version = version
-                self._students = self._read(self._path.read_text("utf-8-sig"), str(self._path))
+                self._students = self._read(read_foreign_text(self._path, LARGEST_DATA), str(self._path))
         except FileNotFoundError:
             self._version, self._students = None, {}
-        except (OSError, UnicodeDecodeError, ListError) as error:
+        except (OSError, ListError) as error:
             self._log.write("unreadable", str(error))
         return self._students
 
@@ -174,7 +181,7 @@ class ListFile(Generic[K]):
     def edited(self) -> Iterator[list[str]]:
         """Lock the file, yield its lines, and then store what they have become. Raises OSError."""
         with exclusive_lock(self._path):
-            lines = self._path.read_text("utf-8").splitlines() if self._path.exists() else []
+            lines = read_foreign_text(self._path, LARGEST_DATA).splitlines() if self._path.exists() else []
             yield lines
             write_durably(self._path, "".join(f"{line}\n" for line in lines).encode())
 
@@ -193,6 +200,49 @@ def _reader(pattern: str, form: str) -> Callable[[str, str], dict[str, str]]:
         return students
 
     return read
+
+
+class ClassNames:
+    """The names given to keys whose comment is ``user@host``, a file with a line for each: ``FINGERPRINT NAME``.
+
+    A key keeps its name, and with it the student's work, however the list of keys is edited.
+    """
+
+    def __init__(self, folder: DataFolder, log: ServerLog) -> None:
+        self._log = log
+        read = _reader(rf"(SHA256:\S+) ({_NAME.pattern})", "FINGERPRINT NAME")
+        self._file = ListFile(folder.class_names, read, log)
+
+    def name_keys(self, comments: Mapping[str, str], taken: Iterable[str]) -> dict[str, str]:
+        """Return the name of each key, given the comments by fingerprint: the user, with a number if need be.
+
+        Keys with equal users may be of different students, so each new name differs from all others and from
+        ``taken``. New names are announced. Raises OSError.
+        """
+        names = dict(self._file.students())
+        given = {*taken, *names.values()}
+        new = [key for key in comments if key not in names]
+        for key in new:
+            names[key] = _free_name(user_of(comments[key]), given)
+            given.add(names[key])
+        if new:
+            with self._file.edited() as lines:
+                lines.extend(f"{key} {names[key]}" for key in new)
+        for key in new:
+            user = user_of(comments[key])
+            twin = "" if names[key] == user else f"; if it is of {user}, write {user} as its comment"
+            self._log.announce("named", f"the key {comments[key]} is of student {names[key]}{twin}")
+        return {key: names[key] for key in comments}
+
+
+def user_of(comment: str) -> str:
+    r"""Return the user in a comment ``user@host``, or ``DOMAIN\user@host``, as Windows writes it."""
+    return comment.rpartition("@")[0].rpartition("\\")[2]
+
+
+def _free_name(user: str, taken: Set[str]) -> str:
+    numbered = (f"{user[:_LONGEST_NUMBERED]}-{number}" for number in count(2))
+    return user if user not in taken else next(name for name in numbered if name not in taken)
 
 
 class Guests:
@@ -232,7 +282,7 @@ class Browsers:
     def enrol(self, code: str) -> tuple[str, str]:
         """Use up the code; return its student, and the browser's token. Raises InvitationError or OSError."""
         if not is_code(code):
-            raise InvitationError(
+            raise UnknownCodeError(
                 "not a valid code: a code has sixteen letters, as in abcd-efgh-jkmn-pqrs; check for a typing error"
             )
         token = secrets.token_urlsafe(32)

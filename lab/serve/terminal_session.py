@@ -22,6 +22,7 @@ from typing import Protocol
 from lab.serve.children import Child, SessionWork
 from lab.serve.server_context import ActiveSession, ServerContext
 from lab.serve.session_control import serve_control
+from lab.text import sanitize
 from lab.tui.terminal.guard import RESTORE
 from lab.units import format_us
 
@@ -184,7 +185,7 @@ class TerminalSession:
         self._log("session ended", f"status {status}, after {time.monotonic() - began_s:.0f} s")
         restore = RESTORE if status < 0 else ""  # a killed session cannot restore the terminal itself
         self._finish(
-            f"{restore}lab: {self._end_reason}" if self._end_reason else restore,
+            restore + (sanitize(f"lab: {self._end_reason}") if self._end_reason else ""),
             status if status >= 0 else 128 - status,
         )
 

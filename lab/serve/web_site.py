@@ -31,7 +31,7 @@ from msgspec import Struct
 
 from lab.serve.limits import HalfOpen, RateLimit
 from lab.serve.server_context import ServerContext
-from lab.serve.student_lists import GUEST, InvitationError
+from lab.serve.student_lists import InvitationError, UnknownCodeError
 from lab.serve.terminal_session import TerminalSession, size_of
 from lab.text import sanitize
 
@@ -127,7 +127,7 @@ class BrowserConnection(RequestHandler):
 
     def evict(self) -> None:
         """Close the connection: another one needs its place."""
-        self._log("too many connections without a log-in: the oldest is closed")
+        self._log("too many connections without a log-in: the oldest is closed", "connections")
         self._abort()
 
     def handle_error(
@@ -140,7 +140,7 @@ class BrowserConnection(RequestHandler):
         """Log an invalid request as refused, not as an error of the server."""
         if status >= 500:
             return super().handle_error(request, status, exc, message)
-        self._log(f"not a valid browser request: {sanitize(message or '', 80)}")
+        self._log(f"not a valid browser request: {sanitize(message or '', 80)}", "invalid requests")
         answer = web.Response(status=status, text=_NO_REQUEST)
         answer.force_close()
         return answer
@@ -149,8 +149,8 @@ class BrowserConnection(RequestHandler):
         if isinstance(self.transport, asyncio.Transport):
             self.transport.abort()
 
-    def _log(self, text: str) -> None:
-        self._context.log.write("refused", text, address=self.address)
+    def _log(self, text: str, kind: str = "requests") -> None:
+        self._context.log.write("refused", text, address=self.address, kind=kind)
 
 
 class Routes:
@@ -159,7 +159,7 @@ class Routes:
     def __init__(self, context: ServerContext) -> None:
         self._context = context
         self._browsers = context.admission.browsers
-        self._guest_logins = RateLimit(context.limits.logins_per_minute, time.monotonic)
+        self._wrong_codes = RateLimit(context.limits.wrong_codes_per_minute, time.monotonic)
 
     def routes(self) -> Iterable[web.AbstractRouteDef]:
         """Return the handler of each path."""
@@ -185,30 +185,32 @@ class Routes:
     async def _log_in(self, request: web.Request) -> web.StreamResponse:
         self._expect_our_page(request)
         code = (await _form(request)).get("code", "").strip()
-        if self._context.refusals.is_exceeded(_address_of(request)):
-            self._refuse(request, "too many codes")
-            return self._log_in_page(
-                "too many codes were tried from your address; try again in a minute", code, 429
-            )
         return self._enrol(request, lambda: self._browsers.enrol(code), code)
 
     async def _guest(self, request: web.Request) -> web.StreamResponse:
         self._expect_our_page(request)
-        if self._guest_logins.is_exceeded(_address_of(request)):
-            self._refuse(request, "too many guests")
+        if self._context.new_guests.is_exceeded(_address_of(request)):
+            self._refuse(request, "too many guests", "guests")
             return self._log_in_page("too many guests from your address; try again in a minute", status=429)
         return self._enrol(request, self._browsers.enrol_guest, "")
 
     def _enrol(self, request: web.Request, enrol: Callable[[], tuple[str, str]], code: str) -> web.StreamResponse:
         try:
             student, token = enrol()
+        except UnknownCodeError as error:
+            self._refuse(request, str(error), "codes")
+            if self._wrong_codes.is_exceeded(_address_of(request)):
+                many = "too many wrong codes from your address; check yours letter by letter: a valid one works"
+                return self._log_in_page(many, code, 429)
+            return self._log_in_page(str(error), code, 403)
         except InvitationError as error:
-            self._refuse(request, f"code {sanitize(code, 40)}: {error}")
+            self._refuse(request, str(error), "codes")
             return self._log_in_page(str(error), code, 403)
         except OSError as error:
             self._log("fault", request, f"the log-in could not be stored: {error}")
             return self._log_in_page("the server cannot write to its disk; tell your teacher", code, 503)
-        self._log("enrolled", request, "a browser", student)
+        address = _address_of(request)
+        self._context.log.announce("enrolled", "registered a browser", student=student, address=address)
         answer = web.Response(status=303, headers={"Location": "/"})
         secure = _came_by_https(request)
         answer.set_cookie(_COOKIE, token, max_age=_TOKEN_HOLDS_S, httponly=True, samesite="Strict", secure=secure)
@@ -232,7 +234,7 @@ class Routes:
         self._expect_our_page(request)
         student = self._browsers.student_with(_token_of(request))
         if student is None:
-            self._refuse(request, "a terminal without a log-in")
+            self._refuse(request, "a terminal without a log-in", "terminals")
             raise web.HTTPForbidden(text="log in first\n")
         address = _address_of(request)
         # it detects dead browsers, and refuses large messages
@@ -241,7 +243,7 @@ class Routes:
         )
         await socket.prepare(request)
         stream = SocketStream(socket, self._context, student, address)
-        if self._context.logins.is_exceeded(address if student.startswith(GUEST) else student):
+        if self._context.logins.is_exceeded(student):
             self._refuse(request, f"too many log-ins of {student}")
             await stream.refuse("too many log-ins; try again in a minute")
             return socket
@@ -264,11 +266,11 @@ class Routes:
     def _expect_our_page(self, request: web.Request) -> None:
         if not _is_from_our_page(request):
             origin = sanitize(request.headers.get("Origin", "nowhere"), 80)
-            self._refuse(request, f"{request.path}, requested by a page of {origin}")
+            self._refuse(request, f"{request.path}, requested by a page of {origin}", "requests by other pages")
             raise web.HTTPForbidden(text="only a page of this server may request this\n")
 
-    def _refuse(self, request: web.Request, text: str) -> None:
-        self._log("refused", request, text)
+    def _refuse(self, request: web.Request, text: str, kind: str = "requests") -> None:
+        self._context.log.write("refused", text, address=_address_of(request), kind=kind)
 
     def _log(self, event: str, request: web.Request, text: str, student: str = "") -> None:
         self._context.log.write(event, text, student=student, address=_address_of(request))
@@ -282,10 +284,9 @@ def _address_of(request: web.Request) -> str:
     address = request.remote or "?"
     if _is_proxy(address):
         _, _, added = request.headers.getall("X-Forwarded-For", [""])[-1].rpartition(",")
-        try:
-            return str(ipaddress.ip_address(added.strip()))
-        except ValueError:
-            pass
+        with contextlib.suppress(ValueError):
+            # a zone after % may be any text
+            return str(ipaddress.ip_address(added.strip().partition("%")[0]))
     return address
 
 

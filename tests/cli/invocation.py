@@ -90,11 +90,17 @@ class Lab:
         """The folder of runs without ``--record``."""
         return self.data / "lab" / "recordings"
 
-    def __call__(self, *words: str, environment: Mapping[str, str] | None = None) -> Called:
-        """Call it without a terminal and wait. With variables that imports read, it runs in a fresh process."""
+    def __call__(
+        self, *words: str, environment: Mapping[str, str] | None = None, limit_s: int = _LIMIT_S
+    ) -> Called:
+        """Call it without a terminal and wait. With variables that imports read, it runs in a fresh process.
+
+        A call that is not in a fresh process ends by a signal after ``limit_s`` seconds of computing, or thrice
+        as long in all.
+        """
         given = dict(environment or {})
         if self._may_be_warm and given.keys() <= {"COLUMNS"}:
-            status, out, err = _warm().call(words, self.folder, self._environment | given, _LIMIT_S)
+            status, out, err = _warm().call(words, self.folder, self._environment | given, limit_s)
             return Called(status, out.decode(), err.decode())
         return self.fresh(*words, environment=environment)
 

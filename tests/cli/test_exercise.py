@@ -58,6 +58,7 @@ def test_show(lab: Lab) -> None:
         (("grade", "x.py"), "name the exercise that it repairs: --exercise NAME"),
         (("grade", "x.py", "--exercise", NAME), "is not a repair exercise"),
         (("grade", "x.py", "--exercise", NAME, "--student", "anna"), "leave out --student"),
+        (("grade", "x.py", "--exercise", NAME, "--sealed-by", "data"), "leave out --sealed-by"),
         (("status", "--student", "../x"), "use at most 32 letters"),
         (("list", "--exercises", "."), "contains no exercises"),
         (("start", NAME), "the interface requires a terminal"),
@@ -73,10 +74,10 @@ def test_grade(lab: Lab, solved: Path) -> None:
     """A table, with a line per task if there is one attempt; and the requested files."""
     done = lab("exercise", "grade", str(solved), "--csv", "grades.csv", "--gradescope", "results.json")
     assert (done.status, done.err) == (0, "")
-    assert done.out.splitlines()[1].split() == ["anna", NAME, "1", "5", "5"]
+    assert done.out.splitlines()[1].split() == ["anna", NAME, "1", "5", "5", "unproved"]
     assert "2. Make two nodes lead: done, 2 of 2" in done.out
     (row,) = csv.DictReader((lab.folder / "grades.csv").read_text().splitlines())
-    assert (row["student"], row["points"], row["of"]) == ("anna", "5", "5")
+    assert (row["student"], row["points"], row["of"], row["proof"]) == ("anna", "5", "5", "unproved")
     assert json.loads((lab.folder / "results.json").read_text())["score"] == 5
 
 
@@ -127,7 +128,7 @@ def test_an_exercise_with_properties_of_its_own(lab: Lab) -> None:
     path = run_attempt(exercise, ["when all normal: pause 5"], lab.folder / "terms-001.jsonl")
     done = lab("exercise", "grade", path.name, "--exercises", "library")
     assert (done.status, done.err) == (0, "")
-    assert done.out.splitlines()[1].split() == ["anna", "terms", "1", "6", "7"]
+    assert done.out.splitlines()[1].split() == ["anna", "terms", "1", "6", "7", "unproved"]
     assert "1. Task 1: done, 2 of 2" in done.out
     assert "3. Task 3: missed, 0 of 1: the run is over" in done.out
 
@@ -169,6 +170,28 @@ def test_check(lab: Lab) -> None:
     assert "mine: INCORRECT\n  solution.script: task 1 is missed" in done.out
     (folder / "exercise.toml").write_text("[[")
     assert "exercise.toml" in lab.within("exercise", "check", "./mine").refused()
+
+
+def test_handout(lab: Lab) -> None:
+    """Students start the exercises in it; it is not overwritten, and is no source of another one."""
+    folder = write_exercise(lab.folder / "mine" / "terms", TASK)
+    (folder / "solution.script").write_text("when all normal: pause 5\n")
+    done = lab("exercise", "handout", "mine", "--to", "given")
+    assert (done.status, done.err) == (0, "")
+    assert done.out == "1 exercise written to given; grade with --exercises mine\n"
+    assert "Do it." in lab("exercise", "show", "./given/terms").out
+    assert not (lab.folder / "given" / "terms" / "solution.script").exists()
+    again = lab.within("exercise", "handout", "mine/terms", "--to", "given").refused()
+    assert "given/terms exists already; remove it, or name another folder" in again
+    words = ("exercise", "handout", "given", "--to", "more")
+    assert "is the students' edition already; name your own folder" in lab.within(*words).refused()
+    assert (
+        "has no solution: it is the students' edition"
+        in lab.within("exercise", "show", "./given/terms", "--solution").refused()
+    )
+    (folder / "solution.script").unlink()
+    without = lab.within("exercise", "show", "./mine/terms", "--solution").refused()
+    assert "solution.script does not exist; write the solution" in without
 
 
 def test_repairing(lab: Lab) -> None:

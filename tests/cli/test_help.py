@@ -15,8 +15,8 @@ from tests.cli.invocation import ROOT, Lab
 
 OPTIONS = {
     "run": (
-        "--nodes --t --tm --tp --latency --jitter --sim --live --speed --set --properties --do --script --record "
-        "--seed --headless --for --json --watch"
+        "--nodes --t --tm --tp --latency --jitter --sim --live --speed --set --properties --sandbox --do --script "
+        "--record --seed --headless --for --json --watch"
     ),
     "replay": "--compare --protocol --properties --watch",
     "tour": "",
@@ -26,7 +26,7 @@ OPTIONS = {
     ),
     "verify": "--protocol --properties --strict",
     "show": "--node --kind --only --heartbeats --watch --blocked --view --at --protocol",
-    "list": "--json",
+    "list": "--text --json",
     "attach": "--viewer",
     "ctl": "",
     "guide": "--plain --search --html",
@@ -35,7 +35,7 @@ OPTIONS = {
     "diff": "",
     "check": (
         "--runs --seed --nodes --faults --find --strict --keep-going --minutes --workers --cluster --out --t "
-        "--set --properties --blind --corpus --systematic --json"
+        "--set --properties --sandbox --blind --corpus --systematic --json"
     ),
     "mutate": (
         "--runs --seed --nodes --faults --properties --only --list --show --explore --at-least --workers --t "
@@ -49,15 +49,16 @@ OPTIONS = {
     "exercise show": "--solution",
     "exercise start": "--student --home --exercises",
     "exercise status": "--student --home --exercises --json",
-    "exercise grade": "--exercise --student --every --csv --gradescope --exercises",
+    "exercise grade": "--exercise --student --every --csv --gradescope --sealed-by --exercises",
     "exercise check": "",
-    "serve": "--port --web --listen --class --open --exercises --lecture --data --nodes --sessions --log-ins "
-    "--idle --linger --recording",
-    "serve invite": "--days --data",
+    "exercise handout": "--to",
+    "serve": "--port --web --listen --host --class --open --exercises --lecture --data --nodes --sessions "
+    "--log-ins --idle --linger --recording",
+    "serve invite": "--days --host --data",
     "serve status": "--data --json",
     "scenario list": "--json",
     "scenario show": "",
-    "scenario check": "--sim --live --runs --workers --junit --keep",
+    "scenario check": "--sim --live --runs --sandbox --workers --junit --keep",
     "scenario from": "--output --shrink --title --protocol",
 }
 
@@ -103,7 +104,14 @@ def test_the_program_imports_no_command() -> None:
     """Before it is called; so ``lab --help`` loads no protocol, no world and no interface."""
     code = "import sys, lab.cli.program; print(*sorted(name for name in sys.modules if name.startswith('lab.')))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["lab.cli", "lab.cli.program", "lab.cli.terminal", "lab.glyphs", "lab.text"]
+    assert done.stdout.split() == [
+        "lab.cli",
+        "lab.cli.program",
+        "lab.cli.terminal",
+        "lab.glyphs",
+        "lab.output",
+        "lab.text",
+    ]
 
 
 def test_the_help_of_lab(lab: Lab) -> None:

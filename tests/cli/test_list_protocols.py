@@ -1,6 +1,8 @@
 """``lab list protocols``: each protocol as it describes itself, within the width of the screen."""
 
+import inspect
 import json
+import sys
 
 import pytest
 from msgspec import Struct
@@ -62,6 +64,43 @@ def test_costs_and_assumptions_of_an_election(lab: Lab) -> None:
     assert f"  derived     {first.formula}  {first.source[:30]}" in text
 
 
+def test_assumptions_of_another_reading(lab: Lab) -> None:
+    """What 3pc promises relies on more, if it commits with everyone alive; e3pc has no such reading."""
+    text = " ".join(lab("list", "protocols", "3pc", environment=NARROW).out.split())
+    assert "A6, A7, A8, solvent stable storage is permanent and atomic (4) A6, A8 with commit_after=every" in text
+    assert "(4); messages arrive within Tm (8); nodes answer within Tp (9) costs" in text
+    assert "commit_after" not in lab("list", "protocols", "e3pc", environment=NARROW).out
+    (three,) = json.loads(lab("list", "protocols", "3pc", "--json").out)["protocols"]
+    promises = {each["id"]: each for each in three["promises"]}
+    assert promises["A6"]["assumptions"] == [4]
+    assert promises["A6"]["assumptions_if"] == {"commit_after=everyone_alive": [4, 8, 9]}
+    assert promises["A7"]["assumptions_if"] == {}
+
+
+def test_the_text_line_by_line(lab: Lab) -> None:
+    """Each line of code with its number and the words that it carries out, or with its reason."""
+    done = lab("list", "protocols", "bully", "--text", environment=NARROW)
+    assert (done.status, done.err) == (0, "")
+    lines = done.out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[0] == "Chow & Johnson 1997, Distributed Operating Systems and Algorithms, section 10.2"
+    begin = lines.index("listing 10.19: _check_due_us, check B3")
+    source = inspect.getsource(sys.modules[Bully.__module__]).splitlines()
+    number = source.index("        silent = self.up - replies.keys()") + 1
+    at = lines.index(f"{number:>5}  silent = self.up - replies.keys()")
+    assert begin < at
+    assert lines[at - 1 : at + 4] == [
+        "            “wait until j sends (AYN_answer; status), timeout=T”",
+        lines[at],
+        "            the prose: “or that a processor in the group has failed” (B3)",
+        f"{number + 1:>5}  strangers = replies.keys() - self.up",
+        "            “or j ∉ Up”",
+    ]
+    assert "    -  version: the version of the Definition (B10)" in lines[lines.index("not in the text") :]
+    ring = lab("list", "protocols", "ring", "--text", environment=NARROW).out
+    assert "    -  “When both have gone around again, both will be removed”: it follows" in ring
+
+
 def test_costs_of_a_commit(lab: Lab) -> None:
     """Messages and forced writes, and how they are counted; 3pc also has those of its election."""
     two = json.loads(lab("list", "protocols", "2pc", "--json").out)["protocols"][0]["costs"]
@@ -101,8 +140,13 @@ def test_json(lab: Lab) -> None:
     """One object with the same contents."""
     (token,) = json.loads(lab("list", "protocols", "token", "--json").out)["protocols"]
     assert token["promises"] == [
-        {"id": "K1", "statement": ASSERTIONS["K1"].statement, "assumptions": [4]},
-        {"id": "K2", "statement": ASSERTIONS["K2"].statement, "assumptions": ["no_failure_yet"]},
+        {"id": "K1", "statement": ASSERTIONS["K1"].statement, "assumptions": [4], "assumptions_if": {}},
+        {
+            "id": "K2",
+            "statement": ASSERTIONS["K2"].statement,
+            "assumptions": ["no_failure_yet"],
+            "assumptions_if": {},
+        },
     ]
     assert [each["name"] for each in token["parameters"]] == ["hold", "want_every", "by_itself"]
     assert token["parameters"][2]["default"] == "null"
@@ -120,6 +164,14 @@ def test_mistakes(lab: Lab) -> None:
     unknown = lab.within("list", "protocols", "bulli").refused()
     assert unknown.startswith("unknown protocol 'bulli'; known: 2pc, 3pc, bully,")
     assert unknown.endswith("; did you mean bully?")
+    assert lab.within("list", "protocols", "token", "--text").refused() == (
+        "the text of token is not there line by line; it is of bully, bully-tanenbaum, invitation, ring"
+    )
+    one = "lab list protocols NAME --text takes the name of one protocol, and no --json"
+    assert lab.within("list", "protocols", "--text").refused() == one
+    assert lab.within("list", "protocols", "bully", "--text", "--json").refused() == one
+    output = "lab list runs takes no --text; write lab list protocols NAME --text"
+    assert lab.within("list", "--text").refused() == output
     output = "lab list runs takes no name; leave out first"
     assert lab.within("list", "runs", "first").refused() == output
 

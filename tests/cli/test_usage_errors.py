@@ -18,6 +18,8 @@ run mine.py:Status
 run wrong.py
 run bully --nodes 0
 run bully --nodes 7-3
+run bully --nodes 5,5
+run bully --sim --headless --for 1s --do 'kill 5 5'
 run bully --nodes 99999999999999
 run bully --nodes many
 run bully --t 200
@@ -152,6 +154,7 @@ scale bully bully
 scale bully --nodes 1
 scale bully --nodes 3,2001
 scale bully --nodes 5-9
+scale bully --nodes 5,5
 scale bully --t 5
 scale bully --seed lucky
 scale bully --output bully.png

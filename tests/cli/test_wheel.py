@@ -2,6 +2,8 @@
 
 import importlib.util
 import json
+import os
+import re
 import site
 import subprocess
 import sys
@@ -11,18 +13,26 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from lab.exercises.exercise_reader import all_exercises
 from tests.cli.invocation import ROOT, SHIPPED, Lab
+from tests.exercises.exercise_files import shipped_exercises
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("pip") is None, reason="there is no pip")
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the wheel with pip."""
-    folder = tmp_path_factory.mktemp("wheel")
+    """Build the wheel with pip, as a student does."""
+    return _built(tmp_path_factory.mktemp("wheel"))
+
+
+def _built(folder: Path, **variables: str) -> Path:
     words = ["-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(ROOT)]
-    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, *words], capture_output=True, text=True, check=False, env=os.environ | variables
+    )
     assert done.returncode == 0, done.stderr
     (found,) = folder.glob("*.whl")
     return found
@@ -54,7 +64,7 @@ def test_contents_of_the_wheel(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
     package = {str(path.relative_to(ROOT)) for path in (ROOT / "lab").rglob("*.py")}
-    assert package <= names
+    assert {name for name in package if re.search(r"/(solution|wrong-[^/]*)\.py$", name) is None} <= names
     assert {
         "lab/guide/teach/class.md",
         "lab/guide/build/your-own-protocol.md",
@@ -67,6 +77,57 @@ def test_contents_of_the_wheel(wheel: Path) -> None:
     } <= names
     assert {name.split("/")[0] for name in names} == {"lab"}
     assert not [name for name in names if "__pycache__" in name]
+
+
+def test_no_solution_is_in_the_wheel(wheel: Path) -> None:
+    """Under no name; and no accepted answer and no explanation, but in another form."""
+    with zipfile.ZipFile(wheel) as archive:
+        contents = {name: archive.read(name) for name in archive.namelist()}
+    assert not [name for name in contents if re.match(r"(solution|wrong-.*)\.(py|script)$", Path(name).name)]
+    exercises = {name: text for name, text in contents.items() if name.startswith("lab/exercises/library/")}
+    heads = [text for name, text in exercises.items() if name.endswith("/exercise.toml")]
+    assert len(heads) == len(shipped_exercises())
+    assert not [text for text in heads if re.search(rb"^\s*(answer|explains)\b", text, re.MULTILINE)]
+    everything = b"\n".join(contents.values())
+    for exercise in shipped_exercises():
+        for task in exercise.tasks:
+            for line in [line for line in task.explanation.splitlines() if len(line) > 40]:
+                assert line.encode() not in everything, f"{exercise.name}, task {task.number}"
+        for solution in exercise.folder.glob("solution.*"):
+            assert solution.read_bytes() not in everything, exercise.name
+
+
+def test_its_exercises_are_judged_as_in_the_checkout(wheel: Path, tmp_path: Path) -> None:
+    """All conditions are the same; every accepted answer is recognized, and opens the explanation."""
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path)
+    library = tmp_path / "lab" / "exercises" / "library"
+    for teacher, student in zip(shipped_exercises(), all_exercises(library), strict=True):
+        assert (teacher.name, teacher.may, student.edition) == (student.name, student.may, "student")
+        for task, same in zip(teacher.tasks, student.tasks, strict=True):
+            kept = replace(task, locked=same.locked, explanation=same.explanation, answer=())
+            assert kept == same, f"{teacher.name}, task {task.number}"
+            for answer in task.accepted_answers[:1]:
+                assert same.explanation_after(answer) == task.explanation
+                assert not same.accepts(f"{answer}, or not")
+
+
+def test_a_teacher_s_wheel_has_the_solutions(tmp_path: Path) -> None:
+    """It is built on request."""
+    with zipfile.ZipFile(_built(tmp_path, LAB_EDITION="teacher")) as archive:
+        names = set(archive.namelist())
+        head = archive.read("lab/exercises/library/two-coordinators/exercise.toml")
+    library = ROOT / "lab" / "exercises" / "library"
+    assert {str(path.relative_to(ROOT)) for path in library.glob("*/solution.*")} <= names
+    assert head == (library / "two-coordinators" / "exercise.toml").read_bytes()
+
+
+def test_students_install_no_solutions(lab: Lab) -> None:
+    """Commands that need one say what to install; an answer is still recognized."""
+    for words in ("show", "two-coordinators", "--solution"), ("check", "two-coordinators"):
+        refused = lab("exercise", *words)
+        assert refused.status == 2
+        assert "the students' edition; install the teacher's" in refused.err
 
 
 def test_it_is_the_wheel_that_runs(installed: Path, lab: Lab) -> None:

@@ -45,7 +45,7 @@ def write_exercise(
     hints: str = "",
 ) -> Path:
     """Write the files of an exercise; without ``instructions``, its tasks are titled by number."""
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     named = "".join(f"## {n}. Task {n}\n\nDo it.\n\n" for n in range(1, tasks.count("[[task]]") + 1))
     (folder / "exercise.toml").write_text(head + tasks)
     (folder / "setup.scenario").write_text(setup)

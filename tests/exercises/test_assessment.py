@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
-from lab.exercises.assessment import Result
+from lab.exercises.assessment import Assessment, Result
 from lab.exercises.exercise_validation import run_in_sandbox
+from lab.recording.records import Stall
 from tests.exercises.exercise_files import make_exercise
+from tests.properties.recorded import Records
 
 PAUSE = "when all normal: pause 5"
 QUESTION = '[[task]]\npoints = 2\nquestion = "Who leads?"\nanswer = ["4", "node 4"]\n'
@@ -121,3 +123,22 @@ def test_an_answer_to_no_question_is_ignored(tmp_path: Path) -> None:
     task = '[[task]]\npoints = 2\nreach = "coordinators == 2"\n'
     (found,) = results(tmp_path, task, 'at 100ms: answer 9 "x"', 'at 100ms: answer 1 "x"', "at 1s: hint 8", PAUSE)
     assert (found.state, found.points) == ("done", 2)
+
+
+def test_a_time_limit_is_not_judged_on_a_machine_that_stood_still(tmp_path: Path) -> None:
+    """The student is not told that the run took another course."""
+    task = '[[task]]\npoints = 1\nscript = "at 100ms: expect 3 leads within 500ms"\n'
+
+    def missed(us: int) -> str:
+        records = Records().after(100_000).fires(1).after(us)
+        if us > 1_000_000:
+            records.add(Stall(records.at_us, us))
+        assessment = Assessment(make_exercise(tmp_path, task), records.header)
+        for record in records.fires(1).records:
+            assessment.observe(record)
+        (result,) = assessment.results
+        assert result.state == "missed"
+        return result.why
+
+    assert missed(700_000) == "the run took another course"
+    assert missed(11_400_000) == "not judged: the machine stood still for 11.4s"

@@ -34,6 +34,7 @@ def points_of(exercise: Exercise, path: Path, code: str, seed: int = 1) -> tuple
     return sum(result.points for result in results), next((result.why for result in results if result.why), "")
 
 
+@pytest.mark.timeout(900)  # thousands of steps, each in another process: slow where other work runs
 @pytest.mark.parametrize("name", REPAIRS)
 def test_only_the_solution_repairs(name: str) -> None:
     """The solution earns all points; the unchanged file and the wrong repairs earn none."""
@@ -102,6 +103,31 @@ def test_the_exercise_defines_the_promises(tmp_path: Path) -> None:
     points, why = points_of(bully(), tmp_path / "sly.py", broken)
     assert points == 0
     assert "A2 is broken" in why
+
+
+@pytest.mark.timeout(120)
+def test_fewer_nodes_have_no_more_time(tmp_path: Path) -> None:
+    """A class whose bound differs with the number of nodes is judged by the exercise's bound in each run."""
+    exercise = bully()
+    solution = (exercise.folder / "solution.py").read_text("utf-8")
+    sly = solution + (
+        "\n    @classmethod\n    def settles_within_us(cls, timing, parameters, nodes):\n"
+        "        return super().settles_within_us(timing, parameters, nodes) if nodes > 3 else 10**13\n"
+    )
+    task = exercise.tasks[0]
+    assert task.repair is not None
+    few = replace(task, repair=replace(task.repair, runs=5))
+    (tmp_path / "sly.py").write_text(sly, "utf-8")
+    assert [each.why for each in grade_repair(replace(exercise, tasks=(few,)), tmp_path / "sly.py", 1)] == [""]
+
+
+def test_an_error_in_the_declared_bound_is_the_students(tmp_path: Path) -> None:
+    """It misses the tasks, and does not end the grading of a class."""
+    faulty = (bully().faulty_file or Path()).read_text("utf-8")
+    code = faulty + "\n    settles_within_us = classmethod(lambda *given: 1 // 0)\n"
+    points, why = points_of(bully(), tmp_path / "torn.py", code)
+    assert points == 0
+    assert "ZeroDivisionError" in why
 
 
 def test_renamed_messages_are_still_targets_of_faults(tmp_path: Path) -> None:
@@ -215,3 +241,59 @@ def test_mistakes_in_a_repair_are_reported(tmp_path: Path, was: str, becomes: st
     with pytest.raises(ExerciseError) as wrong:
         read_exercise(folder)
     assert error in str(wrong.value)
+
+
+CHEATS = {
+    "patches the grader": "import lab.exercises.repair_grading as r\nr._failure_text = lambda *_: ''\n{faulty}",
+    "renames the answer": "from lab.protocols.bully import Bully as MyBully\n",
+    "inherits the answer": "from lab.protocols import Bully\n\nclass MyBully(Bully):\n    pass\n",
+    "is another answer": "from lab.protocols import BullyTanenbaum\n\nclass MyBully(BullyTanenbaum):\n    pass\n",
+    "loads the answer anew": (
+        "import sys\nfor name in [n for n in sys.modules if n.startswith('lab.protocols')]:\n"
+        "    del sys.modules[name]\nfrom lab.protocols.bully import Bully\n\nclass MyBully(Bully):\n    pass\n"
+    ),
+    "searches for the answer": (
+        "import gc\nfrom lab.protocols import Bully\nfrom lab.protocols.bully import AreYouNormal\n"
+        "found = [f for f in gc.get_objects() if getattr(f, '__name__', '') == 'coordinator_timeout']\n"
+        "found += [f for f in gc.get_objects() if getattr(f, '__name__', '') == '_silence_ends_us']\n"
+        "assert all(f.__code__.co_filename.endswith('my_bully.py') for f in found), found\n"
+        "\nclass MyBully(Bully):\n    pass\n"
+    ),
+    "excuses itself by timers that seem late": (
+        "from lab.kernel import Fired, Node, Step, Wait\nfrom msgspec.structs import replace\n"
+        "take_step, timer, LATE = Node.step, Node.next_timer, Wait('tick', 1, '', 0, 1)\n"
+        "def step(self, given, now_us, draws=()):\n"
+        "    self._tick_us = now_us + 150_000\n"
+        "    ticks = isinstance(given, Fired) and given.procedure == 'tick'\n"
+        "    made = Step(now_us, self.id, self._incarnation, given, waits=self.waits()) if ticks "
+        "else take_step(self, given, now_us, draws)\n"
+        "    return replace(made, waits=(*made.waits, LATE))\n"
+        "def next_timer(self):\n"
+        "    due = timer(self)\n"
+        "    return due if due and due[0] <= self._tick_us else (self._tick_us, Fired('tick'))\n"
+        "Node.step, Node.next_timer = step, next_timer\n{faulty}"
+    ),
+    "ends the grader": "import os\nos._exit(0)\n",
+    "never ends": "while True:\n    pass\n",
+    "leaves a child": "import os\nif os.fork() == 0:\n    while True:\n        pass\n{faulty}",
+}
+
+
+@pytest.mark.parametrize("code", CHEATS.values(), ids=CHEATS.keys())
+def test_a_cheat_earns_nothing(tmp_path: Path, code: str) -> None:
+    """The judge is out of its reach, and so is the answer."""
+    faulty = (bully().faulty_file or Path()).read_text("utf-8")
+    path = tmp_path / "cheat.py"
+    path.write_text(code.replace("{faulty}", faulty), "utf-8")
+    results = grade_repair(bully(), path, 1)
+    assert [result.points for result in results] == [0, 0, 0][: len(results)]
+    assert results[0].why
+
+
+def test_a_link_to_the_solution_earns_nothing(tmp_path: Path) -> None:
+    """What was handed in is the link, which the student could make without ever reading the file."""
+    link = tmp_path / "mended.py"
+    link.symlink_to(bully().folder / "solution.py")
+    results = grade_repair(bully(), link, 1)
+    assert [result.points for result in results] == [0, 0, 0]
+    assert "symbolic link" in results[0].why

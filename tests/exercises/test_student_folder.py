@@ -64,7 +64,7 @@ def test_a_failed_read_erases_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
         raise OSError(24, "Too many open files")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Path, "read_bytes", fail)
+        patched.setattr("lab.exercises.attempts.read_foreign", fail)
         with pytest.raises(OSError, match="Too many"):
             note(home, OTHER)
         with pytest.raises(OSError, match="Too many"):

@@ -3,11 +3,14 @@
 The table is pinned, and printed in ``lab guide errata``.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import ClassVar, TypeVar
 
 import pytest
 
-from lab.protocols import Algorithm, Bully, BullyTanenbaum, InvitationElection, Ring
+from lab.kernel import CommandInput, Payload, Request, on
+from lab.protocols import Algorithm, Bully, BullyTanenbaum, InvitationElection, Ring, Status, find_protocol
+from lab.protocols.bully import EnterElection, EnterElectionAnswer
 from tests.explored.matrix import MOST_STATES, Bounds, all_departures, explored, format_matrix, single_departures
 
 MATRICES = [
@@ -20,13 +23,31 @@ MATRICES = [
     (InvitationElection, Bounds(2, 1, 1, settled=False)),
 ]
 LARGE = [
+    (BullyTanenbaum, Bounds(3, 2, 1, settled=True)),
     (Ring, Bounds(2, 2, 1, settled=False)),
     (Ring, Bounds(3, 1, 0, settled=False)),
     (InvitationElection, Bounds(3, 1, 1, settled=True)),
 ]
 MANY_STATES = 200_000
 """Enough for the invitation with three nodes."""
+COMMITS: list[tuple[str, dict[str, str]]] = [
+    ("2pc", {}),
+    ("3pc", {}),
+    ("3pc", {"commit_after": "everyone_alive"}),
+    ("e3pc", {}),
+]
+OF_COMMITS = [Bounds(2, 1, 1, settled=True), Bounds(3, 2, 0, settled=True)]
+LARGE_OF_COMMITS = [
+    Bounds(2, 0, 0, settled=True, cuts=1),
+    Bounds(2, 1, 0, settled=True, cuts=1),
+]
+COMMANDS = {
+    2: ((2, CommandInput("transfer", ("100", "savings", "checking"))),),
+    3: ((3, CommandInput("withdraw", ("350",))),),
+}
+"""A transaction for this many nodes, by their coordinator."""
 Transcript = Callable[[str, str], None]
+A = TypeVar("A", bound=Payload)
 
 
 @pytest.mark.parametrize(
@@ -44,6 +65,23 @@ def test_the_matrix(protocol: type[Algorithm], bounds: Bounds, transcript: Trans
     transcript(f"matrix_{protocol.name}_{bounds.nodes}_{bounds.kills}_{bounds.restarts}", text)
 
 
+@pytest.mark.parametrize(
+    "bounds",
+    [*OF_COMMITS, *(pytest.param(each, marks=pytest.mark.soak) for each in LARGE_OF_COMMITS)],
+    ids=lambda each: str(each).replace(" ", "-"),
+)
+def test_the_matrix_of_commit_protocols(bounds: Bounds, transcript: Transcript) -> None:
+    """Each keeps its promises; A6 and all else that does not need the network holds in a cut, too."""
+    rows = [
+        explored(find_protocol(name), parameters, bounds, MANY_STATES, COMMANDS[bounds.nodes])
+        for name, parameters in COMMITS
+    ]
+    assert all(row.is_complete for row in rows)
+    assert all(violation.broken for row in rows for violation in row.violated.values())
+    text = f"commit, {bounds}\n\n{format_matrix(rows)}\n"
+    transcript(f"matrix_commit_{bounds.nodes}_{bounds.kills}_{bounds.restarts}_{bounds.cuts}", text)
+
+
 @pytest.mark.parametrize("protocol", [Bully, BullyTanenbaum])
 def test_a_gap_is_open_in_every_reading(protocol: type[Algorithm]) -> None:
     """What a repair closes fails without it, however the text is read; else the reading would be the repair."""
@@ -51,13 +89,65 @@ def test_a_gap_is_open_in_every_reading(protocol: type[Algorithm]) -> None:
     shown = set()
     for parameters in all_departures(protocol):
         for name in {*parameters.get("without", ())} & gaps.keys():
-            for bounds in (bounds for of, bounds in MATRICES if of is protocol):
-                if gaps[name] in explored(protocol, parameters, bounds).violated:
+            for bounds in (bounds for of, bounds in [*MATRICES, *LARGE] if of is protocol):
+                if gaps[name] in explored(protocol, parameters, bounds, MANY_STATES).violated:
                     break
             else:
                 pytest.fail(f"{parameters}: {gaps[name]} holds")
             shown.add(name)
     assert shown == gaps.keys()
+
+
+@pytest.mark.parametrize("name", ["overrule_lower_winner", "check_strangers"])
+def test_A2_of_tanenbaums_bully_needs_two_repairs_in_one_reading_only(name: str) -> None:
+    """It needs them where a node that is no coordinator answers, and not in the default reading."""
+    without = {"without": (name,)}
+    bounds = Bounds(3, 1, 1, settled=True)
+    assert explored(BullyTanenbaum, {"responding": "any_node", **without}, bounds).violated.keys() == {"A2"}
+    assert not explored(BullyTanenbaum, without, bounds).violated
+
+
+class InOrder(Bully):
+    """All loops of the listings ask one node after the other."""
+
+    name: ClassVar[str] = "in-order"
+
+    async def ask_all(
+        self, peers: Iterable[int], request: Request[A], within: int, enough: int | None = None
+    ) -> dict[int, A]:
+        """Ask in the order from the top."""
+        replies: dict[int, A] = {}
+        for peer in sorted(peers, reverse=True):
+            answer = await self.ask(peer, request, within=within)
+            if answer is not None:
+                replies[peer] = answer
+            if len(replies) == enough:
+                break
+        return replies
+
+
+class StopsElectionAlone(Bully):
+    """EnterElection stops the election procedure, and neither Check nor the timeout."""
+
+    name: ClassVar[str] = "stops-election-alone"
+
+    @on(EnterElection)
+    def on_enter_election(self, sender: int, message: EnterElection) -> EnterElectionAnswer:
+        """Do the same but for what is stopped."""
+        self.status = Status.ELECTION
+        self.stop_processing()
+        self.stop(self.election)
+        self.halted = sender
+        return EnterElectionAnswer(self.report(), self.version)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("protocol", [InOrder, StopsElectionAlone])
+def test_where_the_bully_departs_without_a_reading_it_makes_no_difference(protocol: type[Algorithm]) -> None:
+    """Nothing fails if the listings are followed to the letter."""
+    found = explored(protocol, {}, Bounds(3, 2, 1, settled=True), MANY_STATES)
+    assert found.is_complete
+    assert not found.violated
 
 
 @pytest.mark.soak

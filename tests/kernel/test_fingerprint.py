@@ -80,7 +80,14 @@ class Waiting(Protocol):
     @procedure
     async def looping(self) -> None:
         """Wait with the next value in a loop's iterator."""
-        for peer in self.peers:
+        for _ in range(2):
+            for peer in reversed(self.peers):
+                await self.ask(peer, Ask(), within=500)
+
+    @procedure
+    async def shrinking(self) -> None:
+        """Wait in a loop over a list that may change."""
+        for peer in [*self.peers]:
             await self.ask(peer, Ask(), within=500)
 
     @procedure
@@ -115,7 +122,7 @@ def fingerprint_of(solo: Solo, later_us: int = 0, asked: tuple[str, ...] = ()) -
     return fingerprint(solo.node, solo.now_us + later_us, OLD_US, asked)
 
 
-@pytest.mark.parametrize("what", ["", "asking", "sleeping", "counting", "noting"])
+@pytest.mark.parametrize("what", ["", "asking", "sleeping", "counting", "noting", "looping"])
 def test_the_fingerprint_is_independent_of_the_past(what: str) -> None:
     """An hour later, after other serials, the fingerprint and the behaviour are the same."""
     one, other = begun(what), begun(what, EPOCH_US + 3_600_000_000, before=3)
@@ -182,10 +189,22 @@ def names(node: Node) -> list[int]:
     return sorted(open_requests(node).values())
 
 
-@pytest.mark.parametrize("what", ["looping", "adding", "holding"])
+@pytest.mark.parametrize("what", ["shrinking", "adding", "holding"])
 def test_opaque_state_has_no_fingerprint(what: str) -> None:
-    """A loop's position, half an expression, an object of an unknown type."""
+    """A position in a list, half an expression, an object of an unknown type."""
     assert fingerprint_of(begun(what)) is None
+
+
+def test_the_fingerprint_has_the_positions_of_loops() -> None:
+    """Each round of the inner loop and of the outer one differs, although the node waits at the same line."""
+    solo = begun("looping")
+    found = [fingerprint_of(solo)]
+    while solo.node.next_timer() is not None:
+        solo.fire_timer()
+        found.append(fingerprint_of(solo))
+    assert len(set(found)) == 5
+    assert None not in found
+    assert fingerprint_of(begun("looping")) == found[0], "to look at a loop does not move it"
 
 
 def test_a_quiescent_node_can_be_restored() -> None:

@@ -61,9 +61,7 @@ class Schedule:
         """Check A1.1 and A1.2 now."""
         record = self.rig.records[-1]
         if (isinstance(record, Step) and "status" in record.changed) or isinstance(record, Process):
-            states: list[tuple[int, Any]] = [
-                (n, incarnation.node.protocol) for n, incarnation in self.rig.incarnations.items()
-            ]
+            states: list[tuple[int, Any]] = [(n, self.rig.protocol(n)) for n in self.rig.incarnations]
             for (i, one), (j, other) in combinations(states, 2):
                 if one.status in LED and other.status in LED:
                     assert one.coordinator == other.coordinator, f"{self}: A1.1 of {i}, {j}\n{self.rig.tail()}"

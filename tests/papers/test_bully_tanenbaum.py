@@ -197,9 +197,20 @@ def test_a_lower_winner_is_bullied() -> None:
     assert solo.protocol.coordinator == 7
 
 
-def test_a_former_coordinator_admits_nobody() -> None:
-    """T1: it answers, as it is there, but without a Definition; the node that asked asks again."""
-    solo = _normal()
+def test_a_former_coordinator_is_silent() -> None:
+    """T1: so a node that takes it for its coordinator notices, and elects."""
+    assert _normal().hear(1, AreYouThere(NOTHING)).sent == ()
+    solo, _ = _following()
+    assert _sent(solo.fire_timer()) == ELECTIONS
+
+
+def test_a_former_coordinator_that_answers_admits_nobody() -> None:
+    """T1, read otherwise: it answers without a Definition; the node that asked asks again."""
+    reading = BullyTanenbaum.Parameters(responding="any_node")
+    solo = Solo(BullyTanenbaum, 4, (0, 1, 4, 6, 7), parameters=reading)
+    solo.start()
+    (asked,) = solo.hear(7, COORDINATOR()).sent
+    solo.reply(asked, AreYouThereAnswer(DEFINITION))
     (answer,) = solo.hear(1, AreYouThere(NOTHING)).sent
     assert bytes(answer.body) == b"{}"
     (question,) = solo.fire_timer().sent

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from lab.kernel import Message, Received, Step
-from lab.recording.records import Event, Injected, Routed
+from lab.recording.records import Event, Injected, Routed, Stall
 from tests.properties.recorded import WITHIN_US, Records, summaries
 
 
@@ -198,6 +198,42 @@ def test_a_late_timer_breaks_9() -> None:
     assert excuses(rest(records)) == {}
     records = Records().waits(3, 100_000).after(50_000).process(3, "paused").after(200_000)
     assert excuses(records.process(3, "resumed").fires(3)) == {9: "pause of 3"}
+
+
+def test_a_stall_of_a_node_breaks_9() -> None:
+    """What it delays is not late: a message that waited for the node, a timer of it. It is over as a pause is."""
+    records = Records().waits(3, 100_000)
+    serial = records.sends(1, 3)
+    records.after(400_000).add(Stall(records.at_us, 390_000, 3)).gets(3, 1, serial).fires(3)
+    assert excuses(records) == {9: "node 3 was not scheduled for 390ms"}
+    assert excuses(rest(records)) == {}
+    records.waits(3, records.at_us + 100_000).after(200_000).fires(3)
+    assert excuses(records) == {9: "node 3 was 100ms late"}, "an earlier stall explains nothing"
+
+
+def test_a_stall_of_the_host_breaks_8() -> None:
+    """Nothing was delivered: neither what was in flight nor what the nodes sent meanwhile is late by itself."""
+    records = Records()
+    serial = records.sends(1, 3)
+    records.after(400_000).add(Stall(records.at_us, 390_000))
+    assert excuses(records) == {8: "the machine stood still for 390ms"}
+    assert excuses(records.gets(3, 1, serial)) == {8: "the machine stood still for 390ms"}
+    assert excuses(rest(records)) == {}
+
+
+def test_a_stall_of_the_host_within_tm_breaks_nothing() -> None:
+    """Every message could still arrive in time."""
+    records = Records().after(100_000)
+    assert excuses(records.add(Stall(records.at_us, 50_000))) == {}
+    assert 8 in excuses(records.add(Stall(records.at_us, 50_001)))
+
+
+def test_a_delay_longer_than_its_stall_is_late() -> None:
+    """The stall explains no more than it lasted."""
+    records = Records()
+    serial = records.sends(1, 3)
+    records.after(400_000).add(Stall(records.at_us, 100_000)).gets(3, 1, serial)
+    assert excuses(records) == {8: "a message of 1 took 400ms to 3"}
 
 
 ENDINGS: dict[str, Callable[[Records, int], object]] = {

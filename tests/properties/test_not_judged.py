@@ -6,7 +6,9 @@ from lab.properties.judge import Judge
 from lab.properties.verdicts import Verdict
 from lab.protocols import PROTOCOLS, Bully, InvitationElection, Token, TwoPhaseCommit, find_protocol
 from lab.recording.reader import open_recording
+from lab.recording.records import Stall
 from tests.harness import T_US, Rig
+from tests.properties.recorded import WITHIN_US, Records, judged
 
 RECORDINGS = sorted((Path(__file__).parents[2] / "recordings").rglob("*.jsonl"))
 
@@ -116,3 +118,39 @@ def test_the_verdict_at_an_earlier_record() -> None:
     assert since is not None
     assert judge.evidence_at("A1.2", since - 1).since is None
     assert judge.evidence_at("A1.2", since).since == since
+
+
+STALL_US = 11_400_000
+STOOD_STILL = "the machine stood still for 11.4s"
+
+
+def _stalled(records: Records) -> Records:
+    records.after(STALL_US)
+    return records.add(Stall(records.at_us, STALL_US)).fires(3)
+
+
+def _verdict_on_a2(records: Records) -> str:
+    judge = judged(records.records)
+    return str(next(each for each in judge.verdicts() if each.assertion == "A2"))
+
+
+def test_a_bound_begins_anew_after_a_stall() -> None:
+    """Nobody is accused of what a machine that stood still made late; afterwards, A2 is judged as ever."""
+    records = Records(promises=("A1.1", "A2")).fires(1)
+    assert _verdict_on_a2(_stalled(records)) == f"A2 is not judged: {STOOD_STILL}"
+    assert "A2 fails" in _verdict_on_a2(records.after(WITHIN_US + 1).fires(3))
+    records = Records(promises=("A1.1", "A2")).normal(1, 1, 2, 3)
+    assert "A2 holds" in _verdict_on_a2(_stalled(records)), "they agree"
+    records.enters(3, "Election", 0)
+    assert _verdict_on_a2(records).endswith(f"; {STOOD_STILL})")
+
+
+def test_a_fault_after_a_stall_is_what_matters() -> None:
+    """As is a node's own stall, unless it is part of that of the machine."""
+    records = _stalled(Records(promises=("A1.1", "A2")).fires(1))
+    records.add(Stall(records.at_us + 1_000, STALL_US, 3))
+    assert STOOD_STILL in _verdict_on_a2(records)
+    records.after(300_000).add(Stall(records.at_us, 300_000, 3))
+    assert "node 3 was not scheduled for 300ms" in _verdict_on_a2(records)
+    records.process(2, "killed")
+    assert "the bound of 1s is not over" in _verdict_on_a2(records)

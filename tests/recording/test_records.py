@@ -24,6 +24,7 @@ from lab.recording.records import (
     ProtocolInfo,
     Record,
     Routed,
+    Stall,
     decode,
     encode,
 )
@@ -69,6 +70,8 @@ EXAMPLES: dict[str, Record] = {
     "step failed": Step(5, 1, 1, Fired("check"), failed="a\nValueError: b"),
     "routed": Routed(5, 1, 3, "dropped", "cut", (1, 2), 77),
     "process": Process(5, 2, "resumed", 3, 4711, 250_000),
+    "stall": Stall(12_000_000, 11_400_000),
+    "stall of a node": Stall(400_000, 352_000, 3, 7),
     "fault": Fault(5, 3, "pause", "pause 1", (1,), (9,), ((1, 2), (2, 1))),
     "fault lifted": Fault(5, 3, "pause", lifted=True),
     "command": Commanded(5, "kill 5", "5: already down, nothing changed", False),

@@ -208,8 +208,8 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "long.scenario").write_text("#" * 70_000)
     for name, message in [
         ("gone.scenario", "No such file or directory; name a scenario file"),
-        ("", "is not a file; name a scenario file"),
-        ("pipe.scenario", "is not a file; name a scenario file"),
+        ("", "Is a directory; name a scenario file"),
+        ("pipe.scenario", "a pipe, not a regular file; name a scenario file"),
         ("bytes.scenario", "not a text file"),
         ("long.scenario", "a scenario can have at most 64 kB"),
     ]:

@@ -6,12 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from lab.cli.scenario_check import format_report
-from lab.scenario.report import Report, as_junit
+from lab.recording.records import Expected, Stall
+from lab.scenario.report import Report, ScriptChecker, as_junit
 from lab.scenario.run_scenario import report_on, run_simulated
-from lab.script.parse import parse
+from lab.script.parse import parse, read_script
 from lab.script.statements import Expect
+from tests.properties.recorded import Records
 from tests.scenario.writing import written
 
 BROKEN = '''"""Protocols that fail."""
@@ -236,3 +239,17 @@ def test_scenarios_that_pass(tmp_path: Path, script: str, seeds: range) -> None:
         first, second = (run_simulated(scenario) for _ in range(2))
         assert first.passed
         assert (first.seed, first.ended_us) == (second.seed, second.ended_us)
+
+
+def test_a_time_limit_names_the_stall_of_the_machine() -> None:
+    """So does the message that it was too slow, in a live run."""
+    script = read_script("at 100ms expect 3 leads within 500ms")
+    records = Records().after(11_600_000)
+    header = replace(records.header, world="live")
+    checker = ScriptChecker(script, 12_000_000, header)
+    expected = Expected(records.at_us, script[0].source, False, "timed out", script[0].line)
+    for record in (header, *records.add(Stall(records.at_us, 11_400_000)).add(expected).records[1:]):
+        checker.observe(record)
+    (found, *_) = checker.findings()
+    assert found.was.endswith("; the machine stood still for 11.4s")
+    assert "(the machine stood still for 11.4s): run it again" in checker.too_slow

@@ -72,7 +72,8 @@ class Server:
         if self.process.poll() is None:
             self.end()
         for each in self.processes():
-            each.kill()
+            with contextlib.suppress(psutil.NoSuchProcess):  # it has ended since
+                each.kill()
 
     def output(self) -> str:
         """Return what the server has printed."""

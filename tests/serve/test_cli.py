@@ -1,15 +1,18 @@
 """``lab serve`` on the command line: errors, status, and codes."""
 
 import os
+import re
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from ipaddress import ip_address
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from lab.cli.serve import host_for_students
 from tests.cli.invocation import Lab
 from tests.serve.conftest import School
 from tests.serve.lab_server import ROOT, Client, Server
@@ -50,6 +53,10 @@ def _line(lab: Lab, *words: str) -> str:
         (("invite", "a/b"), "'a/b' is not a valid student name: a letter or digit, then letters, digits, dots"),
         (("invite", "guest-1"), "'guest-1' is not a valid student name: "),
         (("invite", "anna", "--days", "0"), "--days 0: write a whole number, from 1 to 3650"),
+        (("--host", "a b"), "--host a b: write a host name or address, such as lab.example.org"),
+        (("--host", "-oProxyCommand=x"), "--host -oProxyCommand=x: write a host name or address"),
+        (("--host", "0.0.0.0"), "--host 0.0.0.0: write a host name or address"),
+        (("invite", "anna", "--host", "x;id"), "--host x;id: write a host name or address"),
         (("status",), "no server runs in "),
     ],
 )
@@ -112,6 +119,32 @@ def test_the_server_prints_how_students_connect(server: Server) -> None:
     assert f"with a code, the first time:   ssh -p {server.port} CODE@127.0.0.1" in text
     assert "host key: SHA256:" in text
     assert "the class has 2 students" in text
+
+
+@pytest.mark.serve
+def test_the_name_given_by_host_is_printed(tmp_path: Path, lab: Lab) -> None:
+    """At the start and with each code; the browser's address is that of a proxy, if only the machine is served."""
+    with Server(tmp_path / "data", "--host", "lab.example.org", "--web", "0") as server:
+        assert f"ssh -p {server.port} lab.example.org\n" in server.output()
+        assert f"ssh -p {server.port} CODE@lab.example.org\n" in server.output()
+        assert "in a browser:              https://lab.example.org/\n" in server.output()
+        printed = lab("serve", "invite", "anna", "--data", str(server.data)).out
+        assert re.search(rf"anna +ssh -p {server.port} \S+@lab\.example\.org\n", printed)
+        assert "or, in a browser: https://lab.example.org/\n" in printed
+        printed = lab("serve", "invite", "anna", "--host", "10.0.0.7", "--data", str(server.data)).out
+        assert re.search(rf"anna +ssh -p {server.port} \S+@10\.0\.0\.7\n", printed)
+
+
+def test_the_name_is_by_default_an_address_that_students_reach(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the machine's own name, which other machines cannot look up; with --listen ADDRESS it is that."""
+    monkeypatch.setattr("socket.gethostname", lambda: "buildbox")
+    assert host_for_students("", "192.0.2.7") == "192.0.2.7"
+    for everywhere in ("", "0.0.0.0", "::"):
+        name = host_for_students("", everywhere)
+        assert name == "buildbox" or not ip_address(name).is_unspecified
+    monkeypatch.setattr("socket.socket.getsockname", lambda _: ("198.51.100.4", 1))
+    monkeypatch.setattr("socket.socket.connect", lambda *_: None)
+    assert host_for_students("", "") == "198.51.100.4"
 
 
 def test_the_server_imports_no_interface() -> None:

@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 
 import msgspec
+import psutil
+import pytest
 
 from lab.recording.reader import open_recording
 from lab.serve.data_folder import RunningServer
@@ -100,3 +102,14 @@ def test_a_second_server_on_the_same_folder_is_refused(tmp_path: Path, school: S
         )
     assert done.returncode == 2
     assert "a server already runs in" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.serve
+def test_a_process_that_ends_by_itself_loses_no_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A benchmark's figures are returned when its server has ended, with processes that were just ending, too."""
+    child = subprocess.Popen(["sleep", "60"])
+    gone = psutil.Process(child.pid)
+    with Server(tmp_path / "data"):
+        monkeypatch.setattr(Server, "processes", lambda _: [gone])
+        child.kill()
+        child.wait()

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import msgspec
 
+from lab.exercises.exercise_reader import SHIPPED
 from lab.exercises.grading import grade_recording
+from lab.exercises.handout import write_handout
 from tests.serve.conftest import School
 from tests.serve.lab_server import Client, Server
 from tests.serve.terminal_screen import TerminalScreen
@@ -112,3 +114,18 @@ def test_a_student_already_logged_in_may_take_over(server: Server, school: Schoo
             assert server.logged("taken over", student="ben")
             first.status()
             first.is_as_before()
+
+
+def test_the_students_edition_is_served_too(school: School, tmp_path: Path) -> None:
+    """The server mentions it. In a session, within its limit of memory, answers are judged and explained."""
+    write_handout(SHIPPED / _NAME, tmp_path / "given" / _NAME)
+    options = ("--exercises", str(tmp_path / "given"))
+    with Server(tmp_path / "data", *options, class_file=school.class_file) as serving:
+        assert "the exercises are the students' edition, without some explanations" in serving.output()
+        with Client(serving, school.anna).terminal("start", _NAME) as terminal:
+            screen = TerminalScreen(terminal)
+            screen.sees("★ 5 leads", "attempt 1")
+            screen.enter_command("answer 1 only 4")
+            screen.sees("you answered: only 4")
+            screen.type("5p")
+            screen.sees("4 of 5 points", "correct is 4 and 5", "a paused node is as silent as")

@@ -1,5 +1,6 @@
 """The data folder: removal of sockets, recognition of guests, and codes when the disk is full."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import asyncssh
 import pytest
 
 from lab.serve.admission import Admission
-from lab.serve.data_folder import DataFolder, ServerLog
+from lab.serve.data_folder import DataFolder, RunningServer, ServerLog
 from lab.serve.student_lists import InvitationError, Invitations
 from tests.serve.test_full_disk import room_for
 
@@ -24,7 +25,7 @@ def folder(tmp_path: Path) -> DataFolder:
 def test_a_server_on_a_copied_folder_does_not_affect_the_other(folder: DataFolder, tmp_path: Path) -> None:
     """The copy names the sockets of a running server."""
     sockets = folder.acquire()
-    folder.publish(1, sockets, 0)
+    folder.publish(RunningServer(os.getpid(), 1, str(sockets)))
     shutil.copytree(folder.path, tmp_path / "copy")
     copy = DataFolder(tmp_path / "copy")
     copy.release(copy.acquire())
@@ -36,7 +37,7 @@ def test_only_folders_made_by_a_server_are_removed(folder: DataFolder, tmp_path:
     """Even if ``server.json`` names another."""
     precious = tmp_path / "precious"
     precious.mkdir()
-    folder.publish(1, precious, 0)
+    folder.publish(RunningServer(os.getpid(), 1, str(precious)))
     folder.release(folder.acquire())
     assert precious.is_dir()
 
@@ -46,14 +47,10 @@ def test_a_guest_is_recognized(folder: DataFolder) -> None:
     log = ServerLog(folder.log)
     anna, ben = (_public(asyncssh.generate_private_key("ssh-ed25519")) for _ in range(2))
     first = Admission(folder, None, True, log)
-    assert [first.admit("x", anna), first.admit("x", None), first.admit("x", anna)] == [
-        "guest-1",
-        "guest-2",
-        "guest-1",
-    ]
+    assert [first.admit("x", key).student for key in (anna, None, anna)] == ["guest-1", "guest-2", "guest-1"]
     again = Admission(folder, None, True, log)
     assert again.identify("x", ben) is None
-    assert [again.admit("x", ben), again.admit("x", anna)] == ["guest-3", "guest-1"]
+    assert [again.admit("x", key).student for key in (ben, anna)] == ["guest-3", "guest-1"]
     assert again.identify("x", anna) == "guest-1"
     closed = Admission(folder, None, False, log)
     assert not closed.may_admit("x", anna)
@@ -73,8 +70,8 @@ def test_a_full_disk_costs_no_code(folder: DataFolder) -> None:
     with room_for(10_000), pytest.raises(OSError, match="File too large"):
         admission.admit(code, key)
     assert invitations.name_for(code) == "anna"
-    assert admission.admit(code, key) == "anna"
+    assert admission.admit(code, key).student == "anna"
     with pytest.raises(InvitationError, match="already used"):
         invitations.name_for(code)
-    assert admission.admit("whoever", key) == "anna"
+    assert admission.admit("whoever", key).student == "anna"
     log.close()

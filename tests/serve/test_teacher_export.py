@@ -10,10 +10,12 @@ import pytest
 
 from lab.exercises.attempts import recording_of
 from lab.exercises.exercise_reader import find_exercise
+from lab.exercises.grading import UNPROVED
 from lab.serve.data_folder import DataFolder, ServerLog
 from lab.serve.gradebook import SealBook, Sealer
 from tests.cli.invocation import Called, Lab
 from tests.exercises.attempts import run_attempt, solution_of
+from tests.exercises.forging import forge_attempt
 
 pytestmark = pytest.mark.live  # anna's attempt is one on processes
 _EXERCISE = "two-coordinators"
@@ -31,7 +33,7 @@ class Class:
 
     def __init__(self, folder: Path, lab: Lab, solved: Path) -> None:
         self.folder = DataFolder(folder)
-        self._lab = lab
+        self.lab = lab
         self._solved = solved
 
     def put(self, student: str, attempt: int = 1) -> Path:
@@ -56,9 +58,12 @@ class Class:
 
     def export(self, *words: str) -> tuple[Called, list[dict[str, str]]]:
         """Return the output, and the rows of the table."""
-        table = self._lab.folder / "grades.csv"
-        called = self._lab("serve", "export", "--data", str(self.folder.path), "--csv", str(table), *words)
-        return called, list(csv.DictReader(table.read_text("utf-8").splitlines()))
+        return self.run("serve", "export", "--data", str(self.folder.path), "--csv", "grades.csv", *words)
+
+    def run(self, *words: str) -> tuple[Called, list[dict[str, str]]]:
+        """Run a command that writes ``grades.csv``; return the output, and the rows of the table."""
+        called = self.lab(*words)
+        return called, list(csv.DictReader((self.lab.folder / "grades.csv").read_text("utf-8").splitlines()))
 
 
 @pytest.fixture
@@ -132,6 +137,103 @@ def test_a_copy_with_another_name_in_it_is_refused(school_class: Class) -> None:
     assert rows[1]["refused"] == "anna handed in the same run"
 
 
+def test_a_made_up_live_attempt_is_never_sealed(school_class: Class) -> None:
+    """It earns its points, but as unproved, even if somebody puts it into the data folder."""
+    exercise = find_exercise(_EXERCISE)
+    path = recording_of(school_class.folder.student_path("mallory"), _EXERCISE, 1)
+    forge_attempt(exercise, solution_of(exercise), path)
+    school_class.seal(school_class.put("anna"))
+    for _ in range(2):
+        _, rows = school_class.export()
+        assert [(row["student"], row["points"], row["proof"]) for row in rows] == [
+            ("anna", "5", "sealed"),
+            ("mallory", "5", "unproved"),
+        ]
+        school_class.seal()  # as the server does at its start
+
+
+@pytest.fixture
+def handed_in(school_class: Class, tmp_path: Path) -> Path:
+    """A folder with a copy of anna's sealed attempt, mallory's made-up one, and an edited one."""
+    folder, exercise = tmp_path / "handed-in", find_exercise(_EXERCISE)
+    folder.mkdir()
+    sealed = school_class.put("anna")
+    school_class.seal(sealed)
+    shutil.copyfile(sealed, folder / "a.jsonl")
+    forge_attempt(exercise, solution_of(exercise), folder / "m.jsonl")
+    edited = sealed.read_bytes().replace(b'"student":"anna"', b'"student":"zora"')
+    (folder / "z.jsonl").write_bytes(edited)  # of the same size
+    return folder
+
+
+def test_only_sealed_recordings_count_if_the_class_worked_on_the_server(
+    school_class: Class, handed_in: Path
+) -> None:
+    """Whatever they claim; a copy does not take the points from its author."""
+    words = ("exercise", "grade", str(handed_in), "--csv", "grades.csv")
+    called, rows = school_class.run(*words, "--sealed-by", str(school_class.folder.path))
+    assert called.status == 1
+    assert [(row["student"], row["points"], row["proof"]) for row in rows] == [
+        ("anna", "5", "sealed"),
+        ("mallory", "", ""),
+        ("zora", "", ""),
+    ]
+    assert "has not sealed it: it was made elsewhere, edited, or not ended" in rows[1]["refused"]
+    assert "1 attempt graded, 2 refused" in called.out
+
+
+def test_a_recording_found_after_a_crash_is_not_proved(school_class: Class, handed_in: Path) -> None:
+    """The server saw no run end; its own folder may have been written to meanwhile."""
+    forged = school_class.folder.student_path("mallory") / "attempts" / f"{_EXERCISE}-001.jsonl"
+    shutil.copyfile(handed_in / "m.jsonl", forged)
+    school_class.seal()
+    words = ("exercise", "grade", str(handed_in / "m.jsonl"), "--csv", "grades.csv")
+    called, (row,) = school_class.run(*words, "--sealed-by", str(school_class.folder.path))
+    assert (called.status, row["points"]) == (1, "")
+    assert "did not see its run end" in row["refused"]
+
+
+def test_without_the_option_recordings_are_unproved(school_class: Class, handed_in: Path) -> None:
+    """In the table, with a sentence, in the spreadsheet and for Gradescope; handed-in seals do not count."""
+    shutil.copyfile(school_class.folder.seals, handed_in / "seals")
+    words = (
+        "exercise",
+        "grade",
+        str(handed_in / "m.jsonl"),
+        "--csv",
+        "grades.csv",
+        "--gradescope",
+        "results.json",
+    )
+    called, (row,) = school_class.run(*words)
+    assert (called.status, row["points"], row["proof"]) == (0, "5", "unproved")
+    assert f"unproved: {UNPROVED}" in called.out
+    results = msgspec.json.decode((school_class.lab.folder / "results.json").read_bytes())
+    assert results["output"] == f"unproved ({_EXERCISE}): {UNPROVED}"
+
+
+@pytest.mark.parametrize(
+    ("edit", "error"),
+    [
+        (b"garbage\n", "line 2 of "),
+        (b'{"file":"students/m/attempts/x.jsonl","student":"m","at":"","measured":{"size":1,"sha256":""},'
+         b'"witnessed":true}\n', "does not continue the line before it"),
+    ],
+)  # fmt: skip
+def test_no_grades_from_edited_seals(school_class: Class, handed_in: Path, edit: bytes, error: str) -> None:
+    """The error names the line, and what to do."""
+    with school_class.folder.seals.open("ab") as seals:
+        seals.write(edit)
+    data = school_class.folder.path
+    called = school_class.lab("exercise", "grade", str(handed_in), "--sealed-by", str(data))
+    assert (called.status, called.out) == (2, "")
+    assert error in called.err
+    assert "the seals were edited; use a backup of the data folder" in called.err
+    nowhere = school_class.lab("exercise", "grade", str(handed_in), "--sealed-by", str(handed_in))
+    assert nowhere.status == 2
+    assert "has no seals; name the data folder of lab serve" in nowhere.err
+
+
 def test_a_missing_sealed_recording_is_reported(school_class: Class) -> None:
     """In its own row of the table."""
     recording = school_class.put("anna")
@@ -181,6 +283,6 @@ def test_each_student_s_points_are_printed(school_class: Class) -> None:
     (school_class.folder.path / "students" / "cara" / "attempts").mkdir(parents=True)
     called, (grade,) = school_class.export()
     assert [line.split() for line in called.out.splitlines()[1:3]] == [
-        ["anna", grade["points"], "1", "1"],
-        ["cara", "0", "0", "0"],
+        ["anna", grade["points"], "1", "1", "1"],
+        ["cara", "0", "0", "0", "0"],
     ]

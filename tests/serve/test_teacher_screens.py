@@ -10,6 +10,7 @@ from lab.recording.reader import open_recording
 from lab.recording.records import Captioned, Commanded
 from tests.serve.conftest import School
 from tests.serve.lab_server import Client, Server
+from tests.serve.web_client import WebClient
 from tests.tui.terminal import Terminal
 
 _EXERCISE = "two-coordinators"
@@ -113,6 +114,37 @@ def test_a_message_is_sent_from_the_screen(server: Server, school: School, teach
         assert watch.status() == 0
         student.type("q")
         assert student.status() == 0
+
+
+_HOSTILE = ("\x1b]0;owned\x07", "\x9b2Jowned", "\u202edenwo", "[red]owned", "x" * 200, "=owned", "a\nowned")
+
+
+def test_hostile_names_do_nothing_on_the_teacher_s_screens(tmp_path: Path, school: School) -> None:
+    """User names of strangers, folders in a copied data folder, and the address that a proxy reports."""
+    data = tmp_path / "data"
+    for name in _HOSTILE:
+        (data / "students" / name / "attempts").mkdir(parents=True)
+        (data / "students" / name / "attempts" / f"{name}.jsonl"[-60:]).write_text("no recording")
+    with (
+        Server(data, "--web", "0", class_file=school.class_file) as server,
+        tempfile.TemporaryDirectory(prefix="lab-") as sockets,
+    ):
+        for name in _HOSTILE:
+            Client(server, school.stranger, user=name.replace("\n", " ")).run("status")
+        WebClient(server, X_Forwarded_For="fe80::1%\u009b2Jowned").log_in("owned")
+        teacher = Teacher(server, tmp_path, sockets)
+        with teacher("watch") as watch:
+            watch.shows("0 of 2 students logged in")
+            watch.shows("anna")
+            watch.type("q")
+            assert watch.status() == 0
+            assert b"owned" not in watch.output
+        for command in ("status", "log", "export"):
+            with teacher(command) as terminal:
+                terminal.status()
+                for name in _HOSTILE[:3]:
+                    assert name.encode() not in terminal.output
+        assert "owned" not in {line.get("address", "") for line in server.log()}
 
 
 def _leave_lecture(terminal: Terminal) -> None:

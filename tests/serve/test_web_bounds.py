@@ -180,6 +180,23 @@ def test_the_rate_of_log_ins_is_limited(tmp_path: Path) -> None:
     asyncio.run(come())
 
 
+def test_new_guests_of_an_address_are_limited(tmp_path: Path) -> None:
+    """Each one has a folder. Known guests, who may share the address, are not affected."""
+
+    async def come() -> None:
+        async with _site(tmp_path, Limits(guests_per_minute=2, logins_per_minute=2, unused_s=0.05)) as place:
+            guests = [await WebClient(place.page).ask("POST", "/guest", b"", FORM) for _ in range(3)]
+            assert [each.status for each in guests] == [303, 303, 429]
+            assert "too many guests from your address" in guests[2].text
+            for known in guests[:2]:
+                for _ in range(2):
+                    async with WebClient(place.page, known.token).terminal("") as terminal:
+                        await terminal.closed()
+                        assert "too many" not in terminal.text()
+
+    asyncio.run(come())
+
+
 @pytest.mark.parametrize("in_the_way", ["browsers", ".browsers.lock"])
 def test_a_full_disk_is_reported(tmp_path: Path, in_the_way: str) -> None:
     """To the student and in the log; nobody is admitted."""

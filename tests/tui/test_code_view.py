@@ -452,3 +452,64 @@ def test_departures_of_a_listing() -> None:
         ("ignore_own_invitation",),
         ("decline_lower",),
     ]
+
+
+def test_the_words_of_the_text_are_next_to_the_code() -> None:
+    """As many as there is room for, after the line; in full, with their place in the text, if all else fits."""
+    number = _number_of(SHIPPED, lambda step: any(wait.procedure == "check" for wait in step.waits))
+    cited = " Chow & Johnson 1997, listing 10.19: “for every other node j, send(j,AreYouNormal)”"
+
+    async def test(seen: Seen) -> None:
+        seen.player.go(number)
+        await seen.press("C")
+        await seen.until(lambda: any("await self.ask_all" in row for row in _rows(seen)), "the wait")
+        rows = _rows(seen)
+        is_tall = _view(seen).size.height >= 12
+        assert (cited in [row.rstrip() for row in rows]) is is_tall
+        (short,) = (row for row in rows if "strangers = replies" in row)
+        assert short.rstrip().endswith("strangers = replies.keys() - self.up  “or j ∉ Up”")
+
+    replay_in_sizes(test, [(80, 24), (120, 40), (200, 60)])
+
+
+def test_the_words_take_only_blanks() -> None:
+    """At 80x24 everything is where it is without them."""
+    number = _number_of(SHIPPED, lambda step: any(wait.procedure == "check" for wait in step.waits))
+
+    async def test(seen: Seen) -> None:
+        seen.player.go(number)
+        await seen.press("C")
+        await _until_traced(seen)
+        seen.run.draw()
+        quoted = _rows(seen)
+        vars(_view(seen))["_words"] = {}
+        seen.run.draw()
+        plain = _rows(seen)
+        assert any("“" in row for row in quoted)
+        assert not any("“" in row for row in plain)
+        for row, same in zip(quoted, plain, strict=True):
+            assert [(one, two) for one, two in zip(row, same, strict=True) if two not in (" ", one)] == []
+
+    replay(test, SHIPPED, (80, 24))
+
+
+def test_there_are_no_words_of_a_protocol_that_is_not_installed(tmp_path: Path) -> None:
+    """Nor after the first line at which a recorded source differs from the one that was transcribed."""
+    source = open_recording(SHIPPED).header.protocol.source
+    mine = _edited(tmp_path / "mine.jsonl", name="mine.py:Mine")
+    changed = source.replace("strangers = replies.keys() - self.up", "strangers = replies.keys()")
+    edited = _edited(tmp_path / "edited.jsonl", source=changed)
+    for path, shown in (
+        (mine, []),
+        (edited, ["answer = await", "replies = await self.ask_all(self.peers, AreYou"]),
+    ):
+
+        async def test(seen: Seen, shown: list[str] = shown) -> None:
+            await seen.press("C")
+            words = _view(seen)._words
+            lines = [_view(seen)._listing.lines[line - 1].strip() for line in words]
+            assert all(any(line.startswith(each) for line in lines) for each in shown)
+            assert bool(words) is bool(shown)
+            assert not any(line.startswith(("strangers", "astray")) for line in lines)
+
+        replay(test, path)

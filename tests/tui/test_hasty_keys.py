@@ -1,9 +1,16 @@
 """Keys that come faster than screens change: none closes the screen below or meets a half-mounted one."""
 
+import threading
 from pathlib import Path
 
+import pytest
 from textual import events
 
+from lab.exercises.attempts import LocalClusters
+from lab.tui.apps.exercise_list import ListScreen
+from lab.tui.controllers.branching import RecordingChosen
+from lab.tui.screen import RunScreen
+from tests.tui.classroom import classroom, made, student
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, replay
 
@@ -65,6 +72,66 @@ def test_keys_do_nothing_on_a_screen_that_was_left() -> None:
         seen.run.context.notify("unheard")
         assert (seen.player.number, seen.message == "unheard") == (number, False)
         seen.run.is_ready = True
+        await seen.press("full_stop")
+        assert seen.player.number == number + 1
+
+    replay(test)
+
+
+class _SlowClusters(LocalClusters):
+    """Clusters that end when they ``may_end``."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_end = threading.Event()
+        self.may_end.set()
+
+    def end(self) -> str:
+        self.may_end.wait()
+        return super().end()
+
+
+@pytest.mark.parametrize("leaves", [("q", "enter"), ("R", "enter")])
+@pytest.mark.parametrize("key", ["question_mark", "X", "e"])
+def test_keys_while_an_exercise_closes(tmp_path: Path, leaves: tuple[str, str], key: str) -> None:
+    """A dialog may be over the run by the time it closes: it closes too, and nothing reads the run after that."""
+    clusters = _SlowClusters()
+
+    async def test(seen: Seen) -> None:
+        await seen.until(lambda: "5 leads" in seen.leaders, "5 leads")
+        left = seen.run
+        clusters.may_end.clear()
+        await seen.press(leaves[0])
+        await seen.until(lambda: seen.top is not left, "the question")
+        await seen.press(leaves[1])
+        await seen.until(lambda: "ending the run" in seen.message, "the run ends")
+        await seen.press(key)
+        clusters.may_end.set()
+        await seen.until(lambda: left not in seen.app.screen_stack, "the run is left")
+        shown = ListScreen if leaves[0] == "q" else RunScreen
+        await seen.until(lambda: isinstance(seen.top, shown), "what comes after it")
+        await seen.press("e", "full_stop")
+        assert isinstance(seen.top, shown)
+
+    try:
+        classroom(test, student(tmp_path), [made(tmp_path)], clusters, first="pause-one")
+    finally:
+        clusters.may_end.set()
+        clusters.end()
+
+
+def test_a_dialog_that_opens_while_a_run_is_left_closes_with_it() -> None:
+    """The run below is shown again, and takes keys."""
+
+    async def test(seen: Seen) -> None:
+        lowest = seen.run
+        lowest.context.post(RecordingChosen(lowest.context, SHIPPED))
+        await seen.until(lambda: seen.run is not lowest, "the other recording")
+        await seen.drawn()
+        for key in ("q", "question_mark"):
+            seen.app.post_message(events.Key(key, None))
+        await seen.until(lambda: seen.top is lowest, "the run below")
+        number = seen.player.number
         await seen.press("full_stop")
         assert seen.player.number == number + 1
 

@@ -12,6 +12,7 @@ from textual.pilot import Pilot
 
 from lab.tui.apps.runs_app import LabApp
 from lab.tui.source import FileSource, Source
+from lab.tui.views.code_view import CodeView
 from tests.tui.recorded import BLOCKED_US, SHIPPED, blocked_run
 from tests.tui.seen import Seen
 
@@ -19,8 +20,15 @@ SIZES = [(80, 24), (120, 40), (200, 60)]
 Snap = Callable[..., bool]
 
 
-def _is_as_before(snap: Snap, file: Path, size: tuple[int, int], at_us: int, key: str) -> bool:
-    """Compare the recording at that instant, after this key, with its picture."""
+def _is_as_before(
+    snap: Snap,
+    file: Path,
+    size: tuple[int, int],
+    at_us: int,
+    key: str,
+    is_complete: Callable[[Seen], bool] = lambda _: True,
+) -> bool:
+    """Compare the recording at that instant, after this key, with its picture, once that is complete."""
 
     async def opened() -> Source:
         return FileSource(file)
@@ -31,6 +39,7 @@ def _is_as_before(snap: Snap, file: Path, size: tuple[int, int], at_us: int, key
         await seen.paused_at_start()
         seen.player.seek(at_us)
         await seen.press(key)
+        await seen.until(lambda: is_complete(seen), "the picture is complete")
 
     return snap(LabApp(opened, file.name), run_before=stand_still, terminal_size=size)
 
@@ -58,3 +67,13 @@ def test_space_and_time(snap_compare: Snap, size: tuple[int, int]) -> None:
 def test_a_view(snap_compare: Snap, key: str) -> None:
     """The network, one node, the assertions at the same instant."""
     assert _is_as_before(snap_compare, SHIPPED, (120, 40), 5_720_000, key)
+
+
+def test_the_code(snap_compare: Snap) -> None:
+    """The lines that the node executed, and the words of the text next to them."""
+
+    def is_traced(seen: Seen) -> bool:
+        ran = seen.of("#code", CodeView)._ran
+        return ran is not None and ran.is_exact
+
+    assert _is_as_before(snap_compare, SHIPPED, (120, 40), 2_950_000, "C", is_traced)

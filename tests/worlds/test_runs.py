@@ -1,5 +1,6 @@
 """The folders of running hosts: which ones ``list_runs`` removes, and where none can be made."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,28 @@ def test_only_folders_of_dead_hosts_are_removed() -> None:
     finally:
         alive.remove()
     assert list_runs() == ([], [])
+
+
+def test_a_host_killed_before_it_was_published_leaves_nothing() -> None:
+    """Its folder is removed at once, by no clock; one without a name yet is not taken for that of a dead host."""
+    folder = RunFolder("dead")
+    os.close(folder._lock)  # as the system does
+    unnamed = runs_folder() / ".made"
+    unnamed.mkdir()
+    (unnamed / "lock").touch()
+    assert list_runs() == ([], ["dead"])
+    assert unnamed.exists()
+    unnamed.joinpath("lock").unlink()
+    unnamed.rmdir()
+
+
+def test_a_name_in_use() -> None:
+    """The second host is refused, and leaves nothing."""
+    folder = RunFolder("alive")
+    with pytest.raises(OSError, match=r"not empty|exists"):
+        RunFolder("alive")
+    assert [path.name for path in runs_folder().iterdir()] == ["alive"]
+    folder.remove()
 
 
 def test_a_path_too_long_for_a_socket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ from lab.text import sanitize
 from lab.tui.actions import actions_of, reason_unavailable
 from lab.tui.screen import RunScreen
 from lab.tui.source import FileSource
-from lab.tui.terminal.terminal_app import DARK, OWN_THEMES, TerminalApp
+from lab.tui.terminal.terminal_app import DARK, OWN_THEMES, TerminalApp, WithoutControls
 
 _REDRAW_TURNS = 4
 _SAME_PICTURES = 3
@@ -39,6 +39,7 @@ class _HeadlessApp(App[None]):
 
     def __init__(self) -> None:
         super().__init__()
+        self._filters.append(WithoutControls())
         for theme in OWN_THEMES:
             self.register_theme(theme)
         self.theme = DARK
@@ -72,7 +73,7 @@ async def _write(excerpt: Excerpt, out: TextIO) -> None:
                 _event(out, seen_us, "o", changed)
             while chapters and chapters[0][0] <= seen_us:
                 # after the picture, so that jumping to a chapter shows the event that names it
-                _event(out, seen_us, "m", chapters.pop(0)[1])
+                _event(out, seen_us, "m", sanitize(chapters.pop(0)[1]))
             excerpt.progress(f"{seen_us / 1e6:.0f} of {pace.lasts_us / 1e6:.0f} s filmed")
     _event(out, pace.lasts_us, "o", f"\x1b[{film.rows};{film.columns}H{_SHOW_CURSOR}")
 

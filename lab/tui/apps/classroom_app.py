@@ -165,7 +165,7 @@ class ClassroomApp(RunsApp):
         if before is None:
             await self.push_screen(screen)
         else:
-            self._deactivate_screen()
+            await self.deactivate_run()
             await self.switch_screen(screen)
             before.close()
 
@@ -173,7 +173,7 @@ class ClassroomApp(RunsApp):
         if ends:
             await self._end_run()
         source, self._source = self._source, None
-        self._deactivate_screen()
+        await self.deactivate_run()
         await self.pop_screen()
         if source is not None:
             source.close()
@@ -256,10 +256,6 @@ class ClassroomApp(RunsApp):
     def _confirm(self, title: str, text: str, option: str, begin: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Run a coroutine if the student confirms it."""
         show_dialog(self, ChoiceDialog(title, [Text(text)], [option], "Esc cancels"), lambda _: self._do(begin()))
-
-    def _deactivate_screen(self) -> None:
-        if isinstance(self.screen, RunScreen):
-            self.screen.is_ready = False
 
     def _show_message(self, text: str, warn: bool = False) -> None:
         shown = self._shown

@@ -3,7 +3,6 @@
 import asyncio
 import gc
 import os
-import sys
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -11,11 +10,12 @@ from typing import Any, Literal
 
 from textual import on
 from textual.app import ComposeResult, SystemCommand
-from textual.screen import Screen
+from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
 
 from lab.exercises.exercise import Exercise
 from lab.glyphs import glyphs_for
+from lab.output import print_error, print_line
 from lab.places import new_recording_path, settings_file
 from lab.properties.declarations import Declared
 from lab.recording.reader import NotARecordingError
@@ -55,9 +55,9 @@ class RunsApp(TerminalApp[None]):
         gc.freeze()
         self.run()
         for recording in self.recorded:
-            print(f"branch recorded: {recording}")
+            print_line(f"branch recorded: {recording}")
         if self.failure:
-            print(f"lab: {self.failure}", file=sys.stderr)
+            print_error(self.failure)
             return 1
         return self.return_code or 0
 
@@ -127,8 +127,7 @@ class RunsApp(TerminalApp[None]):
         if not self._opened:
             await self.leave_lowest(message)
             return
-        if isinstance(self.screen, RunScreen):
-            self.screen.is_ready = False
+        await self.deactivate_run()
         await self.pop_screen()
         self._close()
         if isinstance(self.screen, RunScreen):
@@ -170,6 +169,13 @@ class RunsApp(TerminalApp[None]):
         """Return a screen for a run, in the present theme and with the user's layout."""
         self.theme_styles.dark = self.current_theme.dark
         return RunScreen(source, self.theme_styles, title, at, layout=self.layout_settings)
+
+    async def deactivate_run(self) -> None:
+        """Let the topmost run take no more keys, and close the dialogs over it: its source is closed next."""
+        while isinstance(self.screen, ModalScreen):
+            await self.screen.dismiss(None)
+        if isinstance(self.screen, RunScreen):
+            self.screen.is_ready = False
 
     def _close(self) -> None:
         source, host = self._opened.pop()

@@ -127,8 +127,8 @@ class TaskController:
             body += [Text(), *wrap(Text(sanitize(task.question or task.explain), _BOLD), ROOM)]
         for hint in task.hints[: result.hints]:
             body += [Text(), Text("hint", styles.mark("mark")), *markdown_lines(hint.text, ROOM, styles)]
-        if result.state in ("done", "missed") and task.explanation:
-            body += [Text(), *markdown_lines(task.explanation.strip(), ROOM, styles)]
+        if not result.is_open and (explanation := task.explanation_after(result.answer)):
+            body += [Text(), *markdown_lines(explanation.strip(), ROOM, styles)]
         self._context.show_dialog(TextDialog(f"task {task.number}: {task.title}", body))
 
     def _send_answer(self, task: Task, answer: str) -> None:

@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 from rich.text import Text
 from textual.widgets import Static
 
+from lab.foreign_file import read_foreign
 from lab.tui.context import ActionHandler, RunContext
 from lab.tui.views.views import EXERCISE, LOG, Views
 from lab.tui.widgets.key_lines import TabLine
@@ -43,8 +44,8 @@ class LayoutSettings(Struct):
 def read_layout_settings(file: Path) -> LayoutSettings:
     """Read the settings; return the defaults if the file is missing or damaged."""
     try:
-        return msgspec.json.decode(file.read_bytes(), type=LayoutSettings)
-    except (OSError, msgspec.DecodeError):
+        return msgspec.json.decode(read_foreign(file), type=LayoutSettings)
+    except (OSError, ValueError):  # of msgspec, or bytes that are no UTF-8
         return LayoutSettings()
 
 

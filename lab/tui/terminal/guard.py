@@ -15,6 +15,8 @@ import threading
 import time
 from collections.abc import Callable
 
+from lab.output import print_error
+
 _MODES = (1049, 1000, 1002, 1003, 1006, 1015, 2004, 1004)
 RESTORE = "".join(f"\x1b[?{mode}l" for mode in _MODES) + "\x1b[?25h\x1b[<u\x1b[0m"
 """Restores a terminal that a killed interface has left on the alternate screen, with mouse reporting on."""
@@ -75,7 +77,7 @@ def run_guarded(run: Callable[[], int]) -> int:
             termios.tcsetattr(0, termios.TCSANOW, saved)
             if select.select([], [1], [], 0.5)[1]:
                 os.write(1, RESTORE.encode())
-                print(f"lab: the interface was ended by {signal.Signals(-status).name}", file=sys.stderr)
+                print_error(f"the interface was ended by {signal.Signals(-status).name}")
         return 128 + (forwarded or -status)
     return status
 

@@ -17,6 +17,7 @@ from textual.theme import Theme
 from lab.glyphs import draws_unicode
 from lab.palette import Palette
 from lab.styles import to_ascii
+from lab.text import remove_controls
 
 DARK, LIGHT = "lab-dark", "lab-light"
 _GROUNDS = {
@@ -56,6 +57,19 @@ def default_theme(environment: Mapping[str, str]) -> str:
     return LIGHT if ground in _BRIGHT_GROUNDS else DARK
 
 
+class WithoutControls(LineFilter):
+    """A line filter that removes control characters: the last door of the interface before the terminal.
+
+    Views sanitize what they lay out, so that a user sees what was in a name; this one has to hold if one does not.
+    """
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        return [
+            Segment(text if control else remove_controls(text), style, control)
+            for text, style, control in segments
+        ]
+
+
 class AsciiOnly(LineFilter):
     """A line filter that lets only ASCII through."""
 
@@ -80,6 +94,7 @@ class TerminalApp(App[R]):
         super().__init__()
         # Textual implements NO_COLOR with shades of grey
         self._filters = [NoColor() if isinstance(each, Monochrome) else each for each in self._filters]
+        self._filters.append(WithoutControls())
         if not draws_unicode():
             self._filters.append(AsciiOnly())
         self._parent_pid = os.getppid()

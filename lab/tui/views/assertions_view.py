@@ -83,12 +83,15 @@ def assertion_rows(judgement: Judgement, styles: ThemeStyles, width: int, is_cho
     """Yield the rows of one assertion; the last one is empty."""
     style = styles.verdict(judgement.word)
     sign = styles.glyphs.marks[_SIGNS[judgement.word]] if judgement.word in _SIGNS else styles.glyphs.dot
-    name = (f"{judgement.assertion.id:{_MARGIN - 4}}", styles.accent if is_chosen else Style(bold=True))
+    name = (
+        f"{sanitize(judgement.assertion.id, _LONGEST):{_MARGIN - 4}}",
+        styles.accent if is_chosen else Style(bold=True),
+    )
     yield [
         (f" {styles.glyphs.play if is_chosen else ' '} ", styles.accent),
         name,
         (f" {sign} {_VERDICT_WORDS[judgement.word]}", style),
-        (f"  {judgement.assertion.short}", DIM),
+        (f"  {sanitize(judgement.assertion.short, _LONGEST)}", DIM),
         ("" if judgement.is_promised else "  for every protocol", DIM),
     ]
     yield from _indented(judgement.assertion.statement, Style(), width)

@@ -12,7 +12,9 @@ from rich.text import Text
 from lab.analysis.inspection import LastStep, message_received
 from lab.kernel import Received
 from lab.palette import Palette
-from lab.protocols import UnknownProtocolError, find_protocol
+from lab.protocols import Algorithm, UnknownProtocolError, find_protocol
+from lab.protocols.departures import Quotation
+from lab.protocols.texts import transcriptions_of
 from lab.recording.reader import RecordStore
 from lab.recording.snapshot import NodeState
 from lab.recording.timeline import Timeline
@@ -200,6 +202,10 @@ _NUMBER = 4
 _ROOM_FOR_WAITS = 14
 _FRAMES_BEFORE_TRACE = 2
 """A step is traced once it has been shown for this many frames."""
+_ROOM_FOR_WORDS = 20
+"""The least room for the words of the text at the end of a line."""
+_TALL = 12
+"""The least height with a line of its own for those words in full."""
 
 
 class _Waiter(Struct, frozen=True):
@@ -240,7 +246,7 @@ class CodeView(RowsView):
         view = None if node is None else cursor.cluster.nodes.get(node)
         target = self._target(node)
         head = [self._location_pieces(view, target, cursor.now_us), self._ran_pieces(found)]
-        self._put(len(self._rows), [*head, *self._departure_lines(target)])
+        self._put(len(self._rows), [*head, *self._quoted_lines(target), *self._departure_lines(target)])
         self._redraw()
         if self._follow and target is not None:
             self._scroll_into_view(target)
@@ -342,12 +348,23 @@ class CodeView(RowsView):
             before = [*self._node_numbers(waiters), (f"{number or '':>{_NUMBER + 1}}", DIM)]
         code = row.pieces if file else [(text, styles.accent) for text, _ in row.pieces]
         pieces = [*before, bar, (" ", Style()), *highlight(code, [self._highlighted], styles.highlight)]
-        if not waiters or row.part < row.parts - 1:
+        if row.part < row.parts - 1:
             return pieces
         room = self.size.width - width_of(pieces) - 1
-        times = self._wait_times(waiters)
+        times = self._wait_times(waiters) if waiters else []
         used = min(room - 1, width_of(times))
-        return [*pieces, (" " * (room - used), Style()), *fit(times, used)]
+        words = self._words_of(row.line) if room - used >= _ROOM_FOR_WORDS else []
+        return [*pieces, *fit(words, room - used), *fit(times, used)]
+
+    def _words_of(self, line: int) -> Line:
+        """Return the words of the text that a line carries out."""
+        words = " ".join(f"“{each.words}”" for each in self._words.get(line, ()))
+        return [(f"  {words} ", DIM)] if words else []
+
+    def _quoted_lines(self, target: int | None) -> list[Line]:
+        """Return the words of the text that the line carries out, and their place in it, where all else fits."""
+        quoted = () if target is None or self.size.height < _TALL else self._words.get(target, ())
+        return [[(f" {each}", self._styles.mark("caption"))] for each in quoted]
 
     def _node_numbers(self, waiters: tuple[_Waiter, ...]) -> Line:
         """Return the numbers of the nodes that wait here, as many as fit."""
@@ -390,11 +407,20 @@ class CodeView(RowsView):
 
     @cached_property
     def _departures(self) -> dict[str, str]:
+        return self._protocol.departures(self._source.store.header.protocol.parameters)
+
+    @cached_property
+    def _words(self) -> dict[int, tuple[Quotation, ...]]:
+        return self._listing.words(transcriptions_of(self._protocol))
+
+    @cached_property
+    def _protocol(self) -> type[Algorithm]:
+        """The built-in protocol, which knows its texts; of others nothing is known."""
         info = self._source.store.header.protocol
         try:
-            return find_protocol(info.name, info.parameters).departures(info.parameters)
+            return find_protocol(info.name, info.parameters)
         except UnknownProtocolError:
-            return {}
+            return Algorithm
 
     def _ran_pieces(self, found: LastStep | None) -> Line:
         ran, bar = self._ran, (f" {self._styles.glyphs.whole} ", self._styles.accent)

@@ -17,7 +17,7 @@ from lab.tui.views.diagram_canvas import Canvas
 from lab.tui.views.diagram_scene import DIMMED, Scene
 from lab.tui.widgets.pane import STOPPED
 
-_LOUD_KINDS = ("command", "caption", "mark", "expectation", "failure", "end")
+_LOUD_KINDS = ("command", "caption", "mark", "expectation", "failure", "stall", "end")
 _MARGIN_KINDS = (*_LOUD_KINDS, "note", "protocol-command", "log")
 _LONGEST = 120
 
@@ -92,7 +92,7 @@ def _event_label(scene: Scene, event: LogLine) -> tuple[str, Style]:
     if event.what in ("caption", "mark", "expectation"):
         kind = event.kind or event.what
         return f"{styles.glyphs.marks[kind]} {text}", styles.mark(kind)
-    if event.what == "failure":
+    if event.what in ("failure", "stall"):
         return f"{styles.glyph('failed')} {who}{text}", styles.warning
     label = {"note": "", "protocol-command": "command "}.get(event.what, f"{event.what} ")
     return f"{who}{label}{text}", DIM
@@ -194,7 +194,8 @@ def draw_words(canvas: Canvas, scene: Scene, drawn: dict[int, Cells]) -> None:
         for along, cell in enumerate(cells):
             if cell is None or not cell.begins:
                 continue
-            word, style = "up" if _is_start(cell) else cell.interval.shown, _cell_style(scene, cell, along)
+            word: str = "up" if _is_start(cell) else sanitize(cell.interval.shown, _LONGEST)
+            style = _cell_style(scene, cell, along)
             x, y = plane.cell(along, lane)
             if not plane.down:
                 room = next(

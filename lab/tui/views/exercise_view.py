@@ -197,12 +197,12 @@ class Sheet:
             yield [(keys, styles.accent)]
 
     def _outcome(self, task: Task, result: Result) -> Iterator[Line]:
-        if result.state not in ("done", "missed"):
+        if result.is_open:
             return
         if result.why:
             yield from self._plain(result.why, self._sign(result)[1])
-        if task.explanation:
-            yield from self._text(task.explanation.strip())
+        if explanation := task.explanation_after(result.answer):
+            yield from self._text(explanation.strip())
 
     def _sign(self, result: Result) -> Piece:
         styles = self._styles

@@ -87,7 +87,7 @@ def _heading(text: str, styles: ThemeStyles) -> Iterator[Line]:
 
 
 def _named(name: str, rows: Iterator[str] | list[str], style: Style, name_style: Style = DIM) -> Iterator[Line]:
-    title = sanitize(name, 40)
+    title: str = sanitize(name, 40)
     for place, row in enumerate(rows):
         if place >= _MOST_ROWS:
             yield [(" " * (_NAME + 3), Style()), ("…", DIM)]

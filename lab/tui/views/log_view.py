@@ -228,7 +228,7 @@ def _event_pieces(line: LogLine, styles: ThemeStyles) -> Line:
             (f"{line.source:>2}      {styles.glyph(line.kind)} ", style + Style(bold=True)),
             (sanitize(line.text, 80), style + Style(bold=True)),
         ]
-    style = {"failure": styles.warning, "log": DIM}.get(line.what, Style(italic=True))
+    style = {"failure": styles.warning, "stall": styles.warning, "log": DIM}.get(line.what, Style(italic=True))
     who = "  " if line.source is None else f"{line.source:>2}"
     label = {"protocol-command": "command: ", "log": "log: "}.get(line.what, "")
     return [(f"{who}      {styles.glyphs.dot} ", style), (sanitize(f"{label}{line.text}", 300), style)]

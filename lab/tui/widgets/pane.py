@@ -218,7 +218,7 @@ def format_faults(faults: tuple[ActiveFault, ...]) -> tuple[tuple[str, bool], ..
     """
     texts = []
     for fault in faults:
-        text = sanitize(fault.text, 60)
+        text: str = sanitize(fault.text, 60)
         if fault.breaks:
             broken = ", ".join(
                 f"{number} ({ASSUMPTIONS[number]})" for number in fault.breaks if number in ASSUMPTIONS

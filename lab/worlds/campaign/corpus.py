@@ -13,6 +13,9 @@ from random import Random
 
 import msgspec
 
+from lab.durable import owner_only
+from lab.foreign_file import read_foreign
+from lab.recording.reader import UNREADABLE
 from lab.text import UserError
 from lab.worlds.campaign.schedule import Schedule, SchedulePlan, draw, draw_frame
 from lab.worlds.campaign.situations import Situations
@@ -95,11 +98,12 @@ def load_corpus(folder: Path) -> Corpus:
     loaded = []
     try:
         for path in sorted(folder.glob(f"*{_SUFFIX}")):
-            loaded.append(msgspec.json.decode(path.read_bytes(), type=Schedule))
-        folder.mkdir(parents=True, exist_ok=True)
+            loaded.append(msgspec.json.decode(read_foreign(path), type=Schedule))
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise CorpusError(f"--corpus {folder}: {error.strerror}") from None
-    except msgspec.DecodeError as error:
+        place = folder if error.filename is None else error.filename
+        raise CorpusError(f"--corpus {place}: {error.strerror}") from None
+    except UNREADABLE as error:
         raise CorpusError(f"--corpus {folder}: {path.name} is no schedule of a campaign: {error}") from None
     return Corpus(tuple(loaded))
 
@@ -110,6 +114,7 @@ def save_corpus(corpus: Corpus, folder: Path) -> int:
         path = folder / f"{schedule.seed}{_SUFFIX}"
         if not path.exists():
             part = path.with_suffix(".part")
-            part.write_bytes(msgspec.json.format(msgspec.json.encode(schedule)))
+            with open(part, "wb", opener=owner_only) as file:
+                file.write(msgspec.json.format(msgspec.json.encode(schedule)))
             os.replace(part, path)
     return len(list(folder.glob(f"*{_SUFFIX}")))

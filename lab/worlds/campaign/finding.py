@@ -30,6 +30,7 @@ from lab.text import UserError
 from lab.units import format_us
 from lab.worlds.campaign.campaign import Campaign, RunawayError, Trial, header_for, run_trial, start_simulation
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault
+from lab.worlds.loading.targets import split_sandbox
 
 T = TypeVar("T")
 
@@ -246,8 +247,10 @@ def write_finding(protocol: type[Algorithm], base: Header, finding: Finding, pat
 def format_rerun(target: str, base: Header, schedule: Schedule, script: Path) -> str:
     """Return the command line that runs it again."""
     timing, link = base.timing, schedule.link
-    words = [f"lab run {quote(target)} --sim --nodes {','.join(map(str, schedule.nodes))} --seed {schedule.seed}"]
+    named, sandboxed = split_sandbox(target)
+    words = [f"lab run {quote(named)} --sim --nodes {','.join(map(str, schedule.nodes))} --seed {schedule.seed}"]
     words.append(f"--tm {format_us(timing.tm_us)} --tp {format_us(timing.tp_us)}")
     words.append(f"--latency {format_us(link.latency_us)} --jitter {format_us(link.jitter_us)}")
     words += [f"--set {quote(setting)}" for setting in base.protocol.settings]
+    words += ["--sandbox"] * sandboxed
     return " ".join([*words, f"--script {quote(str(script))} --headless --for {format_us(schedule.end_us)}"])

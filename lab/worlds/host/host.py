@@ -10,13 +10,13 @@ import contextlib
 import gc
 import os
 import signal
-import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TypeVar
 
 import trio
 
+from lab.output import print_remark
 from lab.recording.records import End
 from lab.recording.writer import Writer
 from lab.script.parse import parse
@@ -57,7 +57,8 @@ def run_host(
         host.join()
         folder.remove()
     if host.failure:
-        print(host.failure, file=sys.stderr)
+        for line in host.failure.splitlines():
+            print_remark(line)
     return 1 if host.failure else 0
 
 

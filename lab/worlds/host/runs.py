@@ -1,9 +1,13 @@
-"""The folders of running hosts. A host locks its own folder; an unlocked folder belongs to a dead host."""
+"""The folders of running hosts. A host locks its own folder; an unlocked folder belongs to a dead host.
+
+A folder gets its name only when it is locked, so this is so from its first moment, and needs no clock.
+"""
 
 import fcntl
 import os
 import shutil
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -12,8 +16,6 @@ from msgspec import Struct
 
 from lab.places import runs_folder
 from lab.text import UserError
-
-_YOUNG_S = 5
 
 
 class RunInfo(Struct, frozen=True):
@@ -29,6 +31,7 @@ class RunInfo(Struct, frozen=True):
     world: str = "live"
 
 
+_HIDDEN = "."
 _LONGEST_SOCKET = 107 if sys.platform == "linux" else 103
 """The longest path of a socket, in bytes."""
 
@@ -45,11 +48,17 @@ class RunFolder:
         self.socket = self.path / "feed.sock"
         if len(os.fsencode(self.socket)) > _LONGEST_SOCKET:
             raise OSError(f"the path of a socket is too long: {self.socket}; set XDG_RUNTIME_DIR to a short one")
-        self.path.mkdir(mode=0o700)
         self.storage = self.path / "safe"
-        self.storage.mkdir()
-        self._lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        hidden = Path(tempfile.mkdtemp(prefix=_HIDDEN, dir=self.path.parent))  # mode 0700
+        (hidden / self.storage.name).mkdir()
+        self._lock = os.open(hidden / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
+        try:
+            hidden.rename(self.path)
+        except OSError:
+            os.close(self._lock)
+            shutil.rmtree(hidden)
+            raise
 
     def publish(self, info: RunInfo) -> None:
         """Make the run visible to ``list_runs``."""
@@ -68,7 +77,8 @@ class RunFolder:
 def list_runs() -> tuple[list[RunInfo], list[str]]:
     """Return (running hosts, names of dead hosts' folders, which this call removed)."""
     running, removed = [], []
-    for folder in sorted(path for path in runs_folder().iterdir() if path.is_dir() and not path.is_symlink()):
+    folders = (path for path in runs_folder().iterdir() if path.is_dir() and not path.is_symlink())
+    for folder in sorted(path for path in folders if not path.name.startswith(_HIDDEN)):
         if _is_dead(folder):
             shutil.rmtree(folder, ignore_errors=True)
             removed.append(folder.name)
@@ -103,18 +113,9 @@ def _is_dead(folder: Path) -> bool:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    else:
-        # a host makes the lock a moment before it holds it
-        return (folder / "run.json").exists() or _age_s(folder) > _YOUNG_S
     finally:
         os.close(lock)
-
-
-def _age_s(folder: Path) -> float:
-    try:
-        return time.time() - folder.stat().st_mtime
-    except FileNotFoundError:
-        return 0.0
+    return True
 
 
 def _read(folder: Path) -> RunInfo | None:

@@ -49,7 +49,7 @@ class LiveHost(Host):
         self._timer_us: float = 0
 
     def begin(self) -> None:
-        for task in (self._read_fork_server, self._accept_nodes, self._watch_timers):
+        for task in (self._read_fork_server, self._accept_nodes, self._watch_timers, self._watch_schedule):
             self.tasks.start_soon(task)
         self.world.fork_all()
 
@@ -182,3 +182,9 @@ class LiveHost(Host):
             self._timer_us = self._next_due_us()
             with trio.move_on_after(max(0.0, (self._timer_us - self.now_us()) / 1e6)):
                 await self._timer_wakeup.park()
+
+    async def _watch_schedule(self) -> None:
+        while True:
+            await trio.sleep(self.world.expect_turn())
+            if self.world.record_stall():
+                self.commit()

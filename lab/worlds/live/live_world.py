@@ -8,7 +8,6 @@ import secrets
 import select
 import signal
 import socket
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,17 +19,29 @@ from msgspec import Struct
 
 from lab.kernel import CommandInput, Message, Protocol, Received, Step
 from lab.kernel.storage import AlteredStorage, flip, tear, unwrite
-from lab.recording.records import Event, Process
+from lab.output import print_remark
+from lab.recording.records import Event, Process, Record, Stall
 from lab.recording.writer import RecordLog
 from lab.worlds.fork_server import Fork, Forked, ProcessChange, Signal
 from lab.worlds.json_lines import GARBAGE, Channel, TooLongError
-from lab.worlds.live.node_process import NOT_STARTED_PREFIX, Hello, NodeJob, NotStarted, SlowDisk, Start
+from lab.worlds.live.node_process import (
+    NOT_STARTED_PREFIX,
+    STALL_PREFIX,
+    Hello,
+    NodeJob,
+    NotStarted,
+    SlowDisk,
+    Start,
+)
 from lab.worlds.live.stable_storage import alter, truncate, wipe
+from lab.worlds.live.stall_detector import StallDetector
 from lab.worlds.world import Incarnation, World, disk_random, storage_record
 
 _encode = msgspec.json.Encoder().encode
 _decode_step = msgspec.json.Decoder(Step).decode
 _decode_not_started = msgspec.json.Decoder(NotStarted).decode
+_decode_stall = msgspec.json.Decoder(Stall).decode
+_LEAST_WAIT_US = 5_000
 
 
 class NotAStepError(Exception):
@@ -106,6 +117,7 @@ class _Child(Struct):
     pid: int = 0
     connection: Connection | None = None
     stopped_us: int | None = None
+    resumed_us: int = -1
     resume_wanted: bool = False
     restart_wanted: bool = False
     storage_faults: list[Callable[[], bool]] = []
@@ -133,10 +145,44 @@ class LiveWorld(World[Connection]):
         self._disk_random: dict[int, Random] = {}
         self._slow_disks_us: dict[int, int] = {}
         self._writes = dict.fromkeys(self.ids, 0)  # by the steps recorded
+        self._stalls = StallDetector(self.header.timing.tp_us, _LEAST_WAIT_US)
 
     @property
     def now_us(self) -> int:
         return (time.monotonic_ns() - self._origin_ns) // 1000
+
+    # stalls
+
+    def record(self, record: Record) -> None:
+        self.record_stall()  # before anything that this process does after it
+        super().record(record)
+
+    def finish(self) -> None:
+        self.record_stall()
+        super().finish()
+
+    def record_stall(self) -> bool:
+        """Record the stall of this process that ends now; return whether there is one."""
+        stall = self._stalls.check(self.now_us)
+        if stall is not None:
+            super().record(stall)
+        return stall is not None
+
+    def expect_turn(self) -> float:
+        """Return in how many seconds the host has to call ``record_stall``; if it is late, that is a stall."""
+        self._stalls.expect_by(self.now_us + self._stalls.longest_wait_us)
+        return self._stalls.longest_wait_us / 1e6
+
+    def _take_stall(self, connection: Connection, line: bytes) -> None:
+        """Record a stall of a node, unless that was a pause. Raises NotAStepError for an impossible one."""
+        try:
+            stall = _decode_stall(line)
+        except GARBAGE as error:
+            raise NotAStepError(str(error)) from None
+        if stall.node != connection.id:
+            raise NotAStepError(f"a stall of node {stall.node}")
+        if stall.began_us >= self._children[connection.id].resumed_us:
+            self.record(stall)
 
     # messages
 
@@ -167,6 +213,8 @@ class LiveWorld(World[Connection]):
         elif line.startswith(NOT_STARTED_PREFIX):
             child = self._children[connection.id]
             child.failed, child.why = True, _decode_not_started(line).why
+        elif line.startswith(STALL_PREFIX):
+            self._take_stall(connection, line)
         else:
             step, message = connection.read_step(line)
             self._writes[step.node] += step.stores
@@ -382,6 +430,7 @@ class LiveWorld(World[Connection]):
             return
         paused_us = self.now_us - child.stopped_us
         child.stopped_us = None
+        child.resumed_us = self.now_us
         child.resume_wanted = False
         connection.paused = False
         self.record(Process(self.now_us, node, "resumed", child.number, child.pid, paused_us=paused_us))
@@ -398,7 +447,7 @@ class LiveWorld(World[Connection]):
         """Kill a node that misbehaves (it sent garbage), as failed."""
         child = self._children[connection.id]
         if child.phase == "up" and child.number == connection.number:
-            print(f"node {connection.id} sent garbage: {error}", file=sys.stderr)
+            print_remark(f"node {connection.id} sent garbage: {error}")
             child.failed = True
             self.kill(connection.id)
 

@@ -15,6 +15,7 @@ import select
 import signal
 import socket
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,11 +23,13 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from lab.kernel import CommandInput, Message, Node, Protocol, Started, Step
+from lab.kernel import CommandInput, Message, Protocol, Started, Step
+from lab.kernel.node import SteppedNode, new_node
 from lab.kernel.storage import DamagedStorageError
 from lab.worlds.fork_server import ForkServer, exit_with, silence
 from lab.worlds.json_lines import Channel, to_line
 from lab.worlds.live.stable_storage import StableStorage
+from lab.worlds.live.stall_detector import StallDetector
 from lab.worlds.loading.config import RunConfig
 from lab.worlds.watchdog import watch_steps
 
@@ -71,6 +74,13 @@ class NotStarted(Struct, frozen=True, tag="not_started", tag_field="record"):
 
 NOT_STARTED_PREFIX = b'{"record":"not_started"'
 """The line of a ``NotStarted`` begins so, and that of a step never does."""
+
+
+STALL_PREFIX = b'{"record":"stall"'
+"""The line of a ``Stall``, which a node process sends before the steps that come after it."""
+
+_LEAST_WAIT_US = 50_000
+"""A shorter one would cost fifty nodes too much of a processor."""
 
 
 class NodeJob(Struct, frozen=True):
@@ -120,15 +130,18 @@ class _NodeForkServer(ForkServer[NodeJob]):
             gc.disable()  # until it has started: collecting garbage in a long log takes longer than reading it
             with contextlib.suppress(EOFError, ConnectionError):
                 config = self._config
-                node = Node(self._protocol, job.node, config.nodes, config.timing, self._parameters, config.seed)
-                _NodeProcess(job, node).run()
+                tempfile.tempdir = job.storage  # the files of a sandbox go with the run's folder
+                node = new_node(
+                    self._protocol, job.node, config.nodes, config.timing, self._parameters, config.seed, self
+                )
+                _NodeProcess(job, node, config.timing.tp_us).run()
         return 0
 
 
 class _NodeProcess:
     """Runs the node until it halts or the host's connection ends. Raises EOFError or ConnectionError."""
 
-    def __init__(self, job: NodeJob, node: Node) -> None:
+    def __init__(self, job: NodeJob, node: SteppedNode, tp_us: int) -> None:
         connection = socket.socket()
         connection.connect(("127.0.0.1", job.port))  # create_connection would load the IDNA codec: 4 ms
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -142,6 +155,7 @@ class _NodeProcess:
         except DamagedStorageError as error:
             self._why_not = error.describe(job.node)
         self._slow_disk_us = 0
+        self._stalls = StallDetector(tp_us, _LEAST_WAIT_US, job.node)
         self._out: list[bytes] = []
 
     def run(self) -> None:
@@ -159,15 +173,28 @@ class _NodeProcess:
         gc.freeze()
         gc.enable()
         self._handle(lines)
+        self._send()
         while not self._node.halted:
             timer = self._node.next_timer()
-            wait_s = None if timer is None else max(0.0, (timer[0] - self._now_us()) / 1e6)
-            readable, _, _ = select.select([self._host], [], [], wait_s)
+            readable = self._wait(None if timer is None else timer[0])
             if readable:
                 self._handle(self._host.receive())
             elif timer is not None and timer[0] <= self._now_us():
                 self._on_step(self._node.step(timer[1], self._now_us()))
-                self._send()
+            self._send()
+
+    def _wait(self, until_us: int | None) -> bool:
+        """Wait for the host, not for long; return whether it has sent anything. A stall is noted."""
+        now_us = self._now_us()
+        due_us = now_us + self._stalls.longest_wait_us
+        if until_us is not None:
+            due_us = max(now_us, min(due_us, until_us))
+        self._stalls.expect_by(due_us)
+        readable, _, _ = select.select([self._host], [], [], (due_us - now_us) / 1e6)
+        stall = self._stalls.check(self._now_us())
+        if stall is not None:
+            self._out.append(to_line(stall))
+        return bool(readable)
 
     def _handle(self, lines: Sequence[bytes]) -> None:
         for line in lines:
@@ -176,7 +203,6 @@ class _NodeProcess:
             elif not self._node.halted:
                 node_input = _decode_command(line) if line.startswith(COMMAND_PREFIX) else _decode_message(line)
                 self._on_step(self._node.step(node_input, self._now_us()))
-        self._send()
 
     def _on_step(self, step: Step) -> None:
         if step.stores and self._slow_disk_us:

@@ -188,5 +188,5 @@ def simulation_header(
 def new_writer(config: RunConfig) -> Writer:
     """Begin the run's recording, with its header. Raises OSError."""
     if config.exercise is not None:
-        Path(config.recording).touch(0o644, exist_ok=False)  # never overwrite the recording of an attempt
+        Path(config.recording).touch(0o600, exist_ok=False)  # never overwrite the recording of an attempt
     return Writer(Path(config.recording), header_of(config, load_protocol(config.protocol)))

@@ -1,5 +1,6 @@
 """The properties and assumptions that a file of the user's declares."""
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
@@ -26,7 +27,7 @@ def load_properties(file: str, usage: str = "--properties FILE.py") -> tuple[Dec
 def python_file(file: str, usage: str) -> Path:
     """Return the path of a Python file that exists. Raises TargetError."""
     path = Path(file)
-    if not located(path).is_file():
+    if not os.path.isfile(located(path)):  # false for a name that no file can have, too
         raise TargetError(f"there is no file {file}; name one of your Python files: {usage}")
     if path.suffix != ".py":
         raise TargetError(f"{file} is not a Python file; name one: {usage}")

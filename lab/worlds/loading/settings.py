@@ -16,8 +16,8 @@ from lab.kernel import Timing
 from lab.protocols import ELECTION, TASKS, Algorithm
 from lab.recording.records import Link
 from lab.text import UserError, did_you_mean
-from lab.units import parse_us
-from lab.worlds.loading.targets import stacked_target, target_with
+from lab.units import first_duplicate, parse_us
+from lab.worlds.loading.targets import sandboxed_target, stacked_target, target_with
 
 Written = Callable[[str, str], str]
 """Formats a setting, given its name and value; with an empty value, its name alone."""
@@ -66,11 +66,14 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     def node_ids(self) -> Sequence[int]:
         """Return the nodes, ascending; by default five. The caller limits their number."""
-        text = "5" if self.nodes is None else self.nodes
-        if re.fullmatch(r"\d{1,9}(,\d{1,9})+", text.strip()):
-            return tuple(sorted({int(number) for number in text.split(",")}))
+        text = "5" if self.nodes is None else self.nodes.strip()
         got = self.written("nodes", text)
-        match = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", text.strip())
+        if re.fullmatch(r"\d{1,9}(,\d{1,9})+", text):
+            named = sorted(map(int, text.split(",")))
+            if (twice := first_duplicate(named)) is not None:
+                raise SettingError(f"{got}: node {twice} is named twice; name each node once")
+            return tuple(named)
+        match = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", text)
         if match is None:
             count, span, ids = (self.written("nodes", each) for each in ("5", "0-7", "1,3,5"))
             raise SettingError(f"{got}: write a count ({count}), a range of ids ({span}) or a list of ids ({ids})")
@@ -129,13 +132,19 @@ def usual_link(timing: Timing, simulated: bool) -> Link:
 def seed_of(text: str, written: Written = as_option) -> int:
     if re.fullmatch(r"\d{1,18}", text.strip()) is None:
         raise SettingError(f"{written('seed', text)}: write a whole number, such as {written('seed', '7')}")
-    return int(text)
+    return int(text.strip())  # int alone strips less
 
 
-def target_of(protocol: str, settings: Sequence[str], properties: Path | None = None) -> str:
-    """Return the target with the election set below a task: ``--set election=ring``, and with ``--properties``."""
+def target_of(
+    protocol: str, settings: Sequence[str], properties: Path | None = None, sandbox: bool = False
+) -> str:
+    """Return the target with the election set below a task: ``--set election=ring``, and with ``--properties``.
+
+    With ``sandbox``, its file is executed in one. Raises TargetError if it has none.
+    """
     chosen = [value for name, _, value in (each.partition("=") for each in settings) if name == ELECTION]
     target = stacked_target(protocol, chosen[-1]) if protocol in TASKS and chosen else protocol
+    target = sandboxed_target(target) if sandbox else target
     return target if properties is None else target_with(target, str(properties))
 
 

@@ -5,6 +5,7 @@
     my_election.py:MyElection   this class of it; a task, on the election that it names as its usual one
     field above bully           a built-in task, on any of these elections
     bully with properties.py    any of these, promising the properties in that file too
+    sandboxed my_election.py    a file of a stranger's, executed by a confined process only: see ``sandbox``
 
 This is done here, and not in ``lab.protocols``, because that room opens no files and promised assertions are
 looked up in ``lab.properties``.
@@ -19,6 +20,7 @@ import ast
 import difflib
 import functools
 import inspect
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -30,6 +32,7 @@ from typing import Any, get_args
 import msgspec
 from msgspec import Struct
 
+from lab.foreign_file import LARGEST_TEXT, read_foreign
 from lab.kernel import Payload, Protocol, ProtocolError
 from lab.properties.assertions import ASSERTIONS, BUILT_IN
 from lab.properties.declarations import Assertion, Declared
@@ -50,10 +53,13 @@ from lab.recording.records import ProtocolInfo
 from lab.text import did_you_mean
 from lab.worlds.loading.determinism import hidden_inputs
 from lab.worlds.loading.own_properties import check_assumptions, combine, declared_in, load_properties, python_file
+from lab.worlds.loading.sandbox import Origin
+from lab.worlds.loading.sandboxed_protocol import represent
 from lab.worlds.loading.user_module import TargetError, load_module
 
 _ABOVE = " above "
 _WITH = " with "
+_SANDBOXED = "sandboxed "
 _YOURS = "one-of-your-own"
 """No protocol has this name: a name in a recording never makes a file run."""
 _BASES = (Algorithm, Election, Task)
@@ -72,8 +78,9 @@ def load_protocol(target: str) -> type[Algorithm]:
 
     Its runs promise the properties in its own file, and in the file after *with*.
     """
-    named, properties = split_target(target)
-    found, own = _load(named)
+    plain, sandboxed = split_sandbox(target)
+    named, properties = split_target(plain)
+    found, own = _load(named, named if sandboxed else "")
     if not own and not properties:
         return found
     more = load_properties(properties) if properties else ()
@@ -98,30 +105,34 @@ def _promising(protocol: type[Algorithm], promises: tuple[str, ...]) -> type[Alg
     return type(protocol.__name__, (protocol,), own)
 
 
-def _load(target: str) -> tuple[type[Algorithm], tuple[Declared, ...]]:
-    """Return the protocol, and what its own file declares."""
+def _load(target: str, sandboxed: str = "") -> tuple[type[Algorithm], tuple[Declared, ...]]:
+    """Return the protocol, and what its own file declares. ``sandboxed``: the whole target, if it is to be."""
     task, stacks, election = target.partition(_ABOVE)
     if stacks:
-        lower, declared = _load(election)
-        return _stack(_task(task), lower), declared
+        lower, of_lower = _load(election, sandboxed)
+        return _stack(_task(task), lower), of_lower
     file, name = _parts(target)
     if not _is_file(file):
         try:
             return find_protocol(target), ()
         except UnknownProtocolError as error:
             text = f"{error}, or FILE.py:CLASS for your own"
-            if Path(f"{file}.py").is_file():
+            if os.path.isfile(f"{file}.py"):  # as a path, a name may be too long
                 own = f"{file}.py:{name}" if name else f"{file}.py"
                 raise TargetError(f"{text}; did you mean {own}?") from None
             raise UnknownNameError(text, target) from None
     path = python_file(file, "FILE.py:CLASS")
-    module = load_module(path)
-    found = _class_in(module, file, name)
-    if "name" not in vars(found):
-        found.name = _kebab(found.__name__)
-    declared = declared_in(module, file)
+    declared: tuple[Declared, ...] = ()
     try:
-        check_declarations(found)
+        if sandboxed:
+            found = _represented(sandboxed, path)
+        else:
+            module = load_module(path)
+            found = _class_in(module, file, name)
+            if "name" not in vars(found):
+                found.name = _kebab(found.__name__)
+            declared = declared_in(module, file)
+            check_declarations(found)
     except DeclarationError as error:
         place = (
             path.with_name(error.place) if error.place else file
@@ -129,6 +140,14 @@ def _load(target: str) -> tuple[type[Algorithm], tuple[Declared, ...]]:
         raise TargetError(f"{place}: {error}") from None
     OWN_PROTOCOLS[found.name] = found
     return (_stack(found, _load(found.usual_election)[0]) if issubclass(found, Task) else found), declared
+
+
+@functools.cache
+def _represented(target: str, file: Path) -> type[Algorithm]:
+    """Return the class that represents the file's, once in a process. Raises TargetError, DeclarationError."""
+    found = represent(Origin(absolute_target(target), file.resolve()))
+    check_names(found)
+    return found
 
 
 def recorded_protocol(info: ProtocolInfo, target: str | None) -> type[Algorithm]:
@@ -194,7 +213,7 @@ def user_files(target: str) -> dict[str, bytes]:
         for module in list(sys.modules.values())
         if (file := getattr(module, "__file__", None)) and Path(file).resolve().parent in folders
     }
-    return {str(path): path.read_bytes() for path in sorted(modules) if path.suffix == ".py"}
+    return {str(path): read_foreign(path, LARGEST_TEXT) for path in sorted(modules) if path.suffix == ".py"}
 
 
 def target_with(target: str, properties: str) -> str:
@@ -223,19 +242,44 @@ def _stack(task: type[Task], election: type[Algorithm]) -> type[Algorithm]:
         raise TargetError(str(error)) from None
 
 
+def sandboxed_target(target: str) -> str:
+    """Return the target whose file is executed in a sandbox. Raises TargetError if it names no file."""
+    if not names_file(target):
+        raise TargetError(f"{target} is built in, and needs no sandbox; a sandbox is for FILE.py:CLASS")
+    return f"{_SANDBOXED}{target}"
+
+
+def split_sandbox(target: str) -> tuple[str, bool]:
+    """Return the target as users write it, and whether its file is executed in a sandbox."""
+    return target.removeprefix(_SANDBOXED), target.startswith(_SANDBOXED)
+
+
+def names_file(target: str) -> bool:
+    """Return whether the protocol of the target, or a layer of it, is in a file of the user's."""
+    named, _ = split_target(target)
+    return _is_file(_parts(named.rpartition(_ABOVE)[2])[0])
+
+
 def absolute_target(target: str, folder: Path = Path()) -> str:
     """Return the target with an absolute path; a relative one is resolved against ``folder``."""
+    if target.startswith(_SANDBOXED):
+        return f"{_SANDBOXED}{absolute_target(target.removeprefix(_SANDBOXED), folder)}"
     named, with_, properties = target.partition(_WITH)
     if with_:
-        return target_with(absolute_target(named, folder), str((folder / properties).resolve()))
+        return target_with(absolute_target(named, folder), _absolute(folder, properties))
     task, stacks, election = target.partition(_ABOVE)
     if stacks:
         return stacked_target(task, absolute_target(election, folder))
     file, name = _parts(target)
     if not _is_file(file):
         return target
-    path = (folder / file).resolve()
-    return f"{path}:{name}" if name else str(path)
+    path = _absolute(folder, file)
+    return f"{path}:{name}" if name else path
+
+
+def _absolute(folder: Path, file: str) -> str:
+    """Return the absolute path; a name that no file can have as it is, for the error when it is loaded."""
+    return file if "\0" in file else os.path.realpath(folder / file)
 
 
 def _parts(target: str) -> tuple[str, str]:
@@ -289,14 +333,19 @@ class DeclarationError(Exception):
 
 def check_declarations(protocol: type[Algorithm]) -> None:
     """Raise DeclarationError for the first wrong declaration."""
-    _check_name(protocol)
-    _check_promises(protocol)
+    check_names(protocol)
     _check_relies_on(protocol)
     _check_heartbeats(protocol)
-    _check_workload(protocol)
     _check_parameters(protocol)
     _check_awaits(protocol)
     _check_determinism(protocol)
+
+
+def check_names(protocol: type[Algorithm]) -> None:
+    """Raise DeclarationError if its name, its promises or its workload are not what they can be."""
+    _check_name(protocol)
+    _check_promises(protocol)
+    _check_workload(protocol)
 
 
 def _check_name(protocol: type[Algorithm]) -> None:
@@ -414,7 +463,7 @@ def _check_determinism(protocol: type[Algorithm]) -> None:
     for klass in reversed(protocol.__mro__):
         if issubclass(klass, Protocol) and not klass.__module__.startswith("lab."):
             path = Path(inspect.getfile(klass))
-            first = min(hidden_inputs(path.read_bytes()), default=None)
+            first = min(hidden_inputs(read_foreign(path, LARGEST_TEXT)), default=None)
             if first is not None:
                 raise DeclarationError(first.text, f"{path.name}:{first.line}")
             _check_class_values(klass, path.name)
@@ -443,7 +492,7 @@ def _mistake_in(klass: type[Protocol]) -> tuple[str, str] | None:
     """Return (text, place) of the first mistake in this class alone; None if there is none, or no source."""
     try:
         path = Path(inspect.getfile(klass))
-        tree = ast.parse(path.read_bytes())
+        tree = ast.parse(read_foreign(path, LARGEST_TEXT))
     except (OSError, TypeError):
         return None
     found = (mistake for method in _methods(tree, klass) for mistake in _mistakes(method, klass, path.name))
@@ -477,7 +526,7 @@ def _mistakes(
 def _called_at_once(klass: type[Protocol]) -> set[str]:
     """Return the methods that may not be ``async``: plain in a base class, or the *due* test of a procedure."""
     plain = {name for base in klass.__mro__[1:-1] for name, each in vars(base).items() if _is_plain(each)}
-    return plain | {due.__name__ for due in klass.procedures.values() if due is not None}
+    return plain | {getattr(due, "__name__", "") for due in klass.procedures.values()}
 
 
 def _is_plain(member: object) -> bool:

@@ -11,6 +11,7 @@ import traceback
 from pathlib import Path
 from types import ModuleType
 
+from lab.foreign_file import LARGEST_TEXT, read_foreign
 from lab.kernel import ProtocolError
 from lab.properties.declarations import DeclaredWrongError
 from lab.text import UserError
@@ -50,6 +51,12 @@ def use_shipped(files: dict[str, bytes], folder: Path) -> None:
                     del sys.modules[name]
 
 
+def program_path() -> list[str]:
+    """Return ``sys.path`` without the folders of the user's files."""
+    users = {str(folder) for folder in _FOLDERS}
+    return [path for path in sys.path if path and path not in users]
+
+
 def located(path: Path) -> Path:
     """Return where the file of this path is: on a machine of a cluster, where what came with the work is."""
     return _SHIPPED.get(path, path)
@@ -66,6 +73,10 @@ def load_module(named: Path) -> ModuleType:
     path = located(path)
     if name in sys.modules:
         return sys.modules[name]
+    try:
+        source = read_foreign(path, LARGEST_TEXT)
+    except OSError as error:
+        raise TargetError(f"{named}: {error.strerror}") from None
     module = sys.modules[name] = ModuleType(name)
     module.__file__ = str(path)
     folder = str(path.parent)
@@ -76,7 +87,7 @@ def load_module(named: Path) -> ModuleType:
         too_long = TimeoutError(f"it has not come to its end after {_MOST_S} s of computing")
         with contextlib.redirect_stdout(sys.stderr), time_limit(_MOST_S, too_long):
             # not through cached bytecode, which would be stale after an edit within the same second
-            exec(compile(path.read_bytes(), path, "exec"), vars(module))
+            exec(compile(source, path, "exec"), vars(module))
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise TargetError(_describe_error(error, named, path.parent)) from None

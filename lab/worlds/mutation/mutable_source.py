@@ -16,6 +16,7 @@ from types import ModuleType
 
 from msgspec import Struct
 
+from lab.foreign_file import read_foreign_text
 from lab.protocols import Algorithm, Task
 
 _BUILT_IN = "lab.protocols."
@@ -42,7 +43,7 @@ class ModuleSource:
     def __init__(self, module: ModuleType) -> None:
         self.name = module.__name__
         self.path = Path(inspect.getfile(module))
-        self.text = self.path.read_text("utf-8")
+        self.text = read_foreign_text(self.path)
         self.used: set[str] = set()
 
     @cached_property

@@ -16,7 +16,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.kernel import CommandInput, Fired, Message, Node, Protocol, Started, Step
+from lab.kernel import CommandInput, Fired, Message, Protocol, Started, Step
+from lab.kernel.node import SteppedNode, new_node
 from lab.kernel.storage import AlteredStorage, DamagedStorageError, WriteLog
 from lab.recording.records import Event, Process
 from lab.recording.writer import RecordLog
@@ -45,7 +46,7 @@ class SimulatedIncarnation(Incarnation):
     queue, no later than ``due_us``.
     """
 
-    def __init__(self, node: Node, number: int) -> None:
+    def __init__(self, node: SteppedNode, number: int) -> None:
         super().__init__(node.id, number)
         self.node = node
         self.inbox: list[Message | CommandInput] = []
@@ -321,8 +322,9 @@ class Simulation(World[SimulatedIncarnation]):
         else:
             self._feed(incarnation, node_input)
 
-    def _new_node(self, node: int) -> Node:
-        return Node(self.protocol_class, node, self.ids, self.header.timing, self._parameters, self.header.seed)
+    def _new_node(self, node: int) -> SteppedNode:
+        header = self.header
+        return new_node(self.protocol_class, node, self.ids, header.timing, self._parameters, header.seed, self)
 
     def _begin(self, incarnation: SimulatedIncarnation) -> None:
         node = incarnation.id

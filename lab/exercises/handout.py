@@ -1,0 +1,190 @@
+"""The students' edition of an exercise: what students need to work on it, without what solves it.
+
+A teacher writes an exercise as one folder. The students' edition is made from it, for the package that students
+install and for a folder that they are given: without solutions, without wrong attempts, without comments, and
+without the explanations of what a teacher reads or a campaign grades. A task keeps the rest in two forms:
+
+- **locked**: the explanation of a question. Only an accepted answer opens it, so the file shows whether an answer
+  is right without containing it. A random key encrypts the explanation; the key itself is encrypted under each
+  accepted answer, stretched by scrypt. This protects against reading, and makes each attempt to guess slow. It
+  does not protect against trying: whoever tries all choices, or all small numbers, finds the right one.
+- **encoded**: conditions, and the explanation of what they decide. The program needs them while a student works,
+  so no key could protect them. Base64 only keeps them from being read by accident.
+
+What a student finds out either way is what the interface shows to anyone who ends an attempt: the right answer and
+the explanation. What needs a solution, and is not in these files at all, is how to earn the points.
+
+The build of the package loads this file alone, so it uses the standard library only.
+"""
+
+import base64
+import hashlib
+import hmac
+import json
+import re
+import secrets
+import shutil
+import tomllib
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+HEAD = "exercise.toml"
+_TEXTS = (HEAD, "setup.scenario", "instructions.md", "hints.md")
+_ENCODED = ("reach", "script", "record", "before", "explains")
+_KEY_BYTES = 32
+_DIGITS = re.compile(r"([0-9a-f]{2})*")
+
+
+def normalize_answer(answer: str) -> str:
+    """Strip what makes no difference to an answer: ``Node 8.`` equals 8."""
+    plain = " ".join(answer.casefold().split()).strip(".")
+    return plain.removeprefix("node ").removeprefix("nodes ").removeprefix("record ")
+
+
+# locked texts
+
+
+@dataclass(frozen=True)
+class LockedText:
+    """A text that each accepted answer opens; all fields are in hexadecimal digits.
+
+    ``keys`` has the key of the text, encrypted under each accepted answer. ``tag`` authenticates the text.
+    """
+
+    salt: str
+    keys: tuple[str, ...]
+    text: str
+    tag: str
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if a field is damaged."""
+        fields = self.salt, self.text, self.tag, *self.keys
+        if not all(map(_DIGITS.fullmatch, fields)) or {len(key) for key in self.keys} != {2 * _KEY_BYTES}:
+            raise ValueError("it is damaged; get a new copy of the exercise")
+
+    def open_with(self, answer: str) -> str | None:
+        """Return the text, or None if the answer is not an accepted one. The first time takes about 50 ms."""
+        return _open(self, normalize_answer(answer))
+
+
+def lock(text: str, accepted: Iterable[str]) -> LockedText:
+    """Lock the text, so that each of these accepted answers opens it."""
+    salt, key = secrets.token_bytes(16), secrets.token_bytes(_KEY_BYTES)
+    locked = _xor(text.encode(), _stream(key, len(text.encode())))
+    return LockedText(
+        salt.hex(),
+        tuple(
+            _xor(key, _stretch(answer, salt)).hex() for answer in dict.fromkeys(map(normalize_answer, accepted))
+        ),
+        locked.hex(),
+        _tag(key, locked).hex(),
+    )
+
+
+@lru_cache(maxsize=1024)
+def _open(locked: LockedText, answer: str) -> str | None:
+    text, stretched = bytes.fromhex(locked.text), _stretch(answer, bytes.fromhex(locked.salt))
+    for encrypted in locked.keys:
+        key = _xor(bytes.fromhex(encrypted), stretched)
+        if hmac.compare_digest(_tag(key, text), bytes.fromhex(locked.tag)):
+            return _xor(text, _stream(key, len(text))).decode("utf-8", "replace")
+    return None
+
+
+def _stretch(answer: str, salt: bytes) -> bytes:
+    return hashlib.scrypt(answer.encode("utf-8", "replace"), salt=salt, n=2**14, r=8, p=1, dklen=_KEY_BYTES)
+
+
+def _stream(key: bytes, length: int) -> bytes:
+    """Return a key stream; each key is used for one text only."""
+    return hashlib.shake_256(b"stream" + key).digest(length)
+
+
+def _tag(key: bytes, text: bytes) -> bytes:
+    return hmac.digest(key, text, "sha256")
+
+
+def _xor(one: bytes, other: bytes) -> bytes:
+    return bytes(a ^ b for a, b in zip(one, other, strict=True))
+
+
+# exercise.toml
+
+
+def student_edition(head: dict[str, Any]) -> dict[str, Any]:
+    """Return the contents of ``exercise.toml`` as students get it. Raises ValueError if it is theirs already."""
+    if "edition" in head:
+        raise ValueError("it is the students' edition already")
+    return {"edition": "student", **head, "task": [_for_students(task) for task in head["task"]]}
+
+
+def _for_students(task: dict[str, Any]) -> dict[str, Any]:
+    task = dict(task)
+    if "explain" in task or "repair" in task:
+        task.pop("explains", None)  # a teacher reads the text, or the file is graded: it would be the solution
+    if "answer" in task:
+        answer = task.pop("answer")
+        accepted = [answer] if isinstance(answer, str) else answer
+        task["locked"] = asdict(lock(task.pop("explains", ""), accepted))
+    hidden = {name: task.pop(name) for name in _ENCODED if name in task}
+    if hidden:
+        task["encoded"] = base64.b64encode(json.dumps(hidden).encode()).decode()
+    return task
+
+
+def decode_tasks(head: dict[str, Any]) -> dict[str, Any]:
+    """Return the contents of ``exercise.toml`` with its encoded values in plain. Raises ValueError."""
+    tasks = head.get("task")
+    return {**head, "task": list(map(_decode_task, tasks))} if isinstance(tasks, list) else head
+
+
+def _decode_task(task: Any) -> Any:
+    if not isinstance(task, dict) or "encoded" not in task:
+        return task
+    try:
+        decoded = json.loads(base64.b64decode(str(task["encoded"]), validate=True))
+    except ValueError:
+        decoded = None
+    if not isinstance(decoded, dict) or not set(decoded) <= set(_ENCODED):
+        raise ValueError("encoded: it is damaged; get a new copy of the exercise")
+    return {name: value for name, value in task.items() if name != "encoded"} | decoded
+
+
+def _to_toml(head: dict[str, Any]) -> str:
+    tables = [("", {name: value for name, value in head.items() if name != "task"})]
+    tables += [("\n[[task]]\n", task) for task in head["task"]]
+    return "".join(
+        heading + "".join(f"{name} = {_toml_value(value)}\n" for name, value in table.items())
+        for heading, table in tables
+    )
+
+
+def _toml_value(value: Any) -> str:
+    """Format a value; JSON's texts, numbers and lists are TOML's, but not its objects."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{name} = {_toml_value(each)}" for name, each in value.items()) + " }"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+# folders
+
+
+def _is_given(path: Path) -> bool:
+    return path.suffix == ".py" and path.stem != "solution" and not path.name.startswith("wrong-")
+
+
+def write_handout(folder: Path, target: Path) -> None:
+    """Write the students' edition of the exercise in ``folder`` to the new folder ``target``.
+
+    Only the files of an exercise are copied, and Python files beside them: no notes, and no subfolders. Raises
+    OSError, and ValueError if the folder is not a teacher's edition.
+    """
+    head = student_edition(tomllib.loads((folder / HEAD).read_text("utf-8")))
+    target.mkdir(parents=True)
+    for path in sorted(folder.iterdir()):
+        if path.name in _TEXTS or _is_given(path):
+            shutil.copyfile(path, target / path.name)
+    (target / HEAD).write_text(_to_toml(head), "utf-8")

@@ -1,0 +1,68 @@
+"""The clock of the machine may jump: durations come from a monotonic one, dates are only shown or compared."""
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from lab.recording.records import End
+from tests.siege import jumping_clock
+from tests.worlds.live import STEADY, LiveRun
+
+LAB = Path(__file__).parents[2] / "lab"
+_READINGS = {"time", "time_ns", "now", "utcnow", "today", "localtime", "gmtime", "ctime", "fromtimestamp"}
+_OWNERS = {"time", "datetime", "date"}
+_OF_FILES = {"st_mtime", "st_mtime_ns", "st_ctime", "st_ctime_ns", "getmtime", "getctime"}
+
+USES = {
+    "cli/home.py": (1, "the order of the recordings in a list"),
+    "exercises/attempts.py": (3, "the date of an attempt, for the teacher"),
+    "places.py": (1, "which recordings without a name are the oldest"),
+    "serve/admin_server.py": (2, "how long ago, for the teacher; whether a file has changed"),
+    "serve/data_folder.py": (1, "the date of a line of the log"),
+    "serve/gradebook.py": (1, "the date of a seal"),
+    "serve/server_context.py": (3, "the date of a start; which recordings are newer than the progress"),
+    "serve/student_lists.py": (5, "until when an invitation is valid; whether a file has changed"),
+    "tui/apps/classroom_app.py": (1, "the date of a solution"),
+    "worlds/host/host.py": (1, "the date of a run"),
+    "worlds/loading/config.py": (2, "the date of a run, and in its name"),
+}
+"""By file, how often the wall clock is read, and what for: never for a duration, a timeout or an order."""
+
+
+def _readings(path: Path) -> int:
+    tree = ast.parse(path.read_bytes())
+    return sum(
+        isinstance(node, ast.Attribute)
+        and (
+            node.attr in _OF_FILES
+            or (node.attr in _READINGS and isinstance(node.value, ast.Name) and node.value.id in _OWNERS)
+        )
+        for node in ast.walk(tree)
+    )
+
+
+def test_every_use_of_the_wall_clock_is_listed() -> None:
+    """For a new one, think of what becomes of it when the clock is set back an hour."""
+    found = Counter({path.relative_to(LAB).as_posix(): _readings(path) for path in sorted(LAB.rglob("*.py"))})
+    assert {name: count for name, count in found.items() if count} == {
+        name: count for name, (count, _) in USES.items()
+    }
+
+
+@pytest.mark.live
+def test_a_run_while_the_clock_jumps(tmp_path: Path) -> None:
+    """Elections, a kill, a pause and the end of the run come when they are due."""
+    with LiveRun(tmp_path, nodes=(1, 2, 3), timing=STEADY, module=jumping_clock.__name__, end_us=6_000_000) as run:
+        run.settled(3)
+        run.order("kill 3")
+        run.settled(2)
+        run.order("pause 1")
+        run.process_is(1, "paused")
+        run.order("resume 1")
+        run.process_is(1, "running")
+        run.ended()
+        end = run.tail.read().records[-1]
+        assert isinstance(end, End)
+        assert 6_000_000 <= end.at_us < 8_000_000
