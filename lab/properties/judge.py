@@ -221,7 +221,7 @@ class Judge:
             self._causality.fired(node)
             for wait in self._waits[node]:
                 if wait.procedure == given.procedure and wait.until_us is not None:
-                    self._conditions.fired(node, wait.until_us, step.at_us)
+                    self._conditions.fired(node, max(wait.until_us, wait.since_us), step.at_us)
         self._waits[node] = step.waits
         if step.changes_state or isinstance(given, Started):
             before = given.stored if isinstance(given, Started) else view.state

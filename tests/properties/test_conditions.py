@@ -200,6 +200,14 @@ def test_a_late_timer_breaks_9() -> None:
     assert excuses(records.process(3, "resumed").fires(3)) == {9: "pause of 3"}
 
 
+def test_a_wait_that_begins_after_its_end_is_not_late() -> None:
+    """A procedure may wait for the rest of a time that is over: its timer is late from then on only."""
+    records = Records().after(300_000).waits(3, 100_000).after(20_000).fires(3)
+    assert excuses(records) == {}
+    records = Records().after(300_000).waits(3, 100_000).after(20_001).fires(3)
+    assert excuses(records) == {9: "node 3 was 20ms late"}
+
+
 def test_a_stall_of_a_node_breaks_9() -> None:
     """What it delays is not late: a message that waited for the node, a timer of it. It is over as a pause is."""
     records = Records().waits(3, 100_000)

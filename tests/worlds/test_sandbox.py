@@ -248,9 +248,9 @@ LIES = {
         "Node.next_timer = lambda self: None; step = replace(step, waits=(Wait('x', 1, '', now_us, now_us + 1),))",
         "no timer",
     ),
-    "a wait that is over already": (
+    "a wait from before": (
         "Node.next_timer = lambda self: (1, Fired('x')); step = replace(step, waits=(Wait('x', 1, '', 1, 1),))",
-        "a time that has passed",
+        "at another time than now",
     ),
     "nothing": ("os._exit(3)", "its process ended"),
     "garbage": ("os.write(CHANNEL, b'garbage\\n'); os._exit(0)", "what is not a step"),
