@@ -176,6 +176,17 @@ def test_nodes_share_no_memory_and_none_outlives_a_crash(sandboxes: Sandboxes) -
     assert notes == [("after ",)] * 3
 
 
+def test_a_child_is_used_again_in_the_next_run(sandboxes: Sandboxes) -> None:
+    """A run needs one child for each incarnation: a node is killed and restarted, so there are three."""
+    before = set(psutil.Process().children())
+    protocol = sandboxes.load(PLAIN)
+    records_of(protocol, 1)
+    children = set(psutil.Process().children()) - before
+    records_of(protocol, 2)
+    assert set(psutil.Process().children()) - before == children
+    assert len(children) == 3
+
+
 @pytest.mark.parametrize(
     "declared",
     [

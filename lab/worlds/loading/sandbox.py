@@ -274,26 +274,31 @@ class SandboxPool:
         self._run: weakref.ref[object] | None = None
         self.loaded, self.missing = self._free[0].loaded, self._free[0].missing
 
-    def prepare(self) -> None:
+    def prepare(self, run: object) -> None:
         """Have a child at hand, so that the start of a node does not take the time of a process's. It may fail."""
+        self._begin(run)
         with contextlib.suppress(SandboxError):
             self._free.append(self._any())
 
     def start(self, node: object, run: object, request: Create) -> Sandbox:
         """Create the node in a child that has had no part in its run; return the child. Raises SandboxError."""
-        if self._run is None or self._run() is not run:
-            self._free += self._taken
-            self._taken = []
-            self._run = weakref.ref(run)
+        self._begin(run)
         sandbox = self._any()
         self._taken.append(sandbox)
         sandbox.create(node, request)
         return sandbox
 
+    def _begin(self, run: object) -> None:
+        """Free the children of the last run, if this is another."""
+        if self._run is None or self._run() is not run:
+            self._free += self._taken
+            self._taken = []
+            self._run = weakref.ref(run)
+
     def _any(self) -> Sandbox:
-        self._free = [each for each in self._free if each.is_alive]
-        if self._free:
-            return self._free.pop()
+        while self._free:
+            if (sandbox := self._free.pop()).is_alive:
+                return sandbox
         try:
             return Sandbox(self.origin, self._budget)
         except TargetError as error:

@@ -175,7 +175,7 @@ class SandboxedNode(SteppedNode):
         self._incarnation = self._serial = 0
         self._timer: tuple[int, Fired] | None = None
         self._waits: tuple[Wait, ...] = ()
-        protocol.pool.prepare()
+        protocol.pool.prepare(run)
 
     def step(self, given: Input, now_us: int, draws: Sequence[float] = ()) -> Step:
         if self.halted:
