@@ -200,11 +200,13 @@ def _start_child(its: socket.socket, folder: Path, strangers: Path) -> "subproce
 
 def _end(owner: int, process: "subprocess.Popen[bytes]", ours: socket.socket, folder: Path) -> None:
     """End the child and what it left behind, unless this is a fork of the process that it belongs to."""
+    if owner != os.getpid():
+        ours.detach()  # the descriptor may be another file's by now
+        return
     ours.close()
-    if owner == os.getpid():
-        process.kill()
-        process.wait()
-        shutil.rmtree(folder, ignore_errors=True)
+    process.kill()
+    process.wait()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 class Origin(Struct, frozen=True):
