@@ -16,13 +16,13 @@ from tests.explored.matrix import MOST_STATES, Bounds, all_departures, explored,
 MATRICES = [
     (Bully, Bounds(2, 2, 1, settled=True)),
     (Bully, Bounds(3, 2, 0, settled=False)),
-    (Bully, Bounds(3, 2, 1, settled=True)),
     (BullyTanenbaum, Bounds(3, 2, 0, settled=False)),
-    (BullyTanenbaum, Bounds(3, 1, 1, settled=True)),
     (Ring, Bounds(3, 2, 0, settled=True)),
     (InvitationElection, Bounds(2, 1, 1, settled=False)),
 ]
 LARGE = [
+    (Bully, Bounds(3, 2, 1, settled=True)),
+    (BullyTanenbaum, Bounds(3, 1, 1, settled=True)),
     (BullyTanenbaum, Bounds(3, 2, 1, settled=True)),
     (Ring, Bounds(2, 2, 1, settled=False)),
     (Ring, Bounds(3, 1, 0, settled=False)),
@@ -36,8 +36,10 @@ COMMITS: list[tuple[str, dict[str, str]]] = [
     ("3pc", {"commit_after": "everyone_alive"}),
     ("e3pc", {}),
 ]
-OF_COMMITS = [Bounds(2, 1, 1, settled=True), Bounds(3, 2, 0, settled=True)]
+OF_COMMITS = [Bounds(2, 1, 0, settled=True)]
 LARGE_OF_COMMITS = [
+    Bounds(2, 1, 1, settled=True),
+    Bounds(3, 2, 0, settled=True),
     Bounds(2, 0, 0, settled=True, cuts=1),
     Bounds(2, 1, 0, settled=True, cuts=1),
 ]
@@ -82,7 +84,7 @@ def test_the_matrix_of_commit_protocols(bounds: Bounds, transcript: Transcript) 
     transcript(f"matrix_commit_{bounds.nodes}_{bounds.kills}_{bounds.restarts}_{bounds.cuts}", text)
 
 
-@pytest.mark.parametrize("protocol", [Bully, BullyTanenbaum])
+@pytest.mark.parametrize("protocol", [Bully, pytest.param(BullyTanenbaum, marks=pytest.mark.soak)])
 def test_a_gap_is_open_in_every_reading(protocol: type[Algorithm]) -> None:
     """What a repair closes fails without it, however the text is read; else the reading would be the repair."""
     gaps = {repair.name: repair.fails for repair in protocol.repairs() if repair.kind == "gap"}
