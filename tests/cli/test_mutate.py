@@ -11,6 +11,7 @@ import pytest
 from lab.guide.contents import find_page
 from lab.worlds.mutation.mutation_rules import RULES
 from tests.cli.invocation import ROOT, Lab
+from tests.profile import amount
 from tests.worlds.live import is_gone
 
 BEACON = f"{ROOT / 'tests' / 'mutation' / 'beacon.py'}:Beacon"
@@ -143,14 +144,16 @@ def _lines(text: str) -> list[str]:
 
 
 def test_the_session_of_the_guide(lab: Lab) -> None:
-    """The first output is complete; of the others, what the page is about."""
+    """The first output is complete; of the others, what the page is about. The others are run if there is time."""
     for name, text in zip(("spread.py", "spread_properties.py", "newer.py"), _blocks("python"), strict=True):
         (lab.folder / name).write_text(text)
     outputs = _blocks("text")
-    done = [lab(*shlex.split(command)[1:], "--workers", "1") for command in _blocks("sh")]
-    assert [each.status for each in done] == [1, 1, 1, 1]
+    commands = _blocks("sh")
+    assert len(commands) == len(outputs) == 4
+    done = [lab(*shlex.split(each)[1:], "--workers", "1") for each in commands[: amount(quick=1, soak=4)]]
+    assert {each.status for each in done} == {1}
     assert _lines(done[0].out) == _lines(outputs[0])
-    for called, shown in zip(done[1:], outputs[1:], strict=True):
+    for called, shown in zip(done[1:], outputs[1:], strict=False):
         printed = iter(_lines(called.out))
         for line in _lines(shown):
             assert line.strip() in (each.strip() for each in printed), f"{line}\n{called.out}"
