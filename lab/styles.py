@@ -68,6 +68,11 @@ class ThemeStyles:
         ground = self._palette.group(hue)
         return Style(color=text_colour_on(ground), bgcolor=ground, bold=True)
 
+    def ground(self, colour: str) -> Style:
+        """Return the style of text on a ground of this colour."""
+        ground = self._palette.named(colour)
+        return Style(color=text_colour_on(ground), bgcolor=ground)
+
     @property
     def warning(self) -> Style:
         return _styled(self._palette.named("vermilion"), bold=True)

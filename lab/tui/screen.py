@@ -8,6 +8,7 @@ from typing import ClassVar
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import Vertical
 from textual.screen import Screen
 from textual.widgets import Input
 
@@ -39,7 +40,7 @@ from lab.tui.controllers.tour import TourController, TourLine
 from lab.tui.controllers.watching import WatchController
 from lab.tui.player import FOLLOWING
 from lab.tui.source import Source
-from lab.tui.verdict_text import EndNotice, format_verdicts
+from lab.tui.verdict_text import EndNotice, format_gravest, format_verdicts, verdicts_at
 from lab.tui.views.assertions_view import AssertionsView
 from lab.tui.views.lines_view import LinesView
 from lab.tui.views.log_view import MessageLog, RecordDialog
@@ -47,14 +48,14 @@ from lab.tui.views.network_view import NetworkView
 from lab.tui.views.views import LOG, Views
 from lab.tui.widgets.key_lines import KeyLine, Tab, TabLine
 from lab.tui.widgets.node_panes import NodePanes
-from lab.tui.widgets.pane import Pane, format_faults, format_leaders, groups_led, panes_of
+from lab.tui.widgets.pane import Pane, format_faults, leaders_of, panes_of
 from lab.tui.widgets.prompts import CommandLine, Prompt, SearchLine
 from lab.tui.widgets.scrub_bar import ScrubBar
 from lab.tui.widgets.status_lines import (
     MOST_CAPTIONS,
     CaptionLine,
     FaultLines,
-    LeaderLine,
+    Headline,
     MessageLine,
     TitleLine,
     VerdictLine,
@@ -101,12 +102,12 @@ class RunScreen(Screen[None]):
     #room { height: 1; padding: 0 1; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis; }
     #tiny { layer: above; dock: top; width: 100%; height: 100%; display: none; background: $background; }
     RunScreen.tiny #tiny { display: block; }
-    RunScreen.full #leaders, RunScreen.full NodePanes, RunScreen.full TabLine, RunScreen.full #faults,
-    RunScreen.full #verdicts, RunScreen.low #verdicts, RunScreen.lower TabLine, RunScreen.lower #faults
-        { display: none; }
-    RunScreen.full #caption, RunScreen.lower #caption, RunScreen.full #watches, RunScreen.low #watches
-        { max-height: 0; }
-    RunScreen.low #message { max-height: 1; }
+    #foot { height: auto; min-height: 1; }
+    RunScreen.no-message #foot { layer: above; dock: bottom; min-height: 0; }
+    RunScreen.full #headline, RunScreen.full NodePanes, RunScreen.no-tabs TabLine, RunScreen.no-title #title,
+    RunScreen.no-faults #faults, RunScreen.no-verdicts #verdicts { display: none; }
+    RunScreen.full #caption, RunScreen.lower #caption, RunScreen.no-watches #watches { max-height: 0; }
+    RunScreen.lower #message { max-height: 1; }
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [*_bindings()]
@@ -127,7 +128,7 @@ class RunScreen(Screen[None]):
             context.player.go(at)
         self._title = TitleLine("title")
         self._captions = CaptionLine("caption")
-        self._leaders = LeaderLine("leaders")
+        self._headline = Headline("headline")
         self._panes = NodePanes(styles)
         self._watch_lines = WatchLines()
         self._faults = FaultLines("faults")
@@ -135,13 +136,13 @@ class RunScreen(Screen[None]):
         self._tabs = TabLine(styles)
         self.views = views = Views(styles, source)
         self._scrub_bar = ScrubBar(styles, source)
-        self._message = MessageLine(styles)
-        self._command_line = CommandLine(source.store.header, self._panes, self._message)
+        self._message = MessageLine(styles, fades=True)
+        self._command_line = CommandLine(source.store.header, self._panes)
         self._search_line = SearchLine(source.store.header, self._panes)
         self._tour_line = TourLine("tour")
 
         self.layout_controller = LayoutController(
-            context, layout or LayoutSettings(), views, self._panes, self._watch_lines, self._tabs
+            context, layout or LayoutSettings(), views, self._panes, self._watch_lines, self._tabs, self._headline
         )
         self._cluster = ClusterController(context, self._command_line)
         self.search = SearchController(context, views, self._search_line, self.layout_controller)
@@ -184,7 +185,7 @@ class RunScreen(Screen[None]):
         yield self.layout_controller.missing
         yield self._tour_line
         yield self._captions
-        yield self._leaders
+        yield self._headline
         yield self._panes
         yield self._watch_lines
         yield self._faults
@@ -192,10 +193,8 @@ class RunScreen(Screen[None]):
         yield self._tabs
         yield self.views
         yield self._scrub_bar
-        yield self._message
-        yield self._command_line
-        yield self._search_line
         yield KeyLine(self._is_shown)
+        yield Vertical(self._message, self._command_line, self._search_line, id="foot")
 
     def on_screen_resume(self) -> None:
         if not self.is_ready:
@@ -243,6 +242,7 @@ class RunScreen(Screen[None]):
         if action is None or not self.is_ready or (self.layout_controller.is_tiny and word != "quit"):
             return
         self.layout_controller.is_touched = True
+        self._acknowledge()
         if missing := reason_unavailable(action, self.context.source, self._seen):
             self.context.notify(missing, warn=True)
         elif action.needs_node and self.context.selected is None:
@@ -267,8 +267,14 @@ class RunScreen(Screen[None]):
     def action_digit(self, digit: str) -> None:
         """Select a node by its number; two digits typed quickly select a two-digit node."""
         if self.is_ready:
+            self._acknowledge()
             self._cluster.enter_digit(digit)
             self.draw()
+
+    def _acknowledge(self) -> None:
+        """Hide a warning: the user has read it, and goes on."""
+        if self._message.is_warning:
+            self._message.hide()
 
     # messages from controllers and widgets
 
@@ -280,6 +286,9 @@ class RunScreen(Screen[None]):
     @on(RunContext.Changed)
     def draw_changes(self) -> None:
         self.draw()
+
+    def on_prompt_opened(self) -> None:
+        self._message.hide()
 
     def on_command_line_given(self, message: CommandLine.Given) -> None:
         """Perform an entered line: an action, or a command for the run."""
@@ -354,7 +363,7 @@ class RunScreen(Screen[None]):
             self._take_clock(source.clock)
         cluster = player.cluster()
         snapshot = cluster.snapshot()
-        panes = panes_of(snapshot, player.now_us, source.groups, self._describe_task)
+        panes = panes_of(snapshot, player.now_us, source.groups, self._describe_task, source.statuses)
         self._offer_actions()
         disagree = frozenset(context.witness.nodes) if context.witness is not None else frozenset()
         self._panes.show(panes, context.selected, disagree)
@@ -403,9 +412,12 @@ class RunScreen(Screen[None]):
         is_shown_below = "script" in self.views.shown_views
         purpose = "" if is_shown_below else source.scenario.purpose
         self._captions.show(captions, purpose, styles)
-        self._leaders.show(format_leaders(panes), styles, groups_led(panes))
+        verdicts, is_behind = verdicts_at(source, number), source.judge.number < number
+        leaders = leaders_of(panes, source.statuses.leaderless_us(self.context.player.now_us))
+        faults = [(sanitize(fault.text, 30), not fault.touched) for fault in snapshot.faults]
+        self._headline.show(leaders, faults, format_gravest(verdicts), styles)
         self._faults.show(format_faults(snapshot.faults), styles)
-        self._verdicts.show(format_verdicts(source, number), styles)
+        self._verdicts.show(format_verdicts(verdicts, is_behind), styles)
         keys = {action.word: action.shown for action in self.offered}
         tabs = tuple(Tab(word, keys.get(word, "")) for word in self.views.hints if word in {LOG, *keys})
         self._tabs.show(tabs, self.views.shown_views, self.search.note)

@@ -19,6 +19,7 @@ from lab.analysis.group_history import GroupLog
 from lab.analysis.inspection import LastSteps, StoredFields
 from lab.analysis.marks import Density, Marks
 from lab.analysis.script_log import ScriptLog
+from lab.analysis.status_history import StatusHistory
 from lab.exercises.exercise import Exercise
 from lab.properties.declarations import Declared
 from lab.properties.judge import Judge
@@ -131,6 +132,7 @@ class Source:
         self._begin_judging()
         self.extension = extension_of(store.header)
         self.groups = GroupLog()
+        self.statuses = StatusHistory(store.header.nodes)
         self.safe_fields = StoredFields()
         self.last_steps = LastSteps(store)
         self._is_judged = False
@@ -215,6 +217,7 @@ class Source:
         if self.attempt is not None:
             self.attempt.observe(record)
         self.groups.observe(record)
+        self.statuses.observe(record)
         self.safe_fields.observe(record)
         self.density.observe(record)
 

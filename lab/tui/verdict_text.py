@@ -22,15 +22,19 @@ _SINGULAR = {_HOLD: "holds so far", _NOT_JUDGED: "is not judged yet"}
 _BRIEF = {_HOLD: "hold", _NOT_JUDGED: "not judged"}
 
 
-def format_verdicts(source: Source, number: int) -> Iterator[tuple[VerdictText, ...]]:
-    """Yield the verdicts on each promised assertion at a record, in ever shorter versions.
-
-    Assertions with equal verdicts share an entry. In the shortest version, those without a violation are counted.
-    """
+def verdicts_at(source: Source, number: int) -> list[Verdict]:
+    """Return the verdict on each promised assertion at a record, and on each that is violated."""
     judge, promises = source.judge, source.store.header.protocol.promises
     shown = judge.violations[: bisect_right(judge.violations, number, key=lambda violation: violation.record)]
     names = dict.fromkeys([*(name for name in promises if name in ASSERTIONS), *(v.assertion for v in shown)])
-    verdicts = [verdict_of(name, shown, judge.evidence_at(name, number)) for name in names]
+    return [verdict_of(name, shown, judge.evidence_at(name, number)) for name in names]
+
+
+def format_verdicts(verdicts: Sequence[Verdict], is_behind: bool) -> Iterator[tuple[VerdictText, ...]]:
+    """Yield the verdicts in ever shorter versions. ``is_behind``: the judge has not read up to the cursor.
+
+    Assertions with equal verdicts share an entry. In the shortest version, those without a violation are counted.
+    """
     versions = (
         (True, "violated, excused", _LONGEST_WHY, False),
         (False, "violated, excused", _LONGEST_WHY, False),
@@ -50,7 +54,23 @@ def format_verdicts(source: Source, number: int) -> Iterator[tuple[VerdictText, 
             else (f"{', '.join(labels)} {text if len(labels) > 1 else _SINGULAR.get(text, text)}", word)
             for (text, word), labels in alike.items()
         ]
-        yield (*parts, *([("judging …", "unknown")] if judge.number < number else []))
+        yield (*parts, *([("judging …", "unknown")] if is_behind else []))
+
+
+def format_gravest(verdicts: Sequence[Verdict]) -> VerdictText:
+    """Return the gravest of the verdicts in a few words."""
+    by_word: dict[str, list[str]] = {}
+    for verdict in verdicts:
+        by_word.setdefault(verdict.word, []).append(verdict.assertion)
+    for word, text in (("fails", "VIOLATED"), ("excused", "violated, excused")):
+        if word in by_word:
+            return f"{', '.join(by_word[word])} {text}", word
+    holding = len(by_word.get("holds", ()))
+    if not verdicts:
+        return "", "not judged"
+    return (
+        (f"{holding} of {len(verdicts)} hold so far", "holds") if holding else ("nothing judged yet", "not judged")
+    )
 
 
 def _format_verdict(verdict: Verdict, excused: str, longest_why: int) -> VerdictText:

@@ -19,7 +19,7 @@ from lab.tui.apps.runs_app import LabApp, RunsApp
 from lab.tui.player import Player
 from lab.tui.screen import RunScreen
 from lab.tui.source import FeedSource, FileSource, Source
-from lab.tui.widgets.status_lines import LeaderLine, TitleLine
+from lab.tui.widgets.status_lines import Line, TitleLine
 from lab.worlds.launch import HostProcess
 from lab.worlds.loading.config import HostReady, RunConfig
 from lab.worlds.watchdog import stop_watching
@@ -82,11 +82,11 @@ class Seen:
     @property
     def leaders(self) -> str:
         """The text of the leader line."""
-        return self.line("#leaders")
+        return self.line("#headline")
 
     def line(self, selector: str) -> str:
         """Return the text of a line, even below a dialog."""
-        return self.of(selector, TitleLine if selector != "#leaders" else LeaderLine)._shown.plain
+        return self.of(selector, TitleLine if selector != "#headline" else Line)._shown.plain
 
     def of(self, selector: str, kind: type[W]) -> W:
         """Return a widget of the run's screen."""

@@ -6,7 +6,7 @@ import pytest
 from rich.style import Style
 
 from lab.styles import DIM
-from lab.tui.widgets.status_lines import CaptionLine, LeaderLine
+from lab.tui.widgets.status_lines import CaptionLine, Headline
 from tests.tui.scripted import scripted_file
 from tests.tui.seen import Seen, replay
 
@@ -95,11 +95,12 @@ def test_the_widgets_below_do_not_move(recording: Path, size: tuple[int, int], m
     """From the purpose of the run to the last caption, long or short."""
 
     async def test(seen: Seen) -> None:
+        rows_above = seen.of("#headline", Headline).region.y - most
         for number in (0, *_caption_records(seen)):
             seen.player.go(number)
             await _redrawn(seen)
             assert len(_rows(seen)) == most
-            assert seen.of("#leaders", LeaderLine).region.y == 1 + most
+            assert seen.of("#headline", Headline).region.y == rows_above + most
 
     replay(test, recording, size=size)
 

@@ -55,13 +55,13 @@ def test_the_list_shows_the_progress_of_each_exercise(tmp_path: Path, size: tupl
 
     async def test(seen: Seen) -> None:
         await seen.until(lambda: "FIRST STEPS" in seen.text, "the list")
+        await seen.until(lambda: "teaches A1.1 (one coordinator), B1" in seen.text, "the first is described")
         assert "anna · 0 of 2 exercises solved, 0 of 8 points" in seen.text
         row = next(row for row in seen.text.split("\n") if "○ new" in row)
         assert "Pause one" in row
         assert "bring about" in row
         assert "0 of  4" in row
         assert "HARD" in seen.text
-        assert "teaches A1.1 (one coordinator), B1" in seen.text
         assert "Five nodes run the bully. Press 5, then p." in seen.text
         await seen.press("down", "p", "pagedown")
         await seen.until(lambda: "Pause two" in seen.text, "what is sought")

@@ -464,7 +464,7 @@ def test_the_words_of_the_text_are_next_to_the_code() -> None:
         await seen.press("C")
         await seen.until(lambda: any("await self.ask_all" in row for row in _rows(seen)), "the wait")
         rows = _rows(seen)
-        is_tall = _view(seen).size.height >= 12
+        is_tall = _view(seen).size.height >= 14
         assert (cited in [row.rstrip() for row in rows]) is is_tall
         (short,) = (row for row in rows if "strangers = replies" in row)
         assert short.rstrip().endswith("strangers = replies.keys() - self.up  “or j ∉ Up”")
@@ -473,7 +473,7 @@ def test_the_words_of_the_text_are_next_to_the_code() -> None:
 
 
 def test_the_words_take_only_blanks() -> None:
-    """At 80x24 everything is where it is without them."""
+    """At 80x20 everything is where it is without them."""
     number = _number_of(SHIPPED, lambda step: any(wait.procedure == "check" for wait in step.waits))
 
     async def test(seen: Seen) -> None:
@@ -490,7 +490,7 @@ def test_the_words_take_only_blanks() -> None:
         for row, same in zip(quoted, plain, strict=True):
             assert [(one, two) for one, two in zip(row, same, strict=True) if two not in (" ", one)] == []
 
-    replay(test, SHIPPED, (80, 24))
+    replay(test, SHIPPED, (80, 20))
 
 
 def test_there_are_no_words_of_a_protocol_that_is_not_installed(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_a_key_after_enter_acts_as_an_action() -> None:
         assert seen.selected() is None
         assert seen.run.focused is _line(seen)
         assert not seen.run.query_one("#message").display
-        await seen.press("escape")
+        await seen.press("escape", "5")
         assert seen.run.query_one("#message").display
 
     replay(test)

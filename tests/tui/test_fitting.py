@@ -36,7 +36,7 @@ def test_a_cut_is_marked(texts: tuple[str, ...], width: int, expected: str) -> N
     assert cell_len(fitted) == width
 
 
-def test_the_box_of_a_waiting_node_marks_every_cut() -> None:
+def test_the_card_of_a_waiting_node_marks_every_cut() -> None:
     """At 80 columns the line number is left out as a whole, and the remaining time stays."""
 
     async def test(seen: Seen) -> None:
@@ -48,4 +48,4 @@ def test_the_box_of_a_waiting_node_marks_every_cut() -> None:
         box = [row[2 : width - 2].rstrip() for row in rows[top + 1 : top + 4]]
         assert box == ["coordinator 4  up 1 2…", "election  0.3 of 0.3 s", "waits for SetCoordina…"]
 
-    replay(test, SHIPPED, (80, 24))
+    replay(test, SHIPPED, (80, 40))

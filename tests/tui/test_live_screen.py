@@ -33,7 +33,7 @@ def host(runs: Path) -> Iterator[HostReady]:
 
 
 async def _led(seen: Seen, text: str) -> None:
-    await seen.until(lambda: seen.leaders.strip() == text, f"the leader line says {text!r}")
+    await seen.until(lambda: seen.leaders.strip().startswith(text), f"the leader line says {text!r}")
 
 
 async def _five_leads(seen: Seen) -> None:

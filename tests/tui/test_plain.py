@@ -56,7 +56,7 @@ def test_screens_and_dialogs(recording: Path) -> None:
         await seen.press("v")
         assert "while node" in seen.message
         assert _not_ascii(seen) == set()
-        assert "#= 5 = paused" in seen.text
+        assert "5   = paused" in seen.text
         await over(seen, "question_mark", HelpDialog)
         await over(seen, "T", TreeDialog)
         await over(seen, "enter", RecordDialog)

@@ -263,7 +263,7 @@ def test_every_size_shows_the_essential_lines() -> None:
         if seen.app.size.height >= 24:
             for node in range(1, 6):
                 assert any(f" {node} " in line for line in seen.text.split("\n")[2:])
-            assert "paused in Normal" in seen.text
+            assert "‖ paused" in seen.text
             assert f" record {seen.player.number} " in seen.text.split("\n")[0]
             assert "q quit" in seen.text or seen.app.size.width < 120
 

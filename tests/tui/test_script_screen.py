@@ -59,7 +59,7 @@ def test_the_last_caption_is_above_the_nodes(recording: Path, records: dict[str,
     shows = "  Every way in which a line of a script can end."
 
     async def test(seen: Seen) -> None:
-        assert "no node is up" in seen.text.split("\n")[4]
+        assert "no node is up" in seen.leaders
         assert _caption(seen).rstrip() == shows
         seen.player.go(records["5 is gone"])
         await seen.until(lambda: _caption(seen).startswith('" 5 is gone  '), "the caption")

@@ -60,7 +60,7 @@ def test_space_freezes_and_resumes(host: HostReady) -> None:
         await seen.press("space")
         await seen.until_message("go: time is running")
         await _going(seen, "1x")
-        await seen.until(lambda: seen.leaders.strip() == "★ 5 leads 1-4", "5 leads")
+        await seen.until(lambda: "★ 5 leads 1-4" in seen.leaders, "5 leads")
         await seen.press("space")
         await seen.until_message("freeze: time is frozen")
         await _frozen(seen)

@@ -7,6 +7,7 @@ from lab.properties.verdicts import Broken, Violation, WitnessState
 from lab.tui.verdict_text import format_witness, next_violation
 from lab.tui.views.log_view import MessageLog
 from lab.tui.widgets.node_panes import NodePanes
+from lab.tui.widgets.status_lines import VerdictLine
 from tests.tui.seen import Seen, replay
 
 NOT_JUDGED = "A1.1, A1.2, A2, highest, M7, B10 are not judged yet"
@@ -78,13 +79,13 @@ def test_a_narrow_line_of_verdicts_shortens_the_reasons(broken: tuple[Broken, ..
         violations = seen.source.judge.violations
         violations[:] = [replace(violations[0], broken=broken)]
         await seen.press("end")
-        line = next(line for line in seen.text.split("\n") if "A1.1" in line)
+        line = seen.of("#verdicts", VerdictLine).plain
         assert line.strip() == f"A1.1 excused: {line_at_80}"
         await seen.press("v")
         text = "".join(format_witness(violations[0]).split())
         assert text in "".join(seen.text.split())
 
-    replay(test, size=(80, 24))
+    replay(test, size=(80, 28))
 
 
 def test_a_witness_has_its_states_with_their_records() -> None:

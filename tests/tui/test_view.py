@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from lab.kernel import Wait
 from lab.recording.snapshot import ActiveFault, InFlightMessage, NodeState, Snapshot
-from lab.tui.widgets.pane import Pane, format_faults, format_leaders, pane_of, panes_of, short_body
+from lab.tui.widgets.pane import Pane, format_faults, leaders_of, pane_of, panes_of, short_body
 
 EVIL = "a\x1b[31m\x1b]0;t\x07\x9b5n\x90q\x9c\u202eb\rc"
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e]")
@@ -37,7 +37,7 @@ def _pane(view: NodeState, *others: NodeState, **more: Any) -> Pane:
 
 
 def _leaders(*views: NodeState) -> tuple[tuple[str, int | str | None], ...]:
-    return format_leaders(panes_of(_snapshot(*views), NOW_US))
+    return leaders_of(panes_of(_snapshot(*views), NOW_US)).texts
 
 
 def test_one_leads_all() -> None:
@@ -62,7 +62,7 @@ def test_two_leaders_are_both_named_with_those_who_follow_them() -> None:
 
 def test_who_follows_somebody_that_does_not_lead_is_without_a_coordinator() -> None:
     killed = NodeState(3, "killed", 1, 103, {"status": "Down"})
-    assert _leaders(*_normal(1, 2, under=3), killed) == (("1 2 without a coordinator", None),)
+    assert _leaders(*_normal(1, 2, under=3), killed) == (("nobody leads", None),)
     electing = _view(1, "Election", None)
     assert _leaders(electing, *_normal(2, 3, under=3)) == (
         ("3 leads 2", 3),
@@ -258,6 +258,6 @@ def test_hostile_recordings_are_shown_without_control_characters(view: NodeState
     fault = _fault(EVIL, (1, 2), text=EVIL, breaks=(99,))
     snapshot = _snapshot(view, *_normal(2, under=1), faults=(fault,))
     panes = panes_of(snapshot, NOW_US)
-    texts = _texts([panes, format_leaders(panes), format_faults(snapshot.faults)])
+    texts = _texts([panes, leaders_of(panes), format_faults(snapshot.faults)])
     assert [text for text in texts if CONTROL.search(text)] == []
     assert any(r"\x1b" in text for text in texts)

@@ -17,7 +17,7 @@ from lab.tui.context import ActionHandler, RunContext
 from lab.tui.views.views import EXERCISE, LOG, Views
 from lab.tui.widgets.key_lines import TabLine
 from lab.tui.widgets.node_panes import NodePanes
-from lab.tui.widgets.status_lines import TitleLine
+from lab.tui.widgets.status_lines import Headline, TitleLine
 from lab.tui.widgets.watch_lines import WatchLines
 
 _Percent = Annotated[int, Meta(ge=5, le=90)]
@@ -70,30 +70,59 @@ def keep_watches(layout: LayoutSettings, protocol: str, texts: Sequence[str]) ->
 
 _WHOLE_WIDTH, _WHOLE_HEIGHT = 80, 24
 _LEAST_WIDTH, _LEAST_HEIGHT = 40, 10
-_ROOM_FOR_BOTH = 32
-_ROOM_FOR_VERDICTS = 16
-_ROOM_FOR_TABS = 13
+_ROOM_FOR_CARDS = 32
+_ROOM_FOR_TALL_HEADLINE = 36
+_LOW, _LOWER = 16, 13
+_LOG_ROWS = 12
+"""The rows of the log that are worth more than any line around it."""
+_ALWAYS = 3
+"""The headline, the scrub bar and the footer."""
+_LINES, _OPENED = 6, 2
+"""The other lines, and the rows that open under the selected node, which the log lends."""
 _STEP, _LEAST, _MOST = 5, 5, 90
 _FEW_WATCH_ROWS = 3
 _HEIGHT_PER_WATCH_ROW = 8
 
 
-def describe_missing(width: int, height: int, has_watches: bool = False) -> str:
-    """Return what a larger screen would also show; empty if everything is visible."""
+class Allotment(Struct, frozen=True):
+    """What a screen has rows for: so many for the nodes, and these lines around them."""
+
+    nodes: int
+    tabs: bool
+    message: bool
+    title: bool
+    faults: bool
+    verdicts: bool
+
+
+def allot(height: int, nodes: int) -> Allotment:
+    """Return what fits on a screen of this height: a row for each node first, and enough rows of the log.
+
+    The other lines follow in the order of their use. What is then left is for the nodes: the selected one opens.
+    """
+    log = _LOG_ROWS if height >= _WHOLE_HEIGHT else max(1, height // 2 - 3)
+    spare = max(0, height - _ALWAYS - log)
+    rows = max(1, min(nodes, spare))
+    spare -= rows
+    tabs, message, heading, title, faults, verdicts = (spare > place for place in range(_LINES))
+    opened = max(_OPENED if title else 0, spare - _LINES)
+    return Allotment(rows + heading + opened, tabs, message, title, faults, verdicts)
+
+
+def describe_missing(width: int, height: int) -> str:
+    """Return what a larger screen would show in full; empty if everything is."""
     missing = [
         *(["whole lines"] if width < _WHOLE_WIDTH else []),
-        *(["nodes in boxes"] if height < _WHOLE_HEIGHT else []),
-        *(["verdicts", *(["watches"] if has_watches else [])] if height < _ROOM_FOR_VERDICTS else []),
-        *(["tabs", "faults"] if height < _ROOM_FOR_TABS else []),
+        *(["more of the log"] if height < _WHOLE_HEIGHT else []),
     ]
     if not missing:
         return ""
-    return f"{width}×{height}: enlarge to {_WHOLE_WIDTH}×{_WHOLE_HEIGHT} to see {', '.join(missing)}"
+    return f"{width}×{height}: enlarge to {_WHOLE_WIDTH}×{_WHOLE_HEIGHT} to see {' and '.join(missing)}"
 
 
 def _watch_rows(height: int) -> tuple[int, int]:
     """Return how many rows the strip of watches should have at the best, and at the most."""
-    if height < _ROOM_FOR_BOTH:
+    if height < _ROOM_FOR_CARDS:
         return 1, _FEW_WATCH_ROWS
     most = height // _HEIGHT_PER_WATCH_ROW
     return most, most
@@ -115,6 +144,7 @@ class LayoutController:
         panes: NodePanes,
         watches: WatchLines,
         tabs: TabLine,
+        headline: Headline,
     ) -> None:
         self.layout = layout
         self._context = context
@@ -122,6 +152,7 @@ class LayoutController:
         self._panes = panes
         self._watches = watches
         self._tabs = tabs
+        self._headline = headline
         self.is_touched = False
         self.is_tiny = False
         self.too_small = Static(id="tiny")
@@ -161,26 +192,34 @@ class LayoutController:
         width, height = screen.size
         tiny = self.is_tiny = width < _LEAST_WIDTH or height < _LEAST_HEIGHT
         screen.set_class(tiny, "tiny")
-        screen.set_class(self.layout.full, "full")
-        screen.set_class(height < _ROOM_FOR_VERDICTS, "low")
-        screen.set_class(height < _ROOM_FOR_TABS, "lower")
         least = f"{width}×{height} is too small; lab needs {_LEAST_WIDTH}×{_LEAST_HEIGHT} at least"
         self.too_small.update(least if tiny else "")
-        missing = describe_missing(width, height, self._watches.rows > 0)
+        missing = describe_missing(width, height)
         self.missing.display = bool(missing)
         self.missing.put(Text(missing))
         self._watches.best_rows, self._watches.most_rows = _watch_rows(height)
-        self._panes.most_height = self._for_nodes(height)
+        rows = height - bool(missing) - self._watches.rows
+        allotted = allot(rows, len(self._context.source.store.header.nodes))
+        is_full = self.layout.full
+        screen.set_class(is_full, "full")
+        screen.set_class(is_full or not allotted.tabs, "no-tabs")
+        screen.set_class(not is_full and not allotted.message, "no-message")
+        screen.set_class(not is_full and not allotted.title, "no-title")
+        screen.set_class(is_full or not allotted.faults, "no-faults")
+        screen.set_class(is_full or not allotted.verdicts, "no-verdicts")
+        screen.set_class(is_full or height < _LOW, "no-watches")
+        screen.set_class(height < _LOWER, "lower")
+        self._headline.tall = height >= _ROOM_FOR_TALL_HEADLINE
+        self._panes.room_for_cards = height >= _ROOM_FOR_CARDS
+        self._panes.most_height = self._for_nodes(rows, allotted)
         self._panes.refresh(layout=True)
-        self._views.share(self.layout.full, self.layout.log)
+        self._views.share(is_full, self.layout.log)
 
-    def _for_nodes(self, height: int) -> int:
-        """Return the lines for the nodes: about half the height, and less on a low screen that shows a view."""
-        if height < _ROOM_FOR_VERDICTS:
-            return max(3, (height - 6) // 2)
-        is_tight = height < _ROOM_FOR_BOTH and self._views.chosen != LOG
-        share = self.layout.nodes or (25 if is_tight else 45)
-        return max(3, round((height - self._watches.rows) * share / 100))
+    def _for_nodes(self, height: int, allotted: Allotment) -> int:
+        """Return the most lines for the nodes: the user's share, or about half of a high screen."""
+        if self.layout.nodes is not None and height >= _LOW:
+            return max(3, round(height * self.layout.nodes / 100))
+        return round(height * 0.45) if height >= _ROOM_FOR_CARDS else allotted.nodes
 
     def _move_tabs(self, by: int) -> None:
         """Move the line of tabs down by ``by`` lines, or up if negative; the nodes get the space above it."""

@@ -1,7 +1,8 @@
-"""The nodes in one widget drawn line by line: boxes if there is room, else one line for each node."""
+"""The nodes in one widget, drawn line by line: a card for each if there is room, else a row."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from itertools import zip_longest
+from typing import ClassVar, Literal
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -13,22 +14,30 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from lab.styles import DIM, Piece, ThemeStyles, fit, width_of
+from lab.styles import DIM, Line, Piece, ThemeStyles, fit, width_of
 from lab.tasks.extension import NodeText
-from lab.tui.widgets.pane import STOPPED, Pane, process_text
+from lab.tui.widgets.node_rows import choose, columns_of, details, heading, row, status_pieces
+from lab.tui.widgets.pane import STOPPED, Pane
 
 _LOW, _HIGH = 5, 7
-"""The height of a box, and of a box with the text of a task if there is room."""
+"""The height of a card, and of a card with the text of a task if there is room."""
 _LEAST_WIDTH = 26
 _BEST_WIDTH = 40
 _MOST_ENTRIES = 6
 """The most entries of a log."""
 _LEAST_PEERS = 8
 """The least columns beside the coordinator in which the members fit."""
+_DETAILS = 2
+
+Density = Literal["auto", "rows", "cards"]
 
 
 class NodePanes(Widget, can_focus=True):
-    """The panes of the nodes. ``show(panes, selected)`` redraws only what changed."""
+    """The nodes, as cards or as rows. ``show(panes, selected)`` redraws only what changed.
+
+    ``most_height`` is how many lines they may take. ``density`` is what the user has chosen; *auto* draws cards if
+    there is ``room_for_cards`` and all of them fit.
+    """
 
     DEFAULT_CSS = "NodePanes { height: auto; }"
 
@@ -51,32 +60,50 @@ class NodePanes(Widget, can_focus=True):
         self._panes: tuple[Pane, ...] = ()
         self._selected: int | None = None
         self._marked: frozenset[int] = frozenset()
+        self._drawn: list[tuple[Line, int | None]] = []
         self.most_height = 10
+        self.room_for_cards = True
+        self.density: Density = "auto"
 
     def show(self, panes: tuple[Pane, ...], selected: int | None, marked: frozenset[int] = frozenset()) -> None:
         """Draw these panes; ``marked`` are the nodes of a witness."""
         if (panes, selected, marked) == (self._panes, self._selected, self._marked):
             return
-        before = [(pane, self._frame_of(pane)) for pane in self._panes]
-        resized = len(panes) != len(self._panes) or _has_task(panes) != _has_task(self._panes)
+        width, height = self.size
+        before = self._framed()
+        height_before = self._content_height(width)
         self._panes, self._selected, self._marked = panes, selected, marked
-        if resized or not self._boxed:
-            self.refresh(layout=resized)
-            return
-        now = [(pane, self._frame_of(pane)) for pane in panes]
-        changed = [place for place, each in enumerate(now) if before[place] != each]
-        self.refresh(*map(self._region_of, changed))
+        if self._content_height(width) != height_before:
+            self._drawn = []
+            self.refresh(layout=True)
+        elif self.are_cards:
+            framed = self._framed()
+            self.refresh(*(self._region_of(place) for place, each in enumerate(framed) if before[place] != each))
+        else:
+            old, self._drawn = self._drawn, self._rows(width, height)
+            pairs = enumerate(zip_longest(old, self._drawn))
+            self.refresh(*(Region(0, y, width, 1) for y, (was, now) in pairs if was != now))
 
-    def _frame_of(self, pane: Pane) -> tuple[bool, bool]:
-        return pane.id == self._selected, pane.id in self._marked
+    def _framed(self) -> list[tuple[Pane, bool, bool]]:
+        return [(pane, pane.id == self._selected, pane.id in self._marked) for pane in self._panes]
+
+    @property
+    def are_cards(self) -> bool:
+        """True if the nodes are drawn as cards."""
+        wanted = self.density == "cards" or (self.density == "auto" and self.room_for_cards)
+        return wanted and self._cards_height(self.size.width, _LOW) <= self.most_height
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Return the height of the boxes, or of one line for each node if the boxes would be too high."""
-        columns = self._columns(width)
-        rows = -(-len(self._panes) // columns) if self._panes else 1
-        highest = _HIGH if _has_task(self._panes) else _LOW
-        box = highest if rows * highest <= self.most_height else _LOW
-        return rows * box if rows * box <= self.most_height else min(len(self._panes), self.most_height)
+        """Return the height of the cards, or of a row for each node."""
+        return self._content_height(width)
+
+    def _content_height(self, width: int) -> int:
+        if self.are_cards:
+            highest = _HIGH if _has_task(self._panes) else _LOW
+            is_high = self._cards_height(width, highest) <= self.most_height
+            return self._cards_height(width, highest if is_high else _LOW)
+        opened = _DETAILS if self._selected is not None else 0
+        return max(1, min(len(self._panes) + 1 + opened, self.most_height))
 
     def action_move(self, right: int, down: int) -> None:
         """Select the node next to the selected one."""
@@ -86,7 +113,7 @@ class NodePanes(Widget, can_focus=True):
         if self._selected not in ids:
             self.post_message(self.Selected(ids[0] if right + down > 0 else ids[-1]))
             return
-        across = self._columns(self.size.width) if self._boxed else 1
+        across = self._columns(self.size.width) if self.are_cards else 1
         place = ids.index(self._selected) + right + down * across
         if 0 <= place < len(ids):
             self.post_message(self.Selected(ids[place]))
@@ -95,75 +122,87 @@ class NodePanes(Widget, can_focus=True):
         offset = event.get_content_offset(self)
         if offset is None:
             return
-        if self._boxed:
+        if self.are_cards:
             columns = self._columns(self.size.width)
-            place = offset.y // self._box_height * columns + offset.x * columns // max(1, self.size.width)
+            place = offset.y // self._card_height * columns + offset.x * columns // max(1, self.size.width)
+            node = self._panes[place].id if place < len(self._panes) else None
         else:
-            place = offset.y + self._first
-        if place < len(self._panes):
-            self.post_message(self.Selected(self._panes[place].id))
+            node = self._drawn[offset.y][1] if offset.y < len(self._drawn) else None
+        if node is not None:
+            self.post_message(self.Selected(node))
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._drawn = []
 
     def render_line(self, y: int) -> Strip:
-        width = self.size.width
-        if self._boxed:
+        width, height = self.size
+        pieces: list[Piece] = []
+        if self.are_cards:
             columns = self._columns(width)
-            row, inside = divmod(y, self._box_height)
-            panes = self._panes[row * columns : (row + 1) * columns]
-            pieces: list[Piece] = []
-            for place, pane in enumerate(panes):
+            line, inside = divmod(y, self._card_height)
+            for place, pane in enumerate(self._panes[line * columns : (line + 1) * columns]):
                 left, right = place * width // columns, (place + 1) * width // columns
-                pieces += fit(self._box_line(pane, inside, right - left), right - left)
+                pieces += fit(self._card_line(pane, inside, right - left), right - left)
         else:
-            place = y + self._first
-            pieces = self._list_line(self._panes[place]) if place < len(self._panes) else []
+            self._drawn = self._drawn or self._rows(width, height)
+            pieces = self._drawn[y][0] if y < len(self._drawn) else []
         base = self.rich_style
         return Strip([Segment(text, base + style) for text, style in fit(pieces, width)], width)
 
-    @property
-    def _boxed(self) -> bool:
-        return self._box_height >= _LOW
+    # rows
+
+    def _rows(self, width: int, height: int) -> list[tuple[Line, int | None]]:
+        """Return the lines, each with the node that it belongs to."""
+        columns, styles, count = columns_of(self._panes, width), self._styles, len(self._panes)
+        has_heading, is_open = height > count, height > count + _DETAILS
+        lines: list[tuple[Line, int | None]] = [(heading(columns, width), None)] if has_heading else []
+        panes, hidden = choose(self._panes, self._selected, height)
+        for pane in panes:
+            is_selected = pane.id == self._selected
+            lines.append((row(pane, columns, styles, is_selected, pane.id in self._marked), pane.id))
+            if is_selected and is_open:
+                lines += [(line, pane.id) for line in details(pane, styles)]
+        return [*lines, ([(f"  … {hidden}", DIM)], None)] if hidden else lines
+
+    # cards
+
+    def _cards_height(self, width: int, card: int) -> int:
+        return -(-len(self._panes) // self._columns(width)) * card if self._panes else 1
 
     @property
-    def _box_height(self) -> int:
-        """The height of a box, at most what its content needs. Less than ``_LOW``: no boxes are drawn."""
-        rows = -(-len(self._panes) // self._columns(self.size.width)) or 1
-        return min(self.size.height // rows, _HIGH if _has_task(self._panes) else _LOW)
-
-    @property
-    def _first(self) -> int:
-        """The first node of the list, chosen so that the selected one is visible."""
-        ids = [pane.id for pane in self._panes]
-        place = ids.index(self._selected) if self._selected in ids else 0
-        return max(0, min(place - self.size.height + 1, len(ids) - self.size.height))
+    def _card_height(self) -> int:
+        """The height of a card, at most what its content needs."""
+        lines = -(-len(self._panes) // self._columns(self.size.width)) or 1
+        return max(_LOW, min(self.size.height // lines, _HIGH if _has_task(self._panes) else _LOW))
 
     def _region_of(self, place: int) -> Region:
         width, columns = self.size.width, self._columns(self.size.width)
-        row, column = divmod(place, columns)
+        line, column = divmod(place, columns)
         left, right = column * width // columns, (column + 1) * width // columns
-        return Region(left, row * self._box_height, right - left, self._box_height)
+        return Region(left, line * self._card_height, right - left, self._card_height)
 
     def _columns(self, width: int) -> int:
         count = max(1, len(self._panes))
         best = min(count, max(1, width // _BEST_WIDTH))
         most = min(count, max(1, width // _LEAST_WIDTH))
-        rows = -(-count // best)
-        return most if rows * _LOW > self.most_height else -(-count // rows)
+        lines = -(-count // best)
+        return most if lines * _LOW > self.most_height else -(-count // lines)
 
-    def _box_line(self, pane: Pane, inside: int, width: int) -> list[Piece]:
+    def _card_line(self, pane: Pane, inside: int, width: int) -> list[Piece]:
         styles = self._styles
-        selected, marked = self._frame_of(pane)
+        selected, marked = pane.id == self._selected, pane.id in self._marked
         style = styles.accent if selected else styles.warning if marked else styles.status(pane.shown) + DIM
         box = tuple(styles.glyphs.heavy if selected or marked else styles.glyphs.box)
         top_left, across, top_right, side, bottom_left, bottom_right = box
         if inside == 0:
-            title = [(f" {pane.id} ", Style(bold=True)), *self._status_pieces(pane), (" ", Style())]
+            title = [(f" {pane.id} ", Style(bold=True)), *status_pieces(pane, styles), (" ", Style())]
             used = sum(len(text) for text, _ in title)
             return [
                 (top_left + across, style),
                 *fit(title, min(used, width - 3)),
                 (across * max(0, width - used - 3) + top_right, style),
             ]
-        if inside == self._box_height - 1:
+        if inside == self._card_height - 1:
             rows = f" {pane.links} " if pane.links else ""
             used = min(cell_len(rows), width - 4)
             rest = across * (width - 3 - used) + bottom_right
@@ -173,11 +212,11 @@ class NodePanes(Widget, can_focus=True):
 
     def _content(self, pane: Pane, width: int) -> list[list[Piece]]:
         """Return exactly as many lines as the box holds."""
-        inside = self._box_height - 2
-        rows = [*self._rows(pane, width)[:inside]]
+        inside = self._card_height - 2
+        rows = [*self._card_rows(pane, width)[:inside]]
         return [*rows, *([] for _ in range(inside - len(rows)))]
 
-    def _rows(self, pane: Pane, width: int) -> tuple[list[Piece], ...]:
+    def _card_rows(self, pane: Pane, width: int) -> tuple[list[Piece], ...]:
         if pane.task is not None:
             return self._task_rows(pane, pane.task, width)
         if pane.process in STOPPED:
@@ -204,7 +243,7 @@ class NodePanes(Widget, can_focus=True):
         waits: list[Piece] = [(pane.waits, Style() if pane.procedure else DIM)]
         if pane.process in STOPPED:
             return waits, log
-        is_low = self._box_height < _HIGH
+        is_low = self._card_height < _HIGH
         first = [*state, *work] if is_low and not pane.procedure else state
         leader = [] if pane.facts else [*self._leader_pieces(pane), ("  ", Style())]
         if cell_len("".join(text for text, _ in (*leader, *first)).rstrip()) <= width:
@@ -213,20 +252,6 @@ class NodePanes(Widget, can_focus=True):
         if is_low:
             return first, work if pane.procedure else log, waits
         return (first, *filter(None, (work, log, procedure)), waits)
-
-    def _status_pieces(self, pane: Pane) -> list[Piece]:
-        styles = self._styles
-        shown: list[Piece] = [
-            (
-                f"{styles.glyph(pane.shown)} {process_text(pane.shown)}",
-                styles.status(pane.shown) + Style(bold=True),
-            )
-        ]
-        if pane.process == "paused":
-            shown.append((f" in {pane.status}", styles.status(pane.status)))
-        if pane.leads:
-            shown.append((f" {styles.glyphs.leads} {pane.leads}", styles.leader))
-        return shown
 
     def _leader_pieces(self, pane: Pane, room: int = 0) -> list[Piece]:
         """Return the coordinator and the group, with the word *group* if it fits."""
@@ -244,28 +269,6 @@ class NodePanes(Widget, can_focus=True):
         if pane.facts:
             return [("  ".join(pane.facts[2:]), DIM)]
         return [(f"up {' '.join(map(str, pane.up))}" if pane.up else "", DIM)]
-
-    def _list_line(self, pane: Pane) -> list[Piece]:
-        styles = self._styles
-        pieces: list[Piece] = [
-            (styles.glyphs.play + " " if pane.id == self._selected else "  ", styles.accent),
-            (f"{pane.id:>2} ", styles.warning if pane.id in self._marked else Style(bold=True)),
-            *fit(self._status_pieces(pane), 24),
-        ]
-        if pane.process in STOPPED:
-            pieces.append((pane.waits, DIM))
-        else:
-            left = "" if pane.left_us is None else f", {pane.left_us / 1e6:.1f} of {pane.total_us / 1e6:.1f} s"
-            procedure = f"{pane.procedure}, line {pane.line}: {pane.waits}{left}" if pane.procedure else pane.waits
-            if pane.task is not None:
-                leader, peers = fit(pane.task.state, 25), fit(pane.task.work, 26)
-            else:
-                leader = fit(self._leader_pieces(pane), 19 if pane.facts else 15 if pane.group is None else 21)
-                peers = fit(self._peer_pieces(pane), 20)
-            pieces += [*leader, *peers, (f" {procedure}", Style())]
-        if pane.links:
-            pieces.append((f"  {pane.links}", styles.warning))
-        return pieces
 
 
 def log_pieces(task: NodeText, width: int) -> list[Piece]:

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from lab.analysis.group_history import GroupLog
+from lab.analysis.status_history import StatusHistory
 from lab.kernel import Wait
 from lab.properties.assertions import ASSUMPTIONS
 from lab.recording.log_lines import format_value
@@ -37,6 +38,7 @@ class Pane(Struct, frozen=True):
     ``procedure`` waits at ``line``; ``waits`` says for what. ``left_us`` of ``total_us`` remain if the wait is
     bounded. ``group`` is None if the protocol has no groups; ``hue`` is the number of its colour, if any.
     ``facts`` is the state besides the Status of a protocol that elects nobody, ``task`` what its task adds.
+    ``history`` is the Status in each of the last seconds.
     """
 
     id: int
@@ -56,14 +58,23 @@ class Pane(Struct, frozen=True):
     total_us: int
     links: str
     task: NodeText | None = None
+    history: tuple[str, ...] = ()
+
+
+STRIP_SECONDS = 10
+"""How many seconds back a pane shows the Status of its node."""
 
 
 def panes_of(
-    snapshot: Snapshot, now_us: int, groups: GroupLog | None = None, task: DescribeTask = _no_task
+    snapshot: Snapshot,
+    now_us: int,
+    groups: GroupLog | None = None,
+    task: DescribeTask = _no_task,
+    statuses: StatusHistory | None = None,
 ) -> tuple[Pane, ...]:
     """Return all panes, by id, as of ``now_us``. ``groups`` supplies the colours of groups."""
     views = sorted(snapshot.nodes, key=lambda view: view.id)
-    return tuple(pane_of(view, snapshot, now_us, groups, task) for view in views)
+    return tuple(pane_of(view, snapshot, now_us, groups, task, statuses) for view in views)
 
 
 def pane_of(
@@ -72,6 +83,7 @@ def pane_of(
     now_us: int,
     groups: GroupLog | None = None,
     task: DescribeTask = _no_task,
+    statuses: StatusHistory | None = None,
 ) -> Pane:
     """Return one node's pane."""
     group = None if groups is None else groups.group_of(view, snapshot.record)
@@ -96,6 +108,7 @@ def pane_of(
         total_us,
         _describe_link_faults(view.id, snapshot),
         task(view, now_us),
+        () if statuses is None else statuses.strip(view.id, now_us, STRIP_SECONDS),
     )
 
 
@@ -163,16 +176,29 @@ def _format_ids(ids: set[int], others: set[int]) -> str:
     return "all" if ids == others else ",".join(map(str, sorted(ids)))
 
 
-def format_leaders(panes: tuple[Pane, ...]) -> tuple[tuple[str, int | str | None], ...]:
-    """Return (text, leader) for each leader with its followers, then the nodes without one.
+class Leaders(Struct, frozen=True):
+    """Who leads whom: (text, leader) of each leader with its followers, then of the nodes without one (None).
 
-    If the protocol elects nobody, return (text, Status) for each Status.
+    If the protocol elects nobody, (text, Status) of each Status. ``title`` counts several leaders or groups.
+    ``are_rivals``: more than one leads, and not each in a group of its own. ``is_pending``: a running node has no
+    leader, or the leader is paused.
     """
+
+    texts: tuple[tuple[str, int | str | None], ...]
+    title: str = ""
+    are_rivals: bool = False
+    is_pending: bool = False
+
+
+def leaders_of(panes: tuple[Pane, ...], leaderless_us: int | None = None) -> Leaders:
+    """Return who leads whom; ``leaderless_us`` is for how long nobody has led."""
     alive = [pane for pane in panes if pane.process in ("running", "paused")]
     if any(pane.facts for pane in alive):
         statuses = sorted({pane.status for pane in alive})
         ids = {status: [pane.id for pane in alive if pane.status == status] for status in statuses}
-        return tuple((f"{format_ranges(ids[status])} {status}", status) for status in statuses)
+        return Leaders(tuple((f"{format_ranges(ids[status])} {status}", status) for status in statuses))
+    if not alive:
+        return Leaders((("no node is up", None),), is_pending=True)
     leads = {pane.id: pane.leads for pane in alive if pane.leads}
     followed: dict[int, list[int]] = {leader: [] for leader in leads}
     lost = []
@@ -182,20 +208,21 @@ def format_leaders(panes: tuple[Pane, ...]) -> tuple[tuple[str, int | str | None
         if pane.status in ("Normal", "Reorganization") and pane.coordinator in followed:
             followed[pane.coordinator].append(pane.id)
         else:
-            lost.append(pane)
+            lost.append(pane.id)
+    paused = {pane.id for pane in alive if pane.process == "paused"}
     texts: list[tuple[str, int | str | None]] = []
+    groups = len({pane.group for pane in panes if pane.leads and pane.group is not None})
+    are_rivals = len(leads) > max(1, groups)
+    title = f"{len(leads)} COORDINATORS" if are_rivals else f"{groups} groups (g)" if len(leads) > 1 else ""
     for leader in sorted(followed, reverse=True):
-        paused = " (paused)" if any(pane.id == leader and pane.process == "paused" for pane in alive) else ""
         whom = format_ranges(followed[leader]) or "nobody"
-        texts.append((f"{leader} {leads[leader]} {whom}{paused}", leader))
-    if lost:
-        texts.append((f"{format_ranges([pane.id for pane in lost])} without a coordinator", None))
-    return tuple(texts) or (("no node is up", None),)
-
-
-def groups_led(panes: tuple[Pane, ...]) -> int:
-    """Return the number of groups that have a leader; 0 if the protocol has no groups."""
-    return len({pane.group for pane in panes if pane.leads and pane.group is not None})
+        texts.append((f"{leader} {leads[leader]} {whom}{' (paused)' if leader in paused else ''}", leader))
+    if not leads:
+        since = "" if not leaderless_us else f" for {leaderless_us / 1e6:.1f} s"
+        texts.append((f"nobody leads{since}", None))
+    elif lost:
+        texts.append((f"{format_ranges(lost)} without a coordinator", None))
+    return Leaders(tuple(texts), title, are_rivals, bool(lost) or not leads or not paused.isdisjoint(leads))
 
 
 _MESSAGE_EFFECTS = {

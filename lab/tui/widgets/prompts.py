@@ -77,6 +77,9 @@ class Prompt(Input):
     class Left(Message):
         """The user closed the prompt without entering a line."""
 
+    class Opened(Message):
+        """The prompt covers what was in its row."""
+
     def __init__(self, placeholder: str, home: Widget) -> None:
         self.history: list[str] = []
         self._home = home
@@ -103,6 +106,7 @@ class Prompt(Input):
         self.cursor_position = len(text)
         self._history_index = len(self.history)
         self.screen.set_focus(self)  # at once; focus() would only be scheduled
+        self.post_message(self.Opened())
 
     def close(self) -> None:
         """Hide the prompt and return the focus to the widget that had it, or to ``home``."""
@@ -202,7 +206,7 @@ _UNWATCH = "unwatch "
 
 
 class CommandLine(Prompt):
-    """A prompt for commands and for words of the actions. While it is open, ``covered`` is not shown."""
+    """A prompt for commands and for words of the actions."""
 
     class Given(Prompt.Given):
         """The user entered a line."""
@@ -210,21 +214,12 @@ class CommandLine(Prompt):
     class Left(Prompt.Left):
         """The user closed the line without a command."""
 
-    def __init__(self, header: Header, home: Widget, covered: Widget) -> None:
+    def __init__(self, header: Header, home: Widget) -> None:
         super().__init__("kill 5   (Tab completes, Up and Down show history, Esc closes)", home)
-        self._covered = covered
         scope = scope_of(header)
         self._fields = () if scope is None else tuple(field.name for field in scope.protocol.fields)
         self.watches: tuple[str, ...] = ()
         """The expressions that *unwatch* may be followed by."""
-
-    def open(self, text: str) -> None:
-        super().open(text)
-        self._covered.display = False
-
-    def close(self) -> None:
-        super().close()
-        self._covered.display = True
 
     def completed(self, text: str) -> str | None:
         if text.startswith(_UNWATCH):

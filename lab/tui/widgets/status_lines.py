@@ -7,17 +7,21 @@ from itertools import islice
 from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
+from textual.timer import Timer
 from textual.widgets import Static
 
 from lab.recording.records import Captioned
-from lab.styles import DIM, Piece, ThemeStyles, fit
+from lab.styles import DIM, Piece, ThemeStyles, fit, width_of
 from lab.text import sanitize
 from lab.tui.player import format_pace
 from lab.tui.source import Source
 from lab.tui.verdict_text import VerdictText
+from lab.tui.widgets.pane import Leaders
 from lab.units import format_count
 
 _LONGEST_REMARK = 60
+_LEAST_REMARK = 8
+"""The least columns in which a part of the headline is worth drawing."""
 
 
 class Line(Static):
@@ -52,19 +56,46 @@ class TitleLine(Line):
     DEFAULT_CSS = "TitleLine { height: 1; background: $panel; color: $text; padding: 0 1; }"
 
 
+_READING_S, _PER_CHARACTER_S = 4.0, 0.06
+"""How long a message is visible: so long, and longer with each character."""
+
+
 class MessageLine(TitleLine):
-    """The line with the reply to what the user did last."""
+    """The reply to what the user did last. If it ``fades``, it goes once it can have been read; warnings stay."""
 
-    DEFAULT_CSS = "MessageLine { height: auto; max-height: 3; text-wrap: wrap; text-overflow: fold; }"
+    DEFAULT_CSS = """
+    MessageLine { height: auto; max-height: 3; text-wrap: wrap; text-overflow: fold; display: none; }
+    """
 
-    def __init__(self, styles: ThemeStyles) -> None:
+    def __init__(self, styles: ThemeStyles, fades: bool = False) -> None:
         super().__init__("message")
         self._styles = styles
+        self._fades = fades
+        self._fading: Timer | None = None
 
     def show(self, text: str, warn: bool = False) -> None:
         """Show a text, perhaps as a warning."""
         style = self._styles.warning if warn else self._styles.accent
         self.put(Text(sanitize(text, 300), style), wraps=True)
+        self._stop_fading()
+        self.display = bool(text)
+        if self._fades and not warn:
+            self._fading = self.set_timer(_READING_S + _PER_CHARACTER_S * len(text), self.hide)
+
+    def hide(self) -> None:
+        """Hide the message: it has been read, or there is another line in its place."""
+        self._stop_fading()
+        self.display = False
+
+    @property
+    def is_warning(self) -> bool:
+        """True while a warning is visible, which stays until a key."""
+        return bool(self.display) and self._fading is None
+
+    def _stop_fading(self) -> None:
+        if self._fading is not None:
+            self._fading.stop()
+            self._fading = None
 
 
 def title_text(source: Source, number: int, hidden: int, name: str, styles: ThemeStyles, score: str = "") -> Text:
@@ -99,36 +130,50 @@ def title_text(source: Source, number: int, hidden: int, name: str, styles: Them
     return text
 
 
-class LeaderLine(Line):
-    """The leaders and their followers, or the nodes by status if nobody leads.
+class Headline(Line):
+    """The state of the cluster in one strong line: who leads whom, the fault in force, and the verdict.
 
-    More than one leader is shown as a warning, unless each leads its own group.
+    Its ground is calm while one node leads and nothing is violated, and a colour otherwise. It is ``tall`` where
+    there is room.
     """
 
-    DEFAULT_CSS = "LeaderLine { height: 1; padding: 0 1; }"
+    DEFAULT_CSS = "Headline { height: auto; background: $panel; }"
+    tall = False
 
     def show(
-        self, leaders: tuple[tuple[str, int | str | None], ...], styles: ThemeStyles, groups: int = 0
+        self, leaders: Leaders, faults: Sequence[tuple[str, bool]], verdict: VerdictText, styles: ThemeStyles
     ) -> None:
-        """Show leaders of (text, id or status or None for no leader); ``groups`` is the number of groups led."""
-        led = [leader for _, leader in leaders if isinstance(leader, int)]
-        text = Text()
-        if len(led) > 1:
-            are_in_groups = groups == len(led)
-            text.append(
-                f"{groups} groups (g)  " if are_in_groups else f"{len(led)} COORDINATORS  ",
-                DIM if are_in_groups else styles.warning,
-            )
-        for place, (caption, leader) in enumerate(leaders):
+        """Show who leads, the newest of the ``faults`` of (text, whether it is inert), and one verdict."""
+        alarm = leaders.are_rivals or verdict[1] == "fails"
+        left: list[Piece] = [(f" {leaders.title}  " if leaders.title else " ", Style())]
+        for place, (caption, leader) in enumerate(leaders.texts):
             if place:
-                text.append(f"  {styles.glyphs.dot}  ", DIM)
+                left.append((f"  {styles.glyphs.dot}  ", Style()))
             if isinstance(leader, str):
-                text.append(f"{styles.glyph(leader)} {caption}", styles.status(leader))
+                left.append((f"{styles.glyph(leader)} {caption}", styles.status(leader)))
                 continue
-            if leader is not None:
-                text.append(f"{styles.glyphs.leads} ", styles.leader)
-            text.append(caption, styles.warning if leader is None else styles.leader)
-        self.put(text)
+            sign = "" if leader is None else f"{styles.glyphs.leads} "
+            left.append((sign + caption, styles.leader if leader is not None and not alarm else Style()))
+        right: list[Piece] = []
+        if faults:
+            more = f" and {len(faults) - 1} more" if len(faults) > 1 else ""
+            right += [(f"{styles.glyph('failed')} {faults[-1][0]}{more}", Style()), ("   ", Style())]
+        right.append((f"{verdict[0]} ", Style()))
+        ground = Style(bold=True) + (
+            styles.ground("vermilion") if alarm else styles.ground("orange") if leaders.is_pending else Style()
+        )
+        self.put(self._text(left, right, ground))
+
+    def _text(self, left: list[Piece], right: list[Piece], ground: Style) -> Text:
+        """Return the rows: the left pieces in full if they fit, then as much of the right ones as possible."""
+        width = self.size.width
+        room = max(0, width - width_of(left) - 2)
+        right = fit(right, min(room, width_of(right))) if room > _LEAST_REMARK else []
+        row = [*fit(left, width - width_of(right)), *right]
+        is_coloured = ground.bgcolor is not None
+        text = Text.assemble(*((each, ground if is_coloured else ground + style) for each, style in row))
+        margin = Text(" " * width, ground)
+        return Text("\n").join([margin, text, margin]) if self.tall else text
 
 
 class FaultLines(Line):

@@ -1,0 +1,86 @@
+"""The Status of each node over time, and who led when: for a view that looks back from a cursor."""
+
+from bisect import bisect_right
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from lab.kernel import Step
+from lab.recording.records import PROCESS_AFTER, Process, Record
+
+_CALM = ("Normal", "Inside", "Working", "Holding", "absent", "")
+"""The statuses of a node with which nothing is the matter. A strip shows them only where there was no other."""
+_SECOND_US = 1_000_000
+
+
+class _Node(Struct):
+    """What is known of a node, and the times at which its status changed, each with the status from then on."""
+
+    process: str = "absent"
+    status: str = ""
+    coordinator: object = None
+    times_us: list[int] = []
+    statuses: list[str] = []
+
+    @property
+    def shown(self) -> str:
+        return self.status if self.process == "running" else self.process
+
+
+class StatusHistory:
+    """Collect the statuses of a run. The status of a node that does not run is the state of its process."""
+
+    def __init__(self, nodes: Iterable[int]) -> None:
+        self._nodes = {node: _Node(times_us=[], statuses=[]) for node in nodes}
+        self._times_us: list[int] = [0]
+        self._led: list[bool] = [False]
+
+    def observe(self, record: Record | None) -> None:
+        """Process the next record."""
+        if isinstance(record, Step):
+            if not ("status" in record.changed or "coordinator" in record.changed):
+                return
+        elif not (isinstance(record, Process) and record.event in PROCESS_AFTER):
+            return
+        node = self._nodes.get(record.node)
+        if node is None:
+            return
+        if isinstance(record, Step):
+            node.status = str(record.changed.get("status", node.status))
+            node.coordinator = record.changed.get("coordinator", node.coordinator)
+        else:
+            node.process = PROCESS_AFTER[record.event]
+            if record.event == "started":
+                node.status, node.coordinator = "", None
+        if not node.statuses or node.statuses[-1] != node.shown:
+            node.times_us.append(record.at_us)
+            node.statuses.append(node.shown)
+        led = any(each.shown == "Normal" and each.coordinator == id_ for id_, each in self._nodes.items())
+        if led != self._led[-1]:
+            self._times_us.append(record.at_us)
+            self._led.append(led)
+
+    def leaderless_us(self, now_us: int) -> int | None:
+        """Return for how long no node has led, in microseconds; None while one does."""
+        place = bisect_right(self._times_us, now_us) - 1
+        return None if self._led[place] else now_us - self._times_us[place]
+
+    def strip(self, node: int, now_us: int, seconds: int) -> tuple[str, ...]:
+        """Return the status of a node in each of the last seconds, the present one included.
+
+        Of several in a second, it is the last with which something is the matter. Before the run, it is empty.
+        """
+        changes = self._nodes.get(node)
+        if changes is None:
+            return ()
+        last = now_us // _SECOND_US
+        return tuple(
+            self._in_second(changes, second * _SECOND_US, min(now_us, (second + 1) * _SECOND_US - 1))
+            for second in range(last - seconds + 1, last + 1)
+        )
+
+    def _in_second(self, node: _Node, since_us: int, until_us: int) -> str:
+        first = max(0, bisect_right(node.times_us, since_us) - 1)
+        statuses = node.statuses[first : bisect_right(node.times_us, until_us)]
+        matter = [status for status in statuses if status not in _CALM]
+        return (matter or statuses or [""])[-1]

@@ -1,0 +1,154 @@
+"""The nodes as rows: their columns, the strip of the last seconds, and which of many nodes are in sight."""
+
+import asyncio
+
+import pytest
+from msgspec.structs import replace
+from rich.cells import cell_len
+from textual.app import App, ComposeResult
+
+from lab.analysis.status_history import StatusHistory
+from lab.glyphs import UNICODE
+from lab.kernel import Started, Step
+from lab.protocols import Algorithm, Bully, InvitationElection
+from lab.recording.records import Process
+from lab.styles import ThemeStyles, fit
+from lab.tui.controllers.layout import allot
+from lab.tui.widgets.node_panes import NodePanes
+from lab.tui.widgets.node_rows import choose, columns_of, heading, row
+from lab.tui.widgets.pane import Pane, leaders_of, panes_of
+from tests.harness import Rig
+
+STYLES = ThemeStyles(UNICODE)
+
+
+def _panes(
+    nodes: int, *commands: str, protocol: type[Bully] | type[InvitationElection] = Bully
+) -> tuple[Pane, ...]:
+    rig = Rig(range(1, nodes + 1), protocol=protocol).started()
+    rig.run_until_agreed()
+    rig.do(*commands)
+    return panes_of(rig.cluster.snapshot(), rig.now_us)
+
+
+def _text(pane: Pane, panes: tuple[Pane, ...], width: int = 80) -> str:
+    pieces = fit(row(pane, columns_of(panes, width), STYLES, False, False), width)
+    return "".join(text for text, _ in pieces)
+
+
+def test_a_row_has_status_coordinator_and_group_in_columns() -> None:
+    """Under their names, which is why a row needs none."""
+    panes = _panes(3, protocol=InvitationElection)
+    names = "".join(text for text, _ in heading(columns_of(panes, 80), 80))
+    for pane in panes:
+        text = _text(pane, panes)
+        assert cell_len(text) == 80
+        assert text[names.index("Status") :].startswith("● Normal")
+        assert text[names.index("coordinator")] == "3"
+        assert text[names.index("group") :].split()[0] == pane.group
+    assert "★" in _text(panes[2], panes)
+    assert "group" not in "".join(text for text, _ in heading(columns_of(_panes(3), 80), 80))
+
+
+def test_the_time_left_is_a_bar() -> None:
+    """It is full when a wait begins."""
+    pane = Pane(
+        1, "Normal", "Normal", "running", 1, "leads", (), None, None, (), "check", 7, "waits for x", 0, 100, ""
+    )
+    texts = [_text(pane_with, (pane,)) for pane_with in (pane, _left(pane, 60), _left(pane, 100))]
+    assert ["─────" in texts[0], "━━━──" in texts[1], "━━━━━" in texts[2]] == [True] * 3
+    assert all(" s x" in text for text in texts)
+
+
+def _left(pane: Pane, us: int) -> Pane:
+    return Pane(*(us if name == "left_us" else getattr(pane, name) for name in Pane.__struct_fields__))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "tabs", "heading_row"), [(3, True, True), (5, True, True), (9, False, False), (12, False, False)]
+)
+def test_at_80x24_the_log_has_twelve_rows(nodes: int, tabs: bool, heading_row: bool) -> None:
+    """Up to nine nodes have a row each; then nothing else has any but what is always there."""
+    allotted = allot(24, nodes)
+    others = sum((allotted.tabs, allotted.message, allotted.title, allotted.faults, allotted.verdicts))
+    needed = min(nodes + heading_row, allotted.nodes)
+    assert 24 - 3 - others - needed >= 12
+    assert allotted.tabs is tabs
+    assert allotted.nodes >= min(nodes, 9) + heading_row
+
+
+def test_a_higher_screen_has_room_for_everything() -> None:
+    allotted = allot(40, 5)
+    assert all((allotted.tabs, allotted.message, allotted.title, allotted.faults, allotted.verdicts))
+
+
+def test_of_many_nodes_those_that_matter_are_in_sight() -> None:
+    """The selected one, the leader, and those with which something is the matter; the others are counted."""
+    panes = _panes(40, "kill 17", "pause 23")
+    shown, hidden = choose(panes, 3, 9)
+    ids = [pane.id for pane in shown]
+    assert ids == sorted(ids)
+    assert len(ids) == 8
+    assert {3, 40, 17, 23} <= set(ids)
+    assert hidden.startswith("32 more: ")
+    assert hidden.endswith(" Normal")
+    assert choose(panes[:9], None, 9) == (panes[:9], "")
+
+
+def test_the_strip_shows_what_was_the_matter_in_each_second() -> None:
+    """The last of a second's statuses that is not normal; nothing before the node was started."""
+    history = StatusHistory((1, 2))
+    statuses = ((1_200_000, "Election"), (1_300_000, "Normal"), (2_500_000, "Election"), (3_400_000, "Normal"))
+    history.observe(Process(1_100_000, 1, "started", 1))
+    for at_us, status in statuses:
+        history.observe(Step(at_us, 1, 1, Started({}, 1, 0), {"status": status, "coordinator": 1}))
+    history.observe(Process(5_100_000, 1, "killed", 1))
+    assert history.strip(1, 5_200_000, 6) == ("", "Election", "Election", "Election", "Normal", "killed")
+    assert history.strip(1, 3_300_000, 3) == ("Election", "Election", "Election")
+    assert history.strip(2, 5_200_000, 2) == ("", "")
+    assert history.strip(9, 5_200_000, 2) == ()
+    assert [history.leaderless_us(at_us) for at_us in (1_250_000, 1_350_000, 3_000_000, 5_200_000)] == [
+        1_250_000,
+        None,
+        500_000,
+        100_000,
+    ]
+
+
+def test_it_is_said_for_how_long_nobody_has_led() -> None:
+    panes = _panes(3, "kill 3")
+    assert leaders_of(panes, 1_240_000).texts == (("nobody leads for 1.2 s", None),)
+    assert leaders_of(panes, 1_240_000).is_pending
+
+
+def test_a_click_on_a_row_selects_its_node() -> None:
+    """Also below the lines that have opened under the selected one."""
+    panes = _panes(5)
+
+    selected: list[int] = []
+
+    class Shown(App[None]):
+        def compose(self) -> ComposeResult:
+            yield NodePanes(STYLES)
+
+        def on_node_panes_selected(self, message: NodePanes.Selected) -> None:
+            selected.append(message.node)
+
+    async def click() -> None:
+        app = Shown()
+        async with app.run_test(size=(80, 24)) as pilot:
+            widget = app.query_one(NodePanes)
+            widget.most_height, widget.room_for_cards = 9, False
+            widget.show(panes, None)
+            await pilot.pause()
+            assert widget.size.height == 6
+            await pilot.click(NodePanes, offset=(3, 2))
+            widget.show(panes, 2)
+            await pilot.pause()
+            assert widget.size.height == 8
+            await pilot.click(NodePanes, offset=(3, 6))
+            await pilot.click(NodePanes, offset=(3, 0))
+            await pilot.pause()
+
+    asyncio.run(click())
+    assert selected == [2, 5]
