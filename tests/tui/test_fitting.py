@@ -48,4 +48,4 @@ def test_the_card_of_a_waiting_node_marks_every_cut() -> None:
         box = [row[2 : width - 2].rstrip() for row in rows[top + 1 : top + 4]]
         assert box == ["coordinator 4  up 1 2…", "election  0.3 of 0.3 s", "waits for SetCoordina…"]
 
-    replay(test, SHIPPED, (80, 40))
+    replay(test, SHIPPED, (80, 32))

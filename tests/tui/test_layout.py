@@ -126,8 +126,8 @@ def test_z_shows_the_view_alone_and_everything_again(size: tuple[int, int]) -> N
 
 def test_a_small_screen_names_what_a_larger_one_shows() -> None:
     assert describe_missing(80, 24) == describe_missing(200, 60) == ""
-    assert describe_missing(60, 20) == "60×20: enlarge to 80×24 to see whole lines and more of the log"
-    assert describe_missing(80, 12) == "80×12: enlarge to 80×24 to see more of the log"
+    assert describe_missing(60, 20) == "60×20: enlarge to 80×24 to see whole lines and more log"
+    assert describe_missing(80, 12) == "80×12: enlarge to 80×24 to see more log"
 
     async def test(seen: Seen) -> None:
         assert seen.text.split("\n")[1].strip() == describe_missing(60, 20)

@@ -22,9 +22,7 @@ from tests.harness import Rig
 STYLES = ThemeStyles(UNICODE)
 
 
-def _panes(
-    nodes: int, *commands: str, protocol: type[Bully] | type[InvitationElection] = Bully
-) -> tuple[Pane, ...]:
+def _panes(nodes: int, *commands: str, protocol: type[Algorithm] = Bully) -> tuple[Pane, ...]:
     rig = Rig(range(1, nodes + 1), protocol=protocol).started()
     rig.run_until_agreed()
     rig.do(*commands)
@@ -52,16 +50,10 @@ def test_a_row_has_status_coordinator_and_group_in_columns() -> None:
 
 def test_the_time_left_is_a_bar() -> None:
     """It is full when a wait begins."""
-    pane = Pane(
-        1, "Normal", "Normal", "running", 1, "leads", (), None, None, (), "check", 7, "waits for x", 0, 100, ""
-    )
-    texts = [_text(pane_with, (pane,)) for pane_with in (pane, _left(pane, 60), _left(pane, 100))]
-    assert ["─────" in texts[0], "━━━──" in texts[1], "━━━━━" in texts[2]] == [True] * 3
-    assert all(" s x" in text for text in texts)
-
-
-def _left(pane: Pane, us: int) -> Pane:
-    return Pane(*(us if name == "left_us" else getattr(pane, name) for name in Pane.__struct_fields__))
+    pane = replace(_panes(3)[0], procedure="check", waits="waits for x", total_us=1_000_000)
+    texts = [_text(replace(pane, left_us=left_us), (pane,)) for left_us in (0, 600_000, 1_000_000)]
+    for text, bar in zip(texts, ("───── 0.0 s x", "━━━── 0.6 s x", "━━━━━ 1.0 s x"), strict=True):
+        assert bar in text
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ def describe_missing(width: int, height: int) -> str:
     """Return what a larger screen would show in full; empty if everything is."""
     missing = [
         *(["whole lines"] if width < _WHOLE_WIDTH else []),
-        *(["more of the log"] if height < _WHOLE_HEIGHT else []),
+        *(["more log"] if height < _WHOLE_HEIGHT else []),
     ]
     if not missing:
         return ""
