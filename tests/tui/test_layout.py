@@ -283,3 +283,29 @@ def test_a_resize_keeps_the_saved_percentages() -> None:
         assert seen.run.layout_controller.layout.nodes == before
 
     replay(test)
+
+
+def test_nodes_are_cards_or_rows_by_a_key(tmp_path: Path) -> None:
+    """The choice is kept; where no cards fit, it is said."""
+    kept = tmp_path / "settings.json"
+
+    async def test(seen: Seen) -> None:
+        panes = seen.of("NodePanes", NodePanes)
+        assert panes.are_cards
+        await seen.press("number_sign")
+        assert not panes.are_cards
+        assert "what it waits for" in seen.text
+
+    _kept(test, kept)
+
+    async def again(seen: Seen) -> None:
+        panes = seen.of("NodePanes", NodePanes)
+        assert not panes.are_cards
+        await seen.press("number_sign")
+        assert panes.are_cards
+        await seen.pilot.resize_terminal(80, 20)
+        await seen.until(lambda: not panes.are_cards, "rows")
+        await seen.press("number_sign")
+        await seen.until_message("there is no room for cards")
+
+    _kept(again, kept)

@@ -16,7 +16,7 @@ from lab.foreign_file import read_foreign
 from lab.tui.context import ActionHandler, RunContext
 from lab.tui.views.views import EXERCISE, LOG, Views
 from lab.tui.widgets.key_lines import TabLine
-from lab.tui.widgets.node_panes import NodePanes
+from lab.tui.widgets.node_panes import Density, NodePanes
 from lab.tui.widgets.status_lines import Headline, TitleLine
 from lab.tui.widgets.watch_lines import WatchLines
 
@@ -26,14 +26,15 @@ _Percent = Annotated[int, Meta(ge=5, le=90)]
 class LayoutSettings(Struct):
     """The settings. ``view`` is the view that was shown last, ``full`` whether it fills the screen.
 
-    ``nodes`` is the height of the nodes in percent (None: automatic). ``log`` is the width of the log in percent
-    beside a view. ``theme`` is empty for the default theme. ``watches`` are the expressions that are
-    watched in runs of each protocol, by its name.
+    ``nodes`` is the height of the nodes in percent (None: automatic), ``density`` whether they are rows or cards.
+    ``log`` is the width of the log in percent beside a view. ``theme`` is empty for the default theme. ``watches``
+    are the expressions that are watched in runs of each protocol, by its name.
     """
 
     view: str = "log"
     full: bool = False
     nodes: _Percent | None = None
+    density: Density = "auto"
     log: _Percent = 50
     heartbeats: bool = False
     theme: str = ""
@@ -75,6 +76,7 @@ _ROOM_FOR_TALL_HEADLINE = 36
 _LOW, _LOWER = 16, 13
 _LOG_ROWS = 12
 """The rows of the log that are worth more than any line around it."""
+_SHARE_OF_NODES = 0.45
 _ALWAYS = 3
 """The headline, the scrub bar and the footer."""
 _LINES, _OPENED = 6, 2
@@ -102,7 +104,7 @@ def allot(height: int, nodes: int) -> Allotment:
     """
     log = _LOG_ROWS if height >= _WHOLE_HEIGHT else max(1, height // 2 - 3)
     spare = max(0, height - _ALWAYS - log)
-    rows = max(1, min(nodes, spare))
+    rows = max(1, min(nodes, spare, round(height * _SHARE_OF_NODES)))
     spare -= rows
     tabs, message, heading, title, faults, verdicts = (spare > place for place in range(_LINES))
     opened = max(_OPENED if title else 0, spare - _LINES)
@@ -161,6 +163,7 @@ class LayoutController:
         self.actions: dict[str, ActionHandler] = {
             **{word: partial(self.show_view, word) for word in views.hints},
             "full": self._toggle_full,
+            "cards": self._toggle_cards,
             "taller": partial(self._move_tabs, -1),
             "shorter": partial(self._move_tabs, 1),
             "wider": partial(self._widen, -1),
@@ -210,6 +213,7 @@ class LayoutController:
         screen.set_class(is_full or height < _LOW, "no-watches")
         screen.set_class(height < _LOWER, "lower")
         self._headline.tall = height >= _ROOM_FOR_TALL_HEADLINE
+        self._panes.density = self.layout.density
         self._panes.room_for_cards = height >= _ROOM_FOR_CARDS
         self._panes.most_height = self._for_nodes(rows, allotted)
         self._panes.refresh(layout=True)
@@ -219,7 +223,7 @@ class LayoutController:
         """Return the most lines for the nodes: the user's share, or about half of a high screen."""
         if self.layout.nodes is not None and height >= _LOW:
             return max(3, round(height * self.layout.nodes / 100))
-        return round(height * 0.45) if height >= _ROOM_FOR_CARDS else allotted.nodes
+        return round(height * _SHARE_OF_NODES) if height >= _ROOM_FOR_CARDS else allotted.nodes
 
     def _move_tabs(self, by: int) -> None:
         """Move the line of tabs down by ``by`` lines, or up if negative; the nodes get the space above it."""
@@ -262,6 +266,14 @@ class LayoutController:
         self.fit()
         text = "only this view; z shows everything again" if self.layout.full else "everything is shown again"
         self._context.notify(text)
+
+    def _toggle_cards(self) -> None:
+        """Draw the nodes as rows if they are cards, else as cards."""
+        were_cards = self._panes.are_cards
+        self.layout.density = "rows" if were_cards else "cards"
+        self.fit()
+        if not were_cards and not self._panes.are_cards:
+            self._context.notify("there is no room for cards; Ctrl+Down gives the nodes more", warn=True)
 
     def _toggle_heartbeats(self) -> None:
         is_shown = not self._views.rows.heartbeats
