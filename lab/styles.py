@@ -73,6 +73,11 @@ class ThemeStyles:
         ground = self._palette.named(colour)
         return Style(color=text_colour_on(ground), bgcolor=ground)
 
+    def status_ground(self, status: str) -> Style:
+        """Return the style of text on a ground of the colour of a status, or of the state of a process."""
+        ground = self._palette.status(status)
+        return Style(reverse=True) if ground is None else Style(color=text_colour_on(ground), bgcolor=ground)
+
     @property
     def warning(self) -> Style:
         return _styled(self._palette.named("vermilion"), bold=True)

@@ -183,6 +183,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("tour", "", "start or end the tour: five steps for newcomers"),
     Action("skip", "S", "skip to the next step of the tour"),
     Action("full", "z", "show only this view, or everything again"),
+    Action("hall", "f11", "show the cluster in large letters, for a hall; or everything again"),
     Action("cards", "#", "show the nodes as cards, or as rows"),
     Action("taller", "ctrl+up", "make the view taller; or drag the line of tabs"),
     Action("shorter", "ctrl+down", "make the view shorter, and so the nodes' area taller"),

@@ -46,6 +46,7 @@ from lab.tui.views.lines_view import LinesView
 from lab.tui.views.log_view import MessageLog, RecordDialog
 from lab.tui.views.network_view import NetworkView
 from lab.tui.views.views import LOG, Views
+from lab.tui.widgets.hall import Hall
 from lab.tui.widgets.key_lines import KeyLine, Tab, TabLine
 from lab.tui.widgets.node_panes import NodePanes
 from lab.tui.widgets.pane import Pane, format_faults, leaders_of, panes_of
@@ -104,6 +105,9 @@ class RunScreen(Screen[None]):
     RunScreen.tiny #tiny { display: block; }
     #foot { height: auto; min-height: 1; }
     RunScreen.no-message #foot { layer: above; dock: bottom; min-height: 0; }
+    RunScreen.hall Hall { display: block; }
+    RunScreen.hall #headline, RunScreen.hall NodePanes, RunScreen.hall #title, RunScreen.hall TabLine,
+    RunScreen.hall #watches { display: none; }
     RunScreen.full #headline, RunScreen.full NodePanes, RunScreen.no-tabs TabLine, RunScreen.no-title #title,
     RunScreen.no-faults #faults, RunScreen.no-verdicts #verdicts { display: none; }
     RunScreen.full #caption, RunScreen.lower #caption, RunScreen.no-watches #watches { max-height: 0; }
@@ -129,6 +133,7 @@ class RunScreen(Screen[None]):
         self._title = TitleLine("title")
         self._captions = CaptionLine("caption")
         self._headline = Headline("headline")
+        self._hall = Hall()
         self._panes = NodePanes(styles)
         self._watch_lines = WatchLines()
         self._faults = FaultLines("faults")
@@ -185,6 +190,7 @@ class RunScreen(Screen[None]):
         yield self.layout_controller.missing
         yield self._tour_line
         yield self._captions
+        yield self._hall
         yield self._headline
         yield self._panes
         yield self._watch_lines
@@ -415,7 +421,11 @@ class RunScreen(Screen[None]):
         verdicts, is_behind = verdicts_at(source, number), source.judge.number < number
         leaders = leaders_of(panes, source.statuses.leaderless_us(self.context.player.now_us))
         faults = [(sanitize(fault.text, 30), not fault.touched) for fault in snapshot.faults]
-        self._headline.show(leaders, faults, format_gravest(verdicts), styles)
+        gravest = format_gravest(verdicts)
+        if self.has_class("hall"):
+            self._hall.show(leaders, panes, leaders.are_rivals or gravest[1] == "fails", styles)
+        else:
+            self._headline.show(leaders, faults, gravest, styles)
         self._faults.show(format_faults(snapshot.faults), styles)
         self._verdicts.show(format_verdicts(verdicts, is_behind), styles)
         keys = {action.word: action.shown for action in self.offered}

@@ -14,10 +14,12 @@ from lab.protocols import Algorithm, Bully, InvitationElection
 from lab.recording.records import Process
 from lab.styles import ThemeStyles, fit
 from lab.tui.controllers.layout import allot
+from lab.tui.widgets.hall import block_lines, largest, summary
 from lab.tui.widgets.node_panes import NodePanes
 from lab.tui.widgets.node_rows import choose, columns_of, heading, row
 from lab.tui.widgets.pane import Pane, leaders_of, panes_of
 from tests.harness import Rig
+from tests.tui.seen import Seen, replay
 
 STYLES = ThemeStyles(UNICODE)
 
@@ -144,3 +146,42 @@ def test_a_click_on_a_row_selects_its_node() -> None:
 
     asyncio.run(click())
     assert selected == [2, 5]
+
+
+def test_for_a_hall_the_leader_is_in_letters_as_large_as_fit() -> None:
+    """Five rows of blocks, else three, else plain text; the number of each node is as large."""
+    panes = _panes(5, "kill 2")
+    leaders = leaders_of(panes)
+    assert summary(leaders) == "5 LEADS 1 3 4"
+    assert [len(largest(summary(leaders), width, False)) for width in (200, 50, 20)] == [5, 3, 1]
+    assert all(row.isascii() for row in largest(summary(leaders), 200, True))
+    lines = block_lines(panes, 120, 20, STYLES)
+    drawn = ["".join(text for text, _ in line) for line in lines]
+    assert {cell_len(line) for line in drawn if line} == {120}
+    (statuses,) = (line for line in drawn if "Normal" in line)
+    assert statuses.count("Normal") == 4
+    assert "killed" in statuses
+    assert "★" in statuses
+    assert len(block_lines(panes, 120, 4, STYLES)) <= 4
+    assert summary(leaders_of(_panes(3, "kill 3"), 900_000)) == "NOBODY LEADS"
+
+
+def test_the_hall_and_back() -> None:
+    """By its key, and by its word; what else is on the screen comes back."""
+
+    async def test(seen: Seen) -> None:
+        seen.player.seek(6_050_000)
+        await seen.press("5")
+        before = seen.text.split("\n")[:6]
+        await seen.press("f11")
+        await seen.until(lambda: "████" in seen.text, "large letters")
+        assert "2 COORDINATORS" not in seen.text
+        assert "log" not in seen.text
+        assert "paused" in seen.text
+        await seen.press("colon")
+        await seen.type("hall")
+        await seen.press("enter")
+        await seen.until(lambda: "████" not in seen.text, "everything again")
+        assert seen.text.split("\n")[:6] == before
+
+    replay(test)

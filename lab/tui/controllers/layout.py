@@ -164,6 +164,7 @@ class LayoutController:
             **{word: partial(self.show_view, word) for word in views.hints},
             "full": self._toggle_full,
             "cards": self._toggle_cards,
+            "hall": self._toggle_hall,
             "taller": partial(self._move_tabs, -1),
             "shorter": partial(self._move_tabs, 1),
             "wider": partial(self._widen, -1),
@@ -266,6 +267,16 @@ class LayoutController:
         self.fit()
         text = "only this view; z shows everything again" if self.layout.full else "everything is shown again"
         self._context.notify(text)
+
+    def _toggle_hall(self) -> None:
+        """Show the cluster in large letters with a few lines of the log, or everything again."""
+        self._context.screen.toggle_class("hall")
+        if self._context.screen.has_class("hall"):
+            self.layout.full = False
+            if self._views.chosen != LOG:
+                self.show_view(LOG)
+            self._context.notify("for a hall; F11 shows everything again")
+        self.fit()
 
     def _toggle_cards(self) -> None:
         """Draw the nodes as rows if they are cards, else as cards."""

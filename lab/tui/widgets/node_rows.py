@@ -12,7 +12,7 @@ from lab.units import format_ranges
 _BAR = 5
 _NODE, _STATUS, _COORDINATOR, _GROUP, _FACTS = 7, 19, 12, 8, 40
 _LEAST_FOR_STRIP, _LEAST_FOR_STRIP_AND_FACTS = 68, 100
-_CALM = ("Normal", "Inside", "Holding", "Working")
+CALM = ("Normal", "Inside", "Holding", "Working")
 
 
 class Columns(Struct, frozen=True):
@@ -97,7 +97,7 @@ def status_pieces(pane: Pane, styles: ThemeStyles, is_brief: bool = False) -> Li
 def strip_pieces(pane: Pane, styles: ThemeStyles) -> Line:
     """Return a symbol for each of the last seconds, dim where nothing was the matter."""
     return [
-        (styles.glyph(each), styles.status(each) + DIM if each in _CALM else styles.status(each))
+        (styles.glyph(each), styles.status(each) + DIM if each in CALM else styles.status(each))
         if each
         else (" ", Style())
         for each in pane.history
@@ -132,7 +132,7 @@ def _links(pane: Pane, styles: ThemeStyles) -> Line:
 
 def is_calm(pane: Pane) -> bool:
     """Return whether nothing is the matter with the node."""
-    return pane.shown in _CALM and not pane.links
+    return pane.shown in CALM and not pane.links
 
 
 def choose(panes: Sequence[Pane], selected: int | None, rows: int) -> tuple[tuple[Pane, ...], str]:
