@@ -107,7 +107,7 @@ class ServerOptions(Struct, frozen=True):
     ] = None
     lecture: Annotated[
         bool,
-        Option("--lecture", help="Open lectures on every screen. Default: each student joins with Ctrl+L."),
+        Option("--lecture", help="Open lectures on every screen. Default: each student joins with Ctrl+G."),
     ] = False
     data: Data = None
     nodes: Annotated[str, Option(metavar="NUMBER", help=help_of("nodes"))] = "9"

@@ -141,8 +141,8 @@ def lecture(
     """Give a lecture to the class.
 
     Everyone logged in can watch your cluster, and move through its timeline independently. Students who are logged
-    in when the lecture begins are notified, and join with Ctrl+L; for those who log in later, the lecture opens at
-    log-in. If the server was started with --lecture, the lecture opens on every screen. During the lecture, Ctrl+L
+    in when the lecture begins are notified, and join with Ctrl+G; for those who log in later, the lecture opens at
+    log-in. If the server was started with --lecture, the lecture opens on every screen. During the lecture, Ctrl+G
     lets you ask the class a question: votes are counted as they arrive, and everyone sees the result when you
     close the vote.
     """

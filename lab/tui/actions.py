@@ -176,6 +176,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("copy", "y", "copy what is under the cursor: a line of the log, or the record as JSON", "copy"),
     Action("write", "w", "write the commands of this run to a scenario file"),
     Action("export", "X", "export the run as a picture, page, trace or table", takes="FORMAT [FILE]"),
+    Action("palette", "ctrl+p", "find an action by any of its letters"),
     Action("open", "enter", "show the record under the log's cursor in full"),
     Action("heartbeats", "f", "show or hide heartbeats in the log", "heartbeats"),
     Action("deselect", "escape", "end the search, or else deselect the node and the witness"),

@@ -8,6 +8,7 @@ from typing import ClassVar
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.command import CommandPalette
 from textual.containers import Vertical
 from textual.screen import Screen
 from textual.widgets import Input
@@ -32,6 +33,7 @@ from lab.tui.controllers.branching import RunController
 from lab.tui.controllers.cluster import ClusterController
 from lab.tui.controllers.display import DisplayController
 from lab.tui.controllers.layout import LayoutController, LayoutSettings
+from lab.tui.controllers.palette import ActionProvider
 from lab.tui.controllers.playback import PlaybackController
 from lab.tui.controllers.predicting import PredictController
 from lab.tui.controllers.search import SearchController
@@ -158,7 +160,10 @@ class RunScreen(Screen[None]):
         )
         self._predicting = PredictController(context)
         self._tour = TourController(context, views, self.layout_controller, self._tour_line)
-        self._handlers: dict[str, ActionHandler] = {"command": lambda: self._command_line.open("")}
+        self._handlers: dict[str, ActionHandler] = {
+            "command": lambda: self._command_line.open(""),
+            "palette": lambda: self.app.push_screen(CommandPalette([ActionProvider], placeholder="an action")),
+        }
         for controller in (
             self.layout_controller,
             self._cluster,

@@ -165,7 +165,7 @@ def test_a_lecture_is_shown_to_the_class(server: Server, school: School, teacher
         lecture.shows("5 leads")
         anna.shows("your teacher shows bully")
         assert b"lecture: bully" not in anna.output
-        anna.type("\x0c")
+        anna.type("\x07")
         anna.shows("viewer")
         anna.shows("lecture: bully")
         with Client(server, school.ben).terminal() as ben:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.tui.recorded import SHIPPED
 from tests.tui.terminal import Terminal, without_codes
 
 BROKEN = """from lab.protocols import Bully
@@ -46,3 +47,16 @@ def test_a_page_of_the_guide_is_rendered(tmp_path: Path) -> None:
         assert terminal.status() == 0
         assert b"\x1b" not in terminal.output
         assert b"```python" in terminal.output
+
+
+def test_ctrl_l_draws_the_screen_again() -> None:
+    """All of it, whatever has been written over it."""
+    with Terminal("-m", "lab", "replay", str(SHIPPED)) as terminal:
+        terminal.shows("leads")
+        terminal.shows("command")
+        drawn = len(terminal.output)
+        terminal.type("\x0c")
+        for text in ("timeout T", "assertions", "command"):
+            terminal.shows(text, since=drawn)
+        terminal.type("q")
+        assert terminal.status() == 0

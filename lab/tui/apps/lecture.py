@@ -64,7 +64,7 @@ class TallyDialog(Dialog[VoteTally]):
     BINDINGS: ClassVar[list[BindingType]] = [("enter", "close_vote", "close"), ("q", "leave", "leave")]
 
     def __init__(self, control: LectureControl, styles: ThemeStyles) -> None:
-        hint = "Enter closes the vote and shows the tally to all; Esc hides this, Ctrl+L shows it"
+        hint = "Enter closes the vote and shows the tally to all; Esc hides this, Ctrl+G shows it"
         super().__init__("vote of the class", hint)
         self._control = control
         self._styles = styles
@@ -107,7 +107,7 @@ class LectureApp(LabApp):
     """The application of a lecture. The class watches the run, each student with their own time cursor."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+l", "ask_class", "ask the class", key_display="Ctrl+L", priority=True)
+        Binding("ctrl+g", "ask_class", "ask the class", key_display="Ctrl+G", priority=True)
     ]
 
     def __init__(self, socket: str, title: str, control: LectureControl, kept: Path | None) -> None:

@@ -55,7 +55,7 @@ class StudentApp(ClassroomApp):
     """The application of a student in a class; ``teacher`` is the connection to the teacher."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+l", "attend", "answer or join", key_display="Ctrl+L", priority=True),
+        Binding("ctrl+g", "attend", "answer or join", key_display="Ctrl+G", priority=True),
         Binding("escape", "dismiss_messages", "dismiss", key_display="Esc", priority=True),
     ]
 
@@ -212,11 +212,11 @@ class StudentApp(ClassroomApp):
             lines.append(Text(_CONTROL, styles.warning))
         if self._question is not None:
             lines.append(
-                Text(sanitize(f"your teacher asks: {self._question.text}  (Ctrl+L answers)"), styles.warning)
+                Text(sanitize(f"your teacher asks: {self._question.text}  (Ctrl+G answers)"), styles.warning)
             )
         if self._lecture is not None and self._may_join:
             title = sanitize(self._lecture.title)
-            lines.append(Text(f"your teacher shows {title}  (Ctrl+L or a click here joins)", styles.accent))
+            lines.append(Text(f"your teacher shows {title}  (Ctrl+G or a click here joins)", styles.accent))
         lines += [Text(sanitize(text), styles.warning) for text in self._messages]
         if self._messages:
             lines[-1].append("  (Esc dismisses)", styles.accent)

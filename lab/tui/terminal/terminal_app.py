@@ -88,7 +88,11 @@ class TerminalApp(App[R]):
 
     TITLE = "lab"
     CSS = "* { scrollbar-size-vertical: 1; }"
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+z", "suspend_process", show=False)]
+    ENABLE_COMMAND_PALETTE = False  # that of Textual saves screenshots, on the server too
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+z", "suspend_process", show=False),
+        Binding("ctrl+l", "redraw", show=False),
+    ]
 
     def __init__(self) -> None:
         super().__init__()
@@ -113,6 +117,10 @@ class TerminalApp(App[R]):
         if callable(take_terminal):
             loop.add_signal_handler(signal.SIGCONT, self._on_continue, take_terminal)
         self.set_interval(1.0, self._watch_parent)
+
+    def action_redraw(self) -> None:
+        """Draw the whole screen again, as when another program has written on the terminal."""
+        self.refresh(layout=True)
 
     def action_help_quit(self) -> None:
         """Exit on Ctrl-C, which a raw terminal sends as a key; Textual would only show how to quit."""
