@@ -227,9 +227,9 @@ def test_nodes_around_the_selected_one_are_shown(tmp_path: Path) -> None:
     assert names.startswith("◀ 20 more 21 22")
     assert names.endswith("37 38  2 more ▶")
     rows = text_of(pictured(path, T_US // 4, (80, 23), selected=30, down=False)).split("\n")
-    assert rows[0].startswith("▲ 19 more ")
-    assert rows[1].split()[0] == "20"
-    assert rows[-1].startswith("▼ 1 more ")
+    assert rows[0].startswith("▲ 24 more ")
+    assert rows[1].split()[0] == "25"
+    assert rows[-1].startswith("▼ 6 more ")
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,8 @@ def plane_of(nodes: Sequence[int], selected: int | None, width: int, height: int
         most = 1 + max(0, room - _LEAST_MARGIN - min(pitch, _LAST_PITCH)) // pitch
     else:
         room = height - 3  # the line below the nodes is for labels of no node
-        pitch = max(1, min(_TALLEST_PITCH, room // len(nodes)))
+        least = 1 if len(nodes) <= room else 2  # if some have no line, the others have room for arrows
+        pitch = max(least, min(_TALLEST_PITCH, room // len(nodes)))
         most = max(1, room // pitch)
     seen = _around(nodes, selected, most)
     first = left + 1 if down else top + (pitch - 1) // 2
