@@ -104,6 +104,7 @@ class ThemeStyles:
         return self._dark if self.dark else self._light
 
 
+@cache
 def _styled(colour: str | None, bold: bool = False, dim: bool = False) -> Style:
     return Style(color=colour, bold=bold or None, dim=dim or None)
 

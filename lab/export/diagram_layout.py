@@ -70,9 +70,10 @@ class Layout(Struct, Generic[N], frozen=True):
         return min(self.lanes.values()) - self.pitch if before else max(self.lanes.values()) + self.pitch
 
 
-def label_of(kind: str, answer: str) -> str:
-    """Return the label of a message: its kind; of an answer, the sign ``answer`` and the kind of its request."""
-    return f"{answer}{kind.removesuffix('Answer')}" if kind.endswith("Answer") else kind
+def fan_out_of(edge: MessageEdge) -> tuple[int | str, ...]:
+    """Return what the messages of a fan-out have in common: those of a kind, sent by a node in one step."""
+    line = edge.line
+    return line.message if line.record < 0 else (edge.ends[0], line.record, line.kind)
 
 
 # axes of time

@@ -12,7 +12,7 @@ the page cannot run code.
 import base64
 import hashlib
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from html import escape
 from importlib.resources import files
 from string import Template
@@ -34,7 +34,7 @@ from lab.export.annotations import (
     printable,
     status_label,
 )
-from lab.export.diagram_layout import REACH, Layout, LogarithmicAxis, Position, label_of
+from lab.export.diagram_layout import REACH, Layout, LogarithmicAxis, Position, fan_out_of
 from lab.export.excerpt import Excerpt
 from lab.export.svg_shapes import (
     FAINT,
@@ -66,11 +66,14 @@ _WHOLE = (7.0, "")
 _DASHES = {"timed out": "7 3", "held": "2 4", "in flight": "2 4"}
 _STATUS_SIZE, _KIND_SIZE, _NOTE_SIZE = 11, 10.5, 12
 _LABELLED = (0.5, 0.36, 0.64, 0.24, 0.76, 0.14, 0.86)
-"""Where on its arrow a message may have its label."""
+"""The parts of its arrow before a label."""
 _AT_ONCE = 8.0
+Way = tuple[Position, Position]
 
-_MARGIN, _RIGHT_MARGIN = 380, 60
+_MARGIN, _RIGHT_MARGIN = 380, 150
 """Room next to the lanes if time runs down; after their end if it runs to the right."""
+_LAST_STATUS = 150
+"""Room for the statuses of the last node, if time runs down."""
 _LETTERS = 56
 _LINE = 15
 _SIGNS = {"fault": "✖", "unmet": "✗", "met": "✓", "caption": "“", "mark": "⚑", "command": "▶", "status": "·"}
@@ -100,7 +103,7 @@ class _Picture:
         pitch, self._begin, self._near, stretch = (96, 116, 34, 1.7) if right else (144, 44, 96, 1.0)
         lanes = {node: self._near + pitch * (n + 0.5) for n, node in enumerate(excerpt.nodes)}
         self._layout = Layout[float](not right, lanes, pitch, 0)
-        self._far = self._near + pitch * len(lanes)
+        self._far = lanes[excerpt.nodes[-1]] + (pitch / 2 if right else _LAST_STATUS)
         self._axis = LogarithmicAxis(self._instants(), self._begin, stretch)
         self._end = self._axis.end
 
@@ -247,23 +250,36 @@ class _Picture:
         """Yield the arrows in the order in which the messages were sent."""
         faults = {each.fault.id: describe_fault(each.fault) for each in self._excerpt.space.fault_intervals}
         edges = self._excerpt.messages
-        for number, edge in enumerate(edges):
+        ways = [self._way(edge) for edge in edges]
+        labelled: dict[Hashable, list[Way]] = {}
+        for edge, way in zip(edges, ways, strict=True):
+            self._labels.reserve_line(*way, _label_key(edge))
+            labelled.setdefault(_label_key(edge), []).append(way)
+        for number, (edge, way) in enumerate(zip(edges, ways, strict=True)):
             title = describe_message(edge, faults)
-            yield _group(*self._arrow(edge), class_="m", id=f"m{number}", tabindex=0, title=title)
+            shapes = self._arrow(edge, *way, _label_spots(labelled.pop(_label_key(edge), [])))
+            yield _group(*shapes, class_="m", id=f"m{number}", tabindex=0, title=title)
             self._excerpt.progress(f"{number:,} of {len(edges):,} messages drawn")
 
-    def _arrow(self, edge: MessageEdge) -> Iterator[drawsvg.DrawingElement]:
-        colour = self._palette.kind(edge.line.kind)
+    def _way(self, edge: MessageEdge) -> Way:
+        """Return the ends of the arrow of a message."""
         end_us = self._excerpt.until_us if edge.end is None else edge.end.at_us
         start, end = self._ends(edge, end_us, REACH.get(edge.fate, 1.0))
         if edge.end is not None and not edge.arrived and end_us == edge.line.at_us:
             # otherwise messages that are lost at once would be drawn on top of each other
             end = (end[0] + _AT_ONCE, end[1]) if self._right else (end[0], end[1] + _AT_ONCE)
+        return start, end
+
+    def _arrow(
+        self, edge: MessageEdge, start: Position, end: Position, spots: list[Position]
+    ) -> Iterator[drawsvg.DrawingElement]:
+        """Yield the shapes of an arrow, and its label if one of ``spots`` is free."""
+        colour = self._palette.kind(edge.line.kind)
         yield line(start, end, PAPER, 11, class_="hit", stroke_opacity=0)
         yield line(start, end, colour, 1.4, _DASHES.get(edge.fate, ""), class_="way")
         if edge.end is None:
             yield drawsvg.Circle(round(end[0], 1), round(end[1], 1), 3, fill=PAPER, stroke=colour)
-        elif self._is_shown(end_us):  # otherwise the arrow leaves the picture
+        elif self._is_shown(edge.end.at_us):  # otherwise the arrow leaves the picture
             fate_colour = self._palette.fate(edge.fate) or INK
             yield arrow_head(start, end, colour) if edge.arrived else cross(end, fate_colour)
         for point in edge.again:
@@ -271,10 +287,8 @@ class _Picture:
             yield line(again_start, again_end, colour, 1, "1 3", class_="way")
             if self._is_shown(point.at_us):
                 yield arrow_head(again_start, again_end, colour)
-        words = label_of(printable(edge.line.kind, 28), "↩ ") + (" (late)" if edge.fate == "timed out" else "")
-        (x, y), (to_x, to_y) = start, end
-        spots = [(x + (to_x - x) * share, y + (to_y - y) * share - 3) for share in _LABELLED]
-        spot = self._labels.place(words, _KIND_SIZE, spots)
+        words = printable(edge.line.kind, 28) + (" (late)" if edge.fate == "timed out" else "")
+        spot = self._labels.place(words, _KIND_SIZE, spots, _label_key(edge))
         if spot is not None:
             yield text(words, _KIND_SIZE, spot, colour, **HALO)
 
@@ -366,6 +380,19 @@ class _Picture:
         going = [fate for fate in ("in flight", "held") if fate in outcomes]
         if going:
             yield " or ".join(going), [line((0, 0), (30, 0), INK, 1.4, _DASHES[going[0]])]
+
+
+def _label_key(edge: MessageEdge) -> Hashable:
+    """Return what messages with the same label have in common."""
+    return fan_out_of(edge), edge.fate == "timed out"
+
+
+def _label_spots(ways: list[Way]) -> list[Position]:
+    """Return the places for a label: of a fan-out first near the sender, of a message first in the middle."""
+    shares = _LABELLED if len(ways) == 1 else sorted(_LABELLED)
+    return [
+        (x + (to_x - x) * share, y + (to_y - y) * share - 3) for share in shares for (x, y), (to_x, to_y) in ways
+    ]
 
 
 def _group(*elements: drawsvg.DrawingElement, title: str = "", **attributes: Any) -> drawsvg.Group:

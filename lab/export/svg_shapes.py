@@ -4,7 +4,7 @@ Foreign text must never be used in an attribute: drawsvg escapes only the text b
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from math import hypot
 from typing import Any
 
@@ -19,6 +19,7 @@ FONT = "Helvetica, Arial, sans-serif"
 _HEAD, _HALF_CROSS = 7, 4.5
 _CELL = 64
 Box = tuple[float, float, float, float]
+Cell = tuple[int, int]
 
 
 def text_width(words: str, size: float) -> float:
@@ -65,14 +66,25 @@ class Labels:
     """The occupied areas of a picture."""
 
     def __init__(self) -> None:
-        self._taken: defaultdict[tuple[int, int], list[Box]] = defaultdict(list)
+        self._boxes: defaultdict[Cell, list[Box]] = defaultdict(list)
+        self._lines: defaultdict[Cell, list[tuple[Position, Position, Hashable]]] = defaultdict(list)
 
     def reserve(self, box: Box) -> None:
         """Mark an area as occupied: left, top, right, bottom."""
         for cell in self._cells(box):
-            self._taken[cell].append(box)
+            self._boxes[cell].append(box)
 
-    def place(self, words: str, size: float, places: Iterable[Position]) -> Position | None:
+    def reserve_line(self, start: Position, end: Position, group: Hashable) -> None:
+        """Mark a line as occupied, except for the label of its group."""
+        (x0, x1), (y0, y1) = sorted((start[0], end[0])), sorted((start[1], end[1]))
+        for cell in self._cells((x0, y0, x1, y1)):
+            x, y = cell[0] * _CELL, cell[1] * _CELL
+            if _crosses(start, end, (x, y, x + _CELL, y + _CELL)):
+                self._lines[cell].append((start, end, group))
+
+    def place(
+        self, words: str, size: float, places: Iterable[Position], group: Hashable = None
+    ) -> Position | None:
         """Reserve the first free position for a text, and return it; None if all are occupied.
 
         Positions are the middle of the text's lower edge.
@@ -80,19 +92,39 @@ class Labels:
         half = text_width(words, size) / 2
         for x, y in places:
             box = (x - half, y - size, x + half, y + 2)
-            if self._is_free(box):
+            if self._is_free(box, group):
                 self.reserve(box)
                 return x, y
         return None
 
-    def _is_free(self, box: Box) -> bool:
+    def _is_free(self, box: Box, group: Hashable) -> bool:
+        cells = self._cells(box)
         return not any(
             box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3]
-            for cell in self._cells(box)
-            for other in self._taken[cell]
+            for cell in cells
+            for other in self._boxes[cell]
+        ) and not any(
+            other != group and _crosses(start, end, box)
+            for cell in cells
+            for start, end, other in self._lines[cell]
         )
 
-    def _cells(self, box: Box) -> list[tuple[int, int]]:
+    def _cells(self, box: Box) -> list[Cell]:
         columns = range(int(box[0] // _CELL), int(box[2] // _CELL) + 1)
         rows = range(int(box[1] // _CELL), int(box[3] // _CELL) + 1)
         return [(column, row) for column in columns for row in rows]
+
+
+def _crosses(start: Position, end: Position, box: Box) -> bool:
+    """Return whether a part of a line is in a box."""
+    first, last = 0.0, 1.0
+    for axis in (0, 1):
+        length = end[axis] - start[axis]
+        low, high = box[axis] - start[axis], box[axis + 2] - start[axis]
+        if length == 0:
+            if low > 0 or high < 0:
+                return False
+            continue
+        enters, leaves = sorted((low / length, high / length))
+        first, last = max(first, enters), min(last, leaves)
+    return first <= last

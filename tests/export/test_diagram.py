@@ -10,10 +10,10 @@ from xml.etree import ElementTree
 import pytest
 
 from lab.export.annotations import status_label
-from lab.export.diagram_layout import LogarithmicAxis
+from lab.export.diagram_layout import LogarithmicAxis, fan_out_of
 from lab.export.excerpt import Excerpt, ExportError
 from lab.export.svg_diagram import MOST_ARROWS, diagram_of, write_svg
-from lab.export.svg_shapes import text_width
+from lab.export.svg_shapes import Box, text_width
 from lab.recording.reader import FileRecords, open_recording
 from tests.export.windows import EVIL, RECORDINGS, eventful_recording, evil_recording, excerpt_in, written
 from tests.recording.samples import eventful_lines, write_lines
@@ -239,3 +239,53 @@ def test_no_annotation_ends_outside_the_picture(name: str) -> None:
     assert output
     for each in output:
         assert float(each.get("x", "nan")) + text_width("".join(each.itertext()), 12) <= width
+
+
+def _labels(root: ElementTree.Element) -> list[tuple[str, Box]]:
+    """Return the labels of messages and statuses, and where they are."""
+    found = []
+    for each in root.iter(f"{SVG}text"):
+        if each.get("text-anchor") == "middle" and each.get("stroke"):
+            words, size = "".join(each.itertext()), float(each.get("font-size", "nan"))
+            x, y = (float(each.get(axis, "nan")) for axis in "xy")
+            half = text_width(words, size) / 2
+            found.append((words, (x - half, y - size, x + half, y + 2)))
+    return found
+
+
+def _is_passed(box: Box, arrow: Drawn) -> bool:
+    """Return whether an arrow, as (y, x), has a point in a box."""
+    (y, x), (to_y, to_x) = arrow.start, arrow.stop
+    points = ((x + (to_x - x) * n / 500, y + (to_y - y) * n / 500) for n in range(501))
+    return any(box[0] < x < box[2] and box[1] < y < box[3] for x, y in points)
+
+
+@pytest.mark.parametrize("time", TIMES)
+def test_a_label_is_on_no_other_arrow(store: FileRecords, time: str) -> None:
+    """A fan-out has one label; an answer has its own kind."""
+    excerpt = excerpt_in(store, time=time)
+    groups = _groups(_root(excerpt), "m")
+    arrows = [_of(group, False) for group in groups]
+    keys = [(fan_out_of(edge), edge.fate == "timed out") for edge in excerpt.messages]
+    named: dict[object, str] = {}
+    for key, edge, group in zip(keys, excerpt.messages, groups, strict=True):
+        for words, box in _labels(group):
+            assert words.removesuffix(" (late)") == edge.line.kind
+            assert key not in named
+            named[key] = words
+            assert not any(
+                _is_passed(box, arrow) for other, arrow in zip(keys, arrows, strict=True) if other != key
+            )
+    assert len(set(keys)) / 3 < len(named) <= len(set(keys)) < len(excerpt.messages)
+    assert any(words.endswith("Answer") for words in named.values())
+
+
+@pytest.mark.parametrize("time", TIMES)
+def test_every_label_is_inside_the_picture(time: str) -> None:
+    """Also those of the last node, and of a status that begins at the end."""
+    with closing(open_recording(RECORDINGS / "two-coordinators.jsonl")) as found:
+        for until_us in (156_000, 1_666_000, 3_010_500):
+            root = _root(excerpt_in(found, time=time, until_us=until_us))
+            labels = _labels(root)
+            assert "Reorganization ★" in [words for words, _ in labels]
+            assert all(0 <= left <= right <= float(root.get("width", "nan")) for _, (left, _, right, _) in labels)

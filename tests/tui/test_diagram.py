@@ -52,7 +52,7 @@ def test_d_shows_the_diagram_and_d_again_the_log(takeover: Path) -> None:
     async def test(seen: Seen) -> None:
         await _open(seen)
         assert "★ Normal" in seen.text
-        assert "◀NewState" in seen.text
+        assert "NewStateAnswer▶★ Normal" in seen.text
         await seen.until_message("arrow keys or a click select")
         await seen.press("D")
         await seen.until(lambda: "NewStateAnswer" in seen.text, "the log")
@@ -252,7 +252,7 @@ def test_without_utf8_it_is_ascii(takeover: Path) -> None:
         await _open(seen)
         picture = "\n".join(_shown(seen)[:-1])
         assert picture.translate(dict.fromkeys(map(ord, "…·"))).isascii()
-        assert "<NewState" in picture
+        assert "NewStateAnswer>^ Normal" in picture
 
     replay(test, takeover)
 

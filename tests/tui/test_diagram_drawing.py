@@ -1,139 +1,141 @@
 """Small pictures of the diagram, exact to the sign."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from lab.protocols import Bully
+from lab.tui.views.diagram_scene import plane_of
 from tests.harness import T_US, Rig
 from tests.tui.pictured import pictured, text_of
 
 TAKEOVER = """\
            1 ~       2 ~       3 ✖
  ⋮ 110 ms  ┃         ┃
-   0.530   ┣⠤⢤⣀⡀     ┃
+   0.530   ┣⠤AreYouUp┃
            ┃  ⠈⠙⠫⢖⡢⠤⣀┣⠤⡀
-   0.540   ┃AreYouUp▶┫⠉⠚⠳⠤⣀⡀
-           ┃    ⢀⠤⠊⠁ ┃AreYouUp×
+   0.540   ┃      ⠈⢑▶┫⠉⠚⠳⠤⣀⡀
+           ┃    ⢀⠤⠊⠁ ┃    ⠈⠪⢍⠒×
            ┃  ⡠⠔⠉    ┃AreYouUp×
    0.550   ┃◀↩AreYou…┃
  ⋮ 100 ms  ┃         ┃
    0.650   ┃    ⢀⣀⡠⠤⠤? Electi…
-   0.660   ?◀EnterEl…╏
-   0.670   ╏↩EnterE…▶~ Reorga…
-   0.680   ~◀SetCoor…┇
-◆──0.690───┇↩SetCoo…▶┫──────────────────────────────────
-   0.700   ●◀NewState┇
-   0.710   ┃↩NewSta…▶★ Normal
-           ┃         ┃         ○
-           ┃         ┃    ⣀⣀⡠⢤⠤? Electi…
+   0.660   ?◀⠶⢎⣉⡉    ╏ EnterElection
+   0.670   ╏ Electi…▶~ Reorga…
+   0.680   ~◀⠶⢎⣉⡉    ┇ SetCoordinator
+◆──0.690───┇─Reorga…▶┫─NewState─────────────────────────
+   0.700   ●◀⠶⢎⣉⡉    ┇
+   0.710   ┃ Normal⠒▶★ Normal
+           ┃         ┃         ○ up
+           ┃         ┃EnterEl…⠤? Electi…
            ┃     ⣀⣀⡠⠤┃⠒⠊⠉⠉⢀⠤⠊⠁ ▶ restart 3 · 3 restarted
-   0.720   ?◀EnterEl…┃  ⡠⠔⠉    ╏
-           ╏ Electi…⠒?◀EnterEl…╏"""
+   0.720   ?◀⠶⢎⣉⣉    ┃  ⡠⠔⠉    ╏
+           ╏ Electi…⠒?◀⢭⣀⣀⡀    ╏"""
 IN_ASCII = """\
            1 ~       2 ~       3 x
-   0.540   |     /// |AreYouUpx
+   0.540   |     /// |    \\\\\\-x
            |  ///    |AreYouUpx
    0.550   |<<AreYou…|
  : 100 ms  |         |
    0.650   |    -----? Electi…
-   0.660   ?<EnterEl…:
-   0.670   :<EnterE…>~ Reorga…
-   0.680   ~<SetCoor…;
-#--0.690---;<SetCoo…>+----------------------------------
-   0.700   *<NewState;
-   0.710   |<NewSta…>^ Normal
-           |         |         o
-           |         |    ---//? Electi…
+   0.660   ?<----    : EnterElection
+   0.670   : Electi…>~ Reorga…
+   0.680   ~<----    ; SetCoordinator
+#--0.690---;-Reorga…>+-NewState-------------------------
+   0.700   *<----    ;
+   0.710   | Normal->^ Normal
+           |         |         o up
+           |         |EnterEl…/? Electi…
            |    -----|----///  > restart 3 · 3 restarted"""
 TO_THE_RIGHT = """\
                     ┴0.500              ┴0.600            ◆ ┴0.700
-                                                          │
-   1 ~  ━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━━?╍╍╍~┅┅┅●━━━?╍╍╍~┅┅┅●Nor
+                                                     ↩EnterElection
+   1 ~  ━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━━?╍╍╍~┅┅┅●━━━?╍╍╍~┅┅┅●━━
                           ⣧  ⡔▲↩AreYouUp           ⡔▲  ⡔▲ │⡔▲  ⢰▲  ⢰▲  ⢰▲
                           ⢱⠣▼AreYouUp             ⡜  ⠣▼  ⠣▼  ⠣▼⡎⢱  ⡎⢱  ⡎⢱
-   2 ~  ━━━━━━━━━━━━━━━━━━┳━┻━━━━━━━━━━━━━━━━━━━━━?╍╍╍~┅┅┅┻┅┅┅★━?╍╍╍~┅┅┅●Nor
+   2 ~  ━━━━━━━━━━━━━━━━━━┳━┻━━━━━━━━━━━━━━━━━━━━━?╍╍╍~┅┅┅┻┅┅┅★━?╍╍╍~┅┅┅●━━
                           ⢣⢇                              │   ⡸⡔▲⢇⡸⡔▲⢇⡸⡔▲⢇
                            ⠻×AreYouUp                     │   ⡟  ⠻▼  ⠻▼  ⠻▼
-   3 ✖                                                    │   ○up╍~┅┅┅┻┅┅┅★N
-                                                          │
-                                                          │   ▶ restart 3 ·"""
+   3 ✖                                                    │   ○up╍~┅┅┅┻┅┅┅★
+                                                          │    EnterElection
+                                                          │   ▶ restart 3 ·…"""
 DENSE = """\
            1 ~        2 ~        3 ✖
            ┃          ┃
            ┃          ┃
            ┃          ┃
-           ┣⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉┣⠉AreYouUp×
+           ┣⠉AreYouUp⠉┣⠉⠉⠉⠉⠉⠉⠉⠉⠉×
    0.500┤  ┃─── 3 ────┃─── 2 ────
 ◆──────────?━━━ 4 ━━━━?─Election────────────────────────────
-           ?━━━ 7 ━━━━?━━━ 12 ━━━○ ▶ restart 3 · 3 restarted"""
+           ?━━━ 7 ━━━━?━━━ 12 ━━━○ up  ▶ restart 3 · 3 rest…"""
 HIDDEN = """\
            1 ~       2 ~       3 ✖
  ⋮ 110 ms  ┃         ┃
-   0.530   ┣⠤⢤⣀⡀     ┃
+   0.530   ┣⠤AreYouUp┃
            ┃  ⠈⠙⠫⢖⡢⠤⣀┣⠤⡀
-   0.540   ┃AreYouUp▶┫⠉⠚⠳⠤⣀⡀
-           ┃    ⢀⠤⠊⠁ ┃AreYouUp×
+   0.540   ┃      ⠈⢑▶┫⠉⠚⠳⠤⣀⡀
+           ┃    ⢀⠤⠊⠁ ┃    ⠈⠪⢍⠒×
            ┃  ⡠⠔⠉    ┃AreYouUp×
    0.550   ┃◀↩AreYou…┃
  ⋮ 100 ms  ┃         ┃
    0.650   ┃    ⢀⣀⡠⠤⠤? Electi…
-   0.660   ?◀EnterEl…╏
-   0.670   ╏↩EnterE…▶~ Reorga…
-   0.680   ~◀SetCoor…┇
-◆──0.690───┇↩SetCoo…▶┫──────────────────────────────────"""
+   0.660   ?◀⠶⢎⣉⡉    ╏ EnterElection
+   0.670   ╏ Electi…▶~ Reorga…
+   0.680   ~◀⠶⢎⣉⡉    ┇ SetCoordinator
+◆──0.690───┇─Reorga…▶┫─NewState─────────────────────────"""
 FAULTS = """\
-           1 ★        2 ?        3 ‖
-   0.020   ╏◁↩AreYouUp╏⠑⠢⢔⡑⢄     ╏
-           ╏          ╏◁↩AreYouUp╏
-           ╏          ╏↩EnterEl…▶╏
-           ╏          ╏↩EnterEl…▶~ Reorgan…
-   0.030   ~◀SetCoord…╏   ⣀⠤⠖⠉⠁  ┇
-           ┇ Reorgan…⠒~◀SetCoord…┇
-   0.040   ┇          ┇↩SetCoor…▶┇
-           ┇          ┇↩SetCoor…▶┫
-   0.050   ●◀NewState⠉┇   ⣀⠤⠖⠉⠁  ┇
-           ┃   Normal⠒●◀NewState ┇
-   0.060   ┃          ┃↩NewState▶┇
-           ┃          ┃↩NewState▶★ Normal
-           ┃          ┃          ‖ paused
-           ┃    ┊     ┃          ║          ▶ pause 3 · 3 paused
-           ┃    ┊     ┃          ║ ▶ partition 1 | 2 3 · 4 links
- ⋮ 350 ms  ┃    ┊     ┃          ║
-   0.410   ┣⠤ ⢄ ⣀     ┃          ║
-           ┃ AreYouUp×┃          ║
-           ┃    ┊     ┣⡄         ║
- ⋮ 120 ms  ┃    ┊     ┃⢇         ║
-   0.530   ┣⠤ ⡀ ┊     ┃⢸         ║
-           ┃  ⠉⠐×⠠⡀   ┃ ⡇        ║
-           ┃ AreYouUp×┃ ⢱        ║
-           ┃    ┊     ┣⡄⠘⡄       ║
- ⋮ 120 ms  ┃    ┊     ┃⢣ ⢇       ║
-   0.650   ★ Normal   ┃⠘⡄⢸       ║
-           ┃    ┊  ⢀ ⠤? Election ║
-           ┃    ×⠠⠂⠈  ╏ ⠸⡀⢱      ║
-   0.660   ┃    ┊     ╏  ⢇⠘⡄     ║        ▶ heal · 1 fault ended
-           ┃    ┊     ╏  ⠸⡀⢇     ║    ▶ delay 1->2 30ms · 1 link
-◆──────────┃────┊─────╏───⡇⢸───── ▶ duplicate 2->1 100% · 1 link
- ⋮ 110 ms  ┃    ┊     ╏   ⢸ ⡇    ║
-   0.770   ┃    ┊     ★ Normal   ║
- ⋮ 120 ms  ★    ┊     ┃    ⢸⠸⡀   ║
-   0.890   ┣⢤   ┊     ┃     ⡇⡇   ║
-           ┃ ⠱⡑ ⢄     ┣⡄    ⢱⢸   ║
-   0.900   ┃  ⠈⠢⡀⠐⠂⢀  ┃⠸⡀   ⠈⡎⡆  ║          ▶ hold 2->1 · 1 link
-   0.930   ┃!AreYouUp▶┫ ⠱⡀   ⢱⢣  ║
-           ┃    ┊ ⠈⠢⣠ ┃  ⢱   ⠘⡼⡀ ║
-  ⋮ 80 ms  ┃    ┊  ⡠⠈⠢┃   ⢣   ⢣⡇ ║
-   1.010   ┃    ┊ ⡠  ⢠?⢄Election ║
-           ★    ‖⠠  ⢠ ╏ ⠑⢄  ⢇  ⢫⡆║
-   1.020   ┃    ┊  ⡠  ╏   ⠑⢄⠈⢆ ⠸⣣★ Normal
-           ┃    ┊ ⡠   ╏ AreYouUp▶┫
-           ┃    ‖⠠    ╏ AreYouUp▶┫
-           ┃    ┊     ╏ AreYouUp▶┫
-           ┃    ┊     ╏ AreYouUp▶┫
-           ┃    ┊     ╏ ⢔⠄⢁⠄  ⠔  ┃        ▶ resume 3 · 3 resumed
-   1.030   ┃    ┊ ⢀ ⠔ ╏◁↩AreYouUp┃
-           ★  ⣀ ⠔ ⠁   ╏◁↩AreYouUp┃"""
+           1 ★          2 ?          3 ‖
+   0.020   ╏◁↩AreYouUp  ╏⠑⢢⠤⣉⠑⢄      ╏
+           ╏            ╏◁⠁  ⠉⠑⠫⠦⣀   ╏
+           ╏            ╏        ⠑⠫⡑▶╏
+           ╏            ╏⣀⣀⣀⣀⣀⡠⠤⠤⠤⣤⡬▶~ Reorganiz…
+   0.030   ~◀⠶⠶⢖⣒⣒⡊⠉⠉⠉⠉⠉╏   ⢀⣀⠤⠖⠊⠉   ┇ SetCoordinator
+           ┇ Reorganiz…⠒~◀⢶⣍⣁⣀⡀      ┇
+   0.040   ┇ Reorganiz… ┇   ⠉⠑⠚⠭⣉⡑⠒⠒▶┇
+           ┇            ┇⣀⣀⣀⣀⣀⡠⠤⠤⠬⣭⡶▶┫
+   0.050   ●◀⠶⠶⢖⣒⣒⡊⠉⠉⠉⠉⠉┇   NewState ┇
+           ┃ Normal⠉⠉⠑⠒⠒●◀⢶⣍⣁⣀⡀      ┇
+   0.060   ┃     Normal ┃   ⠉⠑⠚⠭⣉⡑⠒⠒▶┇
+           ┃            ┃  ↩NewState▶★ Normal
+           ┃            ┃            ‖ paused
+           ┃     ┊      ┃            ║      ▶ pause 3 · 3 paused
+           ┃     ┊      ┃          ▶ partition 1 | 2 3 · 4 links
+ ⋮ 350 ms  ┃     ┊      ┃            ║
+   0.410   ┣⠤ ⠤ ⣀┊      ┃            ║
+           ┃   AreYouUp×┃            ║
+           ┃     ┊      ┣⡄AreYouUp   ║
+ ⋮ 120 ms  ┃     ┊      ┃⢣           ║
+   0.530   ┣⠤AreYouUp   ┃⠘⡄          ║
+           ┃   ⠈⠓┊×⢀⡀   ┃ ⢣          ║
+           ┃     ┊   ⠈⠂×┃ ⠸⡀         ║
+           ┃   AreYouUp ┣⡄ ⢇         ║
+ ⋮ 120 ms  ┃     ┊      ┃⢱ ⠸⡀        ║
+   0.650   ★ Normal     ┃⠈⡆ ⢇        ║
+           ┃EnterElect…⠤? Election   ║
+           ┃     ┊×⠐⠁   ╏  ⡇ ⡇       ║
+   0.660   ┃     ┊      ╏  ⠸⡀⢸       ║    ▶ heal · 1 fault ended
+           ┃     ┊      ╏   ⢇ ⡇       ▶ delay 1->2 30ms · 1 link
+◆──────────┃─────┊──────╏───⠘⡄⢸── ▶ duplicate 2->1 100% · 1 link
+ ⋮ 110 ms  ┃     ┊      ╏    ⢣ ⡇     ║
+   0.770   ┃     Normal ★    ⠈⡆⢱     ║
+ ⋮ 120 ms  ★     ┊      ┃     ⢱⠈⡆    ║
+   0.890   ┣⠤AreYouUp   ┃      ⡇⢱    ║
+           ┃ ⠈⠫⡀⠤┊      ┣⡄     ⢸⠈⡆   ║
+   0.900   ┃   ⠈⠒⢄⠁⠠⠄   ┃⠘⡄     ⢇⢣   ║      ▶ hold 2->1 · 1 link
+   0.930   ┃     ┊⠑⢄ ⠈⠁▶┫ ⠘⢄    ⠸⡘⡄  ║
+           ┃     ┊  ⠉⠢⡠ ┃  ⠈⢆    ⢣⢣  ║
+  ⋮ 80 ms  ┃     ┊  ⢀⠄⠈⠢┃   ⠈⢆   ⠘⡜⡄ ║
+   1.010   ┃     ┊ ⢠   ⢠?⠢Election⢱⢇ ║
+           ★     ┊‖   ⡠ ╏ ⠈⠢⣀  ⢣  ⠈⡾⡀║
+   1.020   ┃     ┊  ⢀⠄  ╏    ⠑⢄ ⢣  ⢱⢇★ Normal
+           ┃     ┊ ⢠    ╏      ⠑⠤⣣  ▶┫ ↩AreYouUp
+           ┃     ┊‖     ╏AreYouUp⠈⠷⡀▶┫ ↩AreYouUp
+           ┃     ┊      ╏       ⠊ ⣔⠹▶┫
+           ┃     ┊      ╏    ⡀⡨⠁⠚   ▶┫ ↩AreYouUp
+           ┃     ┊      ╏⡀⢠⠆⠉⡀⠈⠁  ⠔  ┃    ▶ resume 3 · 3 resumed
+   1.030   ┃     ┊  ⢀⠄⠐⠂╏◁⢀⠄⠈   ⠊    ┃
+           ★  ⢀↩AreYouUp╏◁  ⢀ ⠊      ┃"""
 
 
 @pytest.fixture(scope="module")
@@ -204,8 +206,9 @@ def test_every_fault_has_its_sign(faults: Path) -> None:
     """Paused: a double line; partitioned links: a band; lost: a cross; touched by a fault: ! and a dashed line."""
     picture = text_of(pictured(faults, 690_000, (64, 52)))
     assert picture == FAULTS
-    for sign in ("‖ paused", "║", "┊", "×", "!AreYouUp", "▶ heal"):
+    for sign in ("‖ paused", "║", "┊", "×", "▶ heal"):
         assert sign in picture
+    assert "!AreYouUp" in text_of(pictured(faults, 690_000, (120, 52)))
 
 
 def test_the_part_after_the_cursor_is_dim(takeover: Path) -> None:
@@ -216,13 +219,31 @@ def test_the_part_after_the_cursor_is_dim(takeover: Path) -> None:
 
 
 def test_nodes_around_the_selected_one_are_shown(tmp_path: Path) -> None:
-    """As many narrow lines as fit."""
+    """As many narrow lines as fit; the picture counts the others."""
     path = Rig(range(1, 41)).started().run(T_US // 4).write(tmp_path / "many.jsonl")
-    names = text_of(pictured(path, T_US // 4, (80, 10))).split("\n")[0].split()
-    assert names == [str(node) for node in range(1, 24)]
-    names = text_of(pictured(path, T_US // 4, (80, 10), selected=30)).split("\n")[0].split()
-    assert "30" in names
-    assert len(names) == 23
+    shown = " ".join(map(str, range(1, 19)))
+    assert text_of(pictured(path, T_US // 4, (80, 10))).split("\n")[0].split() == f"{shown} 22 more ▶".split()
+    names = text_of(pictured(path, T_US // 4, (80, 10), selected=30)).split("\n")[0]
+    assert names.startswith("◀ 20 more 21 22")
+    assert names.endswith("37 38  2 more ▶")
+    rows = text_of(pictured(path, T_US // 4, (80, 23), selected=30, down=False)).split("\n")
+    assert rows[0].startswith("▲ 24 more ")
+    assert rows[1].split()[0] == "25"
+    assert rows[-1].startswith("▼ 6 more ")
+
+
+@pytest.mark.parametrize(
+    ("count", "width", "pitch"),
+    [(5, 80, 11), (5, 120, 18), (5, 200, 34), (12, 200, 12), (2, 200, 40), (40, 80, 3)],
+)
+def test_lines_use_the_width(count: int, width: int, pitch: int) -> None:
+    """Evenly, but for a margin of events; at most so far apart that both ends of an arrow are seen together."""
+    plane = plane_of(range(1, count + 1), None, width, 24, down=True)
+    lanes = list(plane.lanes.values())
+    assert {after - before for before, after in pairwise(lanes)} == {pitch}
+    assert len(lanes) == (count if width > 80 or count == 5 else 18)
+    assert width - plane.margin >= 12
+    assert width - plane.margin <= 45 or pitch == 40
 
 
 def test_the_causal_cone_of_the_selection_is_highlighted(takeover: Path) -> None:

@@ -1,7 +1,8 @@
 """A grid of cells with text, and with lines finer than a cell; and the diagram's signs, in Unicode and ASCII.
 
 Lines are braille dots, or strokes in ASCII. Text covers lines. Every cell knows the object that it was drawn
-for, so that a click finds it. Every colour is accompanied by a sign.
+for, so that a click finds it, and whose lines pass it, so that a label finds a place next to them. Every colour is
+accompanied by a sign.
 """
 
 from msgspec import Struct
@@ -15,6 +16,11 @@ _BRAILLE = 0x2800
 _DOT = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 _PLAIN = Style()
 _FLAT, _STEEP = 0.4, 2.5
+_SEVERAL = object()
+"""The group of a cell with lines of several groups."""
+
+Spot = tuple[int, int, int]
+"""A cell, and 1 if a text begins at it, or -1 if it ends."""
 
 
 class Canvas:
@@ -29,6 +35,7 @@ class Canvas:
         self._dots = [[0] * width for _ in range(height)]
         self._styles = [[_PLAIN] * width for _ in range(height)]
         self._owners: list[list[object]] = [[None] * width for _ in range(height)]
+        self._groups: list[list[object]] = [[None] * width for _ in range(height)]
 
     def put(self, x: int, y: int, text: str, style: Style, owner: object = None) -> None:
         if not 0 <= y < self.height:
@@ -46,27 +53,62 @@ class Canvas:
             x += wide
 
     def line(
-        self, start: tuple[float, float], end: tuple[float, float], style: Style, owner: object, gaps: bool = False
+        self,
+        start: tuple[float, float],
+        end: tuple[float, float],
+        style: Style,
+        owner: object,
+        group: object,
+        gaps: bool = False,
     ) -> None:
-        """Draw a line between two points, in cells from the upper left corner; with ``gaps``, a dashed one."""
+        """Draw a line between two points, in cells from the upper left corner; with ``gaps``, a dashed one.
+
+        The lines of a ``group`` may be covered by its label.
+        """
         (x0, y0), (x1, y1) = start, end
         across, down = (2, 4) if self._fine else (1, 1)
         count = max(1, round(max(abs(x1 - x0) * across, abs(y1 - y0) * down)))
         stroke = "" if self._fine else _stroke(x1 - x0, y1 - y0)
+        step_x, step_y = (x1 - x0) * across / count, (y1 - y0) * down / count
+        first_x, first_y, columns, rows = x0 * across, y0 * down, self.width * across, self.height * down
+        x, y, is_text = -1, -1, False
         for place in range(count + 1):
             if gaps and place % 4 >= 2:
                 continue
-            at_x = int((x0 + (x1 - x0) * place / count) * across)
-            at_y = int((y0 + (y1 - y0) * place / count) * down)
-            x, y = at_x // across, at_y // down
-            if not (0 <= x < self.width and 0 <= y < self.height) or self._is_text[y][x]:
+            at_x, at_y = int(first_x + step_x * place), int(first_y + step_y * place)
+            if not (0 <= at_x < columns and 0 <= at_y < rows):
                 continue
-            if stroke:
-                self._text[y][x] = stroke
-            else:
+            if at_x // across != x or at_y // down != y:
+                x, y = at_x // across, at_y // down
+                is_text = self._is_text[y][x]
+                if not is_text:
+                    self._text[y][x], self._styles[y][x], self._owners[y][x] = stroke, style, owner
+                    before = self._groups[y][x]
+                    self._groups[y][x] = group if before is None or before is group else _SEVERAL
+            if not (stroke or is_text):
                 self._dots[y][x] |= _DOT[at_y % 4][at_x % 2]
-            self._styles[y][x] = style
-            self._owners[y][x] = owner
+
+    def room(self, spot: Spot, most: int, group: object = None, over: str = "") -> int:
+        """Return how many cells a text may take from a cell on, at most ``most``.
+
+        It covers no lines but those of its ``group``, and no text but the letters ``over``. It stays a cell apart
+        from other lines and words.
+        """
+        x, y, way = spot
+        if not 0 <= y < self.height:
+            return 0
+        texts, is_text, groups = self._text[y], self._is_text[y], self._groups[y]
+        for count in range(most):
+            at = x + way * count
+            if not 0 <= at < self.width:
+                return count
+            letter = texts[at]
+            if is_text[at]:
+                if not letter or letter not in over:
+                    return max(0, count - 1) if letter.isalnum() or letter == "…" else count
+            elif groups[at] is not None and groups[at] is not group:
+                return max(0, count - 1)
+        return most
 
     def is_free(self, x: int, y: int, width: int) -> bool:
         """Return whether these cells are in the grid and not covered by text; they may hold lines."""
@@ -87,7 +129,8 @@ class Canvas:
             self._styles[y][x] = style
 
     def dim(self, x: int, y: int) -> None:
-        self._styles[y][x] += DIM
+        if self._styles[y][x] is not _PLAIN:
+            self._styles[y][x] += DIM
 
     def clear(self, x: int, y: int) -> None:
         self._text[y][x], self._dots[y][x], self._is_text[y][x], self._owners[y][x] = "", 0, False, None
@@ -164,6 +207,11 @@ class Signs(Struct, frozen=True):
         """The signs of lines that messages can leave."""
         lines = (*(self.lane[status] for status in ("Election", "Reorganization")), self.other)
         return frozenset(sign for pair in lines for sign in pair)
+
+    @property
+    def strokes(self) -> str:
+        """The signs of a node's line where its status stays the same, if time flows down."""
+        return "".join(down for down, _ in (*self.lane.values(), self.other)).replace(" ", "")
 
 
 _NONE = dict.fromkeys(("killed", "failed", "absent"), (" ", " "))

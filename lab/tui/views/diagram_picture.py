@@ -1,19 +1,18 @@
 """The picture of the diagram, drawn in layers: names, times, node lines, messages, labels, the cursor in time."""
 
-from collections import Counter
-from itertools import pairwise
+from collections.abc import Iterable
 
 from msgspec import Struct
 from rich.cells import cell_len
 from rich.style import Style
 
 from lab.analysis.group_history import Point
-from lab.analysis.spacetime import MessageEdge, StatusInterval
-from lab.export.diagram_layout import Position, label_of
+from lab.analysis.spacetime import StatusInterval
 from lab.recording.log_lines import LogLine
-from lab.styles import DIM
+from lab.styles import DIM, Line, fit, width_of
 from lab.text import sanitize
 from lab.tui.views.diagram_canvas import Canvas
+from lab.tui.views.diagram_messages import draw_arrows, draw_labels
 from lab.tui.views.diagram_scene import DIMMED, Scene
 from lab.tui.widgets.pane import STOPPED
 
@@ -42,6 +41,22 @@ def draw_names(canvas: Canvas, scene: Scene) -> None:
         else:
             canvas.put(1, lane, f"{node:>3}", name_style, node)
             canvas.put(5, lane, sign, style, node)
+    _draw_hidden(canvas, scene, statuses)
+
+
+def _draw_hidden(canvas: Canvas, scene: Scene, nodes: Iterable[int]) -> None:
+    """Draw how many nodes have no line, on either side."""
+    plane, heads = scene.plane, scene.signs.heads
+    before, after = (
+        sum(node < min(plane.lanes) for node in nodes),
+        sum(node > max(plane.lanes) for node in nodes),
+    )
+    if before:
+        canvas.put(0, 0, f"{heads['left' if plane.down else 'up']} {before} more ", DIM)
+    if after and plane.down:
+        canvas.put(plane.margin, 0, f"{after} more {heads['right']}", DIM)
+    elif after:
+        canvas.put(0, plane.height - 2, f"{heads['down']} {after} more ", DIM)
 
 
 def draw_axis(canvas: Canvas, scene: Scene) -> None:
@@ -99,20 +114,24 @@ def _event_label(scene: Scene, event: LogLine) -> tuple[str, Style]:
 
 
 def _put_labels(canvas: Canvas, scene: Scene, along: int, labels: list[tuple[str, Style]]) -> None:
-    """Write labels in the margin. If important ones do not fit, write over the lines, or leave them out."""
-    plane = scene.plane
+    """Write labels in the margin. If important ones need more room, also over lines, but over nothing else."""
+    plane, text = scene.plane, _joined(labels)
+    x, y = plane.left + along, canvas.height - 2
     if plane.down:
-        length = sum(cell_len(text) + 3 for text, style in labels if style != DIM) - 3
-        x, y = max(plane.left + 2, min(plane.margin, plane.width - length)), plane.top + along
-    else:
-        x, y = plane.left + along, canvas.height - 2
-    for text, style in labels:
-        width = cell_len(text)
-        if not plane.down and not canvas.is_blank(x - 1, y, min(width, canvas.width - x)):
-            return
-        canvas.put(x - 1, y, " ", style)
-        canvas.put(x, y, text, style)
-        x += width + 3
+        y = plane.top + along
+        needed = max(plane.width - plane.margin, width_of(_joined([each for each in labels if each[1] != DIM])))
+        x = plane.width + 1 - canvas.room((plane.width - 1, y, -1), needed + 1, over=scene.signs.strokes)
+    width = min(width_of(text), plane.width - x)
+    if not plane.down and not canvas.is_blank(x - 1, y, width + 1):
+        return
+    canvas.put(x - 1, y, " ", DIM)
+    for piece, style in fit(text, width):
+        canvas.put(x, y, piece, style)
+        x += cell_len(piece)
+
+
+def _joined(labels: list[tuple[str, Style]]) -> Line:
+    return [piece for label in labels for piece in (("   ", DIM), label)][1:]
 
 
 def draw_bands(canvas: Canvas, scene: Scene) -> None:
@@ -156,6 +175,8 @@ def draw_cursor(canvas: Canvas, scene: Scene) -> None:
 _RANKS = ("Normal", "Idle", "Reorganization", "Election", "Down", "absent", "paused", "killed", "failed")
 """If a node has several statuses within a cell, the one that is last in this list is drawn."""
 _STAR_EVERY = 8
+_LEAST_WORD = 5
+"""The fewest cells that are worth a part of a word."""
 
 
 class _Cell(Struct):
@@ -188,31 +209,55 @@ def draw_lines(canvas: Canvas, scene: Scene) -> dict[int, Cells]:
 
 def draw_words(canvas: Canvas, scene: Scene, drawn: dict[int, Cells]) -> None:
     """Write a word at every change of the lines, if there is room for it."""
-    plane = scene.plane
-    for node, lane in plane.lanes.items():
-        cells = drawn[node]
-        for along, cell in enumerate(cells):
-            if cell is None or not cell.begins:
-                continue
-            word: str = "up" if _is_start(cell) else sanitize(cell.interval.shown, _LONGEST)
-            style = _cell_style(scene, cell, along)
-            x, y = plane.cell(along, lane)
-            if not plane.down:
-                room = next(
-                    (i for i, other in enumerate(cells[along + 1 :]) if other and other.begins), len(cells)
-                )
-                if room >= len(word) + 1:
-                    canvas.put(x + 1, y, word, style, node)
-                continue
-            room = plane.pitch - 3
-            short = word if len(word) <= room else f"{word[: room - 1]}…"
-            right = canvas.is_free(x + 1, y, min(len(short) + 2, plane.width - x - 1))
-            if len(short) >= 3 and right:
-                canvas.put(x + 2, y, short, style, node)
-            elif (
-                len(short) >= 3 and canvas.is_free(x - 2 - len(short), y, len(short) + 1) and lane > plane.left + 2
-            ):
-                canvas.put(x - 1 - len(short), y, short, style, node)
+    changes = [
+        (cells, along, cell)
+        for cells in drawn.values()
+        for along, cell in enumerate(cells)
+        if cell is not None and cell.begins
+    ]
+    if not scene.plane.down:
+        for change in changes:
+            _write_along(canvas, scene, *change)
+    else:
+        for rows_later, over_arrows in ((0, False), (1, False), (0, True), (1, True)):
+            changes = [
+                change for change in changes if not _write_next_to(canvas, scene, *change, rows_later, over_arrows)
+            ]
+
+
+def _write_along(canvas: Canvas, scene: Scene, cells: Cells, along: int, cell: _Cell) -> None:
+    """Write the status onto the line, if it ends before the next change and in the picture."""
+    word, node = _word(cell), cell.interval.node
+    rest = cells[along + 1 :]
+    room = next((place - 1 for place, other in enumerate(rest) if other and other.begins), len(rest))
+    if room >= len(word):
+        x, y = scene.plane.cell(along + 1, scene.plane.lanes[node])
+        canvas.put(x, y, word, _cell_style(scene, cell, along), node)
+
+
+def _write_next_to(
+    canvas: Canvas, scene: Scene, cells: Cells, along: int, cell: _Cell, rows_later: int, over_arrows: bool
+) -> bool:
+    """Write the status to the right or left of the line, and return whether there was room."""
+    plane, node = scene.plane, cell.interval.node
+    lane, y = plane.lanes[node], plane.top + along + rows_later
+    later = cells[along + rows_later] if along + rows_later < len(cells) else None
+    word, width = _word(cell), plane.pitch - 3
+    if later is None or (rows_later and later.begins) or width < min(len(word), _LEAST_WORD):
+        return False
+    style = _cell_style(scene, cell, along)
+    word = fit([(word, style)], min(width, len(word)))[0][0]
+    for side in (1, -1) if lane > plane.left + 2 else (1,):
+        x = lane + 2 if side > 0 else lane - 1 - len(word)
+        room = canvas.room((lane + side, y, side), len(word) + 2)
+        if canvas.is_free(min(x, x - side), y, len(word) + 1) if over_arrows else room > len(word):
+            canvas.put(x, y, word, style, node)
+            return True
+    return False
+
+
+def _word(cell: _Cell) -> str:
+    return "up" if _is_start(cell) else sanitize(cell.interval.shown, _LONGEST)
 
 
 def _cells(scene: Scene, node: int) -> Cells:
@@ -274,202 +319,6 @@ def _cell_style(scene: Scene, cell: _Cell, along: int) -> Style:
     return scene.styles.status(interval.shown)
 
 
-# the messages: arrows from sending to delivery, showing what happened to them
-#
-# If many fall into one cell of time, the number that passes between two lines is drawn instead.
-
-_FEW = 3
-"""The most messages within one cell of time that are drawn one by one."""
-_LEAST_LABEL = 4
-_STUB = 4
-"""The longest arrow of a message in flight."""
-
-
-class _Leg(Struct, frozen=True):
-    """The way of one copy of a message. ``comes``: as far as its receiver's lane."""
-
-    end: float
-    across: float
-    comes: bool
-    again: bool
-
-
-class _MessageLine(Struct, frozen=True):
-    """A message between two lanes. ``way`` is 1 or -1: to a higher or a lower node."""
-
-    edge: MessageEdge
-    style: Style
-    source: int
-    target: int
-    way: int
-    start: float
-    legs: list[_Leg]
-
-
-def draw_messages(canvas: Canvas, scene: Scene) -> None:
-    """Draw every message, the selected one last so that it covers the others."""
-    edges = scene.messages()
-    dense = _dense_cells(scene, edges)
-    for cell, many in dense.items():
-        _draw_density(canvas, scene, cell, many)
-    drawn = (edge for edge in edges if scene.is_picked(edge) or _cell(scene, edge) not in dense)
-    arrows = [arrow for arrow in (_arrow(scene, edge) for edge in drawn) if arrow is not None]
-    arrows.sort(key=lambda arrow: (scene.is_picked(arrow.edge), arrow.style != DIMMED))
-    for arrow in arrows:
-        _draw_line(canvas, scene, arrow)
-    for arrow in arrows:
-        _draw_ends(canvas, scene, arrow)
-    for arrow in reversed(arrows):
-        _draw_label(canvas, scene, arrow)
-
-
-def _arrow(scene: Scene, edge: MessageEdge) -> _MessageLine | None:
-    lanes = scene.plane.ends(edge)
-    if lanes is None:
-        return None
-    source, target = lanes
-    start, legs = scene.place(edge.sent), []
-    for point in (edge.end or scene.last, *edge.again):
-        end, again = scene.place(point), point in edge.again
-        comes = edge.arrived or edge.fate == "receiver down" or again
-        across = target if comes else (source + target) / 2  # halfway if it is dropped or in flight
-        legs.append(_Leg(min(end, start + _STUB) if edge.end is None else end, across, comes, again))
-    return _MessageLine(edge, scene.style_of(edge), source, target, 1 if target > source else -1, start, legs)
-
-
-# many messages in a cell
-
-
-def _cell(scene: Scene, edge: MessageEdge) -> int | None:
-    """Return the one cell of time that the message is in, or None if it takes longer or cells are records."""
-    if not scene.axis.us or edge.end is None:
-        return None
-    first, last = int(scene.place(edge.sent) // 1), int(scene.place(edge.end) // 1)
-    return first if first == last else None
-
-
-def _dense_cells(scene: Scene, edges: list[MessageEdge]) -> dict[int, list[MessageEdge]]:
-    """Return the messages of each cell of time that has too many to draw one by one."""
-    cells: dict[int, list[MessageEdge]] = {}
-    for edge in edges:
-        cell = _cell(scene, edge)
-        if cell is not None:
-            cells.setdefault(cell, []).append(edge)
-    return {cell: many for cell, many in cells.items() if len(many) > _FEW}
-
-
-def _draw_density(canvas: Canvas, scene: Scene, cell: int, many: list[MessageEdge]) -> None:
-    plane, signs = scene.plane, scene.signs
-    gaps = list(pairwise(sorted(plane.lanes.values())))
-    passing: Counter[tuple[int, int]] = Counter()
-    lost: set[tuple[int, int]] = set()
-    for edge in many:
-        low, high = sorted(plane.ends(edge) or (0, 0))
-        crossed = [gap for gap in gaps if low <= gap[0] and gap[1] <= high]
-        passing.update(crossed)
-        if not edge.arrived:
-            lost.update(crossed)
-    for (lane, next_lane), count in passing.items():
-        style = scene.styles.warning if (lane, next_lane) in lost else scene.styles.accent
-        style = style if scene.cone is None else DIMMED
-        sign, room = signs.density[0 if count <= _FEW else 1 if count < 16 else 2], next_lane - lane - 1
-        if plane.down:
-            text = f" {count} " if room >= len(str(count)) + 4 else str(count) if count > 1 else ""
-            canvas.put(*plane.cell(cell, lane + 1), f"{text:{sign}^{room}}"[:room], style, many[0])
-            continue
-        for across in range(lane + 1, next_lane):
-            upright = signs.density[2] if count > _FEW else signs.across[1]
-            canvas.put(*plane.cell(cell, across), upright, style, many[0])
-        if count > 1 and room > 1:
-            canvas.put(*plane.cell(cell, (lane + next_lane) // 2), str(count), style, many[0])
-
-
-# single messages
-
-
-def _draw_line(canvas: Canvas, scene: Scene, arrow: _MessageLine) -> None:
-    plane, way, start = scene.plane, arrow.way, arrow.start
-    for place, leg in enumerate(arrow.legs):
-        if scene.is_seen(start, leg.end):
-            # Clip first: the ends may be far outside the picture.
-            head = leg.end, leg.across + 0.5 - way * 0.6
-            first, last = _clip((start, arrow.source + 0.5 + way * 0.6), head, plane.along)
-            gaps = place > 0 or arrow.edge.fate == "timed out" or bool(arrow.edge.by)
-            canvas.line(plane.xy(*first), plane.xy(*last), arrow.style, arrow.edge, gaps)
-    if 0 <= int(start // 1) < plane.along:
-        _draw_joint(canvas, scene, *plane.cell(int(start // 1), arrow.source), way)
-
-
-def _clip(start: Position, end: Position, along: int) -> tuple[Position, Position]:
-    """Return the part of a line that is in the picture."""
-
-    def at(place: float) -> Position:
-        share = (place - start[0]) / (end[0] - start[0])
-        return place, start[1] + (end[1] - start[1]) * share
-
-    bottom = along - 0.01
-    return at(0) if start[0] < 0 < end[0] else start, at(bottom) if start[0] < bottom < end[0] else end
-
-
-def _draw_joint(canvas: Canvas, scene: Scene, x: int, y: int, way: int) -> None:
-    """Draw the joint where a message leaves a line."""
-    if not 0 <= x < canvas.width:
-        return
-    sign, joints = canvas.letter(x, y), scene.signs.joints
-    joint = joints[_side(scene, way)]
-    if sign in joints.values():
-        canvas.put(x, y, sign if sign == joint else joints["both"], canvas.style(x, y), canvas.owner(x, y))
-    elif sign in scene.signs.joined:
-        canvas.put(x, y, joint, canvas.style(x, y), canvas.owner(x, y))
-
-
-def _draw_ends(canvas: Canvas, scene: Scene, arrow: _MessageLine) -> None:
-    edge, plane, signs = arrow.edge, scene.plane, scene.signs
-    heads = signs.late if edge.fate == "timed out" else signs.heads
-    dropped = {"in flight": signs.flying, "held": signs.held}.get(edge.fate, signs.lost)
-    for leg in arrow.legs:
-        sign = heads[_side(scene, arrow.way)] if edge.arrived or leg.again else dropped
-        if 0 <= leg.end < plane.along:
-            x, y = plane.cell(int(leg.end), _head(scene, arrow, leg))
-            if canvas.is_free(x, y, 1):
-                style = arrow.style if arrow.style == DIMMED else arrow.style + Style(bold=True)
-                canvas.put(x, y, sign, style, edge)
-
-
-def _draw_label(canvas: Canvas, scene: Scene, arrow: _MessageLine) -> None:
-    """Draw the message's kind beside the end of its arrow."""
-    edge, plane, way, leg = arrow.edge, scene.plane, arrow.way, arrow.legs[0]
-    if not 0 <= leg.end < plane.along:
-        return
-    delayed = scene.signs.delayed if edge.by and edge.arrived else ""
-    label = delayed + label_of(sanitize(edge.line.kind, 40), scene.styles.glyphs.answer)
-    if not plane.down:
-        x, y = plane.cell(int(leg.end), arrow.target - way)
-        if len(label) < plane.pitch * 4 and canvas.is_blank(x + 1, y, len(label)):
-            canvas.put(x + 1, y, label, arrow.style, edge)
-        return
-    room = min(plane.pitch, plane.pitch if leg.comes else abs(arrow.target - arrow.source) // 2) - 2
-    if room < _LEAST_LABEL:
-        return
-    fitted = label if len(label) <= room else f"{label[: room - 1]}…"
-    head = _head(scene, arrow, leg)
-    x, y = plane.cell(int(leg.end), head - len(fitted) if way > 0 else head + 1)
-    if canvas.is_free(x, y, len(fitted)):
-        canvas.put(x, y, fitted, arrow.style, edge)
-
-
-def _head(scene: Scene, arrow: _MessageLine, leg: _Leg) -> int:
-    """Return where a leg ends across the lanes: before its receiver's lane, or halfway, clear of any lane."""
-    across = round(leg.across)
-    return across - arrow.way if leg.comes or across in scene.plane.lanes.values() else across
-
-
-def _side(scene: Scene, way: int) -> str:
-    if scene.plane.down:
-        return "right" if way > 0 else "left"
-    return "down" if way > 0 else "up"
-
-
 # all layers
 
 
@@ -480,9 +329,10 @@ def draw(scene: Scene) -> Canvas:
     draw_names(canvas, scene)
     draw_axis(canvas, scene)
     lines = draw_lines(canvas, scene)
-    draw_messages(canvas, scene)
+    fan_outs = draw_arrows(canvas, scene)
     draw_words(canvas, scene, lines)
     draw_events(canvas, scene)
+    draw_labels(canvas, scene, fan_outs)
     draw_bands(canvas, scene)
     draw_cursor(canvas, scene)
     return canvas

@@ -15,14 +15,14 @@ from lab.tui.views.diagram_canvas import signs_for
 from lab.tui.views.diagram_window import Focus, Selection
 
 _CLOCK = 10
-_LEAST_PITCH = 3
-_WIDEST_PITCH = 16
-_LEGIBLE_PITCH = 11
-"""Columns from line to line that leave room for a word."""
+_LEAST_PITCH, _LEGIBLE_PITCH, _WIDEST_PITCH = 3, 11, 40
+"""Columns from line to line: the least, those with room for a word, and the most."""
+_LAST_PITCH = 16
+"""The most columns for the words of the last line."""
 _LEAST_MARGIN, _MARGIN = 14, 40
 """Columns for labels of no node: the least, and those left before lines get wider than legible."""
 _NAMES = 8
-_TALLEST_PITCH = 7
+_TALLEST_PITCH = 9
 
 
 class Plane(Layout[int], frozen=True):
@@ -54,20 +54,30 @@ def plane_of(nodes: Sequence[int], selected: int | None, width: int, height: int
     left, top = (_CLOCK, 1) if down else (_NAMES, 1)
     along = max(1, height - 2 if down else width - left)
     if down:
-        room = width - left
-        legible = min(_LEGIBLE_PITCH, (room - _LEAST_MARGIN) // len(nodes))
-        pitch = max(_LEAST_PITCH, legible, min(_WIDEST_PITCH, (room - _MARGIN) // len(nodes)))
-        most = max(1, (room - 1) // pitch)
+        room = width - left - 1
+        pitch = _pitch(len(nodes), len(str(max(nodes))), room)
+        most = 1 + max(0, room - _LEAST_MARGIN - min(pitch, _LAST_PITCH)) // pitch
     else:
         room = height - 3  # the line below the nodes is for labels of no node
-        pitch = max(1, min(_TALLEST_PITCH, room // len(nodes)))
+        least = 1 if len(nodes) <= room else 2  # if some have no line, the others have room for arrows
+        pitch = max(least, min(_TALLEST_PITCH, room // len(nodes)))
         most = max(1, room // pitch)
     seen = _around(nodes, selected, most)
     first = left + 1 if down else top + (pitch - 1) // 2
     lanes = {node: first + place * pitch for place, node in enumerate(seen)}
-    margin = left + (len(seen) - 1) * pitch + min(pitch, _WIDEST_PITCH) + 1
+    margin = left + (len(seen) - 1) * pitch + min(pitch, _LAST_PITCH) + 1
     origin = top if down else left
     return Plane(down, lanes, pitch, origin, width, height, left, top, along, margin)
+
+
+def _pitch(count: int, digits: int, room: int) -> int:
+    """Return the columns from line to line that use all of the room but a margin."""
+    legible = min(_LEGIBLE_PITCH, (room - _LEAST_MARGIN) // count)
+    room -= max(_LEAST_MARGIN, min(_MARGIN, room // 5))
+    wide = room // count
+    if wide > _LAST_PITCH and count > 1:
+        wide = (room - _LAST_PITCH) // (count - 1)
+    return max(_LEAST_PITCH, digits + 1, legible, min(_WIDEST_PITCH, wide))
 
 
 def _around(nodes: Sequence[int], selected: int | None, most: int) -> Sequence[int]:
