@@ -52,7 +52,7 @@ from lab.export.svg_shapes import (
 )
 from lab.glyphs import UNICODE
 from lab.palette import Palette
-from lab.units import format_us
+from lab.units import CountText, format_us
 
 MOST_ARROWS = 3_000
 _XML = '<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -250,7 +250,7 @@ class _Picture:
         for number, edge in enumerate(edges):
             title = describe_message(edge, faults)
             yield _group(*self._arrow(edge), class_="m", id=f"m{number}", tabindex=0, title=title)
-            self._excerpt.progress(f"{number:,} of {len(edges):,} messages drawn")
+            self._excerpt.progress(CountText(number, len(edges), "message", "drawn"))
 
     def _arrow(self, edge: MessageEdge) -> Iterator[drawsvg.DrawingElement]:
         colour = self._palette.kind(edge.line.kind)
