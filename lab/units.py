@@ -6,7 +6,7 @@ Durations such as ``200ms`` and ``1.5s`` are integers in microseconds inside the
 import re
 from collections.abc import Iterable, Sequence
 
-__all__ = ["first_duplicate", "format_count", "format_ranges", "format_us", "parse_us"]
+__all__ = ["CountText", "first_duplicate", "format_count", "format_ranges", "format_us", "parse_us"]
 
 _UNITS = {"us": 1, "µs": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000, "min": 60_000_000}
 _LONGEST_US = 100_000 * _UNITS["m"]
@@ -36,6 +36,16 @@ def format_us(us: int) -> str:
 def format_count(number: int, noun: str) -> str:
     """Return a count with its noun: (1, ``"link"``) → ``"1 link"``, (2000, ``"link"``) → ``"2,000 links"``."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+class CountText(str):
+    """A text with the numbers in it: (3, 70, ``"record"``, ``"read"``) → ``"3 of 70 records read"``."""
+
+    def __new__(cls, done: int, total: int, noun: str, what: str) -> "CountText":
+        return super().__new__(cls, f"{done:,} of {format_count(total, noun)} {what}")
+
+    def __init__(self, done: int, total: int, noun: str, what: str) -> None:
+        self.done, self.total, self.noun, self.what = done, total, noun, what
 
 
 def first_duplicate(numbers: Iterable[int]) -> int | None:

@@ -88,7 +88,7 @@ def test_the_rest_of_a_text_stays_in_its_place() -> None:
 
 
 ROOT = Path(__file__).parent.parent
-PRINTS = {"lab/output.py": "the one that writes lines", "lab/cli/terminal.py": "the progress line"}
+PRINTS = {"lab/output.py": "the one that writes lines"}
 CONSOLES = {
     "lab/cli/terminal.py": "the console without control characters",
     "lab/styles.py": "one to measure with, which prints nothing",

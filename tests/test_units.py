@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.units import format_ranges, format_us, parse_us
+from lab.units import CountText, format_ranges, format_us, parse_us
 
 
 @pytest.mark.parametrize(
@@ -75,3 +75,9 @@ def test_formatted_durations_can_be_parsed(us: int) -> None:
 def test_numbers_are_formatted_as_ranges(numbers: tuple[int, ...], output: str) -> None:
     """Three or more consecutive numbers become a range."""
     assert format_ranges(numbers) == output
+
+
+def test_a_text_with_its_numbers() -> None:
+    text = CountText(3, 7000, "record", "read")
+    assert text == "3 of 7,000 records read"
+    assert (text.done, text.total, text.noun, text.what) == (3, 7000, "record", "read")

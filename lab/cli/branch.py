@@ -21,13 +21,13 @@ from lab.cli.options import (
     recording_path,
 )
 from lab.cli.program import app
+from lab.cli.progress import Progress
 from lab.cli.recording_report import format_log_line, report_damage
 from lab.cli.run import run_headless, run_with_interface
 from lab.cli.terminal import (
     EXIT_NOT_AS_EXPECTED,
     UsageError,
     console,
-    count_progress,
     interrupt_on_signals,
     require_terminal,
 )
@@ -229,7 +229,7 @@ def diff(
         differences = header_differences(a.header, b.header)
         for name, here, there in differences:
             print_line(f"header, {name}: A {here} · B {there}")
-        with count_progress(min(len(a), len(b))) as progress:
+        with Progress("comparing", "record", min(len(a), len(b))) as progress:
             divergence = find_divergence(a, b, progress)
         damaged = report_damage(one, a) | report_damage(other, b)
         print_line(

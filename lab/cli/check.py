@@ -32,6 +32,7 @@ from lab.cli.options import (
     writable,
     writable_recording,
 )
+from lab.cli.progress import Progress
 from lab.cli.terminal import (
     EXIT_INTERRUPTED,
     EXIT_NOT_AS_EXPECTED,
@@ -39,12 +40,10 @@ from lab.cli.terminal import (
     interrupt_on_signals,
     print_json,
     print_wrapped,
-    progress_line,
 )
 from lab.output import print_line
 from lab.properties.assertions import RAISES
 from lab.protocols import Algorithm
-from lab.units import format_count
 from lab.worlds.campaign.campaign import Campaign, CampaignTotals, SearchGoal, run_campaign, runs_left
 from lab.worlds.campaign.corpus import load_corpus, save_corpus
 from lab.worlds.campaign.finding import Finding, format_rerun, shrink_finding, write_finding
@@ -177,7 +176,7 @@ def check(options: CheckOptions) -> int:
     is_own = not protocol.__module__.startswith("lab.")
     if is_own:
         seeds = range(campaign.seed, campaign.seed + min(campaign.runs or _REPEATED, _REPEATED))
-        require_repeatable(campaign.target, campaign.base, [draw(campaign.plan, seed) for seed in seeds])
+        _execute_twice(campaign, [draw(campaign.plan, seed) for seed in seeds])
     began_s = time.monotonic()
     totals, first, interrupted = _run(options, campaign)
     if not options.json:
@@ -189,7 +188,7 @@ def check(options: CheckOptions) -> int:
     rerun = ""
     if finding is not None:
         if is_own and not interrupted:
-            require_repeatable(campaign.target, campaign.base, [finding.least])
+            _execute_twice(campaign, [finding.least])
         if not options.json:
             print_finding(finding)
         path = options.out or Path(f"{protocol.name}-{finding.violation.assertion}-seed{finding.drawn.seed}.jsonl")
@@ -272,13 +271,15 @@ def _run(options: CheckOptions, campaign: Campaign) -> tuple[CampaignTotals, Sch
     began_s = time.monotonic()
     outcomes = run_campaign(campaign, workers, options.cluster, for_s, corpus)
     try:
-        with exit_if_workers_fail(), closing(outcomes), progress_line() as progress:
-            progress(f"starting {workers} processes" if workers > 1 else "running")
+        progress = Progress(f"checking {campaign.base.protocol.name}", "run", campaign.runs)
+        with exit_if_workers_fail(), closing(outcomes), progress:
             for outcome in outcomes:
                 totals.add(outcome)
                 if outcome.found and first is None:
                     first = outcome.schedule
-                progress(_progress_text(totals, campaign, first, time.monotonic() - began_s))
+                progress(
+                    totals.runs, _progress_note(totals, campaign, first), _share(totals, campaign, for_s, began_s)
+                )
                 if outcome.found and not options.keep_going:
                     break
     except KeyboardInterrupt:
@@ -293,24 +294,31 @@ def _run(options: CheckOptions, campaign: Campaign) -> tuple[CampaignTotals, Sch
     return totals, first, False
 
 
-def _progress_text(totals: CampaignTotals, campaign: Campaign, first: Schedule | None, seconds: float) -> str:
-    done = format_count(totals.runs, "run")
-    if campaign.runs:
-        done = f"{totals.runs:,} of {format_count(campaign.runs, 'run')}"
-    elif campaign.systematic:
-        done += f", {runs_left(totals, campaign):,} more known"
-    found = "" if first is None else f", found with seed {first.seed}"
-    return f"{done}, {totals.steps:,} steps, {seconds:.0f} s{found}"
+def _share(totals: CampaignTotals, campaign: Campaign, for_s: float | None, began_s: float) -> float | None:
+    """Return the share of the runs or of the time that is over; None without bounds."""
+    runs = totals.runs / campaign.runs if campaign.runs else None
+    return runs if for_s is None else max(runs or 0.0, (time.monotonic() - began_s) / for_s)
+
+
+def _progress_note(totals: CampaignTotals, campaign: Campaign, first: Schedule | None) -> str:
+    found = "" if first is None else f"found with seed {first.seed}, "
+    known = f"{runs_left(totals, campaign):,} more runs known, " if campaign.systematic else ""
+    return f"{found}{known}{totals.steps:,} steps"
+
+
+def _execute_twice(campaign: Campaign, schedules: list[Schedule]) -> None:
+    with Progress("executing runs twice"):
+        require_repeatable(campaign.target, campaign.base, schedules)
 
 
 def _shrink(
     protocol: type[Algorithm], campaign: Campaign, drawn: Schedule, interrupted: bool
 ) -> tuple[Finding, bool]:
     """Return the shrunk finding, or as small as it was at Ctrl-C, and whether that was pressed."""
-    with progress_line() as progress:
+    with Progress(f"shrinking what seed {drawn.seed} found", "run") as progress:
 
         def show(tried: int) -> None:
-            progress(f"shrinking what seed {drawn.seed} found: {format_count(tried, 'run')}")
+            progress(tried)
             if interrupted:
                 raise KeyboardInterrupt
 

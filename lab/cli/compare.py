@@ -30,7 +30,8 @@ from lab.cli.options import (
     whole_number,
     worker_count,
 )
-from lab.cli.terminal import EXIT_INTERRUPTED, UsageError, print_json, progress_line, report_width
+from lab.cli.progress import Progress
+from lab.cli.terminal import EXIT_INTERRUPTED, UsageError, print_json, report_width
 from lab.output import print_line, print_text
 from lab.protocols import TASKS, Algorithm
 from lab.script.parse import numbered_lines
@@ -170,17 +171,13 @@ def run_compare(options: CompareOptions, given: Collection[str] = ()) -> int:
     with (
         exit_if_workers_fail(),
         closing(run_comparison(comparison, workers)) as coming,
-        progress_line() as progress,
+        Progress(f"comparing {format_count(len(totals), 'protocol')}", "run", comparison.runs) as progress,
     ):
-        progress(f"starting {workers} processes" if workers > 1 else "running")
         try:
             for done, measured in enumerate(coming, 1):
                 for each, one in zip(totals, measured, strict=True):
                     each.add(one.measured, one.violations)
-                progress(
-                    f"{done:,} of {format_count(comparison.runs, 'run')} "
-                    f"of {format_count(len(totals), 'protocol')}"
-                )
+                progress(done)
         except KeyboardInterrupt:
             status = EXIT_INTERRUPTED
     t_us = comparison.bases[0].timing.t_us

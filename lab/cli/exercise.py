@@ -13,6 +13,7 @@ from rich.table import Table
 from typer import Argument, Option
 
 from lab.cli.options import Json, announce_sandbox, command, command_group, write_whole
+from lab.cli.progress import Progress
 from lab.cli.terminal import (
     EXIT_NOT_AS_EXPECTED,
     UsageError,
@@ -21,7 +22,6 @@ from lab.cli.terminal import (
     print_paragraphs,
     print_table,
     print_wrapped,
-    progress_line,
     require_terminal,
 )
 from lab.exercises.attempts import NAME, LocalClusters, StudentFolder
@@ -44,6 +44,7 @@ from lab.exercises.grading import (
     best_grades,
     format_results,
     grade_recordings,
+    report_part,
     restrict_to_student,
 )
 from lab.exercises.handout import HEAD, write_handout
@@ -342,10 +343,10 @@ def grade(options: GradeOptions) -> int:
         return _grade_repairs(options.named, options.exercise, folder)
     recordings = _recordings(options.named)
     exercises = {name: find_exercise(name, folder) for name in names(folder)}
-    with progress_line() as progress:
+    with Progress("grading", "recording", len(recordings)) as progress:
 
-        def report_progress(file: str, done: int) -> None:
-            progress(f"{file}: {done:,} records")
+        def report_progress(graded: float, file: str) -> None:
+            progress(int(graded), file, graded / len(recordings))
 
         if options.sealed_by is None:
             grades = grade_recordings(recordings, folder, report_progress)
@@ -387,14 +388,19 @@ def check(
     if any(each.edition == "student" for each in found):
         raise UsageError(f"nothing shows that these exercises can be solved: this is {_STUDENT_EDITION}")
     incorrect = 0
-    for number, exercise in enumerate(found, 1):
-        with progress_line() as progress:
-            progress(f"{number} of {len(found)}: {exercise.name}")
-            mistakes = list(check_exercise(exercise))
-        print_line(f"{exercise.name}: {'correct' if not mistakes else 'INCORRECT'}")
-        for mistake in mistakes:
-            print_line(f"  {mistake}")
-        incorrect += bool(mistakes)
+    with Progress("checking exercises", "exercise", len(found)) as progress:
+
+        def report_progress(checked: float, name: str) -> None:
+            progress(int(checked), name, checked / len(found))
+
+        for number, exercise in enumerate(found):
+            report_share = report_part(report_progress, number, exercise.name)
+            mistakes = list(check_exercise(exercise, report_progress=report_share))
+            with progress.hidden():
+                print_line(f"{exercise.name}: {'correct' if not mistakes else 'INCORRECT'}")
+                for mistake in mistakes:
+                    print_line(f"  {mistake}")
+            incorrect += bool(mistakes)
     print_line(f"{format_count(len(found), 'exercise')}, {incorrect or 'none'} incorrect")
     return EXIT_NOT_AS_EXPECTED if incorrect else 0
 
@@ -441,8 +447,8 @@ def _grade_repairs(named: list[Path], name: str, folder: Path) -> int:
     for path in named:
         if path.suffix != ".py" or not path.is_file():
             raise UsageError(f"{path} is not a Python file; {exercise.name} expects FILE.py")
-        with progress_line() as progress:
-            results = grade_repair(exercise, path, secrets.randbits(48), progress)
+        with Progress(f"grading {path.name}") as progress:
+            results = grade_repair(exercise, path, secrets.randbits(48), progress.report)
         print_line(f"{path}: {sum(result.points for result in results)} of {exercise.points}")
         for task, result in zip(exercise.tasks, results, strict=True):
             why = f": {sanitize(result.why, 300)}" if result.why else ""

@@ -20,6 +20,7 @@ from lab.cli.options import (
     whole_number,
     writable_recording,
 )
+from lab.cli.progress import Progress
 from lab.cli.recording_report import print_failures
 from lab.cli.terminal import (
     EXIT_INTERRUPTED,
@@ -27,7 +28,6 @@ from lab.cli.terminal import (
     UsageError,
     print_json,
     print_wrapped,
-    progress_line,
 )
 from lab.kernel import CommandInput, Timing
 from lab.output import print_line
@@ -228,11 +228,11 @@ class _Exploration:
         began_s = time.monotonic()
         explorer = self.explorer
         try:
-            with progress_line() as progress:
+            with Progress(f"exploring {self.protocol.name}", "state") as progress:
                 explorer.run(
                     self.most_states,
                     self.depth,
-                    lambda: progress(_progress_text(explorer.tally, time.monotonic() - began_s)),
+                    lambda: progress(explorer.tally.states, _progress_note(explorer.tally)),
                 )
         except NeverSettledError:
             raise UsageError(
@@ -386,9 +386,8 @@ def _resolve_commands(
     return tuple(found)
 
 
-def _progress_text(tally: SearchTally, seconds: float) -> str:
-    seen, rate = format_count(tally.states, "state"), tally.states / max(seconds, 1e-3)
-    return f"depth {tally.depth}, {seen}, {tally.frontier:,} in the frontier, {rate:,.0f} states/s"
+def _progress_note(tally: SearchTally) -> str:
+    return f"depth {tally.depth}, {tally.frontier:,} in the frontier"
 
 
 def _wait_for_agreement(explorer: Explorer, assertion: str, execution: PathExecution, within_us: int) -> None:

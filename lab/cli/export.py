@@ -2,7 +2,7 @@
 
 import re
 import sys
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Annotated, get_args
 
@@ -11,9 +11,10 @@ from rich.table import Table as Grid
 from typer import Option
 
 from lab.cli.options import Recording, command, is_same_file, writable
+from lab.cli.progress import Progress
 from lab.cli.recording_report import report_damage
-from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError, print_table, progress_line
-from lab.export.excerpt import Excerpt, ExportError, ExportOptions, Film, TableName, parse_nodes, read_excerpt
+from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError, print_table
+from lab.export.excerpt import ExportError, ExportOptions, Film, TableName, parse_nodes, read_excerpt
 from lab.export.formats import Format, default_path, format_for_file, write_file
 from lab.glyphs import draws_unicode
 from lab.output import print_error, print_line
@@ -190,22 +191,21 @@ def export(options: ExportRequest) -> int:
         chosen, excerpt = options.format(), options.excerpt_options()
         path = options.path(chosen)
         try:
-            with progress_line() as progress:
-                _write(chosen, read_excerpt(store, excerpt, progress), path)
+            with Progress(f"exporting {options.file.name}") as progress:
+                read = read_excerpt(store, excerpt, progress.report)
+                if path is None:
+                    with progress.hidden() if sys.stdout.isatty() else nullcontext():
+                        chosen.write(read, sys.stdout)
+                else:
+                    size = write_file(chosen, read, path)
+            if path is not None:
+                print_line(f"{path}: {size:,} bytes")
         except ExportError as error:
             raise UsageError(f"{options.file}: {error}") from None
         damaged = report_damage(options.file, store)
         if store.torn:
             print_error(f"{options.file}: the last line is truncated, and was skipped")
     return EXIT_NOT_AS_EXPECTED if damaged else 0
-
-
-def _write(chosen: Format, excerpt: Excerpt, path: Path | None) -> None:
-    if path is None:
-        chosen.write(excerpt, sys.stdout)
-        return
-    size = write_file(chosen, excerpt, path)
-    print_line(f"{path}: {size:,} bytes")
 
 
 def _list_formats(file: Path) -> None:

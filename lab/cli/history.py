@@ -11,8 +11,9 @@ from typer import Argument, Option
 
 from lab.analysis.group_history import GroupHistory, GroupLog, Point
 from lab.cli.options import command, is_same_file, writable
+from lab.cli.progress import Progress
 from lab.cli.recording_report import report_damage
-from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, TerminalConsole, UsageError, count_progress, print_json
+from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, TerminalConsole, UsageError, print_json
 from lab.export.group_layout import GroupLayout
 from lab.export.group_pictures import format_graph, group_picture
 from lab.glyphs import draws_unicode, glyphs_for
@@ -92,7 +93,7 @@ def history(options: HistoryOptions) -> int:
 
 def _log_of(store: FileRecords) -> GroupLog:
     log = GroupLog()
-    with count_progress(len(store)) as progress:
+    with Progress(f"reading {store.path.name}", "record", len(store)) as progress:
         for number, record in enumerate(store.records()):
             log.observe(record)
             progress(number)

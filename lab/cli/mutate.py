@@ -4,7 +4,6 @@ The options become a campaign of the original; its mutants are run under the sam
 reported with their differences.
 """
 
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import Annotated, Any
@@ -31,6 +30,7 @@ from lab.cli.options import (
     whole_number,
     worker_count,
 )
+from lab.cli.progress import Progress
 from lab.cli.terminal import (
     EXIT_INTERRUPTED,
     EXIT_NOT_AS_EXPECTED,
@@ -41,7 +41,6 @@ from lab.cli.terminal import (
     print_json,
     print_table,
     print_wrapped,
-    progress_line,
 )
 from lab.output import print_line
 from lab.text import sanitize
@@ -191,18 +190,13 @@ class _Session:
 
     def run(self) -> bool:
         """Run the original and the mutants; return whether Ctrl-C was pressed."""
-        self._began_s = time.monotonic()
         try:
-            with exit_if_workers_fail(), progress_line() as self._progress:
+            with exit_if_workers_fail():
                 self._run_original()
                 if self.options.explore:
-                    self._progress("exploring the original")
-                    self.runs.explore_original(self.parameters)
-                with closing(self.runs.run_mutants(self.workers)) as tested:
-                    self._show_progress()
-                    for mutant, outcome in tested:
-                        self.score.add(mutant, outcome)
-                        self._show_progress()
+                    with Progress(f"exploring {self.protocol.name}"):
+                        self.runs.explore_original(self.parameters)
+                self._run_mutants()
         except KeyboardInterrupt:
             return True
         return False
@@ -210,9 +204,10 @@ class _Session:
     def _run_original(self) -> None:
         runs = self.runs
         try:
-            with closing(runs.run_original(self.workers)) as original:
+            progress = Progress(f"running {self.protocol.name}", "run", 2 * runs.campaign.runs)
+            with closing(runs.run_original(self.workers)) as original, progress:
                 for done in original:
-                    self._progress(f"the original: {done:,} of {format_count(2 * runs.campaign.runs, 'run')}")
+                    progress(done)
         except OriginalFailsError as error:
             fail(
                 f"{self.protocol.name} fails without any mutation: {error}; mutants are compared to an original "
@@ -220,12 +215,13 @@ class _Session:
                 EXIT_NOT_AS_EXPECTED,
             )
 
-    def _show_progress(self) -> None:
-        done, of, total = len(self.score.tested), len(self.runs.mutants), self.score.total
-        self._progress(
-            f"{_bar(done, of)} {done:,} of {format_count(of, 'mutant')}, {total.killed:,} killed, "
-            f"{total.survived:,} survived, {time.monotonic() - self._began_s:.0f} s"
-        )
+    def _run_mutants(self) -> None:
+        total = self.score.total
+        progress = Progress("running mutants", "mutant", len(self.runs.mutants))
+        with closing(self.runs.run_mutants(self.workers)) as tested, progress:
+            for mutant, outcome in tested:
+                self.score.add(mutant, outcome)
+                progress(len(self.score.tested), f"{total.killed:,} killed, {total.survived:,} survived")
 
     @property
     def is_good_enough(self) -> bool:
@@ -404,11 +400,6 @@ class _Session:
             ],
             "mutants": [_mutant_json(mutant, outcome) for mutant, outcome in score.tested],
         }
-
-
-def _bar(done: int, of: int, width: int = 20) -> str:
-    full = width * done // max(of, 1)
-    return "█" * full + "░" * (width - full)
 
 
 def _text_of(rule: str) -> str:

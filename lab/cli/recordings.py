@@ -17,12 +17,13 @@ from lab.cli.options import (
     load_protocol_of,
 )
 from lab.cli.program import app
+from lab.cli.progress import Progress
 from lab.cli.recording_report import (
     format_explanation,
     format_verdicts,
     is_unjudged,
 )
-from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, EXIT_USAGE, UsageError, count_progress, require_terminal
+from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, EXIT_USAGE, UsageError, require_terminal
 from lab.output import print_error, print_line
 from lab.properties.declarations import Declared
 from lab.properties.judge import Judge
@@ -119,7 +120,7 @@ def _verify(path: Path, target: str | None, properties: tuple[Declared, ...], st
             header = with_promises(store.header, properties)
             check_assumptions(declared_for(header.protocol), {})
             judge = Judge(header)
-            with count_progress(len(store)) as progress:
+            with Progress(f"verifying {path.name}", "record", len(store)) as progress:
                 report = reexecute(store, protocol, source_of(protocol)[1], progress=progress, watch=judge.observe)
                 for record in store.records(judge.number + 1):  # those after the end of the re-execution
                     judge.observe(record)

@@ -31,6 +31,7 @@ from lab.cli.options import (
     recording_path,
 )
 from lab.cli.program import app
+from lab.cli.progress import Progress
 from lab.cli.recording_report import print_failures
 from lab.cli.run_report import report_run
 from lab.cli.scenario_check import format_report
@@ -39,7 +40,6 @@ from lab.cli.terminal import (
     UsageError,
     fail,
     interrupt_on_signals,
-    progress_line,
     require_terminal,
 )
 from lab.output import print_error, print_line, print_remark
@@ -52,7 +52,7 @@ from lab.script.commands import FASTEST, SLOWEST, WorldCommand
 from lab.script.parse import parse
 from lab.script.scope import CommandError, Scope
 from lab.tui.terminal.guard import run_guarded
-from lab.units import format_us
+from lab.units import CountText, format_us
 from lab.worlds.launch import HostFailedError, HostProcess, HostRefusedError
 from lab.worlds.loading.config import NotRunnableError, RunConfig, new_run_name
 from lab.worlds.loading.settings import Settings, as_option, parameters_of, target_of, usual_link
@@ -394,16 +394,12 @@ def run_headless(config: RunConfig, as_json: bool, scenario: Scenario | None = N
 
 def _wait(host: HostProcess, end_us: int) -> None:
     began_s = time.monotonic()
-    with progress_line() as progress:
+    with Progress(f"running for {format_us(end_us)}") as progress:
         while host.process.poll() is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 host.process.wait(0.1)
-            progress(_progress_bar(round((time.monotonic() - began_s) * 1e6), end_us))
+            progress(0, share=(time.monotonic() - began_s) * 1e6 / end_us)
     host.wait()
-
-
-def _progress_bar(past_us: int, end_us: int) -> str:
-    return f"{'█' * int(min(1.0, past_us / end_us) * 30):░<30} {past_us / 1e6:.1f} of {format_us(end_us)}"
 
 
 def _simulate(config: RunConfig) -> bool:
@@ -412,17 +408,16 @@ def _simulate(config: RunConfig) -> bool:
     end_us = config.end_us or 0
 
     def check_signals(now_us: int) -> str:
-        progress(_progress_bar(now_us, end_us))
+        progress.report(CountText(now_us // 1_000_000, -(-end_us // 1_000_000), "second", "simulated"))
         return signals[0] if signals else ""
 
     def on_reexecuted(done: int) -> None:
         if signals:  # nothing is recorded yet
             raise KeyboardInterrupt
-        progress(f"{done:,} of {config.at:,} records")
+        progress.report(CountText(done, config.at, "record", "re-executed"))
 
     try:
-        with _signals_as_notes(signals), progress_line() as progress:
-            progress(_progress_bar(0, end_us))  # starting a thousand nodes takes some time
+        with _signals_as_notes(signals), Progress("simulating") as progress:
             why = run_to_end(config, end_us, check_signals, on_reexecuted)
     except NotRunnableError as error:
         fail(str(error))

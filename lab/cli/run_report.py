@@ -10,9 +10,10 @@ from msgspec.structs import replace
 from lab.analysis.elections import ElectionLog, SettledElection
 from lab.analysis.history import History
 from lab.analysis.inspection import failure_lines
+from lab.cli.progress import Progress
 from lab.cli.recording_report import format_verdicts, is_unjudged, summarize_verdicts
 from lab.cli.scenario_check import format_report
-from lab.cli.terminal import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, count_progress, fail, print_json
+from lab.cli.terminal import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, fail, print_json
 from lab.kernel import CommandInput, Step
 from lab.output import print_error, print_line
 from lab.properties.assertions import describe_state
@@ -163,7 +164,7 @@ def report_run(config: RunConfig, as_json: bool, interrupted: bool, scenario: Sc
             return EXIT_INTERRUPTED
         fail(str(error), EXIT_NOT_AS_EXPECTED)
     judge = Judge(store.header)
-    with count_progress(len(store)) as progress:
+    with Progress("judging the recording", "record", len(store)) as progress:
         summary, problems = _summary_of(store, config, judge, progress)
     report = None if scenario is None else replace(report_of(scenario, store), recording=config.recording)
     if as_json:

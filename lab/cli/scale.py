@@ -2,7 +2,7 @@
 
 import re
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,12 +14,12 @@ from lab.charts import Axis, Chart, Series, decades, whole_numbers
 from lab.cli.chart import print_charts
 from lab.cli.chart_svg import charts_as_svg
 from lab.cli.options import Json, Picture, RequestBound, Targets, check_picture, command, find_election
+from lab.cli.progress import Progress
 from lab.cli.terminal import (
     EXIT_INTERRUPTED,
     EXIT_NOT_AS_EXPECTED,
     UsageError,
     print_json,
-    progress_line,
     report_width,
 )
 from lab.kernel import Timing
@@ -30,6 +30,7 @@ from lab.worlds.campaign.scalability import (
     MOST_MESSAGES,
     Measurement,
     NoAgreementError,
+    ReportMessages,
     ScaleCase,
     ScaleRow,
     ScaleStudy,
@@ -108,23 +109,40 @@ def _measure(scales: list[ScaleStudy], sizes: tuple[int, ...], timing: Timing, s
     status = 0
     going = list(scales)
     try:
-        for nodes in sizes:
-            for scale in list(going):
-                title = f"{scale.name}, {nodes:,} nodes"
-                try:
-                    with progress_line() as progress:
-                        scale.measure(nodes, timing, seed, _count_messages(progress, title))
-                except NoAgreementError as error:
-                    print_error(f"{scale.name}: {error}")
-                    status = EXIT_NOT_AS_EXPECTED
-                    going.remove(scale)
+        with Progress("measuring", "message") as progress:
+            work = _Work(progress, len(scales) * sum(nodes**2 for nodes in sizes))
+            for nodes in sizes:
+                for scale in list(going):
+                    try:
+                        scale.measure(nodes, timing, seed, work.begin(scale.name, nodes))
+                    except NoAgreementError as error:
+                        with progress.hidden():
+                            print_error(f"{scale.name}: {error}")
+                        status = EXIT_NOT_AS_EXPECTED
+                        going.remove(scale)
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     return status
 
 
-def _count_messages(progress: Callable[[str], None], title: str) -> Callable[[int], None]:
-    return lambda messages: progress(f"{title}: {messages:,} messages")
+class _Work:
+    """All measurements. One takes about as long as the square of its nodes; ``total`` is the sum of these."""
+
+    def __init__(self, progress: Progress, total: int) -> None:
+        self._progress, self._total = progress, total
+        self._messages, self._done = 0, 0.0
+
+    def begin(self, name: str, nodes: int) -> ReportMessages:
+        """Return what reports the progress in the next cluster."""
+        messages_before, done_before = self._messages, self._done
+        self._done = done_before + nodes**2
+
+        def report(messages: int, share: float) -> None:
+            self._messages = messages_before + messages
+            done = done_before + share * nodes**2
+            self._progress(self._messages, f"{name}, {nodes:,} nodes", done / self._total)
+
+        return report
 
 
 def _sizes(text: str) -> tuple[int, ...]:

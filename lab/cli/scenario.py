@@ -10,6 +10,7 @@ from rich.table import Table
 from typer import Argument, Option
 
 from lab.cli.options import Json, OwnProtocol, command, command_group, complete_scenario, writable
+from lab.cli.progress import Progress
 from lab.cli.scenario_check import ScenarioCheckOptions, check_scenarios
 from lab.cli.terminal import (
     EXIT_NOT_AS_EXPECTED,
@@ -18,7 +19,6 @@ from lab.cli.terminal import (
     print_json,
     print_paragraphs,
     print_table,
-    progress_line,
 )
 from lab.output import print_error, print_line, print_text
 from lab.protocols import PROTOCOLS, TASKS
@@ -180,8 +180,8 @@ def from_(
     file = None if output is None else _new(output)
     source = ScenarioSource(recording, protocol or "", Path.cwd() if file is None else file.parent, title)
     try:
-        with progress_line() as progress:
-            made = make_scenario(source, shrink, progress)
+        with Progress(f"trying scripts for {recording.name}") as progress:
+            made = make_scenario(source, shrink, progress.report)
     except TargetError as error:
         raise UsageError(f"{recording} cannot be re-executed: {error}") from None
     if file is None:

@@ -2,7 +2,6 @@
 
 import shutil
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -25,13 +24,13 @@ from lab.cli.options import (
     worker_count,
     writable,
 )
+from lab.cli.progress import Progress
 from lab.cli.terminal import (
     EXIT_INTERRUPTED,
     EXIT_NOT_AS_EXPECTED,
     UsageError,
     interrupt_on_signals,
     print_table,
-    progress_line,
 )
 from lab.output import print_line, print_remark
 from lab.places import new_recording_path
@@ -160,18 +159,13 @@ def _run(jobs: list[Job], workers: int, keep: bool) -> tuple[list[Report], bool]
     """Return the reports of the finished runs, and whether the check was interrupted."""
     reports: list[Report] = []
     kept: set[tuple[str, World]] = set()
-    began_s = time.monotonic()
-    with exit_if_workers_fail(), closing(run_all(jobs, workers)) as coming, progress_line() as progress:
-        progress(f"0 of {format_count(len(jobs), 'run')}")
+    progress = Progress("checking scenarios", "run", len(jobs))
+    with exit_if_workers_fail(), closing(run_all(jobs, workers)) as coming, progress:
         try:
             for report in coming:
                 reports.append(report if keep else _keep_or_delete_recording(report, kept))
                 failed = sum(not each.passed for each in reports)
-                found = f", {failed} failed" if failed else ""
-                progress(
-                    f"{len(reports)} of {format_count(len(jobs), 'run')}{found}, "
-                    f"{time.monotonic() - began_s:.0f} s"
-                )
+                progress(len(reports), f"{failed} failed" if failed else "")
         except KeyboardInterrupt:
             return reports, True
     return reports, False

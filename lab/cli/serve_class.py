@@ -12,6 +12,7 @@ from rich.table import Table
 from typer import Argument, Option
 
 from lab.cli.options import Json, recording_path, write_whole
+from lab.cli.progress import Progress
 from lab.cli.run import RunOptions, find_scenario, run_config
 from lab.cli.serve import Data, data_folder, group
 from lab.cli.terminal import (
@@ -19,7 +20,6 @@ from lab.cli.terminal import (
     UsageError,
     print_json,
     print_table,
-    progress_line,
     require_terminal,
 )
 from lab.exercises.exercise import Exercise
@@ -227,8 +227,8 @@ def log(
         raise UsageError(f"unknown student {name!r}{did_you_mean(name, list(folder.student_paths()))}")
     lines = [line for line in read_log(folder.log) if line.event != "sealed"]
     if commands:
-        with progress_line() as progress:
-            lines += student_commands(folder, name, progress)
+        with Progress("reading recordings") as progress:
+            lines += student_commands(folder, name, progress.report)
     for line in sorted(lines, key=lambda each: datetime.fromisoformat(each.at)):
         if name is None or line.student == name:
             at = datetime.fromisoformat(line.at).astimezone()
@@ -267,8 +267,9 @@ def export(
     """
     folder, library = data_folder(data), exercises or SHIPPED
     known = {name: find_exercise(name, library) for name in names(library)}
-    with progress_line() as progress:
-        book = grade_class(folder, library, progress)
+    recordings = len(list(folder.recordings()))
+    with Progress("grading", "recording", recordings) as progress:
+        book = grade_class(folder, library, lambda graded, file: progress(int(graded), file, graded / recordings))
     best = best_grades(book.grades)
     if csv is not None:
         write_whole(csv, as_csv(_in_order(book.grades) if every else best, known).encode())

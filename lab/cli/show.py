@@ -16,12 +16,13 @@ from typer import Argument, Option
 from lab.analysis.delivery import LogPage
 from lab.analysis.group_history import GroupLog
 from lab.cli.options import OwnProtocol, check_watches, command, load_protocol_of
+from lab.cli.progress import Progress
 from lab.cli.recording_report import (
     describe_run,
     format_log_line,
     report_damage,
 )
-from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError, console, count_progress, report_width
+from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError, console, report_width
 from lab.glyphs import glyphs_for
 from lab.output import print_line
 from lab.recording.cluster_state import ClusterState
@@ -254,7 +255,7 @@ def _state_at(
 ) -> tuple[ClusterState, int, str]:
     """Return the cluster's state at that time or the end, the time, and a remark if the recording ends earlier."""
     cluster = ClusterState.of(store.header)
-    with count_progress(len(store)) as progress:
+    with Progress(f"reading {store.path.name}", "record", len(store)) as progress:
         for number, record in enumerate(store.records()):
             if at_us is not None and getattr(record, "at_us", 0) > at_us:
                 return cluster, at_us, ""

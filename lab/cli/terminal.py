@@ -1,4 +1,4 @@
-"""The output of every command: errors and an exit status, tables, and progress."""
+"""The output of every command: errors and an exit status, text and tables."""
 
 import codecs
 import os
@@ -6,9 +6,7 @@ import shutil
 import signal
 import sys
 import textwrap
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from io import TextIOWrapper
 from types import FrameType
 from typing import NoReturn
@@ -20,7 +18,7 @@ from rich.table import Table
 
 from lab.glyphs import draws_unicode
 from lab.output import print_error, print_line, write_line
-from lab.text import UserError, remove_controls, sanitize, sanitize_json
+from lab.text import UserError, remove_controls, sanitize_json
 
 EXIT_NOT_AS_EXPECTED = 1
 EXIT_USAGE = 2
@@ -108,7 +106,7 @@ def print_json(value: object) -> None:
     write_line(sanitize_json(msgspec.json.encode(value)), sys.stdout)
 
 
-# progress, and its interruption
+# interruption
 
 
 def interrupt_on_signals() -> None:
@@ -119,41 +117,6 @@ def interrupt_on_signals() -> None:
 
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupt)
-
-
-_EVERY_S = 0.1
-_SHORT = 20_000
-
-
-@contextmanager
-def progress_line(shown: bool = True) -> Iterator[Callable[[str], None]]:
-    """Yield a function that shows a text as the last line of standard error; erase the line at the end.
-
-    It may be called as often as wanted. Nothing is shown if standard error is not a terminal.
-    """
-    shown = shown and sys.stderr.isatty()
-    next_s, width = 0.0, 0
-
-    def progress(text: str) -> None:
-        nonlocal next_s, width
-        if shown and time.monotonic() >= next_s:
-            next_s = time.monotonic() + _EVERY_S
-            line = sanitize(text)
-            width = max(width, len(line))
-            print(f"\r{line:<{width}}", end="", file=sys.stderr, flush=True)
-
-    try:
-        yield progress
-    finally:
-        if width:
-            print("\r" + " " * width + "\r", end="", file=sys.stderr, flush=True)
-
-
-@contextmanager
-def count_progress(total: int) -> Iterator[Callable[[int], None]]:
-    """Yield a function that shows the number of records done. Nothing is shown for small totals."""
-    with progress_line(total > _SHORT) as progress:
-        yield lambda done: progress(f"{done:,} of {total:,} records")
 
 
 # terminals that cannot show every character

@@ -4,7 +4,7 @@ The solution must earn all points. Doing nothing, and each script that is known 
 commands must not solve it. Scripts run in a sandbox, as if a student gave their commands: simulated, in memory.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from random import Random
 
@@ -37,13 +37,19 @@ LONGEST_US = 60_000_000
 _SLICE_US = 1_000_000
 
 
-def check_exercise(exercise: Exercise, with_seeds: int = SEEDS, at_random: int = RANDOM_TRIALS) -> Iterator[str]:
+def check_exercise(
+    exercise: Exercise,
+    with_seeds: int = SEEDS,
+    at_random: int = RANDOM_TRIALS,
+    report_progress: Callable[[float], None] = lambda share: None,
+) -> Iterator[str]:
     """Yield the exercise's problems.
 
     ``with_seeds``: the number of seeds for the solution; ``at_random``: the number of random scripts.
+    ``report_progress`` is called with the share of the work done.
     """
     if exercise.faulty_file is not None:
-        yield from _repair_problems(exercise, exercise.faulty_file)
+        yield from _repair_problems(exercise, exercise.faulty_file, report_progress)
         return
     folder = exercise.folder
     if not (folder / _SOLUTION).is_file():
@@ -52,23 +58,33 @@ def check_exercise(exercise: Exercise, with_seeds: int = SEEDS, at_random: int =
     seeds: list[int | None] = [None]
     if "live" in exercise.setup.worlds:
         seeds += range(1, with_seeds + 1)
-    for seed in seeds:
+    wrong = sorted(folder.glob(_WRONG))
+    trials = len(seeds) + 1 + len(wrong) + at_random
+    for number, seed in enumerate(seeds, 1):
         yield from _solution_problems(exercise, seed)
+        report_progress(number / trials)
     if idle := run_in_sandbox(exercise, []).status.points:
         yield f"doing nothing earns {idle} of {exercise.points} points"
-    wrong = sorted(folder.glob(_WRONG))
     if not wrong:
         yield f"{_WRONG} is missing: nothing shows that wrong attempts earn nothing"
-    for path in wrong:
+    for number, path in enumerate(wrong, len(seeds) + 2):
         found = _run_script(exercise, path)
+        report_progress(number / trials)
         if isinstance(found, str):
             yield found
         elif points := found.status.points:
             yield f"{path.name} earns {points} of {exercise.points} points"
-    yield from _random_problems(exercise, at_random)
+    for number in range(at_random):
+        commands = random_commands(exercise, number)
+        if run_in_sandbox(exercise, commands).status.is_solved:
+            yield f"random commands solve it: {'; '.join(commands)}"
+            return
+        report_progress((trials - at_random + number + 1) / trials)
 
 
-def _repair_problems(exercise: Exercise, untouched: Path) -> Iterator[str]:
+def _repair_problems(
+    exercise: Exercise, untouched: Path, report_progress: Callable[[float], None]
+) -> Iterator[str]:
     """Yield the problems of a repair exercise: its solution must earn all points, nothing else any."""
     solution, wrong = exercise.folder / "solution.py", sorted(exercise.folder.glob("wrong-*.py"))
     if not wrong:
@@ -79,7 +95,8 @@ def _repair_problems(exercise: Exercise, untouched: Path) -> Iterator[str]:
     for result in grade_repair(exercise, solution, _SEED):
         if result.state != "done":
             yield f"solution.py: task {result.task} is {result.state}: {result.why}"
-    for path in (untouched, *wrong):
+    for number, path in enumerate((untouched, *wrong), 1):
+        report_progress(number / (2 + len(wrong)))
         if points := sum(result.points for result in grade_repair(exercise, path, _SEED)):
             which = "the unchanged file" if path == untouched else path.name
             yield f"{which} earns {points} of {exercise.points} points"
@@ -103,14 +120,6 @@ def _run_script(exercise: Exercise, path: Path, seed: int | None = None) -> Asse
         return f"{path.name}: {error}"
     except OSError as error:
         return f"{path.name}: {error.strerror}"
-
-
-def _random_problems(exercise: Exercise, trials: int) -> Iterator[str]:
-    for seed in range(trials):
-        commands = random_commands(exercise, seed)
-        if run_in_sandbox(exercise, commands).status.is_solved:
-            yield f"random commands solve it: {'; '.join(commands)}"
-            return
 
 
 def random_commands(exercise: Exercise, seed: int) -> list[str]:

@@ -11,7 +11,6 @@ import hashlib
 import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -69,12 +68,22 @@ class Grade(Struct, frozen=True):
         return sum(result.points for result in self.results)
 
 
+ReportGrading = Callable[[float, str], None]
+"""Called with the number of recordings or exercises done, with the share of the next one, and its name."""
+
+
+def report_part(report: ReportGrading, graded: int, file: str) -> Callable[[float], None]:
+    """Report the start of the next one, and return what reports the share of it that is done."""
+    report(graded, file)
+    return lambda share: report(graded + share, file)
+
+
 def grade_recording(
-    path: Path, folder: Path = SHIPPED, report_progress: Callable[[int], None] = lambda done: None
+    path: Path, folder: Path = SHIPPED, report_progress: Callable[[float], None] = lambda share: None
 ) -> Grade:
     """Re-execute the recording and grade it; ``folder`` holds the exercises. A symbolic link is refused.
 
-    ``report_progress`` is called with the number of records done.
+    ``report_progress`` is called with the share of the records done.
     """
     try:
         store = open_recording(path, follow_links=False)
@@ -90,7 +99,7 @@ def grade_recording(
             exercise = find_exercise(of.name, folder)
         except ExerciseError as error:
             return _refuse(path, of, error.mistakes[0])
-        if refused := authenticity_error(exercise, store, report_progress):
+        if refused := authenticity_error(exercise, store, lambda done: report_progress(done / len(store))):
             return replace(_refuse(path, of, refused), most=exercise.points, began=store.header.began)
         return _assess(path, of, exercise, store)
 
@@ -137,10 +146,13 @@ def _assess(path: Path, of: ExerciseAttempt, exercise: Exercise, store: FileReco
 def grade_recordings(
     paths: Iterable[Path],
     folder: Path = SHIPPED,
-    report_progress: Callable[[str, int], None] = lambda file, done: None,
+    report_progress: ReportGrading = lambda graded, file: None,
 ) -> list[Grade]:
     """Grade the recordings; refuse a run that several students handed in, for all of them."""
-    return refuse_shared([grade_recording(path, folder, partial(report_progress, path.name)) for path in paths])
+    grades = []
+    for number, path in enumerate(paths):
+        grades.append(grade_recording(path, folder, report_part(report_progress, number, path.name)))
+    return refuse_shared(grades)
 
 
 def refuse_shared(grades: Sequence[Grade]) -> list[Grade]:

@@ -24,7 +24,7 @@ from lab.properties.assertions import RAISES
 from lab.protocols import Algorithm
 from lab.recording.records import Header, Link
 from lab.tasks.extension import analysis_of, extension_class
-from lab.units import format_count
+from lab.units import CountText, format_count
 from lab.worlds.campaign.campaign import RunawayError, Trial, count_outcomes, run_trial
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault, SchedulePlan, draw, plan_of
 from lab.worlds.loading.config import simulation_header
@@ -126,7 +126,7 @@ class _Grading:
         for network in self._networks(f"task {task.number}", repair.nodes, _NETWORKS):
             plan = self._plan(repair, network)
             for seed in range(network.seed, network.seed + -(-repair.runs // _NETWORKS)):
-                self._report_progress(f"task {task.number}: {done} of {repair.runs} runs")
+                self._report_progress(CountText(done, repair.runs, "run", f"for task {task.number}"))
                 schedule = draw(plan, seed)
                 base = self._base(network, schedule, repair.promises)
                 trial = self._trial(base, schedule)

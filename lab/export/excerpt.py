@@ -19,7 +19,7 @@ from lab.recording.log_lines import LogLine
 from lab.recording.reader import FileRecords
 from lab.recording.records import Header, Keyframe, Process, Record
 from lab.recording.timeline import Timeline
-from lab.units import first_duplicate, format_ranges, format_us
+from lab.units import CountText, first_duplicate, format_ranges, format_us
 
 _RECORDS_BETWEEN_CHECKS = 1000
 """After the window, check after so many records whether all deliveries are known."""
@@ -157,7 +157,7 @@ class Excerpt(Struct, frozen=True, dict=True):
     def _records(self, done: str) -> Iterator[tuple[int, Record | None]]:
         for number, record in enumerate(self.store.records(0, self.last + 1)):
             yield number, record
-            self.progress(f"{number:,} of {self.last + 1:,} records {done}")
+            self.progress(CountText(number, self.last + 1, "record", done))
 
 
 def parse_nodes(text: str) -> tuple[int, ...]:
@@ -221,7 +221,7 @@ def _read(
         if number > last and number % _RECORDS_BETWEEN_CHECKS == 0 and not _has_open(space, until_us):
             break
         space.observe(record)
-        progress(f"{number:,} of {last + 1:,} records read")
+        progress(CountText(number, last + 1, "record", "read"))
     return space
 
 

@@ -18,7 +18,7 @@ from lab.glyphs import UNICODE
 from lab.palette import Palette
 from lab.recording.records import Header
 from lab.text import sanitize
-from lab.units import format_ranges
+from lab.units import CountText, format_ranges
 
 # SVG
 
@@ -129,7 +129,7 @@ def write_dot(excerpt: Excerpt, out: TextIO) -> None:
     log = GroupLog()
     for number, record in enumerate(excerpt.store.records(0, excerpt.last + 1)):
         log.observe(record)
-        excerpt.progress(f"{number:,} of {excerpt.last + 1:,} records read")
+        excerpt.progress(CountText(number, excerpt.last + 1, "record", "read"))
     groups = [group for group in log.groups if _is_in(group, excerpt)]
     if not groups:
         raise ExportError(

@@ -52,7 +52,7 @@ from lab.export.svg_shapes import (
 )
 from lab.glyphs import UNICODE
 from lab.palette import Palette
-from lab.units import format_us
+from lab.units import CountText, format_us
 
 MOST_ARROWS = 3_000
 _XML = '<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -259,7 +259,7 @@ class _Picture:
             title = describe_message(edge, faults)
             shapes = self._arrow(edge, *way, _label_spots(labelled.pop(_label_key(edge), [])))
             yield _group(*shapes, class_="m", id=f"m{number}", tabindex=0, title=title)
-            self._excerpt.progress(f"{number:,} of {len(edges):,} messages drawn")
+            self._excerpt.progress(CountText(number, len(edges), "message", "drawn"))
 
     def _way(self, edge: MessageEdge) -> Way:
         """Return the ends of the arrow of a message."""

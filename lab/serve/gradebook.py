@@ -16,7 +16,6 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -25,7 +24,7 @@ from msgspec.structs import replace
 
 from lab.exercises.assessment import is_manual_command
 from lab.exercises.attempts import attempt_in, record_time
-from lab.exercises.grading import Grade, grade_recording, refuse_shared, refuse_unread
+from lab.exercises.grading import Grade, ReportGrading, grade_recording, refuse_shared, refuse_unread, report_part
 from lab.foreign_file import open_foreign
 from lab.recording.reader import LARGEST_RECORDING, NotARecordingError, open_recording
 from lab.recording.records import Commanded
@@ -179,12 +178,12 @@ class SealError(UserError):
 
 
 def grade_sealed(
-    recordings: Sequence[Path], exercises: Path, data: Path, report_progress: Callable[[str, int], None]
+    recordings: Sequence[Path], exercises: Path, data: Path, report_progress: ReportGrading
 ) -> list[Grade]:
     """Grade copies of recordings that are sealed in the data folder ``data``; refuse the others.
 
-    A seal is found by the contents of the recording, wherever the copy is. ``report_progress`` is called with a
-    file name and the number of its records done. Raises SealError, also if there are no seals; and OSError.
+    A seal is found by the contents of the recording, wherever the copy is. Raises SealError, also if
+    there are no seals; and OSError.
     """
     if not (data / SEALS).is_file():
         raise SealError(f"{data} has no seals; name the data folder of lab serve, which it prints when it starts")
@@ -193,7 +192,7 @@ def grade_sealed(
         raise SealError(f"{problem}: the seals were edited; use a backup of the data folder")
     by_content = {seal.measured: seal for seal in report.seals.values()}
     grades = []
-    for path in recordings:
+    for number, path in enumerate(recordings):
         seal = _find_seal(path, by_content)
         if seal is None:
             why = f"the server of {data} has not sealed it: it was made elsewhere, edited, or not ended"
@@ -202,7 +201,8 @@ def grade_sealed(
             why = f"the server found it on {seal.at} and did not see its run end: lab serve export grades it"
             grades.append(refuse_unread(path, why))
         else:
-            grades.append(_grade(path, seal.student, seal, exercises, partial(report_progress, path.name)))
+            report_share = report_part(report_progress, number, path.name)
+            grades.append(_grade(path, seal.student, seal, exercises, report_share))
     return grades
 
 
@@ -224,19 +224,14 @@ def _seal_problems(data: Path, report: SealReport) -> list[str]:
     return [f"{data / SEALS} lacks {lacking} of the seals in the log"] if lacking else []
 
 
-def grade_class(folder: DataFolder, exercises: Path, report_progress: Callable[[str], None]) -> Gradebook:
-    """Grade the class; ``exercises`` is the folder of the exercises. Raises OSError.
-
-    ``report_progress`` is called with a line of text.
-    """
+def grade_class(folder: DataFolder, exercises: Path, report_progress: ReportGrading) -> Gradebook:
+    """Grade the class; ``exercises`` is the folder of the exercises. Raises OSError."""
     report = SealBook(folder.seals).read()
     found = {folder.relative(path): (student, path) for student, path in folder.recordings()}
     grades = []
-    for place, (file, (student, path)) in enumerate(found.items(), 1):
-        grading = f"{place} of {len(found)}: {file}"
-        report_progress(grading)
-        report_records = partial(_report_records, report_progress, grading)
-        grades.append(_grade(path, student, report.seals.get(file), exercises, report_records))
+    for number, (file, (student, path)) in enumerate(found.items()):
+        report_share = report_part(report_progress, number, file)
+        grades.append(_grade(path, student, report.seals.get(file), exercises, report_share))
     # if the server witnessed the run's end, the run is that student's, whoever else has a copy
     kept = [
         grade if file in report.seals and report.seals[file].witnessed else unless
@@ -252,7 +247,7 @@ def grade_class(folder: DataFolder, exercises: Path, report_progress: Callable[[
 
 
 def _grade(
-    path: Path, student: str, seal: Seal | None, exercises: Path, report_progress: Callable[[int], None]
+    path: Path, student: str, seal: Seal | None, exercises: Path, report_progress: Callable[[float], None]
 ) -> Grade:
     try:
         if seal is not None and seal.measured != measure(path):
@@ -274,10 +269,6 @@ def _refuse(path: Path, student: str, why: str) -> Grade:
     if of is None:
         return Grade(str(path), path.stem, student, refused=why)
     return Grade(str(path), of.name, student, of.attempt, refused=why)
-
-
-def _report_records(report_progress: Callable[[str], None], grading: str, done: int) -> None:
-    report_progress(f"{grading}, {done:,} records")
 
 
 # commands

@@ -35,6 +35,8 @@ ROOT = Path(__file__).parents[2]
 SHIPPED = ROOT / "recordings" / "two-coordinators.jsonl"
 
 _LIMIT_S = 60
+_PROGRESS = re.compile(r"^[^:\n]+: ([^:\n]+ in )?\d+:\d\d(, .*)?\n", re.MULTILINE)
+"""A line of progress, which calls that take longer than usual print."""
 _NOT_OURS = ("COLUMNS", "FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS", "PYTHONUNBUFFERED")
 
 
@@ -101,7 +103,7 @@ class Lab:
         given = dict(environment or {})
         if self._may_be_warm and given.keys() <= {"COLUMNS"}:
             status, out, err = _warm().call(words, self.folder, self._environment | given, limit_s)
-            return Called(status, out.decode(), err.decode())
+            return Called(status, out.decode(), _PROGRESS.sub("", err.decode()))
         return self.fresh(*words, environment=environment)
 
     def fresh(self, *words: str, environment: Mapping[str, str] | None = None) -> Called:
@@ -122,27 +124,49 @@ class Lab:
     ) -> tuple[Called, int]:
         """Call it on a terminal, and press Ctrl-C once its progress line matches the pattern ``when``.
 
-        Return also the id of its process. The call's ``err`` is the progress line.
+        Return also the id of its process. The call's ``err`` is what was written to the terminal.
         """
+        return self._on_terminal(words, when, environment)
+
+    def on_terminal(
+        self, *words: str, environment: Mapping[str, str] | None = None, with_output: bool = False
+    ) -> Called:
+        """Call it with standard error on a terminal; ``err`` is what was written to that.
+
+        With ``with_output``, that includes standard output.
+        """
+        return self._on_terminal(words, None, environment, with_output)[0]
+
+    def _on_terminal(
+        self,
+        words: tuple[str, ...],
+        when: bytes | None,
+        environment: Mapping[str, str] | None,
+        with_output: bool = False,
+    ) -> tuple[Called, int]:
         master, slave = pty.openpty()
         process = subprocess.Popen(
             [*self._command, *words],
             cwd=self.folder,
             env=self._environment | {"TERM": "xterm"} | dict(environment or {}),
             stdin=slave,
-            stdout=subprocess.PIPE,
+            stdout=slave if with_output else subprocess.PIPE,
             stderr=slave,
             start_new_session=True,
         )
         os.close(slave)
         seen = b""
         with contextlib.suppress(OSError):
-            while not re.search(when, seen):
+            while when is None or not re.search(when, seen):
                 seen += os.read(master, 4096)
-        os.killpg(process.pid, signal.SIGINT)
+        if when is not None:
+            os.killpg(process.pid, signal.SIGINT)
+        with contextlib.suppress(OSError):  # at its end
+            while more := os.read(master, 4096):
+                seen += more
         out = process.communicate(timeout=WAIT_S)[0]
         os.close(master)
-        return Called(process.returncode, out.decode(), seen.decode()), process.pid
+        return Called(process.returncode, (out or b"").decode(), seen.decode()), process.pid
 
     def within(self, *words: str) -> Called:
         """Call it in this process: for calls that end before they start anything, by the dozen."""

@@ -123,7 +123,7 @@ def test_ctrl_c_reports_what_was_tested(lab: Lab) -> None:
     folder.mkdir()
     words = ("mutate", "bully", "--runs", "30", "--faults", "kill", "--no-explore", "--workers", "2")
     called, process = lab.interrupted(
-        *words, when=rb" [1-9]\d* of \d+ mutants, ", environment={"TMPDIR": str(folder)}
+        *words, when=rb" [1-9]\d* of \d+ mutants in ", environment={"TMPDIR": str(folder)}
     )
     assert called.status == 130, called
     assert " of 60 runs" in called.err

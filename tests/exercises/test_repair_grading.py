@@ -201,7 +201,7 @@ def test_the_same_seed_gives_the_same_grade() -> None:
 def test_progress_is_reported() -> None:
     lines: list[str] = []
     grade_repair(bully(), bully().faulty_file or Path(), 1, lines.append)
-    assert lines[0] == "task 1: 0 of 150 runs"
+    assert lines[0] == "0 of 150 runs for task 1"
 
 
 def test_a_repair_task_stays_open_in_an_attempt() -> None:

@@ -37,7 +37,7 @@ PICTURES = {
     "assertions": Picture(_PAUSE, 6.05, ("a",), "A1.1"),
     "code": Picture(_PAUSE, 6.05, ("4", "C"), "async def"),
     "inspector": Picture(_PAUSE, 6.05, ("4", "i"), "node 4"),
-    "network": Picture(_CUT, 6.0, ("L",), "partition"),
+    "network": Picture(_CUT, 2.3, ("L",), "partition"),
     "groups": Picture(_GROUPS, 8.0, ("g",), "group"),
     "bank": Picture(_BANK, 6.0, ("b",), "blocked"),
     "script": Picture(_CUT, 8.0, ("s",), "done"),

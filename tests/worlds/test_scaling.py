@@ -224,12 +224,15 @@ def test_its_counts_equal_those_of_a_recorded_run() -> None:
 
 
 def test_progress_is_reported() -> None:
-    """Now and then, with the messages so far; a small cluster reports once a node, when it comes up."""
-    reported: list[int] = []
-    ScalabilityTrial(Bully, 120, TIMING, 1, reported.append).measure()
+    """Now and then, with the messages and the share so far; at the start, whenever a node comes up."""
+    reported: list[tuple[int, float]] = []
+    trial = ScalabilityTrial(Bully, 120, TIMING, 1, lambda *done: reported.append(done), cases=2)
+    trial.measure()
+    trial.measure()
     assert reported == sorted(reported)
     assert len(reported) > 120
-    assert reported[-1] > EVERYONE.messages(120)
+    assert reported[-1][0] > EVERYONE.messages(120)
+    assert [round(3 * share, 2) for _, share in (reported[59], reported[119], reported[-1])] == [0.5, 1, 2]
 
 
 def test_nodes_that_never_agree_are_an_error() -> None:

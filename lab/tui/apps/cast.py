@@ -25,6 +25,7 @@ from lab.tui.actions import actions_of, reason_unavailable
 from lab.tui.screen import RunScreen
 from lab.tui.source import FileSource
 from lab.tui.terminal.terminal_app import DARK, OWN_THEMES, TerminalApp, WithoutControls
+from lab.units import CountText
 
 _REDRAW_TURNS = 4
 _SAME_PICTURES = 3
@@ -74,7 +75,7 @@ async def _write(excerpt: Excerpt, out: TextIO) -> None:
             while chapters and chapters[0][0] <= seen_us:
                 # after the picture, so that jumping to a chapter shows the event that names it
                 _event(out, seen_us, "m", sanitize(chapters.pop(0)[1]))
-            excerpt.progress(f"{seen_us / 1e6:.0f} of {pace.lasts_us / 1e6:.0f} s filmed")
+            excerpt.progress(CountText(round(seen_us / 1e6), round(pace.lasts_us / 1e6), "second", "filmed"))
     _event(out, pace.lasts_us, "o", f"\x1b[{film.rows};{film.columns}H{_SHOW_CURSOR}")
 
 

@@ -157,10 +157,15 @@ class _CountingLog:
                     self.detection.on_sent(message)
 
 
+ReportMessages = Callable[[int, float], None]
+"""Called with a number of messages, and the share of the work that is done."""
+
+
 class ScalabilityTrial:
     """A cluster that loses its coordinator again and again. Raises NoAgreementError.
 
-    ``progress`` is called now and then with the number of messages so far, those of the start included.
+    ``progress`` is called now and then with the number of messages so far, those of the start included, and with
+    the share of the work that is done: the start, and ``cases`` measurements.
     """
 
     def __init__(
@@ -169,19 +174,22 @@ class ScalabilityTrial:
         nodes: int,
         timing: Timing,
         seed: int,
-        progress: Callable[[int], None] = lambda messages: None,
+        progress: ReportMessages = lambda messages, share: None,
+        cases: int = 1,
     ) -> None:
         ids = tuple(range(1, nodes + 1))
         header = simulation_header(protocol, ids, timing, {}, seed)
         self._nodes, self._t_us, self._progress = nodes, timing.t_us, progress
+        self._parts, self._parts_done = 1 + cases, 0.0
         self._rng = Random(f"{seed}/scale/{nodes}")
         self._kinds = frozenset(protocol.payloads) - frozenset(header.protocol.heartbeats)
         self._patience_us = header.protocol.settles_within_us
         self._log = _CountingLog(header)
         self._simulation = Simulation(protocol, self._log)
-        for node in reversed(ids):
+        for started, node in enumerate(reversed(ids), 1):
             self._simulation.restart(node)
             self._simulation.run_to(0)
+            self._parts_done = started / nodes
             self._report_progress()
 
     def measure(self, detection: Detection = "by each") -> Measurement:
@@ -202,6 +210,7 @@ class ScalabilityTrial:
         self._run_until_quiet()
         grown = {kind: count - before.get(kind, 0) for kind, count in log.kinds.items()}
         kinds = {kind: count for kind, count in grown.items() if count > 0}
+        self._parts_done += 1
         return Measurement(self._nodes, detection, successor, sum(kinds.values()), took_us, kinds)
 
     def _run_until_agreement(self, when: str) -> int:
@@ -229,7 +238,7 @@ class ScalabilityTrial:
             self._simulation.run_to(self._simulation.now_us + self._t_us)
 
     def _report_progress(self) -> None:
-        self._progress(sum(self._log.cluster.messages.values()))
+        self._progress(sum(self._log.cluster.messages.values()), self._parts_done / self._parts)
 
 
 # a study: elections in one or several cases, in growing clusters
@@ -292,10 +301,10 @@ class ScaleStudy(Struct, frozen=True):
                 cases[-1].other_costs.append(cost)
         return cls(protocol, cases or [ScaleCase(None, list(protocol.costs), [])])
 
-    def measure(self, nodes: int, timing: Timing, seed: int, progress: Callable[[int], None]) -> None:
+    def measure(self, nodes: int, timing: Timing, seed: int, progress: ReportMessages) -> None:
         """Measure all cases in one cluster, as starting it takes as long as a measurement."""
         began_s = time.monotonic()
-        trial = ScalabilityTrial(self.protocol, nodes, timing, seed, progress)
+        trial = ScalabilityTrial(self.protocol, nodes, timing, seed, progress, len(self.cases))
         for place, case in enumerate(self.cases):
             measured = None
             if place == 0 or case.messages(nodes) <= MOST_MESSAGES:
