@@ -112,7 +112,7 @@ class _Key(Struct, frozen=True):
 
 
 class KeyLine(Widget):
-    """A line of keys, cut off at the right end. ``is_shown`` selects among the bound keys."""
+    """A line of keys, as many as fit. ``is_shown`` selects among the bound keys."""
 
     DEFAULT_CSS = """
     KeyLine { dock: bottom; height: 1; color: $footer-foreground; background: $footer-background; }
@@ -131,9 +131,9 @@ class KeyLine(Widget):
     def render_line(self, y: int) -> Strip:
         base, key_style = self.rich_style, self.get_component_rich_style("key-line--key")
         pieces: list[Piece] = []
-        for each in self._keys:
-            pieces += (each.shown, key_style), (f" {each.label} ", base)
         width = self.size.width
+        for each in self._visible(width):
+            pieces += (each.shown, key_style), (f" {each.label} ", base)
         return Strip([Segment(text, base + style) for text, style in fit(pieces, width)], width)
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
@@ -144,9 +144,18 @@ class KeyLine(Widget):
         key = self._at(event.x)
         self.tooltip = None if key is None else key.tooltip
 
-    def _at(self, x: int) -> _Key | None:
+    def _visible(self, width: int) -> Iterator[_Key]:
+        """Yield the keys that fit, with whole words."""
         left = 0
         for key in self._keys:
+            left += key.width
+            if left > width:
+                return
+            yield key
+
+    def _at(self, x: int) -> _Key | None:
+        left = 0
+        for key in self._visible(self.size.width):
             left += key.width
             if x < left:
                 return key
