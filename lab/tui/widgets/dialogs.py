@@ -130,11 +130,15 @@ class ListDialog(Dialog[R]):
 
 
 class Entry(Struct, frozen=True):
-    """A row. Without an ``id`` it cannot be chosen; a ``head`` is the title of the rows up to the next head."""
+    """A row. Without an ``id`` it cannot be chosen; a ``head`` is the title of the rows up to the next head.
+
+    A folded row is shown only if it matches a filter.
+    """
 
     text: Text
     id: str | None = None
     head: bool = False
+    is_folded: bool = False
 
 
 def contains_words(text: str, words: str) -> bool:
@@ -163,7 +167,7 @@ class FilterableList(OptionList):
         self._entries = list(entries)
         self._keys = keys
         self.typed: str | None = None
-        super().__init__(*self._as_options(self._entries))
+        super().__init__(*self._as_options(self._matching("")))
 
     def put(self, entries: Iterable[Entry]) -> None:
         """Replace the rows; the cursor stays on its row, if that is still there."""
@@ -204,6 +208,8 @@ class FilterableList(OptionList):
         for entry in self._entries:
             if entry.head:
                 head = entry
+            elif entry.is_folded and not typed:
+                continue
             elif contains_words(f"{head.text.plain if head else ''} {entry.text.plain}", typed):
                 left += [head, entry] if head is not None and head not in left else [entry]
         return left
