@@ -144,15 +144,17 @@ class TraceDialog(ListDialog[int]):
     """The trace of a message. The result is the record of the chosen line; ``here`` is the cursor in time."""
 
     DEFAULT_CSS = "TraceDialog > Vertical { width: 100; }"
-    BINDINGS: ClassVar[list[BindingType]] = [("q,F", "leave", "close")]
+    BINDINGS: ClassVar[list[BindingType]] = [("F", "leave", "close")]
+    letters = "qjkF"
 
     def __init__(self, entries: Sequence[TraceEntry], here: int, styles: ThemeStyles) -> None:
-        super().__init__("the trace of a message", "Enter goes to a line's record, Esc closes")
+        super().__init__("the trace of a message", "Enter goes to a line's record · type to filter · Esc closes")
         self._trace = entries
         self._here = here
         self._styles = styles
 
     def on_mount(self) -> None:
+        super().on_mount()
         # the cursor is on the last line that is not after the cursor in time
         reached = [place for place, line in enumerate(self._trace) if line.record <= self._here]
         self.put(((self._entry_text(line), line.record) for line in self._trace), reached[-1] if reached else 0)
