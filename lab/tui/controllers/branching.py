@@ -145,7 +145,6 @@ class TreeDialog(ListDialog[Path]):
         self._rows = list(_rows(trees, 0))
 
     def on_mount(self) -> None:
-        super().on_mount()
         here = self._recording.resolve()
         place = next((n for n, (tree, _) in enumerate(self._rows) if tree.path.resolve() == here), 0)
         self.put(

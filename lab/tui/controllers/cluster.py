@@ -184,7 +184,6 @@ class LinkDialog(ListDialog[LinkCommand]):
         self._both_ways = False
 
     def on_mount(self) -> None:
-        super().on_mount()
         self._fill()
 
     def action_turn(self) -> None:

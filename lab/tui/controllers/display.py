@@ -154,7 +154,6 @@ class TraceDialog(ListDialog[int]):
         self._styles = styles
 
     def on_mount(self) -> None:
-        super().on_mount()
         # the cursor is on the last line that is not after the cursor in time
         reached = [place for place, line in enumerate(self._trace) if line.record <= self._here]
         self.put(((self._entry_text(line), line.record) for line in self._trace), reached[-1] if reached else 0)

@@ -120,7 +120,6 @@ class NextEventDialog(ListDialog[EnabledEvent]):
         yield from super().compose_box()
 
     def on_mount(self) -> None:
-        super().on_mount()
         self._begin()
 
     def action_leave(self) -> None:

@@ -179,7 +179,6 @@ class WatchDialog(ListDialog[str]):
         self._rows = rows
 
     def on_mount(self) -> None:
-        super().on_mount()
         widest = max(len(text) for text, _ in self._rows)
         self.put(
             (Text.assemble(f"{text:{min(widest, 60)}}  ", (" ".join(map(str, readings)), DIM)), text)

@@ -330,6 +330,7 @@ class ChoiceDialog(QuestionDialog[str]):
     BINDINGS: ClassVar[list[BindingType]] = [("q", "leave", "")]
     confirms: ClassVar[str] = "confirms"
     """The word for Enter in the last line."""
+    preselects: ClassVar[bool] = True
 
     def __init__(
         self, title: str, body: Sequence[Text], options: Sequence[str], leaves: str = "Esc closes"
@@ -348,8 +349,9 @@ class ChoiceDialog(QuestionDialog[str]):
         yield FilterableList(rows, "qjk0123456789")
 
     def on_mount(self) -> None:
-        self.query_one(FilterableList).focus()
-        self.query_one(FilterableList).action_first()
+        listed = self.query_one(FilterableList)
+        listed.focus()
+        listed.highlighted = 0 if self.preselects else None
 
     def on_key(self, event: events.Key) -> None:
         if event.key.isdecimal():
@@ -375,9 +377,7 @@ class AnswerDialog(ChoiceDialog):
     """A question whose first answer counts. Nothing is preselected: it may come while the user presses Enter."""
 
     confirms = "answers"
-
-    def on_mount(self) -> None:
-        self.query_one(FilterableList).focus()
+    preselects = False
 
 
 def _is_number(option: str) -> bool:
