@@ -185,7 +185,7 @@ def test_an_algorithm_has_its_source_and_its_options(name: str) -> None:
     assert "source    " in text
     assert "promises  " in text
     assert "▶ eight nodes, 0 to 7" in text
-    assert text.endswith(f"Enter: lab run {name} --nodes 0-7")
+    assert f"\nEnter: lab run {name} --nodes 0-7\n" in text
     assert max(line.cell_len for line in lines) <= 44
 
 

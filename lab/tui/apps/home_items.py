@@ -80,7 +80,8 @@ def rows_of(
     for section, of_section in groupby(items, lambda item: item.section):
         listed = list(of_section)
         yield Entry(Text(section.upper(), styles.accent), head=True)
-        width = min(_WIDEST_TITLE, max(len(item.title) for item in listed))
+        unfolded_titles = (len(item.title) for item in listed if not item.is_folded or section in unfolded)
+        width = min(_WIDEST_TITLE, max(unfolded_titles, default=0))
         for item in listed:
             is_folded = item.is_folded and section not in unfolded
             yield Entry(row_of(item, chosen.get(item.key, 0), width), item.key, is_folded=is_folded)

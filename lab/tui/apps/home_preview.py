@@ -34,7 +34,7 @@ _BOLD = Style(bold=True)
 
 
 def describe_item(item: HomeItem, variant: int, width: int, styles: ThemeStyles) -> Iterator[Text]:
-    """Yield the lines of the preview of an item other than a recording; last the command that Enter runs."""
+    """Yield the lines of the preview of an item other than a recording."""
     match item.subject:
         case str(text):
             yield Text(sanitize(item.title), styles.accent)
@@ -45,15 +45,20 @@ def describe_item(item: HomeItem, variant: int, width: int, styles: ThemeStyles)
         case ExerciseState(exercise, progress):
             yield from describe_exercise(exercise, progress, width, styles)
         case type() as protocol:
-            yield from _describe_algorithm(protocol, width, styles)
-    if len(item.variants) > 1:
-        yield Text()
-        yield Text.assemble(("options", _BOLD), ("  Left and Right choose", DIM))
-        for place, each in enumerate(item.variants):
-            sign, style = (styles.glyphs.play, styles.accent) if place == variant else (" ", Style())
-            yield from _hang(f" {sign} ", each.name, width, style)
-    yield Text()
-    yield from command_lines(item, variant, width)
+            yield Text(protocol.name, styles.accent)
+            yield from wrap(Text(summary_of(protocol), _BOLD), width)
+            yield from (Text(), *_describe_variants(item, variant, width, styles))
+            yield from (Text(), *command_lines(item, variant, width))
+            yield from (Text(), *_describe_theory(protocol, width))
+            return
+    yield from (Text(), *command_lines(item, variant, width))
+
+
+def _describe_variants(item: HomeItem, variant: int, width: int, styles: ThemeStyles) -> Iterator[Text]:
+    yield Text.assemble(("options", _BOLD), ("  Left and Right choose", DIM))
+    for place, each in enumerate(item.variants):
+        sign, style = (styles.glyphs.play, styles.accent) if place == variant else (" ", Style())
+        yield from _hang(f" {sign} ", each.name, width, style)
 
 
 def command_lines(item: HomeItem, variant: int, width: int) -> list[Text]:
@@ -62,12 +67,9 @@ def command_lines(item: HomeItem, variant: int, width: int) -> list[Text]:
     return wrap(Text.assemble(("Enter: ", DIM), (sanitize(command), _BOLD)), width)
 
 
-def _describe_algorithm(protocol: type[Algorithm], width: int, styles: ThemeStyles) -> Iterator[Text]:
-    """Yield what it is, its source and what it promises."""
+def _describe_theory(protocol: type[Algorithm], width: int) -> Iterator[Text]:
+    """Yield how it works, its source and what it promises."""
     source, _, theory = (inspect.getdoc(sys.modules[protocol.__module__]) or "").partition("\n\n")
-    yield Text(protocol.name, styles.accent)
-    yield from wrap(Text(summary_of(protocol), _BOLD), width)
-    yield Text()
     theory = " ".join(theory.partition("\n\n")[0].split())
     yield from wrap(Text(f"{theory.removesuffix(':')}." if theory.endswith(":") else theory), width)
     yield Text()
