@@ -1,8 +1,6 @@
 """``lab exercise``: solve and grade exercises."""
 
-import getpass
 import os
-import re
 import secrets
 import shlex
 from pathlib import Path
@@ -24,7 +22,7 @@ from lab.cli.terminal import (
     print_wrapped,
     require_terminal,
 )
-from lab.exercises.attempts import NAME, LocalClusters, StudentFolder
+from lab.exercises.attempts import NAME, LocalClusters, StudentFolder, login_name
 from lab.exercises.exercise import LEVELS, Exercise
 from lab.exercises.exercise_reader import (
     SHIPPED,
@@ -506,7 +504,7 @@ def _exercises(folder: Path | None) -> list[Exercise]:
 
 
 def _home(student: str | None, home: Path | None) -> StudentFolder:
-    name = re.sub(r"[^A-Za-z0-9._-]", "-", getpass.getuser())[:32] if student is None else student
+    name = login_name() if student is None else student
     if NAME.fullmatch(name) is None:
         raise UsageError(
             f"--student {sanitize(name, 40)}: use at most 32 letters, digits, dots or dashes: --student anna"

@@ -6,6 +6,7 @@ the recordings alone.
 """
 
 import contextlib
+import getpass
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -92,6 +93,11 @@ PROGRESS = "progress.json"
 _RECORDING = re.compile(r"(.+)-(\d+)\.jsonl")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}")
 """The form of the name of a student or an exercise, which is a file name, too."""
+
+
+def login_name() -> str:
+    """Return the user's login name with other characters than those of a student's name replaced."""
+    return re.sub(r"[^A-Za-z0-9._-]", "-", getpass.getuser())[:32]
 
 
 class ExerciseProgress(Struct, frozen=True, omit_defaults=True):

@@ -25,6 +25,7 @@ from lab.protocols.token import Token
 from lab.protocols.two_phase import TwoPhaseCommit
 
 __all__ = [
+    "CURRICULUM",
     "ELECTION",
     "PROTOCOLS",
     "TASKS",
@@ -65,6 +66,9 @@ PROTOCOLS: dict[str, type[Algorithm]] = {
 
 TASKS: dict[str, type[Task]] = {each.name: each for each in (Field, ThreePhaseCommit, EnhancedThreePhaseCommit)}
 """The built-in tasks by name. A task runs above an election of PROTOCOLS, chosen by a parameter of the run."""
+
+CURRICULUM = ("bully", "bully-tanenbaum", "ring", "invitation", "token", "field", "2pc", "3pc", "e3pc")
+"""The names of PROTOCOLS and TASKS in the order in which to learn them."""
 
 
 OWN_PROTOCOLS: dict[str, type[Algorithm]] = {}

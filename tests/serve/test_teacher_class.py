@@ -68,6 +68,7 @@ def test_status_shows_each_student_s_progress(server: Server, school: School, te
         terminal.shows("leave the exercise?")
         before = len(terminal.output)
         terminal.type("2")
+        terminal.type("\r")
         terminal.shows("light or dark", before)
         terminal.type("q")
         assert terminal.status() == 0
@@ -85,6 +86,7 @@ def test_the_server_seals_the_recording_of_a_run(
         terminal.type("q")
         terminal.shows("leave the exercise?")
         terminal.type("2")
+        terminal.type("\r")
         server.logged("run ended", student="ben")
         terminal.type("q")
     seal = SealBook(folder.seals).read().seals[f"students/ben/attempts/{_EXERCISE}-001.jsonl"]

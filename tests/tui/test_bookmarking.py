@@ -69,7 +69,11 @@ def test_the_dialog_makes_changes_lists_and_removes(recording: Path) -> None:
         await seen.press("M", "down", "up", "enter")
         assert (seen.player.number, seen.message) == (100, "so it began all")
         await seen.press("M", "down")
-        await seen.until(lambda: "d removes it" in seen.text, "what the keys do")
+        await seen.until(lambda: "d, twice, removes it" in seen.text, "what the keys do")
+        await seen.press("d")
+        assert "d again removes this bookmark" in seen.text
+        await seen.press("down", "up", "d")
+        assert seen.top.query_one(OptionList).option_count == 2
         await seen.press("d")
         assert seen.top.query_one(OptionList).option_count == 1
         await seen.press("escape")

@@ -18,6 +18,7 @@ from lab.styles import ThemeStyles
 from lab.tui.views.exercise_view import markdown_lines
 from lab.tui.widgets.dialogs import (
     LONGEST_ANSWER,
+    AnswerDialog,
     ChoiceDialog,
     ExplanationDialog,
     LineDialog,
@@ -83,9 +84,11 @@ def test_a_prediction_is_followed_by_its_outcome(tmp_path: Path) -> None:
 
     async def test(seen: Seen) -> None:
         await seen.press("enter")
-        await _over(seen, ChoiceDialog)
+        await _over(seen, AnswerDialog)
         assert "The first answer counts, and only if given before" in seen.text
-        await seen.press("down", "down", "enter")
+        await seen.press("enter")
+        assert isinstance(seen.top, AnswerDialog), "nothing is preselected"
+        await seen.press("down", "down", "down", "enter")
         await _until_state(seen, 1, "answered")
         assert "you answered: 4 and 5" in seen.view
         assert "▶ 2 Two leaders" in seen.view

@@ -13,6 +13,7 @@ from textual.scrollbar import ScrollBarRender
 from lab.glyphs import glyphs_for
 from lab.styles import to_ascii
 from lab.tui.apps.home_app import HomeApp
+from lab.tui.apps.home_items import HomeItem, RecordingFile, Variant
 from lab.tui.apps.runs_app import LabApp
 from lab.tui.controllers.branching import TreeDialog
 from lab.tui.controllers.cluster import PartitionDialog
@@ -86,13 +87,18 @@ def test_the_home_screen(recording: Path) -> None:
     """With its dots and the names of recordings."""
 
     async def run() -> str:
-        app = HomeApp([("recordings", f"replay {recording.name} · live")])
+        variants = (Variant("", ("replay", str(recording))),)
+        app = HomeApp([HomeItem("continue", recording.name, variants, RecordingFile(recording), "11 · 24")])
         async with app.run_test(size=(80, 24)) as pilot:
+            await pilot.pause()
+            await app.workers.wait_for_complete()
             await pilot.pause()
             return "".join(strip.text for strip in app.screen._compositor.render_strips(app.size))
 
     text = asyncio.run(run())
-    assert "replay L?ufe~????.jsonl . live" in text
+    assert "L?ufe~????.jsonl" in text
+    assert "11 . 24" in text
+    assert "violated, excused: A1.1" in text
     assert text.isascii()
 
 

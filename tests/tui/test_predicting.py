@@ -57,7 +57,9 @@ def test_it_stops_asks_and_goes_on_to_the_outcome() -> None:
         assert "who will lead next?" in seen.text
         assert "nobody led so far" in seen.text
         assert seen.player.number == 5
-        await seen.press("5")
+        await seen.press("enter", "5")
+        assert isinstance(seen.top, PredictDialog), "only Enter answers, and only once something is selected"
+        await seen.press("enter")
         await seen.until_message("right: 5 leads; 5 informed ")
         assert not seen.run.context.hides_future
         assert seen.player.number == 54
@@ -65,7 +67,7 @@ def test_it_stops_asks_and_goes_on_to_the_outcome() -> None:
         await seen.press("full_stop", "full_stop", "full_stop")
         await _asked(seen)
         assert "5 led so far" in seen.text
-        await seen.press("right", "enter")
+        await seen.press("right", "right", "enter")
         await seen.until_message("not 2: 4 leads; 4 informed ")
         await seen.until(lambda: "predicted 1 of 2" in seen.line("#title"), "the score")
 
@@ -113,7 +115,7 @@ def test_without_a_decision_nobody_leads() -> None:
         await seen.press("P", "full_stop")
         await _asked(seen)
         assert "4 led so far" in seen.text
-        await seen.press("n")
+        await seen.press("n", "enter")
         await seen.until_message("right: nobody leads by the end of this run")
         assert seen.player.number == len(seen.player.store) - 1
 
@@ -125,7 +127,7 @@ def test_in_groups_any_of_those_who_lead_is_right() -> None:
         seen.player.go(195)
         await seen.press("P", "full_stop")
         await _asked(seen)
-        await seen.press("2")
+        await seen.press("2", "enter")
         await seen.until_message("right: 2 and 5 lead, each its own; 2 informed 1 (Invitation)")
 
     replay(test, RECORDINGS / "scenarios" / "invitation-partition-in-two.jsonl")
@@ -192,7 +194,7 @@ def test_a_simulated_run_continues_to_the_outcome(host: HostReady) -> None:
         seen.run.context.execute("go")
         await _asked(seen)
         assert seen.run.context.hides_future
-        await seen.press("5")
+        await seen.press("5", "enter")
         await seen.until_message("right: 5 leads; 5 informed ")
         await seen.until(lambda: "predicted 1 of 1" in seen.line("#title"), "the score")
 

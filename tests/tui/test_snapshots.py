@@ -1,20 +1,26 @@
-"""Pictures of replays that stand still: two coordinators, in several views, and a blocked transaction.
+"""Pictures of replays that stand still: two coordinators, in several views, a blocked transaction; and of home.
 
 They are in ``__snapshots__``; after a change that is meant, ``pytest tests/tui/test_snapshots.py
 --snapshot-update`` makes them anew, and they are looked at before they are committed.
 """
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
+from textual.widgets import Static
 
+from lab.protocols import CURRICULUM
+from lab.tui.apps.home_app import HomeApp
+from lab.tui.apps.home_items import HomeItem, RecordingFile, Variant
 from lab.tui.apps.runs_app import LabApp
 from lab.tui.source import FileSource, Source
 from lab.tui.views.code_view import CodeView
 from tests.tui.recorded import BLOCKED_US, SHIPPED, blocked_run
 from tests.tui.seen import Seen
+from tests.waiting import WAIT_S
 
 SIZES = [(80, 24), (120, 40), (200, 60)]
 Snap = Callable[..., bool]
@@ -77,3 +83,24 @@ def test_the_code(snap_compare: Snap) -> None:
         return ran is not None and ran.is_exact
 
     assert _is_as_before(snap_compare, SHIPPED, (120, 40), 2_950_000, "C", is_traced)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+def test_home(snap_compare: Snap, size: tuple[int, int]) -> None:
+    """With the preview of a recording, which is made in the background."""
+    items = [
+        HomeItem("continue", "two-coordinators", (Variant("", ("replay", SHIPPED.name)),), RecordingFile(SHIPPED)),
+        *(HomeItem("start", name, (Variant("", ("run", name)),), "", "five nodes") for name in CURRICULUM),
+        HomeItem("learn", "tour", (Variant("", ("tour",)),), "", "five steps, five minutes"),
+        HomeItem("learn", "first-election", (Variant("", ("tour",)),), "", is_folded=True),
+        HomeItem("running", "ring-1", (Variant("", ("attach", "ring-1")),), "", "since 2026-11-24 11:01"),
+    ]
+    app = HomeApp(items)
+
+    async def previewed(pilot: Pilot[tuple[str, ...]]) -> None:
+        ends_s = time.monotonic() + WAIT_S
+        while "violated" not in str(app.query_one("#preview > Static", Static).render()):
+            assert time.monotonic() < ends_s, "the preview"
+            await pilot.pause(0.02)
+
+    assert snap_compare(app, run_before=previewed, terminal_size=size)

@@ -231,31 +231,39 @@ class ListScreen(Screen[None]):
         return self._exercises.get(name)
 
     def _description(self, exercise: Exercise, width: int) -> Iterator[Text]:
-        styles, progress = self._styles, self._home.progress_of(exercise.name)
-        yield from wrap(Text(sanitize(exercise.title), styles.accent), width)
-        yield from wrap(Text(f"{exercise.kind}: {KINDS[exercise.kind]}", DIM), width)
-        teaches = sanitize(exercise.describe_topics())
-        yield from wrap(Text.assemble(("teaches ", DIM), teaches), width)
-        if exercise.faulty_file is not None:
-            yield from wrap(Text(self._start_hint(exercise), styles.warning), width)
-        yield Text()
-        yield from markdown_lines(exercise.intro, width, styles)
-        yield Text()
-        results = {result.task: result for result in progress.best}
-        for task in exercise.tasks:
-            result = results.get(task.number)
-            is_done = result is not None and result.state == "done"
-            sign = styles.glyphs.marks["met"] if is_done else styles.glyph("Working")
-            earned = f"{result.points if result is not None else 0} of {format_count(task.points, 'point')}"
-            worth = "for your teacher" if task.way == "explain" else earned
-            title = sanitize(task.title, max(2, width - 24))
-            style = styles.mark("met") if is_done else Style()
-            gap = " " * max(2, width - cell_len(title) - 5 - len(worth))
-            yield Text.assemble((f"{sign} {task.number:2} ", style), title, gap, (worth, DIM))
-        if progress.attempts:
-            yield Text(f"best of {format_count(progress.attempts, 'attempt')}", DIM)
+        warning = "" if exercise.faulty_file is None else self._start_hint(exercise)
+        progress = self._home.progress_of(exercise.name)
+        return describe_exercise(exercise, progress, width, self._styles, warning)
 
     def _start_hint(self, exercise: Exercise) -> str:
         """Return how to start an exercise that is not done with a cluster."""
         note = "not on the server; " if self._is_served else ""
         return f"{note}on a machine with lab, run: lab exercise start {exercise.name}"
+
+
+def describe_exercise(
+    exercise: Exercise, progress: ExerciseProgress, width: int, styles: ThemeStyles, warning: str = ""
+) -> Iterator[Text]:
+    """Yield the lines that describe an exercise, and the state of its tasks; ``warning`` stands above the text."""
+    yield from wrap(Text(sanitize(exercise.title), styles.accent), width)
+    yield from wrap(Text(f"{exercise.kind}: {KINDS[exercise.kind]}", DIM), width)
+    teaches = sanitize(exercise.describe_topics())
+    yield from wrap(Text.assemble(("teaches ", DIM), teaches), width)
+    if warning:
+        yield from wrap(Text(warning, styles.warning), width)
+    yield Text()
+    yield from markdown_lines(exercise.intro, width, styles)
+    yield Text()
+    results = {result.task: result for result in progress.best}
+    for task in exercise.tasks:
+        result = results.get(task.number)
+        is_done = result is not None and result.state == "done"
+        sign = styles.glyphs.marks["met"] if is_done else styles.glyph("Working")
+        earned = f"{result.points if result is not None else 0} of {format_count(task.points, 'point')}"
+        worth = "for your teacher" if task.way == "explain" else earned
+        title = sanitize(task.title, max(2, width - 24))
+        style = styles.mark("met") if is_done else Style()
+        gap = " " * max(2, width - cell_len(title) - 5 - len(worth))
+        yield Text.assemble((f"{sign} {task.number:2} ", style), title, gap, (worth, DIM))
+    if progress.attempts:
+        yield Text(f"best of {format_count(progress.attempts, 'attempt')}", DIM)

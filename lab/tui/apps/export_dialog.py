@@ -23,7 +23,7 @@ from lab.tui.widgets.dialogs import FileDialog
 from lab.units import format_us, parse_us
 
 _AROUND_US = 1_000_000
-_ASKED = "Enter exports, Tab moves on, Esc closes; space in the list: only the time around the cursor, or all"
+_KEYS = "Enter exports · Tab next field · space only around the cursor · Esc closes"
 
 
 def show_export_dialog(request: ExportRequested) -> None:
@@ -74,8 +74,8 @@ class ExportDialog(FileDialog):
         chosen: Format | None = None,
         file: str = "",
     ) -> None:
-        subtitle = f"{'with' if heartbeats else 'without'} heartbeats, as in the log (f)"
-        super().__init__("export this run, as recorded so far", subtitle, styles)
+        kept = f"{'with' if heartbeats else 'without'} heartbeats, as in the log (f)"
+        super().__init__(f"export this run, as recorded so far, {kept}", _KEYS, styles)
         self._recording = recording
         self._now_us = now_us
         self._heartbeats = heartbeats
@@ -100,7 +100,7 @@ class ExportDialog(FileDialog):
         with Horizontal():
             yield Static("file")
             yield Input(self._file, id="file", select_on_focus=False)
-        yield Static(_ASKED, id="answer", markup=False)
+        yield Static(id="answer", markup=False)
 
     def on_mount(self) -> None:
         formats = self.query_one(OptionList)

@@ -58,16 +58,20 @@ class LectureSource(FeedSource):
 
 
 class TallyDialog(Dialog[VoteTally]):
-    """The votes so far, updated live. Closing the vote gives the tally; leaving keeps the vote open."""
+    """The votes so far, updated live. Closing the vote gives the tally; leaving keeps the vote open.
+
+    Enter has to be pressed twice: once may be too many from the dialog before.
+    """
 
     DEFAULT_CSS = "TallyDialog > Vertical { width: 84; }"
     BINDINGS: ClassVar[list[BindingType]] = [("enter", "close_vote", "close"), ("q", "leave", "leave")]
 
     def __init__(self, control: LectureControl, styles: ThemeStyles) -> None:
-        hint = "Enter closes the vote and shows the tally to all; Esc hides this, Ctrl+G shows it"
-        super().__init__("vote of the class", hint)
+        keys = "Enter, twice, closes the vote for all · Esc hides it, Ctrl+G shows it"
+        super().__init__("vote of the class", keys)
         self._control = control
         self._styles = styles
+        self._is_closing = False
 
     def compose_box(self) -> ComposeResult:
         yield Static(id="tally", markup=False)
@@ -76,7 +80,12 @@ class TallyDialog(Dialog[VoteTally]):
         self.run_worker(self._poll())
 
     def action_close_vote(self) -> None:
-        self.run_worker(self._close_vote())
+        """Close the vote, if Enter is pressed again."""
+        if self._is_closing:
+            self.run_worker(self._close_vote())
+        else:
+            self._is_closing = True
+            self.frame(keys="Enter again closes the vote, and shows the tally to all · Esc hides it")
 
     async def _poll(self) -> None:
         while self.is_attached:

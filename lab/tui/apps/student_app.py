@@ -10,6 +10,7 @@ from rich.text import Text
 from textual import events, on
 from textual.binding import Binding, BindingType
 from textual.message import Message
+from textual.widgets import Input, TextArea
 
 from lab.exercises.attempts import Clusters, StudentFolder
 from lab.exercises.exercise import Exercise
@@ -19,7 +20,7 @@ from lab.tui.apps.classroom_app import ClassroomApp
 from lab.tui.apps.exercise_list import ListScreen
 from lab.tui.screen import RunScreen
 from lab.tui.source import FeedSource
-from lab.tui.widgets.dialogs import ChoiceDialog
+from lab.tui.widgets.dialogs import AnswerDialog
 from lab.tui.widgets.status_lines import Line
 from lab.units import format_count
 from lab.worlds.launch import HostFailedError
@@ -75,7 +76,7 @@ class StudentApp(ClassroomApp):
         self._lecture: Lecture | None = None
         self._watched: FeedSource | None = None
         self._question: VoteQuestion | None = None
-        self._vote_dialog: ChoiceDialog | None = None
+        self._vote_dialog: AnswerDialog | None = None
         self._drawn: tuple[RunScreen | ListScreen | None, list[Text]] = None, []
 
     async def _start(self) -> None:
@@ -162,8 +163,8 @@ class StudentApp(ClassroomApp):
 
     def _show_question(self) -> None:
         question = self._question
-        if question is None or self._vote_dialog is not None:
-            return
+        if question is None or self._vote_dialog is not None or isinstance(self.focused, Input | TextArea):
+            return  # while the student types, a line announces the question
 
         def answered(choice: str | None) -> None:
             self._vote_dialog = None
@@ -173,7 +174,7 @@ class StudentApp(ClassroomApp):
             self._show()
 
         body = [Text(sanitize(question.text))]
-        self._vote_dialog = ChoiceDialog("your teacher asks the class", body, question.options)
+        self._vote_dialog = AnswerDialog("your teacher asks the class", body, question.options)
         self.push_screen(self._vote_dialog, answered)
 
     async def _vote(self, question: VoteQuestion, choice: int) -> None:

@@ -15,6 +15,7 @@ from lab.tui.context import ActionHandler, RunContext
 from lab.tui.views.exercise_view import ExerciseView, describe_hint, markdown_lines, rules_of, wrap
 from lab.tui.widgets.dialogs import (
     ROOM,
+    AnswerDialog,
     ChoiceDialog,
     Explanation,
     ExplanationDialog,
@@ -116,7 +117,7 @@ class TaskController:
                 ExplanationDialog(title, body, drafts.get(task.number, ""), context.styles), on_explanation
             )
         elif task.options:
-            context.show_dialog(ChoiceDialog(title, body, task.options), answer)
+            context.show_dialog(AnswerDialog(title, body, task.options), answer)
         else:
             typed = str(context.player.number) if task.record else ""
             context.show_dialog(LineDialog(title, body, typed), answer)

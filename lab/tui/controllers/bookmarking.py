@@ -15,7 +15,9 @@ from lab.tui.context import ActionHandler, RunContext
 from lab.tui.widgets.dialogs import Dialog
 
 _LONGEST = 200
-_SAVE = "Enter saves, Esc closes"
+_SAVE = "Enter saves · Down to the list · Esc closes"
+_GO = "Enter goes there · d, twice, removes it · Tab to the note · Esc closes"
+_REMOVE = "d again removes this bookmark · Esc closes"
 
 
 class BookmarkController:
@@ -78,6 +80,8 @@ class BookmarkDialog(Dialog[str | int]):
         self._bookmarks = bookmarks
         self._record = record
         self._styles = styles
+        self._doomed: int | None = None
+        """The record whose bookmark another d removes."""
 
     def compose_box(self) -> ComposeResult:
         here = self._bookmarks.at(self._record)
@@ -87,7 +91,7 @@ class BookmarkDialog(Dialog[str | int]):
     def on_mount(self) -> None:
         self._fill()
         if self._bookmarks.trouble:
-            self.frame(subtitle=self._bookmarks.trouble)
+            self.frame(title=self._bookmarks.trouble)
         self.query_one(Input).focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -97,8 +101,11 @@ class BookmarkDialog(Dialog[str | int]):
         self.dismiss(int(event.option_id or 0))
 
     def on_descendant_focus(self) -> None:
-        is_list = self.query_one(OptionList).has_focus
-        self.frame(subtitle="Enter goes there, d removes it, Tab writes a note" if is_list else _SAVE)
+        self._show_keys()
+
+    def on_option_list_option_highlighted(self) -> None:
+        self._doomed = None
+        self._show_keys()
 
     def action_to_list(self) -> None:
         self.query_one(OptionList).focus()
@@ -109,13 +116,20 @@ class BookmarkDialog(Dialog[str | int]):
         if place is None:
             return
         record = int(notes.get_option_at_index(place).id or 0)
+        if record != self._doomed:
+            self._doomed = record
+            self.frame(keys=_REMOVE)
+            return
         self._bookmarks.remove(record)
         kept = self._bookmarks.at(record)
         self._fill(place)
         if kept is not None:
-            self.frame(subtitle="it belongs to the parent recording")
+            self.frame(title="this bookmark belongs to the parent recording")
         elif self._bookmarks.trouble:
-            self.frame(subtitle=self._bookmarks.trouble)
+            self.frame(title=self._bookmarks.trouble)
+
+    def _show_keys(self) -> None:
+        self.frame(keys=_GO if self.query_one(OptionList).has_focus else _SAVE)
 
     def _fill(self, place: int | None = None) -> None:
         notes = self.query_one(OptionList)

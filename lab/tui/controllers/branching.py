@@ -12,7 +12,7 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.message import Message
-from textual.widgets import Input, OptionList, Static
+from textual.widgets import Input, Static
 
 from lab.recording.lineage import LineageTree, lineage_of
 from lab.recording.reader import NotARecordingError
@@ -23,7 +23,7 @@ from lab.text import sanitize
 from lab.tui.context import ActionHandler, RunContext
 from lab.tui.controllers.layout import LayoutController
 from lab.tui.views.views import Views
-from lab.tui.widgets.dialogs import Dialog, Entry, FileDialog, FilterableList
+from lab.tui.widgets.dialogs import FileDialog, ListDialog
 from lab.worlds.loading.user_module import TargetError
 
 
@@ -130,43 +130,30 @@ class RunController:
         return recording
 
 
-_TREE_KEYS = "Enter opens, letters filter, Esc closes"
-
-
-class TreeDialog(Dialog[Path]):
+class TreeDialog(ListDialog[Path]):
     """The recordings in the folder of ``recording``, as trees. The result is the chosen one."""
 
     DEFAULT_CSS = "TreeDialog > Vertical { width: 100; }"
-    BINDINGS: ClassVar[list[BindingType]] = [("q,T", "leave", "close")]
+    BINDINGS: ClassVar[list[BindingType]] = [("T", "leave", "close")]
+    letters = "qjkT"
 
     def __init__(self, recording: Path, styles: ThemeStyles) -> None:
-        super().__init__("recordings and their branches", _TREE_KEYS)
+        super().__init__("recordings and their branches", "Enter opens · type to filter · Esc closes")
         self._recording = recording
         self._styles = styles
         trees = lineage_of({recording, *recording.resolve().parent.glob("*.jsonl")})
         self._rows = list(_rows(trees, 0))
 
-    def compose_box(self) -> ComposeResult:
-        rows = enumerate(self._rows)
-        yield FilterableList(
-            (
-                Entry(self._row_text(tree, depth), None if tree.info is None else str(place))
-                for place, (tree, depth) in rows
-            ),
-            "qT",
-        )
-
     def on_mount(self) -> None:
         here = self._recording.resolve()
         place = next((n for n, (tree, _) in enumerate(self._rows) if tree.path.resolve() == here), 0)
-        self.query_one(OptionList).highlighted = place
-
-    def on_filterable_list_filter_changed(self, event: FilterableList.FilterChanged) -> None:
-        sought = f"filter: {event.typed}, Esc removes it"
-        self.frame(subtitle=_TREE_KEYS if event.typed is None else sought)
-
-    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(self._rows[int(event.option_id or 0)][0].path)
+        self.put(
+            (
+                (self._row_text(tree, depth), None if tree.info is None else tree.path)
+                for tree, depth in self._rows
+            ),
+            place,
+        )
 
     def _row_text(self, tree: LineageTree, depth: int) -> Text:
         here = tree.path.resolve() == self._recording.resolve()
@@ -189,7 +176,7 @@ def _rows(trees: list[LineageTree], depth: int) -> Iterator[tuple[LineageTree, i
         yield from _rows(tree.branches, depth + 1)
 
 
-_ASKED = "Enter writes the file, Esc closes; lab scenario from RECORDING --shrink makes a shorter one"
+_ASKED = "lab scenario from RECORDING --shrink makes a shorter one"
 
 
 class ScenarioDialog(FileDialog):
@@ -201,7 +188,7 @@ class ScenarioDialog(FileDialog):
     refusals: ClassVar[tuple[type[Exception], ...]] = (NotARecordingError, UnsuitableRecordingError, TargetError)
 
     def __init__(self, recording: Path, styles: ThemeStyles) -> None:
-        super().__init__("write this run as a scenario to the file", "Esc closes", styles)
+        super().__init__("write this run as a scenario to the file", "Enter writes it · Esc closes", styles)
         self._recording = recording
 
     def compose_box(self) -> ComposeResult:

@@ -1,6 +1,5 @@
 """Select a node, and change the cluster where that takes more than a command of the table of actions."""
 
-import time
 from typing import ClassVar
 
 from msgspec import Struct
@@ -14,10 +13,8 @@ from lab.script.verbs import VERBS
 from lab.styles import DIM, ThemeStyles
 from lab.tui.context import ActionHandler, RunContext
 from lab.tui.views.network_state import NetworkNow
-from lab.tui.widgets.dialogs import ListDialog, TextBox
+from lab.tui.widgets.dialogs import ListDialog, TextBox, TypedNumber
 from lab.tui.widgets.prompts import CommandLine
-
-_TWO_DIGITS_WITHIN_S = 0.7
 
 
 class ClusterController:
@@ -26,22 +23,18 @@ class ClusterController:
     def __init__(self, context: RunContext, command_line: CommandLine) -> None:
         self._context = context
         self._command_line = command_line
-        self._typed = ""
-        self._typed_at_s = 0.0
+        self._typed = TypedNumber()
         self.actions: dict[str, ActionHandler] = {"pause": self._pause_or_resume, "partition": self._partition}
 
     def enter_digit(self, digit: str) -> None:
         """Select a node by a digit of its number; two digits typed quickly select a two-digit node."""
-        nodes, now_s = self._context.nodes, time.monotonic()
-        typed = self._typed + digit if now_s - self._typed_at_s < _TWO_DIGITS_WITHIN_S else digit
-        if int(typed) not in nodes:
-            typed = digit
-        self._typed, self._typed_at_s = typed, now_s
-        if int(typed) in nodes:
-            self._context.selected = int(typed)
-            self._context.notify(f"node {int(typed)} selected")
-        elif not any(str(node).startswith(typed) for node in nodes):
-            self._context.notify(f"no node {typed}", warn=True)
+        nodes = self._context.nodes
+        node = self._typed.enter(digit, nodes)
+        if node is not None:
+            self._context.selected = node
+            self._context.notify(f"node {node} selected")
+        elif not any(str(node).startswith(digit) for node in nodes):
+            self._context.notify(f"no node {digit}", warn=True)
 
     def change_link(self, link: Pair, now: NetworkNow) -> None:
         """Ask for a command for a link; if commands are impossible, say why."""
@@ -81,7 +74,9 @@ class PartitionDialog(TextBox):
     ]
 
     def __init__(self, nodes: tuple[int, ...], apart: int | None, styles: ThemeStyles) -> None:
-        super().__init__("partition: press a node's number to move it")
+        super().__init__(
+            "partition: the sides", "a digit moves a node; arrows, space too · Enter applies · Esc closes"
+        )
         self._ids = nodes
         self._styles = styles
         half = nodes[len(nodes) // 2 - 1]
@@ -103,7 +98,7 @@ class PartitionDialog(TextBox):
         command = self.command()
         style = styles.warning if self._refused else styles.accent
         text.append(f"\n\n {command or 'all nodes are on one side: nothing to partition'}\n", style)
-        text.append("\n a digit or click moves a node; arrows select, space moves\n ", DIM)
+        text.append("\n ")
         text.append(" Enter applies it ", Style(reverse=True, meta={"@click": "screen.apply"}))
         return text
 
@@ -142,13 +137,12 @@ class PartitionDialog(TextBox):
         self.redraw()
 
 
-# a link: a command that needs a number is put on the command line for editing; any other is run at once
+# a link
 
 
 class LinkCommand(Struct, frozen=True):
-    """A command for a link, and its key. One that is not ``complete`` is edited on the command line first."""
+    """A command for a link. One that is not ``complete`` is edited on the command line first."""
 
-    key: str
     command: str
     complete: bool = True
 
@@ -161,56 +155,50 @@ def commands_for(link: Pair, both_ways: bool, now: NetworkNow) -> tuple[LinkComm
     names = {effect.name for way in ways for effect in now.effects.get(way, ())}
     held = any(flight.held for way in ways for flight in now.in_flight.get(way, ()))
     commands = [
-        LinkCommand("d", f"delay {links} 400ms", complete=False),
-        LinkCommand("l", f"lose {links} 30%", complete=False),
-        LinkCommand("u", f"duplicate {links} 20%", complete=False),
-        LinkCommand("r", f"reorder {links} 50% 100ms", complete=False),
-        LinkCommand("o", f"hold {links}"),
-        LinkCommand("x", f"cut {links}"),
+        LinkCommand(f"delay {links} 400ms", complete=False),
+        LinkCommand(f"lose {links} 30%", complete=False),
+        LinkCommand(f"duplicate {links} 20%", complete=False),
+        LinkCommand(f"reorder {links} 50% 100ms", complete=False),
+        LinkCommand(f"hold {links}"),
+        LinkCommand(f"cut {links}"),
     ]
     if "hold" in names or held:
-        commands.append(LinkCommand("e", f"release {links}"))
+        commands.append(LinkCommand(f"release {links}"))
     if "cut" in names:
-        commands.append(LinkCommand("j", f"join {links}"))
+        commands.append(LinkCommand(f"join {links}"))
     if names:
-        commands.append(LinkCommand("h", f"heal {links}"))
+        commands.append(LinkCommand(f"heal {links}"))
     return tuple(commands)
 
 
 class LinkDialog(ListDialog[LinkCommand]):
     """The commands for a link; the result is the chosen one, or None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [("q", "leave", "close"), ("b", "turn", "")]
+    BINDINGS: ClassVar[list[BindingType]] = [("b", "turn", "")]
+    letters = "qjkb"
 
     def __init__(self, link: Pair, now: NetworkNow) -> None:
-        super().__init__(subtitle="b: both ways or one   Esc closes")
+        super().__init__("", "Enter runs it · b both ways or one · type to filter · Esc closes")
         self._link = link
         self._network = now
         self._both_ways = False
-        self._commands: tuple[LinkCommand, ...] = ()
 
     def on_mount(self) -> None:
         self._fill()
-
-    def on_key(self, event: events.Key) -> None:
-        command = next((command for command in self._commands if command.key == event.key), None)
-        if command is not None:
-            event.stop()
-            self.dismiss(command)
 
     def action_turn(self) -> None:
         self._both_ways = not self._both_ways
         self._fill()
 
     def _fill(self) -> None:
-        self._commands = commands_for(self._link, self._both_ways, self._network)
         source, target = self._link
         way = "between {} and {}, both ways" if self._both_ways else "from {} to {}"
         self.frame(f"the link {way.format(source, target)}")
-        self.put((_row(command), command) for command in self._commands)
+        commands = commands_for(self._link, self._both_ways, self._network)
+        self.put((_row(command), command) for command in commands)
 
 
 def _row(command: LinkCommand) -> Text:
     shown = command.command + ("" if command.complete else " …")
     help_text = VERBS[command.command.partition(" ")[0]].help
-    return Text.assemble((f" {command.key} ", "bold"), f" {shown:28}", (help_text, "dim"))
+    return Text.assemble(f" {shown:28}", (help_text, "dim"))

@@ -144,10 +144,11 @@ class TraceDialog(ListDialog[int]):
     """The trace of a message. The result is the record of the chosen line; ``here`` is the cursor in time."""
 
     DEFAULT_CSS = "TraceDialog > Vertical { width: 100; }"
-    BINDINGS: ClassVar[list[BindingType]] = [("q,F", "leave", "close")]
+    BINDINGS: ClassVar[list[BindingType]] = [("F", "leave", "close")]
+    letters = "qjkF"
 
     def __init__(self, entries: Sequence[TraceEntry], here: int, styles: ThemeStyles) -> None:
-        super().__init__("the trace of a message", "Enter goes to a line's record, Esc closes")
+        super().__init__("the trace of a message", "Enter goes to a line's record · type to filter · Esc closes")
         self._trace = entries
         self._here = here
         self._styles = styles

@@ -106,12 +106,11 @@ class NextEventDialog(ListDialog[EnabledEvent]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         ("q,c", "leave", "close"),
-        ("j", "move(1)", ""),
-        ("k", "move(-1)", ""),
     ]
+    letters = "qjkc"
 
     def __init__(self, context: RunContext) -> None:
-        super().__init__("choose the next event", "Enter executes it, Esc closes")
+        super().__init__("choose the next event", "Enter executes it · type to filter · Esc closes")
         self._run = context
         self._source = context.source
         self._styles = context.styles
@@ -129,10 +128,6 @@ class NextEventDialog(ListDialog[EnabledEvent]):
 
     def submit(self, result: EnabledEvent) -> None:
         self._execute(result)
-
-    def action_move(self, by: int) -> None:
-        listed = self.query_one(OptionList)
-        (listed.action_cursor_down if by > 0 else listed.action_cursor_up)()
 
     @work(exclusive=True)
     async def _begin(self) -> None:

@@ -12,10 +12,10 @@ from textual.widgets import Static
 
 from lab.analysis.elections import DecisionLog, LeaderDecision
 from lab.recording.cluster_state import ClusterState
-from lab.styles import DIM, ThemeStyles
+from lab.styles import ThemeStyles
 from lab.text import sanitize
 from lab.tui.context import ActionHandler, RunContext
-from lab.tui.widgets.dialogs import Dialog
+from lab.tui.widgets.dialogs import Dialog, TypedNumber
 
 NOBODY = "nobody"
 _SKIPPED = ""
@@ -129,7 +129,10 @@ class PredictController:
 
 
 class PredictDialog(Dialog[str]):
-    """The question who will lead next. The result is a node's number or ``nobody``, or empty if it was skipped."""
+    """The question who will lead next. The result is a node's number or ``nobody``, or empty if it was skipped.
+
+    It comes while keys are pressed, so nothing is preselected, and no key but Enter answers.
+    """
 
     DEFAULT_CSS = """
     PredictDialog { align: center bottom; background: $background 0%; }
@@ -137,39 +140,52 @@ class PredictDialog(Dialog[str]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         ("q,P", "leave", "skip"),
-        ("enter,space", "take", ""),
+        ("enter", "take", ""),
         ("left,up", "go(-1)", ""),
         ("right,down", "go(1)", ""),
-        ("n", f"answer('{NOBODY}')", ""),
+        ("n", "select_nobody", ""),
     ]
 
     def __init__(self, nodes: tuple[int, ...], decision: LeaderDecision, styles: ThemeStyles) -> None:
-        super().__init__("who will lead next?", "Esc skips")
+        super().__init__("who will lead next?", "arrows, a digit, n for nobody select · Enter answers · Esc skips")
+        self._ids = nodes
         self._options = [*map(str, nodes), NOBODY]
         self._before = decision.before
         self._styles = styles
-        self._here = 0
+        self._here: int | None = None
+        self._typed = TypedNumber()
 
     def compose_box(self) -> ComposeResult:
         yield Static(self._content(), markup=False)
 
     def on_key(self, event: events.Key) -> None:
-        if event.key in self._options:
+        if event.key.isdecimal():
             event.stop()
-            self.dismiss(event.key)
+            node = self._typed.enter(event.key, self._ids)
+            if node is not None:
+                self._select(self._options.index(str(node)))
 
     def action_go(self, by: int) -> None:
-        self._here = (self._here + by) % len(self._options)
-        self.query_one(Static).update(self._content())
+        first = -1 if by < 0 else 0
+        self._select(first if self._here is None else self._here + by)
+
+    def action_select_nobody(self) -> None:
+        self._select(-1)
 
     def action_take(self) -> None:
-        self.action_answer(self._options[self._here])
+        """Answer with what is selected, if anything is."""
+        if self._here is not None:
+            self.action_answer(self._options[self._here])
 
     def action_answer(self, answer: str) -> None:
         self.dismiss(answer)
 
     def action_leave(self) -> None:
         self.dismiss(_SKIPPED)
+
+    def _select(self, place: int) -> None:
+        self._here = place % len(self._options)
+        self.query_one(Static).update(self._content())
 
     def _content(self) -> Text:
         before = " and ".join(map(str, self._before))
@@ -178,5 +194,4 @@ class PredictDialog(Dialog[str]):
         for place, option in enumerate(self._options):
             style = self._styles.accent + Style(reverse=True) if place == self._here else self._styles.accent
             text.append(f" {option} ", style + Style(meta={"@click": f"screen.answer('{option}')"}))
-        text.append("\n\na digit or a click answers, n means nobody; arrows move, Enter answers", DIM)
         return text

@@ -175,7 +175,7 @@ class WatchDialog(ListDialog[str]):
     """All watches with what they show; the result is the one to remove."""
 
     def __init__(self, rows: Sequence[tuple[str, tuple[Reading, ...]]]) -> None:
-        super().__init__("watches", "Enter removes a watch, Esc closes")
+        super().__init__("watches", "Enter removes a watch · type to filter · Esc closes")
         self._rows = rows
 
     def on_mount(self) -> None:

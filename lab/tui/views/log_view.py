@@ -363,14 +363,14 @@ class RecordDialog(TextBox):
     BINDINGS: ClassVar[list[BindingType]] = [("y", "copy", "copy")]
 
     def __init__(self, lines: RecordStore, number: int, heading: str) -> None:
-        super().__init__(f"record {number}; y copies it")
+        super().__init__(f"record {number}", "y copies it · Enter or Esc closes")
         self._record = record_as_json(lines, number)
         self._raw = lines.raw(number)
         self._heading = heading
 
     def action_copy(self) -> None:
         self.app.copy_to_clipboard(self._record[1])
-        self.frame(subtitle=describe_copy(*self._record))
+        self.frame(title=describe_copy(*self._record))
 
     def content(self) -> Text:
         text = Text()

@@ -1,8 +1,13 @@
-"""Dialogs: the common frame, and the forms to read a text, choose from a list, answer a question, name a file."""
+"""Dialogs: the common frame, and the forms to read a text, choose from a list, answer a question, name a file.
+
+In all of them Enter confirms and Escape leaves; no other key has an effect that lasts. A digit selects, and typing
+in a list filters it. The last line, in the frame, has the keys.
+"""
 
 import asyncio
 import threading
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, TypeVar
@@ -51,25 +56,25 @@ class Dialog(ModalScreen[R]):
 
     box: Widget
 
-    def __init__(self, title: str = "", subtitle: str = "Esc closes") -> None:
+    def __init__(self, title: str, keys: str) -> None:
         super().__init__()
-        self._title_and_subtitle = title, subtitle
+        self._title_and_keys = title, keys
 
     def compose(self) -> ComposeResult:
         with Vertical() as self.box:
-            self.frame(*self._title_and_subtitle)
+            self.frame(*self._title_and_keys)
             yield from self.compose_box()
 
     def compose_box(self) -> ComposeResult:
         """Yield the content of the box."""
         raise NotImplementedError
 
-    def frame(self, title: str | None = None, subtitle: str | None = None) -> None:
-        """Set the title and subtitle of the frame as plain text: Textual would parse brackets as markup."""
+    def frame(self, title: str | None = None, keys: str | None = None) -> None:
+        """Set the title and the keys in the frame as plain text: Textual would parse brackets as markup."""
         if title is not None:
             self.box.border_title = Content(title)
-        if subtitle is not None:
-            self.box.border_subtitle = Content(subtitle)
+        if keys is not None:
+            self.box.border_subtitle = Content(keys)
 
     def dismiss(self, result: R | None = None) -> AwaitComplete:
         """Close the dialog; do nothing if it is closed already."""
@@ -88,9 +93,12 @@ class TextBox(Dialog[str]):
 
     BINDINGS: ClassVar[list[BindingType]] = [("q,enter,question_mark", "leave", "close")]
 
+    def __init__(self, title: str, keys: str = "Enter or Esc closes") -> None:
+        super().__init__(title, keys)
+
     def compose(self) -> ComposeResult:
         with VerticalScroll() as self.box:
-            self.frame(*self._title_and_subtitle)
+            self.frame(*self._title_and_keys)
             yield Static(self.content(), markup=False)
 
     def content(self) -> Text | Group:
@@ -104,37 +112,16 @@ class TextBox(Dialog[str]):
 # choose from a list
 
 
-class ListDialog(Dialog[R]):
-    """A list of rows; the result is that of the chosen row."""
-
-    def compose_box(self) -> ComposeResult:
-        yield OptionList()
-
-    def on_mount(self) -> None:
-        self.query_one(OptionList).focus()
-
-    def put(self, rows: Iterable[tuple[Text, R]], at: int = 0) -> None:
-        """Show these rows with their results, the cursor at row ``at``."""
-        texts_and_results = list(rows)
-        self._results = [result for _, result in texts_and_results]
-        listed = self.query_one(OptionList)
-        listed.clear_options()
-        listed.add_options([Option(text) for text, _ in texts_and_results])
-        listed.highlighted = at if self._results else None
-
-    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        self.submit(self._results[event.option_index])
-
-    def submit(self, result: R) -> None:
-        self.dismiss(result)
-
-
 class Entry(Struct, frozen=True):
-    """A row. Without an ``id`` it cannot be chosen; a ``head`` is the title of the rows up to the next head."""
+    """A row. Without an ``id`` it cannot be chosen; a ``head`` is the title of the rows up to the next head.
+
+    A folded row is shown only if it matches a filter.
+    """
 
     text: Text
     id: str | None = None
     head: bool = False
+    is_folded: bool = False
 
 
 def contains_words(text: str, words: str) -> bool:
@@ -163,7 +150,7 @@ class FilterableList(OptionList):
         self._entries = list(entries)
         self._keys = keys
         self.typed: str | None = None
-        super().__init__(*self._as_options(self._entries))
+        super().__init__(*self._as_options(self._matching("")))
 
     def put(self, entries: Iterable[Entry]) -> None:
         """Replace the rows; the cursor stays on its row, if that is still there."""
@@ -204,6 +191,8 @@ class FilterableList(OptionList):
         for entry in self._entries:
             if entry.head:
                 head = entry
+            elif entry.is_folded and not typed:
+                continue
             elif contains_words(f"{head.text.plain if head else ''} {entry.text.plain}", typed):
                 left += [head, entry] if head is not None and head not in left else [entry]
         return left
@@ -215,6 +204,50 @@ class FilterableList(OptionList):
             options += [None] if entry.head and options else []
             options.append(Option(entry.text, entry.id, disabled=entry.id is None))
         return options
+
+
+class ListDialog(Dialog[R]):
+    """A list of rows, filtered by typing; the result is that of the chosen row.
+
+    ``letters`` are bound here: they do not begin a filter.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [("q", "leave", "close")]
+    letters: ClassVar[str] = "qjk"
+
+    def compose_box(self) -> ComposeResult:
+        yield FilterableList([], self.letters)
+
+    def on_mount(self) -> None:
+        self.query_one(FilterableList).focus()
+
+    def put(self, rows: Iterable[tuple[Text, R | None]], at: int = 0) -> None:
+        """Show these rows with their results, the cursor at row ``at``; one without a result cannot be chosen."""
+        texts_and_results = list(rows)
+        self._results = [result for _, result in texts_and_results]
+        listed = self.query_one(FilterableList)
+        listed.put(
+            Entry(text, None if result is None else str(place))
+            for place, (text, result) in enumerate(texts_and_results)
+        )
+        if listed.typed is None:
+            listed.highlighted = at if self._results else None
+
+    def on_filterable_list_filter_changed(self, event: FilterableList.FilterChanged) -> None:
+        self.frame(keys=self._title_and_keys[1] if event.typed is None else describe_filter(event.typed))
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        result = self._results[int(event.option_id or 0)]
+        assert result is not None
+        self.submit(result)
+
+    def submit(self, result: R) -> None:
+        self.dismiss(result)
+
+
+def describe_filter(typed: str) -> str:
+    """Return the line of keys while a list is filtered."""
+    return f"filter: {sanitize(typed, 40)} · Enter selects · Esc clears"
 
 
 # answer a question
@@ -231,6 +264,24 @@ def as_line(text: str) -> str:
     return sanitize(" ".join(text.split())).replace('"', "'")
 
 
+class TypedNumber:
+    """Numbers typed by digits, of which several typed quickly make one number."""
+
+    _WITHIN_S = 0.7
+
+    def __init__(self) -> None:
+        self._typed = ""
+        self._typed_at_s = 0.0
+
+    def enter(self, digit: str, numbers: Collection[int]) -> int | None:
+        """Return which of ``numbers`` is typed with this digit, if any."""
+        now_s = time.monotonic()
+        typed = self._typed + digit if now_s - self._typed_at_s < self._WITHIN_S else digit
+        self._typed = typed if int(typed) in numbers else digit
+        self._typed_at_s = now_s
+        return int(self._typed) if int(self._typed) in numbers else None
+
+
 class QuestionDialog(Dialog[R]):
     """A text with controls below it; the result is the user's answer."""
 
@@ -240,8 +291,8 @@ class QuestionDialog(Dialog[R]):
     QuestionDialog Input { background: $boost; }
     """
 
-    def __init__(self, title: str, body: Sequence[Text], subtitle: str = "Esc closes") -> None:
-        super().__init__(sanitize(title, 70), subtitle)
+    def __init__(self, title: str, body: Sequence[Text], keys: str) -> None:
+        super().__init__(sanitize(title, 70), keys)
         self._body = Text("\n").join(body)
 
     def compose_box(self) -> ComposeResult:
@@ -263,48 +314,81 @@ class TextDialog(QuestionDialog[None]):
         ("up", "by(-1)", ""),
     ]
 
+    def __init__(self, title: str, body: Sequence[Text]) -> None:
+        super().__init__(title, body, "Up Down scroll · Enter or Esc closes")
+
     def action_by(self, lines: int) -> None:
         self.query_one(VerticalScroll).scroll_relative(y=lines, animate=False)
 
 
 class ChoiceDialog(QuestionDialog[str]):
-    """A choice among ``options``, by Enter or by number. ``leaves`` is the text about Esc in the frame."""
+    """A choice among ``options``. ``leaves`` is the text about Esc in the last line.
+
+    A digit selects an option: the one that is this number or, if none is a number, the one at that place.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [("q", "leave", "")]
+    confirms: ClassVar[str] = "confirms"
+    """The word for Enter in the last line."""
+    preselects: ClassVar[bool] = True
 
     def __init__(
         self, title: str, body: Sequence[Text], options: Sequence[str], leaves: str = "Esc closes"
     ) -> None:
-        super().__init__(title, body, f"Enter {'selects' if len(options) > 1 else 'confirms'}; {leaves}")
+        selects = "arrows or a digit select · " if len(options) > 1 else ""
+        super().__init__(title, body, f"{selects}Enter {self.confirms} · {leaves}")
         self._options = options
+        self._numbers = {int(option): place for place, option in enumerate(options) if _is_number(option)}
+        self._are_numbers = bool(self._numbers)
+        if not self._are_numbers:
+            self._numbers = {place + 1: place for place in range(len(options))}
+        self._typed = TypedNumber()
 
     def compose_controls(self) -> ComposeResult:
-        numbers = (f" {place}  " if len(self._options) > 1 else " " for place in range(1, len(self._options) + 1))
-        yield OptionList(
-            *(
-                Option(Text.assemble((number, "bold"), sanitize(option, 200)))
-                for number, option in zip(numbers, self._options, strict=True)
-            )
-        )
+        rows = (Entry(self._row(place), str(place)) for place in range(len(self._options)))
+        yield FilterableList(rows, "qjk0123456789")
 
     def on_mount(self) -> None:
-        self.query_one(OptionList).focus()
-        self.query_one(OptionList).action_first()
+        listed = self.query_one(FilterableList)
+        listed.focus()
+        listed.highlighted = 0 if self.preselects else None
 
     def on_key(self, event: events.Key) -> None:
-        if event.key.isdigit() and 1 <= int(event.key) <= len(self._options):
+        if event.key.isdecimal():
             event.stop()
-            self.dismiss(self._options[int(event.key) - 1])
+            number = self._typed.enter(event.key, self._numbers)
+            if number is not None:
+                self.query_one(FilterableList).highlighted = self._numbers[number]
+
+    def on_filterable_list_filter_changed(self, event: FilterableList.FilterChanged) -> None:
+        self.frame(keys=self._title_and_keys[1] if event.typed is None else describe_filter(event.typed))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(self._options[event.option_index])
+        self.dismiss(self._options[int(event.option_id or 0)])
+
+    def _row(self, place: int) -> Text:
+        is_numbered = len(self._options) > 1 and not self._are_numbers
+        return Text.assemble(
+            (f" {place + 1}  " if is_numbered else " ", "bold"), sanitize(self._options[place], 200)
+        )
+
+
+class AnswerDialog(ChoiceDialog):
+    """A question whose first answer counts. Nothing is preselected: it may come while the user presses Enter."""
+
+    confirms = "answers"
+    preselects = False
+
+
+def _is_number(option: str) -> bool:
+    return option.isascii() and option.isdecimal() and len(option) <= 3
 
 
 class LineDialog(QuestionDialog[str]):
     """A line to type into."""
 
     def __init__(self, title: str, body: Sequence[Text], initial: str = "") -> None:
-        super().__init__(title, body, "Enter submits; Esc closes")
+        super().__init__(title, body, "Enter submits · Esc closes")
         self._initial = initial
 
     def compose_controls(self) -> ComposeResult:
@@ -338,7 +422,7 @@ class ExplanationDialog(QuestionDialog[Explanation]):
     """
 
     def __init__(self, title: str, body: Sequence[Text], draft: str, styles: ThemeStyles) -> None:
-        super().__init__(title, body, "Tab, then Enter submits; Esc closes and keeps your draft")
+        super().__init__(title, body, "Tab, then Enter submits · Esc closes and keeps your draft")
         self._draft = draft
         self._styles = styles
 
@@ -391,8 +475,8 @@ class FileDialog(Dialog[str]):
     control: ClassVar[type[Widget]] = Input
     """The widget that gets the focus again after an error."""
 
-    def __init__(self, title: str, subtitle: str, styles: ThemeStyles) -> None:
-        super().__init__(title, subtitle)
+    def __init__(self, title: str, keys: str, styles: ThemeStyles) -> None:
+        super().__init__(title, keys)
         self._styles = styles
         self._warned: Path | None = None
         self._progress = ""

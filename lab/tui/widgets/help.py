@@ -37,7 +37,8 @@ _SCRIPT_SIGNS = {
 }
 
 
-_HELP_TITLE = "keys and commands: type to filter"
+_HELP_TITLE = "keys and commands"
+_HELP_KEYS = "type to filter · Enter or Esc closes"
 _TITLE = Style(bold=True, underline=True)
 _GROUPS = {
     "cluster": "change the cluster",
@@ -60,7 +61,7 @@ class HelpDialog(TextBox):
     """
 
     def __init__(self, driver: bool, styles: ThemeStyles, actions: Iterable[Action] = ACTIONS) -> None:
-        super().__init__(_HELP_TITLE)
+        super().__init__(_HELP_TITLE, _HELP_KEYS)
         self._actions = tuple(actions)
         self._driver = driver
         self._styles = styles
@@ -81,8 +82,8 @@ class HelpDialog(TextBox):
             return
         event.stop()
         self.redraw()
-        title = f"keys and commands with: {self._typed}" if self._typed else _HELP_TITLE
-        self.frame(title, "Esc clears the filter" if self._typed else "Esc closes")
+        title = f"{_HELP_TITLE} with: {self._typed}" if self._typed else _HELP_TITLE
+        self.frame(title, "Esc clears the filter · Enter closes" if self._typed else _HELP_KEYS)
         self.box.scroll_home(animate=False)
 
     def content(self) -> Group:

@@ -1,0 +1,197 @@
+"""The forms of dialogs: Enter confirms, Esc leaves, digits select, typing filters, the last line has the keys."""
+
+import asyncio
+import importlib
+import pkgutil
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import pytest
+from rich.text import Text
+from textual.app import App
+from textual.pilot import Pilot
+
+from lab import tui
+from lab.tui.widgets.dialogs import (
+    AnswerDialog,
+    ChoiceDialog,
+    Dialog,
+    FilterableList,
+    LineDialog,
+    ListDialog,
+    TextDialog,
+    TypedNumber,
+)
+
+BODY = [Text("Who leads next?")]
+Test = Callable[[Pilot[None]], Awaitable[None]]
+
+
+class Fruits(ListDialog[str]):
+    """A list of three."""
+
+    def __init__(self) -> None:
+        super().__init__("fruits", "Enter eats it · Esc closes")
+
+    def on_mount(self) -> None:
+        self.put((Text(each), each) for each in ("apple", "pear", "quince"))
+
+
+class Asks(App[None]):
+    """An application that shows a dialog, and keeps its result."""
+
+    def __init__(self, dialog: Dialog[Any]) -> None:
+        super().__init__()
+        self.dialog = dialog
+        self.results: list[Any] = []
+
+    def on_mount(self) -> None:
+        self.push_screen(self.dialog, self.results.append)
+
+
+def _results(dialog: Dialog[Any], *keys: str) -> list[Any]:
+    """Return the results of the dialog after these keys; none if it is still open."""
+
+    async def run() -> list[Any]:
+        app = Asks(dialog)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await pilot.pause()
+            await pilot.press(*keys)
+            await pilot.pause()
+            return list(app.results)
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("options", "keys", "result"),
+    [
+        (["yes", "no"], ["enter"], ["yes"]),
+        (["yes", "no"], ["2"], []),
+        (["yes", "no"], ["2", "enter"], ["no"]),
+        (["yes", "no"], ["3", "enter"], ["yes"]),
+        (["4", "5", "both"], ["5"], []),
+        (["4", "5", "both"], ["5", "enter"], ["5"]),
+        (["4", "5", "both"], ["1", "enter"], ["4"]),
+        (["4", "5", "both"], [*"both", "enter"], ["both"]),
+        (["1", "12"], ["1", "2", "enter"], ["12"]),
+        ([f"answer {n}" for n in range(1, 13)], ["1", "2", "enter"], ["answer 12"]),
+        (["yes", "no"], ["n"], []),
+        (["yes", "no"], ["n", "enter"], ["no"]),
+        (["yes", "no"], ["n", "escape"], []),
+        (["yes", "no"], ["n", "escape", "escape"], [None]),
+        (["yes", "no"], ["escape"], [None]),
+    ],
+)
+def test_a_digit_selects_typing_filters_and_enter_confirms(
+    options: list[str], keys: list[str], result: list[str | None]
+) -> None:
+    """A digit selects the option that is this number, or that at this place."""
+    assert _results(ChoiceDialog("a choice", BODY, options), *keys) == result
+
+
+def test_an_answer_is_not_preselected() -> None:
+    """An Enter meant for something else answers nothing."""
+    assert _results(AnswerDialog("a question", BODY, ["yes", "no"]), "enter", "enter") == []
+    assert _results(AnswerDialog("a question", BODY, ["yes", "no"]), "down", "enter") == ["yes"]
+
+
+def test_typing_in_a_list_filters_it() -> None:
+    assert _results(Fruits(), *"pe") == []
+    assert _results(Fruits(), *"pe", "enter") == ["pear"]
+    assert _results(Fruits(), "slash", *"quin", "enter") == ["quince"]
+    assert _results(Fruits(), "j", "j", "enter") == ["quince"]
+    assert _results(Fruits(), *"zz", "enter") == []
+    assert _results(Fruits(), "q") == [None]
+
+
+def test_a_filtered_list_shows_its_filter_in_the_last_line() -> None:
+    async def run() -> list[str]:
+        app, lines = Asks(Fruits()), []
+        async with app.run_test(size=(80, 24)) as pilot:
+            await pilot.pause()
+            for key in ("p", "escape"):
+                await pilot.press(key)
+                await pilot.pause()
+                lines.append(str(app.dialog.box.border_subtitle))
+        return lines
+
+    assert asyncio.run(run()) == ["filter: p · Enter selects · Esc clears", "Enter eats it · Esc closes"]
+
+
+def test_digits_typed_quickly_make_one_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Digits typed slowly do not; a number need not have its first digits among the numbers."""
+    now_s = 0.0
+    monkeypatch.setattr("time.monotonic", lambda: now_s)
+    typed = TypedNumber()
+    assert [typed.enter(digit, (1, 2, 12)) for digit in "12"] == [1, 12]
+    now_s = 1.0
+    assert typed.enter("1", (1, 2, 12)) == 1
+    now_s = 2.0
+    assert typed.enter("2", (1, 2, 12)) == 2
+    now_s = 3.0
+    assert [typed.enter(digit, (30, 31)) for digit in "31"] == [None, 31]
+
+
+def _dialogs() -> Iterator[type[Dialog[Any]]]:
+    for module in pkgutil.walk_packages(tui.__path__, f"{tui.__name__}."):
+        importlib.import_module(module.name)
+    found = list(Dialog.__subclasses__())
+    while found:
+        each = found.pop()
+        found += each.__subclasses__()
+        if each.__module__.startswith(tui.__name__):
+            yield each
+
+
+def test_only_enter_chooses_in_a_dialog_with_a_list() -> None:
+    """No other key is bound to what closes it with a result; letters that are bound do not filter."""
+    for dialog in _dialogs():
+        for binding in dialog.BINDINGS:
+            keys, action = (
+                (binding[0], binding[1]) if isinstance(binding, tuple) else (binding.key, binding.action)
+            )
+            if action in ("take", "apply", "close_vote"):
+                assert keys == "enter", dialog
+            if issubclass(dialog, ListDialog):
+                assert all(len(key) > 1 or key in dialog.letters for key in keys.split(",")), dialog
+
+
+@pytest.mark.parametrize(
+    "dialog",
+    [
+        ChoiceDialog("a choice", BODY, ["yes", "no"]),
+        AnswerDialog("a question", BODY, ["yes", "no"]),
+        LineDialog("a line", BODY),
+        TextDialog("a text", BODY),
+        Fruits(),
+    ],
+    ids=lambda dialog: type(dialog).__name__,
+)
+def test_the_last_line_has_the_keys(dialog: Dialog[Any]) -> None:
+    """In full, at 80 columns."""
+
+    async def run() -> str:
+        app = Asks(dialog)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await pilot.pause()
+            strips = app.screen._compositor.render_strips(app.size)
+            return next(strip.text for strip in reversed(strips) if strip.text.strip())
+
+    last = asyncio.run(run())
+    assert "Enter " in last
+    assert "Esc " in last
+    assert "…" not in last
+
+
+def test_choosing_by_filter_leaves_the_numbers_in_place() -> None:
+    """A filtered option keeps its number."""
+
+    async def run() -> list[str]:
+        app = Asks(ChoiceDialog("a choice", BODY, ["apple", "pear"]))
+        async with app.run_test(size=(80, 24)) as pilot:
+            await pilot.pause()
+            await pilot.press("p", "e")
+            return [str(option.prompt) for option in app.screen.query_one(FilterableList).options]
+
+    assert asyncio.run(run()) == [" 2  pear"]
