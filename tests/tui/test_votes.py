@@ -70,8 +70,8 @@ def test_a_question_interrupts_no_typing(tmp_path: Path) -> None:
         await seen.type("kill 5")
         assert isinstance(seen.top, LineDialog)
         await seen.press("enter")
-        await seen.until(lambda: "your teacher asks: who leads next?  (Ctrl+L answers)" in seen.text, "the line")
-        await seen.press("ctrl+l")
+        await seen.until(lambda: "your teacher asks: who leads next?  (Ctrl+G answers)" in seen.text, "the line")
+        await seen.press("ctrl+g")
         await seen.until(lambda: isinstance(seen.top, AnswerDialog), "the question")
 
     assert _votes(tmp_path, test) == []

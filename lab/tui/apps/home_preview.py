@@ -214,7 +214,7 @@ def draw_miniature(digest: RecordingDigest, width: int, styles: ThemeStyles) -> 
         if edge.end is not None and source in rows and target in rows:
             start, end = column(edge.line.at_us) + 0.5, column(edge.end.at_us) + 0.5
             style = styles.kind(edge.line.kind) if edge.arrived else styles.fate(edge.fate)
-            canvas.line((start, rows[source] + 0.5), (end, rows[target] + 0.5), style, None)
+            canvas.line((start, rows[source] + 0.5), (end, rows[target] + 0.5), style, None, None)
     for at_us in digest.violated_us:
         canvas.put(column(at_us), height - 2, styles.glyphs.marks["violation"], styles.mark("violation"))
     ending = format_us(round(digest.end_us, -3))
