@@ -35,7 +35,7 @@ class MyElection(Bully):
         super().started()
 '''
 BROKEN = "        if self.id == 2:\n            raise ValueError(f'{self.id} is\\nno good')\n"
-RUN = ("run", "there/mine.py:MyElection", "--nodes", "3", "--headless", "--for", "1s")
+RUN = ("run", "there/mine.py:MyElection", "--nodes", "3", "--headless", "--for", "2s")
 
 
 @pytest.fixture

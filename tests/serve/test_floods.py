@@ -259,8 +259,8 @@ def test_one_session_more_than_the_limit_is_refused(tmp_path: Path) -> None:
             async with _session(server, keys[-1]) as further:
                 await _shows(further, f"lab: the server is full, with {_SESSIONS} sessions; try again later")
             for session in sessions:
-                session.stdin.write(b"?")
-                await _shows(session, "keys")
+                session.stdin.write(b"zz")
+                await _shows(session, "filter: zz")
             sessions[0].close()
             await asyncio.to_thread(server.logged, "session ended", "", "student-0")
             async with _session(server, keys[-1]) as further:

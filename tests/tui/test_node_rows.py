@@ -16,7 +16,7 @@ from lab.styles import ThemeStyles, fit
 from lab.tui.controllers.layout import allot
 from lab.tui.widgets.hall import block_lines, largest, summary
 from lab.tui.widgets.node_panes import NodePanes
-from lab.tui.widgets.node_rows import choose, columns_of, heading, row
+from lab.tui.widgets.node_rows import columns_of, heading, row, visible
 from lab.tui.widgets.pane import Pane, leaders_of, panes_of
 from tests.harness import Rig
 from tests.tui.seen import Seen, replay
@@ -76,17 +76,17 @@ def test_a_higher_screen_has_room_for_everything() -> None:
     assert all((allotted.tabs, allotted.message, allotted.title, allotted.faults, allotted.verdicts))
 
 
-def test_of_many_nodes_those_that_matter_are_in_sight() -> None:
+def test_of_many_nodes_the_important_ones_are_visible() -> None:
     """The selected one, the leader, and those with which something is the matter; the others are counted."""
     panes = _panes(40, "kill 17", "pause 23")
-    shown, hidden = choose(panes, 3, 9)
+    shown, hidden = visible(panes, 3, 9)
     ids = [pane.id for pane in shown]
     assert ids == sorted(ids)
     assert len(ids) == 8
     assert {3, 40, 17, 23} <= set(ids)
     assert hidden.startswith("32 more: ")
     assert hidden.endswith(" Normal")
-    assert choose(panes[:9], None, 9) == (panes[:9], "")
+    assert visible(panes[:9], None, 9) == (panes[:9], "")
 
 
 def test_the_strip_shows_what_was_the_matter_in_each_second() -> None:
@@ -109,7 +109,7 @@ def test_the_strip_shows_what_was_the_matter_in_each_second() -> None:
     ]
 
 
-def test_it_is_said_for_how_long_nobody_has_led() -> None:
+def test_the_time_without_a_leader() -> None:
     panes = _panes(3, "kill 3")
     assert leaders_of(panes, 1_240_000).texts == (("nobody leads for 1.2 s", None),)
     assert leaders_of(panes, 1_240_000).is_pending
@@ -121,7 +121,7 @@ def test_a_click_on_a_row_selects_its_node() -> None:
 
     selected: list[int] = []
 
-    class Shown(App[None]):
+    class RowsApp(App[None]):
         def compose(self) -> ComposeResult:
             yield NodePanes(STYLES)
 
@@ -129,7 +129,7 @@ def test_a_click_on_a_row_selects_its_node() -> None:
             selected.append(message.node)
 
     async def click() -> None:
-        app = Shown()
+        app = RowsApp()
         async with app.run_test(size=(80, 24)) as pilot:
             widget = app.query_one(NodePanes)
             widget.most_height, widget.room_for_cards = 9, False

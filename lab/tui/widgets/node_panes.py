@@ -16,7 +16,7 @@ from textual.widget import Widget
 
 from lab.styles import DIM, Line, Piece, ThemeStyles, fit, width_of
 from lab.tasks.extension import NodeText
-from lab.tui.widgets.node_rows import choose, columns_of, details, heading, row, status_pieces
+from lab.tui.widgets.node_rows import columns_of, details, heading, row, status_pieces, visible
 from lab.tui.widgets.pane import STOPPED, Pane
 
 _LOW, _HIGH = 5, 7
@@ -156,7 +156,7 @@ class NodePanes(Widget, can_focus=True):
         columns, styles, count = columns_of(self._panes, width), self._styles, len(self._panes)
         has_heading, is_open = height > count, height > count + _DETAILS
         lines: list[tuple[Line, int | None]] = [(heading(columns, width), None)] if has_heading else []
-        panes, hidden = choose(self._panes, self._selected, height)
+        panes, hidden = visible(self._panes, self._selected, height)
         for pane in panes:
             is_selected = pane.id == self._selected
             lines.append((row(pane, columns, styles, is_selected, pane.id in self._marked), pane.id))

@@ -135,7 +135,7 @@ def is_calm(pane: Pane) -> bool:
     return pane.shown in CALM and not pane.links
 
 
-def choose(panes: Sequence[Pane], selected: int | None, rows: int) -> tuple[tuple[Pane, ...], str]:
+def visible(panes: Sequence[Pane], selected: int | None, rows: int) -> tuple[tuple[Pane, ...], str]:
     """Return the nodes for so many rows, in their order, and what is left out; that takes a row as well.
 
     The selected node is in sight, then the leaders, then those with which something is the matter. The rest are
