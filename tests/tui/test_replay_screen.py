@@ -171,8 +171,9 @@ def test_a_row_of_the_log_is_clicked_and_opened_with_its_record_in_full() -> Non
         row = log.rows.row(log.cursor, 170)
         assert row is not None
         await seen.press("enter")
-        await seen.until(lambda: seen.top is not seen.run, "the record")
-        assert f" record {row[0].record};" in seen.text
+        await seen.until(
+            lambda: f" record {row[0].record} " in seen.text and seen.top is not seen.run, "the record"
+        )
         content = seen.top.content().plain  # type: ignore[attr-defined]
         lines = open_recording(SHIPPED)
         assert json.loads(content[content.index("{\n") :]) == json.loads(lines.raw(row[0].record))
