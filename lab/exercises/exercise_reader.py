@@ -1,5 +1,6 @@
 """Read exercises, from the library or a teacher's folder, and report every mistake in them."""
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -127,7 +128,7 @@ class _Reading:
             for number, (each, text) in enumerate(zip(head.task, texts, strict=True), 1)
         )
         faulty_file = self._folder / head.faulty_file if head.faulty_file else None
-        if faulty_file is not None and not faulty_file.is_file():
+        if faulty_file is not None and not os.path.isfile(faulty_file):  # Path raises if the name is too long
             self._wrong(_HEAD, f"repairs: file {head.faulty_file} not found")
         if any((task.way == "repair") != bool(head.faulty_file) for task in tasks):
             self._wrong(

@@ -58,6 +58,8 @@ def test_mistakes_in_a_task_are_reported(tmp_path: Path, tasks: str, error: str)
         (HEAD.replace('"kill"', '"kil"'), "unknown command kil; did you mean kill?"),
         (HEAD.replace('["A1.1"]', "[]"), "teaches is empty"),
         (HEAD.replace("bring about", "do"), "Invalid enum value"),
+        (f"repairs = 'none.py'\n{HEAD}", "repairs: file none.py not found"),
+        (f"repairs = '{1000 * 'x'}.py'\n{HEAD}", "x.py not found"),
     ],
 )
 def test_mistakes_in_the_head_are_reported(tmp_path: Path, head: str, error: str) -> None:
