@@ -296,3 +296,18 @@ def test_the_help_opens_and_closes() -> None:
         assert seen.top is seen.run, "q closes the help, not the program"
 
     replay_in_sizes(test, [(80, 24), (120, 40)])
+
+
+def test_the_help_begins_with_what_can_be_done_now() -> None:
+    """In a recording nothing can be killed; filtering is by all keys."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("question_mark")
+        await seen.until(lambda: "what you can do now" in seen.text, "the help")
+        now, _, _ = seen.text.partition("everything")
+        assert ":play" in now
+        assert ":kill" not in now
+        await seen.type("boo")
+        await seen.until(lambda: "what you can do now" not in seen.text, "filtered")
+
+    replay(test)

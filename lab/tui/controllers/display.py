@@ -10,7 +10,7 @@ from lab.analysis.delivery import TraceEntry, message_at, message_trace
 from lab.properties.verdicts import Violation
 from lab.styles import DIM, ThemeStyles
 from lab.text import sanitize
-from lab.tui.actions import actions_of
+from lab.tui.actions import actions_of, footer_actions, is_available
 from lab.tui.context import ActionHandler, RunContext
 from lab.tui.controllers.search import SearchController
 from lab.tui.controllers.seeking import SeekController
@@ -21,6 +21,9 @@ from lab.tui.views.log_view import MessageLog, describe_copy, record_as_json
 from lab.tui.views.views import Views
 from lab.tui.widgets.dialogs import ListDialog
 from lab.tui.widgets.help import HelpDialog
+
+_MOST_NOW = 12
+"""The most actions at the head of the help."""
 
 
 class DisplayController:
@@ -130,8 +133,14 @@ class DisplayController:
 
     def _show_help(self) -> None:
         context = self._context
-        actions = actions_of(context.source.extension).values()
-        context.show_dialog(HelpDialog(context.source.takes_commands, context.styles, actions))
+        source, process = context.source, context.selected_process
+        now = [
+            action
+            for action in footer_actions()
+            if action.footer and is_available(action, source, process, self._views.shown_views)
+        ]
+        actions = actions_of(source.extension).values()
+        context.show_dialog(HelpDialog(source.takes_commands, context.styles, actions, now[:_MOST_NOW]))
 
 
 # the trace of a message, from why it was sent to the effect of its answer; each line leads to its record

@@ -54,15 +54,22 @@ _ROOM_FOR_TWO = 150
 
 
 class HelpDialog(TextBox):
-    """A list of all keys and commands; typing filters it."""
+    """A list of the keys that apply ``now``, then of all keys and commands; typing filters it."""
 
     DEFAULT_CSS = """
     HelpDialog.wide > VerticalScroll { width: 168; }
     """
 
-    def __init__(self, driver: bool, styles: ThemeStyles, actions: Iterable[Action] = ACTIONS) -> None:
+    def __init__(
+        self,
+        driver: bool,
+        styles: ThemeStyles,
+        actions: Iterable[Action] = ACTIONS,
+        now: Iterable[Action] = (),
+    ) -> None:
         super().__init__(_HELP_TITLE, _HELP_KEYS)
         self._actions = tuple(actions)
+        self._now = tuple(now)
         self._driver = driver
         self._styles = styles
         self._typed = ""
@@ -88,6 +95,11 @@ class HelpDialog(TextBox):
 
     def content(self) -> Group:
         general = _table("bold", "")
+        if self._now and not self._typed:
+            general.add_row("", Text("what you can do now", _TITLE))
+            for action in self._now:
+                self._add_action(general, action)
+            general.add_row("", Text("everything", _TITLE))
         self._add(general, f"{'1 2 3 …':{_KEY}}", "select a node; arrows or a click do the same")
         self._add(general, "Tab", "go to nodes, log or scrub bar; there, 0-9 jump to tenths")
         parts: list[Table | Text] = [general, self._columns(*([self._keys(*groups)] for groups in _COLUMNS))]
@@ -124,9 +136,12 @@ class HelpDialog(TextBox):
                 table.add_row("", Text(_GROUPS[group], _TITLE))
             for action in self._actions:
                 if action.group == group and (self._driver or action.where == "all"):
-                    word = f":{action.word} {action.takes}".rstrip()
-                    self._add(table, f"{action.shown:{_KEY}}", Text.assemble(action.help, (f"  {word}", DIM)))
+                    self._add_action(table, action)
         return table
+
+    def _add_action(self, table: Table, action: Action) -> None:
+        word = f":{action.word} {action.takes}".rstrip()
+        self._add(table, f"{action.shown:{_KEY}}", Text.assemble(action.help, (f"  {word}", DIM)))
 
     def _commands(self) -> Iterator[Group]:
         """Yield each command with its help on the lines below it, as some usages are long."""
