@@ -65,6 +65,13 @@ class StatusHistory:
         place = bisect_right(self._times_us, now_us) - 1
         return None if self._led[place] else now_us - self._times_us[place]
 
+    def last_gap_us(self, now_us: int, within_us: int) -> int | None:
+        """Return how long no node led before the present leader, if that ended so recently; None otherwise."""
+        place = bisect_right(self._times_us, now_us) - 1
+        if place < 2 or not self._led[place] or now_us - self._times_us[place] > within_us:
+            return None
+        return self._times_us[place] - self._times_us[place - 1]
+
     def strip(self, node: int, now_us: int, seconds: int) -> tuple[str, ...]:
         """Return the status of a node in each of the last seconds, the present one included.
 

@@ -68,6 +68,8 @@ from lab.tui.widgets.watch_lines import WatchLines
 from lab.worlds.feed_protocol import Clock
 
 _SLOW_FRAMES = 3
+_GAP_SHOWN_US = 10_000_000
+"""For how long the headline shows the time without a leader, once there is one again."""
 
 
 def _call(action: Action) -> str:
@@ -424,7 +426,8 @@ class RunScreen(Screen[None]):
         purpose = "" if is_shown_below else source.scenario.purpose
         self._captions.show(captions, purpose, styles)
         verdicts, is_behind = verdicts_at(source, number), source.judge.number < number
-        leaders = leaders_of(panes, source.statuses.leaderless_us(self.context.player.now_us))
+        now_us, statuses = self.context.player.now_us, source.statuses
+        leaders = leaders_of(panes, statuses.leaderless_us(now_us), statuses.last_gap_us(now_us, _GAP_SHOWN_US))
         faults = [(sanitize(fault.text, 30), not fault.touched) for fault in snapshot.faults]
         gravest = format_gravest(verdicts)
         if self.has_class("hall"):

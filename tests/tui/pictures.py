@@ -31,7 +31,7 @@ _BANK, _CUT = "scenarios/same-blocking-crash-2pc.jsonl", "scenarios/partition-in
 
 PICTURES = {
     "two-coordinators": Picture(_PAUSE, 6.05, ("5",), "2 COORDINATORS"),
-    "rows": Picture(_PAUSE, 6.05, ("5",), "what it waits for", (80, 24)),
+    "rows": Picture(_PAUSE, 6.05, ("5",), "activity", (80, 24)),
     "hall": Picture(_PAUSE, 7.5, ("f11",), "████", (100, 30)),
     "diagram": Picture(_PAUSE, 6.05, ("D", "z"), "AreYouUp"),
     "assertions": Picture(_PAUSE, 6.05, ("a",), "A1.1"),

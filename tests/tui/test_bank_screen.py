@@ -124,14 +124,14 @@ def test_panes_show_balances_transactions_and_log(recording: Path) -> None:
     replay(test, recording)
 
 
-def test_low_boxes_show_balance_transaction_and_wait(tmp_path: Path) -> None:
+def test_rows_show_balance_and_transaction(tmp_path: Path) -> None:
     path = blocked_run(5).write(tmp_path / "five.jsonl")
 
     async def test(seen: Seen) -> None:
         seen.player.seek(BLOCKED_US)
         await seen.until(lambda: "savings 900 ◆5.1" in seen.text, "a locked balance")
         assert "5.1 ? uncertain" in seen.text
-        assert "waits for" in seen.text
+        assert "■ Blocked" in seen.text
         assert "log prepared" not in seen.text
 
     replay(test, path, (80, 24))

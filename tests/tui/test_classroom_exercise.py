@@ -131,6 +131,8 @@ def test_the_first_answer_counts(tmp_path: Path) -> None:
         await seen.press("enter")
         assert isinstance(seen.top, LineDialog), "nothing is no answer"
         await seen.press(*"four", "enter")
+        assert isinstance(seen.top, LineDialog), "the first answer counts, so it is confirmed"
+        await seen.press("enter")
         await seen.until_message("task 4 missed: you answered four; correct is 5; 0 of 4 points")
         await _typed(seen, "answer 4 five")
         await seen.until_message("task 4 is answered already; only the first answer counts")
@@ -409,7 +411,7 @@ record = "all normal"
         await seen.press("home", "full_stop", "full_stop", "enter")
         await _over(seen, LineDialog)
         assert seen.top.query_one(Input).value == str(seen.player.number) == "2"
-        await seen.press("enter")
+        await seen.press("enter", "enter")
         await seen.until(lambda: "missed" in seen.message, "it is another")
 
     classroom(test, home, [found], first="find")

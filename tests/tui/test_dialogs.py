@@ -100,7 +100,7 @@ def test_typing_in_a_list_filters_it() -> None:
     assert _results(Fruits(), *"pe") == []
     assert _results(Fruits(), *"pe", "enter") == ["pear"]
     assert _results(Fruits(), "slash", *"quin", "enter") == ["quince"]
-    assert _results(Fruits(), "j", "j", "enter") == ["quince"]
+    assert _results(Fruits(), "down", "down", "enter") == ["quince"]
     assert _results(Fruits(), *"zz", "enter") == []
     assert _results(Fruits(), "q") == [None]
 
@@ -195,3 +195,11 @@ def test_choosing_by_filter_leaves_the_numbers_in_place() -> None:
             return [str(option.prompt) for option in app.screen.query_one(FilterableList).options]
 
     assert asyncio.run(run()) == [" 2  pear"]
+
+
+def test_a_final_answer_takes_enter_twice() -> None:
+    """And is asked for again if it has changed in between."""
+    assert _results(LineDialog("a question", BODY, final=True), *"ab", "enter") == []
+    assert _results(LineDialog("a question", BODY, final=True), *"ab", "enter", "enter") == ["ab"]
+    assert _results(LineDialog("a question", BODY, final=True), *"ab", "enter", "c", "enter") == []
+    assert _results(LineDialog("a question", BODY), *"ab", "enter") == ["ab"]

@@ -69,7 +69,7 @@ def test_the_history_follows_the_cursor_in_time(recording: Path) -> None:
         await seen.until(lambda: "no node is in a group so far" in seen.text, "an empty history")
         await seen.press("right_curly_bracket")
         await seen.until(lambda: "partition 1 2 | 3 4 5" in seen.text, "the first fault")
-        assert "★ 5 leads 1-4 " in seen.leaders
+        assert "★ 5 leads 1-4" in seen.leaders
         assert "★5.2" in seen.text
         assert "★5.3" not in seen.text
         await seen.press("right_curly_bracket", "left_square_bracket")

@@ -65,7 +65,7 @@ class ListScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "choose", "begin", key_display="Enter", priority=True),
         Binding("q", "leave", "quit"),
-        Binding("t", "theme", "light or dark"),
+        Binding("ctrl+t", "theme", "light or dark", key_display="Ctrl+T"),
         Binding("pagedown", "more(1)", show=False, priority=True),
         Binding("pageup", "more(-1)", show=False, priority=True),
     ]
@@ -96,7 +96,7 @@ class ListScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         yield TitleLine("head")
         with Container(id="box"):
-            yield FilterableList([], "qjkt")
+            yield FilterableList([], "q")
             with VerticalScroll(id="about", can_focus=False):
                 yield Static(markup=False)
         yield self.message
@@ -106,7 +106,10 @@ class ListScreen(Screen[None]):
         self.app.theme_changed_signal.subscribe(self, lambda theme: self._redraw())
 
     def on_screen_resume(self) -> None:
-        self.query_one(FilterableList).focus()
+        listed = self.query_one(FilterableList)
+        listed.focus()
+        if listed.typed is None:
+            self.message.show(_HINT)
         self._redraw()
 
     def on_resize(self, event: events.Resize) -> None:
@@ -190,7 +193,8 @@ class ListScreen(Screen[None]):
             if of_level:
                 yield Entry(Text(title.upper(), self._styles.accent), head=True)
             for exercise in of_level:
-                yield Entry(self._row(exercise, self._home.progress_of(exercise.name), width), exercise.name)
+                progress = self._home.progress_of(exercise.name)
+                yield Entry(self._row(exercise, progress, width), exercise.name, also=exercise.name)
 
     def _row(self, exercise: Exercise, progress: ExerciseProgress, width: int) -> Text:
         sign, style = self._sign(progress)

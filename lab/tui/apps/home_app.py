@@ -93,7 +93,7 @@ class HomeApp(TerminalApp[tuple[str, ...]]):
         title = Text.assemble(("lab", "bold"), "  a laboratory for coordinator election and atomic commit")
         yield Static(title, id="title")
         with Container(id="box"):
-            yield FilterableList([], "qjk")
+            yield FilterableList([], "q")
             with VerticalScroll(id="preview", can_focus=False):
                 yield Static(markup=False)
         yield Static(_KEYS, id="keys", markup=False)
@@ -134,7 +134,9 @@ class HomeApp(TerminalApp[tuple[str, ...]]):
         self.query_one("#keys", Static).update(_KEYS if event.typed is None else prompt)
         self._show_preview()
 
-    def on_option_list_option_highlighted(self) -> None:
+    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        if event.option_index <= 1:
+            self.query_one(FilterableList).scroll_home(animate=False)  # the title of the section, too
         self._show_preview()
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:

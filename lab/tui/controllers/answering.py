@@ -120,7 +120,7 @@ class TaskController:
             context.show_dialog(AnswerDialog(title, body, task.options), answer)
         else:
             typed = str(context.player.number) if task.record else ""
-            context.show_dialog(LineDialog(title, body, typed), answer)
+            context.show_dialog(LineDialog(title, body, typed, final=True), answer)
 
     def _read(self, task: Task, result: Result) -> None:
         styles, body = (self._context.styles, markdown_lines(task.text, ROOM, self._context.styles))

@@ -276,6 +276,8 @@ class LayoutController:
             if self._views.chosen != LOG:
                 self.show_view(LOG)
             self._context.notify("for a hall; F11 shows everything again")
+        else:
+            self._context.notify("everything is shown again")
         self.fit()
 
     def _toggle_cards(self) -> None:
@@ -285,6 +287,8 @@ class LayoutController:
         self.fit()
         if not were_cards and not self._panes.are_cards:
             self._context.notify("there is no room for cards; Ctrl+Down gives the nodes more", warn=True)
+        else:
+            self._context.notify("rows; # shows cards" if were_cards else "cards; # shows rows")
 
     def _toggle_heartbeats(self) -> None:
         is_shown = not self._views.rows.heartbeats

@@ -18,7 +18,7 @@ from rich.text import Text
 from textual import events, work
 from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.message import Message
@@ -115,13 +115,14 @@ class TextBox(Dialog[str]):
 class Entry(Struct, frozen=True):
     """A row. Without an ``id`` it cannot be chosen; a ``head`` is the title of the rows up to the next head.
 
-    A folded row is shown only if it matches a filter.
+    A folded row is shown only if it matches a filter. A filter finds what is in ``also``, too.
     """
 
     text: Text
     id: str | None = None
     head: bool = False
     is_folded: bool = False
+    also: str = ""
 
 
 def contains_words(text: str, words: str) -> bool:
@@ -134,11 +135,6 @@ class FilterableList(OptionList):
 
     ``keys`` are letters bound here or by the screen: they do not begin a filter, except after a slash.
     """
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("j", "cursor_down", show=False),
-        Binding("k", "cursor_up", show=False),
-    ]
 
     @dataclass
     class FilterChanged(Message):
@@ -193,7 +189,7 @@ class FilterableList(OptionList):
                 head = entry
             elif entry.is_folded and not typed:
                 continue
-            elif contains_words(f"{head.text.plain if head else ''} {entry.text.plain}", typed):
+            elif contains_words(f"{head.text.plain if head else ''} {entry.text.plain} {entry.also}", typed):
                 left += [head, entry] if head is not None and head not in left else [entry]
         return left
 
@@ -213,7 +209,7 @@ class ListDialog(Dialog[R]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [("q", "leave", "close")]
-    letters: ClassVar[str] = "qjk"
+    letters: ClassVar[str] = "q"
 
     def compose_box(self) -> ComposeResult:
         yield FilterableList([], self.letters)
@@ -234,7 +230,9 @@ class ListDialog(Dialog[R]):
             listed.highlighted = at if self._results else None
 
     def on_filterable_list_filter_changed(self, event: FilterableList.FilterChanged) -> None:
-        self.frame(keys=self._title_and_keys[1] if event.typed is None else describe_filter(event.typed))
+        note = "" if self.query_one(FilterableList).option_count else "no match · "
+        keys = self._title_and_keys[1] if event.typed is None else note + describe_filter(event.typed)
+        self.frame(keys=keys)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         result = self._results[int(event.option_id or 0)]
@@ -346,7 +344,7 @@ class ChoiceDialog(QuestionDialog[str]):
 
     def compose_controls(self) -> ComposeResult:
         rows = (Entry(self._row(place), str(place)) for place in range(len(self._options)))
-        yield FilterableList(rows, "qjk0123456789")
+        yield FilterableList(rows, "q0123456789")
 
     def on_mount(self) -> None:
         listed = self.query_one(FilterableList)
@@ -384,12 +382,17 @@ def _is_number(option: str) -> bool:
     return option.isascii() and option.isdecimal() and len(option) <= 3
 
 
-class LineDialog(QuestionDialog[str]):
-    """A line to type into."""
+_SUBMITS = "Enter submits · Esc closes"
 
-    def __init__(self, title: str, body: Sequence[Text], initial: str = "") -> None:
-        super().__init__(title, body, "Enter submits · Esc closes")
+
+class LineDialog(QuestionDialog[str]):
+    """A line to type into. If the answer is ``final``, Enter asks for a second Enter."""
+
+    def __init__(self, title: str, body: Sequence[Text], initial: str = "", final: bool = False) -> None:
+        super().__init__(title, body, _SUBMITS)
         self._initial = initial
+        self._is_final = final
+        self._confirmed = ""
 
     def compose_controls(self) -> ComposeResult:
         yield Input(self._initial, placeholder="your answer", max_length=LONGEST_ANSWER, select_on_focus=False)
@@ -399,8 +402,18 @@ class LineDialog(QuestionDialog[str]):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Submit the line, unless it is empty."""
-        if answer := as_line(event.value):
+        answer = as_line(event.value)
+        if answer and (not self._is_final or answer == self._confirmed):
             self.dismiss(answer)
+        elif answer:
+            self._confirmed = answer
+            self.frame(keys="Enter once more: this is your answer · Esc closes")
+
+    def on_input_changed(self) -> None:
+        """Ask again for an answer that has changed."""
+        if self._confirmed:
+            self._confirmed = ""
+            self.frame(keys=_SUBMITS)
 
 
 class Explanation(Struct, frozen=True):

@@ -44,7 +44,13 @@ def summary(leaders: Leaders) -> str:
     if leaders.title:
         return leaders.title.removesuffix(" (g)").upper()
     texts = [text for text, leader in leaders.texts if leader not in CALM]
-    return (texts or [leaders.texts[0][0]])[0].removesuffix(" (paused)").partition(" for ")[0].upper()
+    return (
+        (texts or [leaders.texts[0][0]])[0]
+        .removesuffix(" (paused)")
+        .partition(" for ")[0]
+        .partition(",")[0]
+        .upper()
+    )
 
 
 def headline_lines(leaders: Leaders, is_alarm: bool, width: int, styles: ThemeStyles) -> list[Line]:

@@ -45,7 +45,7 @@ def heading(columns: Columns, width: int) -> Line:
         ("group", columns.group),
         ("state", columns.facts),
         (f"last {STRIP_SECONDS} s", columns.strip),
-        ("what it waits for", width),
+        ("activity", width),
     ]
     return fit([piece for name, cells in names for piece in fit([(name, DIM)], cells)], width)
 

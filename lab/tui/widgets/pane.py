@@ -190,8 +190,11 @@ class Leaders(Struct, frozen=True):
     is_pending: bool = False
 
 
-def leaders_of(panes: tuple[Pane, ...], leaderless_us: int | None = None) -> Leaders:
-    """Return who leads whom; ``leaderless_us`` is for how long nobody has led."""
+def leaders_of(panes: tuple[Pane, ...], leaderless_us: int | None = None, gap_us: int | None = None) -> Leaders:
+    """Return who leads whom.
+
+    ``leaderless_us`` is for how long nobody has led, ``gap_us`` for how long nobody led before the present leader.
+    """
     alive = [pane for pane in panes if pane.process in ("running", "paused")]
     if any(pane.facts for pane in alive):
         statuses = sorted({pane.status for pane in alive})
@@ -216,7 +219,8 @@ def leaders_of(panes: tuple[Pane, ...], leaderless_us: int | None = None) -> Lea
     title = f"{len(leads)} COORDINATORS" if are_rivals else f"{groups} groups (g)" if len(leads) > 1 else ""
     for leader in sorted(followed, reverse=True):
         whom = format_ranges(followed[leader]) or "nobody"
-        texts.append((f"{leader} {leads[leader]} {whom}{' (paused)' if leader in paused else ''}", leader))
+        after = f", after {gap_us / 1e6:.1f} s" if gap_us and len(leads) == 1 and not lost else ""
+        texts.append((f"{leader} {leads[leader]} {whom}{' (paused)' if leader in paused else after}", leader))
     if not leads:
         since = "" if not leaderless_us else f" for {leaderless_us / 1e6:.1f} s"
         texts.append((f"nobody leads{since}", None))

@@ -20,8 +20,6 @@ from lab.tui.widgets.pane import Leaders
 from lab.units import format_count
 
 _LONGEST_REMARK = 60
-_LEAST_REMARK = 8
-"""The least columns in which a part of the headline is worth drawing."""
 
 
 class Line(Static):
@@ -154,22 +152,28 @@ class Headline(Line):
                 continue
             sign = "" if leader is None else f"{styles.glyphs.leads} "
             left.append((sign + caption, styles.leader if leader is not None and not alarm else Style()))
-        right: list[Piece] = []
-        if faults:
-            more = f" and {len(faults) - 1} more" if len(faults) > 1 else ""
-            right += [(f"{styles.glyph('failed')} {faults[-1][0]}{more}", Style()), ("   ", Style())]
-        right.append((f"{verdict[0]} ", Style()))
+        sign, more = styles.glyph("failed"), f" and {len(faults) - 1} more" if len(faults) > 1 else ""
+        fault = f"{sign} {faults[-1][0]}{more}   " if faults else ""
+        count = f"{sign}{len(faults)}   " if faults else ""
+        brief = verdict[0] if verdict[1] == "fails" else verdict[1]
+        right = [
+            f"{fault}{verdict[0]} ",
+            f"{count}{verdict[0]} ",
+            f"{verdict[0]} ",
+            f"{count}{brief} ",
+            f"{brief} ",
+        ]
         ground = Style(bold=True) + (
             styles.ground("vermilion") if alarm else styles.ground("orange") if leaders.is_pending else Style()
         )
         self.put(self._text(left, right, ground))
 
-    def _text(self, left: list[Piece], right: list[Piece], ground: Style) -> Text:
-        """Return the rows: the left pieces in full if they fit, then as much of the right ones as possible."""
+    def _text(self, left: list[Piece], right: Sequence[str], ground: Style) -> Text:
+        """Return the rows: the left pieces in full if they fit, and the first of the right texts that fits."""
         width = self.size.width
         room = max(0, width - width_of(left) - 2)
-        right = fit(right, min(room, width_of(right))) if room > _LEAST_REMARK else []
-        row = [*fit(left, width - width_of(right)), *right]
+        remark = next((text for text in right if cell_len(text) <= room), "")
+        row = [*fit(left, width - cell_len(remark)), (remark, Style())]
         is_coloured = ground.bgcolor is not None
         text = Text.assemble(*((each, ground if is_coloured else ground + style) for each, style in row))
         margin = Text(" " * width, ground)
