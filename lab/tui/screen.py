@@ -109,6 +109,7 @@ class RunScreen(Screen[None]):
     RunScreen.tiny #tiny { display: block; }
     #foot { height: auto; min-height: 1; }
     RunScreen.no-message #foot { layer: above; dock: bottom; min-height: 0; }
+    RunScreen.no-message #message { max-height: 1; }
     RunScreen.hall Hall { display: block; }
     RunScreen.hall #headline, RunScreen.hall NodePanes, RunScreen.hall #title, RunScreen.hall TabLine,
     RunScreen.hall #watches { display: none; }

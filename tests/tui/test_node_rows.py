@@ -185,3 +185,38 @@ def test_the_hall_and_back() -> None:
         assert seen.text.split("\n")[:6] == before
 
     replay(test)
+
+
+def test_a_hall_counts_the_nodes_that_have_no_room() -> None:
+    """The leader and what is not normal stay; all numbers have one size."""
+    panes = _panes(40, "kill 17")
+    lines = ["".join(text for text, _ in line) for line in block_lines(panes, 80, 10, STYLES)]
+    text = "\n".join(lines)
+    assert "40  ● Normal ★" in text
+    assert "17  ✖ killed" in text
+    assert len(lines) <= 10
+    shown = text.count("Normal") + text.count("killed") - 1
+    assert f"… {40 - shown} more: " in lines[-1]
+
+
+def test_more_room_after_the_first_frame_is_used() -> None:
+    """The first frame may come before the screen has its layout."""
+    panes = _panes(9)
+
+    class CardsApp(App[None]):
+        def compose(self) -> ComposeResult:
+            yield NodePanes(STYLES)
+
+    async def heights() -> list[int]:
+        app = CardsApp()
+        async with app.run_test(size=(120, 40)) as pilot:
+            widget = app.query_one(NodePanes)
+            widget.show(panes, None)
+            await pilot.pause()
+            first = widget.size.height
+            widget.most_height = 18
+            widget.show(panes, None)
+            await pilot.pause()
+            return [first, widget.size.height]
+
+    assert asyncio.run(heights()) == [10, 15]

@@ -9,7 +9,7 @@ from rich.style import Style
 from rich.text import Text
 
 from lab.styles import DIM, Line, Piece, ThemeStyles, fit, width_of
-from lab.tui.widgets.node_rows import CALM
+from lab.tui.widgets.node_rows import CALM, visible
 from lab.tui.widgets.pane import STOPPED, Leaders, Pane, process_text
 from lab.tui.widgets.status_lines import Line as TextLine
 
@@ -18,8 +18,12 @@ _SOLID, _PLAIN = ("ansi_regular", "future"), ("banner", "straight")
 _LEAST_BLOCK, _GAP = 16, 1
 _ROWS_FOR_OTHERS = 14
 """The rows for the headline, a few lines of the log, the scrub bar and the footer."""
-_HIGH_BLOCK = 9
-"""The rows of a block whose number is drawn large, and the blank one below it."""
+_HIGH_BLOCK, _LOW_BLOCK = 9, 3
+"""The rows of a block whose number is drawn large, and of another, with the blank one after it."""
+
+
+def _fonts(is_ascii: bool) -> tuple[str, ...]:
+    return _PLAIN if is_ascii else _SOLID
 
 
 @cache
@@ -32,7 +36,7 @@ def large(text: str, font: str) -> tuple[str, ...]:
 
 def largest(text: str, width: int, is_ascii: bool) -> tuple[str, ...]:
     """Return the text in the largest font in which it fits into so many cells."""
-    for font in _PLAIN if is_ascii else _SOLID:
+    for font in _fonts(is_ascii):
         rows = large(text, font)
         if rows and cell_len(rows[0]) <= width:
             return rows
@@ -65,20 +69,40 @@ def block_lines(panes: Sequence[Pane], width: int, most_rows: int, styles: Theme
     """Return the blocks of the nodes, as many beside each other as have room, in at most so many rows."""
     across = max(1, min(len(panes), width // _LEAST_BLOCK))
     is_high = -(-len(panes) // across) * _HIGH_BLOCK <= most_rows
+    room = across * max(1, (most_rows - 1) // (_HIGH_BLOCK if is_high else _LOW_BLOCK))
+    shown, hidden = visible(panes, None, room + 1) if len(panes) > room else (tuple(panes), "")
+    numbers = _numbers(shown, width // across - 2, styles) if is_high else {}
     lines: list[Line] = []
-    for first in range(0, len(panes), across):
+    for first in range(0, len(shown), across):
         blocks = [
-            _block(pane, (place + 1) * width // across - place * width // across - _GAP, is_high, styles)
-            for place, pane in enumerate(panes[first : first + across])
+            _block(
+                pane,
+                (place + 1) * width // across - place * width // across - _GAP,
+                numbers.get(pane.id, ()),
+                styles,
+            )
+            for place, pane in enumerate(shown[first : first + across])
         ]
         for parts in zip(*blocks, strict=True):
             lines.append([piece for part in parts for piece in (part, (" " * _GAP, Style()))])
         lines.append([])
-    return lines[:most_rows]
+    return [*lines, [(f"  … {hidden}", DIM)]] if hidden else lines
 
 
-def _block(pane: Pane, width: int, is_high: bool, styles: ThemeStyles) -> list[Piece]:
-    """Return the rows of a block: number, status, and coordinator, on the ground of the status."""
+def _numbers(panes: Sequence[Pane], width: int, styles: ThemeStyles) -> dict[int, tuple[str, ...]]:
+    """Return the numbers of the nodes in the largest font in which all of them fit."""
+    for font in _fonts(styles.glyphs.full == "="):
+        numbers = {pane.id: large(str(pane.id), font) for pane in panes}
+        if all(cell_len(rows[0]) <= width for rows in numbers.values()):
+            return numbers
+    return {pane.id: (str(pane.id),) for pane in panes}
+
+
+def _block(pane: Pane, width: int, number: tuple[str, ...], styles: ThemeStyles) -> list[Piece]:
+    """Return the rows of a block: number, status, and coordinator, on the ground of the status.
+
+    ``number`` are the rows of its number in large; without them, it is in the row of the status.
+    """
     style = styles.status_ground(pane.shown) + Style(bold=True)
     if pane.shown in CALM and not pane.leads:
         style = styles.status(pane.shown)
@@ -86,10 +110,11 @@ def _block(pane: Pane, width: int, is_high: bool, styles: ThemeStyles) -> list[P
     status = f"{styles.glyph(pane.shown)} {process_text(pane.shown)}{leads}"
     under = f"under {pane.coordinator}" if pane.coordinator is not None and pane.process not in STOPPED else ""
     group = f"group {pane.group}" if pane.group is not None and pane.process not in STOPPED else ""
-    if not is_high:
-        return [(centred(text, width), style) for text in (f"{pane.id}  {status}", under or group)]
-    number = largest(str(pane.id), width - 2, styles.glyphs.full == "=")
-    texts = ["", *number, *[""] * (5 - len(number)), status, "  ".join(filter(None, (under, group)))]
+    whole = "  ".join(filter(None, (under, group)))
+    where = whole if cell_len(whole) <= width else under or group
+    if not number:
+        return [(centred(text, width), style) for text in (f"{pane.id}  {status}", where)]
+    texts = ["", *number, *[""] * (5 - len(number)), status, where]
     return [(centred(text, width), style) for text in texts]
 
 

@@ -61,19 +61,20 @@ class NodePanes(Widget, can_focus=True):
         self._selected: int | None = None
         self._marked: frozenset[int] = frozenset()
         self._drawn: list[tuple[Line, int | None]] = []
+        self._laid_out = 0
         self.most_height = 10
         self.room_for_cards = True
         self.density: Density = "auto"
 
     def show(self, panes: tuple[Pane, ...], selected: int | None, marked: frozenset[int] = frozenset()) -> None:
         """Draw these panes; ``marked`` are the nodes of a witness."""
-        if (panes, selected, marked) == (self._panes, self._selected, self._marked):
-            return
         width, height = self.size
+        is_same = (panes, selected, marked) == (self._panes, self._selected, self._marked)
+        if is_same and self._content_height(width) == self._laid_out:
+            return
         before = self._framed()
-        height_before = self._content_height(width)
         self._panes, self._selected, self._marked = panes, selected, marked
-        if self._content_height(width) != height_before:
+        if self._content_height(width) != self._laid_out:
             self._drawn = []
             self.refresh(layout=True)
         elif self.are_cards:
@@ -90,15 +91,19 @@ class NodePanes(Widget, can_focus=True):
     @property
     def are_cards(self) -> bool:
         """True if the nodes are drawn as cards."""
+        return self._fit_as_cards(self.size.width)
+
+    def _fit_as_cards(self, width: int) -> bool:
         wanted = self.density == "cards" or (self.density == "auto" and self.room_for_cards)
-        return wanted and self._cards_height(self.size.width, _LOW) <= self.most_height
+        return wanted and self._cards_height(width, _LOW) <= self.most_height
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Return the height of the cards, or of a row for each node."""
-        return self._content_height(width)
+        self._laid_out = self._content_height(width)
+        return self._laid_out
 
     def _content_height(self, width: int) -> int:
-        if self.are_cards:
+        if self._fit_as_cards(width):
             highest = _HIGH if _has_task(self._panes) else _LOW
             is_high = self._cards_height(width, highest) <= self.most_height
             return self._cards_height(width, highest if is_high else _LOW)

@@ -138,18 +138,15 @@ def is_calm(pane: Pane) -> bool:
 def visible(panes: Sequence[Pane], selected: int | None, rows: int) -> tuple[tuple[Pane, ...], str]:
     """Return the nodes for so many rows, in their order, and what is left out; that takes a row as well.
 
-    The selected node is in sight, then the leaders, then those with which something is the matter. The rest are
-    those next to the selected one.
+    The selected node is in sight, then the leaders, then those with which something is the matter, then the first.
     """
     if len(panes) <= rows:
         return tuple(panes), ""
-    ids = [pane.id for pane in panes]
-    place = ids.index(selected) if selected in ids else 0
 
     def urgency(at: int) -> tuple[int, int]:
         pane = panes[at]
-        kinds = (at == place and selected in ids, bool(pane.leads), not is_calm(pane))
-        return kinds.index(True) if True in kinds else len(kinds), abs(at - place)
+        kinds = (pane.id == selected, bool(pane.leads), not is_calm(pane))
+        return kinds.index(True) if True in kinds else len(kinds), at
 
     kept = sorted(sorted(range(len(panes)), key=urgency)[: max(0, rows - 1)])
     hidden = [pane for at, pane in enumerate(panes) if at not in kept]

@@ -154,8 +154,8 @@ class Headline(Line):
             left.append((sign + caption, styles.leader if leader is not None and not alarm else Style()))
         sign, more = styles.glyph("failed"), f" and {len(faults) - 1} more" if len(faults) > 1 else ""
         fault = f"{sign} {faults[-1][0]}{more}   " if faults else ""
-        count = f"{sign}{len(faults)}   " if faults else ""
-        brief = verdict[0] if verdict[1] == "fails" else verdict[1]
+        count = f"{sign} {format_count(len(faults), 'fault')}   " if faults else ""
+        brief = verdict[0].replace("violated, ", "")
         right = [
             f"{fault}{verdict[0]} ",
             f"{count}{verdict[0]} ",
