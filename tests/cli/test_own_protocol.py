@@ -35,7 +35,7 @@ class MyElection(Bully):
         super().started()
 '''
 BROKEN = "        if self.id == 2:\n            raise ValueError(f'{self.id} is\\nno good')\n"
-RUN = ("run", "there/mine.py:MyElection", "--nodes", "3", "--headless", "--for", "2s")
+RUN = ("run", "there/mine.py:MyElection", "--nodes", "3", "--headless", "--for", "1s")
 
 
 @pytest.fixture
@@ -146,8 +146,9 @@ def test_an_exception_is_reported(lab: Lab, mine: Path) -> None:
 def test_many_failures_are_shortened(lab: Lab, mine: Path) -> None:
     """Five, and the number of others."""
     mine.write_text(MINE + BROKEN)
-    restarts = [word for at in range(1, 8) for word in ("--do", f"at {at}00ms restart 2")]
-    done = lab(*RUN, *restarts)
+    # far enough apart for a process to start and to fail, on a busy machine as well
+    restarts = [word for at in range(1, 8) for word in ("--do", f"at {at * 700}ms restart 2")]
+    done = lab(*RUN, "--for", "6s", *restarts)
     lines = [line for line in done.err.splitlines() if line.startswith("lab: ")]
     assert len(lines) == 6
     (recording,) = re.findall(r"recorded in (.*)$", done.out, re.MULTILINE)
