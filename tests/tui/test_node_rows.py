@@ -220,3 +220,34 @@ def test_more_room_after_the_first_frame_is_used() -> None:
             return [first, widget.size.height]
 
     assert asyncio.run(heights()) == [10, 15]
+
+
+def test_rows_beside_each_other_where_one_column_has_no_room() -> None:
+    """All nodes are in sight, in columns; a click selects in its column."""
+    panes = _panes(40)
+    selected: list[int] = []
+
+    class WideApp(App[None]):
+        def compose(self) -> ComposeResult:
+            yield NodePanes(STYLES)
+
+        def on_node_panes_selected(self, message: NodePanes.Selected) -> None:
+            selected.append(message.node)
+
+    async def drawn() -> str:
+        app = WideApp()
+        async with app.run_test(size=(200, 60)) as pilot:
+            widget = app.query_one(NodePanes)
+            widget.most_height, widget.density = 27, "rows"
+            widget.show(panes, 7)
+            await pilot.pause()
+            assert widget.size.height == 21
+            await pilot.click(NodePanes, offset=(3, 1))
+            await pilot.click(NodePanes, offset=(103, 1))
+            await pilot.pause()
+            return "\n".join(widget.render_line(y).text for y in range(widget.size.height))
+
+    text = asyncio.run(drawn())
+    assert text.count("● Normal") == 40
+    assert "more" not in text
+    assert selected == [1, 21]

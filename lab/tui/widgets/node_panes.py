@@ -1,5 +1,6 @@
 """The nodes in one widget, drawn line by line: a card for each if there is room, else a row."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import ClassVar, Literal
@@ -28,6 +29,8 @@ _MOST_ENTRIES = 6
 _LEAST_PEERS = 8
 """The least columns beside the coordinator in which the members fit."""
 _DETAILS = 2
+_LEAST_ROW = 78
+"""The least columns of a row where rows are beside each other."""
 
 Density = Literal["auto", "rows", "cards"]
 
@@ -60,7 +63,7 @@ class NodePanes(Widget, can_focus=True):
         self._panes: tuple[Pane, ...] = ()
         self._selected: int | None = None
         self._marked: frozenset[int] = frozenset()
-        self._drawn: list[tuple[Line, int | None]] = []
+        self._drawn: list[tuple[Line, tuple[int | None, ...]]] = []
         self._laid_out = 0
         self.most_height = 10
         self.room_for_cards = True
@@ -108,7 +111,13 @@ class NodePanes(Widget, can_focus=True):
             is_high = self._cards_height(width, highest) <= self.most_height
             return self._cards_height(width, highest if is_high else _LOW)
         opened = _DETAILS if self._selected is not None else 0
-        return max(1, min(len(self._panes) + 1 + opened, self.most_height))
+        across = self._rows_across(width)
+        rows = -(-len(self._panes) // across) + 1 + (opened if across == 1 else 0)
+        return max(1, min(rows, self.most_height))
+
+    def _rows_across(self, width: int) -> int:
+        """Return how many rows are beside each other: more than one only if one column has no room for all."""
+        return 1 if len(self._panes) < self.most_height else max(1, width // _LEAST_ROW)
 
     def action_move(self, right: int, down: int) -> None:
         """Select the node next to the selected one."""
@@ -132,7 +141,8 @@ class NodePanes(Widget, can_focus=True):
             place = offset.y // self._card_height * columns + offset.x * columns // max(1, self.size.width)
             node = self._panes[place].id if place < len(self._panes) else None
         else:
-            node = self._drawn[offset.y][1] if offset.y < len(self._drawn) else None
+            nodes = self._drawn[offset.y][1] if offset.y < len(self._drawn) else (None,)
+            node = nodes[min(offset.x * len(nodes) // max(1, self.size.width), len(nodes) - 1)]
         if node is not None:
             self.post_message(self.Selected(node))
 
@@ -156,13 +166,32 @@ class NodePanes(Widget, can_focus=True):
 
     # rows
 
-    def _rows(self, width: int, height: int) -> list[tuple[Line, int | None]]:
-        """Return the lines, each with the node that it belongs to."""
-        columns, styles, count = columns_of(self._panes, width), self._styles, len(self._panes)
+    def _rows(self, width: int, height: int) -> list[tuple[Line, tuple[int | None, ...]]]:
+        """Return the lines, each with the nodes in it, from left to right."""
+        across = self._rows_across(width)
+        if across == 1:
+            return [(line, (node,)) for line, node in self._column(self._panes, width, height)]
+        rows = max(1, height - 1)  # the heading has one
+        panes, hidden = visible(self._panes, self._selected, across * rows)
+        part = -(-len(panes) // across)
+        parts = [panes[place * part : (place + 1) * part] for place in range(across)]
+        columns = [self._column(each, width // across, len(each) + 1) for each in parts]  # none opens
+        lines = [
+            (
+                [piece for line, _ in beside for piece in fit(line, width // across)],
+                tuple(node for _, node in beside),
+            )
+            for beside in zip_longest(*columns, fillvalue=([], None))
+        ]
+        return [*lines[: height - 1], ([(f"  … {hidden}", DIM)], (None,))] if hidden else lines
+
+    def _column(self, panes: Sequence[Pane], width: int, height: int) -> list[tuple[Line, int | None]]:
+        """Return the lines of these nodes, each with the node that it belongs to."""
+        columns, styles, count = columns_of(self._panes, width), self._styles, len(panes)
         has_heading, is_open = height > count, height > count + _DETAILS
         lines: list[tuple[Line, int | None]] = [(heading(columns, width), None)] if has_heading else []
-        panes, hidden = visible(self._panes, self._selected, height)
-        for pane in panes:
+        shown, hidden = visible(panes, self._selected, height)
+        for pane in shown:
             is_selected = pane.id == self._selected
             lines.append((row(pane, columns, styles, is_selected, pane.id in self._marked), pane.id))
             if is_selected and is_open:
