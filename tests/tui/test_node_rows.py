@@ -222,7 +222,7 @@ def test_more_room_after_the_first_frame_is_used() -> None:
     assert asyncio.run(heights()) == [10, 15]
 
 
-def test_rows_beside_each_other_where_one_column_has_no_room() -> None:
+def test_many_rows_are_in_several_columns() -> None:
     """All nodes are in sight, in columns; a click selects in its column."""
     panes = _panes(40)
     selected: list[int] = []

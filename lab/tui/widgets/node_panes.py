@@ -178,10 +178,10 @@ class NodePanes(Widget, can_focus=True):
         columns = [self._column(each, width // across, len(each) + 1) for each in parts]  # none opens
         lines = [
             (
-                [piece for line, _ in beside for piece in fit(line, width // across)],
-                tuple(node for _, node in beside),
+                [piece for line, _ in together for piece in fit(line, width // across)],
+                tuple(node for _, node in together),
             )
-            for beside in zip_longest(*columns, fillvalue=([], None))
+            for together in zip_longest(*columns, fillvalue=([], None))
         ]
         return [*lines[: height - 1], ([(f"  … {hidden}", DIM)], (None,))] if hidden else lines
 
