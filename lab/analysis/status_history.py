@@ -5,16 +5,19 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from lab.analysis.elections import may_change_leader
 from lab.kernel import Step
 from lab.recording.records import PROCESS_AFTER, Process, Record
 
-_CALM = ("Normal", "Inside", "Working", "Holding", "absent", "")
-"""The statuses of a node with which nothing is the matter. A strip shows them only where there was no other."""
+CALM = ("Normal", "Inside", "Working", "Holding")
+"""The statuses of a node with which nothing is the matter."""
+_UNREMARKABLE = (*CALM, "absent", "")
+"""A strip shows these only where there was no other."""
 _SECOND_US = 1_000_000
 
 
 class _Node(Struct):
-    """What is known of a node, and the times at which its status changed, each with the status from then on."""
+    """A node now, and the times at which its status changed, each with the status from then on."""
 
     process: str = "absent"
     status: str = ""
@@ -31,16 +34,13 @@ class StatusHistory:
     """Collect the statuses of a run. The status of a node that does not run is the state of its process."""
 
     def __init__(self, nodes: Iterable[int]) -> None:
-        self._nodes = {node: _Node(times_us=[], statuses=[]) for node in nodes}
+        self._nodes = {node: _Node() for node in nodes}
         self._times_us: list[int] = [0]
         self._led: list[bool] = [False]
 
     def observe(self, record: Record | None) -> None:
         """Process the next record."""
-        if isinstance(record, Step):
-            if not ("status" in record.changed or "coordinator" in record.changed):
-                return
-        elif not (isinstance(record, Process) and record.event in PROCESS_AFTER):
+        if not isinstance(record, Step | Process) or not may_change_leader(record):
             return
         node = self._nodes.get(record.node)
         if node is None:
@@ -49,7 +49,7 @@ class StatusHistory:
             node.status = str(record.changed.get("status", node.status))
             node.coordinator = record.changed.get("coordinator", node.coordinator)
         else:
-            node.process = PROCESS_AFTER[record.event]
+            node.process = PROCESS_AFTER.get(record.event, node.process)
             if record.event == "started":
                 node.status, node.coordinator = "", None
         if not node.statuses or node.statuses[-1] != node.shown:
@@ -89,5 +89,5 @@ class StatusHistory:
     def _in_second(self, node: _Node, since_us: int, until_us: int) -> str:
         first = max(0, bisect_right(node.times_us, since_us) - 1)
         statuses = node.statuses[first : bisect_right(node.times_us, until_us)]
-        matter = [status for status in statuses if status not in _CALM]
+        matter = [status for status in statuses if status not in _UNREMARKABLE]
         return (matter or statuses or [""])[-1]

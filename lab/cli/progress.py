@@ -29,7 +29,7 @@ _DRAWN_EVERY_S = 0.2
 _LOGGED_EVERY_S = 10.0
 _SPEED_OVER_S = 60.0
 _BARS = 5
-"""So many bars are as wide as the terminal."""
+"""The width of the terminal, in bars."""
 _LONGEST_NAME = 40
 _MARGIN = 3
 

@@ -132,7 +132,7 @@ class Protocol:
     """The protocol of the layer above this one in the same node. The tables below include its declarations."""
 
     node_class: ClassVar[Callable[..., Any] | None] = None
-    """What its nodes are, if not the kernel's: they are executed in another process."""
+    """The class of its nodes, if they are executed in another process."""
 
     fields: ClassVar[tuple[StateField, ...]] = ()
     handlers: ClassVar[dict[str, str]] = {}

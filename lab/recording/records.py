@@ -207,7 +207,7 @@ class Stall(Struct, frozen=True, omit_defaults=True, tag="stall", tag_field="rec
 
     @property
     def text(self) -> str:
-        """What stood still, and for how long."""
+        """Describe what stood still, and for how long."""
         lasted = format_us(round(self.lasted_us, -3))
         if self.node is None:
             return f"the machine stood still for {lasted}"

@@ -14,7 +14,7 @@ from lab.protocols import Algorithm, Bully, InvitationElection
 from lab.recording.records import Process
 from lab.styles import ThemeStyles, fit
 from lab.tui.controllers.layout import allot
-from lab.tui.widgets.hall import block_lines, largest, summary
+from lab.tui.widgets.hall import block_lines, largest
 from lab.tui.widgets.node_panes import NodePanes
 from lab.tui.widgets.node_rows import columns_of, heading, row, visible
 from lab.tui.widgets.pane import Pane, leaders_of, panes_of
@@ -152,9 +152,9 @@ def test_for_a_hall_the_leader_is_in_letters_as_large_as_fit() -> None:
     """Five rows of blocks, else three, else plain text; the number of each node is as large."""
     panes = _panes(5, "kill 2")
     leaders = leaders_of(panes)
-    assert summary(leaders) == "5 LEADS 1 3 4"
-    assert [len(largest(summary(leaders), width, False)) for width in (200, 50, 20)] == [5, 3, 1]
-    assert all(row.isascii() for row in largest(summary(leaders), 200, True))
+    assert leaders.brief.upper() == "5 LEADS 1 3 4"
+    assert [len(largest(leaders.brief.upper(), width, False)) for width in (200, 50, 20)] == [5, 3, 1]
+    assert all(row.isascii() for row in largest(leaders.brief.upper(), 200, True))
     lines = block_lines(panes, 120, 20, STYLES)
     drawn = ["".join(text for text, _ in line) for line in lines]
     assert {cell_len(line) for line in drawn if line} == {120}
@@ -163,7 +163,7 @@ def test_for_a_hall_the_leader_is_in_letters_as_large_as_fit() -> None:
     assert "killed" in statuses
     assert "★" in statuses
     assert len(block_lines(panes, 120, 4, STYLES)) <= 4
-    assert summary(leaders_of(_panes(3, "kill 3"), 900_000)) == "NOBODY LEADS"
+    assert leaders_of(_panes(3, "kill 3"), 900_000).brief == "nobody leads"
 
 
 def test_the_hall_and_back() -> None:

@@ -48,7 +48,7 @@ class RecordingFile(Struct, frozen=True):
 
 
 Subject = type[Algorithm] | ScenarioFile | RecordingFile | ExerciseState | str
-"""What the preview describes; a string is the description itself."""
+"""The subject of a preview; a string is the description itself."""
 
 
 class HomeItem(Struct, frozen=True):

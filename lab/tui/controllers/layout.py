@@ -87,7 +87,7 @@ _HEIGHT_PER_WATCH_ROW = 8
 
 
 class Allotment(Struct, frozen=True):
-    """What a screen has rows for: so many for the nodes, and these lines around them."""
+    """The rows for the nodes, and the lines around them for which a screen has room."""
 
     nodes: int
     tabs: bool

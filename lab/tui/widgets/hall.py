@@ -4,20 +4,21 @@ from collections.abc import Sequence
 from functools import cache
 
 from pyfiglet import Figlet
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from rich.style import Style
 from rich.text import Text
 
-from lab.styles import DIM, Line, Piece, ThemeStyles, fit, width_of
-from lab.tui.widgets.node_rows import CALM, visible
+from lab.analysis.status_history import CALM
+from lab.styles import DIM, Line, Piece, ThemeStyles, fit
+from lab.tui.widgets.node_rows import visible
 from lab.tui.widgets.pane import STOPPED, Leaders, Pane, process_text
 from lab.tui.widgets.status_lines import Line as TextLine
 
 _SOLID, _PLAIN = ("ansi_regular", "future"), ("banner", "straight")
 """Fonts from the largest on: of blocks and lines, and of ASCII alone."""
 _LEAST_BLOCK, _GAP = 16, 1
-_ROWS_FOR_OTHERS = 14
-"""The rows for the headline, a few lines of the log, the scrub bar and the footer."""
+_ROWS_FOR_OTHERS = 10
+"""The rows for a few lines of the log, faults, verdicts, the scrub bar and the footer."""
 _HIGH_BLOCK, _LOW_BLOCK = 9, 3
 """The rows of a block whose number is drawn large, and of another, with the blank one after it."""
 
@@ -43,26 +44,12 @@ def largest(text: str, width: int, is_ascii: bool) -> tuple[str, ...]:
     return (text,)
 
 
-def summary(leaders: Leaders) -> str:
-    """Return who leads in as few words as can be read from the last row."""
-    if leaders.title:
-        return leaders.title.removesuffix(" (g)").upper()
-    texts = [text for text, leader in leaders.texts if leader not in CALM]
-    return (
-        (texts or [leaders.texts[0][0]])[0]
-        .removesuffix(" (paused)")
-        .partition(" for ")[0]
-        .partition(",")[0]
-        .upper()
-    )
-
-
 def headline_lines(leaders: Leaders, is_alarm: bool, width: int, styles: ThemeStyles) -> list[Line]:
     """Return the large headline, with a blank row before and after it, on the ground of its state."""
     colour = "vermilion" if is_alarm else "orange" if leaders.is_pending else ""
     style = styles.ground(colour) if colour else styles.leader
-    rows = largest(summary(leaders), width - 4, styles.glyphs.full == "=")
-    return [[(fit_text(row, width), style)] for row in ("", *rows, "")]
+    rows = largest(leaders.brief.upper(), width - 4, styles.glyphs.box.isascii())
+    return [[(set_cell_size(f"  {row}", width), style)] for row in ("", *rows, "")]
 
 
 def block_lines(panes: Sequence[Pane], width: int, most_rows: int, styles: ThemeStyles) -> list[Line]:
@@ -91,7 +78,7 @@ def block_lines(panes: Sequence[Pane], width: int, most_rows: int, styles: Theme
 
 def _numbers(panes: Sequence[Pane], width: int, styles: ThemeStyles) -> dict[int, tuple[str, ...]]:
     """Return the numbers of the nodes in the largest font in which all of them fit."""
-    for font in _fonts(styles.glyphs.full == "="):
+    for font in _fonts(styles.glyphs.box.isascii()):
         numbers = {pane.id: large(str(pane.id), font) for pane in panes}
         if all(cell_len(rows[0]) <= width for rows in numbers.values()):
             return numbers
@@ -118,15 +105,9 @@ def _block(pane: Pane, width: int, number: tuple[str, ...], styles: ThemeStyles)
     return [(centred(text, width), style) for text in texts]
 
 
-def fit_text(text: str, width: int) -> str:
-    """Return the text, cut or padded, with two blanks before it."""
-    return "".join(piece for piece, _ in fit([(f"  {text}", DIM)], width))
-
-
 def centred(text: str, width: int) -> str:
     """Return the text in the middle of so many cells, cut if it is longer."""
-    left = max(0, (width - cell_len(text)) // 2)
-    return "".join(piece for piece, _ in fit([(" " * left + text, DIM)], width))
+    return set_cell_size(" " * max(0, (width - cell_len(text)) // 2) + text, width)
 
 
 class Hall(TextLine):
@@ -141,6 +122,6 @@ class Hall(TextLine):
         """Draw the cluster."""
         width, height = self.app.size
         headline = headline_lines(leaders, is_alarm, width, styles)
-        blocks = block_lines(panes, width, max(2, height - len(headline) - _ROWS_FOR_OTHERS + 4), styles)
-        lines = [fit(line, width) if width_of(line) != width else line for line in (*headline, [], *blocks)]
+        blocks = block_lines(panes, width, max(2, height - len(headline) - _ROWS_FOR_OTHERS), styles)
+        lines = [fit(line, width) for line in (*headline, [], *blocks)]
         self.put(Text("\n").join(Text.assemble(*line) for line in lines))

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 from rich.style import Style
 
+from lab.analysis.status_history import CALM
 from lab.styles import DIM, Line, Piece, ThemeStyles, fit
 from lab.tui.widgets.pane import STOPPED, STRIP_SECONDS, Pane, process_text
 from lab.units import format_ranges
@@ -12,7 +13,6 @@ from lab.units import format_ranges
 _BAR = 5
 _NODE, _STATUS, _COORDINATOR, _GROUP, _FACTS = 7, 19, 12, 8, 40
 _LEAST_FOR_STRIP, _LEAST_FOR_STRIP_AND_FACTS = 68, 100
-CALM = ("Normal", "Inside", "Holding", "Working")
 
 
 class Columns(Struct, frozen=True):

@@ -1,13 +1,13 @@
 """From a snapshot to the text of the nodes' panes. Pure."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from lab.analysis.group_history import GroupLog
-from lab.analysis.status_history import StatusHistory
+from lab.analysis.status_history import CALM, StatusHistory
 from lab.kernel import Wait
 from lab.properties.assertions import ASSUMPTIONS
 from lab.recording.log_lines import format_value
@@ -62,7 +62,7 @@ class Pane(Struct, frozen=True):
 
 
 STRIP_SECONDS = 10
-"""How many seconds back a pane shows the Status of its node."""
+"""The seconds back for which a pane shows the Status of its node."""
 
 
 def panes_of(
@@ -177,14 +177,15 @@ def _format_ids(ids: set[int], others: set[int]) -> str:
 
 
 class Leaders(Struct, frozen=True):
-    """Who leads whom: (text, leader) of each leader with its followers, then of the nodes without one (None).
+    """The leaders: (text, leader) of each with its followers, then of the nodes without one (None).
 
-    If the protocol elects nobody, (text, Status) of each Status. ``title`` counts several leaders or groups.
-    ``are_rivals``: more than one leads, and not each in a group of its own. ``is_pending``: a running node has no
-    leader, or the leader is paused.
+    If the protocol elects nobody, (text, Status) of each Status. ``brief`` is as much as can be read from the last
+    row of a hall. ``title`` counts several leaders or groups. ``are_rivals``: more than one leads, and not each in
+    a group of its own. ``is_pending``: a running node has no leader, or the leader is paused.
     """
 
     texts: tuple[tuple[str, int | str | None], ...]
+    brief: str
     title: str = ""
     are_rivals: bool = False
     is_pending: bool = False
@@ -197,13 +198,14 @@ def leaders_of(panes: tuple[Pane, ...], leaderless_us: int | None = None, gap_us
     """
     alive = [pane for pane in panes if pane.process in ("running", "paused")]
     if any(pane.facts for pane in alive):
-        statuses = sorted({pane.status for pane in alive})
-        ids = {status: [pane.id for pane in alive if pane.status == status] for status in statuses}
-        return Leaders(tuple((f"{format_ranges(ids[status])} {status}", status) for status in statuses))
+        return _statuses_of(alive)
     if not alive:
-        return Leaders((("no node is up", None),), is_pending=True)
+        return Leaders((("no node is up", None),), "no node is up", is_pending=True)
     leads = {pane.id: pane.leads for pane in alive if pane.leads}
-    followed: dict[int, list[int]] = {leader: [] for leader in leads}
+    if not leads:
+        since = f" for {leaderless_us / 1e6:.1f} s" if leaderless_us else ""
+        return Leaders(((f"nobody leads{since}", None),), "nobody leads", is_pending=True)
+    followed: dict[int, list[int]] = {leader: [] for leader in sorted(leads, reverse=True)}
     lost = []
     for pane in alive:
         if pane.leads:
@@ -213,20 +215,35 @@ def leaders_of(panes: tuple[Pane, ...], leaderless_us: int | None = None, gap_us
         else:
             lost.append(pane.id)
     paused = {pane.id for pane in alive if pane.process == "paused"}
-    texts: list[tuple[str, int | str | None]] = []
     groups = len({pane.group for pane in panes if pane.leads and pane.group is not None})
     are_rivals = len(leads) > max(1, groups)
-    title = f"{len(leads)} COORDINATORS" if are_rivals else f"{groups} groups (g)" if len(leads) > 1 else ""
-    for leader in sorted(followed, reverse=True):
-        whom = format_ranges(followed[leader]) or "nobody"
-        after = f", after {gap_us / 1e6:.1f} s" if gap_us and len(leads) == 1 and not lost else ""
-        texts.append((f"{leader} {leads[leader]} {whom}{' (paused)' if leader in paused else after}", leader))
-    if not leads:
-        since = "" if not leaderless_us else f" for {leaderless_us / 1e6:.1f} s"
-        texts.append((f"nobody leads{since}", None))
-    elif lost:
+    count = f"{len(leads)} COORDINATORS" if are_rivals else f"{groups} groups" if len(leads) > 1 else ""
+    after = f", after {gap_us / 1e6:.1f} s" if gap_us and len(leads) == 1 and not lost else ""
+    whom = {
+        leader: f"{leader} {leads[leader]} {format_ranges(ids) or 'nobody'}" for leader, ids in followed.items()
+    }
+    texts: list[tuple[str, int | str | None]] = [
+        (text + (" (paused)" if leader in paused else after), leader) for leader, text in whom.items()
+    ]
+    if lost:
         texts.append((f"{format_ranges(lost)} without a coordinator", None))
-    return Leaders(tuple(texts), title, are_rivals, bool(lost) or not leads or not paused.isdisjoint(leads))
+    return Leaders(
+        tuple(texts),
+        count or next(iter(whom.values())),
+        count if are_rivals or not count else f"{count} (g)",
+        are_rivals,
+        bool(lost) or not paused.isdisjoint(leads),
+    )
+
+
+def _statuses_of(alive: Iterable[Pane]) -> Leaders:
+    """Return the nodes by Status, where nobody leads; the first that is not calm in brief."""
+    ids: dict[str, list[int]] = {}
+    for pane in alive:
+        ids.setdefault(pane.status, []).append(pane.id)
+    texts = {status: f"{format_ranges(ids[status])} {status}" for status in sorted(ids)}
+    brief = next((text for status, text in texts.items() if status not in CALM), next(iter(texts.values())))
+    return Leaders(tuple((text, status) for status, text in texts.items()), brief)
 
 
 _MESSAGE_EFFECTS = {

@@ -55,7 +55,7 @@ class TitleLine(Line):
 
 
 _READING_S, _PER_CHARACTER_S = 4.0, 0.06
-"""How long a message is visible: so long, and longer with each character."""
+"""The time for which a message is visible, and the time for each of its characters."""
 
 
 class MessageLine(TitleLine):

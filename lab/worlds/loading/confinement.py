@@ -173,7 +173,7 @@ _CALLS_IF = (
     *(("fcntl", 1, _ANY, act) for act in (fcntl.F_GETFD, fcntl.F_SETFD, fcntl.F_GETFL, fcntl.F_DUPFD_CLOEXEC)),
     ("futex", 1, _FUTEX_PRIVATE, _FUTEX_PRIVATE),
 )
-"""Those allowed if an argument, masked, has this value: (name, argument, mask, value).
+"""The calls allowed if an argument, masked, has a value: (name, argument, mask, value).
 
 Other acts of ``fcntl`` have the kernel signal any process of the user's, or lock a file where others see it. A
 ``futex`` that is not private wakes other processes.
@@ -220,7 +220,7 @@ _PATH_BENEATH = 1
 _VERSION = 1
 _READ, _LIST = 1 << 2, 1 << 3
 _FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
-"""How many rights of files Landlock knows, by its version."""
+"""The number of rights of files that Landlock knows, by its version."""
 _NEWEST = 5
 _PACKAGES = ("site-packages", "dist-packages")
 _SHARED_LIBRARIES = (
@@ -230,7 +230,7 @@ _SHARED_LIBRARIES = (
     "/etc/ld.so.cache",
     "/dev/urandom",
 )
-"""What compiled modules of the standard library need."""
+"""The files that compiled modules of the standard library need."""
 
 
 class _Ruleset(ctypes.Structure):
