@@ -88,6 +88,11 @@ class ThemeStyles:
         return _styled(self._palette.named("sky"), bold=True)
 
     @property
+    def picked(self) -> Style:
+        """The ground of what is selected in another view; a sign stands beside it."""
+        return Style(bgcolor="#15384a" if self.dark else "#d3e9f7")
+
+    @property
     def code(self) -> Style:
         return _styled(self._palette.named("sky"))
 

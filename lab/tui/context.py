@@ -12,7 +12,7 @@ from textual.worker import Worker
 from lab.properties.verdicts import Violation
 from lab.script.scope import CommandError
 from lab.styles import ThemeStyles
-from lab.tui.player import Cursor, Player
+from lab.tui.player import Cursor, Picked, Player
 from lab.tui.source import Source
 from lab.worlds.feed_protocol import Reply
 
@@ -34,8 +34,9 @@ def show_dialog(app: App[Any], dialog: Screen[R], use: Callable[[R], object] | N
 class RunContext:
     """A run on a screen.
 
-    ``selected`` is a node; ``witness`` is the violation whose nodes and records are marked. ``hides_future``:
-    nothing after the cursor in time may be shown. ``exported`` is the message about the file exported last.
+    ``selected`` is a node, ``picked`` what is selected in the views; ``witness`` is the violation whose nodes and
+    records are marked. ``hides_future``: nothing after the cursor in time may be shown. ``exported`` is the
+    message about the file exported last.
 
     ``screen`` shows a ``Notice`` in its message line, and draws itself again on ``Changed``.
     """
@@ -56,6 +57,7 @@ class RunContext:
         self.player = Player(source.store, source.marks, source.is_live, source.bookmarks)
         self.styles = styles
         self.selected: int | None = None
+        self.picked: Picked | None = None
         self.witness: Violation | None = None
         self.hides_future = False
         self.exported = ""

@@ -7,10 +7,38 @@ from msgspec import Struct
 from lab.analysis.bookmarks import Bookmarks
 from lab.analysis.marks import MarkKind, Marks
 from lab.recording.cluster_state import ClusterState
+from lab.recording.log_lines import LogLine
 from lab.recording.reader import RecordStore
 from lab.recording.timeline import Timeline
 from lab.script.commands import FASTEST, SLOWEST
 from lab.worlds.feed_protocol import Clock
+
+
+class Picked(Struct, frozen=True):
+    """What is selected in one view and marked in all: a message, or what happened in a record.
+
+    ``record`` is the record, at ``at_us``, in which it happened or was sent, and ``node`` the node that did so.
+    ``message`` is (source, serial), ``target`` its receiver; both are None if no message is selected.
+    """
+
+    record: int
+    at_us: int
+    node: int | None
+    message: tuple[int, int] | None = None
+    target: int | None = None
+
+    @classmethod
+    def of_line(cls, line: LogLine) -> "Picked":
+        """Return what a line of the log is about."""
+        if line.what != "message":
+            return cls(line.record, line.at_us, line.source)
+        return cls(line.record, line.at_us, line.source, line.message, line.target)
+
+    def is_in(self, line: LogLine) -> bool:
+        """Return whether a line of the log is about this."""
+        if self.message is None:
+            return line.record == self.record
+        return line.what == "message" and line.message == self.message
 
 
 class Cursor(Struct, frozen=True):

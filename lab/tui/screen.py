@@ -345,6 +345,12 @@ class RunScreen(Screen[None]):
         self.context.player.go(message.record)
         self.draw()
 
+    def on_lines_view_selected(self, message: LinesView.Selected) -> None:
+        """Mark in all views what was selected in one."""
+        self.context.picked = message.picked
+        self.views.select(message.picked, message.view)
+        self.draw()
+
     def on_network_view_opened(self, message: NetworkView.Opened) -> None:
         self._cluster.change_link(message.link, message.now)
 

@@ -10,7 +10,7 @@ from lab.tui.player import Cursor
 from lab.tui.views.diagram_canvas import Canvas
 from lab.tui.views.diagram_picture import draw
 from lab.tui.views.diagram_scene import Scene, plane_of
-from lab.tui.views.diagram_window import Focus, Picked, Selection
+from lab.tui.views.diagram_window import Focus, PickedKey, Selection
 
 __all__ = ["pictured", "text_of"]
 
@@ -27,7 +27,7 @@ def pictured(
     heartbeats: bool = False,
     hides_future: bool = False,
     selected: int | None = None,
-    picked: Picked | None = None,
+    picked: PickedKey | None = None,
 ) -> Canvas:
     """Return the picture with the cursor at an instant, for a size and a zoom level."""
     lines = open_recording(path)

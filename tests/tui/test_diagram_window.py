@@ -17,7 +17,7 @@ from lab.recording.reader import FileRecords, open_recording
 from lab.recording.records import Record, Routed
 from lab.recording.timeline import Timeline
 from lab.tui.player import Cursor
-from lab.tui.views.diagram_window import CausalCone, Focus, Picked, Selection, Window
+from lab.tui.views.diagram_window import CausalCone, Focus, PickedKey, Selection, Window
 from tests.harness import Rig
 from tests.tui.recorded import written
 
@@ -176,7 +176,7 @@ def test_an_extended_cone_equals_a_new_one(recording: Path, seed: int) -> None:
         window = Window(lines)
         window.begin(chance.randrange(2_000), _heartbeats(lines))
         window.feed(len(lines), 300)
-        picked: list[Picked] = [arrow.line.message for arrow in chance.sample(window.space.messages, 6)]
+        picked: list[PickedKey] = [arrow.line.message for arrow in chance.sample(window.space.messages, 6)]
         picked += [each.record for each in chance.sample(window.happened, 6)]
         cones = {each: CausalCone(window, each) for each in picked}
         pasts = {each: cone.past for each, cone in cones.items()}

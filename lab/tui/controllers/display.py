@@ -14,6 +14,7 @@ from lab.tui.actions import actions_of, footer_actions, is_available
 from lab.tui.context import ActionHandler, RunContext
 from lab.tui.controllers.search import SearchController
 from lab.tui.controllers.seeking import SeekController
+from lab.tui.player import Picked
 from lab.tui.terminal.terminal_app import DARK, LIGHT
 from lab.tui.verdict_text import format_witness, next_violation
 from lab.tui.views.lines_view import LinesView
@@ -81,19 +82,22 @@ class DisplayController:
         elif self._seeker.stop():
             self._context.notify("stopped")
         else:
-            self._context.selected = None
+            self._context.selected = self._context.picked = None
             self._mark(None)
-            self._views.diagram.deselect()
+            self._views.select(None)
 
     # messages and records
 
     def _follow_message(self) -> None:
-        """Show the trace of the message under the log's cursor, or of the record at the cursor in time."""
+        """Show the trace of the message that is selected or under the log's cursor, or of the cursor in time."""
         context, view = self._context, self._views.focused_view
         store, number = context.source.store, context.player.number
         row = view.under_cursor if isinstance(view, MessageLog) else None
-        is_message = row is not None and row[0].what == "message"
-        found = (row[0].record, row[0].message) if row is not None and is_message else message_at(store, number)
+        picked = context.picked or (None if row is None else Picked.of_line(row[0]))
+        if picked is not None and picked.message is not None:
+            found: tuple[int, tuple[int, int]] | None = (picked.record, picked.message)
+        else:
+            found = message_at(store, number)
         if found is None:
             text = "no message is selected: move the log's cursor to one (Tab, arrow keys), or step to one with e"
             context.notify(text, warn=True)

@@ -22,7 +22,7 @@ from lab.replay.line_trace import TraceUnavailableError, approximate_lines, inst
 from lab.replay.source_listing import Listing
 from lab.styles import DIM, Line, Piece, ThemeStyles, fit, highlight, pieces_of, width_of
 from lab.text import sanitize
-from lab.tui.player import Cursor
+from lab.tui.player import Cursor, Picked
 from lab.tui.source import Source
 from lab.tui.views.lines_view import Row, RowsView
 from lab.tui.widgets.pane import STOPPED, process_text, wait_text
@@ -220,7 +220,9 @@ class _Waiter(Struct, frozen=True):
 class CodeView(RowsView):
     """Follows the line where a node waits, or the lines that it executed, until it is scrolled away.
 
-    The node is the selected one, or else the one that made the last step. ``Enter`` switches between the two.
+    The node is the selected one, or else the one that made the last step. ``Enter`` switches between the two. The
+    executed lines are those of its last step or, once a step or a message is selected in another view, of that
+    step or of the one that sent the message.
     """
 
     def __init__(self, styles: ThemeStyles, source: Source) -> None:
@@ -238,7 +240,7 @@ class CodeView(RowsView):
     def show(self, cursor: Cursor) -> None:
         if self._is_new():
             self._layout_source()
-        found = self._source.last_steps.at(cursor.record, cursor.selected)
+        found = self._step_shown(cursor)
         node = found.step.node if cursor.selected is None and found is not None else cursor.selected
         self._waiting, self._ran = self._waiters(cursor, node), self._ran_in(found)
         if cursor.selected != self._selected:
@@ -250,6 +252,20 @@ class CodeView(RowsView):
         self._redraw()
         if self._follow and target is not None:
             self._scroll_into_view(target)
+
+    def select(self, picked: Picked | None) -> None:
+        """Show the lines that the step selected in another view has executed."""
+        super().select(picked)
+        self._follow, self._shows_ran = True, picked is not None
+
+    def _step_shown(self, cursor: Cursor) -> LastStep | None:
+        """Return the step whose lines are marked."""
+        picked, steps = self._picked, self._source.last_steps
+        if picked is not None and picked.node is not None and 0 <= picked.record <= cursor.record:
+            found = steps.at(picked.record, picked.node)
+            if found is not None and found.number == picked.record:
+                return found
+        return steps.at(cursor.record, cursor.selected)
 
     def line(self, place: int) -> Line:
         row = self._rows[place]

@@ -182,6 +182,10 @@ class CompareView(Vertical):
             self._log.focus(scroll_visible)
         return self
 
+    def on_lines_view_selected(self, message: LinesView.Selected) -> None:
+        """Keep a selection in the other recording from the views of this one."""
+        message.stop()
+
     def on_message_log_opened(self, message: MessageLog.Opened) -> None:
         message.stop()
         if self._other is not None:

@@ -6,16 +6,19 @@ from typing import ClassVar
 from textual import events
 from textual.binding import BindingType
 
+from lab.analysis.group_history import Point
 from lab.analysis.spacetime import MessageEdge
+from lab.kernel import Step
 from lab.recording.log_lines import LogLine
+from lab.recording.records import Process
 from lab.styles import DIM, Line, ThemeStyles
 from lab.text import sanitize
-from lab.tui.player import Cursor
+from lab.tui.player import Cursor, Picked
 from lab.tui.source import Source
 from lab.tui.views.diagram_canvas import Canvas
 from lab.tui.views.diagram_picture import draw
 from lab.tui.views.diagram_scene import Plane, Scene, plane_of
-from lab.tui.views.diagram_window import Focus, Picked, Selection
+from lab.tui.views.diagram_window import Focus, PickedKey, Selection
 from lab.tui.views.lines_view import PictureView
 from lab.tui.views.log_view import LogRows, MessageLog
 from lab.units import format_count, format_ranges
@@ -73,8 +76,14 @@ class DiagramView(PictureView, inherit_bindings=False):
         """Mark the status intervals that begin with these records, and no others."""
         self._marked = records
 
-    def deselect(self) -> None:
-        self._selection.picked = None
+    def select(self, picked: Picked | None) -> None:
+        """Mark what was selected in another view, and scroll to it. What happened at no node has no place here."""
+        super().select(picked)
+        if picked is None or picked.node is None:
+            self._selection.picked = None
+        else:
+            self._selection.picked = picked.message or picked.record
+            self._focus.reveal(Point(picked.record, picked.at_us))
 
     def zoom(self, by: int) -> str:
         """Change the scale. Return a message for the user."""
@@ -118,7 +127,7 @@ class DiagramView(PictureView, inherit_bindings=False):
         before, point = selection.picked, selection.point
         here = point.record if point is not None else self._cursor.record + (by < 0)
         if (way in ("up", "down")) == self._down:
-            found: Picked | None = selection.next_step(node, here, by)
+            found: PickedKey | None = selection.next_step(node, here, by)
         else:
             found = selection.next_message(node, here, by, self._rows.hidden_kinds)
         if found is None:
@@ -126,8 +135,10 @@ class DiagramView(PictureView, inherit_bindings=False):
         selection.picked = found
         if not self._is_visible:
             selection.picked = before
-        elif selection.point is not None:
+            return
+        if selection.point is not None:
             self._focus.reveal(selection.point)
+        self._pick_selection()
 
     def action_page(self, pages: int) -> None:
         if self._plane is not None:
@@ -144,7 +155,7 @@ class DiagramView(PictureView, inherit_bindings=False):
         offset = event.get_content_offset(self)
         if self._canvas is None or self._plane is None or offset is None:
             return
-        found: Picked | None = None
+        found: PickedKey | None = None
         owner = self._canvas.owner(offset.x, offset.y)
         if isinstance(owner, MessageEdge):
             found = owner.line.message
@@ -154,6 +165,18 @@ class DiagramView(PictureView, inherit_bindings=False):
             self.activate()
         else:
             self._selection.picked = found
+            self._pick_selection()
+
+    def _pick_selection(self) -> None:
+        """Select in the other views what is selected here."""
+        key, edge, point = self._selection.picked, self._selection.edge, self._selection.point
+        if edge is not None:
+            self._pick(Picked.of_line(edge.line))
+        elif isinstance(key, int) and point is not None:
+            record = self._source.store.record(key)
+            self._pick(Picked(key, point.at_us, record.node if isinstance(record, Step | Process) else None))
+        else:
+            self._pick(None)
 
     @property
     def _upto(self) -> int:

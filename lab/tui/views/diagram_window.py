@@ -212,7 +212,10 @@ class Focus:
             self.top = int(self.axis.place(self._anchor))  # the next page may be requested before the next frame
 
     def reveal(self, point: Point) -> None:
-        """Scroll just far enough to show a point."""
+        """Scroll just far enough to show a point. One that has not been read is shown at the start."""
+        if not self.window.start <= point.record < self.window.fed:
+            self._anchor = point
+            return
         place = int(self.axis.place(point)) - self.top
         if place < 1:
             self.pan(place - self._along // 3)
@@ -294,7 +297,7 @@ class Focus:
 
 # the selection: how it moves between steps and messages, its causal cone, and a text about it
 
-Picked = tuple[int, int] | int
+PickedKey = tuple[int, int] | int
 """A message as (source, serial), or the record of a step."""
 
 
@@ -306,7 +309,7 @@ class CausalCone:
     ends and the future begins.
     """
 
-    def __init__(self, window: Window, picked: Picked) -> None:
+    def __init__(self, window: Window, picked: PickedKey) -> None:
         begins = _point_of(window, picked)
         self._picked = picked
         self._of = (picked, window.begun, window.start, begins)
@@ -320,7 +323,7 @@ class CausalCone:
         self._future: CausalFuture | None = None
         self._learnt = -1
 
-    def is_of(self, window: Window, picked: Picked) -> bool:
+    def is_of(self, window: Window, picked: PickedKey) -> bool:
         """Return whether this is the cone of the selection, and the window has forgotten nothing since."""
         return self._of == (picked, window.begun, window.start, _point_of(window, picked))
 
@@ -349,7 +352,7 @@ class Selection:
     """The selection in a window: a message or a step is ``picked``, or nothing."""
 
     def __init__(self, window: Window) -> None:
-        self.picked: Picked | None = None
+        self.picked: PickedKey | None = None
         self._window = window
         self._cone: CausalCone | None = None
 
@@ -443,7 +446,7 @@ def _describe_message(edge: MessageEdge, upto: int) -> str:
     return f"{text}, {edge.fate} {after}{more}{delayed}"
 
 
-def _first_after(window: Window, picked: Picked) -> int | None:
+def _first_after(window: Window, picked: PickedKey) -> int | None:
     """Return the record at which the causal future begins, or None if the message has not arrived."""
     if isinstance(picked, int):
         return picked
@@ -451,13 +454,13 @@ def _first_after(window: Window, picked: Picked) -> int | None:
     return edge.end.record if edge is not None and edge.arrived and edge.end is not None else None
 
 
-def _edge_of(window: Window, picked: Picked | None) -> MessageEdge | None:
+def _edge_of(window: Window, picked: PickedKey | None) -> MessageEdge | None:
     if not isinstance(picked, tuple):
         return None
     return next((edge for edge in window.space.messages if edge.line.message == picked), None)
 
 
-def _point_of(window: Window, picked: Picked | None) -> Point | None:
+def _point_of(window: Window, picked: PickedKey | None) -> Point | None:
     if not isinstance(picked, int):
         edge = _edge_of(window, picked)
         return None if edge is None else edge.sent

@@ -1,7 +1,7 @@
 """One node in full: its last step, its waits, its state and its stable storage."""
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from rich.cells import cell_len
@@ -14,7 +14,7 @@ from lab.recording.snapshot import NodeState
 from lab.replay.source_listing import Listing
 from lab.styles import DIM, Line, ThemeStyles, highlight, width_of
 from lab.text import sanitize
-from lab.tui.player import Cursor
+from lab.tui.player import Cursor, Picked
 from lab.tui.source import Source
 from lab.tui.views.lines_view import Copied, Row, RowsView
 from lab.tui.widgets.pane import process_text, short_body
@@ -30,19 +30,30 @@ _NEWEST = 20
 _BOLD = Style(bold=True)
 _REASONS = ("it made the last step; a digit selects another", "it made the last step", "last step")
 """The reason why a node is shown that is not selected: the first that fits."""
+_PICKED_REASONS = ("of the selection; a digit selects another", "of the selection", "selection")
+
+
+_PICKED = 0
+"""The item of the rows about what is selected in the views."""
 
 
 def inspection_rows(
-    found: Inspection, view: NodeState, now_us: int, listing: Listing, styles: ThemeStyles, width: int
-) -> list[Line]:
-    """Return all rows below the head."""
+    found: Inspection,
+    view: NodeState,
+    now_us: int,
+    listing: Listing,
+    styles: ThemeStyles,
+    width: int,
+    picked: Picked | None = None,
+) -> list[Row]:
+    """Return all rows below the head; those about what is ``picked`` are of the item ``_PICKED``."""
     inside = max(20, width - _NAME - 3)
-    rows = [*_step_rows(found, styles, inside), []]
+    rows: list[Line] = [[]]
     if view.process in ("running", "paused"):
         rows += [*_heading("waits", styles), *_wait_rows(found, now_us, listing, styles, inside), []]
         rows += [*_heading("state", styles), *_state_rows(found, styles, inside), []]
     rows += [*_heading("stable storage, which outlives a crash", styles), *_stored_rows(found, styles, inside)]
-    return rows
+    return [*_step_rows(found, styles, inside, picked), *map(Row, rows)]
 
 
 def remaining_times(found: Inspection, now_us: int) -> tuple[str, ...]:
@@ -101,10 +112,31 @@ def _named(name: str, rows: Iterator[str] | list[str], style: Style, name_style:
 # the last step
 
 
-def _step_rows(found: Inspection, styles: ThemeStyles, width: int) -> Iterator[Line]:
+def _step_rows(found: Inspection, styles: ThemeStyles, width: int, picked: Picked | None) -> Iterator[Row]:
+    step, number = found.last.step, found.last.number
+    message = None if picked is None else picked.message
+    is_picked = picked is not None and message is None and picked.record == number
+    heading = _heading(f"its last step: record {number} at {step.at_us / 1e6:.3f} s", styles)
+    yield from _rows_about(heading, is_picked)
+    is_picked = isinstance(step.input, Received) and (step.input.source, step.input.serial) == message
+    given = _named("input", _wrapped(_describe_input(step, found.received), width), _BOLD)
+    yield from _rows_about(given, is_picked)
+    yield from map(Row, _change_and_log_rows(found, styles, width))
+    is_sender = message is not None and message[0] == step.node
+    for kind, body, sent in _sent(step):
+        targets = format_ranges(sorted(each.target for each in sent))
+        rows = _named("sent", _wrapped(f"{kind} to {targets}  {body}", width), styles.kind(kind))
+        is_picked = is_sender and message is not None and message[1] in [each.serial for each in sent]
+        yield from _rows_about(rows, is_picked)
+    yield from map(Row, _remark_rows(found, styles, width))
+
+
+def _rows_about(lines: Iterable[Line], is_picked: bool) -> Iterator[Row]:
+    return (Row(line, _PICKED if is_picked else None) for line in lines)
+
+
+def _change_and_log_rows(found: Inspection, styles: ThemeStyles, width: int) -> Iterator[Line]:
     step = found.last.step
-    yield from _heading(f"its last step: record {found.last.number} at {step.at_us / 1e6:.3f} s", styles)
-    yield from _named("input", _wrapped(_describe_input(step, found.received), width), _BOLD)
     if not isinstance(step.input, Started):
         for change in found.changes:
             yield from _change_rows(change, styles, width)
@@ -112,10 +144,10 @@ def _step_rows(found: Inspection, styles: ThemeStyles, width: int) -> Iterator[L
         text = [sanitize(format_entries(log, [entry]), _LONGEST) for entry in entries]
         rows = [row for each in text for row in _wrapped(each, width)]
         yield from _named("logged", rows, styles.leader)
-    for kind, body, targets in _sent(step):
-        yield from _named(
-            "sent", _wrapped(f"{kind} to {format_ranges(targets)}  {body}", width), styles.kind(kind)
-        )
+
+
+def _remark_rows(found: Inspection, styles: ThemeStyles, width: int) -> Iterator[Line]:
+    step = found.last.step
     for note in step.notes:
         yield from _named("note", _wrapped(note, width), DIM)
     if step.late:
@@ -144,12 +176,12 @@ def _body(message: Message) -> str:
     return short_body(format_body(message)) if bytes(message.body) not in (b"{}", b"") else ""
 
 
-def _sent(step: Step) -> list[tuple[str, str, list[int]]]:
-    """Return (kind, body, targets) of the sent messages; equal messages to several targets are merged."""
-    found: dict[tuple[str, str], list[int]] = {}
+def _sent(step: Step) -> list[tuple[str, str, list[Message]]]:
+    """Return (kind, body, messages) of the sent messages, those that are equal but for the receiver together."""
+    found: dict[tuple[str, str], list[Message]] = {}
     for message in step.sent:
-        found.setdefault((message.kind, _body(message)), []).append(message.target)
-    return [(kind, body, sorted(targets)) for (kind, body), targets in found.items()]
+        found.setdefault((message.kind, _body(message)), []).append(message)
+    return [(kind, body, messages) for (kind, body), messages in found.items()]
 
 
 def _change_rows(change: FieldChange, styles: ThemeStyles, width: int) -> Iterator[Line]:
@@ -244,7 +276,10 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 class InspectView(RowsView):
-    """Shows the selected node, or else the node that made the last step. Its head does not scroll."""
+    """Shows the selected node, or else that of what is selected in the views, or else that of the last step.
+
+    Its head does not scroll.
+    """
 
     def __init__(self, styles: ThemeStyles, source: Source) -> None:
         super().__init__("inspect", styles)
@@ -253,21 +288,31 @@ class InspectView(RowsView):
         self._node: int | None = None
 
     def show(self, cursor: Cursor) -> None:
-        last = self._source.last_steps.at(cursor.record, cursor.selected)
-        node = last.step.node if cursor.selected is None and last is not None else cursor.selected
+        node = cursor.selected
+        if node is None and self._picked is not None:
+            node = self._picked.node
+        last = self._source.last_steps.at(cursor.record, node)
+        if node is None and last is not None:
+            node = last.step.node
         view = None if node is None else cursor.cluster.nodes.get(node)
         if node != self._node:
             self._node = node
             self._scroll(0)
-        head = self._head_of(view, cursor.selected, self.size.width)
+        is_picked = cursor.selected is None and self._picked is not None and self._picked.node == node
+        reasons = ("selected",) if cursor.selected is not None else _PICKED_REASONS if is_picked else _REASONS
+        head = self._head_of(view, reasons, self.size.width)
         if view is None or last is None:
             self._put_rows([Row([(" no step so far", DIM)])], [head])
             return
         found = self._inspector.of(last)
-        if self._is_new(found, head, view.process, remaining_times(found, cursor.now_us)):
-            width = self.scrollable_content_region.width
-            lines = inspection_rows(found, view, cursor.now_us, self._source.listing, self._styles, width)
-            self._put_rows([*map(Row, lines)], [head])
+        if self._is_new(found, head, view.process, remaining_times(found, cursor.now_us), self._picked):
+            width, listing = self.scrollable_content_region.width, self._source.listing
+            rows = inspection_rows(found, view, cursor.now_us, listing, self._styles, width, self._picked)
+            self._put_rows(rows, [head])
+
+    def line(self, place: int) -> Line:
+        line = super().line(place)
+        return self._marked_as_picked(line) if self._rows[place].item == _PICKED else line
 
     def copied(self) -> Copied:
         head = "".join(text for line in self._head for text, _ in line)
@@ -277,7 +322,7 @@ class InspectView(RowsView):
         line = super()._line_at(y)
         return line if y else highlight(line, [self._highlighted], self._styles.highlight)  # the head too
 
-    def _head_of(self, view: NodeState | None, selected: int | None, width: int) -> Line:
+    def _head_of(self, view: NodeState | None, reasons: Sequence[str], width: int) -> Line:
         styles = self._styles
         if view is None:
             return [(" no node has made a step so far; a digit selects one", DIM)]
@@ -293,6 +338,5 @@ class InspectView(RowsView):
             pieces.append((f" {styles.glyphs.leads} leads", styles.leader))
         process = f"  incarnation {view.incarnation}" + (f", process {view.pid}" if view.pid else "")
         pieces.append((process, Style()))
-        reasons = ("selected",) if selected is not None else _REASONS
         left = width - width_of(pieces) - 2
         return [*pieces, (f"  {next((each for each in reasons if cell_len(each) <= left), reasons[-1])}", DIM)]

@@ -18,7 +18,7 @@ from textual.strip import Strip
 from lab.styles import Line, ThemeStyles, fit, highlight
 from lab.tasks.extension import draw_safely
 from lab.tasks.view_frame import ViewFrame
-from lab.tui.player import Cursor
+from lab.tui.player import Cursor, Picked
 from lab.tui.source import Source
 
 Copied = tuple[str, str]
@@ -38,6 +38,13 @@ class LinesView(ScrollView, can_focus=True, inherit_bindings=False):
 
         record: int
 
+    @dataclass
+    class Selected(Message):
+        """Something was selected in this view, or nothing is any more: mark it in the others."""
+
+        view: "LinesView"
+        picked: Picked | None
+
     DEFAULT_CSS = "LinesView { height: 1fr; scrollbar-size-vertical: 1; overflow-x: hidden; }"
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -50,6 +57,7 @@ class LinesView(ScrollView, can_focus=True, inherit_bindings=False):
     def __init__(self, name: str, styles: ThemeStyles) -> None:
         super().__init__(id=name)
         self.cursor: int | None = None
+        self._picked: Picked | None = None
         self._styles = styles
         self._follow = True
         self._count = 0
@@ -65,6 +73,10 @@ class LinesView(ScrollView, can_focus=True, inherit_bindings=False):
     def line(self, place: int) -> Line:
         """Return the line at this place, which is below the number of lines."""
         raise NotImplementedError
+
+    def select(self, picked: Picked | None) -> None:
+        """Mark what was selected in another view."""
+        self._picked = picked
 
     def activate(self) -> None:
         """Open what is under the cursor, if the view has one."""
@@ -97,6 +109,17 @@ class LinesView(ScrollView, can_focus=True, inherit_bindings=False):
         return Strip([Segment(text, base + style) for text, style in fit(self._line_at(y), width)], width)
 
     # for subclasses
+
+    def _pick(self, picked: Picked | None) -> None:
+        """Select something in all views, or nothing."""
+        if picked != self._picked:
+            self._picked = picked
+            self.post_message(self.Selected(self, picked))
+
+    def _marked_as_picked(self, line: Line) -> Line:
+        """Return a line that begins with a blank as wide as the view, with the mark of what is selected."""
+        (text, style), *rest = line
+        return self._in_style([(self._styles.glyphs.play + text[1:], style), *rest], self._styles.picked)
 
     @property
     def _page(self) -> int:

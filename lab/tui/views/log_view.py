@@ -24,7 +24,7 @@ from lab.recording.reader import RecordStore
 from lab.script.query import LogFilter
 from lab.styles import DIM, Line, Piece, ThemeStyles, highlight
 from lab.text import sanitize
-from lab.tui.player import Cursor
+from lab.tui.player import Cursor, Picked
 from lab.tui.views.lines_view import Copied, LinesView
 from lab.tui.widgets.dialogs import TextBox
 from lab.tui.widgets.pane import short_body
@@ -103,6 +103,19 @@ class LogRows:
             return self.filter.index(record, place)
         after = self._lines_in(record)[place:]
         return self.count(cluster) - sum(line.kind not in self.hidden_kinds for line in after)
+
+    def row_with(self, picked: Picked, number: int) -> int | None:
+        """Return the first row about a selection, as of record ``number``; None if there is none."""
+        if picked.record > number:
+            return None
+        if self.filter is not None:
+            record, matches = picked.record, self.filter
+            places = [place for place, line in enumerate(self._lines_in(record)) if picked.is_in(line)]
+            return next((matches.index(record, each) for each in places if matches.has(record, each)), None)
+        place = bisect_right(self._store.keyframes, picked.record)
+        page, starts = self._page(place, number), self._starts()
+        lines = page.lines if self.heartbeats else page.visible
+        return next((starts[place] + inside for inside, line in enumerate(lines) if picked.is_in(line)), None)
 
     def place_of(self, line: LogLine) -> int:
         """Return the line's place among the lines of its record."""
@@ -250,6 +263,7 @@ class MessageLog(LinesView):
         super().__init__(name, styles)
         self.rows = rows
         self._number = -1
+        self._seeks_picked = False
         self._marked: frozenset[int] = frozenset()
         self._search: LogFilter | None = None
         self._hit: tuple[int, int] | None = None
@@ -258,13 +272,16 @@ class MessageLog(LinesView):
         cluster = cursor.cluster
         behind = self._follow and self.scroll_offset.y != self._last_top  # scrolling takes effect a frame later
         count = self.rows.count(cluster)
-        if not self._is_new(cluster.record, self.rows.heartbeats, id(self.rows.filter), count) and not behind:
+        contents = cluster.record, self.rows.heartbeats, id(self.rows.filter), count, self._picked
+        if not self._is_new(*contents) and not behind:
             return
         self._follow |= self.scroll_offset.y >= self._last_top
         self._number = cluster.record
         self._put(count)
         if self.cursor is not None and self.cursor >= count:
             self.cursor = None
+        if self._seeks_picked:
+            self._go_to_picked()
         self._follow_end()
         self._redraw()
 
@@ -272,8 +289,16 @@ class MessageLog(LinesView):
         found = self._row_at(place)
         if found is None:
             return []
-        is_here = place == self.cursor and self.has_focus
-        return self._in_style(self._pieces(*found), Style(reverse=True)) if is_here else self._pieces(*found)
+        pieces = self._pieces(*found)
+        if place == self.cursor and self.has_focus:
+            return self._in_style(pieces, Style(reverse=True))
+        is_picked = self._picked is not None and self._picked.is_in(found[0])
+        return self._marked_as_picked(pieces) if is_picked else pieces
+
+    def select(self, picked: Picked | None) -> None:
+        """Mark what was selected in another view, and move the cursor there if there is a row for it."""
+        super().select(picked)
+        self._seeks_picked = picked is not None
 
     def mark(self, records: frozenset[int]) -> None:
         """Mark the rows of these records, and no others."""
@@ -308,9 +333,8 @@ class MessageLog(LinesView):
         place = self._here + by
         self.cursor = None if place >= self._count - 1 else max(0, place)
         self._follow = self.cursor is None
-        lowest = self._here - self._height + 1
-        self.scroll_to(y=min(self._here, max(lowest, self.scroll_offset.y)), animate=False)
-        self.refresh()
+        self._reveal_cursor()
+        self._pick_cursor()
 
     def on_click(self, event: events.Click) -> None:
         """Move the cursor to a row; a second click opens it."""
@@ -318,9 +342,27 @@ class MessageLog(LinesView):
         if row is not None:
             again = row == self.cursor or event.chain > 1
             self.cursor = row
-            self.refresh()
+            self._pick_cursor()
             if again:
                 self.activate()
+
+    def _go_to_picked(self) -> None:
+        """Move the cursor to what was selected in another view, if there is a row about it."""
+        self._seeks_picked = False
+        row = None if self._picked is None else self.rows.row_with(self._picked, self._number)
+        if row is not None:
+            self.cursor, self._follow = row, False
+            self._reveal_cursor()
+
+    def _reveal_cursor(self) -> None:
+        lowest = self._here - self._height + 1
+        self.scroll_to(y=min(self._here, max(lowest, self.scroll_offset.y)), animate=False)
+
+    def _pick_cursor(self) -> None:
+        """Select what the row under the cursor is about; nothing while the end is followed."""
+        found = None if self.cursor is None else self._row_at(self.cursor)
+        self._pick(None if found is None else Picked.of_line(found[0]))
+        self.refresh()
 
     @property
     def _here(self) -> int:

@@ -15,7 +15,7 @@ from textual.message import Message
 from lab.analysis.connectivity import Pair
 from lab.recording.cluster_state import ClusterState
 from lab.styles import DIM, Line, ThemeStyles, fit, width_of, wrap_words
-from lab.tui.player import Cursor
+from lab.tui.player import Cursor, Picked
 from lab.tui.source import Source
 from lab.tui.views.lines_view import PictureView
 from lab.tui.views.network_drawing import Matrix, Sides
@@ -76,6 +76,12 @@ class NetworkView(PictureView, inherit_bindings=False):
             self._link = (cursor.selected, source if target == cursor.selected else target)
         self._selected, self._now_us = cursor.selected, cursor.now_us
         self._draw()
+
+    def select(self, picked: Picked | None) -> None:
+        """Move to the link of a message that was selected in another view."""
+        super().select(picked)
+        if picked is not None and picked.message is not None and picked.target is not None:
+            self._link = picked.message[0], picked.target
 
     def activate(self) -> None:
         self.post_message(self.Opened(self._link, self._now))

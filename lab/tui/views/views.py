@@ -12,7 +12,7 @@ from textual.message import Message
 
 from lab.styles import ThemeStyles
 from lab.tasks.extension import built_in_extensions
-from lab.tui.player import Cursor
+from lab.tui.player import Cursor, Picked
 from lab.tui.source import Source
 from lab.tui.views.assertions_view import AssertionsView
 from lab.tui.views.code_view import CodeView
@@ -141,6 +141,12 @@ class Views(Horizontal):
     @property
     def rows(self) -> LogRows:
         return self.message_log.rows
+
+    def select(self, picked: Picked | None, by: LinesView | None = None) -> None:
+        """Mark what is selected in all views but the one that it was selected ``by``."""
+        for view in self._views.values():
+            if view is not by and isinstance(view, LinesView):
+                view.select(picked)
 
     def mark(self, records: frozenset[int]) -> None:
         """Mark these records, and no others, in the log and the diagram."""
