@@ -96,6 +96,29 @@ def test_a_replay_ends(number: int | None, status: int) -> None:
         terminal.all_gone()
 
 
+def test_what_is_typed_while_the_interface_starts_is_kept() -> None:
+    """The terminal says at once that it is starting, echoes nothing, and the interface takes the keys."""
+    with Terminal("-m", "lab", "replay", str(SHIPPED)) as terminal:
+        terminal.shows("starting ...")
+        terminal.type("?")
+        terminal.shows("keys and commands")  # the title of the help
+        before, _, _ = terminal.output.partition(b"\x1b[?1049h")
+        assert "?" not in without_codes(before)
+        os.kill(terminal.pid, signal.SIGTERM)
+        assert terminal.status() == 143
+        terminal.is_as_before()
+
+
+@pytest.mark.live
+def test_an_interface_that_fails_to_start_leaves_its_error_alone(tmp_path: Path) -> None:
+    """The line that said that it is starting is gone."""
+    file = tmp_path / "mine.py"
+    file.write_text("raise ValueError('not today')", "utf-8")
+    with Terminal("-m", "lab", "run", str(file)) as terminal:
+        assert terminal.status() == 2
+        assert terminal.output.decode().splitlines()[0].startswith("lab: ")
+
+
 @pytest.mark.live
 def test_an_internal_error_restores_the_terminal(tmp_path: Path) -> None:
     arguments = ("run", "bully", "--t", "100ms", "--record", str(tmp_path / "run.jsonl"))

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult, SystemCommand
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
@@ -193,7 +193,8 @@ class LabApp(RunsApp):
     """The application over one source.
 
     ``open_source`` is awaited once the application runs; an exception from it ends the application. ``first`` is
-    an action to begin with, as (word, argument). ``watches`` are shown in addition to those that are kept.
+    an action to begin with, as (word, argument). ``watches`` are shown in addition to those that are kept. Keys
+    that are pressed before the run is shown take effect once it is.
     """
 
     def __init__(
@@ -209,10 +210,19 @@ class LabApp(RunsApp):
         self._open_source = open_source
         self._run_name = title
         self._first = first
+        self._typed_ahead: list[events.Key] | None = []
         self.source: Source | None = None
 
     def compose(self) -> ComposeResult:
         yield Static(f"starting {self._run_name} …", markup=False)
+
+    async def on_event(self, event: events.Event) -> None:
+        """Keep keys until the run is shown, but those that control the application, such as Ctrl-C."""
+        typed = self._typed_ahead
+        if typed is not None and isinstance(event, events.Key) and not event.key.startswith("ctrl+"):
+            typed.append(event)
+        else:
+            await super().on_event(event)
 
     def on_mount(self) -> None:
         self.run_worker(self._open())
@@ -240,6 +250,9 @@ class LabApp(RunsApp):
         elif self._kept is not None and not self.layout_settings.tour_offered and self.source.takes_commands:
             screen.context.notify(f"{opening_hint(self.source)}; new here? :tour shows you around, in five steps")
             self.layout_settings.tour_offered = True
+        typed, self._typed_ahead = self._typed_ahead or [], None
+        for key in typed:
+            self.post_message(key)
 
 
 def show_run(ready: Callable[[], HostReady], title: str, tour: bool = False, watches: tuple[str, ...] = ()) -> int:

@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable, Mapping
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from rich.segment import Segment
 from textual.app import App
@@ -18,6 +18,7 @@ from lab.glyphs import draws_unicode
 from lab.palette import Palette
 from lab.styles import to_ascii
 from lab.text import remove_controls
+from lab.tui.terminal.guard import end_announcement
 
 DARK, LIGHT = "lab-dark", "lab-light"
 _GROUNDS = {
@@ -105,6 +106,11 @@ class TerminalApp(App[R]):
         for theme in OWN_THEMES:
             self.register_theme(theme)
         self.theme = default_theme(os.environ)
+
+    def run(self, *arguments: Any, **options: Any) -> R | None:
+        """Take the terminal and run; see Textual's ``App.run``."""
+        end_announcement()
+        return super().run(*arguments, **options)
 
     def on_mount(self) -> None:
         loop = asyncio.get_running_loop()
