@@ -9,7 +9,7 @@ __all__ = ["Palette", "text_colour_on"]
 
 _COLOURS = ("green", "orange", "sky", "vermilion", "purple", "yellow")
 _ON_DARK = dict(zip(_COLOURS, ("#009e73", "#e69f00", "#56b4e9", "#e8641b", "#cc79a7", "#d3c100"), strict=True))
-_ON_LIGHT = dict(zip(_COLOURS, ("#00664b", "#945700", "#0b5e8e", "#a83a00", "#8f3d6b", "#655800"), strict=True))
+_ON_LIGHT = dict(zip(_COLOURS, ("#00664b", "#945700", "#0b5e8e", "#901020", "#8f3d6b", "#655800"), strict=True))
 """Okabe and Ito's colours, which colour-blind people can distinguish; darker on a light background."""
 
 _STATUSES = {

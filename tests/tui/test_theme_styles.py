@@ -1,6 +1,8 @@
 """Theme styles: every colour has a glyph beside it and is legible on both backgrounds."""
 
 from itertools import combinations
+from math import dist
+from operator import mul
 
 import pytest
 from msgspec.structs import asdict
@@ -10,6 +12,7 @@ from textual.theme import Theme
 
 from lab.analysis.delivery import OUTCOMES
 from lab.glyphs import Glyphs, glyphs_for
+from lab.palette import Palette
 from lab.protocols.transaction import State
 from lab.styles import ThemeStyles
 from lab.tui.terminal.terminal_app import OWN_THEMES
@@ -30,6 +33,44 @@ def _luminance(colour: str) -> float:
     channels = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+_RED_GREEN_BLIND = {
+    "deuteranopia": (
+        (0.367322, 0.860646, -0.227968),
+        (0.280085, 0.672501, 0.047413),
+        (-0.01182, 0.04294, 0.968881),
+    ),
+    "protanopia": (
+        (0.152286, 1.052583, -0.204868),
+        (0.114503, 0.786281, 0.099216),
+        (-0.003882, -0.048116, 1.051998),
+    ),
+}
+"""What is seen of linear red, green and blue (Machado, Oliveira and Fernandes 2009, severity 1)."""
+
+
+def _cie_lab(colour: str, seen: tuple[tuple[float, ...], ...]) -> tuple[float, float, float]:
+    channels = [byte / 255 for byte in bytes.fromhex(colour.removeprefix("#"))]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    r, g, b = (min(1.0, max(0.0, sum(map(mul, row, linear)))) for row in seen)
+    x = (0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.9505
+    y = 0.2126 * r + 0.7152 * g + 0.0722 * b
+    z = (0.0193 * r + 0.1192 * g + 0.9505 * b) / 1.089
+    fx, fy, fz = (t ** (1 / 3) if t > 0.008856 else 7.787 * t + 16 / 116 for t in (x, y, z))
+    return 116 * fy - 16, 500 * (fx - fy), 200 * (fy - fz)
+
+
+@pytest.mark.parametrize("kind", _RED_GREEN_BLIND)
+@pytest.mark.parametrize("dark", [True, False])
+def test_the_statuses_differ_for_the_red_green_blind(dark: bool, kind: str) -> None:
+    """A difference of 10 in CIELAB is seen at a glance; 2 is hardly noticed."""
+    palette = Palette(dark)
+    shown = {name: palette.status(name) for name in ("Normal", "Election", "Reorganization", "killed", "paused")}
+    seen = {name: _cie_lab(colour, _RED_GREEN_BLIND[kind]) for name, colour in shown.items() if colour}
+    assert len(seen) == len(shown)
+    for one, other in combinations(seen, 2):
+        assert dist(seen[one], seen[other]) > 10, (one, other)
 
 
 def _contrast(one: str, other: str) -> float:
