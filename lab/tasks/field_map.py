@@ -6,10 +6,9 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from lab.kernel import Step
-from lab.protocols import Field
 from lab.protocols.survey import Survey, join
 from lab.recording.cluster_state import ClusterState
-from lab.recording.records import Header, Record, convert_or_none
+from lab.recording.records import Record, convert_or_none
 from lab.recording.snapshot import NodeState
 
 Cell = tuple[int, Literal["done", "pending", "surveying"]]
@@ -56,11 +55,6 @@ class FieldMap(Struct, frozen=True):
     def done(self) -> int:
         """Number of regions done in this survey."""
         return sum(how == "done" for _, how in self.cells)
-
-
-def has_field(header: Header) -> bool:
-    """Return whether the task of the run is the field."""
-    return header.protocol.name == Field.name
 
 
 def maps_of(nodes: Mapping[int, NodeState]) -> tuple[FieldMap, ...]:

@@ -3,14 +3,13 @@
 import asyncio
 import gc
 import os
-from collections.abc import Awaitable, Callable, Iterable
-from functools import partial
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from textual import events, on
-from textual.app import ComposeResult, SystemCommand
-from textual.screen import ModalScreen, Screen
+from textual.app import ComposeResult
+from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from lab.exercises.exercise import Exercise
@@ -82,14 +81,6 @@ class RunsApp(TerminalApp[None]):
         exercise = self.exercise_of(header) if header.parent is None else None
         if exercise is not None:
             source.assess(exercise)
-
-    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """Yield an entry of the command palette for every available action."""
-        if isinstance(screen, RunScreen):
-            for action in screen.actions():
-                yield SystemCommand(
-                    f"{action.word}  {action.shown}", action.help, partial(screen.action_do, action.word)
-                )
 
     def on_unmount(self) -> None:
         while self._opened:
