@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-__all__ = ["Figure", "median", "p95", "p99", "table"]
+__all__ = ["Figure", "median", "p95", "p99", "short", "table"]
 
 
 class Figure(Struct, frozen=True):
@@ -23,6 +23,11 @@ class Figure(Struct, frozen=True):
     def reached(self) -> bool:
         """Return whether the value is on the right side of its target."""
         return self.value <= self.target if self.better == "less" else self.value >= self.target
+
+    @property
+    def is_ratio(self) -> bool:
+        """Return whether it is a ratio of two things measured in the same run."""
+        return self.unit == "x"
 
 
 def median(values: Sequence[float]) -> float:
@@ -49,8 +54,8 @@ def table(figures: Sequence[Figure]) -> str:
         rows.append(
             (
                 figure.what,
-                f"{_short(figure.value)} {figure.unit}",
-                f"{sign} {_short(figure.target)} {figure.unit}",
+                f"{short(figure.value)} {figure.unit}",
+                f"{sign} {short(figure.target)} {figure.unit}",
                 "reached" if figure.reached else "MISSED",
                 figure.against,
             )
@@ -61,5 +66,6 @@ def table(figures: Sequence[Figure]) -> str:
     )
 
 
-def _short(value: float) -> str:
+def short(value: float) -> str:
+    """Format a value with three digits."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
