@@ -29,12 +29,12 @@ from lab.properties.declarations import Declared
 from lab.properties.judge import Judge
 from lab.properties.registry import declared_for, with_promises
 from lab.protocols import source_of
-from lab.recording.reader import NotARecordingError, open_recording
+from lab.recording.reader import NotARecordingError, RecordStore, open_recording
 from lab.recording.records import Header
 from lab.replay.reexecution import Report, reexecute
 from lab.script.scope import scope_of
 from lab.tui.terminal.guard import run_guarded
-from lab.units import format_count
+from lab.units import CountText, format_count
 from lab.worlds.loading.own_properties import check_assumptions, load_properties
 from lab.worlds.loading.targets import load_protocol, recorded_protocol
 from lab.worlds.loading.user_module import TargetError
@@ -103,43 +103,64 @@ def verify(
             load_protocol(protocol)
     except TargetError as error:
         raise UsageError(f"--protocol: {error}") from None
-    for path in files:
-        try:
-            worst = max(worst, _verify(path, protocol, declared, strict))
-        except NotARecordingError as error:
-            print_error(str(error))
-            worst = EXIT_USAGE
+    count = len(files)
+    name, unit = ("verifying", "recording") if count > 1 else (f"verifying {files[0].name}", "record")
+    with Progress(name, unit) as progress:
+        for place, path in enumerate(files):
+            whole = None if count == 1 else CountText(place, count, "recording", "")
+            try:
+                worst = max(worst, _verify(path, protocol, declared, strict, progress, whole))
+            except NotARecordingError as error:
+                with progress.hidden():
+                    print_error(str(error))
+                worst = EXIT_USAGE
     return worst
 
 
-def _verify(path: Path, target: str | None, properties: tuple[Declared, ...], strict: bool) -> int:
+def _verify(
+    path: Path,
+    target: str | None,
+    properties: tuple[Declared, ...],
+    strict: bool,
+    progress: Progress,
+    count: CountText | None,
+) -> int:
+    """Verify a recording, and return the exit status; ``count`` is the progress if not that in its records."""
     watch_steps()
     with closing(open_recording(path)) as store:
+
+        def report_progress(done: int) -> None:
+            progress.report(count or CountText(done, len(store), "record", ""))
+
         try:
             protocol = recorded_protocol(store.header.protocol, target)
             header = with_promises(store.header, properties)
             check_assumptions(declared_for(header.protocol), {})
             judge = Judge(header)
-            with Progress(f"verifying {path.name}", "record", len(store)) as progress:
-                report = reexecute(store, protocol, source_of(protocol)[1], progress=progress, watch=judge.observe)
-                for record in store.records(judge.number + 1):  # those after the end of the re-execution
-                    judge.observe(record)
+            source = source_of(protocol)[1]
+            report = reexecute(store, protocol, source, progress=report_progress, watch=judge.observe)
+            for record in store.records(judge.number + 1):  # those after the end of the re-execution
+                judge.observe(record)
         except (NotARecordingError, TargetError) as error:
             raise NotARecordingError(f"{path} cannot be re-executed: {error}") from None
-        _print_report(path, store.header, report)
-        for line in format_verdicts(judge, store):
-            print_line(f"  {line}")
-        for verdict in judge.verdicts():
-            for place, line in enumerate(format_explanation(verdict, store)):
-                if not place:
-                    print_line(f"  events that led to {verdict.assertion} (line, seconds, event):")
-                print_line(f"  {line}")
+        with progress.hidden():
+            _print_report(path, store.header, report)
+            _print_verdicts(judge, store)
+            if is_unjudged(judge):
+                print_error(f"{path}: nothing was judged, so nothing holds")
     words = {verdict.word for verdict in judge.verdicts()}
     holds = report.holds and "fails" not in words and not (strict and "excused" in words)
-    if is_unjudged(judge):
-        print_error(f"{path}: nothing was judged, so nothing holds")
-        return EXIT_NOT_AS_EXPECTED
-    return 0 if holds else EXIT_NOT_AS_EXPECTED
+    return 0 if holds and not is_unjudged(judge) else EXIT_NOT_AS_EXPECTED
+
+
+def _print_verdicts(judge: Judge, store: RecordStore) -> None:
+    for line in format_verdicts(judge, store):
+        print_line(f"  {line}")
+    for verdict in judge.verdicts():
+        for place, line in enumerate(format_explanation(verdict, store)):
+            if not place:
+                print_line(f"  events that led to {verdict.assertion} (line, seconds, event):")
+            print_line(f"  {line}")
 
 
 def _print_report(path: Path, header: Header, report: Report) -> None:

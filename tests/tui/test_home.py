@@ -287,6 +287,26 @@ def test_left_and_right_choose_an_option() -> None:
     assert _shown(HomeApp(_items()), test) == ("run", "a", "--nodes", "0-7")
 
 
+def test_a_click_selects_and_a_second_one_runs() -> None:
+    """Not even the row that is selected already runs at the first click."""
+
+    async def test(pilot: Pilot[tuple[str, ...]], app: HomeApp) -> None:
+        listed = app.query_one(FilterableList)
+        lines = [listed.render_line(y).text for y in range(listed.size.height)]
+        row_of = {
+            name: next(y for y, line in enumerate(lines) if str(listed.get_option(name).prompt)[:12] in line)
+            for name in ("start/a", "learn/tour")
+        }
+        for name, row in row_of.items():
+            await pilot.click(FilterableList, offset=(4, row))
+            assert listed.highlighted_option is not None
+            assert listed.highlighted_option.id == name
+            assert app.return_value is None
+        await pilot.click(FilterableList, offset=(4, row_of["learn/tour"]))
+
+    assert _shown(HomeApp(_items()), test) == ("tour",)
+
+
 def test_a_running_cluster_is_not_preselected() -> None:
     """Not even if it was chosen before."""
 

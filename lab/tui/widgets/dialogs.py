@@ -133,7 +133,8 @@ def contains_words(text: str, words: str) -> bool:
 class FilterableList(OptionList):
     """A list filtered by typed words. Backspace deletes a letter, Escape clears the filter.
 
-    ``keys`` are letters bound here or by the screen: they do not begin a filter, except after a slash.
+    A click selects a row, a second one chooses it. ``keys`` are letters bound here or by the screen: they do not
+    begin a filter, except after a slash.
     """
 
     @dataclass
@@ -146,6 +147,7 @@ class FilterableList(OptionList):
         self._entries = list(entries)
         self._keys = keys
         self.typed: str | None = None
+        self._clicked: int | None = None
         super().__init__(*self._as_options(self._matching("")))
 
     def put(self, entries: Iterable[Entry]) -> None:
@@ -170,12 +172,23 @@ class FilterableList(OptionList):
         event.prevent_default()
         self._set_filter(typed)
 
+    async def _on_click(self, event: events.Click) -> None:
+        event.prevent_default()  # the list of Textual chooses a row at the first click
+        place: int | None = event.style.meta.get("option")
+        if place is None or self.get_option_at_index(place).disabled:
+            return
+        again, self._clicked = place == self._clicked, place
+        self.highlighted = place
+        if again:
+            self.action_select()
+
     def _set_filter(self, typed: str | None) -> None:
         self.typed = typed
         self._show()
         self.post_message(self.FilterChanged(typed))
 
     def _show(self) -> None:
+        self._clicked = None
         self.clear_options()
         self.add_options(self._as_options(self._matching(self.typed or "")))
         self.action_first()
