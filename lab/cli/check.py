@@ -25,7 +25,6 @@ from lab.cli.options import (
     base_header,
     command,
     exit_if_workers_fail,
-    fault_kinds,
     node_range,
     whole_number,
     worker_count,
@@ -48,7 +47,7 @@ from lab.worlds.campaign.campaign import Campaign, CampaignTotals, SearchGoal, r
 from lab.worlds.campaign.corpus import load_corpus, save_corpus
 from lab.worlds.campaign.finding import Finding, format_rerun, shrink_finding, write_finding
 from lab.worlds.campaign.repetition import require_repeatable
-from lab.worlds.campaign.schedule import STRONGEST, Schedule, draw, plan_of
+from lab.worlds.campaign.schedule import STRONGEST, Schedule, draw, fault_kinds, plan_of
 from lab.worlds.campaign.systematic import SYSTEMATIC
 from lab.worlds.loading.settings import parameters_of, target_of, timing_of
 from lab.worlds.loading.targets import absolute_target, load_protocol

@@ -24,7 +24,6 @@ from lab.cli.options import (
     check_picture,
     command,
     exit_if_workers_fail,
-    fault_kinds,
     find_election,
     one_of,
     whole_number,
@@ -40,7 +39,7 @@ from lab.tasks.election_comparison import ElectionComparison
 from lab.tasks.extension import comparison_of
 from lab.units import format_count
 from lab.worlds.campaign.comparison import ProtocolComparison, run_comparison
-from lab.worlds.campaign.schedule import SchedulePlan
+from lab.worlds.campaign.schedule import SchedulePlan, fault_kinds
 from lab.worlds.loading.settings import seed_of, timing_of
 from lab.worlds.loading.targets import absolute_target, load_protocol, stacked_target
 

@@ -24,7 +24,6 @@ from lab.cli.options import (
     base_header,
     command,
     exit_if_workers_fail,
-    fault_kinds,
     node_range,
     one_of,
     whole_number,
@@ -46,7 +45,7 @@ from lab.output import print_line
 from lab.text import sanitize
 from lab.units import format_count
 from lab.worlds.campaign.campaign import Campaign, SearchGoal
-from lab.worlds.campaign.schedule import STRONGEST, plan_of
+from lab.worlds.campaign.schedule import STRONGEST, fault_kinds, plan_of
 from lab.worlds.loading.settings import parameters_of, target_of, timing_of
 from lab.worlds.loading.targets import absolute_target, load_protocol
 from lab.worlds.mutation.equivalence import MOST_STATES

@@ -39,7 +39,6 @@ from lab.script.statements import Statement
 from lab.script.watches import Watch
 from lab.text import did_you_mean
 from lab.worlds.campaign.campaign import RunawayError
-from lab.worlds.campaign.schedule import FAULTS
 from lab.worlds.campaign.workers import WorkerDiedError, default_workers
 from lab.worlds.loading.config import RunConfig, header_of
 from lab.worlds.loading.confinement import unavailable
@@ -240,15 +239,6 @@ def node_range(text: str, most: int) -> tuple[int, int]:
     if not 1 <= least <= greatest <= most:
         raise UsageError(f"--nodes {text}: expected 1 to {most} nodes, the lower number first: 3-7")
     return least, greatest
-
-
-def fault_kinds(text: str) -> tuple[str, ...]:
-    """Return the kinds of faults given with ``--faults``."""
-    faults = tuple(FAULTS) if text == "all" else tuple(text.replace(" ", "").split(","))
-    for fault in faults:
-        if fault not in FAULTS:
-            raise UsageError(f"--faults {text}: unknown fault {fault!r}; expected {', '.join(FAULTS)}, or all")
-    return faults
 
 
 def base_header(

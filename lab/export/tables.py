@@ -73,6 +73,12 @@ COLUMNS: dict[TableName, dict[str, str]] = {
 """The columns of each table, and their meaning."""
 
 
+def columns_of(excerpt: Excerpt) -> dict[str, list[Any]]:
+    """Return the table as columns by name; lists are tuples, and unknown values None."""
+    names, rows = COLUMNS[excerpt.options.table], list(_rows(excerpt))
+    return {name: [row[place] for row in rows] for place, name in enumerate(names)}
+
+
 def write_csv(excerpt: Excerpt, out: TextIO) -> None:
     """Write a header line and the rows. Cells that a spreadsheet would take for formulas are escaped."""
     writer = csv.writer(out, lineterminator="\n")

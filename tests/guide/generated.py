@@ -17,6 +17,7 @@ import msgspec
 from typer.core import TyperCommand, TyperGroup
 from typer.models import ArgumentInfo, OptionInfo
 
+import lab
 import lab.kernel
 import lab.protocols
 from lab.cli.program import COMMANDS, load_command
@@ -260,7 +261,7 @@ def _structs(kind: Any) -> list[Any]:
 
 def _exports(module: Any) -> str:
     def rows() -> Iterator[tuple[str, str]]:
-        for name in module.__all__:
+        for name in (each for each in module.__all__ if not each.startswith("__")):
             value = getattr(module, name)
             described = inspect.isclass(value) or inspect.isfunction(value)
             yield (
@@ -328,6 +329,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "departures-ring": lambda: _departures("ring"),
     "departures-invitation": lambda: _departures("invitation"),
     "matrix": _matrix,
+    "lab": lambda: _exports(lab),
     "kernel": lambda: _exports(lab.kernel),
     "protocol-methods": _protocol_methods,
     "protocols": lambda: _exports(lab.protocols),

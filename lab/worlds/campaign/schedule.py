@@ -24,6 +24,7 @@ from lab.protocols import Algorithm, Election
 from lab.recording.records import Link
 from lab.script.verbs import bare_commands
 from lab.units import format_us
+from lab.worlds.loading.settings import SettingError, Written, as_option
 
 _SHARE_OF_GAPS, _SHARE_OF_RANKS = 0.25, 0.15
 _SHARE_OF_FALLS, _SHARE_OF_STARTS, _SHARE_OF_SWAPS, _SHARE_OF_CUTS = 0.12, 0.08, 0.35, 0.35
@@ -101,6 +102,16 @@ class Schedule(Struct, frozen=True):
 
 
 # drawing
+
+
+def fault_kinds(text: str, written: Written = as_option) -> tuple[str, ...]:
+    """Return the kinds of faults that a setting names. Raises SettingError."""
+    faults = tuple(FAULTS) if text == "all" else tuple(text.replace(" ", "").split(","))
+    for fault in faults:
+        if fault not in FAULTS:
+            got = written("faults", text)
+            raise SettingError(f"{got}: unknown fault {fault!r}; expected {', '.join(FAULTS)}, or all")
+    return faults
 
 
 class SchedulePlan(Struct, frozen=True):

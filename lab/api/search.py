@@ -1,0 +1,127 @@
+"""Search for a violation: many simulated runs under random faults, as ``lab check`` makes them."""
+
+import tempfile
+import weakref
+from collections import Counter
+from contextlib import closing
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from lab.api.run import Arguments, Protocol, Run, target_of
+from lab.protocols import Algorithm
+from lab.worlds.campaign.campaign import Campaign, CampaignTotals, SearchGoal, run_campaign
+from lab.worlds.campaign.finding import Finding, format_rerun, shrink_finding, write_finding
+from lab.worlds.campaign.schedule import STRONGEST, fault_kinds, plan_of
+from lab.worlds.loading.config import simulation_header
+from lab.worlds.loading.settings import parameters_of
+from lab.worlds.loading.targets import load_protocol
+
+_SCRIPT = "finding.script"
+
+
+class Checked:
+    """What a campaign of randomized tests has found. As text, it is a report of a few lines.
+
+    ``runs`` is the number of runs made, ``judged`` in how many of them each assertion was judged. ``finding`` is
+    the first failure, shrunk to the faults that matter; None if there was none.
+    """
+
+    def __init__(
+        self, protocol: type[Algorithm], campaign: Campaign, totals: CampaignTotals, finding: Finding | None
+    ) -> None:
+        self.runs = totals.runs
+        self.judged: dict[str, int] = {name: totals.judged_runs[name] for name in protocol.promises}
+        self.finding = finding
+        self._protocol = protocol
+        self._campaign = campaign
+        self._excused = Counter(
+            {name: count for (name, broken), count in totals.violations.items() if broken}  # by broken assumptions
+        ).total()
+
+    def __str__(self) -> str:
+        title = self._campaign.base.protocol.title
+        if self.finding is not None:
+            schedule = self.finding.least
+            nodes = " ".join(map(str, schedule.nodes))
+            faults = [f"  {fault}" for fault in schedule.faults]
+            head = f"{title}: {self.finding.violation} (run {self.runs}, seed {self.finding.drawn.seed})"
+            return "\n".join([head, f"  nodes {nodes}", *faults, f"again: {self.rerun}"])
+        unjudged = [name for name, count in self.judged.items() if not count]
+        if unjudged:
+            return f"{title}: {', '.join(unjudged)} was judged in none of {self.runs} runs"
+        held = ", ".join(self.judged)
+        return f"{title}: no failure in {self.runs} runs; {held} held ({self._excused} excused violations)"
+
+    __repr__ = __str__
+
+    @property
+    def holds(self) -> bool:
+        """True if nothing failed, and every assertion that the protocol promises was judged in some run."""
+        return self.finding is None and bool(self.judged) and all(self.judged.values())
+
+    @property
+    def rerun(self) -> str:
+        """The command that runs the finding again, with its script beside; empty without a finding."""
+        if self.finding is None:
+            return ""
+        return format_rerun(self._campaign.target, self._campaign.base, self.finding.least, Path(_SCRIPT))
+
+    @cached_property
+    def run(self) -> Run | None:
+        """The shrunk run of the finding; None without one."""
+        if self.finding is None:
+            return None
+        folder = tempfile.TemporaryDirectory(prefix="lab-")
+        path = Path(folder.name, "finding.jsonl")
+        write_finding(self._protocol, self._campaign.base, self.finding, path, self.rerun)
+        run = Run(path, self._campaign.target)
+        weakref.finalize(run, folder.cleanup)
+        return run
+
+
+def check(
+    protocol: Protocol,
+    *,
+    runs: int = 1000,
+    nodes: int | tuple[int, int] = (3, 7),
+    faults: str = ",".join(STRONGEST),
+    seed: int = 1,
+    t: str = "200ms",
+    parameters: dict[str, Any] | None = None,
+    find: str = "",
+    strict: bool = False,
+    workers: int = 1,
+) -> Checked:
+    """Test a protocol with random faults, in many simulated runs, until one fails.
+
+    ``nodes`` is their number, or a range from which each run draws it. ``faults`` are the kinds of faults,
+    ``find`` the only assertion that counts, if given; with ``strict``, violations count that are excused by broken
+    assumptions. The result depends on the arguments alone, not on the number of ``workers``, which are processes.
+
+    Raises TargetError for an unknown protocol, UserError for wrong settings, RunawayError if messages multiply
+    while all assumptions are intact.
+    """
+    given = [f"{name}={value}" for name, value in (parameters or {}).items()]
+    arguments = Arguments(protocol=target_of(protocol), t=t, set_=given)
+    found, timing = load_protocol(arguments.target), arguments.timing()
+    least, most = (nodes, nodes) if isinstance(nodes, int) else nodes
+    campaign = Campaign(
+        arguments.target,
+        simulation_header(
+            found, tuple(range(1, most + 1)), timing, parameters_of(found, given, arguments.written)
+        ),
+        plan_of(found, (least, most), fault_kinds(faults, arguments.written), timing),
+        SearchGoal(find, strict),
+        seed,
+        runs,
+    )
+    totals, first = CampaignTotals(), None
+    with closing(run_campaign(campaign, workers)) as outcomes:
+        for outcome in outcomes:
+            totals.add(outcome)
+            if outcome.found:
+                first = outcome.schedule
+                break
+    finding = None if first is None else shrink_finding(found, campaign, first)[0]
+    return Checked(found, campaign, totals, finding)

@@ -1,0 +1,176 @@
+"""A run in Python: simulated, loaded, asked, branched from, saved."""
+
+import gc
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import lab
+from lab.api.run import Run
+from lab.export.tables import COLUMNS
+from lab.protocols import Bully
+from lab.recording.reader import NotARecordingError
+from lab.script.scope import CommandError
+from lab.text import UserError
+from lab.worlds.loading.user_module import TargetError
+from tests.tui.recorded import SHIPPED
+
+ROOT = Path(__file__).parents[2]
+OWN = ROOT / "lab" / "guide" / "build" / "raft.py"
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    """Five nodes; the leader crashes after two seconds."""
+    return lab.simulate("bully", script="at 2s kill 5")
+
+
+def test_what_happened(run: Run) -> None:
+    assert [(each.lost_at_us, each.coordinator) for each in run.elections] == [(None, 5), (2_000_000, 4)]
+    assert {node.id: node.coordinator for node in run.state_at("4s").nodes} == {1: 4, 2: 4, 3: 4, 4: 4, 5: None}
+    assert run.state_at(4_000_000) == run.state_at("4s")
+    assert [(each["text"], each["touched"]) for each in run.faults] == [("kill 5", 1)]
+    assert run.at_us == 10_000_000
+    assert {verdict.word for verdict in run.verdicts} == {"holds"}
+    assert run.holds
+    assert repr(run).startswith("<Run of bully, 5 nodes, 10 s: A1.1 holds, A1.2 holds")
+
+
+def test_a_run_in_which_nothing_was_judged_does_not_hold() -> None:
+    """Nobody has had the time to be elected."""
+    short = lab.simulate("bully", for_="1ms")
+    assert {verdict.word for verdict in short.verdicts} == {"not judged"}
+    assert not short.holds
+
+
+def test_a_run_with_a_failure_does_not_hold() -> None:
+    """That of a gap of the bully's text."""
+    failed = lab.load(ROOT / "recordings" / "holes" / "bully-follows-the-dead.jsonl")
+    assert not failed.holds
+    assert "fails" in {verdict.word for verdict in failed.verdicts}
+
+
+def test_the_same_arguments_give_the_same_run() -> None:
+    one, other = (lab.simulate("ring", 4, seed=3, faults="kill,pause") for _ in range(2))
+    assert one.records == other.records
+    assert one.faults
+    assert one.records != lab.simulate("ring", 4, seed=4, faults="kill,pause").records
+
+
+def test_tables_are_columns(run: Run) -> None:
+    frames = run.frames()
+    assert {table: list(columns) for table, columns in frames.items()} == {
+        table: list(columns) for table, columns in COLUMNS.items()
+    }
+    messages = frames["messages"]
+    assert len({len(column) for column in messages.values()}) == 1
+    assert [each["kind"] for each in run.messages] == messages["kind"]
+
+
+def test_pictures(run: Run) -> None:
+    whole, part = run.svg(), run.svg("2s", "3.5s", nodes=[3, 4, 5])
+    assert whole.startswith("<?xml")
+    assert len(part) < len(whole)
+    assert "A1.1 holds" in run._repr_html_()
+    assert "<svg" in run._repr_html_()
+
+
+def test_a_branch_has_the_same_past(run: Run) -> None:
+    """And its own branches."""
+    branch = run.branch("1.5s", script="at 2s kill 4", for_="5s")
+    assert branch.at_us == 6_500_000
+    past = [record for record in run.records[1:] if record.at_us <= 1_500_000]  # type: ignore[union-attr]
+    assert branch.records[1 : len(past) + 1] == past
+    assert [each["text"] for each in branch.faults] == ["kill 4"]
+    assert [each["text"] for each in branch.branch("4s").faults] == ["kill 4"]
+
+
+def test_a_saved_run_is_a_recording(run: Run, tmp_path: Path) -> None:
+    run.save(tmp_path / "run.jsonl")
+    assert lab.load(tmp_path / "run.jsonl").records == run.records
+
+
+def test_a_live_recording() -> None:
+    shipped = lab.load(SHIPPED)
+    assert shipped.header.world == "live"
+    assert [verdict.word for verdict in shipped.verdicts][:2] == ["excused", "excused"]
+    assert shipped.branch("3s", for_="1s").records
+
+
+def test_the_temporary_folder_goes_with_the_run() -> None:
+    run = lab.simulate("bully", 3, for_="1s")
+    path = run._store.path
+    assert path.exists()
+    del run
+    gc.collect()
+    assert not path.parent.exists()
+
+
+def test_a_protocol_of_one_s_own() -> None:
+    """Its properties are judged too; after loading its recording, as well."""
+    run = lab.simulate(f"{OWN}:Raft", 3)
+    words = {verdict.assertion: verdict.word for verdict in run.verdicts}
+    assert words["one_leader_per_term"] == "holds"
+    assert run.branch("2s", for_="1s").records
+    path = run._store.path
+    assert {each.assertion for each in lab.load(path, f"{OWN}:Raft").verdicts} == set(words)
+
+
+def test_a_class_is_a_protocol() -> None:
+    assert lab.simulate(Bully, 3, for_="1s").records == lab.simulate("bully", 3, for_="1s").records
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "text"),
+    [
+        ({"protocol": "bulli"}, TargetError, "did you mean bully?"),
+        ({"nodes": [1, 1]}, UserError, "nodes='1,1': node 1 is named twice"),
+        ({"t": "soon"}, UserError, "'soon' is not a duration"),
+        ({"parameters": {"halting": "x"}}, UserError, "parameters='halting=x': write at_once or in_order"),
+        ({"parameters": {"x": 1}}, UserError, "bully has no parameter 'x'"),
+        ({"faults": "kil"}, UserError, "faults='kil': unknown fault 'kil'; expected kill, pause"),
+        ({"script": "at 2s kil 5"}, CommandError, "'at 2s kil 5': .*did you mean 'kill'?"),
+        ({"script": ["at 2s kill 9"]}, CommandError, "'at 2s kill 9': there is no node 9"),
+        ({"for_": "long"}, ValueError, "'long' is not a duration"),
+    ],
+)
+def test_wrong_arguments(arguments: dict[str, object], error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        lab.simulate(**{"protocol": "bully", **arguments})  # type: ignore[arg-type]
+
+
+def test_wrong_files_and_moments(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text("{}")
+    with pytest.raises(NotARecordingError):
+        lab.load(tmp_path / "x.jsonl")
+    with pytest.raises(NotARecordingError, match="cannot be opened: No such file"):
+        lab.load(tmp_path / "missing.jsonl")
+    with pytest.raises(CommandError, match="there is no node 9"):
+        run.branch("1s", script="at 2s kill 9")
+
+
+# the package
+
+
+def test_importing_the_package_loads_nothing() -> None:
+    """The rooms below import it, and must not load those above."""
+    code = "import lab, sys; print([name for name in sys.modules if name.startswith('lab.')]); print(dir(lab))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded, names = done.stdout.splitlines()
+    assert loaded == "[]"
+    assert all(name in names for name in lab.__all__)
+
+
+def test_an_unknown_name() -> None:
+    with pytest.raises(AttributeError, match=r"has no attribute 'simulat'; it has .*simulate"):
+        lab.simulat  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_type_checkers_know_the_same_names() -> None:
+    declared = (ROOT / "lab" / "__init__.pyi").read_text()
+    assert f"__all__ = {str(lab.__all__).replace(chr(39), chr(34))}" in declared
+    for name in lab.__all__:
+        assert getattr(lab, name) is not None
+        assert f"as {name}\n" in declared or f"{name}: str" in declared
