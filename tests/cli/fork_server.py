@@ -24,6 +24,8 @@ from typing import NoReturn
 
 import lab
 from lab.cli import main
+from lab.exercises.exercise_reader import all_exercises
+from lab.protocols import PROTOCOLS
 from lab.script.parse import parse
 from lab.worlds.launch import ForkedHost, HostProcess
 
@@ -91,7 +93,10 @@ def _serve(control: socket.socket) -> None:
 
 
 def _warm_up() -> None:
-    """Import what commands import, except for the interface, and build the parser, which is slow too."""
+    """Import what commands import, except for the interface, and do once what each call would do again.
+
+    That is to build a parser for the words of each protocol, and to load the protocols of the exercises.
+    """
     for module in pkgutil.walk_packages(lab.__path__, "lab."):
         if not module.name.startswith("lab.tui.") and not module.name.endswith("__main__"):
             importlib.import_module(module.name)
@@ -100,7 +105,9 @@ def _warm_up() -> None:
         "typer.rich_utils",
     ):  # at the first option that typer reads, and the first help
         importlib.import_module(late)
-    parse("heal")
+    for protocol in (None, *PROTOCOLS.values()):
+        parse("heal", protocol)
+    all_exercises()
     gc.freeze()  # or each fork would look through all that at its end
     HostProcess._start_process = ForkedHost._start_process  # type: ignore[assignment, method-assign]
 
