@@ -12,8 +12,8 @@ from types import FrameType
 
 from lab.kernel import Node
 
-_LOOK_AGAIN_S = 0.001
-_MOST_LOOKS = 1_000
+_RETRY_AFTER_S = 0.001
+_MOST_RETRIES = 1_000
 """Then the step is interrupted: one that does not return must not keep the user from ending the program."""
 
 
@@ -28,15 +28,15 @@ def interrupted_between_steps() -> Iterator[None]:
     if not in_main_thread or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
-    looks = 0
+    retries = 0
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        nonlocal looks
-        if _is_in_step(frame) and looks < _MOST_LOOKS:
-            looks += 1
-            signal.setitimer(signal.ITIMER_REAL, _LOOK_AGAIN_S)
+        nonlocal retries
+        if _is_in_step(frame) and retries < _MOST_RETRIES:
+            retries += 1
+            signal.setitimer(signal.ITIMER_REAL, _RETRY_AFTER_S)
             return
-        looks = 0
+        retries = 0
         raise KeyboardInterrupt
 
     timer = signal.setitimer(signal.ITIMER_REAL, 0)
@@ -44,8 +44,8 @@ def interrupted_between_steps() -> Iterator[None]:
     signal.signal(signal.SIGINT, interrupt)
     try:
         yield
-        if looks:
-            looks = 0
+        if retries:
+            retries = 0
             raise KeyboardInterrupt
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

@@ -81,7 +81,7 @@ def test_outside_of_steps_it_is_raised_at_once() -> None:
 
 
 def test_a_step_that_never_returns_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lab.worlds.interruption._MOST_LOOKS", 3)
+    monkeypatch.setattr("lab.worlds.interruption._MOST_RETRIES", 3)
     with pytest.raises(KeyboardInterrupt), interrupted_between_steps():
         Solo(Endless).start()
 
