@@ -14,18 +14,19 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
 import pytest
 from msgspec import Struct
 
+from lab.protocols import PROTOCOLS
 from lab.script.parse import parse
 from lab.worlds.fork_server import Fork, Forked, ForkServer, ProcessChange, decode_report, detach
 from lab.worlds.json_lines import Channel
 from lab.worlds.launch import HostProcess
 
-__all__ = ["TestHost", "fork_hosts"]
+__all__ = ["ForkedProcess", "ProcessForker", "TestHost", "fork_hosts"]
 
 _MAIN = {"lab.worlds": "lab.worlds.__main__", "tests.worlds.launcher": "tests.worlds.launcher"}
 """Where the modules of hosts that are forked have their ``main``; others get an interpreter of their own."""
@@ -46,10 +47,10 @@ class TestHost(HostProcess):
         child_in, ours_in = os.pipe()
         ours_out, child_out = os.pipe()
         job = _Job(_MAIN[module], os.getcwd(), dict(os.environ))
-        pid = _server().fork(job, (child_in, child_out, self._log.fileno()))
+        pid = _forker().fork(job, (child_in, child_out, self._log.fileno()))
         os.close(child_in)
         os.close(child_out)
-        return _Forked(pid, os.fdopen(ours_in, "wb"), os.fdopen(ours_out, "rb"))
+        return _ForkedHost(pid, os.fdopen(ours_in, "wb"), os.fdopen(ours_out, "rb"))
 
 
 def fork_hosts(patch: pytest.MonkeyPatch) -> None:
@@ -63,21 +64,24 @@ class _Job(Struct, frozen=True):
     environment: dict[str, str]
 
 
-class _Forked:
-    """A forked host, with the part of ``subprocess.Popen`` that is used."""
+class ForkedProcess:
+    """A process forked by another one, with the part of ``subprocess.Popen`` that is used."""
 
-    def __init__(self, pid: int, stdin: IO[bytes], stdout: IO[bytes]) -> None:
+    def __init__(self, forker: "ProcessForker", pid: int) -> None:
         self.pid = pid
-        self.stdin = stdin
-        self.stdout = stdout
+        self._forker = forker
+
+    @property
+    def returncode(self) -> int | None:
+        return self.poll()
 
     def poll(self) -> int | None:
-        return _server().status_of(self.pid)
+        return self._forker.status_of(self.pid)
 
     def wait(self, timeout: float | None = None) -> int:
-        status = _server().wait_for(self.pid, timeout)
+        status = self._forker.wait_for(self.pid, timeout)
         if status is None:
-            raise subprocess.TimeoutExpired("host", timeout or 0)
+            raise subprocess.TimeoutExpired("a forked process", timeout or 0)
         return status
 
     def kill(self) -> None:
@@ -88,22 +92,34 @@ class _Forked:
             os.kill(self.pid, number)
 
 
-class _Server:
-    """The process that forks; it ends with the tests. Several threads may start hosts and wait for them."""
+class _ForkedHost(ForkedProcess):
+    def __init__(self, pid: int, stdin: IO[bytes], stdout: IO[bytes]) -> None:
+        super().__init__(_forker(), pid)
+        self.stdin = stdin
+        self.stdout = stdout
 
-    def __init__(self) -> None:
+
+class ProcessForker:
+    """A process that forks others: this module run as a program. It ends with the tests.
+
+    Several threads may start processes and wait for them.
+    """
+
+    def __init__(self, module: str, environment: Mapping[str, str] | None = None) -> None:
         ours, its = socket.socketpair()
         with its:
-            words = [sys.executable, "-P", "-m", __name__, str(its.fileno())]
-            self._process = subprocess.Popen(words, pass_fds=[its.fileno()], start_new_session=True)
+            words = [sys.executable, "-P", "-m", module, str(its.fileno())]
+            self._process = subprocess.Popen(
+                words, pass_fds=[its.fileno()], start_new_session=True, env=environment
+            )
         self._channel = Channel(ours)
         self._lock = threading.RLock()
         self._forked: list[int] = []
         self._statuses: dict[int, int] = {}
         atexit.register(self._end)
 
-    def fork(self, job: _Job, descriptors: Sequence[int]) -> int:
-        """Return the process id of a new host."""
+    def fork(self, job: Struct, descriptors: Sequence[int]) -> int:
+        """Return the process id of a new process that does this job."""
         with self._lock:
             self._channel.send_files(Fork(0, job), descriptors)
             while not self._forked:
@@ -152,8 +168,8 @@ class _Server:
 
 
 @functools.cache
-def _server() -> _Server:
-    return _Server()
+def _forker() -> ProcessForker:
+    return ProcessForker(__name__)
 
 
 # the process that forks
@@ -169,11 +185,12 @@ class _Hosts(ForkServer[_Job]):
 
 
 def _warm_up() -> None:
-    """Import what hosts import, and build the parser, which is slow too."""
+    """Import what hosts import, and build a parser for the words of each protocol, which is slow too."""
     for name in ("host.host", "live.live_host", "simulated.execution", "simulated.simulated_host", "__main__"):
         importlib.import_module(f"lab.worlds.{name}")
     importlib.import_module("tests.worlds.launcher")
-    parse("heal")
+    for protocol in (None, *PROTOCOLS.values()):
+        parse("heal", protocol)
     gc.collect()
     gc.freeze()
 

@@ -49,6 +49,7 @@ from lab.worlds.campaign.finding import Finding, format_rerun, shrink_finding, w
 from lab.worlds.campaign.repetition import require_repeatable
 from lab.worlds.campaign.schedule import STRONGEST, Schedule, draw, fault_kinds, plan_of
 from lab.worlds.campaign.systematic import SYSTEMATIC
+from lab.worlds.interruption import interrupted_between_steps
 from lab.worlds.loading.settings import parameters_of, target_of, timing_of
 from lab.worlds.loading.targets import absolute_target, load_protocol
 
@@ -271,7 +272,7 @@ def _run(options: CheckOptions, campaign: Campaign) -> tuple[CampaignTotals, Sch
     outcomes = run_campaign(campaign, workers, options.cluster, for_s, corpus)
     try:
         progress = Progress(f"checking {campaign.base.protocol.name}", "run", campaign.runs)
-        with exit_if_workers_fail(), closing(outcomes), progress:
+        with exit_if_workers_fail(), closing(outcomes), progress, interrupted_between_steps():
             for outcome in outcomes:
                 totals.add(outcome)
                 if outcome.found and first is None:
@@ -314,7 +315,8 @@ def _shrink(
     protocol: type[Algorithm], campaign: Campaign, drawn: Schedule, interrupted: bool
 ) -> tuple[Finding, bool]:
     """Return the shrunk finding, or as small as it was at Ctrl-C, and whether that was pressed."""
-    with Progress(f"shrinking what seed {drawn.seed} found", "run") as progress:
+    progress = Progress(f"shrinking what seed {drawn.seed} found", "run")
+    with progress, interrupted_between_steps():
 
         def show(tried: int) -> None:
             progress(tried)

@@ -40,6 +40,7 @@ from lab.tasks.extension import comparison_of
 from lab.units import format_count
 from lab.worlds.campaign.comparison import ProtocolComparison, run_comparison
 from lab.worlds.campaign.schedule import SchedulePlan, fault_kinds
+from lab.worlds.interruption import interrupted_between_steps
 from lab.worlds.loading.settings import seed_of, timing_of
 from lab.worlds.loading.targets import absolute_target, load_protocol, stacked_target
 
@@ -173,10 +174,11 @@ def run_compare(options: CompareOptions, given: Collection[str] = ()) -> int:
         Progress(f"comparing {format_count(len(totals), 'protocol')}", "run", comparison.runs) as progress,
     ):
         try:
-            for done, measured in enumerate(coming, 1):
-                for each, one in zip(totals, measured, strict=True):
-                    each.add(one.measured, one.violations)
-                progress(done)
+            with interrupted_between_steps():
+                for done, measured in enumerate(coming, 1):
+                    for each, one in zip(totals, measured, strict=True):
+                        each.add(one.measured, one.violations)
+                    progress(done)
         except KeyboardInterrupt:
             status = EXIT_INTERRUPTED
     t_us = comparison.bases[0].timing.t_us

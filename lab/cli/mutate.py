@@ -46,6 +46,7 @@ from lab.text import sanitize
 from lab.units import format_count
 from lab.worlds.campaign.campaign import Campaign, SearchGoal
 from lab.worlds.campaign.schedule import STRONGEST, fault_kinds, plan_of
+from lab.worlds.interruption import interrupted_between_steps
 from lab.worlds.loading.settings import parameters_of, target_of, timing_of
 from lab.worlds.loading.targets import absolute_target, load_protocol
 from lab.worlds.mutation.equivalence import MOST_STATES
@@ -190,7 +191,7 @@ class _Session:
     def run(self) -> bool:
         """Run the original and the mutants; return whether Ctrl-C was pressed."""
         try:
-            with exit_if_workers_fail():
+            with exit_if_workers_fail(), interrupted_between_steps():
                 self._run_original()
                 if self.options.explore:
                     with Progress(f"exploring {self.protocol.name}"):

@@ -35,6 +35,7 @@ from lab.worlds.campaign.scalability import (
     ScaleRow,
     ScaleStudy,
 )
+from lab.worlds.interruption import interrupted_between_steps
 from lab.worlds.loading.settings import seed_of, timing_of
 
 _FEWEST, _MOST = 2, 2_000
@@ -109,7 +110,7 @@ def _measure(scales: list[ScaleStudy], sizes: tuple[int, ...], timing: Timing, s
     status = 0
     going = list(scales)
     try:
-        with Progress("measuring", "message") as progress:
+        with Progress("measuring", "message") as progress, interrupted_between_steps():
             work = _Work(progress, len(scales) * sum(nodes**2 for nodes in sizes))
             for nodes in sizes:
                 for scale in list(going):

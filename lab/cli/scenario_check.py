@@ -39,6 +39,7 @@ from lab.scenario.report import Report, ScenarioFinding, as_junit
 from lab.scenario.run_scenario import Job, jobs_of, live_duration_s, run_all
 from lab.text import sanitize
 from lab.units import format_count, format_ranges
+from lab.worlds.interruption import interrupted_between_steps
 from lab.worlds.loading.config import new_run_name
 
 
@@ -162,10 +163,11 @@ def _run(jobs: list[Job], workers: int, keep: bool) -> tuple[list[Report], bool]
     progress = Progress("checking scenarios", "run", len(jobs))
     with exit_if_workers_fail(), closing(run_all(jobs, workers)) as coming, progress:
         try:
-            for report in coming:
-                reports.append(report if keep else _keep_or_delete_recording(report, kept))
-                failed = sum(not each.passed for each in reports)
-                progress(len(reports), f"{failed} failed" if failed else "")
+            with interrupted_between_steps():
+                for report in coming:
+                    reports.append(report if keep else _keep_or_delete_recording(report, kept))
+                    failed = sum(not each.passed for each in reports)
+                    progress(len(reports), f"{failed} failed" if failed else "")
         except KeyboardInterrupt:
             return reports, True
     return reports, False

@@ -73,7 +73,11 @@ class HostProcess:
         if not line:
             self.process.wait()
             raise HostFailedError(f"the host did not start:\n{self.stderr_text()}")
-        return read_ready(line)
+        try:
+            return read_ready(line)
+        except HostRefusedError:
+            self.process.wait()  # then nothing of the run is left
+            raise
 
     def wait(self, timeout_s: float | None = None) -> int:
         """Wait for the end of the run. Raises HostFailedError if the host failed."""

@@ -46,7 +46,7 @@ def measure(folder: Path, short: bool) -> list[Figure]:
     keys = [new_key(folder / f"student-{number}") for number in range(1, count + 1)]
     listed = folder / "class"
     listed.write_text("".join(f"{_public(key)} {key.name}\n" for key in keys))
-    with Server(folder / "data", "--log-ins", "1000", class_file=listed) as server:
+    with Server(folder / "data", "--log-ins", "1000", class_file=listed, fresh=True) as server:
         students = [_Student(Client(server, key).words("start", "two-coordinators"), key.name) for key in keys]
         try:
             return [*_measured(server, students, 2.0 if short else _WORKS_S), _killed(server)]

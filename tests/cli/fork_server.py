@@ -6,6 +6,7 @@ are its own, and no call sees the effects of another. The host of a run is a for
 """
 
 import atexit
+import ctypes
 import gc
 import importlib
 import json
@@ -24,12 +25,16 @@ from typing import NoReturn
 
 import lab
 from lab.cli import main
+from lab.exercises.exercise_reader import all_exercises
+from lab.protocols import PROTOCOLS
 from lab.script.parse import parse
 from lab.worlds.launch import ForkedHost, HostProcess
 
 __all__ = ["ForkServer"]
 
 _LARGEST_CALL = 1 << 16
+_NEW_MOUNT_NAMESPACE = 0x20000
+"""CLONE_NEWNS of Linux."""
 
 
 class ForkServer:
@@ -47,10 +52,18 @@ class ForkServer:
         atexit.register(self._end)
 
     def call(
-        self, words: tuple[str, ...], folder: Path, environment: Mapping[str, str], limit_s: int
+        self,
+        words: tuple[str, ...],
+        folder: Path,
+        environment: Mapping[str, str],
+        limit_s: int,
+        mount: tuple[str, ...] = (),
     ) -> tuple[int, bytes, bytes]:
-        """Return the exit status, standard output and standard error."""
-        call = json.dumps([words, str(folder), dict(environment), limit_s]).encode()
+        """Return the exit status, standard output and standard error.
+
+        If there is a command ``mount``, it is run first, in a mount namespace of the call's own.
+        """
+        call = json.dumps([words, str(folder), dict(environment), limit_s, mount]).encode()
         assert len(call) < _LARGEST_CALL
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             socket.send_fds(self._socket, [call], [out.fileno(), err.fileno()])
@@ -76,13 +89,15 @@ def _serve(control: socket.socket) -> None:
         for each in descriptors:
             os.close(each)
         control.send(str(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])).encode())
-    words, folder, environment, limit_s = json.loads(call)
+    words, folder, environment, limit_s, mount = json.loads(call)
     resource.setrlimit(resource.RLIMIT_CPU, (limit_s, limit_s))
     signal.alarm(3 * limit_s)  # on a busy machine, it waits as well
     nothing = os.open(os.devnull, os.O_RDONLY)
     for number, each in enumerate([nothing, *descriptors]):
         os.dup2(each, number)
         os.close(each)
+    if mount:
+        _mount(mount)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
@@ -90,8 +105,19 @@ def _serve(control: socket.socket) -> None:
     sys.argv = ["lab", *words]
 
 
+def _mount(command: list[str]) -> None:
+    """Run the command in a new mount namespace, which this process then has."""
+    if ctypes.CDLL(None, use_errno=True).unshare(_NEW_MOUNT_NAMESPACE):
+        raise OSError(ctypes.get_errno(), "unshare")
+    subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+    subprocess.run(command, check=True)
+
+
 def _warm_up() -> None:
-    """Import what commands import, except for the interface, and build the parser, which is slow too."""
+    """Import what commands import, except for the interface, and do once what each call would do again.
+
+    That is to build a parser for the words of each protocol, and to load the protocols of the exercises.
+    """
     for module in pkgutil.walk_packages(lab.__path__, "lab."):
         if not module.name.startswith("lab.tui.") and not module.name.endswith("__main__"):
             importlib.import_module(module.name)
@@ -100,7 +126,9 @@ def _warm_up() -> None:
         "typer.rich_utils",
     ):  # at the first option that typer reads, and the first help
         importlib.import_module(late)
-    parse("heal")
+    for protocol in (None, *PROTOCOLS.values()):
+        parse("heal", protocol)
+    all_exercises()
     gc.freeze()  # or each fork would look through all that at its end
     HostProcess._start_process = ForkedHost._start_process  # type: ignore[assignment, method-assign]
 

@@ -71,10 +71,16 @@ class Called(msgspec.Struct, frozen=True):
 
 
 class Lab:
-    """The ``lab`` command. ``folder`` is its working directory, ``home`` a short path for its data."""
+    """The ``lab`` command. ``folder`` is its working directory, ``home`` a short path for its data.
 
-    def __init__(self, folder: Path, home: Path, command: tuple[str, ...] = ()) -> None:
+    The command ``mount`` is run before each call, in a mount namespace of the call's own.
+    """
+
+    def __init__(
+        self, folder: Path, home: Path, command: tuple[str, ...] = (), mount: tuple[str, ...] = ()
+    ) -> None:
         self.folder = folder
+        self._mount = mount
         self.runtime = home / "r"
         self.data = home / "d"
         self.runtime.mkdir()
@@ -101,8 +107,8 @@ class Lab:
         as long in all.
         """
         given = dict(environment or {})
-        if self._may_be_warm and given.keys() <= {"COLUMNS"}:
-            status, out, err = _warm().call(words, self.folder, self._environment | given, limit_s)
+        if self._may_be_warm and given.keys() <= {"COLUMNS", "XDG_DATA_HOME"}:
+            status, out, err = _warm().call(words, self.folder, self._environment | given, limit_s, self._mount)
             return Called(status, out.decode(), _PROGRESS.sub("", err.decode()))
         return self.fresh(*words, environment=environment)
 

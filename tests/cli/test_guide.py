@@ -3,19 +3,24 @@
 import random
 import re
 import shlex
+import signal
 from pathlib import Path
 
 import pytest
 
+from lab.analysis.elections import agreed_coordinator
 from lab.guide.contents import SECTIONS, all_pages, find_page
 from lab.kernel import Node, Protocol
 from lab.properties.judge import Judge
 from lab.properties.verdicts import Violation
 from lab.protocols import Algorithm, Election
+from lab.recording.records import Process
 from lab.worlds.loading.targets import load_protocol
 from tests.cli.invocation import Lab
 from tests.harness import T_US, TM_US, Rig
 from tests.profile import amount
+from tests.waiting import WAIT_S, wait_for
+from tests.worlds.live import Tail
 
 MOST = amount(quick=30, soak=300)
 """How many random schedules the second version bears."""
@@ -199,15 +204,36 @@ def test_the_second_version_heals(lab: Lab, mine: Path) -> None:
     assert re.search(r"^ A1\.1 +(\d+) of \1 runs +[\d,]+ states +\d+ +excused", done.out, re.MULTILINE)
 
 
-@pytest.mark.live
 def test_the_run_of_the_page(lab: Lab, mine: Path) -> None:
-    """The one without a terminal, as it is written; the first version alone needs no class's name."""
+    """In simulation, as it is written otherwise; the first version alone needs no class's name."""
     mine.write_text("\n\n".join(CODE[:-1]), "utf-8")
-    done = lab(*_call("run my_election.py --headless"))
+    done = lab(*_call("run my_election.py --headless"), "--sim")
     assert (done.status, done.err) == (1, ""), done
     assert "A1.1 fails" in done.out
-    assert done.out.startswith("my-election, live, 3.0")
+    assert done.out.startswith("my-election, simulated, 6s\n")
     assert len(re.findall(r"Normal under 5$", done.out, re.MULTILINE)) == 5
+
+
+@pytest.mark.live
+def test_the_run_of_the_page_on_processes(lab: Lab, mine: Path) -> None:
+    """However long it takes: it is ended once 5 leads again."""
+    mine.write_text("\n\n".join(CODE[:-1]), "utf-8")
+    words = ["60s" if word == "6s" else word for word in _call("run my_election.py --headless")]
+    run = lab.begin(*words, "--record", "run.jsonl")
+    path = lab.folder / "run.jsonl"
+    wait_for(lambda: path.exists() and b"\n" in path.read_bytes(), "the recording has begun")
+    tail = Tail(path)
+
+    def is_over() -> bool:
+        tail.read()
+        changes = [each for each in tail.of(Process) if each.node == 5]
+        return len(changes) > 2 and agreed_coordinator(tail.cluster.nodes) == 5
+
+    wait_for(is_over, "5 leads again")
+    run.send_signal(signal.SIGINT)
+    out, err = run.communicate(timeout=WAIT_S)
+    assert (run.returncode, err) == (130, b""), out
+    assert b"A1.1 fails" in out
 
 
 def test_the_view_of_the_page(lab: Lab, tmp_path: Path) -> None:

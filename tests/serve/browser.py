@@ -16,6 +16,14 @@ __all__ = ["CHROMIUM", "Browser", "Chromium"]
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 _ROWS = "[...document.querySelectorAll('.xterm-rows > div')].map(row => row.textContent).join('\\n')"
+_CONDITION = """(async () => JSON.stringify({
+    address: location.href, title: document.title, state: document.readyState, visible: document.visibilityState,
+    rows: document.querySelectorAll('.xterm-rows > div').length, text: document.body.innerText.slice(0, 300),
+    loaded: performance.getEntriesByType('resource').map(each => each.name), focus: document.activeElement.id,
+    drawn: await Promise.race([new Promise(done => requestAnimationFrame(() => done(true))),
+        new Promise(done => setTimeout(() => done(false), 5000))]),
+}))()"""
+"""What explains why a page does not show what it should, for the message of a failure."""
 _KEYS = {"\r": ("Enter", 13), "\t": ("Tab", 9), "\x1b": ("Escape", 27)}
 
 
@@ -27,7 +35,10 @@ class Chromium:
         self._process = subprocess.Popen(
             [
                 *(CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0"),
-                *("--disable-dev-shm-usage", f"--user-data-dir={profile}", "about:blank"),
+                # or it draws a page late or never that it takes to be in the background
+                *("--disable-backgrounding-occluded-windows", "--disable-renderer-backgrounding"),
+                *("--disable-background-timer-throttling", "--disable-dev-shm-usage"),
+                *(f"--user-data-dir={profile}", "about:blank"),
             ],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -64,6 +75,7 @@ class Browser:
         self._context = self.call("Target.createBrowserContext")["browserContextId"]
         page = self.call("Target.createTarget", url="about:blank", browserContextId=self._context)["targetId"]
         self._loop.run_until_complete(self._open(chromium.pages + page))
+        self._page = self._socket
         for domain in ("Network", "Page", "Runtime", "Log"):
             self.call(f"{domain}.enable")
 
@@ -73,6 +85,8 @@ class Browser:
     def __exit__(self, *_: object) -> None:
         self._socket = self._whole
         self.call("Target.disposeBrowserContext", browserContextId=self._context)
+        for each in (self._page, self._whole):  # or a test that fails leaves them to be reported in a later one
+            self._loop.run_until_complete(each.close())
         self._loop.run_until_complete(self._client.close())
         self._loop.close()
 
@@ -82,9 +96,9 @@ class Browser:
 
     def grant(self, *permissions: str) -> None:
         """Grant permissions to its pages."""
-        page, self._socket = self._socket, self._whole
+        self._socket = self._whole
         self.call("Browser.grantPermissions", permissions=permissions, browserContextId=self._context)
-        self._socket = page
+        self._socket = self._page
 
     def go_to(self, address: str) -> None:
         """Open this address, and wait until it has loaded."""
@@ -106,7 +120,10 @@ class Browser:
 
     def sees(self, *texts: str) -> str:
         """Wait until the terminal shows all of these at once; return its text."""
-        return wait_for_texts(self.text, texts, 0.05)
+        try:
+            return wait_for_texts(self.text, texts, 0.05)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\nthe page: {self.finds(_CONDITION)}; {self.complaints}") from None
 
     def type(self, keys: str) -> None:
         for key in keys:

@@ -20,6 +20,8 @@ import psutil
 
 from lab.serve.data_folder import DataFolder
 from lab.serve.student_lists import Invitations
+from tests.forked_hosts import ForkedProcess
+from tests.serve.forked_servers import fork_server_process
 from tests.tui.terminal import Terminal
 from tests.waiting import WAIT_S, wait_for
 
@@ -27,6 +29,8 @@ __all__ = ["ROOT", "Client", "Server", "alive", "connected", "new_key", "run_ssh
 
 ROOT = Path(__file__).parents[2]
 _MARK = "LAB_TEST_SERVER"
+_CAN_BE_FORKED = Path("/proc/self/comm").exists()
+"""Whether processes can be given a name, which tells those of a forked server."""
 
 
 def new_key(path: Path, kind: str = "ed25519") -> Path:
@@ -37,26 +41,29 @@ def new_key(path: Path, kind: str = "ed25519") -> Path:
 
 
 class Server:
-    """``lab serve`` on a free port of loopback."""
+    """``lab serve`` on a free port of loopback; with ``fresh``, in interpreters of its own, as users start it."""
 
-    def __init__(self, data: Path, *options: str, class_file: Path | None = None) -> None:
+    def __init__(self, data: Path, *options: str, class_file: Path | None = None, fresh: bool = False) -> None:
         self.data = data
-        self._mark = os.urandom(8).hex()
+        self._mark = os.urandom(6).hex()
         listed = [] if class_file is None else ["--class", str(class_file)]
         self._printed = data.parent / f"{data.name}.out"
+        words = ["serve", "--port", "0", "--listen", "127.0.0.1", "--data", str(data), *listed, *options]
+        environment = {**os.environ, _MARK: self._mark, "LANG": "C.UTF-8"}
+        self.process: subprocess.Popen[bytes] | ForkedProcess
         with self._printed.open("wb") as output:
-            self.process = subprocess.Popen(
-                [
-                    *(sys.executable, "-m", "lab", "serve", "--port", "0", "--listen", "127.0.0.1"),
-                    *("--data", str(data), *listed, *options),
-                ],
-                cwd=ROOT,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                env={**os.environ, _MARK: self._mark, "LANG": "C.UTF-8"},
-            )
+            if fresh or not _CAN_BE_FORKED:
+                self.process = subprocess.Popen(
+                    [sys.executable, "-m", "lab", *words],
+                    cwd=ROOT,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                    env=environment,
+                )
+            else:
+                self.process = fork_server_process(words, ROOT, environment, output.fileno(), self._mark)
         wait_for(
             lambda: "Ctrl-C stops the server" in self.output() or self.process.poll() is not None,
             "it serves",
@@ -159,7 +166,7 @@ class Server:
 
     def _is_marked(self, process: psutil.Process) -> bool:
         try:
-            return process.environ().get(_MARK) == self._mark
+            return process.name() == self._mark or process.environ().get(_MARK) == self._mark
         except (psutil.Error, OSError):
             return False
 

@@ -21,7 +21,7 @@ _NAME = "two-coordinators"
 
 def test_ctrl_c_ends_everything_in_order(tmp_path: Path, school: School) -> None:
     """Each session is told why and restores its terminal; recordings are complete, and the folder is free."""
-    with Server(tmp_path / "data", class_file=school.class_file) as server:
+    with Server(tmp_path / "data", class_file=school.class_file, fresh=True) as server:
         anna, ben = Client(server, school.anna), Client(server, school.ben)
         with anna.terminal("start", _NAME) as first, ben.terminal("start", _NAME) as second:
             for terminal in (first, second):
@@ -47,7 +47,7 @@ def test_kill_9_leaves_no_process_behind(tmp_path: Path, school: School) -> None
     The next server starts normally, and progress is kept.
     """
     data = tmp_path / "data"
-    with Server(data, class_file=school.class_file) as server:
+    with Server(data, class_file=school.class_file, fresh=True) as server:
         terminals = []
         for key in (school.anna, school.ben):
             terminals.append(Client(server, key).terminal("start", _NAME))
@@ -78,7 +78,7 @@ def test_kill_9_leaves_no_process_behind(tmp_path: Path, school: School) -> None
 
 def test_a_server_whose_fork_server_is_killed_ends(tmp_path: Path, school: School) -> None:
     """It could start nothing more; sessions and clusters end with it, and it says so."""
-    with Server(tmp_path / "data", class_file=school.class_file) as server:
+    with Server(tmp_path / "data", class_file=school.class_file, fresh=True) as server:
         with Client(server, school.anna).terminal("start", _NAME) as terminal:
             terminal.shows("5 leads")
             running = server.processes()

@@ -3,7 +3,6 @@
 Both are made in a mount namespace of the command's own, since the tests may run as root, whom no permission stops.
 """
 
-import os
 import subprocess
 import sys
 from functools import cache
@@ -16,7 +15,7 @@ from tests.cli.invocation import SHIPPED, Lab
 
 MOUNTS = {
     "read-only": 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0"',
-    "full": 'mount -t tmpfs -o size=64k none "$0" && cp -a "$0.before/." "$0" && cat /dev/zero > "$0/filler"',
+    "full": 'mount -t tmpfs -o size=64k none "$0" && cp -a "$0.before/." "$0" && ! cat /dev/zero > "$0/filler"',
 }
 REASONS = {"read-only": "Read-only file system", "full": "No space left on device"}
 COMMANDS = (
@@ -26,9 +25,9 @@ COMMANDS = (
     "export S --to svg --out D/picture.svg",
     "export S --to csv --out D/table.csv",
     "history I --dot D/history.dot",
-    "check P --runs 100 --out D/finding.jsonl",
-    "check bully --runs 3 --corpus D/corpus",
-    "compare bully ring --runs 1 --output D/chart.svg",
+    "check P --runs 100 --workers 1 --out D/finding.jsonl",
+    "check bully --runs 3 --workers 1 --corpus D/corpus",
+    "compare bully ring --runs 1 --workers 1 --output D/chart.svg",
     "scenario check coordinator-dies --junit D/junit.xml",
     "scenario check coordinator-dies --keep D/kept",
     "scenario from S --output D/made.scenario",
@@ -60,15 +59,14 @@ def _can_mount() -> bool:
 
 @pytest.fixture(params=MOUNTS)
 def mounted(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path, tuple[str, ...]]:
-    """Return the kind of folder, its path, and the words that run a command in which it is such a folder."""
+    """Return the kind of folder, its path, and the command that makes it such a folder."""
     if sys.platform != "linux" or not _can_mount():
         pytest.skip("no mount namespace can be made here")
     folder = tmp_path / "data"
     folder.mkdir()
     before = tmp_path / "data.before"
     before.mkdir()
-    shell = f'{MOUNTS[request.param]} 2>/dev/null; shift 0; exec "$@"'
-    return request.param, folder, ("unshare", "-m", "sh", "-c", shell, str(folder))
+    return request.param, folder, ("sh", "-c", f"{{ {MOUNTS[request.param]}; }} 2>/dev/null", str(folder))
 
 
 @pytest.mark.live
@@ -77,12 +75,12 @@ def test_nothing_can_be_written(
     mounted: tuple[str, Path, tuple[str, ...]], command: str, tmp_path: Path, home: Path
 ) -> None:
     """The status is not 0, and the reason is given, in a line or two."""
-    kind, folder, prefix = mounted
-    lab = Lab(tmp_path, home, (*prefix, sys.executable, "-m", "lab"))
+    kind, folder, mount = mounted
+    lab = Lab(tmp_path, home, mount=mount)
     invitation = SHIPPED.parent / "holes" / "invitation-two-threads.jsonl"
     given = {"S": str(SHIPPED), "I": str(invitation), "P": str(LIBRARY / "mend-the-bully" / "my_bully.py")}
     words = [given.get(word, word.replace("D/", f"{folder}/")) for word in command.split()]
-    done = lab(*words, environment={"XDG_DATA_HOME": str(folder), "PYTHONPATH": os.fspath(SHIPPED.parents[1])})
+    done = lab(*words, environment={"XDG_DATA_HOME": str(folder)})
     assert done.status in (1, 2), done
     assert "Traceback" not in done.err + done.out
     assert REASONS[kind] in done.err + done.out, done
@@ -92,9 +90,10 @@ def test_nothing_can_be_written(
 
 def test_bookmarks_that_cannot_be_saved(mounted: tuple[str, Path, tuple[str, ...]]) -> None:
     """They last as long as the interface, which says why."""
-    kind, folder, prefix = mounted
+    kind, folder, mount = mounted
     for each in (folder, folder.with_name("data.before")):
         (each / "run.jsonl").write_bytes(SHIPPED.read_bytes()[:20_000].rpartition(b"\n")[0] + b"\n")
-    words = (*prefix, sys.executable, "-c", BOOKMARK, str(folder / "run.jsonl"))
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    *shell, script, place = mount
+    words = [*shell, f'{script}; exec "$@"', place, sys.executable, "-c", BOOKMARK, str(folder / "run.jsonl")]
+    done = subprocess.run(["unshare", "-m", *words], capture_output=True, text=True, check=True)
     assert done.stdout == f"run.jsonl.bookmarks cannot be written: {REASONS[kind]} ['a note']\n"

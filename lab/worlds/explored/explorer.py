@@ -42,6 +42,7 @@ from lab.worlds.explored.states import (
     links_of,
     with_budget,
 )
+from lab.worlds.interruption import interrupted_between_steps
 
 INTERRUPTED = "Ctrl-C"
 """The value of ``SearchTally.stopped_by`` if the user ended the search."""
@@ -167,13 +168,14 @@ class Explorer:
         Raises NeverSettledError; SendsInstantsError if the protocol cannot be explored.
         """
         try:
-            while True:
-                self._begin()
-                with contextlib.suppress(LearnedError):
-                    self._search(most_states, most_depth, progress)
-                    if not self.tally.stopped_by:
-                        self._find_cycle()
-                    break
+            with interrupted_between_steps():
+                while True:
+                    self._begin()
+                    with contextlib.suppress(LearnedError):
+                        self._search(most_states, most_depth, progress)
+                        if not self.tally.stopped_by:
+                            self._find_cycle()
+                        break
         except KeyboardInterrupt:
             self.tally.stopped_by = INTERRUPTED
         return self.tally
