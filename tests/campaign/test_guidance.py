@@ -79,7 +79,7 @@ def test_moments_that_are_short_are_struck() -> None:
     for chunk in guide.chunks():
         for each in chunk:
             strikes = None if each.struck is None else (wanted, each.struck)
-            trial = run_trial(protocol, base, each.schedule, strikes=strikes)
+            trial = run_trial(protocol, base, each.schedule, strikes=strikes, with_situations=True)
             is_struck = each.struck is not None
             runs[is_struck] += 1
             found[is_struck] += any(violation.is_failure for violation in trial.violations)
@@ -105,7 +105,7 @@ def test_a_variation_is_a_schedule(seed: int, parent: int, protocol: type[Algori
 def test_a_corpus_keeps_what_is_new(tmp_path: Path) -> None:
     """A schedule that reached nothing new is counted and not kept; the kept ones are read again, and run first."""
     wanted, base, corpus = plan(Bully), base_of(Bully), Corpus()
-    trials = [run_trial(Bully, base, draw(wanted, seed)) for seed in (1, 1, 2)]
+    trials = [run_trial(Bully, base, draw(wanted, seed), with_situations=True) for seed in (1, 1, 2)]
     assert [corpus.add(each.schedule, each.situations, ()) for each in trials] == [True, False, True]
     assert corpus.schedules == [trials[0].schedule, trials[2].schedule]
     folder = load_corpus(tmp_path / "kept")
