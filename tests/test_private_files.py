@@ -57,7 +57,7 @@ def test_bookmarks(tmp_path: Path) -> None:
 
 def test_a_corpus(tmp_path: Path) -> None:
     corpus = Corpus()
-    trial = run_trial(Bully, base_of(Bully), draw(plan(Bully), 1))
+    trial = run_trial(Bully, base_of(Bully), draw(plan(Bully), 1), with_situations=True)
     assert corpus.add(trial.schedule, trial.situations, ())
     assert save_corpus(corpus, tmp_path) == 1
     assert [mode(path) for path in tmp_path.iterdir()] == [0o600]

@@ -206,6 +206,11 @@ def detach(*descriptors: int) -> None:
     os.setsid()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
+    keep_only(*descriptors)
+
+
+def keep_only(*descriptors: int) -> None:
+    """Have these descriptors as 0, 1, 2 … and no others."""
     duplicates = [fcntl.fcntl(each, fcntl.F_DUPFD, len(descriptors)) for each in descriptors]
     for standard, descriptor in enumerate(duplicates):
         os.dup2(descriptor, standard)

@@ -57,8 +57,9 @@ def test_situations_have_no_numbers() -> None:
     """Clusters of two and of seven meet the same situations where nothing but ids and counters differs."""
     reached = []
     for nodes in (2, 7):
-        trial = run_trial(Counts, base_of(Counts), draw(plan(Counts, nodes=(nodes, nodes)), 1), extend=False)
-        reader = SituationReader(Counts)
+        schedule = draw(plan(Counts, nodes=(nodes, nodes)), 1)
+        trial = run_trial(Counts, base_of(Counts), schedule, extend=False, with_situations=True)
+        reader = SituationReader(Counts, with_points=False)
         for record in trial.records:
             reader.observe(record)
         assert reader.situations([]) == trial.situations

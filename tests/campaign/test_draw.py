@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections import Counter
+from functools import cache
 from itertools import pairwise
 
 import msgspec
@@ -15,12 +16,12 @@ from lab.protocols import Bully, TwoPhaseCommit
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Commanded, Process, Routed
 from lab.script.parse import parse
-from lab.worlds.campaign.campaign import FaultCount, count_faults
+from lab.worlds.campaign.campaign import FaultCount, Trial, count_faults
 from lab.worlds.campaign.schedule import FAULTS, Schedule, ScheduledFault, draw
 from tests.campaign.trials import plan, trial
 from tests.profile import amount
 
-SEEDS = amount(quick=15, soak=60)
+SEEDS = amount(quick=12, soak=60)
 STORED = {
     "wipe": {"kill", "wipe"},
     "disk": {"kill", "unwrite", "tear", "flip", "wipe"},
@@ -38,6 +39,12 @@ print([msgspec.json.encode(draw(plan(Bully, "kill", "loss", "partition"), seed))
 
 seeds = st.integers(0, 1 << 40)
 some_faults = st.lists(st.sampled_from(sorted(FAULTS)), min_size=1, unique=True)
+
+
+@cache
+def runs_under_kills() -> list[Trial]:
+    """Runs of the bully, which several tests look at."""
+    return [trial(Bully, seed) for seed in range(2 * SEEDS)]
 
 
 @given(seeds, some_faults, st.integers(1, 5), st.integers(0, 5))
@@ -95,8 +102,7 @@ def test_a_fault_is_drawn_and_touches_something(fault: str) -> None:
 def test_faults_hit_elections_and_the_middle_of_steps() -> None:
     """Most kills strike while not all are Normal; many strike between two messages of one step."""
     struck: Counter[str] = Counter()
-    for seed in range(2 * SEEDS):
-        ran = trial(Bully, seed)
+    for ran in runs_under_kills():
         cluster, halfway = ClusterState(ran.schedule.nodes), False
         for record in ran.records:
             if isinstance(record, Process) and record.event == "killed":
@@ -122,8 +128,7 @@ def test_the_next_fault_comes_during_recovery() -> None:
 def test_triggers_come() -> None:
     """A good share of the commands that wait for a message get it."""
     waiting = done = 0
-    for seed in range(2 * SEEDS):
-        ran = trial(Bully, seed)
+    for ran in runs_under_kills():
         carried_out = {record.text for record in ran.records if isinstance(record, Commanded)}
         on = [strike for strike in ran.schedule.faults if strike.on]
         waiting += len(on)

@@ -1,5 +1,7 @@
 """Shrinking: the same violation, no other assumption broken, and nothing superfluous left."""
 
+from functools import cache
+
 import pytest
 from msgspec.structs import replace
 
@@ -27,6 +29,7 @@ def _campaign(case: Case) -> Campaign:
     return Campaign("", base_of(protocol), plan(protocol, *faults.split(",")), SearchGoal(assertion), 1, 0)
 
 
+@cache
 def _first(case: Case) -> int:
     """Return the first seed with that violation."""
     campaign = _campaign(case)
@@ -43,6 +46,7 @@ def _shows(case: Case, schedule: Schedule, extend: bool = False) -> list[tuple[b
     ]
 
 
+@cache
 def _shrunk(case: Case) -> Finding:
     campaign = _campaign(case)
     return shrink_finding(case[0], campaign, draw(campaign.plan, _first(case)))[0]

@@ -4,7 +4,7 @@ import os
 import re
 import subprocess
 import sys
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +33,13 @@ from tests.worlds.live import is_gone
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
-RUNS = amount(quick=60, soak=400)
+RUNS = amount(quick=40, soak=400)
 """More than the first chunks, which are drawn before anything is known."""
+NO_HALT = f"{FOLDER / 'mutants.py'}:NoHalt"
 HASHED = """
-from tests.campaign.test_workers import RUNS, campaign, described
+from tests.campaign.test_workers import NO_HALT, campaign, described
 from lab.worlds.campaign.campaign import run_campaign
-for outcome in run_campaign(campaign("bully", RUNS, "kill", "loss")):
+for outcome in run_campaign(campaign(NO_HALT)):
     print(described(outcome))
 """
 OWN = """
@@ -88,14 +89,18 @@ def _sums(found: list[RunOutcome]) -> dict[str, Any]:
     return vars(table)
 
 
+@cache
+def alone() -> list[RunOutcome]:
+    """Return the outcomes of a campaign in this process; others are compared to them."""
+    return list(run_campaign(campaign(NO_HALT)))
+
+
 def test_two_workers_find_the_same() -> None:
     """Every outcome is the same, in the order of the seeds."""
-    wanted = campaign(f"{FOLDER / 'mutants.py'}:NoHalt")
-    alone = list(run_campaign(wanted))
-    assert [outcome.schedule.seed for outcome in alone] == list(range(1, RUNS + 1))
-    assert any(outcome.found for outcome in alone)
-    assert list(run_campaign(wanted, workers=2)) == alone
-    assert _sums(alone)["runs"] == RUNS
+    assert [outcome.schedule.seed for outcome in alone()] == list(range(1, RUNS + 1))
+    assert any(outcome.found for outcome in alone())
+    assert list(run_campaign(campaign(NO_HALT), workers=2)) == alone()
+    assert _sums(alone())["runs"] == RUNS
 
 
 # distributed opens and closes its loop's sockets in threads of its own
@@ -112,9 +117,9 @@ def test_a_cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
     ) as local:
         address = local.scheduler_address
-        alone = list(run_campaign(wanted))
-        assert any(outcome.violations for outcome in alone)
-        assert list(run_campaign(wanted, cluster=address)) == alone
+        here = list(run_campaign(wanted))
+        assert any(outcome.violations for outcome in here)
+        assert list(run_campaign(wanted, cluster=address)) == here
         files = user_files(wanted.target)
         assert list(files) == [str(file)]
         file.unlink()
@@ -122,7 +127,7 @@ def test_a_cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
             partial(run_chunk, wanted),
             [Assignment(draw(wanted.plan, seed), traced=True) for seed in (1, 2, 3)],
         )
-        assert list(cluster.on_cluster(work, iter([chunk]), address, files, 1)) == alone[:3]
+        assert list(cluster.on_cluster(work, iter([chunk]), address, files, 1)) == here[:3]
         monkeypatch.setattr(cluster, "identity", lambda: cluster.Identity("0123456789ab", "3.11.0"))
         with pytest.raises(WorkerDiedError) as caught:
             list(run_campaign(campaign("bully"), cluster=address))
@@ -140,8 +145,7 @@ def test_hashes_do_not_matter() -> None:
         text=True,
         check=True,
     )
-    here = list(run_campaign(campaign("bully", RUNS, "kill", "loss")))
-    assert done.stdout.splitlines() == list(map(described, here))
+    assert done.stdout.splitlines() == list(map(described, alone()))
     assert sys.flags.hash_randomization
 
 
@@ -174,9 +178,9 @@ def test_messages_that_multiply(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_messages_that_multiply_by_copies(monkeypatch: pytest.MonkeyPatch) -> None:
     """A broken assumption excuses it: the run ends early, and the campaign continues."""
     monkeypatch.setattr("lab.worlds.simulated.execution._RECORDS", 2_000)
-    found = list(run_campaign(campaign(_stubborn("Forwards"), 8, "duplicate")))
+    found = list(run_campaign(campaign(_stubborn("Forwards"), 3, "duplicate")))
     given_up = [outcome.schedule.seed for outcome in found if outcome.given_up]
-    assert len(found) == 8
+    assert len(found) == 3
     assert given_up
     assert all(3 in outcome.broken for outcome in found if outcome.given_up)
     assert _sums(found)["given_up"] == given_up
@@ -184,7 +188,7 @@ def test_messages_that_multiply_by_copies(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_stopping_early_leaves_no_worker() -> None:
     """Even if workers are in a step that never ends."""
-    going = run_campaign(campaign(f"{FOLDER / 'mutants.py'}:NoHalt", 0), workers=2)
+    going = run_campaign(campaign(NO_HALT, 0), workers=2)
     assert next(going).schedule.seed == 1
     going.close()
     from multiprocessing import active_children

@@ -99,7 +99,7 @@ def test_a_campaign_finds_it_and_shrinks_it(lab: Lab, name: str) -> None:
         "--find",
         name,
     )
-    done = lab("check", *words, "--faults", "kill", "--out", "found.jsonl")
+    done = lab("check", *words, "--workers", "1", "--out", "found.jsonl")
     assert done.status == 1
     assert re.search(rf"^ {name} +\d+ of \d+ runs? ", done.out, re.MULTILINE)
     assert "recorded: found.jsonl" in done.out

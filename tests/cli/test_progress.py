@@ -14,10 +14,10 @@ from tests.exercises.attempts import run_attempt, solution_of
 from tests.tui.terminal import colours, without_codes
 
 COLUMNS, ROWS = 120, 24
-CHECK = ("check", "bully", "--runs", "20", "--workers", "1", "--json")
+CHECK = ("check", "bully", "--runs", "10", "--workers", "1", "--json")
 EXPLORE = ("explore", "bully", "--timeouts", "prompt", "--json")
 WORK = {
-    "check": (CHECK, r"checking bully: \d+ of 20 runs in"),
+    "check": (CHECK, r"checking bully: \d+ of 10 runs in"),
     "systematic": (
         ("check", "2pc", "--systematic", "2", "--nodes", "2", "--workers", "1", "--json"),
         r"checking 2pc: [\d,]+ runs in .* more runs known",
@@ -31,7 +31,7 @@ WORK = {
     "exercise check": (("exercise", "check", "two-coordinators"), "checking exercises: 0 of 1 exercise in"),
     "scale": (("scale", "bully", "--nodes", "3,30,60", "--json"), r"measuring: [\d,]+ messages in"),
     "mutate": (
-        ("mutate", "bully", "--only", "timeout", "--runs", "5", "--no-explore", "--workers", "1"),
+        ("mutate", "bully", "--only", "min-max,unsafe", "--runs", "3", "--no-explore", "--workers", "1"),
         r"running mutants: \d+ of \d+ mutants in .* killed, \d+ survived",
     ),
     "compare": (
@@ -59,10 +59,17 @@ def impatient(tmp_path: Path, home: Path) -> Lab:
     return Lab(tmp_path, home, (sys.executable, str(ROOT / "tests/cli/impatient.py")))
 
 
-def record_long(impatient: Lab) -> None:
+@pytest.fixture
+def patient(impatient: Lab, home: Path) -> Lab:
+    """Return the command that users have, without a terminal, in the same folder."""
+    (home / "p").mkdir()
+    return Lab(impatient.folder, home / "p")
+
+
+def record_long(patient: Lab) -> None:
     """Record a run of some thousand records."""
     words = ("run", "bully", "--sim", "--headless", "--for", "240s", "--record", "long.jsonl")
-    assert impatient.fresh(*words, environment={"PYTHONPATH": str(ROOT)}).status == 0
+    assert patient(*words).status == 0
 
 
 def screen_of(written: str) -> pyte.Screen:
@@ -77,12 +84,12 @@ def without_times(output: str) -> str:
 
 
 @pytest.mark.parametrize("name", WORK)
-def test_a_bar_on_a_terminal(impatient: Lab, name: str) -> None:
+def test_a_bar_on_a_terminal(impatient: Lab, patient: Lab, name: str) -> None:
     """With a rate and the time left; it leaves no trace, and the report is that without a terminal."""
     words, line = WORK[name]
     if "long.jsonl" in words:
-        record_long(impatient)
-    text = _check_progress(impatient, words)
+        record_long(patient)
+    text = _check_progress(impatient, patient, words)
     assert re.search(line, text), text
     assert name in WITHOUT_RATE or re.search(r" in \d:\d\d, (\d:\d\d left, )?[\d.,]+/s", text), text
     if name not in WITHOUT_TOTAL:
@@ -90,16 +97,18 @@ def test_a_bar_on_a_terminal(impatient: Lab, name: str) -> None:
 
 
 @pytest.mark.live
-def test_a_bar_while_an_attempt_is_graded(impatient: Lab) -> None:
+def test_a_bar_while_an_attempt_is_graded(impatient: Lab, patient: Lab) -> None:
     exercise = find_exercise("two-coordinators")
     path = run_attempt(exercise, solution_of(exercise), impatient.folder / "1.jsonl", end_us=5_000_000)
     for number in range(2, 9):
         shutil.copy(path, path.with_name(f"{number}.jsonl"))
-    text = _check_progress(impatient, ("exercise", "grade", *(f"{number}.jsonl" for number in range(1, 9))))
+    text = _check_progress(
+        impatient, patient, ("exercise", "grade", *(f"{number}.jsonl" for number in range(1, 9)))
+    )
     assert re.search(r"━ +grading: \d of 8 recordings in 0:\d\d, 0:\d\d left, [\d.]+/s, \d.jsonl", text), text
 
 
-def _check_progress(impatient: Lab, words: tuple[str, ...]) -> str:
+def _check_progress(impatient: Lab, patient: Lab, words: tuple[str, ...]) -> str:
     """Call it on a terminal, and check what is left of the progress; return all that was shown."""
     called = impatient.on_terminal(*words, environment={"PYTHONPATH": str(ROOT)})
     text = without_codes(called.err.encode())
@@ -107,7 +116,7 @@ def _check_progress(impatient: Lab, words: tuple[str, ...]) -> str:
     assert not left or left == "3 runs", "lab scenario check prints this first"
     assert "\x1b[?25" not in called.err, "the cursor is never hidden"
     (impatient.folder / "new.jsonl").unlink(missing_ok=True)
-    again = impatient.fresh(*words, environment={"PYTHONPATH": str(ROOT)})
+    again = patient(*words)
     assert (called.status, without_times(called.out)) == (again.status, without_times(again.out))
     return text
 
@@ -130,7 +139,7 @@ def test_plain_lines_in_a_log_file(impatient: Lab) -> None:
     assert len(lines) > 1
     for line in lines:
         assert re.fullmatch(
-            r"checking bully: \d+ of 20 runs in 0:\d\d(, \d:\d\d left)?(, [\d.]+/s, [\d,]+ steps)?", line
+            r"checking bully: \d+ of 10 runs in 0:\d\d(, \d:\d\d left)?(, [\d.]+/s, [\d,]+ steps)?", line
         ), line
     assert called.out.startswith("{")
 
@@ -160,7 +169,7 @@ def test_the_terminal_gets_what_it_can_show(impatient: Lab, variables: dict[str,
 
 def test_a_dumb_terminal_gets_plain_lines(impatient: Lab) -> None:
     called = impatient.on_terminal(*CHECK, environment={"PYTHONPATH": str(ROOT), "TERM": "dumb"})
-    assert re.match(r"checking bully: \d+ of 20 runs in 0:\d\d", called.err)
+    assert re.match(r"checking bully: \d+ of 10 runs in 0:\d\d", called.err)
     assert "\x1b" not in called.err
 
 

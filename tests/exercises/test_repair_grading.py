@@ -16,8 +16,8 @@ from lab.worlds.loading.config import RunConfig, header_of
 from lab.worlds.loading.targets import load_protocol
 from tests.profile import amount
 
-MOST_RUNS = amount(quick=60, soak=1_000)
-"""Of a task; no task demands as many as in the profile ``soak``."""
+MOST_RUNS = {"mend-the-commit": 40, "mend-the-ring": 60}
+"""Of a task, where 20 do not find the error of each wrong repair."""
 REPAIRS = [name for name in names() if (SHIPPED / name / "solution.py").exists()]
 IMPORTS = "from lab.kernel import on, procedure\nfrom lab.protocols import Bully, Election, TwoPhaseCommit\n"
 
@@ -39,8 +39,9 @@ def points_of(exercise: Exercise, path: Path, code: str, seed: int = 1) -> tuple
 def test_only_the_solution_repairs(name: str) -> None:
     """The solution earns all points; the unchanged file and the wrong repairs earn none."""
     exercise = resolve_exercise(name)
+    most = amount(quick=MOST_RUNS.get(name, 20), soak=1_000)  # no task demands as many
     tasks = tuple(
-        replace(task, repair=replace(task.repair, runs=min(task.repair.runs, MOST_RUNS)))
+        replace(task, repair=replace(task.repair, runs=min(task.repair.runs, most)))
         for task in exercise.tasks
         if task.repair is not None
     )
@@ -171,8 +172,9 @@ class MyBully(Bully):
     assert "out of luck" in why
 
 
-def test_unbounded_messages_are_stopped(tmp_path: Path) -> None:
+def test_unbounded_messages_are_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A class whose messages multiply misses the task, and does not crash the grader."""
+    monkeypatch.setattr("lab.worlds.simulated.execution._RECORDS", 1_000)
     code = '''
 from lab.protocols.bully import AreYouNormal
 

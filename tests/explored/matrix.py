@@ -24,6 +24,7 @@ __all__ = [
     "all_departures",
     "explored",
     "format_matrix",
+    "settings_of",
     "single_departures",
 ]
 
@@ -53,10 +54,14 @@ class Row(Struct, frozen=True):
 
     @property
     def settings(self) -> str:
-        """The parameters as ``--set`` has them."""
-        return " ".join(
-            f"{name}={','.join(value) if name == 'without' else value}" for name, value in self.parameters.items()
-        )
+        return settings_of(self.parameters)
+
+
+def settings_of(parameters: dict[str, Any]) -> str:
+    """Return the parameters as ``--set`` has them."""
+    return " ".join(
+        f"{name}={','.join(value) if name == 'without' else value}" for name, value in parameters.items()
+    )
 
 
 def single_departures(protocol: type[Algorithm]) -> Iterator[dict[str, Any]]:

@@ -60,7 +60,7 @@ def test_real_nodes_reach_the_same_state(protocol: type[Election], settled: bool
     explorer.run(20_000)
     numbered = [number for number, state in enumerate(explorer.seen) if not state[PAUSES]]
     states = list(explorer.seen)
-    for number in numbered[:: max(1, len(numbered) // amount(quick=80, soak=400))]:
+    for number in numbered[:: max(1, len(numbered) // amount(quick=25, soak=400))]:
         state = states[number]
         log = MemoryLog(header_of(protocol, 2))
         execution = PathExecution(protocol, log, timeouts, 1)

@@ -64,6 +64,13 @@ def first_failure(records: list[Record]) -> str:
     return next((each.failed for each in records if isinstance(each, Step) and each.failed), "")
 
 
+def children_so_far(sandboxes: Sandboxes | None = None) -> set[psutil.Process]:
+    """The processes of this one's sandboxes; load in ``sandboxes``, so that their fork server is one of them."""
+    if sandboxes is not None:
+        sandboxes.load(PLAIN)
+    return set(psutil.Process().children(recursive=True))
+
+
 needs_confinement = pytest.mark.skipif(bool(unavailable()), reason="this system has no Landlock or no seccomp")
 
 
@@ -97,7 +104,7 @@ ACTS = {
     "begin a thread": "threading.Thread(target=print).start()",
     "signal the judge": "os.kill(os.getppid(), 0)",
     "signal its group": "os.killpg(0, 0)",
-    "have the kernel signal the judge": "fcntl.fcntl(int(sys.argv[1]), fcntl.F_SETOWN, os.getppid())",
+    "have the kernel signal the judge": "fcntl.fcntl(3, fcntl.F_SETOWN, os.getppid())",
     "lock a file that all can see": "fcntl.lockf(open(os.__file__), fcntl.LOCK_SH)",
     "measure the memory of others": "bytes(ctypes.CDLL(None).sysinfo(ctypes.create_string_buffer(200)))",
     "take memory": "bytes(2 << 30)",
@@ -178,12 +185,12 @@ def test_nodes_share_no_memory_and_none_outlives_a_crash(sandboxes: Sandboxes) -
 
 def test_a_child_is_used_again_in_the_next_run(sandboxes: Sandboxes) -> None:
     """A run needs one child for each incarnation: a node is killed and restarted, so there are three."""
-    before = set(psutil.Process().children())
+    before = children_so_far(sandboxes)
     protocol = sandboxes.load(PLAIN)
     records_of(protocol, 1)
-    children = set(psutil.Process().children()) - before
+    children = children_so_far() - before
     records_of(protocol, 2)
-    assert set(psutil.Process().children()) - before == children
+    assert children_so_far() - before == children
     assert len(children) == 3
 
 
@@ -281,7 +288,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 from lab.kernel import Fired, Node, Wait
 
-CHANNEL = int(sys.argv[1])
+CHANNEL = 3
 honest = Node.step
 
 def step(self, given, now_us, draws=()):
@@ -334,9 +341,9 @@ def test_a_child_cannot_block_the_judge(
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux decides by this score")
 def test_children_end_first_if_memory_runs_out(sandboxes: Sandboxes) -> None:
     """Each may take a gigabyte, and a run has many."""
-    before = set(psutil.Process().children())
+    before = children_so_far(sandboxes)
     sandboxes.load(PLAIN)
-    (child,) = set(psutil.Process().children()) - before
+    (child,) = children_so_far() - before
     assert Path(f"/proc/{child.pid}/oom_score_adj").read_text("ascii") == "1000\n"
 
 

@@ -29,7 +29,7 @@ from lab.worlds.campaign.corpus import Corpus
 from lab.worlds.campaign.coverage import Way, collect_ways
 from lab.worlds.campaign.guidance import LAG, Assignment, Guide, is_traced
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault, SchedulePlan
-from lab.worlds.campaign.situations import Majority, SituationReader, Situations, majorities_in
+from lab.worlds.campaign.situations import NO_SITUATIONS, Majority, SituationReader, Situations, majorities_in
 from lab.worlds.campaign.striker import Striker, scripted
 from lab.worlds.campaign.systematic import Branch, EventCollector, roots
 from lab.worlds.campaign.workers import map_chunks
@@ -50,10 +50,10 @@ class Trial(Struct):
     """A completed run. ``end_us``: when it was over, and everything in it judged.
 
     ``judged``: the evidence of each assertion that was judged, without its text.
-    ``situations`` are those reached, ``struck`` those in which a fault struck, if the run was struck as it went.
     ``broken``: the numbers of the assumptions broken in it. ``errors``: the errors in the code of assertions.
     ``given_up``: it ended early, as its messages multiplied under broken assumptions.
-    ``events``: what could happen next, if that was asked for.
+    ``situations`` are those reached, if they were asked for, ``struck`` those in which a fault struck, if the run
+    was struck as it went. ``events``: what could happen next, if that was asked for.
     """
 
     schedule: Schedule
@@ -61,10 +61,10 @@ class Trial(Struct):
     violations: list[Violation]
     end_us: int
     judged: dict[str, Evidence]
-    situations: Situations
     broken: frozenset[int]
     errors: dict[str, str]
     given_up: bool = False
+    situations: Situations = NO_SITUATIONS
     struck: tuple[int, ...] = ()
     events: tuple[ScheduledFault, ...] = ()
 
@@ -91,17 +91,21 @@ def run_trial(
     extend: bool = True,
     strikes: tuple[SchedulePlan, dict[int, int]] | None = None,
     branch: tuple[SchedulePlan, Branch] | None = None,
+    with_situations: bool = False,
 ) -> Trial:
     """Run a schedule to its end and judge it. Raises RunawayError if messages multiply, all assumptions intact.
 
     With ``extend``, continue until it is known whether the nodes agree again. With ``strikes``, a plan and how
     often faults have struck in each situation, the run is struck as it goes; its schedule then has these faults.
-    With ``branch``, the run of that one, what can happen next in it is found too.
+    With ``branch``, the run of that one, what can happen next in it is found too. ``with_situations``, those that
+    it reaches are found: a fifth more work.
     """
-    reader = SituationReader(protocol)
+    reader = SituationReader(protocol, with_points=strikes is not None or branch is not None)
     striker = None if strikes is None else Striker(*strikes, schedule, reader)
     collector = None if branch is None else EventCollector(*branch, schedule, reader)
-    log, judge = judging_log(header_for(protocol, base, schedule), (striker or collector or reader).observe)
+    observer = striker or collector or (reader if with_situations else None)
+    header = header_for(protocol, base, schedule)
+    log, judge = judging_log(header) if observer is None else judging_log(header, observer.observe)
     watch_steps()
     simulation = Simulation(protocol, log)
     if striker is not None:
@@ -127,10 +131,10 @@ def run_trial(
         judge.violations,
         simulation.now_us,
         {name: each for name, each in evidence.items() if each.since is not None},
-        reader.situations(judge.violations),
         judge.ever_broken,
         judge.errors,
         given_up,
+        reader.situations(judge.violations) if with_situations else NO_SITUATIONS,
         events=() if collector is None else collector.finish(),
     )
     return trial if striker is None else replace(trial, schedule=striker.schedule, struck=tuple(striker.struck))
@@ -338,7 +342,9 @@ def _run(campaign: Campaign, protocol: type[Algorithm], assignment: Assignment) 
     strikes = None if assignment.struck is None else (campaign.plan, assignment.struck)
     branch = None if assignment.branch is None else (campaign.plan, assignment.branch)
     with collect_ways(protocol, ways) if assignment.traced else nullcontext():
-        trial = run_trial(protocol, campaign.base, assignment.schedule, strikes=strikes, branch=branch)
+        trial = run_trial(
+            protocol, campaign.base, assignment.schedule, strikes=strikes, branch=branch, with_situations=True
+        )
     analysis = _analysis_in(protocol, trial.records)
     return RunOutcome(
         trial.schedule,

@@ -16,6 +16,7 @@ where they are exactly half plus one.
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from enum import Enum
+from functools import lru_cache
 from itertools import chain
 from types import NoneType, UnionType
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
@@ -61,17 +62,20 @@ class Situations(NamedTuple):
     deliveries: frozenset[tuple[str, str]]
 
 
+NO_SITUATIONS = Situations(frozenset(), frozenset())
+
+
 class SituationReader:
     """The situations in the records of a run, passed to ``observe`` in order.
 
-    ``points`` are those of the last step, ``down`` and ``paused`` the nodes that are. ``cluster`` has the
-    enumerations and flags that occur together in the cluster, and how many nodes lead.
+    ``points`` are those of the last step, found only ``with_points``; ``down`` and ``paused`` are the nodes that
+    are. ``cluster`` has the enumerations and flags that occur together in the cluster, and how many nodes lead.
     """
 
-    def __init__(self, protocol: type[Protocol]) -> None:
-        types = {each.name: each.type for each in protocol.fields if not each.log}
-        self._abstractions = {name: _abstraction_of(kind) for name, kind in types.items()}
-        self._named = [name for name, kind in types.items() if _has_names(kind)]
+    def __init__(self, protocol: type[Protocol], with_points: bool) -> None:
+        self._with_points = with_points
+        known = _abstractions_of(protocol)  # type: ignore[arg-type]  # a class is hashable
+        self._abstractions, self._named = known
         self.points: list[Point] = []
         self.down: dict[int, None] = {}
         self.paused: dict[int, None] = {}
@@ -130,7 +134,8 @@ class SituationReader:
             self._change(node, {**step.stored, **step.changed})
         if step.waits or waits:
             self._waits[node] = tuple(sorted({wait.procedure for wait in step.waits}))
-        self._find_points(step, handled, (cause, self._local.get(node), self._waits.get(node, ())))
+        if self._with_points:
+            self._find_points(step, handled, (cause, self._local.get(node), self._waits.get(node, ())))
 
     def _find_points(self, step: Step, handled: str, situation: Hashable) -> None:
         """Find the points of a step: after its write, after each of its messages, or after what it handled."""
@@ -201,6 +206,14 @@ class SituationReader:
 
 
 # what is abstract in a value
+
+
+@lru_cache(maxsize=4)
+def _abstractions_of(protocol: type[Protocol]) -> tuple[dict[str, Abstraction], tuple[str, ...]]:
+    """Return the abstractions of the protocol's fields, and the names of those with an enumeration or a flag."""
+    types = {each.name: each.type for each in protocol.fields if not each.log}
+    abstractions = {name: _abstraction_of(kind) for name, kind in types.items()}
+    return abstractions, tuple(name for name, kind in types.items() if _has_names(kind))
 
 
 def _has_names(kind: Any) -> bool:

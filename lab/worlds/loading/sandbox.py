@@ -14,8 +14,6 @@ import select
 import shutil
 import signal
 import socket
-import subprocess
-import sys
 import tempfile
 import time
 import weakref
@@ -45,6 +43,7 @@ from lab.worlds.loading.sandbox_messages import (
     SandboxRequest,
     decode_reply,
 )
+from lab.worlds.loading.sandbox_server import SandboxChild, SandboxJob, sandbox_server
 from lab.worlds.loading.user_module import TargetError, program_path
 
 _START_S, _ANSWER_S = 20.0, 5.0
@@ -75,13 +74,13 @@ class Sandbox:
             ours, its = socket.socketpair()
             ours.settimeout(_ANSWER_S)
             with its:
-                self._process = _start_child(its, folder, origin.file.parent)
+                child = _start_child(its, folder, origin.file.parent)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
         self._channel = Channel(ours, _MOST_REPLIES)
         self._spare_bytes, self._per_step = _MOST_REPLIES, 0
-        self.close = weakref.finalize(self, _end, self._owner, self._process, ours, folder)
+        self.close = weakref.finalize(self, _end, self._owner, child, ours, folder)
         try:
             confined = self._receive(_START_S)
             self._send(Load(target, original))
@@ -160,8 +159,7 @@ class Sandbox:
         raise SandboxError("it sent more than it was asked for")
 
     def _why_ended(self) -> str:
-        self.close()
-        status = self._process.poll()
+        status = self.close()
         return (
             f"its process ended by {signal.Signals(-status).name}"
             if status and status < 0
@@ -174,39 +172,26 @@ class Sandbox:
         return self.close.alive and self._owner == os.getpid()
 
 
-_PROGRAM = """
-import sys
-sys.path[:] = sys.argv[3:]
-from lab.worlds.loading.sandbox_child import main
-main()
-"""
-
-
-def _start_child(its: socket.socket, folder: Path, strangers: Path) -> "subprocess.Popen[bytes]":
+def _start_child(its: socket.socket, folder: Path, strangers: Path) -> SandboxChild:
     """Start a child that imports what this process does, but nothing from the stranger's own folder."""
     empty = folder / "empty"
     empty.mkdir()
     paths = [path for path in program_path() if Path(path).resolve() != strangers]
-    return subprocess.Popen(
-        [sys.executable, "-P", "-B", "-c", _PROGRAM, str(its.fileno()), str(folder / "code"), *paths],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        pass_fds=(its.fileno(),),
-        cwd=empty,
-        env={},
-    )
+    return sandbox_server(paths).fork(its, SandboxJob(str(folder / "code"), str(empty)))
 
 
-def _end(owner: int, process: "subprocess.Popen[bytes]", ours: socket.socket, folder: Path) -> None:
-    """End the child and what it left behind, unless this is a fork of the process that it belongs to."""
+def _end(owner: int, child: SandboxChild, ours: socket.socket, folder: Path) -> int | None:
+    """End the child and what it left behind, unless this is a fork of the process that it belongs to.
+
+    Return its exit status, if that is known.
+    """
     if owner != os.getpid():
         ours.detach()  # the descriptor may be another file's by now
-        return
+        return None
     ours.close()
-    process.kill()
-    process.wait()
+    status = child.end()
     shutil.rmtree(folder, ignore_errors=True)
+    return status
 
 
 class Origin(Struct, frozen=True):

@@ -1,14 +1,16 @@
-"""The program of a sandbox's child. Its arguments are the descriptor of its socket, and the folder of the file.
+"""The children of sandboxes, and the program that forks them. Its argument is the descriptor of its socket.
 
-It imports what a protocol may need of this program, confines itself, and says what it could not. Only then does it
-load the file in FOLDER. From there on it does what the other side of the socket asks, until that has gone.
+It imports what a protocol may need of this program. A child confines itself, and says what it could not. Only then
+does it load the file. From there on it does what the other side of its socket asks, until that has gone.
 """
 
 import ctypes
 import inspect
+import os
 import signal
 import socket
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -22,6 +24,7 @@ from lab.kernel.state import plain
 from lab.properties.assertions import BUILT_IN
 from lab.protocols import OWN_PROTOCOLS, Algorithm
 from lab.text import UserError
+from lab.worlds.fork_server import ForkServer, keep_only
 from lab.worlds.json_lines import Channel
 from lab.worlds.loading.confinement import confine
 from lab.worlds.loading.sandbox_messages import (
@@ -37,19 +40,38 @@ from lab.worlds.loading.sandbox_messages import (
     Refused,
     SandboxRequest,
 )
+from lab.worlds.loading.sandbox_server import SandboxJob
 from lab.worlds.loading.targets import load_protocol
 from lab.worlds.watchdog import watch_steps
 
+_CHANNEL = 3
 _decode = msgspec.json.Decoder(SandboxRequest).decode
 
 
+class _Server(ForkServer[SandboxJob]):
+    """Its children have imported what it has."""
+
+    def __init__(self, peer: socket.socket) -> None:
+        super().__init__(peer, SandboxJob)
+
+    def run_child(self, job: SandboxJob, descriptors: Sequence[int]) -> int:
+        keep_only(0, 1, 2, *descriptors)
+        if sys.platform == "linux":
+            pr_set_pdeathsig = 1
+            ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL, 0, 0, 0)
+        os.chdir(job.empty)
+        serve_requests(socket.socket(fileno=_CHANNEL), Path(job.code))
+        return 0
+
+
 def main() -> None:
-    """Serve requests until the other side has gone."""
-    descriptor, folder = int(sys.argv[1]), Path(sys.argv[2])
-    if sys.platform == "linux":
-        pr_set_pdeathsig = 1
-        ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL, 0, 0, 0)
-    channel = Channel(socket.socket(fileno=descriptor), float("inf"))
+    """Fork children until the other side of the socket, whose descriptor is the first argument, has gone."""
+    _Server(socket.socket(fileno=int(sys.argv[1]))).run()
+
+
+def serve_requests(peer: socket.socket, folder: Path) -> None:
+    """Confine this process; then serve requests until the other side has gone."""
+    channel = Channel(peer, float("inf"))
     channel.send(Confined(confine(folder)))
     child = _Child()
     while True:

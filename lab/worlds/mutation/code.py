@@ -2,8 +2,8 @@
 
 import ast
 from bisect import bisect_right
-from collections.abc import Iterable
-from itertools import accumulate
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, count
 from typing import NamedTuple
 
 _INDENT = b" \t"
@@ -95,7 +95,9 @@ class Code:
 
     def _lines_of(self, statement: ast.stmt) -> tuple[int, int]:
         assert statement.end_lineno is not None
-        return self._starts[statement.lineno - 1], self._starts[statement.end_lineno]
+        decorators = getattr(statement, "decorator_list", ())
+        first = min([statement.lineno, *(decorator.lineno for decorator in decorators)])
+        return self._starts[first - 1], self._starts[statement.end_lineno]
 
     def _has_own_lines(self, statement: ast.stmt) -> bool:
         """Return whether the lines of the statement hold nothing else but a comment."""
@@ -103,10 +105,27 @@ class Code:
         before, after = self.source[first:start], self.source[end:last].strip()
         return not before.strip(_INDENT) and (not after or after.startswith(b"#"))
 
-    def edited(self, edits: Iterable[Edit]) -> str:
-        """Return the source after these edits, which do not overlap."""
-        parts, place = [], 0
+    def edited(self, edits: Iterable[Edit], start: int = 0, end: int | None = None) -> str:
+        """Return the source from ``start`` to ``end`` after these edits, which do not overlap."""
+        parts, place = [], start
         for edit in sorted(edits):
             parts += [self.source[place : edit.start], edit.text.encode()]
             place = edit.end
-        return b"".join([*parts, self.source[place:]]).decode()
+        return b"".join([*parts, self.source[place:end]]).decode()
+
+    def lines_around(self, edits: Sequence[Edit]) -> tuple[int, int, int]:
+        """Return where the lines of the definition or declaration that has all edits start and end.
+
+        It stands in a class or in the module; the last number is how many classes are around it.
+        """
+        first, last = min(edit.start for edit in edits), max(edit.end for edit in edits)
+        found, depth = (0, len(self.source)), 0
+        inside: list[ast.stmt] = self.tree.body
+        for level in count():
+            spans = ((each, self._lines_of(each)) for each in inside)
+            inner = next((each for each in spans if each[1][0] <= first and last <= each[1][1]), None)
+            if inner is None:
+                break
+            found, depth = inner[1], level
+            inside = inner[0].body if isinstance(inner[0], ast.ClassDef) else []
+        return *found, depth
