@@ -1,4 +1,4 @@
-"""Keys that the user chooses in a file: what they change, and what is said of mistakes."""
+"""Keys that the user chooses in a file: what they change, and how mistakes are reported."""
 
 from pathlib import Path
 
@@ -35,7 +35,7 @@ def test_keys_can_be_exchanged(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "said"),
+    ("text", "line", "expected"),
     [
         ('\nlinks = "L"', 2, "links = 'L': no action is called links; lab guide keys lists the words"),
         ('diagrams = "D"', 1, "no action is called diagrams; did you mean diagram?"),
@@ -53,12 +53,12 @@ def test_keys_can_be_exchanged(tmp_path: Path) -> None:
         ('wipe = ","', 1, "wipe = ',': that is the key of back, too"),
     ],
 )
-def test_a_mistake_costs_its_own_line(tmp_path: Path, text: str, line: int, said: str) -> None:
+def test_a_mistake_costs_its_own_line(tmp_path: Path, text: str, line: int, expected: str) -> None:
     """It is reported with its place."""
     found = _read(tmp_path, f'cards = "C"\n{text}\n')
     (mistake,) = found.mistakes
     assert mistake.startswith(f"{tmp_path / 'keys.toml'}, line {line + 1}: ")
-    assert said in mistake
+    assert expected in mistake
     assert "\n" not in mistake
     assert found.trouble == mistake
     assert found.keys.pop("cards") == "C"
@@ -66,7 +66,7 @@ def test_a_mistake_costs_its_own_line(tmp_path: Path, text: str, line: int, said
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "expected"),
     [
         (b"diagram = D", "Invalid value (at line 1, column 11); expected lines such as diagram = "),
         (b"diagram", "expected lines such as"),
@@ -77,14 +77,14 @@ def test_a_mistake_costs_its_own_line(tmp_path: Path, text: str, line: int, said
     ],
     ids=["no string", "no value", "no text", "a long number", "deep", "large"],
 )
-def test_a_file_that_cannot_be_read_changes_nothing(tmp_path: Path, content: bytes, said: str) -> None:
+def test_a_file_that_cannot_be_read_changes_nothing(tmp_path: Path, content: bytes, expected: str) -> None:
     file = tmp_path / "keys.toml"
     file.write_bytes(content)
     found = read_user_keys(file)
     assert not found.keys
     (mistake,) = found.mistakes
     assert mistake.startswith(f"{file}: ")
-    assert said.lower() in mistake.lower()
+    assert expected.lower() in mistake.lower()
     assert mistake.endswith("all keys are as usual")
     assert len(mistake) < 400
 

@@ -174,9 +174,9 @@ class LayoutController:
 
     def show_view(self, view: str) -> None:
         """Show a view, or the log if that view is shown already, and say how to use it."""
-        self._context.notify(self._choose(view))
+        self._context.notify(self._arrange(view))
 
-    def _choose(self, view: str) -> str:
+    def _arrange(self, view: str) -> str:
         hint = self._views.show_view(view)
         self._on_view_changed()
         (self._panes if self._views.chosen == LOG else self._views.widget).focus()
@@ -186,7 +186,7 @@ class LayoutController:
         """Show the exercise, or else the view of the last session, if offered, unless the user has acted."""
         view = EXERCISE if EXERCISE in offered else self.layout.view
         if not self.is_touched and view in offered:
-            self._choose(view)
+            self._arrange(view)
 
     def _on_view_changed(self) -> None:
         """Save which view is shown, and fit the layout to it."""
