@@ -13,6 +13,7 @@ from lab.recording.lineage import ancestors_of
 __all__ = [
     "KEPT_RECORDINGS",
     "exercises_folder",
+    "keys_file",
     "new_recording_path",
     "recordings_folder",
     "runs_folder",
@@ -62,6 +63,11 @@ def exercises_folder(student: str) -> Path:
 def settings_file() -> Path:
     """Return the file in which the interface saves its layout."""
     return platformdirs.user_config_path("lab") / "interface.json"
+
+
+def keys_file() -> Path:
+    """Return the file in which the user may give keys to the actions of the interface."""
+    return platformdirs.user_config_path("lab") / "keys.toml"
 
 
 def new_recording_path(run: str, parent: Path | None = None) -> Path:

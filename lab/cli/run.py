@@ -174,7 +174,7 @@ class RunOptions(Settings, frozen=True, kw_only=True):
     lab run bully --nodes 0-7\n
     lab run bully --headless --for 6s --do "at 2s kill 5" --do "at 4s restart 5"\n
     lab run bully --t 1s --do "when all normal kill coordinator" --record first.jsonl\n
-    lab run bully --sim --do freeze   (then . runs one event, and c chooses which)\n
+    lab run bully --sim --do freeze   (then . runs one event, and o chooses which)\n
     lab run bully --sim --speed 0.1 --do "on send EnterElection freeze"\n
     lab run bully --sim --headless --for 10m --do "at 1m kill coordinator" --nodes 100 --seed 7\n
     lab run my_election.py:MyElection   (see lab guide your-own-protocol)\n

@@ -91,7 +91,7 @@ def watch(exercises: Folder = None, data: Data = None) -> int:
 
     The screen shows the table of lab serve status, live. Enter opens the cluster of the selected student; you can
     move through its timeline independently. t also lets you give commands to it; the student is notified, and can
-    still give commands. m sends a message to the selected student, M to all. L gives a lecture.
+    still give commands. m sends a message to the selected student, M to all. l gives a lecture.
     """
     folder = data_folder(data)
     with AdminConnection(folder) as connection:

@@ -83,7 +83,7 @@ class Extension:
     errands: ClassVar[tuple[str, ...]] = ()
     """Commands that any node carries out; without faults, each has the outcome ``Analysis.success``."""
     opening_hint: ClassVar[str] = ""
-    """The first message of the interface, besides its own keys: ``m shows the map``."""
+    """The first message of the interface, besides its own keys: ``{map} shows the map``, with that view's key."""
 
     def __init__(self, header: Header) -> None:
         self.header = header

@@ -156,9 +156,9 @@ class FieldExtension(Extension):
             "the map of the field: filled is surveyed, ▶ is being surveyed, pale is not surveyed yet",
             draw_field,
             help="the map of the field",
-            key="m",
+            key="t",
             without="has no field; try lab run field",
         ),
     )
     comparison: ClassVar[str | type] = "lab.tasks.field_comparison:FieldComparison"
-    opening_hint: ClassVar[str] = "m shows the map of the field"
+    opening_hint: ClassVar[str] = "{map} shows the map of the field"

@@ -76,7 +76,7 @@ class AttemptLog:
 
     @property
     def _keys_hint(self) -> str:
-        return "; R begins a new attempt, q returns to the list" if self.is_own else ""
+        return "; {again} begins a new attempt, {quit} returns to the list" if self.is_own else ""
 
 
 def format_points(exercise: Exercise, points: int) -> str:
@@ -93,5 +93,5 @@ def _describe_change(task: Task, before: Result, now: Result) -> str:
     if now.state == "missed":
         return f"task {task.number} missed: {now.why}"
     if now.hints != before.hints:
-        return f"a hint for task {task.number}: I shows it"
+        return f"a hint for task {task.number}: {{exercise}} shows it"
     return f"task {task.number} is answered; the run will show whether correctly"

@@ -1,6 +1,6 @@
 """The run on a screen, as all controllers share it: what is selected in it, and how to answer the user."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -12,6 +12,7 @@ from textual.worker import Worker
 from lab.properties.verdicts import Violation
 from lab.script.scope import CommandError
 from lab.styles import ThemeStyles
+from lab.tui.actions import Action, ActionTable
 from lab.tui.player import Cursor, Picked, Player
 from lab.tui.source import Source
 from lab.worlds.feed_protocol import Reply
@@ -38,6 +39,8 @@ class RunContext:
     records are marked. ``hides_future``: nothing after the cursor in time may be shown. ``exported`` is the
     message about the file exported last.
 
+    ``offered`` are the actions that are available now.
+
     ``screen`` shows a ``Notice`` in its message line, and draws itself again on ``Changed``.
     """
 
@@ -51,20 +54,34 @@ class RunContext:
     class Changed(Message, bubble=False):
         """A request to draw the screen again."""
 
-    def __init__(self, screen: Screen[None], source: Source, styles: ThemeStyles) -> None:
+    def __init__(
+        self, screen: Screen[None], source: Source, styles: ThemeStyles, keys: Mapping[str, str] | None = None
+    ) -> None:
         self.screen = screen
         self.source = source
+        self.actions = ActionTable(source, keys)
         self.player = Player(source.store, source.marks, source.is_live, source.bookmarks)
         self.styles = styles
         self.selected: int | None = None
         self.picked: Picked | None = None
         self.witness: Violation | None = None
+        self.offered: list[Action] = []
         self.hides_future = False
         self.exported = ""
 
     @property
     def nodes(self) -> tuple[int, ...]:
         return self.source.store.header.nodes
+
+    def key(self, word: str) -> str:
+        """Return the key of an action as the user reads it, or what to type after a colon if it has none."""
+        return self.actions.key(word)
+
+    @property
+    def focus(self) -> str:
+        """The id of the widget that has the focus; empty if there is none."""
+        focused = self.screen.focused
+        return (focused and focused.id) or ""
 
     @property
     def selected_process(self) -> str | None:
@@ -83,8 +100,8 @@ class RunContext:
     # to the user
 
     def notify(self, text: str, warn: bool = False) -> None:
-        """Show a text in the message line."""
-        self.post(self.Notice(text, warn))
+        """Show a text in the message line. The word of an action in braces stands for its key."""
+        self.post(self.Notice(self.actions.with_keys(text), warn))
 
     def redraw(self) -> None:
         """Draw the screen again, before the next frame is due."""

@@ -2,12 +2,11 @@
 
 import string
 import time
-from collections.abc import Callable
-from typing import ClassVar
+from collections.abc import Callable, Iterator, Sequence
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import Binding, BindingsMap
 from textual.command import CommandPalette
 from textual.containers import Vertical
 from textual.screen import Screen
@@ -17,15 +16,7 @@ from lab.recording.snapshot import NodeState, Snapshot
 from lab.styles import ThemeStyles
 from lab.tasks.extension import NodeText, describe_safely
 from lab.text import sanitize
-from lab.tui.actions import (
-    ACTIONS,
-    Action,
-    actions_of,
-    footer_actions,
-    is_available,
-    opening_hint,
-    reason_unavailable,
-)
+from lab.tui.actions import Action, ActionTable, FooterKey
 from lab.tui.context import ActionHandler, RunContext
 from lab.tui.controllers.answering import TaskController
 from lab.tui.controllers.bookmarking import BookmarkController
@@ -42,6 +33,7 @@ from lab.tui.controllers.tour import TourController, TourLine
 from lab.tui.controllers.watching import WatchController
 from lab.tui.player import FOLLOWING
 from lab.tui.source import Source
+from lab.tui.user_keys import UserKeys
 from lab.tui.verdict_text import EndNotice, format_gravest, format_verdicts, verdicts_at
 from lab.tui.views.assertions_view import AssertionsView
 from lab.tui.views.lines_view import LinesView
@@ -72,31 +64,22 @@ _GAP_SHOWN_US = 10_000_000
 """For how long the headline shows the time without a leader, once there is one again."""
 
 
-def _call(action: Action) -> str:
-    return f"do('{action.word}')"
-
-
-_BY_CALL = {_call(action): action for action in ACTIONS}
-
-
-def _bindings() -> list[Binding]:
-    """Return the bindings of all keys: the digits, and the actions in the order of the footer."""
+def _bindings(actions: ActionTable) -> BindingsMap:
+    """Return the bindings of all keys: the digits, and the actions."""
     # digits are bindings like the rest, so that keys typed ahead (``p5``) act in their order
-    digits = [Binding(digit, f"digit('{digit}')", "select a node", show=False) for digit in string.digits]
-    actions = [
+    digits = [Binding(digit, f"digit('{digit}')", show=False) for digit in string.digits]
+    bound = [
         Binding(
             action.keys,
-            _call(action),
-            action.footer or action.help,
-            show=bool(action.footer),
-            key_display=action.shown,
-            tooltip=action.help,
+            f"do('{action.word}')",
+            action.help,
+            show=False,  # the footer takes them from the table
             priority=action.word == "command",  # the text typed after the colon may have arrived already
         )
-        for action in footer_actions()
+        for action in actions.values()
         if action.keys
     ]
-    return digits + actions
+    return BindingsMap([*digits, *bound])
 
 
 class RunScreen(Screen[None]):
@@ -119,8 +102,6 @@ class RunScreen(Screen[None]):
     RunScreen.lower #message { max-height: 1; }
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [*_bindings()]
-
     def __init__(
         self,
         source: Source,
@@ -129,10 +110,13 @@ class RunScreen(Screen[None]):
         at: int | None = None,
         clock_s: Callable[[], float] = time.monotonic,
         layout: LayoutSettings | None = None,
+        keys: UserKeys | None = None,
     ) -> None:
         super().__init__()
         self.run_name = title
-        self.context = context = RunContext(self, source, styles)
+        self._keys = keys or UserKeys()
+        self.context = context = RunContext(self, source, styles, self._keys.keys)
+        self._bindings = BindingsMap.merge([_bindings(context.actions), self._bindings])
         if at is not None:
             context.player.go(at)
         self._title = TitleLine("title")
@@ -147,7 +131,7 @@ class RunScreen(Screen[None]):
         self.views = views = Views(styles, source)
         self._scrub_bar = ScrubBar(styles, source)
         self._message = MessageLine(styles, fades=True)
-        self._command_line = CommandLine(source.store.header, self._panes)
+        self._command_line = CommandLine(source.store.header, context.actions, self._panes)
         self._search_line = SearchLine(source.store.header, self._panes)
         self._tour_line = TourLine("tour")
 
@@ -183,8 +167,7 @@ class RunScreen(Screen[None]):
         ):
             self._handlers |= controller.actions
 
-        self._actions = actions_of(source.extension)
-        self.offered: list[Action] = []
+        self._offered_for: int | None = None
         self._ending = EndNotice(source, context.player, styles.glyphs)
         self._clock_s = clock_s
         self._last_s = clock_s()
@@ -207,7 +190,7 @@ class RunScreen(Screen[None]):
         yield self._tabs
         yield self.views
         yield self._scrub_bar
-        yield KeyLine(self._is_shown)
+        yield KeyLine(self._footer)
         yield Vertical(self._message, self._command_line, self._search_line, id="foot")
 
     def on_screen_resume(self) -> None:
@@ -218,8 +201,8 @@ class RunScreen(Screen[None]):
             self.app.theme_changed_signal.subscribe(self, lambda theme: self._on_theme_changed())
             self.run_worker(source.work())
             self._panes.focus()
-            trouble = source.bookmarks.trouble
-            self.context.notify(trouble or opening_hint(source), warn=bool(trouble))
+            trouble = source.bookmarks.trouble or self._keys.trouble
+            self.context.notify(trouble or self.context.actions.opening_hint(), warn=bool(trouble))
         self.draw()
 
     def on_resize(self, event: events.Resize) -> None:
@@ -234,10 +217,8 @@ class RunScreen(Screen[None]):
 
     def actions(self) -> list[Action]:
         """Return the actions that are available now."""
-        process, seen = self.context.selected_process, self._seen
-        return [
-            action for action in self._actions.values() if is_available(action, self.context.source, process, seen)
-        ]
+        table, process, seen = self.context.actions, self.context.selected_process, self._seen
+        return [action for action in table.values() if table.is_available(action, process, seen)]
 
     @property
     def _seen(self) -> tuple[str, ...]:
@@ -245,19 +226,21 @@ class RunScreen(Screen[None]):
         also = {"search": self.search.active is not None, "tour": self._tour.is_on}
         return (*self.views.shown_views, *(word for word, is_on in also.items() if is_on))
 
-    def _is_shown(self, binding: Binding) -> bool:
-        """Return whether a binding is shown in the footer: those of actions only while they are available."""
-        action = _BY_CALL.get(binding.action)
-        return action is None or action in self.offered
+    def _footer(self, bound: Sequence[FooterKey]) -> Iterator[FooterKey]:
+        """Yield the keys of what has the focus, those that the application has bound, and then all others."""
+        context = self.context
+        keys = list(context.actions.footer(context.offered, context.focus, context.selected))
+        place = next((place for place, key in enumerate(keys) if key.action == "screen.do('command')"), len(keys))
+        yield from (*keys[:place], *bound, *keys[place:])
 
     def action_do(self, word: str, rest: str = "") -> None:
         """Perform the action with this word; ``rest`` is the text typed after the word."""
-        action = self._actions.get(word)
+        action = self.context.actions.get(word)
         if action is None or not self.is_ready or (self.layout_controller.is_tiny and word != "quit"):
             return
         self.layout_controller.is_touched = True
         self._acknowledge()
-        if missing := reason_unavailable(action, self.context.source, self._seen):
+        if missing := self.context.actions.reason_unavailable(action, self._seen):
             self.context.notify(missing, warn=True)
         elif action.needs_node and self.context.selected is None:
             self.context.notify(f"{word}: select a node first, by its number", warn=True)
@@ -271,12 +254,6 @@ class RunScreen(Screen[None]):
         else:
             self._handlers[word]()
         self.draw()
-
-    def on_key(self, event: events.Key) -> None:
-        """Show a view that a user's own protocol brings; the keys of the table are bindings."""
-        own = (action for action in self._actions.values() if action not in ACTIONS)
-        if (action := next((each for each in own if each.keys == event.key), None)) is not None:
-            self.action_do(action.word)
 
     def action_digit(self, digit: str) -> None:
         """Select a node by its number; two digits typed quickly select a two-digit node."""
@@ -306,15 +283,24 @@ class RunScreen(Screen[None]):
 
     def on_command_line_given(self, message: CommandLine.Given) -> None:
         """Perform an entered line: an action, or a command for the run."""
+        self._message.hide()
         word, _, rest = message.text.partition(" ")
-        action, source = self._actions.get(word), self.context.source
+        action, source = self.context.actions.get(word), self.context.source
         if action is not None and word != "command" and (action.takes or not rest):
             self.action_do(word, rest.strip())
         elif source.takes_commands:
             self.context.execute(message.text)
         else:
-            reason = f"{message.text!r}: {source.reason_no_commands}; only the words of the help (?) work"
+            reason = f"{message.text!r}: {source.reason_no_commands}; only the words of the help ({{help}}) work"
             self.context.notify(reason, warn=True)
+
+    def on_command_line_left(self) -> None:
+        self._message.hide()
+
+    @on(Input.Changed, "CommandLine")
+    def show_similar_words(self) -> None:
+        if self._command_line.is_open:
+            self.context.notify(self._command_line.hint)
 
     @on(Input.Changed, "SearchLine")
     def try_query(self) -> None:
@@ -420,10 +406,13 @@ class RunScreen(Screen[None]):
 
     def _offer_actions(self) -> None:
         offered = self.actions()
-        if offered != self.offered:
-            self.offered = offered
-            self.refresh_bindings()
+        is_new = offered != self.context.offered
+        if is_new:
+            self.context.offered = offered
             self.layout_controller.restore_view({action.word for action in offered})
+        if is_new or self.context.selected != self._offered_for:
+            self._offered_for = self.context.selected
+            self.refresh_bindings()  # draws the footer again
 
     def _draw_lines(self, snapshot: Snapshot, panes: tuple[Pane, ...]) -> None:
         """Draw the lines above and below the nodes."""
@@ -442,8 +431,8 @@ class RunScreen(Screen[None]):
         else:
             self._headline.show(leaders, faults, gravest, styles)
         self._faults.show(format_faults(snapshot.faults), styles)
-        self._verdicts.show(format_verdicts(verdicts, is_behind), styles)
-        keys = {action.word: action.shown for action in self.offered}
+        self._verdicts.show(format_verdicts(verdicts, is_behind), self.context.key("next-violation"), styles)
+        keys = {action.word: action.shown for action in self.context.offered}
         tabs = tuple(Tab(word, keys.get(word, "")) for word in self.views.hints if word in {LOG, *keys})
         self._tabs.show(tabs, self.views.shown_views, self.search.note)
 

@@ -175,11 +175,11 @@ class Source:
     def reason_no_commands(self) -> str:
         """Why the run takes no commands, and what the user can do instead."""
         if not self.is_live:
-            return "this is a recording; B branches from here into a new run"
+            return "this is a recording; {branch} branches from here into a new run"
         if self.ended and self.attempt is not None and self.attempt.is_own:
-            return "the run is over; R begins a new attempt"
+            return "the run is over; {again} begins a new attempt"
         if self.ended:
-            return "the run is over; B branches from here into a new run"
+            return "the run is over; {branch} branches from here into a new run"
         return self.why_viewer
 
     def now_us(self) -> int | None:

@@ -1,6 +1,6 @@
 """Verdicts as text: those at the cursor, a violation with its witness, and the outcome at the end of a run."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 
 from lab.glyphs import Glyphs
@@ -85,16 +85,21 @@ def _format_verdict(verdict: Verdict, excused: str, longest_why: int) -> Verdict
     return f"{excused}: {_noun(broken)} {numbers} broken{why}", "excused"
 
 
-def next_violation(violations: Sequence[Violation], number: int, last: Violation | None) -> Violation | None:
-    """Return the next violation from a record on, wrapping around at the end.
+def next_violation(
+    violations: Sequence[Violation], number: int, last: Violation | None, forward: bool = True
+) -> Violation | None:
+    """Return the next violation from a record on, or the previous one before it, wrapping around at the end.
 
-    If the cursor is at ``last``, return the one after it.
+    If the cursor is at ``last``, return the one after or before it.
     """
     if not violations:
         return None
-    place = bisect_right(violations, number, key=lambda violation: violation.record)
     if last is not None and last.record == number and last in violations:
-        place = violations.index(last) + 1
+        place = violations.index(last) + (1 if forward else -1)
+    elif forward:
+        place = bisect_right(violations, number, key=lambda violation: violation.record)
+    else:
+        place = bisect_left(violations, number, key=lambda violation: violation.record) - 1
     return violations[place % len(violations)]
 
 
@@ -165,10 +170,16 @@ class EndNotice:
         if findings is None and not source.is_live and source.store.torn:
             return "the recording is truncated here, in the middle of a line", True
         if findings is None:
-            return (f"the run is over: {source.ended}; look around, or press q", True) if source.ended else None
+            return (
+                (f"the run is over: {source.ended}; look around, or press {{quit}}", True)
+                if source.ended
+                else None
+            )
         outcome = format_outcome(findings, self._glyphs)
-        through = "" if source.marks.found.isdisjoint(SCRIPT_MARKS) else "n and N visit the captions and marks, "
-        return f"the run is over: {outcome}; {through}s shows the script, q quits", bool(findings)
+        keys = "{script} shows the script, {quit} quits"
+        if not source.marks.found.isdisjoint(SCRIPT_MARKS):
+            keys = f"{{next-mark}} and {{previous-mark}} visit the captions and marks, {keys}"
+        return f"the run is over: {outcome}; {keys}", bool(findings)
 
 
 def format_outcome(findings: Sequence[ScenarioFinding], glyphs: Glyphs) -> str:

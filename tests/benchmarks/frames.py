@@ -10,7 +10,7 @@ from tests.benchmarks.terminal import OnTerminal
 __all__ = ["measure"]
 
 _SIZES = ((60, 20), (80, 24), (120, 40), (200, 60))
-_VIEWS = {"diagram": "D", "code": "C", "network": "L", "inspect": "i", "assertions": "a"}
+_VIEWS = {"diagram": "s", "code": "c", "network": "l", "inspect": "i", "assertions": "a"}
 """The views that there are in every run, and their keys."""
 
 

@@ -79,7 +79,7 @@ def test_the_interface_shows_them(tmp_path: Path) -> None:
         await seen.press("enter")
         assert OF_HOST in seen.text
         assert OF_NODE in seen.text
-        await seen.press("escape", "D")
+        await seen.press("escape", "s")
         assert OF_HOST[:20] in seen.view
 
     replay(test, path, size=(200, 60))

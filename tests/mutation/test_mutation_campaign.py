@@ -27,7 +27,7 @@ TIMING = Timing(80_000, 40_000)
 STRIDE = amount(quick=3, soak=1)
 """Of the mutants of some campaigns, each that comes so much later is run."""
 ENDLESS_S = 0.1
-"""When a step is taken as endless here: half a second of computing for each such mutant would be most of the time."""
+"""When a step is taken as endless here: half a second for each such mutant would be most of the time."""
 
 
 @pytest.fixture(autouse=True)
@@ -160,7 +160,8 @@ def test_errors_runaways_and_invalid_mutants() -> None:
 
 
 def test_the_original_must_not_fail() -> None:
-    campaign = _campaign(f"{FILE.parents[2]}/lab/guide/build/raft.py:ForgetfulRaft", runs=100, seed=55)  # which finds it soon
+    target = f"{FILE.parents[2]}/lab/guide/build/raft.py:ForgetfulRaft"
+    campaign = _campaign(target, runs=100, seed=55)  # the failure is at seed 63
     with pytest.raises(OriginalFailsError, match=r"^seed \d+: one_leader_per_term fails with all assumptions"):
         list(campaign.run_original(1))
 

@@ -162,7 +162,7 @@ def test_a_full_disk_does_not_end_the_server(tmp_path: Path, school: School) -> 
                 screen.sees("the run is over")
                 assert "anna: 1 session" in anna.run("status").stdout
                 filler.unlink()
-                screen.type("R")
+                screen.type(":again\r")
                 screen.sees("attempt 2", "★ 5 leads")
                 screen.type("\x03")
                 terminal.status()

@@ -99,7 +99,7 @@ def test_a_message_is_sent_from_the_screen(server: Server, school: School, teach
     with Client(server, school.ben).terminal() as student, teacher("watch") as watch:
         student.shows("begins an attempt")
         watch.shows("1 of 2 students logged in")
-        watch.type("L")
+        watch.type("l")
         watch.shows("lecture: what to run?")
         watch.type("bullx\r")
         watch.shows("did you mean bully?")

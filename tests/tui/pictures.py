@@ -33,14 +33,14 @@ PICTURES = {
     "two-coordinators": Picture(_PAUSE, 6.05, ("5",), "2 COORDINATORS"),
     "rows": Picture(_PAUSE, 6.05, ("5",), "activity", (80, 24)),
     "hall": Picture(_PAUSE, 7.5, ("f11",), "████", (100, 30)),
-    "diagram": Picture(_PAUSE, 6.05, ("D", "z"), "AreYouUp"),
+    "diagram": Picture(_PAUSE, 6.05, ("s", "z"), "AreYouUp"),
     "assertions": Picture(_PAUSE, 6.05, ("a",), "A1.1"),
-    "code": Picture(_PAUSE, 6.05, ("4", "C"), "async def"),
+    "code": Picture(_PAUSE, 6.05, ("4", "c"), "async def"),
     "inspector": Picture(_PAUSE, 6.05, ("4", "i"), "node 4"),
-    "network": Picture(_CUT, 2.3, ("L",), "partition"),
+    "network": Picture(_CUT, 2.3, ("l",), "partition"),
     "groups": Picture(_GROUPS, 8.0, ("g",), "group"),
-    "bank": Picture(_BANK, 6.0, ("b",), "blocked"),
-    "script": Picture(_CUT, 8.0, ("s",), "done"),
+    "bank": Picture(_BANK, 6.0, ("t",), "blocked"),
+    "script": Picture(_CUT, 8.0, ("semicolon",), "done"),
 }
 
 

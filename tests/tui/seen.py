@@ -19,6 +19,7 @@ from lab.tui.apps.runs_app import LabApp, RunsApp
 from lab.tui.player import Player
 from lab.tui.screen import RunScreen
 from lab.tui.source import FeedSource, FileSource, Source
+from lab.tui.user_keys import UserKeys
 from lab.tui.widgets.status_lines import Line, TitleLine
 from lab.worlds.launch import HostProcess
 from lab.worlds.loading.config import HostReady, RunConfig
@@ -104,12 +105,13 @@ class Seen:
         await self.press("home")
 
     async def press(self, *keys: str) -> None:
-        """Press keys and wait for their effect."""
-        await self.pilot.press(*keys)
+        """Press keys and wait for their effect. ``:heartbeats`` is typed on the command line."""
+        for key in keys:
+            await self.pilot.press(*(["colon", *map(_name, key[1:]), "enter"] if key[:1] == ":" != key else [key]))
         await self.pilot.pause()
 
     async def type(self, text: str) -> None:
-        await self.press(*(_KEY_OF.get(letter, letter) for letter in text))
+        await self.press(*map(_name, text))
 
     async def until(self, condition: Callable[[], object], what: str, within_s: float = WAIT_S) -> None:
         """Wait until the condition is true."""
@@ -127,15 +129,21 @@ class Seen:
 _KEY_OF = {" ": "space", "|": "vertical_line", "%": "percent_sign", "-": "minus"}
 
 
+def _name(letter: str) -> str:
+    return _KEY_OF.get(letter, letter)
+
+
 def over(
     opened: Callable[[], Awaitable[Source]],
     test: Test,
     size: tuple[int, int] = (120, 40),
+    keys: UserKeys | None = None,
 ) -> LabApp:
     """Run the interface over a source and the test in it; exceptions of both are raised."""
 
     async def run() -> LabApp:
         app = LabApp(opened, "test")
+        app.user_keys = keys or UserKeys()
         async with app.run_test(size=size) as pilot:
             seen = Seen(app, pilot)
             await seen.drawn()
@@ -147,7 +155,11 @@ def over(
 
 
 def replay(
-    test: Test, path: Path = SHIPPED, size: tuple[int, int] = (120, 40), properties: tuple[Declared, ...] = ()
+    test: Test,
+    path: Path = SHIPPED,
+    size: tuple[int, int] = (120, 40),
+    properties: tuple[Declared, ...] = (),
+    keys: UserKeys | None = None,
 ) -> LabApp:
     """Run a test over a recording, paused at its first record, with all its marks found."""
 
@@ -158,7 +170,7 @@ def replay(
         await seen.paused_at_start()
         await test(seen)
 
-    return over(opened, paused, size)
+    return over(opened, paused, size, keys)
 
 
 def replay_in_sizes(test: Test, sizes: Sequence[tuple[int, int]], path: Path = SHIPPED) -> None:

@@ -51,7 +51,7 @@ def test_the_bank_takes_the_place_of_the_log(recording: Path) -> None:
 
     async def test(seen: Seen) -> None:
         seen.player.seek(BLOCKED_US)
-        await seen.press("b")
+        await seen.press("t")
         await seen.until(lambda: "3.1 ■ blocked for " in seen.text, "the transaction")
         for text in ("1 and 2 are uncertain: they voted YES,", "comes back", "its locks rejected 2.1"):
             assert text in _from_transaction(seen, "3.1")
@@ -59,7 +59,7 @@ def test_the_bank_takes_the_place_of_the_log(recording: Path) -> None:
         assert "◆ 3.1" in seen.text
         assert "3 ? uncertain" in seen.text
         assert "killed" in seen.text
-        await seen.press("b")
+        await seen.press("t")
         assert not seen.run.query_one("#bank").display
         assert "back to the log" in seen.message
 
@@ -71,7 +71,7 @@ def test_blocked_time_advances_with_the_time_shown(recording: Path) -> None:
 
     async def test(seen: Seen) -> None:
         seen.player.seek(BLOCKED_US)
-        await seen.press("b")
+        await seen.press("t")
         await seen.until(lambda: "blocked for 1.8 s" in seen.text, "as of then")
         seen.player.seek(BLOCKED_US + 500_000)
         await seen.until(lambda: "blocked for 2.3 s" in seen.text, "half a second later")
@@ -81,7 +81,7 @@ def test_blocked_time_advances_with_the_time_shown(recording: Path) -> None:
 
 def test_after_the_decision_the_money_is_conserved(recording: Path) -> None:
     async def test(seen: Seen) -> None:
-        await seen.press("b", "end")
+        await seen.press("t", "end")
         await seen.until(lambda: "no open transaction" in seen.text, "nothing open")
         assert "✓ conserved" in seen.text
         assert "total 3,000" in _words(seen.text)
@@ -98,7 +98,7 @@ def test_missing_money_is_a_warning(recording: Path) -> None:
     path.write_text(lines, "utf-8")
 
     async def test(seen: Seen) -> None:
-        await seen.press("b", "end")
+        await seen.press("t", "end")
         await seen.until(lambda: "✗ 1 less than at first" in seen.text, "a dollar is missing")
 
     replay(test, path)
@@ -188,7 +188,7 @@ def test_three_phase_commit_has_its_coordinator_too(tmp_path: Path) -> None:
     path = rig.write(tmp_path / "three.jsonl")
 
     async def test(seen: Seen) -> None:
-        await seen.press("end", "b")
+        await seen.press("end", "t")
         await seen.until(lambda: "5.1 ■ blocked for " in seen.text, "the transaction")
         assert "2 is dead; decided when 5 comes back, or when a majority" in _from_transaction(seen, "5.1")
         assert "savings 900 ◆5.1" in seen.text
@@ -206,7 +206,7 @@ def test_more_than_fits_is_counted(tmp_path: Path) -> None:
     path = rig.write(tmp_path / "two.jsonl")
 
     async def test(seen: Seen) -> None:
-        await seen.press("end", "b")
+        await seen.press("end", "t")
         await seen.until(lambda: "more lines (PgDn)" in seen.text, "what was left out")
         assert "4.1 ■ blocked" in seen.text
         assert "5.1 ■ blocked" not in seen.text
@@ -229,7 +229,7 @@ def test_the_total_is_always_visible(tmp_path: Path) -> None:
     path = rig.run(T_US).write(tmp_path / "thirty.jsonl")
 
     async def test(seen: Seen) -> None:
-        await seen.press("end", "b")
+        await seen.press("end", "t")
         await seen.until(lambda: "✓ conserved" in seen.text, "the bank")
         assert "total 30,000" in _words(seen.text)
         assert "paid out 0" in _words(seen.text)
@@ -261,14 +261,14 @@ def test_split_outcome_is_a_warning(tmp_path: Path) -> None:
     text = "4.1 ✗ committed at 4, aborted at 1, 2 and 3"
 
     async def split(seen: Seen) -> None:
-        await seen.press("b")
+        await seen.press("t")
         assert "✗ committed" not in seen.text
         await seen.press("end")
         await seen.until(lambda: text in seen.text, "both outcomes")
         assert "350 more than at first" in seen.text
 
     async def gone(seen: Seen) -> None:
-        await seen.press("end", "b")
+        await seen.press("end", "t")
         await seen.until(lambda: "4 is down" in seen.text or seen.app.size.width != 120, "the log of 4 is gone")
         assert "✗ committed" not in seen.text
 
@@ -290,7 +290,7 @@ def test_undecided_transactions_come_before_decided_ones(tmp_path: Path) -> None
     path = rig.write(tmp_path / "some.jsonl")
 
     async def test(seen: Seen) -> None:
-        await seen.press("end", "b")
+        await seen.press("end", "t")
         await seen.until(lambda: "4.1 ■ blocked for" in seen.text, "what is blocked")
         assert "5.1 " not in seen.view.partition("4.1 ■ blocked")[2]
         await seen.press(*["pagedown"] * 20)
@@ -305,7 +305,7 @@ def test_without_utf8(recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     async def test(seen: Seen) -> None:
         seen.player.seek(BLOCKED_US)
-        await seen.press("b")
+        await seen.press("t")
         await seen.until(lambda: "3.1 # blocked for " in seen.text, "the transaction")
         assert "1 ? uncertain" in seen.text
         assert "savings 900 #3.1" in seen.text
@@ -318,7 +318,7 @@ def test_a_run_without_a_bank() -> None:
     """A message says how to see one."""
 
     async def test(seen: Seen) -> None:
-        await seen.press("b")
+        await seen.press("t")
         assert seen.message == "bully has no bank; try lab run 2pc or lab run 3pc"
         assert seen.of("Views", Views).chosen == "log"
 
@@ -334,7 +334,7 @@ def test_a_live_run_unblocks_after_a_restart(runs: Path) -> None:
     )
 
     async def test(seen: Seen) -> None:
-        await seen.press("b")
+        await seen.press("t")
         await seen.until(lambda: "3.1 ■ blocked for " in seen.text, "blocked")
         await seen.until(lambda: re.search(r"3\.1 ■ blocked for [1-9]", seen.text), "and longer")
         await seen.press("3", "r")

@@ -31,9 +31,7 @@ def test_the_command_makes_one_and_n_visits_them(recording: Path) -> None:
 
     async def test(seen: Seen) -> None:
         await seen.press("n")
-        await seen.until_message(
-            "no bookmark, caption, mark or unmet expectation in this run so far; M adds a bookmark"
-        )
+        await seen.until_message("this run has no bookmark, caption, mark or unmet expectation so far; m adds one")
         await _note(seen, 100, "first")
         await seen.until_message("bookmark at record 100; n and N go to the next and previous one, M lists them")
         await _note(seen, 200, "second")
@@ -54,21 +52,21 @@ def test_the_command_makes_one_and_n_visits_them(recording: Path) -> None:
 def test_the_dialog_makes_changes_lists_and_removes(recording: Path) -> None:
     async def test(seen: Seen) -> None:
         seen.player.go(100)
-        await seen.press("M")
+        await seen.press("m")
         assert isinstance(seen.top, BookmarkDialog)
         assert "note on record 100" in seen.text
         await seen.type("so it began")
         await seen.press("enter")
         await seen.until_message("bookmark at record 100;")
-        await seen.press("M")
+        await seen.press("m")
         await seen.until(lambda: "record 100     so it began" in seen.text, "the list")
         await seen.type(" all")
         await seen.press("enter")
         await seen.until_message("bookmark at record 100 changed;")
         await _note(seen, 200, "then")
-        await seen.press("M", "down", "up", "enter")
+        await seen.press("m", "down", "up", "enter")
         assert (seen.player.number, seen.message) == (100, "so it began all")
-        await seen.press("M", "down")
+        await seen.press("m", "down")
         await seen.until(lambda: "d, twice, removes it" in seen.text, "what the keys do")
         await seen.press("d")
         assert "d again removes this bookmark" in seen.text
@@ -90,7 +88,7 @@ def test_what_another_interface_noted_is_listed(recording: Path) -> None:
     async def test(seen: Seen) -> None:
         shutil.copy(kept, bookmarks_file(recording))
         assert seen.source.bookmarks.all == []
-        await seen.press("M")
+        await seen.press("m")
         await seen.until(lambda: "by another" in seen.text, "the list")
         await seen.press("escape")
         await _note(seen, 60, "mine")

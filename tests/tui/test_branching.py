@@ -41,7 +41,7 @@ def _lines(seen: Seen) -> RecordStore:
 
 async def _branched(seen: Seen) -> Header:
     before = _run_screens(seen)
-    await seen.press("B")
+    await seen.press("b")
     await seen.until(lambda: _run_screens(seen) > before, "the branch is there")
     await seen.drawn()
     return _lines(seen).header
@@ -105,7 +105,7 @@ def test_a_recording_that_fails_verification_is_not_branched(recording: Path) ->
 
     async def test(seen: Seen) -> None:
         seen.player.go(AT)
-        await seen.press("B")
+        await seen.press("b")
         await seen.until_message("no branch: record 47 (line 48) does not hold")
         assert _run_screens(seen) == 1
 
@@ -120,7 +120,7 @@ def test_the_tree_opens_a_branch_at_its_place(recording: Path) -> None:
     grown.checked()
 
     async def test(seen: Seen) -> None:
-        await seen.press("T")
+        await seen.press("B")
         assert isinstance(seen.top, TreeDialog)
         assert "run.jsonl" in seen.text
         assert f"   run-{AT}.jsonl  from record {AT}, at " in seen.text
@@ -131,7 +131,7 @@ def test_the_tree_opens_a_branch_at_its_place(recording: Path) -> None:
         assert seen.player.number == AT
         await seen.press("q")
         await seen.until(lambda: _run_screens(seen) == 1, "back")
-        await seen.press("T", "escape")
+        await seen.press("B", "escape")
         assert _run_screens(seen) == 1
 
     replay(test, recording)
@@ -144,9 +144,9 @@ def test_a_run_with_an_unknown_recording_cannot_be_branched(recording: Path) -> 
         return source
 
     async def test(seen: Seen) -> None:
-        await seen.press("B")
+        await seen.press("b")
         await seen.until_message("is not known here, so it cannot be branched")
-        await seen.press("T")
+        await seen.press("B")
         await seen.until_message("the file of this run's recording is not known here")
 
     over(opened, test)

@@ -111,7 +111,7 @@ def test_the_purpose_is_shown_before_the_first_caption(recording: Path) -> None:
     async def test(seen: Seen) -> None:
         assert _rows(seen)[0].startswith("  One sentence of what there is to see, and another")
         assert _rows(seen)[1].rstrip().endswith("…")
-        await seen.press("s")
+        await seen.press("semicolon")
         await seen.until(lambda: not _rows(seen), "no caption")
         assert seen.text.count("One sentence") == 1
         assert "terminals: end." in seen.text

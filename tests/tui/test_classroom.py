@@ -116,11 +116,11 @@ def test_again_replaces_the_attempt_by_a_new_one(tmp_path: Path) -> None:
 
     async def test(seen: Seen) -> None:
         before = seen.run
-        await seen.press("R")
+        await seen.press(":again")
         await _asked(seen, "begin again?")
         await seen.press("escape")
         await seen.until(lambda: seen.top is before, "still here")
-        await seen.press("R")
+        await seen.press(":again")
         await _asked(seen, "begin again?")
         await seen.press("enter")
         await _run(seen, 2)
@@ -137,18 +137,18 @@ def test_handing_in_judges_the_attempt_and_keeps_it_on_the_screen(tmp_path: Path
     """Open tasks are missed then. R restarts without asking, q returns to the list without asking."""
 
     async def test(seen: Seen) -> None:
-        await seen.press("J")
+        await seen.press(":hand-in")
         await _asked(seen, "4 of 4 are undecided")
         await seen.press("enter")
         await seen.until_message(
-            "the run is over: without tasks 1, 2, 3, 4, 0 of 4 points; R begins a new attempt"
+            "the run is over: without tasks 1, 2, 3, 4, 0 of 4 points; :again begins a new attempt"
         )
         assert "✗ missed" in seen.text
-        await seen.press("H")
-        await seen.until_message("hint is no longer possible: the run is over; R begins a new attempt")
-        await seen.press("R")
+        await seen.press(":hint")
+        await seen.until_message("hint is no longer possible: the run is over; :again begins a new attempt")
+        await seen.press(":again")
         await _run(seen, 2)
-        await seen.press("J")
+        await seen.press(":hand-in")
         await _asked(seen, "hand in attempt 2?")
         await seen.press("enter")
         await seen.until_message("the run is over")

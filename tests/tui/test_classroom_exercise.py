@@ -71,10 +71,10 @@ def test_the_exercise_is_shown_first(tmp_path: Path, size: tuple[int, int]) -> N
         assert seen.view.split("\n")[0].startswith(" 1○  2○  3○  4○  0 of 4 points · attempt 1", size[0] == 200)
         assert "▶ 1 Predict" in seen.text
         assert "Five nodes run the bully. Press 5, then p." in seen.text
-        assert "Enter answers, H gives a hint" in seen.message
+        assert "Enter answers it, :hint helps" in seen.message
         footer = seen.text.split("\n")[-1]
-        assert "A answer" in footer
-        assert "H hint" in footer
+        assert "Enter answer" in footer
+        assert ":hint" in footer
 
     taught(test, tmp_path, size)
 
@@ -177,24 +177,24 @@ def test_a_hint_is_confirmed_and_costs_points(tmp_path: Path) -> None:
     """Esc cancels; a hint that was taken is shown, and its cost is deducted."""
 
     async def test(seen: Seen) -> None:
-        await seen.press("H")
+        await seen.press(":hint")
         await seen.until_message("there is no hint for task 1")
-        await seen.press("down", "H")
+        await seen.press("down", ":hint")
         await _over(seen, ChoiceDialog)
         assert "There is a hint that costs nothing." in seen.text
         await seen.press("escape")
         assert attempt_of(seen).last.results[1].hints == 0
-        await seen.press("H")
+        await seen.press(":hint")
         await _over(seen, ChoiceDialog)
         await seen.press("enter")
         await seen.until(lambda: "Who has to be silent?" in seen.view, "the hint")
         assert "▶ 2 Two leaders" in seen.view
-        await seen.press("H")
+        await seen.press(":hint")
         await _over(seen, ChoiceDialog)
         assert "costs 1 of 2 points" in seen.text
         await seen.press("enter")
         await seen.until(lambda: "hint 2 of 2, cost 1" in seen.view, "the second")
-        await seen.press("H")
+        await seen.press(":hint")
         await seen.until_message("there is no other hint for task 2")
         await _typed(seen, "pause 5")
         await _until_state(seen, 2, "done")
@@ -310,11 +310,11 @@ def test_a_replay_shows_the_tasks_at_the_cursor(recording: Path) -> None:
         await seen.until(lambda: "SOLVED" not in seen.view, "just before")
         await seen.press("home")
         await seen.until(lambda: "0 of 5 points" in seen.view, "the start")
-        await seen.press("A")
+        await seen.press("enter")
         await _over(seen, TextDialog)
-        await seen.press("escape", "H")
+        await seen.press("escape", ":hint")
         await seen.until_message("hint is no longer possible: this is a recording")
-        await seen.press("R")
+        await seen.press(":again")
         await seen.until_message("only the student of this attempt can use again")
         assert not attempt_of(seen).is_own
 
@@ -330,7 +330,7 @@ def test_a_recording_of_an_unknown_exercise_has_no_view(recording: Path, tmp_pat
 
         async def test(seen: Seen) -> None:
             assert seen.source.attempt is None
-            await seen.press("I")
+            await seen.press("e")
             await seen.until_message("this run belongs to no exercise")
             assert seen.run.views.chosen == "log"
 
@@ -350,7 +350,7 @@ def test_a_viewer_can_only_read_the_exercise(host: HostReady) -> None:
         assert "Enter answers" not in seen.view
         await seen.press("enter")
         await _over(seen, TextDialog)
-        await seen.press("escape", "H")
+        await seen.press("escape", ":hint")
         await seen.until_message("hint is no longer possible: this viewer gives no commands")
 
     attached(test, host.socket, "viewer")
@@ -363,7 +363,7 @@ def test_another_driver_can_answer_but_not_end_the_attempt(host: HostReady) -> N
         await seen.until(lambda: "attempt 3" in seen.view, "the exercise")
         await _typed(seen, 'answer 1 "only 4"')
         await _until_state(seen, 1, "answered")
-        await seen.press("J")
+        await seen.press(":hand-in")
         await seen.until_message("only the student of this attempt can use hand-in")
 
     attached(test, host.socket)

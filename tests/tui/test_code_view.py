@@ -139,7 +139,7 @@ def test_it_shows_where_the_node_of_the_record_waits() -> None:
 
     async def test(seen: Seen) -> None:
         seen.player.go(number)
-        await seen.press("C")
+        await seen.press("c")
         cluster = seen.player.cluster()
         listing = Listing(seen.source.store.header.protocol)
         node = seen.source.store.record(number)
@@ -162,7 +162,7 @@ def test_several_nodes_on_one_line_are_shown_together() -> None:
 
     async def test(seen: Seen) -> None:
         seen.player.seek(1_400_000)
-        await seen.press("2", "C")
+        await seen.press("2", "c")
         waits = {n: view.waits for n, view in seen.player.cluster().nodes.items()}
         together = [n for n in waits if any(wait.procedure.startswith("terminate") for wait in waits[n])]
         assert together == [1, 2, 3]
@@ -193,7 +193,7 @@ def test_the_executed_lines_are_exact_once_time_stops() -> None:
 
         async def test(seen: Seen, number: int = number, expected: set[int] = expected) -> None:
             seen.player.go(number)
-            await seen.press("C")
+            await seen.press("c")
             await _until_traced(seen)
             ran = _view(seen)._ran
             assert ran is not None
@@ -215,7 +215,7 @@ def test_a_selected_node_s_own_last_step_is_shaded() -> None:
 
     async def test(seen: Seen) -> None:
         seen.player.go(120)
-        await seen.press("5", "C")
+        await seen.press("5", "c")
         await _until_traced(seen)
         found = LastSteps(seen.source.store).at(120, 5)
         ran = _view(seen)._ran
@@ -235,7 +235,7 @@ def test_enter_switches_between_the_wait_and_the_executed_lines() -> None:
 
     async def test(seen: Seen) -> None:
         seen.player.go(number)
-        await seen.press("C")
+        await seen.press("c")
         await _until_traced(seen)
         view = _view(seen)
         ran, waiting = view._ran, {line for line, all_ in view._waiting.items() if all_[0].is_selected}
@@ -265,7 +265,7 @@ def test_nothing_is_traced_during_playback(monkeypatch: pytest.MonkeyPatch) -> N
     looked: list[int] = []
 
     async def test(seen: Seen) -> None:
-        await seen.press("C")
+        await seen.press("c")
         find = _view(seen)._tracer.find
 
         async def noted(found: LastStep) -> None:
@@ -317,7 +317,7 @@ def test_an_impossible_trace_gives_a_reason_and_an_estimate(
 
     async def test(seen: Seen) -> None:
         seen.player.go(number)
-        await seen.press("C")
+        await seen.press("c")
         await _until_traced(seen)
         ran = _view(seen)._ran
         assert ran is not None
@@ -336,12 +336,12 @@ def test_a_hostile_recording_is_drawn_and_does_no_harm(tmp_path: Path, source: s
     path = hostile_recording(tmp_path / "hostile.jsonl", source)
 
     async def test(seen: Seen) -> None:
-        await seen.press("C")
+        await seen.press("c")
         for number in (2, 61, 250):
             seen.player.go(number)
             await seen.press("enter", "pagedown", "down", "pageup", "enter")
             assert all(letter.isprintable() or letter == "\n" for letter in seen.text)
-        await seen.press("2", "t")
+        await seen.press("2", ":theme")
         await _until_traced(seen)
         assert ", approximately" in _rows(seen)[1]
 
@@ -353,7 +353,7 @@ def test_a_recording_without_source(tmp_path: Path) -> None:
     path = hostile_recording(tmp_path / "hostile.jsonl", "nothing")
 
     async def test(seen: Seen) -> None:
-        await seen.press("C")
+        await seen.press("c")
         assert "this recording does not contain the source of its protocol" in seen.message
         assert seen.run.views.chosen == "log"
 
@@ -368,7 +368,7 @@ def test_other_protocols(name: str) -> None:
     path = SCENARIOS / f"{name}.jsonl"
 
     async def test(seen: Seen) -> None:
-        await seen.press("C")
+        await seen.press("c")
         for number in range(3, len(seen.source.store), max(1, len(seen.source.store) // 3)):
             seen.player.go(number)
             await seen.press("enter")
@@ -386,7 +386,7 @@ def test_exact_lines_at_the_end_of_a_long_run(tmp_path: Path) -> None:
     path = written(tmp_path / "long.jsonl")
 
     async def test(seen: Seen) -> None:
-        await seen.press("end", "C")
+        await seen.press("end", "c")
         await _until_traced(seen)
         ran = _view(seen)._ran
         assert ran is not None
@@ -401,7 +401,7 @@ def test_exact_lines_in_a_live_run(runs: Path) -> None:
     config = RunConfig("code", "bully", (1, 2, 3), TIMING, {}, Link(), 1, out, world="simulated")
 
     async def test(seen: Seen) -> None:
-        await seen.press("C")
+        await seen.press("c")
         await seen.until(lambda: len(seen.source.store) > 30, "some records")
         seen.player.go(30)
         await _until_traced(seen)
@@ -432,7 +432,7 @@ def test_the_words_of_the_text_are_at_the_head() -> None:
     )
 
     async def test(seen: Seen) -> None:
-        await seen.press("3", "C")
+        await seen.press("3", "c")
         seen.player.go(halting)
         words = "reading halting=at_once: Chow & Johnson 1997, listing 10.20: “For every lower-priority"
         await seen.until(lambda: any(words in row for row in _rows(seen)[:4]), "the words")
@@ -461,7 +461,7 @@ def test_the_words_of_the_text_are_next_to_the_code() -> None:
 
     async def test(seen: Seen) -> None:
         seen.player.go(number)
-        await seen.press("C")
+        await seen.press("c")
         await seen.until(lambda: any("await self.ask_all" in row for row in _rows(seen)), "the wait")
         rows = _rows(seen)
         is_tall = _view(seen).size.height >= 14
@@ -478,7 +478,7 @@ def test_the_words_take_only_blanks() -> None:
 
     async def test(seen: Seen) -> None:
         seen.player.go(number)
-        await seen.press("C")
+        await seen.press("c")
         await _until_traced(seen)
         seen.run.draw()
         quoted = _rows(seen)
@@ -505,7 +505,7 @@ def test_there_are_no_words_of_a_protocol_that_is_not_installed(tmp_path: Path) 
     ):
 
         async def test(seen: Seen, shown: list[str] = shown) -> None:
-            await seen.press("C")
+            await seen.press("c")
             words = _view(seen)._words
             lines = [_view(seen)._listing.lines[line - 1].strip() for line in words]
             assert all(any(line.startswith(each) for line in lines) for each in shown)

@@ -44,7 +44,7 @@ def _cursor(seen: Seen) -> int | None:
 
 
 async def _open(seen: Seen, end: bool = True) -> None:
-    await seen.press(*(["end"] if end else []), "D")
+    await seen.press(*(["end"] if end else []), "s")
     await seen.until(lambda: "a row is a step" in seen.text, "the diagram")
 
 
@@ -54,7 +54,7 @@ def test_d_shows_the_diagram_and_d_again_the_log(takeover: Path) -> None:
         assert "★ Normal" in seen.text
         assert "NewStateAnswer▶★ Normal" in seen.text
         await seen.until_message("arrow keys or a click select")
-        await seen.press("D")
+        await seen.press("s")
         await seen.until(lambda: "NewStateAnswer" in seen.text, "the log")
 
     replay(test, takeover)
@@ -112,7 +112,7 @@ def test_zoom_is_for_the_diagram_only(takeover: Path) -> None:
 
     async def test(seen: Seen) -> None:
         await seen.press("plus")
-        assert seen.message == "zoom-in works in the diagram: press D to show it"
+        assert seen.message == "zoom-in works in the diagram: press s to show it"
 
     replay(test, takeover)
 
@@ -163,27 +163,27 @@ def test_a_selected_node_restricts_the_arrow_keys_to_its_steps(takeover: Path) -
     replay(test, takeover)
 
 
-def test_enter_opens_the_record_and_j_goes_there(takeover: Path) -> None:
-    """The cursor in time goes to where the message was sent."""
+def test_enter_goes_to_the_selection_and_there_opens_the_record(takeover: Path) -> None:
+    """The cursor in time goes to where the message was sent. Without a selection, Enter opens the record there."""
 
     async def test(seen: Seen) -> None:
         await _open(seen)
-        await seen.press("j")
-        assert seen.message.startswith("select a message or a step first")
-        await seen.press("left", "enter")
+        await seen.press("enter")
         assert isinstance(seen.top, RecordDialog)
-        await seen.press("escape")
+        await seen.press("escape", "left")
         number = seen.player.number
-        await seen.press("j")
+        await seen.press("enter")
         await seen.until(lambda: seen.player.number < number, "the cursor went back")
         record = seen.source.store.record(seen.player.number)
         assert record is not None
         assert "NewStateAnswer" in repr(record)
+        await seen.press("enter")
+        await seen.until(lambda: isinstance(seen.top, RecordDialog), "its record")
 
     replay(test, takeover)
 
 
-def test_a_click_selects_and_a_second_one_opens(takeover: Path) -> None:
+def test_a_click_selects_and_a_second_one_goes_there(takeover: Path) -> None:
     """A message by its name, a step by its node's line; a click elsewhere clears the selection."""
 
     async def test(seen: Seen) -> None:
@@ -192,9 +192,9 @@ def test_a_click_selects_and_a_second_one_opens(takeover: Path) -> None:
         await seen.until(lambda: "NewState" in _shown(seen)[-1] and "sent at" in _shown(seen)[-1], "the message")
         await seen.pilot.click("#diagram", offset=_place(seen, "★ Normal"))
         await seen.until(lambda: "node 2 at" in _shown(seen)[-1], "the step")
+        number = seen.player.number
         await seen.pilot.click("#diagram", offset=_place(seen, "★ Normal"))
-        await seen.until(lambda: isinstance(seen.top, RecordDialog), "its record")
-        await seen.press("escape")
+        await seen.until(lambda: seen.player.number < number, "the cursor went there")
         await seen.pilot.click("#diagram", offset=(100, 3))
         await seen.until(lambda: "a row is a step" in seen.text, "nothing selected")
 
@@ -232,9 +232,9 @@ def test_heartbeats_are_shown_like_in_the_log() -> None:
     async def test(seen: Seen) -> None:
         await _open(seen)
         assert "AreYouN" not in "".join(_shown(seen))
-        await seen.press("f")
+        await seen.press(":heartbeats")
         await seen.until(lambda: "AreYouN" in "".join(_shown(seen)), "heartbeats")
-        await seen.press("f")
+        await seen.press(":heartbeats")
         await seen.until(lambda: "AreYouN" not in "".join(_shown(seen)), "no heartbeats")
 
     replay(test)
@@ -267,7 +267,7 @@ def test_it_fits_every_screen() -> None:
         for key in ("minus", "minus", "minus", "vertical_line", "left", "up", "plus", "plus", "plus", "escape"):
             await seen.press(key)
         await seen.until(lambda: "a column is a step" in seen.text, "the line below")
-        await seen.press("vertical_line", "D")
+        await seen.press("vertical_line", "s")
 
     replay_in_sizes(test, [(80, 24), (120, 40), (200, 60)], SHIPPED)
 

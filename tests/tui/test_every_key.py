@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from textual._callback import invoke
 
 from lab.recording.records import Link
 from lab.recording.writer import Writer
 from lab.tui.actions import ACTIONS
+from lab.tui.controllers.palette import ActionProvider
 from lab.tui.screen import RunScreen
 from lab.tui.source import FeedSource
 from lab.tui.views.views import LOG, VIEWS
@@ -35,8 +37,9 @@ SIZE = (80, 24)
 
 
 @pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make pressing a key wait only for its own effect, not until everything is idle."""
+def at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Make pressing a key wait only for its own effect, not until everything is idle; files go to a folder."""
+    monkeypatch.chdir(tmp_path)
 
     async def give_way(_: float) -> None:
         for _ in range(HOPS):
@@ -52,6 +55,13 @@ async def _back(seen: Seen) -> None:
             return
         await seen.pilot.press("escape")
     assert seen.top is seen.run, f"escape does not leave {seen.top}"
+
+
+async def _closed(seen: Seen) -> None:
+    """Close what an action opens, also what it opens a little later."""
+    for _ in range(2):
+        await seen.pilot.pause()
+        await _back(seen)
 
 
 def _keys(view: str) -> Sequence[str]:
@@ -83,7 +93,7 @@ async def _leave(seen: Seen) -> None:
     def runs() -> list[RunScreen]:
         return [screen for screen in seen.app.screen_stack if isinstance(screen, RunScreen)]
 
-    await seen.pilot.press("B")
+    await seen.pilot.press("b")
     await seen.until(lambda: len(runs()) == 2, "the branch is over it")
     await seen.until(lambda: seen.top is runs()[-1], "it has the keys")
     await seen.pilot.press("q")
@@ -141,6 +151,66 @@ def host(runs: Path) -> Iterator[HostReady]:
     )
     with served(config) as ready:
         yield ready
+
+
+def _every_way(words: Sequence[str]) -> Test:
+    """Perform each of these actions by its key, by its word, and from the palette if it is offered there."""
+
+    async def perform_all(seen: Seen) -> None:
+        screen, performed = seen.run, list[str]()
+        perform = screen.action_do
+
+        def record(word: str, rest: str = "") -> None:
+            performed.append(word)
+            if word not in LEAVES:
+                perform(word, rest)
+
+        screen.action_do = record  # type: ignore[method-assign]
+        for word in words:
+            action = screen.context.actions[word]
+            ways = [[key] for key in action.keys.split(",") if key]
+            if word != "command":  # which opens the line on which it would be typed
+                ways.append(["colon", *(letter.replace("-", "minus") for letter in word), "enter"])
+            for keys in ways:
+                performed.clear()
+                await seen.press("1")
+                for key in keys:
+                    await seen.pilot.press(key)
+                    if key == "colon":
+                        performed.clear()
+                await seen.until(lambda: performed, f"{keys} performs {word}")
+                assert performed == [word], keys
+                await _closed(seen)
+            if action in screen.actions():
+                performed.clear()
+                hits = [hit async for hit in ActionProvider(screen).search(word)]
+                best = max(hits, key=lambda hit: hit.score)
+                await invoke(best.command)
+                assert performed == [word], f"the palette offers {performed} first for {word}"
+                await _closed(seen)
+
+    return perform_all
+
+
+WORDS = [action.word for action in ACTIONS]
+
+
+@pytest.mark.parametrize("words", [WORDS[::2], WORDS[1::2]], ids=["one half", "the other"])
+def test_every_action_by_key_word_and_palette_in_a_recording(words: list[str]) -> None:
+    replay(_every_way(words), size=SIZE)
+
+
+@pytest.mark.parametrize("words", [WORDS[::2], WORDS[1::2]], ids=["one half", "the other"])
+def test_every_action_by_key_word_and_palette_in_a_simulated_run(host: HostReady, words: list[str]) -> None:
+    over(lambda: FeedSource.open(host.socket, "driver"), _every_way(words), SIZE)
+
+
+@pytest.mark.live
+def test_every_action_by_key_word_and_palette_in_a_live_run(runs: Path) -> None:
+    recording = str(runs.parent / "run.jsonl")
+    config = RunConfig("live", "bully", (1, 2, 3), TIMING, {}, Link(), 1, recording, (), 120_000_000)
+    with served(config) as ready:
+        over(lambda: FeedSource.open(ready.socket, "driver"), _every_way(WORDS), SIZE)
 
 
 def test_every_key_in_views_of_a_simulated_run(host: HostReady) -> None:

@@ -28,7 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 async def _asked(seen: Seen) -> None:
-    await seen.press("X")
+    await seen.press(":export")
     await seen.until(lambda: isinstance(seen.top, ExportDialog), "the dialog")
 
 

@@ -32,7 +32,7 @@ def test_the_map_takes_the_place_of_the_log(recording: Path) -> None:
 
     async def test(seen: Seen) -> None:
         seen.player.seek(SPLIT_US)
-        await seen.press("m")
+        await seen.press("t")
         assert seen.run.query_one("#map").display
         assert "★ 5" in seen.text
         assert "★ 2" in seen.text
@@ -40,7 +40,7 @@ def test_the_map_takes_the_place_of_the_log(recording: Path) -> None:
         assert "edition 2 is published" in seen.text
         lines = seen.text.splitlines()
         assert any("survey 2: 24 of 64" in line and "survey 1: 47 of 64" in line for line in lines)
-        await seen.press("m")
+        await seen.press("t")
         assert not seen.run.query_one("#map").display
         assert "back to the log" in seen.message
 
@@ -52,7 +52,7 @@ def test_a_map_has_its_group_where_the_election_has_groups(tmp_path: Path) -> No
 
     async def test(seen: Seen) -> None:
         seen.player.seek(SPLIT_US)
-        await seen.press("m")
+        await seen.press("t")
         await seen.until(lambda: " 5.3  ★ 5 leads 3 4" in seen.text, "the group of the upper map")
         assert " 2.3  ★ 2 leads 1" in seen.text
         plates = {
@@ -72,7 +72,7 @@ def test_nodes_that_survey_nothing_are_listed(recording: Path) -> None:
 
     async def test(seen: Seen) -> None:
         seen.player.seek(STRUCK_US)
-        await seen.press("m")
+        await seen.press("t")
         assert "not surveying: ‖ 3 paused   ✖ 4 killed" in seen.text
 
     replay(test, recording)
@@ -82,7 +82,7 @@ def test_a_run_without_a_field() -> None:
     """A message says how to see one."""
 
     async def test(seen: Seen) -> None:
-        await seen.press("m")
+        await seen.press(":map")
         assert seen.message == "bully has no field; try lab run field"
         assert seen.of("Views", Views).chosen == "log"
 
@@ -95,7 +95,7 @@ def test_without_utf8(recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     async def test(seen: Seen) -> None:
         seen.player.seek(SPLIT_US)
-        await seen.press("m")
+        await seen.press("t")
         drawn = "".join(
             segment.text for y in range(20) for segment in seen.run.query_one("#map", RenderedView).render_line(y)
         )

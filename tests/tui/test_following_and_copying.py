@@ -25,7 +25,7 @@ def test_the_trace_leads_to_the_step_that_received_the_message() -> None:
         while (found := log.under_cursor) is None or found[0].kind != "NewState":
             await seen.press("up")
         line = found[0]
-        await seen.press("F")
+        await seen.press("f")
         assert any(isinstance(screen, TraceDialog) for screen in seen.app.screen_stack)
         assert f"NewState {line.source}->{line.target}, sent because" in seen.text
         assert f"{line.target} received it" in seen.text
@@ -42,7 +42,7 @@ def test_the_trace_leads_to_the_step_that_received_the_message() -> None:
 
 def test_without_a_message_there_is_a_hint() -> None:
     async def test(seen: Seen) -> None:
-        await seen.press("F")
+        await seen.press("f")
         await seen.until_message("no message is selected")
         assert seen.top is seen.run
 

@@ -152,9 +152,9 @@ def test_a_pane_has_its_group_as_id_and_counter(recording: Path) -> None:
 def test_the_log_still_shows_groups_and_hides_heartbeats(recording: Path) -> None:
     async def test(seen: Seen) -> None:
         await _to_end(seen)
-        await seen.press("g", "f")
+        await seen.press("g", ":heartbeats")
         assert seen.of("Views", Views).rows.heartbeats
-        await seen.press("f", "g")
+        await seen.press(":heartbeats", "g")
         await seen.until(lambda: "AcceptAnswer" in seen.text, "the log")
         with closing(open_recording(recording)) as lines:
             page = LogPage(0, len(lines))

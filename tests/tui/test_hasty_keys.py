@@ -19,7 +19,7 @@ def test_a_dialog_that_is_answered_twice_keeps_the_run_open() -> None:
     """Textual would close the run's screen at the second answer."""
 
     async def test(seen: Seen) -> None:
-        await seen.press("P", "right_parenthesis")
+        await seen.press(":predict", "right_parenthesis")
         await seen.until(lambda: seen.top is not seen.run, "the question")
         question = seen.top
         question.dismiss("4")
@@ -48,7 +48,7 @@ def test_keys_do_nothing_on_a_screen_that_is_too_small() -> None:
 
     async def test(seen: Seen) -> None:
         seen.player.go(200)
-        await seen.press("D", "5")
+        await seen.press("s", "5")
         for _ in range(3):
             await seen.pilot.resize_terminal(20, 12)
             await seen.press("4", "v", "left_parenthesis")
@@ -91,8 +91,8 @@ class _SlowClusters(LocalClusters):
         return super().end()
 
 
-@pytest.mark.parametrize("leaves", [("q", "enter"), ("R", "enter")])
-@pytest.mark.parametrize("key", ["question_mark", "X", "e"])
+@pytest.mark.parametrize("leaves", [("q", "enter"), (":again", "enter")])
+@pytest.mark.parametrize("key", ["question_mark", ":export", ":next-message"])
 def test_keys_while_an_exercise_closes(tmp_path: Path, leaves: tuple[str, str], key: str) -> None:
     """A dialog may be over the run by the time it closes: it closes too, and nothing reads the run after that."""
     clusters = _SlowClusters()
@@ -110,7 +110,7 @@ def test_keys_while_an_exercise_closes(tmp_path: Path, leaves: tuple[str, str], 
         await seen.until(lambda: left not in seen.app.screen_stack, "the run is left")
         shown = ListScreen if leaves[0] == "q" else RunScreen
         await seen.until(lambda: isinstance(seen.top, shown), "what comes after it")
-        await seen.press("e", "full_stop")
+        await seen.press(":next-message", "full_stop")
         assert isinstance(seen.top, shown)
 
     try:
@@ -156,7 +156,7 @@ def test_keys_typed_ahead_act_in_order() -> None:
     """A view, then a node: if the node came first, ``p5`` would pause the wrong one."""
 
     async def test(seen: Seen) -> None:
-        for key, node in (("i", "4"), ("L", "5"), ("a", "1"), ("D", "2")):
+        for key, node in (("i", "4"), ("l", "5"), ("a", "1"), ("s", "2")):
             seen.app.post_message(events.Key(key, key))
             seen.app.post_message(events.Key(node, node))
             await seen.pilot.pause()

@@ -135,7 +135,7 @@ def test_a_small_screen_names_what_a_larger_one_shows() -> None:
     replay(test, size=(60, 20))
 
 
-@pytest.mark.parametrize("key", ["", "D", "a", "z"])
+@pytest.mark.parametrize("key", ["", "s", "a", "z"])
 def test_a_small_screen_shows_all_lines_in_place(key: str) -> None:
     """Nothing is scrolled away: who leads is near the top, the footer last, and a line of the view between."""
 
@@ -146,7 +146,7 @@ def test_a_small_screen_shows_all_lines_in_place(key: str) -> None:
         assert seen.of("KeyLine", KeyLine).region.bottom == seen.app.size.height
         assert seen.run.max_scroll_y == 0
         assert seen.of("Views", Views).size.height >= 1
-        assert seen.of("Views", Views).shown_views == ({"D": "diagram", "a": "assertions"}.get(key, "log"),)
+        assert seen.of("Views", Views).shown_views == ({"s": "diagram", "a": "assertions"}.get(key, "log"),)
         if key == "z":
             await seen.press("z")  # everything again, for the next size
 
@@ -191,14 +191,14 @@ def test_the_layout_is_restored_in_the_next_run(tmp_path: Path) -> None:
     file = tmp_path / "lab" / "interface.json"
 
     async def arrange(seen: Seen) -> None:
-        await seen.press("ctrl+up", "a", "z", "f", "t")
+        await seen.press("ctrl+up", "a", "z", ":heartbeats", ":theme")
 
     async def check_layout(seen: Seen) -> None:
         await seen.until(lambda: seen.run.views.chosen == "assertions", "the view")
         assert seen.run.has_class("full")
         assert seen.run.views.rows.heartbeats
         assert (seen.app.theme, seen.run.context.styles.dark) == (LIGHT, False)
-        for key in ("a", "z", "f", "t"):
+        for key in ("a", "z", ":heartbeats", ":theme"):
             await seen.press(key)
         assert seen.run.views.chosen == "log"
 
@@ -247,7 +247,7 @@ def test_an_unwritable_settings_file_is_ignored(tmp_path: Path) -> None:
 
 def test_without_a_settings_file_nothing_is_saved() -> None:
     async def test(seen: Seen) -> None:
-        await seen.press("z", "t")
+        await seen.press("z", ":theme")
 
     replay(test)
     assert not settings_file().exists()

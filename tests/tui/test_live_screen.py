@@ -64,7 +64,7 @@ def test_a_key_without_effect_is_reported(host: HostReady) -> None:
         await _five_leads(seen)
         await seen.press("h")
         await seen.until_message("nothing changed")
-        await seen.press("2", "W")
+        await seen.press("2", ":wipe")
         await seen.until_message("wipe 2: 2: up, or has nothing stored")
         await seen.press("r")
         await seen.until_message("restart 2: 2: already up, nothing changed")
@@ -74,9 +74,9 @@ def test_a_key_without_effect_is_reported(host: HostReady) -> None:
         await seen.until_message("kill 2: 2: already down, nothing changed")
         await seen.press("p")
         await seen.until_message("pause 2: 2: not running, nothing changed")
-        await seen.press("W")
+        await seen.press(":wipe")
         await seen.until_message("wipe 2: 2 wiped")
-        await seen.press("W")
+        await seen.press(":wipe")
         await seen.until_message("nothing changed")
 
     attached(test, host.socket)
@@ -107,7 +107,7 @@ def test_d_and_l_open_the_command_line(host: HostReady) -> None:
         await seen.until_message("delay 2 400ms: 8 links")
         assert "delay 2 400ms  breaks" in seen.text
         await seen.until(lambda: "delay <>all" in seen.text, "the fault on the node's pane")
-        await seen.press("escape", "l")
+        await seen.press("escape", ":lose")
         assert line.value == "lose all 30%"
         await seen.press("escape")
         await seen.press("h")
@@ -225,7 +225,7 @@ def test_a_viewer_only_watches(host: HostReady) -> None:
     async def test(seen: Seen) -> None:
         await _five_leads(seen)
         assert "viewer" in seen.text.split("\n")[0]
-        for key in "kprdlxhW":
+        for key in (*"kprdxh", ":lose", ":wipe"):
             await seen.press("5", key)
             await seen.until_message("this run takes no commands: this viewer gives no commands")
             assert seen.top is seen.run

@@ -22,7 +22,7 @@ when all normal: kill 5
 then expect 4 leads within 2s
 then say "4 leads"
 """
-THROUGH = "n and N visit the captions and marks, s shows the script, q quits"
+THROUGH = "n and N visit the captions and marks, ; shows the script, q quits"
 
 
 def _recorded(path: Path, script: str) -> Path:

@@ -50,7 +50,7 @@ def test_it_stops_asks_and_goes_on_to_the_outcome() -> None:
     """The score is in the title; the future is hidden only during the question."""
 
     async def test(seen: Seen) -> None:
-        await seen.press("P")
+        await seen.press(":predict")
         assert "predicted 0 of 0" in seen.line("#title")
         await seen.press(*["full_stop"] * 5)
         await _asked(seen)
@@ -78,12 +78,12 @@ def test_a_question_can_be_skipped_and_the_mode_left() -> None:
     """Playback continues; without the mode there are no questions."""
 
     async def test(seen: Seen) -> None:
-        await seen.press("P", *["full_stop"] * 5)
+        await seen.press(":predict", *["full_stop"] * 5)
         await _asked(seen)
         await seen.press("escape")
         assert "skipped" in seen.message
         assert "predicted 0 of 0" in seen.line("#title")
-        await seen.press("P")
+        await seen.press(":predict")
         assert "predicted" not in seen.line("#title")
         await seen.press(*["full_stop"] * 60)
         assert seen.top is seen.run
@@ -96,7 +96,7 @@ def test_it_stops_while_playing() -> None:
 
     async def test(seen: Seen) -> None:
         seen.player.go(55)
-        await seen.press("P")
+        await seen.press(":predict")
         seen.player.faster(3)
         await seen.press("space")
         await _asked(seen)
@@ -112,7 +112,7 @@ def test_without_a_decision_nobody_leads() -> None:
 
     async def test(seen: Seen) -> None:
         seen.player.go(311)
-        await seen.press("P", "full_stop")
+        await seen.press(":predict", "full_stop")
         await _asked(seen)
         assert "4 led so far" in seen.text
         await seen.press("n", "enter")
@@ -125,7 +125,7 @@ def test_without_a_decision_nobody_leads() -> None:
 def test_in_groups_any_of_those_who_lead_is_right() -> None:
     async def test(seen: Seen) -> None:
         seen.player.go(195)
-        await seen.press("P", "full_stop")
+        await seen.press(":predict", "full_stop")
         await _asked(seen)
         await seen.press("2", "enter")
         await seen.until_message("right: 2 and 5 lead, each its own; 2 informed 1 (Invitation)")
@@ -137,7 +137,7 @@ def test_a_protocol_without_election_has_no_predict_mode(tmp_path: Path) -> None
     """But an election below a task has."""
 
     async def test(seen: Seen) -> None:
-        await seen.press("P")
+        await seen.press(":predict")
         assert "elects no coordinator, so there is nothing to predict" in seen.message
         assert "predict" not in {action.word for action in seen.run.actions()}
         assert "predicted" not in seen.line("#title")
@@ -159,7 +159,7 @@ def test_the_scrub_bar_hides_the_future_during_a_question() -> None:
             return {*track[behind:], *density}
 
         seen.player.go(55)
-        await seen.press("P")
+        await seen.press(":predict")
         await seen.until(lambda: len(after()) > 2, "marks after the cursor")
         await seen.press("full_stop", "full_stop")
         await _asked(seen)
@@ -189,7 +189,7 @@ def test_a_simulated_run_continues_to_the_outcome(host: HostReady) -> None:
     """The first coordinator is the highest running node."""
 
     async def test(seen: Seen) -> None:
-        await seen.press("P")
+        await seen.press(":predict")
         seen.run.context.execute("speed 20")
         seen.run.context.execute("go")
         await _asked(seen)

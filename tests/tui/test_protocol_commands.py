@@ -7,8 +7,11 @@ from rich.console import Console
 from lab.glyphs import glyphs_for
 from lab.protocols import TASKS
 from lab.styles import ThemeStyles
+from lab.tui.actions import ActionTable
+from lab.tui.source import FileSource
 from lab.tui.widgets.help import HelpDialog
 from tests.harness import Rig
+from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, replay
 from tests.worlds.protocols import Board
 
@@ -33,7 +36,7 @@ def test_the_log_and_the_record_show_the_command(tmp_path: Path) -> None:
 def test_the_help_has_the_commands_of_the_built_in_protocols() -> None:
     console = Console(width=200, no_color=True)
     with console.capture() as capture:
-        console.print(HelpDialog(True, ThemeStyles(glyphs_for())).content())
+        console.print(HelpDialog(ActionTable(FileSource(SHIPPED)), True, ThemeStyles(glyphs_for())).content())
     help_text = capture.get()
     for task in TASKS.values():
         for own in task.commands.values():

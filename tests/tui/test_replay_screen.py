@@ -232,11 +232,11 @@ def test_f_shows_the_heartbeats_and_hides_them() -> None:
         await seen.press("end")
         assert log._count == quiet
         assert f"{len(page.lines) - quiet} heartbeats hidden" in seen.text
-        await seen.press("f")
+        await seen.press(":heartbeats")
         assert log._count == len(page.lines)
         assert "AreYouNormal" in seen.text
         assert "hidden" not in seen.text
-        await seen.press("f")
+        await seen.press(":heartbeats")
         assert log._count == quiet
 
     replay(test)
@@ -245,10 +245,10 @@ def test_f_shows_the_heartbeats_and_hides_them() -> None:
 def test_light_and_dark_theme() -> None:
     async def test(seen: Seen) -> None:
         assert seen.run.context.styles.dark
-        await seen.press("t")
+        await seen.press(":theme")
         await seen.until(lambda: not seen.run.context.styles.dark, "darker colours")
         await seen.until(lambda: seen.run.styles.background.brightness > 0.7, "a light ground")
-        await seen.press("t")
+        await seen.press(":theme")
         await seen.until(
             lambda: seen.run.context.styles.dark and seen.run.styles.background.brightness < 0.3, "dark"
         )
@@ -291,7 +291,7 @@ def test_a_hostile_recording_writes_no_control_character(tmp_path: Path) -> None
     async def test(seen: Seen) -> None:
         for at_us in (500_000, 5_720_000, 6_050_000, seen.player.end_us):
             seen.player.seek(at_us)
-            await seen.press("f")
+            await seen.press(":heartbeats")
             await seen.until(lambda: r"\x1b" in seen.text, "its codes, written out")
             assert [letter for letter in seen.text if not letter.isprintable() and letter != "\n"] == []
 

@@ -124,7 +124,7 @@ def test_s_shows_the_script_with_the_state_of_each_line(recording: Path, records
 
     async def test(seen: Seen) -> None:
         seen.player.go(records["5 is gone"])
-        await seen.press("s")
+        await seen.press("semicolon")
         await _shown(seen, "Every way in which a line of a script can end.")
         assert "✓ done" in _row(seen, "kill 5   # it leads")
         row = _row(seen, 'then say "5 is gone"')
@@ -134,7 +134,7 @@ def test_s_shows_the_script_with_the_state_of_each_line(recording: Path, records
         assert "… waits" in _row(seen, "on send SetCoordinator 4->1")
         assert "at the end" in _row(seen, "expect 4 leads")
         assert "watched" in _row(seen, "expect no violation")
-        await seen.press("s")
+        await seen.press("semicolon")
         await seen.until_message("back to the log")
 
     replay(test, recording)
@@ -144,7 +144,7 @@ def test_the_script_at_the_end(recording: Path) -> None:
     """Unreached lines, unmet expectations with reasons; expected verdicts are settled too."""
 
     async def test(seen: Seen) -> None:
-        await seen.press("end", "s")
+        await seen.press("end", "semicolon")
         await _shown(seen, "✗ NOT MET")
         for text, word in (
             ('say "never said"', "✗ NEVER"),
@@ -166,7 +166,7 @@ def test_enter_and_a_click_go_to_the_record_of_a_line(recording: Path, records: 
     """A line without a record goes nowhere."""
 
     async def test(seen: Seen) -> None:
-        await seen.press("end", "s")
+        await seen.press("end", "semicolon")
         await _shown(seen, "kill 5   # it leads")
         view = seen.of("#script", ScriptView)
         rows = seen.text.split("\n")
@@ -187,7 +187,7 @@ def test_the_line_reached_last_is_visible(recording: Path) -> None:
     """On any screen, at any time; before that, the top."""
 
     async def test(seen: Seen) -> None:
-        await seen.press("s")
+        await seen.press("semicolon")
         await _shown(seen, "Every way in which")
         for _ in range(4):
             await seen.press("n")
@@ -200,7 +200,7 @@ def test_the_line_reached_last_is_visible(recording: Path) -> None:
 
 def test_the_head_can_be_scrolled_to_by_keys(recording: Path) -> None:
     async def test(seen: Seen) -> None:
-        await seen.press("end", "s")
+        await seen.press("end", "semicolon")
         view = seen.of("#script", ScriptView)
         await seen.until(lambda: view.scroll_offset.y > 3, "the last lines")
         await seen.press(*["up"] * 30)
@@ -216,7 +216,7 @@ def test_scrolled_away_it_stays_and_scrolled_back_it_follows(recording: Path) ->
     """Until the line reached last is visible again."""
 
     async def test(seen: Seen) -> None:
-        await seen.press("end", "s")
+        await seen.press("end", "semicolon")
         view = seen.of("#script", ScriptView)
         await seen.until(lambda: view.scroll_offset.y > 3, "the last lines")
         there = view.scroll_offset.y
@@ -235,13 +235,11 @@ def test_a_run_without_a_script_stays_at_its_log() -> None:
     """A message names runs with a script; the footer has no key for it."""
 
     async def test(seen: Seen) -> None:
-        assert "s script" not in seen.text
+        assert "; script" not in seen.text
         assert "next mark" not in seen.text
         await seen.press("n")
-        assert (
-            seen.message == "no bookmark, caption, mark or unmet expectation in this run so far; M adds a bookmark"
-        )
-        await seen.press("s")
+        assert seen.message == "this run has no bookmark, caption, mark or unmet expectation so far; m adds one"
+        await seen.press("semicolon")
         assert seen.message.startswith("this run has no script; try lab run SCENARIO")
         assert seen.of("Views", Views).chosen == "log"
 
@@ -251,9 +249,9 @@ def test_a_run_without_a_script_stays_at_its_log() -> None:
 def test_the_title_and_the_first_hint_show_the_scenario(recording: Path) -> None:
     async def test(seen: Seen) -> None:
         assert " · What becomes of lines · " in seen.line("#title")
-        assert seen.message == "What becomes of lines (? for all keys; s shows the script)"
+        assert seen.message == "What becomes of lines (? for all keys; ; shows the script)"
         assert "n next mark" in seen.text.split("\n")[-1]
-        assert " s script " in seen.text  # the tab
+        assert " ; script " in seen.text  # the tab
 
     replay(test, recording)
 
@@ -267,7 +265,7 @@ def test_ascii_without_colour_has_the_same_words(
     is_ascii = "LC_ALL" in given
 
     async def test(seen: Seen) -> None:
-        await seen.press("end", "s")
+        await seen.press("end", "semicolon")
         await _shown(seen, f"{'!' if is_ascii else '✗'} NOT MET")
         assert f"{'+' if is_ascii else '✓'} done" in seen.text
         assert '" 4 takes over' in _caption(seen)
@@ -285,7 +283,7 @@ def test_a_hostile_scenario_writes_no_control_character(tmp_path: Path) -> None:
     path.write_text("\n".join([json.dumps(edited), *rest]), "utf-8")
 
     async def test(seen: Seen) -> None:
-        await seen.press("end", "s")
+        await seen.press("end", "semicolon")
         await _shown(seen, r"\x1b[2J nonsense \x202e")
         assert [letter for letter in seen.text if not letter.isprintable() and letter != "\n"] == []
 
@@ -305,7 +303,7 @@ def test_a_live_run_shows_the_state_of_its_script(host: HostReady) -> None:
     """A caption typed at the prompt is not a line of the script."""
 
     async def test(seen: Seen) -> None:
-        await seen.press("s")
+        await seen.press("semicolon")
         await seen.until(lambda: _reached(seen, "▶  13 ✗ NO EFFECT"), "frozen")
         assert '" 5 is gone' in _caption(seen)
         assert "… waits" in _row(seen, "then expect 5 leads")

@@ -138,7 +138,7 @@ def test_heartbeats_are_shown_or_hidden_under_a_filter_too() -> None:
         for _ in range(3):
             lines = [line for line in _all_lines(seen) if (line.source, line.what) == (5, "message")]
             await seen.until(lambda: f", {len(lines)} of" in _note(seen), f"{len(lines)} lines")  # noqa: B023
-            await seen.press("f")
+            await seen.press(":heartbeats")
 
     replay(test)
 

@@ -15,7 +15,7 @@ def _segments(seen: Seen) -> list[Segment]:
 
 @pytest.mark.parametrize(
     ("key", "text"),
-    [("C", "coordinator"), ("a", "coordinator"), ("i", "coordinator")],
+    [("c", "coordinator"), ("a", "coordinator"), ("i", "coordinator")],
     ids=["code", "assertions", "inspect"],
 )
 def test_a_text_is_found_and_highlighted_in_the_view(key: str, text: str) -> None:

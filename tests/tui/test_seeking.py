@@ -46,10 +46,11 @@ def test_from_message_to_message_and_back() -> None:
         hidden = frozenset(lines.header.protocol.heartbeats)
         for _ in range(12):
             before = seen.player.number
-            await seen.press("e")
+            await seen.press(":next-message")
             assert seen.player.number == _hunted(lines, before, True, MessageMatcher(None, hidden)) is not None
         await seen.press("3")
-        for key, forward in (("e", True), ("e", True), ("e", True), ("E", False), ("E", False)):
+        for forward in (True, True, True, False, False):
+            key = ":next-message" if forward else ":previous-message"
             before = seen.player.number
             await seen.press(key)
             assert seen.player.number == _hunted(lines, before, forward, MessageMatcher(3, hidden)) is not None
@@ -58,9 +59,9 @@ def test_from_message_to_message_and_back() -> None:
             assert record.node == 3
             assert record.sent or isinstance(record.input, Received)
         await seen.until_message(f"message of 3: record {seen.player.number}, at ")
-        await seen.press("home", "E")
+        await seen.press("home", ":previous-message")
         await seen.until_message("no message of 3 before this one")
-        await seen.press("end", "f", "E")
+        await seen.press("end", ":heartbeats", ":previous-message")
         assert seen.player.number == _hunted(lines, len(lines) - 1, False, MessageMatcher(3, frozenset()))
 
     replay(test)
@@ -71,24 +72,24 @@ def test_from_record_to_record_of_a_node() -> None:
 
     async def test(seen: Seen) -> None:
         lines = seen.player.store
-        await seen.press("o", "o", "O")
+        await seen.press(":next-of-node", ":next-of-node", ":previous-of-node")
         assert seen.player.number == 1
         await seen.press("5")
         for _ in range(4):
             before = seen.player.number
-            await seen.press("o")
+            await seen.press(":next-of-node")
             assert seen.player.number == _hunted(lines, before, True, NodeRecordMatcher(5))
         process_records = (
             (number, each) for number, each in enumerate(lines.records()) if isinstance(each, Process)
         )
         fault = next(number for number, each in process_records if each.event == "killed")
         seen.player.go(fault - 1)
-        await seen.press("o")
+        await seen.press(":next-of-node")
         assert seen.player.number == fault
         await seen.press("end")
         for _ in range(3):
             before = seen.player.number
-            await seen.press("O")
+            await seen.press(":previous-of-node")
             assert seen.player.number == _hunted(lines, before, False, NodeRecordMatcher(5))
 
     replay(test)

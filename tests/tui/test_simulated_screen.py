@@ -107,7 +107,7 @@ def test_a_hidden_step_is_reported(host: HostReady) -> None:
                 lambda: seen.message.startswith("step: ") and seen.message not in messages, "what it was"
             )
             messages.append(seen.message)
-            is_reported = seen.message.endswith("; a heartbeat, hidden (f shows them)")
+            is_reported = seen.message.endswith("; a heartbeat, hidden (:heartbeats shows them)")
             assert not is_reported or rows.count(seen.player.cluster()) == before[0]
             if is_reported and "AreYouNormal " in seen.message:
                 break
@@ -117,7 +117,7 @@ def test_a_hidden_step_is_reported(host: HostReady) -> None:
         else:
             raise AssertionError("no heartbeat")
         assert any("AreYouUp" in each for each in messages)
-        await seen.press("f", "full_stop")
+        await seen.press(":heartbeats", "full_stop")
         await seen.until(lambda: seen.message.startswith("step: "), "one more")
         assert "hidden" not in seen.message
 
@@ -145,7 +145,7 @@ def test_events_are_chosen_one_by_one(host: HostReady) -> None:
 
     async def test(seen: Seen) -> None:
         await _frozen(seen)
-        await seen.press("c")
+        await seen.press("o")
         await seen.until(lambda: isinstance(seen.top, NextEventDialog) and _rows(seen), "the list")
         rows = _rows(seen)
         assert "AreYouUp" in rows[0]
@@ -179,7 +179,7 @@ def test_the_list_marks_messages_to_nodes_that_do_not_run(host: HostReady) -> No
         with contextlib.closing(FeedClient(host.socket)) as other:
             other.command("pause 4")
             other.command("kill 5")
-            await seen.press("c")
+            await seen.press("o")
             await seen.until(lambda: isinstance(seen.top, NextEventDialog) and _rows(seen), "the list")
             assert any(row.endswith("(4 is paused: the message waits there)") for row in _rows(seen))
             assert any(row.endswith("(5 is down: the message is lost)") for row in _rows(seen))
@@ -200,7 +200,7 @@ def test_a_viewer_sees_the_clock_but_cannot_change_it(host: HostReady) -> None:
 
     async def test(seen: Seen) -> None:
         await _frozen(seen)
-        await seen.press("c")
+        await seen.press("o")
         await seen.until_message("only in a simulated run can you choose the next event")
         assert seen.top is seen.run
         with contextlib.closing(FeedClient(host.socket)) as driver:

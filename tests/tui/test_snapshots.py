@@ -60,16 +60,16 @@ def test_two_coordinators(snap_compare: Snap, size: tuple[int, int]) -> None:
 def test_a_blocked_transaction(snap_compare: Snap, tmp_path: Path, size: tuple[int, int]) -> None:
     """With the bank view."""
     file = blocked_run().write(tmp_path / "blocked.jsonl")
-    assert _is_as_before(snap_compare, file, size, BLOCKED_US, "b")
+    assert _is_as_before(snap_compare, file, size, BLOCKED_US, "t")
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 def test_space_and_time(snap_compare: Snap, size: tuple[int, int]) -> None:
     """The second coordinator has just been elected while the first is paused."""
-    assert _is_as_before(snap_compare, SHIPPED, size, 5_720_000, "D")
+    assert _is_as_before(snap_compare, SHIPPED, size, 5_720_000, "s")
 
 
-@pytest.mark.parametrize("key", ["L", "i", "a"])
+@pytest.mark.parametrize("key", ["l", "i", "a"])
 def test_a_view(snap_compare: Snap, key: str) -> None:
     """The network, one node, the assertions at the same instant."""
     assert _is_as_before(snap_compare, SHIPPED, (120, 40), 5_720_000, key)
@@ -82,7 +82,7 @@ def test_the_code(snap_compare: Snap) -> None:
         ran = seen.of("#code", CodeView)._ran
         return ran is not None and ran.is_exact
 
-    assert _is_as_before(snap_compare, SHIPPED, (120, 40), 2_950_000, "C", is_traced)
+    assert _is_as_before(snap_compare, SHIPPED, (120, 40), 2_950_000, "c", is_traced)
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")

@@ -146,7 +146,7 @@ def test_a_hangup_of_a_stalled_terminal_leaves_no_process(tmp_path: Path) -> Non
     with _run(tmp_path) as terminal:
         terminal.shows(LEADS)
         terminal.stall()
-        terminal.type("f")
+        terminal.type(":heartbeats\r")
         _heartbeats(tmp_path / "run.jsonl", 5_000)
         terminal.hang_up()
         terminal.all_gone()
@@ -168,7 +168,7 @@ def test_killing_the_parent_of_a_stalled_interface_leaves_no_process(tmp_path: P
     with _run(tmp_path) as terminal:
         terminal.shows(LEADS)
         terminal.stall()
-        terminal.type("f")
+        terminal.type(":heartbeats\r")
         _heartbeats(tmp_path / "run.jsonl", 5_000)
         os.kill(terminal.pid, signal.SIGKILL)
         terminal.hang_up()
@@ -209,7 +209,7 @@ def test_a_stalled_terminal_holds_up_no_node(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     with _run(tmp_path, "--set", "check_every=100ms", t="500ms") as terminal:
         terminal.shows(LEADS)
-        terminal.type("f")
+        terminal.type(":heartbeats\r")
         terminal.stall()
         written, began_us = wait_for(lambda: _quiet(terminal), "nothing is written any more"), _clock_us(path)
         heard = _heartbeats(path, 3_000)

@@ -104,14 +104,14 @@ def test_a_step_can_be_skipped_and_the_tour_ended(host: HostReady) -> None:
         assert line(seen) == ""
         seen.run.action_do("tour")
         await seen.until(lambda: line(seen).startswith("tour 1/5"), "the first step")
-        await seen.press("S")
+        await seen.press(":skip")
         await seen.until(lambda: line(seen).startswith("tour 2/5"), "the second step")
         seen.run.action_do("tour")
         await seen.until(lambda: line(seen) == "", "no tour")
-        await seen.press("S")
+        await seen.press(":skip")
         assert "no tour is running" in seen.message
         seen.run.action_do("tour")
-        await seen.press("S", "S", "S", "S", "S")
+        await seen.press(":skip", ":skip", ":skip", ":skip", ":skip")
         await seen.until(lambda: "that was the tour" in seen.message, "the end")
         assert line(seen) == ""
 
@@ -147,9 +147,9 @@ def test_the_whole_tour_by_keys(tmp_path: Path) -> None:
         terminal.shows("tour 2/5")
         terminal.shows("tour 3/5")
         _type_until(terminal, "[", "tour 4/5")
-        terminal.type("D")
+        terminal.type("s")
         terminal.shows("tour 5/5")
-        terminal.type("X")
+        terminal.type(":export\r")
         terminal.shows("export this run")
         terminal.type("\r")
         terminal.shows("that was the tour")

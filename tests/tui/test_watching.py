@@ -83,7 +83,7 @@ def test_a_watch_follows_the_cursor() -> None:
     async def test(seen: Seen) -> None:
         assert not _lines(seen).display
         assert _lines(seen).region.height == 0
-        await seen.press("V")
+        await seen.press("w")
         line = seen.of("CommandLine", CommandLine)
         assert line.value == "watch "
         await seen.type("4.version - 1.version")
@@ -269,7 +269,7 @@ def test_watches_of_the_command_line_are_added(tmp_path: Path) -> None:
 def test_a_branch_shows_the_same_watches(tmp_path: Path) -> None:
     async def test(seen: Seen) -> None:
         await _line(seen, "watch live")
-        await seen.press("B")
+        await seen.press("b")
         await seen.until(lambda: len(seen.app.screen_stack) > 2, "the branch")
         await seen.until(lambda: seen.run.query("#watches") and _strip(seen), "its watches")
         await _line(seen, "watch groups")

@@ -26,7 +26,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 async def _asked(seen: Seen) -> None:
-    await seen.press("w")
+    await seen.press(":write")
     await seen.until(lambda: isinstance(seen.top, ScenarioDialog), "the dialog")
 
 

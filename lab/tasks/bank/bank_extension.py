@@ -29,7 +29,7 @@ class BankExtension(Extension):
             "the bank: accounts, locks, open transactions and why they are open",
             draw_bank,
             help="the bank: accounts, open transactions and why they are open",
-            key="b",
+            key="t",
             without="has no bank; try lab run 2pc or lab run 3pc",
         ),
     )

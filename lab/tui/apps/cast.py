@@ -21,7 +21,6 @@ from lab.glyphs import UNICODE
 from lab.recording.records import encode
 from lab.styles import ThemeStyles
 from lab.text import sanitize
-from lab.tui.actions import actions_of, reason_unavailable
 from lab.tui.screen import RunScreen
 from lab.tui.source import FileSource
 from lab.tui.terminal.terminal_app import DARK, OWN_THEMES, TerminalApp, WithoutControls
@@ -135,11 +134,12 @@ async def _wait_for_layout(pilot: Pilot[None], screen: RunScreen) -> None:
 
 
 def _show_view(screen: RunScreen, view: str) -> None:
-    action = actions_of(screen.context.source.extension).get(view)
+    actions = screen.context.actions
+    action = actions.get(view)
     if view not in screen.views.hints:
         raise ExportError(f"unknown view {view!r}; the views are {', '.join(screen.views.hints)}")
     if action is not None:  # None for the log, which is already shown
-        if missing := reason_unavailable(action, screen.context.source):
+        if missing := actions.reason_unavailable(action):
             raise ExportError(f"--view {view}: {missing}")
         screen.layout_controller.show_view(view)
 

@@ -16,13 +16,14 @@ from textual.screen import Screen
 
 from lab.exercises.exercise import Exercise
 from lab.exercises.teacher import ClassReport, ServerAdminError, Student, format_minutes, sort_by_stuck_time
-from lab.places import settings_file
+from lab.places import keys_file, settings_file
 from lab.recording.records import Header
 from lab.styles import DIM, Line, ThemeStyles
 from lab.text import sanitize
 from lab.tui.apps.runs_app import RunsApp
 from lab.tui.context import show_dialog
 from lab.tui.source import FeedSource, Source
+from lab.tui.user_keys import read_user_keys
 from lab.tui.views.lines_view import LinesView
 from lab.tui.widgets.dialogs import LineDialog, contains_words
 from lab.tui.widgets.key_lines import KeyLine
@@ -163,7 +164,7 @@ class ClassScreen(Screen[None]):
         Binding("t", "app.take_control", "take control"),
         Binding("m", "app.message_one", "message"),
         Binding("M", "app.message_all", "message to all", key_display="M"),
-        Binding("L", "app.lecture", "lecture", key_display="L"),
+        Binding("l", "app.lecture", "lecture"),
         Binding("slash", "app.filter", "filter", key_display="/"),
         Binding("q", "app.leave_class", "quit"),
     ]
@@ -344,4 +345,4 @@ def show_class(
     admin: ServerAdmin, exercises: Callable[[str], Exercise | None], lecture: Callable[[str], str]
 ) -> int:
     """Show the class, and return the exit status."""
-    return WatchApp(admin, exercises, lecture, settings_file()).show()
+    return WatchApp(admin, exercises, lecture, settings_file()).show(read_user_keys(keys_file()))

@@ -14,6 +14,7 @@ from textual import on
 from lab.exercises.assessment import Result
 from lab.exercises.attempts import Clusters, StudentFolder, attempt_config
 from lab.exercises.exercise import Exercise
+from lab.places import keys_file
 from lab.recording.reader import NotARecordingError, open_recording
 from lab.recording.records import Header
 from lab.tui.apps.exercise_list import ListScreen, RunningAttempt
@@ -24,6 +25,7 @@ from lab.tui.controllers.answering import HandInRequested, RestartRequested
 from lab.tui.controllers.branching import LeaveRequested
 from lab.tui.screen import RunScreen
 from lab.tui.source import FeedSource
+from lab.tui.user_keys import read_user_keys
 from lab.tui.widgets.dialogs import ChoiceDialog
 from lab.worlds.launch import HostFailedError
 
@@ -268,6 +270,7 @@ class ClassroomApp(RunsApp):
 def show_classroom(home: StudentFolder, clusters: Clusters, exercises: Sequence[Exercise], first: str = "") -> int:
     """Show the list of exercises, or the exercise ``first``; return the exit status."""
     try:
-        return ClassroomApp(home, clusters, exercises, is_served=False, first=first).show()
+        keys = read_user_keys(keys_file())
+        return ClassroomApp(home, clusters, exercises, is_served=False, first=first).show(keys)
     finally:
         clusters.end()

@@ -11,13 +11,14 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
 from lab.exercises.teacher import ServerAdminError, VoteTally
-from lab.places import settings_file
+from lab.places import keys_file, settings_file
 from lab.styles import DIM, ThemeStyles
 from lab.text import sanitize
 from lab.tui.apps.runs_app import LabApp
 from lab.tui.context import show_dialog
 from lab.tui.screen import RunScreen
 from lab.tui.source import FeedSource
+from lab.tui.user_keys import read_user_keys
 from lab.tui.widgets.dialogs import Dialog, LineDialog
 from lab.units import format_count
 from lab.worlds.feed_protocol import Reply
@@ -170,4 +171,4 @@ class LectureApp(LabApp):
 
 def show_lecture(socket: str, title: str, control: LectureControl) -> int:
     """Show the lecture whose feed is on this socket, and return the exit status."""
-    return LectureApp(socket, title, control, settings_file()).show()
+    return LectureApp(socket, title, control, settings_file()).show(read_user_keys(keys_file()))

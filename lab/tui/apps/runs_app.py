@@ -14,18 +14,18 @@ from textual.widgets import Static
 
 from lab.exercises.exercise import Exercise
 from lab.glyphs import glyphs_for
-from lab.output import print_error, print_line
-from lab.places import new_recording_path, settings_file
+from lab.output import print_error, print_line, print_remark
+from lab.places import keys_file, new_recording_path, settings_file
 from lab.properties.declarations import Declared
 from lab.recording.reader import NotARecordingError
 from lab.recording.records import Header
 from lab.styles import ThemeStyles
-from lab.tui.actions import opening_hint
 from lab.tui.controllers.branching import BranchRequested, ExportRequested, LeaveRequested, RecordingChosen
 from lab.tui.controllers.layout import LayoutSettings, keep_watches, read_layout_settings, write_layout_settings
 from lab.tui.screen import RunScreen
 from lab.tui.source import FeedSource, FileSource, Source
 from lab.tui.terminal.terminal_app import TerminalApp, default_theme
+from lab.tui.user_keys import UserKeys, read_user_keys
 from lab.worlds.launch import HostFailedError, HostProcess
 from lab.worlds.loading.config import HostReady, branch_config, new_run_name
 
@@ -34,13 +34,15 @@ class RunsApp(TerminalApp[None]):
     """An application that shows runs on a stack of screens.
 
     A subclass provides the lowest screen. ``recorded`` are the recordings of the branches begun here. ``kept`` is
-    the file of the user's layout settings; without it, defaults are used and nothing is saved.
+    the file of the user's layout settings; without it, defaults are used and nothing is saved. ``user_keys`` are
+    the keys that the user has chosen; none on a server.
     """
 
     def __init__(self, kept: Path | None) -> None:
         super().__init__()
         self._kept = kept
         self.layout_settings = LayoutSettings() if kept is None else read_layout_settings(kept)
+        self.user_keys = UserKeys()
         if self.layout_settings.theme in self.available_themes:
             self.theme = self.layout_settings.theme
         self.recorded: list[Path] = []
@@ -49,9 +51,12 @@ class RunsApp(TerminalApp[None]):
         self._opened: list[tuple[Source, HostProcess | None]] = []
         self._is_branching = False
 
-    def show(self) -> int:
-        """Run the application, and return the exit status."""
+    def show(self, keys: UserKeys | None = None) -> int:
+        """Run the application with the user's keys, and return the exit status."""
+        self.user_keys = keys or UserKeys()
         gc.freeze()
+        for mistake in self.user_keys.mistakes:
+            print_remark(mistake)  # seen once the terminal is given back
         self.run()
         for recording in self.recorded:
             print_line(f"branch recorded: {recording}")
@@ -113,7 +118,7 @@ class RunsApp(TerminalApp[None]):
     async def leave(self, message: LeaveRequested) -> None:
         """Go back to the screen below, or leave the lowest one."""
         if self._is_branching:
-            message.context.notify("the branch is starting; press q again once it is shown")
+            message.context.notify("the branch is starting; press {quit} again once it is shown")
             return
         if not self._opened:
             await self.leave_lowest(message)
@@ -159,7 +164,7 @@ class RunsApp(TerminalApp[None]):
     def new_screen(self, source: Source, title: str, at: int | None = None) -> RunScreen:
         """Return a screen for a run, in the present theme and with the user's layout."""
         self.theme_styles.dark = self.current_theme.dark
-        return RunScreen(source, self.theme_styles, title, at, layout=self.layout_settings)
+        return RunScreen(source, self.theme_styles, title, at, layout=self.layout_settings, keys=self.user_keys)
 
     async def deactivate_run(self) -> None:
         """Let the topmost run take no more keys, and close the dialogs over it: its source is closed next."""
@@ -239,7 +244,8 @@ class LabApp(RunsApp):
         if self._first is not None:
             screen.action_do(*self._first)
         elif self._kept is not None and not self.layout_settings.tour_offered and self.source.takes_commands:
-            screen.context.notify(f"{opening_hint(self.source)}; new here? :tour shows you around, in five steps")
+            hint = screen.context.actions.opening_hint()
+            screen.context.notify(f"{hint}; new here? :tour shows you around, in five steps")
             self.layout_settings.tour_offered = True
         typed, self._typed_ahead = self._typed_ahead or [], None
         for key in typed:
@@ -281,4 +287,4 @@ def _show(
     first: tuple[str, str] | None = None,
     watches: tuple[str, ...] = (),
 ) -> int:
-    return LabApp(opened, title, first, settings_file(), watches).show()
+    return LabApp(opened, title, first, settings_file(), watches).show(read_user_keys(keys_file()))

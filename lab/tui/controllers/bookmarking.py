@@ -26,14 +26,26 @@ class BookmarkController:
     def __init__(self, context: RunContext) -> None:
         self._context = context
         self._bookmarks = context.source.bookmarks
-        self.actions: dict[str, ActionHandler] = {"bookmark": self._bookmark}
+        self.actions: dict[str, ActionHandler] = {"bookmark": self._bookmark, "bookmarks": self._list}
 
     def _bookmark(self, text: str) -> None:
+        if text:
+            player = self._context.player
+            self._put(player.number, player.cluster().at_us, text)
+            return
+        self._show_dialog(lists=False)
+
+    def _list(self) -> None:
+        """Show the list, if there is any bookmark."""
+        self._bookmarks.read()
+        if self._bookmarks.all:
+            self._show_dialog(lists=True)
+        else:
+            self._context.notify("there is no bookmark yet; {bookmark} adds one", warn=True)
+
+    def _show_dialog(self, lists: bool) -> None:
         player = self._context.player
         record, at_us = player.number, player.cluster().at_us
-        if text:
-            self._put(record, at_us, text)
-            return
 
         def use(result: str | int) -> None:
             if isinstance(result, int):
@@ -42,7 +54,7 @@ class BookmarkController:
                 self._put(record, at_us, result)
 
         self._bookmarks.read()
-        dialog = BookmarkDialog(self._bookmarks, record, at_us, self._context.styles)
+        dialog = BookmarkDialog(self._bookmarks, record, at_us, self._context.styles, lists)
         self._context.show_dialog(dialog, use)
 
     def _go_to(self, record: int) -> None:
@@ -59,12 +71,13 @@ class BookmarkController:
         if trouble := self._bookmarks.trouble:
             self._context.notify(f"{message}, kept only while this is open: {trouble}", warn=True)
         else:
-            self._context.notify(f"{message}; n and N go to the next and previous one, M lists them")
+            keys = "{next-mark} and {previous-mark} go to the next and previous one, {bookmarks} lists them"
+            self._context.notify(f"{message}; {keys}")
         self._context.redraw()
 
 
 class BookmarkDialog(Dialog[str | int]):
-    """A note on the record at the cursor, and the list of all notes.
+    """A note on the record at the cursor, and the list of all notes, which has the focus if it ``lists``.
 
     The result is the text of the note, the record to go to, or None.
     """
@@ -75,11 +88,12 @@ class BookmarkDialog(Dialog[str | int]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [("down", "to_list", ""), ("delete,d", "remove", "")]
 
-    def __init__(self, bookmarks: Bookmarks, record: int, at_us: int, styles: ThemeStyles) -> None:
+    def __init__(self, bookmarks: Bookmarks, record: int, at_us: int, styles: ThemeStyles, lists: bool) -> None:
         super().__init__(f"note on record {record}, at {at_us / 1e6:.3f} s", _SAVE)
         self._bookmarks = bookmarks
         self._record = record
         self._styles = styles
+        self._lists = lists
         self._doomed: int | None = None
         """The record whose bookmark another d removes."""
 
@@ -92,7 +106,7 @@ class BookmarkDialog(Dialog[str | int]):
         self._fill()
         if self._bookmarks.trouble:
             self.frame(title=self._bookmarks.trouble)
-        self.query_one(Input).focus()
+        self.query_one(OptionList if self._lists else Input).focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.dismiss(event.value.strip())

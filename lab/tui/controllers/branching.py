@@ -10,7 +10,6 @@ from typing import ClassVar
 
 from rich.text import Text
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.message import Message
 from textual.widgets import Input, Static
 
@@ -134,8 +133,6 @@ class TreeDialog(ListDialog[Path]):
     """The recordings in the folder of ``recording``, as trees. The result is the chosen one."""
 
     DEFAULT_CSS = "TreeDialog > Vertical { width: 100; }"
-    BINDINGS: ClassVar[list[BindingType]] = [("T", "leave", "close")]
-    letters = "qjkT"
 
     def __init__(self, recording: Path, styles: ThemeStyles) -> None:
         super().__init__("recordings and their branches", "Enter opens · type to filter · Esc closes")

@@ -1,16 +1,14 @@
 """Steer the views: a witness, the trace of a message, the scale of the diagram; show the theme and the help."""
 
 from collections.abc import Sequence
-from typing import ClassVar
+from functools import partial
 
 from rich.text import Text
-from textual.binding import BindingType
 
 from lab.analysis.delivery import TraceEntry, message_at, message_trace
 from lab.properties.verdicts import Violation
 from lab.styles import DIM, ThemeStyles
 from lab.text import sanitize
-from lab.tui.actions import actions_of, footer_actions, is_available
 from lab.tui.context import ActionHandler, RunContext
 from lab.tui.controllers.search import SearchController
 from lab.tui.controllers.seeking import SeekController
@@ -40,14 +38,14 @@ class DisplayController:
         diagram = views.diagram
         self.actions: dict[str, ActionHandler] = {
             "open": views.activate,
-            "witness": self._next_witness,
+            "next-violation": partial(self._go_to_violation, True),
+            "previous-violation": partial(self._go_to_violation, False),
             "deselect": self._deselect,
             "follow": self._follow_message,
             "copy": self._copy,
             "zoom-in": lambda: context.notify(diagram.zoom(-1)),
             "zoom-out": lambda: context.notify(diagram.zoom(1)),
             "turn": lambda: context.notify(diagram.turn()),
-            "jump": self._jump,
             "theme": self._set_theme,
             "themes": self._choose_theme,
             "help": self._show_help,
@@ -64,10 +62,10 @@ class DisplayController:
         self._mark(found)
         self._context.notify(format_witness(found), warn=True)
 
-    def _next_witness(self) -> None:
+    def _go_to_violation(self, forward: bool) -> None:
         context = self._context
         violations = context.source.judge.violations
-        self.show_witness(next_violation(violations, context.player.number, context.witness))
+        self.show_witness(next_violation(violations, context.player.number, context.witness, forward))
 
     def _mark(self, violation: Violation | None) -> None:
         """Mark the nodes of a violation and the records where their offending states began; None clears all."""
@@ -99,8 +97,8 @@ class DisplayController:
         else:
             found = message_at(store, number)
         if found is None:
-            text = "no message is selected: move the log's cursor to one (Tab, arrow keys), or step to one with e"
-            context.notify(text, warn=True)
+            how = "move the log's cursor to one (Tab, arrow keys), or go to the next one with {next-message}"
+            context.notify(f"no message is selected: {how}", warn=True)
             return
         sent, key = found
         trace = list(message_trace(store, key, sent))
@@ -118,10 +116,6 @@ class DisplayController:
         context.app.copy_to_clipboard(text)
         context.notify(describe_copy(what, text))
 
-    def _jump(self) -> None:
-        if message := self._views.diagram.jump():
-            self._context.notify(message, warn=True)
-
     # the theme and the help
 
     def _set_theme(self, name: str) -> None:
@@ -136,15 +130,13 @@ class DisplayController:
         self._context.app.search_themes()
 
     def _show_help(self) -> None:
-        context = self._context
-        source, process = context.source, context.selected_process
+        """Show the help, which begins with what the footer begins with."""
+        context, actions = self._context, self._context.actions
+        first = actions.in_order(context.focus, context.selected)
         now = [
-            action
-            for action in footer_actions()
-            if action.footer and is_available(action, source, process, self._views.shown_views)
+            action for action in first if action in context.offered and (action.footer or action.word == "open")
         ]
-        actions = actions_of(source.extension).values()
-        context.show_dialog(HelpDialog(source.takes_commands, context.styles, actions, now[:_MOST_NOW]))
+        context.show_dialog(HelpDialog(actions, context.source.takes_commands, context.styles, now[:_MOST_NOW]))
 
 
 # the trace of a message, from why it was sent to the effect of its answer; each line leads to its record
@@ -157,8 +149,6 @@ class TraceDialog(ListDialog[int]):
     """The trace of a message. The result is the record of the chosen line; ``here`` is the cursor in time."""
 
     DEFAULT_CSS = "TraceDialog > Vertical { width: 100; }"
-    BINDINGS: ClassVar[list[BindingType]] = [("F", "leave", "close")]
-    letters = "qjkF"
 
     def __init__(self, entries: Sequence[TraceEntry], here: int, styles: ThemeStyles) -> None:
         super().__init__("the trace of a message", "Enter goes to a line's record · type to filter · Esc closes")

@@ -173,16 +173,20 @@ class LayoutController:
         }
 
     def show_view(self, view: str) -> None:
-        """Show a view, or the log if that view is shown already."""
-        self._context.notify(self._views.show_view(view))
+        """Show a view, or the log if that view is shown already, and say how to use it."""
+        self._context.notify(self._arrange(view))
+
+    def _arrange(self, view: str) -> str:
+        hint = self._views.show_view(view)
         self._on_view_changed()
         (self._panes if self._views.chosen == LOG else self._views.widget).focus()
+        return hint
 
     def restore_view(self, offered: set[str]) -> None:
         """Show the exercise, or else the view of the last session, if offered, unless the user has acted."""
         view = EXERCISE if EXERCISE in offered else self.layout.view
         if not self.is_touched and view in offered:
-            self.show_view(view)
+            self._arrange(view)
 
     def _on_view_changed(self) -> None:
         """Save which view is shown, and fit the layout to it."""
@@ -237,7 +241,7 @@ class LayoutController:
 
     def _give_nodes(self, lines: int) -> None:
         if self.layout.full:
-            self._context.notify("this view has the full height; z shows everything again")
+            self._context.notify("this view has the full height; {full} shows everything again")
             return
         height = self._context.screen.size.height - self._watches.rows
         self.layout.nodes = max(_LEAST, min(round(lines * 100 / height), _MOST))
@@ -265,7 +269,7 @@ class LayoutController:
         """Show the chosen view alone, or everything again."""
         self.layout.full = not self.layout.full
         self.fit()
-        text = "only this view; z shows everything again" if self.layout.full else "everything is shown again"
+        text = "only this view; {full} shows everything again" if self.layout.full else "everything is shown again"
         self._context.notify(text)
 
     def _toggle_hall(self) -> None:
@@ -275,7 +279,7 @@ class LayoutController:
             self.layout.full = False
             if self._views.chosen != LOG:
                 self.show_view(LOG)
-            self._context.notify("for a hall; F11 shows everything again")
+            self._context.notify("for a hall; {hall} shows everything again")
         else:
             self._context.notify("everything is shown again")
         self.fit()
@@ -286,9 +290,9 @@ class LayoutController:
         self.layout.density = "rows" if were_cards else "cards"
         self.fit()
         if not were_cards and not self._panes.are_cards:
-            self._context.notify("there is no room for cards; Ctrl+Down gives the nodes more", warn=True)
+            self._context.notify("there is no room for cards; {shorter} gives the nodes more", warn=True)
         else:
-            self._context.notify("rows; # shows cards" if were_cards else "cards; # shows rows")
+            self._context.notify("rows; {cards} shows cards" if were_cards else "cards; {cards} shows rows")
 
     def _toggle_heartbeats(self) -> None:
         is_shown = not self._views.rows.heartbeats

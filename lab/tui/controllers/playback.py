@@ -2,12 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import ClassVar
 
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.widgets import OptionList, Static
 
 from lab.recording.snapshot import NodeState
@@ -65,7 +63,7 @@ class PlaybackController:
         def note(reply: Reply) -> str:
             self._context.catch_up()
             is_hidden = rows.is_hidden_step(before, player.cluster(), reply.text)
-            return "; a heartbeat, hidden (f shows them)" if is_hidden else ""
+            return "; a heartbeat, hidden ({heartbeats} shows them)" if is_hidden else ""
 
         return note
 
@@ -104,10 +102,6 @@ class NextEventDialog(ListDialog[EnabledEvent]):
     NextEventDialog > Vertical { max-height: 60%; margin-bottom: 1; }
     NextEventDialog Static { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        ("q,c", "leave", "close"),
-    ]
-    letters = "qjkc"
 
     def __init__(self, context: RunContext) -> None:
         super().__init__("choose the next event", "Enter executes it · type to filter · Esc closes")
@@ -124,7 +118,7 @@ class NextEventDialog(ListDialog[EnabledEvent]):
 
     def action_leave(self) -> None:
         super().action_leave()
-        self._run.notify("time is frozen; space resumes it")
+        self._run.notify("time is frozen; {play} resumes it")
 
     def submit(self, result: EnabledEvent) -> None:
         self._execute(result)

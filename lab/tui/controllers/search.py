@@ -233,14 +233,16 @@ class SearchController:
         elif self._purpose == "filter":
             self._filter, self._rows.filter = text, log_filter
             self._restart_search()
-            self._context.notify(f"the log shows only lines that match {text}; & and Enter show all")
+            self._context.notify(f"the log shows only lines that match {text}; {{filter}} and Enter show all")
         else:
             self.end()
             if LOG not in self._views.shown_views:
                 self._layout.show_view(LOG)
             self.active = LogSearch(self._context, self._views, text, log_filter)
             self.active.begin()
-            self._context.notify("n and N go to the next hit and the one before, Esc ends the search")
+            self._context.notify(
+                "{next-mark} and {previous-mark} go to the next hit and the one before, Esc ends the search"
+            )
 
     def _remove_filter(self) -> None:
         """Show all lines again."""

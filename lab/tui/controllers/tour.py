@@ -15,6 +15,7 @@ from lab.kernel import Step
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Record
 from lab.styles import DIM, ThemeStyles
+from lab.tui.actions import ActionTable
 from lab.tui.context import ActionHandler, RunContext
 from lab.tui.controllers.layout import LayoutController
 from lab.tui.views.log_view import RecordDialog
@@ -83,7 +84,7 @@ def _is_found(log: TourLog, place: ScreenState) -> bool:
 def _kill_instruction(log: TourLog) -> str:
     if log.leads is None:
         return "wait until a node leads: it is marked with a star"
-    return f"node {log.leads} leads (the star). Press {log.leads} to select it, then k to kill its process"
+    return f"node {log.leads} leads (the star). Press {log.leads} to select it, then {{kill}} to kill its process"
 
 
 STEPS = (
@@ -98,19 +99,21 @@ STEPS = (
     _TourStep(
         "find the moment at which it was elected",
         lambda log: (
-            f"press [ to go back in time, one change of status at a time, until you see node "
-            f"{log.leader or '…'} become the coordinator; ] goes forward"
+            f"press {{previous-status}} to go back in time, one change of status at a time, until you see node "
+            f"{log.leader or '…'} become the coordinator; {{next-status}} goes forward"
         ),
         _is_found,
     ),
     _TourStep(
         "look at what happened there",
-        lambda log: "press D for the space-time diagram: a line per node, an arrow per message",
+        lambda log: "press {diagram} for the space-time diagram: a line per node, an arrow per message",
         lambda _, place: place.opened or place.view == DIAGRAM,
     ),
     _TourStep(
         "export it",
-        lambda log: "press X, choose a format, and press Enter; the file can be opened without lab",
+        lambda log: (
+            "type :export and Enter, choose a format, and press Enter again; the file can be opened without lab"
+        ),
         lambda _, place: place.exported,
     ),
 )
@@ -123,8 +126,8 @@ class TourLine(Line):
     TourLine { height: auto; max-height: 4; padding: 0 1; background: $boost; display: none; text-wrap: wrap; }
     """
 
-    def show(self, place: int, log: TourLog | None, styles: ThemeStyles) -> None:
-        """Show a step, or hide the line if there is no log."""
+    def show(self, place: int, log: TourLog | None, actions: ActionTable, styles: ThemeStyles) -> None:
+        """Show a step with the keys of its actions, or hide the line if there is no log."""
         self.display = log is not None
         if log is None:
             return
@@ -133,8 +136,8 @@ class TourLine(Line):
             Text.assemble(
                 (f"tour {place + 1}/{len(STEPS)}  ", styles.accent),
                 (f"{step.title}: ", Style(bold=True)),
-                step.instruction(log),
-                ("  S skips this step, :tour ends the tour", DIM),
+                actions.with_keys(step.instruction(log)),
+                ("  :skip skips this step, :tour ends the tour", DIM),
             ),
             wraps=True,
         )
@@ -167,7 +170,7 @@ class TourController:
             self._record = last
             if STEPS[self._place].is_done(self._log, self._screen_state()):
                 self._advance(f"done: {STEPS[self._place].title}")
-        self._line.show(self._place, self._log, self._context.styles)
+        self._line.show(self._place, self._log, self._context.actions, self._context.styles)
 
     def _toggle(self) -> None:
         """Start the tour, or end it if it is running."""
@@ -190,7 +193,7 @@ class TourController:
     def _advance(self, text: str) -> None:
         self._place += 1
         if self._place == len(STEPS):
-            self._end(f"{self._context.exported or text}; that was the tour, ? for all keys")
+            self._end(f"{self._context.exported or text}; that was the tour, {{help}} for all keys")
         else:
             self._context.exported = ""
             self._context.notify(text)

@@ -90,7 +90,7 @@ _CELL = 38
 """The least width of a node; each row has as many nodes as fit."""
 _ROOM_FOR_RUNS = 16
 """From this height on, two lines about the differences are shown, else one."""
-_NOTHING = "no other recording is open: = chooses one, :compare FILE opens one"
+_NOTHING = "no other recording is open: :compare chooses one, :compare FILE opens one"
 
 
 class _OtherRecording:

@@ -98,26 +98,16 @@ class DiagramView(PictureView, inherit_bindings=False):
         return f"time flows {'down' if self._down else 'to the right'}"
 
     def activate(self) -> None:
-        """Open the record of the selection, or of the cursor in time."""
+        """Move the cursor in time to the selection; if it is there, or nothing is selected, open the record."""
         if self._cursor is None:
             return
-        picked, edge = self._selection.picked, self._selection.edge
-        if edge is None:
-            record = picked if isinstance(picked, int) else self._cursor.record
-            self.post_message(MessageLog.Opened(LogLine(record, 0, "note", "")))
-        elif edge.sent.record >= 0:
-            self.post_message(MessageLog.Opened(edge.line))
-
-    def jump(self) -> str:
-        """Move the cursor in time to the selection. Return an error for the user if that is impossible."""
-        if self._selection.picked is None:
-            return "select a message or a step first: with the arrow keys, or a click"
-        point = self._selection.point
-        if point is None or point.record < 0:
-            return "the selection is no longer visible here"
-        self._focus.recentre()
-        self.post_message(self.Sought(point.record))
-        return ""
+        point, edge = self._selection.point, self._selection.edge
+        if point is None or point.record < 0 or point.record == self._cursor.record:
+            line = LogLine(self._cursor.record, 0, "note", "") if edge is None else edge.line
+            self.post_message(MessageLog.Opened(line))
+        else:
+            self._focus.recentre()
+            self.post_message(self.Sought(point.record))
 
     def action_pick(self, way: str) -> None:
         """Select the next or previous step along the flow of time, or message across it."""
@@ -151,7 +141,7 @@ class DiagramView(PictureView, inherit_bindings=False):
         self._focus.pan(-_WHEEL)
 
     def on_click(self, event: events.Click) -> None:
-        """Select what is under the mouse; a second click opens it."""
+        """Select what is under the mouse; a second click goes there."""
         offset = event.get_content_offset(self)
         if self._canvas is None or self._plane is None or offset is None:
             return
@@ -197,11 +187,11 @@ class DiagramView(PictureView, inherit_bindings=False):
             text = self._selection.describe(self._source.store, self._upto)
             return [(" ", DIM), (sanitize(text, 300), self._styles.accent)]
         row = "row" if self._down else "column"
-        parts = [f"a {row} is {self._focus.axis.unit_text} (+ -)", "arrows select", "| turns"]
+        parts = [f"a {row} is {self._focus.axis.unit_text}", "arrows or a click select"]
         nodes = sorted(self._source.store.header.nodes)
         if len(plane.lanes) < len(nodes):
             seen = format_ranges(sorted(plane.lanes))
             parts.insert(0, f"nodes {seen} of {len(nodes)}: the number of another shows it")
         if window.is_full():
-            parts.insert(0, f"only {format_count(window.fed - window.start, 'record')} shown: + shows all")
+            parts.insert(0, f"only {format_count(window.fed - window.start, 'record')} shown: zoom in to see all")
         return [(f" {' · '.join(parts)}", DIM)]

@@ -240,7 +240,7 @@ def _key_hints(task: Task, result: Result) -> str:
     if result.state == "open" and task.way in ("question", "explain"):
         hints.append("Enter answers")
     if result.state in ("open", "answered") and (hint := describe_hint(task, result)):
-        hints.append(f"H gives {hint}")
+        hints.append(f":hint gives {hint}")
     return ", ".join(hints)
 
 

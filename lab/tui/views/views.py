@@ -38,9 +38,9 @@ View = LinesView | CompareView
 """A view of the run; its id is its name."""
 
 VIEWS = {
-    EXERCISE: "the exercise: Up and Down select a task, Enter answers, H gives a hint",
+    EXERCISE: "the exercise: Up and Down select a task, Enter answers, :hint gives a hint",
     LOG: "the message log",
-    DIAGRAM: "space-time diagram: arrow keys or a click select, Enter opens, j goes there",
+    DIAGRAM: "space-time diagram: arrow keys or a click select, Enter goes there",
     "groups": "the history of groups; Enter goes to the record of a line",
     **{view.word: view.hint for brought in built_in_extensions() for view in brought.views},
     "network": "the network: connectivity and every link; arrows move, Enter changes a link",

@@ -1,6 +1,6 @@
 """The help: all keys, commands and signs."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.console import Group
 from rich.padding import Padding
@@ -12,7 +12,7 @@ from textual.app import ComposeResult
 
 from lab.script.verbs import VERBS, bare_commands
 from lab.styles import DIM, ThemeStyles
-from lab.tui.actions import ACTIONS, Action
+from lab.tui.actions import Action, ActionTable
 from lab.tui.widgets.dialogs import TextBox, contains_words
 
 _SIGNS = {
@@ -29,9 +29,9 @@ _SIGNS = {
 
 _SCRIPT_SIGNS = {
     "caption": "a text of a script or of the command say; the latest is shown above the nodes",
-    "mark": "a mark set by a script; n and N go to the next and the previous one",
-    "bookmark": "your note on a record (M adds one); n and N go there too",
-    "violation": "on the scrub bar: an assertion is violated; v goes there",
+    "mark": "a mark set by a script; {next-mark} and {previous-mark} go to the next and the previous one",
+    "bookmark": "your note on a record ({bookmark} adds one); {next-mark} and {previous-mark} go there too",
+    "violation": "on the scrub bar: an assertion is violated; {next-violation} goes there",
     "met": "script: an expectation that was met, or a line that was executed",
     "unmet": "script: an expectation that was not met, or a line that was never executed",
 }
@@ -62,14 +62,14 @@ class HelpDialog(TextBox):
 
     def __init__(
         self,
+        actions: ActionTable,
         driver: bool,
         styles: ThemeStyles,
-        actions: Iterable[Action] = ACTIONS,
-        now: Iterable[Action] = (),
+        now: Sequence[Action] = (),
     ) -> None:
         super().__init__(_HELP_TITLE, _HELP_KEYS)
-        self._actions = tuple(actions)
-        self._now = tuple(now)
+        self._actions = actions
+        self._now = now
         self._driver = driver
         self._styles = styles
         self._typed = ""
@@ -101,7 +101,7 @@ class HelpDialog(TextBox):
                 self._add_action(general, action)
             general.add_row("", Text("everything", _TITLE))
         self._add(general, f"{'1 2 3 …':{_KEY}}", "select a node; arrows or a click do the same")
-        self._add(general, "Tab", "go to nodes, log or scrub bar; there, 0-9 jump to tenths")
+        self._add(general, f"{'Tab':{_KEY}}", "go to nodes, log or scrub bar; there, 0-9 jump to tenths")
         parts: list[Table | Text] = [general, self._columns(*([self._keys(*groups)] for groups in _COLUMNS))]
         if commands := list(self._commands()) if self._driver else []:
             half = (len(commands) + 1) // 2
@@ -134,7 +134,7 @@ class HelpDialog(TextBox):
                 continue
             if not self._typed:
                 table.add_row("", Text(_GROUPS[group], _TITLE))
-            for action in self._actions:
+            for action in self._actions.values():
                 if action.group == group and (self._driver or action.where == "all"):
                     self._add_action(table, action)
         return table
@@ -164,7 +164,7 @@ class HelpDialog(TextBox):
         self._add(table, Text(" 5.3 ", styles.badge(0)), "its group: the node that formed it, and a counter")
         for kind, text in _SCRIPT_SIGNS.items():
             sign = Text(f"{styles.glyphs.marks[kind]} {kind.replace('unmet', 'not met')}", styles.mark(kind))
-            self._add(table, sign, text)
+            self._add(table, sign, self._actions.with_keys(text))
         return table
 
 

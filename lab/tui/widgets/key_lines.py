@@ -1,6 +1,6 @@
 """Lines to click on: the tabs of the views, and the keys of the footer."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,13 +9,13 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.binding import Binding
 from textual.message import Message
 from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
 from lab.styles import DIM, Piece, ThemeStyles, fit, width_of
+from lab.tui.actions import FooterKey
 
 
 class Tab(Struct, frozen=True):
@@ -98,21 +98,12 @@ class TabLine(Widget):
         return Strip([Segment(text, base + style) for text, style in fit(pieces, width)], width)
 
 
-class _Key(Struct, frozen=True):
-    """A key of the footer. ``shown`` is the key as the user reads it, ``tooltip`` a longer text than the label."""
-
-    key: str
-    shown: str
-    label: str
-    tooltip: str
-
-    @property
-    def width(self) -> int:
-        return cell_len(f"{self.shown} {self.label} ")
+def _unchanged(keys: Sequence[FooterKey]) -> Sequence[FooterKey]:
+    return keys
 
 
 class KeyLine(Widget):
-    """A line of keys, as many as fit. ``is_shown`` selects among the bound keys."""
+    """A line of keys, as many as fit, with whole words. ``arrange`` changes the keys that are bound and shown."""
 
     DEFAULT_CSS = """
     KeyLine { dock: bottom; height: 1; color: $footer-foreground; background: $footer-background; }
@@ -120,10 +111,10 @@ class KeyLine(Widget):
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {"key-line--key"}
 
-    def __init__(self, is_shown: Callable[[Binding], bool] = lambda binding: True) -> None:
+    def __init__(self, arrange: Callable[[Sequence[FooterKey]], Iterable[FooterKey]] = _unchanged) -> None:
         super().__init__()
-        self._is_shown = is_shown
-        self._keys: tuple[_Key, ...] = ()
+        self._arrange = arrange
+        self._keys: tuple[FooterKey, ...] = ()
 
     def on_mount(self) -> None:
         self.screen.bindings_updated_signal.subscribe(self, self._update_keys)
@@ -132,44 +123,48 @@ class KeyLine(Widget):
         base, key_style = self.rich_style, self.get_component_rich_style("key-line--key")
         pieces: list[Piece] = []
         width = self.size.width
-        for each in self._visible(width):
-            pieces += (each.shown, key_style), (f" {each.label} ", base)
+        for each, text in self._visible(width):
+            pieces += (each.shown, key_style), (text[len(each.shown) :], base)
         return Strip([Segment(text, base + style) for text, style in fit(pieces, width)], width)
 
-    def on_mouse_down(self, event: events.MouseDown) -> None:
-        if (key := self._at(event.x)) is not None:
+    async def on_mouse_down(self, event: events.MouseDown) -> None:
+        key = self._at(event.x)
+        if key is not None and key.action:
+            await self.run_action(key.action)
+        elif key is not None:
             self.app.simulate_key(key.key)
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
         key = self._at(event.x)
         self.tooltip = None if key is None else key.tooltip
 
-    def _visible(self, width: int) -> Iterator[_Key]:
-        """Yield the keys that fit, with whole words."""
+    def _visible(self, width: int) -> Iterator[tuple[FooterKey, str]]:
+        """Yield the keys that fit, each with its text."""
         left = 0
         for key in self._keys:
-            left += key.width
-            if left > width:
+            text = " ".join(filter(None, (key.shown, key.label)))
+            left += cell_len(text) + 1
+            if left > width + 1:
                 return
-            yield key
+            yield key, f"{text} "
 
-    def _at(self, x: int) -> _Key | None:
+    def _at(self, x: int) -> FooterKey | None:
         left = 0
-        for key in self._visible(self.size.width):
-            left += key.width
+        for key, text in self._visible(self.size.width):
+            left += cell_len(text)
             if x < left:
                 return key
         return None
 
     def _update_keys(self, screen: Screen[object]) -> None:
-        if self.is_attached and (keys := tuple(self._available_keys())) != self._keys:
+        if self.is_attached and (keys := tuple(self._arrange(list(self._bound_keys())))) != self._keys:
             self._keys = keys
             self.refresh()
 
-    def _available_keys(self) -> Iterator[_Key]:
+    def _bound_keys(self) -> Iterator[FooterKey]:
         actions = set()
         for _, binding, enabled, tooltip in self.screen.active_bindings.values():
-            if binding.show and enabled and binding.action not in actions and self._is_shown(binding):
+            if binding.show and enabled and binding.action not in actions:
                 actions.add(binding.action)
                 shown = self.app.get_key_display(binding)
-                yield _Key(binding.key, shown, binding.description, tooltip or binding.description)
+                yield FooterKey(shown, binding.description, tooltip or binding.description, binding.key)

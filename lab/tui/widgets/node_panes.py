@@ -58,7 +58,7 @@ class NodePanes(Widget, can_focus=True):
     ]
 
     def __init__(self, styles: ThemeStyles) -> None:
-        super().__init__()
+        super().__init__(id="nodes")
         self._styles = styles
         self._panes: tuple[Pane, ...] = ()
         self._selected: int | None = None

@@ -1,13 +1,14 @@
 """Prompts: a line to type into, with completion and history; for commands, and for queries."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import ClassVar, Literal
 
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.fuzzy import FuzzySearch
 from textual.message import Message
 from textual.suggester import Suggester
 from textual.widget import Widget
@@ -22,7 +23,7 @@ from lab.script.scope import scope_of
 from lab.script.values import ATTRIBUTES
 from lab.script.verbs import VERBS, bare_commands
 from lab.script.vocabulary import described_counts, described_states, names_of_node_terms
-from lab.tui.actions import ACTIONS
+from lab.tui.actions import ACTIONS, ActionTable
 
 
 class _Completion(Suggester):
@@ -80,11 +81,15 @@ class Prompt(Input):
     class Opened(Message):
         """The prompt covers what was in its row."""
 
-    def __init__(self, placeholder: str, home: Widget) -> None:
+    def __init__(self, placeholder: str, home: Widget, id_: str) -> None:
         self.history: list[str] = []
         self._home = home
         super().__init__(
-            placeholder=placeholder, suggester=_Completion(self), select_on_focus=False, max_length=_LONGEST
+            placeholder=placeholder,
+            suggester=_Completion(self),
+            select_on_focus=False,
+            max_length=_LONGEST,
+            id=id_,
         )
         self._history_index = 0
         self._previous_focus: Widget | None = None
@@ -202,7 +207,15 @@ def _from_history(text: str, history: list[str]) -> str | None:
     return next((line for line in reversed(history) if line.startswith(text) and line != text), None)
 
 
+def similar_words(text: str, words: Iterable[str]) -> list[str]:
+    """Return the words that contain the letters of a text in this order, the best match first."""
+    matcher = FuzzySearch()
+    scores = {word: (word.startswith(text), matcher.match(text, word)[0]) for word in words}
+    return sorted((word for word in scores if any(scores[word])), key=lambda word: scores[word], reverse=True)
+
+
 _UNWATCH = "unwatch "
+_MOST_SIMILAR = 8
 
 
 class CommandLine(Prompt):
@@ -214,8 +227,9 @@ class CommandLine(Prompt):
     class Left(Prompt.Left):
         """The user closed the line without a command."""
 
-    def __init__(self, header: Header, home: Widget) -> None:
-        super().__init__("kill 5   (Tab completes, Up and Down show history, Esc closes)", home)
+    def __init__(self, header: Header, actions: ActionTable, home: Widget) -> None:
+        super().__init__("kill 5, or the word of any action", home, "command-line")
+        self._actions = actions
         scope = scope_of(header)
         self._fields = () if scope is None else tuple(field.name for field in scope.protocol.fields)
         self.watches: tuple[str, ...] = ()
@@ -225,7 +239,19 @@ class CommandLine(Prompt):
         if text.startswith(_UNWATCH):
             lines = (f"{_UNWATCH}{each}" for each in (*self.watches, "all"))
             return next((line for line in lines if line.startswith(text) and line != text), None)
-        return complete(text, self.history, self._fields)
+        return complete(text, self.history, self._fields) or next(iter(self._similar(text)), None)
+
+    @property
+    def hint(self) -> str:
+        """The words that fit what has been typed, those of actions with their keys."""
+        return " · ".join(
+            f"{word} ({action.shown})" if (action := self._actions.get(word)) and action.shown else word
+            for word in self._similar(self.value)[:_MOST_SIMILAR]
+        )
+
+    def _similar(self, text: str) -> list[str]:
+        words = {**self._actions, **VERBS, **bare_commands()}
+        return similar_words(text, words) if text and " " not in text else []
 
 
 Purpose = Literal["search", "filter"]
@@ -278,7 +304,7 @@ class SearchLine(Prompt):
         """The prompt was closed without a query."""
 
     def __init__(self, header: Header, home: Widget) -> None:
-        super().__init__("", home)
+        super().__init__("", home, "search-line")
         self._ids = header.nodes
         self._kinds = kinds_in(header)
         self._purpose: Purpose = "search"

@@ -117,7 +117,7 @@ def title_text(source: Source, number: int, hidden: int, name: str, styles: Them
     if source.store.damage:
         parts.append(f"{format_count(len(source.store.damage), 'line')} unreadable: lab show lists them")
     if hidden:
-        parts.append(f"{hidden} heartbeats hidden (f)")
+        parts.append(f"{hidden} heartbeats hidden")
     t_us = header.timing.t_us
     t = f"{t_us / 1e6:g} s" if t_us >= 1_000_000 else f"{t_us / 1000:g} ms"
     parts += [f"timeout T {t}", format_count(len(header.nodes), "node"), *last]
@@ -204,17 +204,17 @@ class VerdictLine(Line):
 
     DEFAULT_CSS = "VerdictLine { height: 1; padding: 0 1; }"
 
-    def show(self, versions: Iterable[tuple[VerdictText, ...]], styles: ThemeStyles) -> None:
-        """Show the first version that fits, or else the last; the first violation gets a hint at its key."""
+    def show(self, versions: Iterable[tuple[VerdictText, ...]], key: str, styles: ThemeStyles) -> None:
+        """Show the first version that fits, or else the last; ``key``, beside the first violation, goes there."""
         text = Text()
         for verdicts in versions:
-            text = self._line(verdicts, styles)
+            text = self._line(verdicts, key, styles)
             if text.cell_len <= self.content_size.width:
                 break
         self.put(text)
 
-    def _line(self, verdicts: tuple[VerdictText, ...], styles: ThemeStyles) -> Text:
-        text, hint = Text(), " (v)"
+    def _line(self, verdicts: tuple[VerdictText, ...], key: str, styles: ThemeStyles) -> Text:
+        text, hint = Text(), f" ({key})"
         for place, (verdict, word) in enumerate(verdicts):
             if place:
                 text.append(f"  {styles.glyphs.dot}  ", DIM)

@@ -38,7 +38,7 @@ def partitioned(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 async def _at_parted(seen: Seen) -> None:
     seen.player.seek(PARTED_US - T_US)
-    await seen.press("L")
+    await seen.press("l")
     await seen.until(lambda: "cut both ways" in seen.text, "the partition")
 
 
@@ -51,7 +51,7 @@ def test_the_network_takes_the_place_of_the_log(partitioned: Path) -> None:
         assert seen.text.count("╳ cut") >= 12
         assert "+20ms" in seen.text
         assert "1 → 2: 10ms" in seen.text
-        await seen.press("L")
+        await seen.press("l")
         assert not seen.run.query_one(NetworkView).display
         assert "back to the log" in seen.message
 
@@ -112,7 +112,7 @@ def test_the_row_of_the_selected_node_is_shown(tmp_path: Path) -> None:
     file = rig.write(tmp_path / "forty.jsonl")
 
     async def test(seen: Seen) -> None:
-        await seen.press("end", "L")
+        await seen.press("end", "l")
         await seen.until(lambda: "of 40 nodes: arrows scroll" in seen.text, "a part of the matrix")
         assert "▶" not in _drawn(seen)
         await seen.press("3", "3")
@@ -128,7 +128,7 @@ def test_in_a_recording_nothing_can_be_changed(partitioned: Path) -> None:
     async def test(seen: Seen) -> None:
         await _at_parted(seen)
         await seen.press("enter")
-        await seen.until_message("the link 1->2 cannot be changed: this is a recording; B branches from here")
+        await seen.until_message("the link 1->2 cannot be changed: this is a recording; b branches from here")
         assert seen.top is seen.run
 
     replay(test, partitioned)
@@ -158,7 +158,7 @@ def test_a_recording_with_links_of_unknown_nodes(tmp_path: Path) -> None:
     writer.close()
 
     async def test(seen: Seen) -> None:
-        await seen.press("end", "L", "right", "down", "left", "up")
+        await seen.press("end", "l", "right", "down", "left", "up")
         await seen.until(lambda: "╳ cut" in seen.text, "the link that there is")
         assert "\x1b" not in _drawn(seen)
         assert "99" not in "".join(line.split("since")[0] for line in _drawn(seen).splitlines()[:6])
@@ -221,7 +221,7 @@ def test_a_link_is_cut_and_joined(host: HostReady) -> None:
     """The dialog offers what applies to the link; the view shows the change."""
 
     async def test(seen: Seen) -> None:
-        await seen.press("L")
+        await seen.press("l")
         asked = await _open_dialog(seen)
         assert "the link from 1 to 2" in asked
         assert "cut 1->2" in asked
@@ -245,7 +245,7 @@ def test_commands_with_a_number_are_edited_on_the_command_line(host: HostReady) 
     """Both ways, if ``b`` was pressed before."""
 
     async def test(seen: Seen) -> None:
-        await seen.press("L")
+        await seen.press("l")
         await _open_dialog(seen)
         await seen.press("b")
         await seen.until(lambda: "between 1 and 2, both ways" in seen.text, "both ways")
@@ -264,7 +264,7 @@ def test_escape_closes_the_dialog_and_enter_runs_the_command(host: HostReady) ->
     """Arrows move from command to command."""
 
     async def test(seen: Seen) -> None:
-        await seen.press("L")
+        await seen.press("l")
         await _open_dialog(seen)
         await seen.press("escape")
         assert seen.top is seen.run
@@ -283,7 +283,7 @@ def test_a_viewer_cannot_change_links(host: HostReady) -> None:
     """A message says how to."""
 
     async def test(seen: Seen) -> None:
-        await seen.press("L", "enter")
+        await seen.press("l", "enter")
         await seen.until_message("cannot be changed: this viewer gives no commands")
 
     attached(test, host.socket, "viewer")
