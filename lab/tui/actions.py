@@ -428,8 +428,8 @@ class ActionTable(Mapping[str, Action]):
         if focus == _NODES and selected is None:
             nodes = self._source.store.header.nodes
             shown = "-".join(map(str, dict.fromkeys((nodes[0], nodes[-1]))))
-            action = f"screen.digit('{nodes[0]}')"
-            yield FooterKey(shown, "select a node", "or the arrow keys, or a click", action=action)
+            select = f"screen.digit('{nodes[0]}')"
+            yield FooterKey(shown, "select a node", "or the arrow keys, or a click", action=select)
         elif focus == _SCRUB_BAR:
             yield FooterKey("0-9", "tenths of the run", "or a click", "5")
         for action in self.in_order(focus, selected):
