@@ -200,7 +200,7 @@ ACTIONS: tuple[Action, ...] = (
     _exercise("hand-in", "", "hand in: end the run and judge the remaining tasks"),
 )
 
-_NODES, _PROMPTS = "nodes", ("command-line", "search-line")
+_NODES, _SCRUB_BAR, _PROMPTS = "nodes", "scrub-bar", ("command-line", "search-line")
 """The ids of what may have the focus besides a view."""
 _NODE = ("kill", "restart", "pause")
 _OF_FOCUS: dict[str, tuple[str, ...]] = {
@@ -426,8 +426,12 @@ class ActionTable(Mapping[str, Action]):
             yield from _PROMPT_KEYS
             return
         if focus == _NODES and selected is None:
-            first, *_, last = self._source.store.header.nodes
-            yield FooterKey(f"{first}-{last}", "select a node", "or the arrow keys, or a click", str(first))
+            nodes = self._source.store.header.nodes
+            shown = "-".join(map(str, dict.fromkeys((nodes[0], nodes[-1]))))
+            select = f"screen.digit('{nodes[0]}')"
+            yield FooterKey(shown, "select a node", "or the arrow keys, or a click", action=select)
+        elif focus == _SCRUB_BAR:
+            yield FooterKey("0-9", "tenths of the run", "or a click", "5")
         for action in self.in_order(focus, selected):
             label = _ENTER.get(focus, "") if action.word == "open" else action.footer
             is_word = not action.keys and action.word in _OF_FOCUS.get(focus, ())

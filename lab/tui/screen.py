@@ -201,8 +201,9 @@ class RunScreen(Screen[None]):
             self.app.theme_changed_signal.subscribe(self, lambda theme: self._on_theme_changed())
             self.run_worker(source.work())
             self._panes.focus()
-            trouble = source.bookmarks.trouble or self._keys.trouble
-            self.context.notify(trouble or self.context.actions.opening_hint(), warn=bool(trouble))
+            self.context.notify(self.context.actions.opening_hint())
+            if trouble := self._keys.trouble or source.bookmarks.trouble:
+                self.call_later(self.context.notify, trouble, True)  # after what the first frame has to say
         self.draw()
 
     def on_resize(self, event: events.Resize) -> None:

@@ -3,6 +3,7 @@
 import string
 from collections import Counter
 from functools import partial
+from pathlib import Path
 
 import pytest
 from textual.widgets import OptionList
@@ -11,6 +12,7 @@ from lab.script.verbs import VERBS
 from lab.tasks.extension import Extension, View, built_in_extensions
 from lab.tui.actions import ACTIONS, TASK_VIEWS, actions_of
 from lab.tui.widgets.prompts import CommandLine
+from tests.harness import Rig
 from tests.tui.seen import Seen, replay
 
 MOST_TO_KEEP_IN_MIND = 25
@@ -131,6 +133,18 @@ def test_the_footer_begins_with_what_has_the_focus() -> None:
         assert footer(seen).startswith(f"Enter change link {general}")
 
     replay(test, size=(80, 24))
+
+
+def test_the_footer_of_the_scrub_bar_and_of_a_single_node(tmp_path: Path) -> None:
+    async def test(seen: Seen) -> None:
+        assert footer(seen).startswith("7 select a node : command")
+        await seen.pilot.click("KeyLine", offset=(3, 0))
+        assert seen.selected() == 7
+        await seen.press("tab", "tab")
+        assert footer(seen).startswith("0-9 tenths of the run")
+
+    rig = Rig((7,)).started()
+    replay(test, rig.write(tmp_path / "one.jsonl", end=False))
 
 
 def footer(seen: Seen) -> str:

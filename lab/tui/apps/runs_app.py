@@ -243,7 +243,7 @@ class LabApp(RunsApp):
         await self.push_screen(screen)
         if self._first is not None:
             screen.action_do(*self._first)
-        elif self._kept is not None and not self.layout_settings.tour_offered and self.source.takes_commands:
+        elif self._kept and self.source.takes_commands and not self.layout_settings.tour_offered:
             hint = screen.context.actions.opening_hint()
             screen.context.notify(f"{hint}; new here? :tour shows you around, in five steps")
             self.layout_settings.tour_offered = True

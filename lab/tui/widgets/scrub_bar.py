@@ -128,7 +128,7 @@ class ScrubBar(Widget, can_focus=True):
         share: float
 
     def __init__(self, styles: ThemeStyles, source: Source) -> None:
-        super().__init__()
+        super().__init__(id="scrub-bar")
         self._styles = styles
         self._density = source.density
         self._marks = BarMarks(source)
