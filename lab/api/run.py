@@ -6,7 +6,6 @@ keeps it. Whatever a run is asked is computed from the records once, when it is 
 
 import inspect
 import io
-import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Sequence
@@ -126,7 +125,9 @@ class Run:
 
     def save(self, path: str | Path) -> None:
         """Write the recording to a file, which ``lab replay`` opens. Raises OSError."""
-        shutil.copyfile(self._store.path, path)
+        store = self._store
+        with Path(path).open("wb") as file:
+            file.writelines(store.raw(number) + b"\n" for number in range(len(store)))
 
     # another run
 

@@ -134,7 +134,7 @@ class StateVector:
             if field.log:
                 logged[name] = _appended(type(owner).__name__, name, last.get(name) or Log(), value)
             else:
-                _refuse_mutable(type(owner).__name__, name, value, last.get(name))
+                _refuse_mutable(type(owner).__name__, name, value)
                 if not isinstance(value, field.kinds):
                     kind = _type_text(field.type)
                     raise ProtocolError(f"{type(owner).__name__}.{name} is {value!r}, and is declared as {kind}")
@@ -179,8 +179,7 @@ _PLAIN = {int, str, bool, type(None)}
 _ATOMS = (int, str, bool, float, bytes, type(None), Enum)
 
 
-def _refuse_mutable(owner: str, name: str, value: Any, before: Any = None) -> None:
-    """Raise ProtocolError if a value could be changed unnoticed; what it shares with ``before`` could not."""
+def _refuse_mutable(owner: str, name: str, value: Any) -> None:
     if isinstance(value, _ATOMS):
         if value != value:  # noqa: PLR0124 - the one value that differs from itself
             raise ProtocolError(f"{owner}.{name} is nan, which differs from itself: no state is the same twice")
@@ -188,10 +187,8 @@ def _refuse_mutable(owner: str, name: str, value: Any, before: Any = None) -> No
     if isinstance(value, tuple | frozenset | Log):
         if _PLAIN.issuperset(map(type, value)):  # no loop in Python: values of rings and of banks are long
             return
-        known = set(map(id, before)) if isinstance(before, tuple | frozenset | Log) else set()
         for item in value:
-            if id(item) not in known:
-                _refuse_mutable(owner, name, item)
+            _refuse_mutable(owner, name, item)
         return
     if isinstance(value, msgspec.Struct) and value.__struct_config__.frozen:
         for each in value.__struct_fields__:

@@ -89,6 +89,7 @@ def test_a_branch_has_the_same_past(run: Run) -> None:
 
 def test_a_saved_run_is_a_recording(run: Run, tmp_path: Path) -> None:
     run.save(tmp_path / "run.jsonl")
+    assert (tmp_path / "run.jsonl").read_bytes() == run._store.path.read_bytes()
     assert lab.load(tmp_path / "run.jsonl").records == run.records
 
 

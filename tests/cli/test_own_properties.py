@@ -94,8 +94,8 @@ def test_a_campaign_finds_it_and_shrinks_it(lab: Lab, name: str) -> None:
         "40",
         "--nodes",
         "2",
-        "--workers",
-        "1",
+        "--faults",
+        "kill",
         "--find",
         name,
     )
