@@ -93,7 +93,7 @@ def test_a_bar_on_a_terminal(impatient: Lab, patient: Lab, name: str) -> None:
     assert re.search(line, text), text
     assert name in WITHOUT_RATE or re.search(r" in \d:\d\d, (\d:\d\d left, )?[\d.,]+/s", text), text
     if name not in WITHOUT_TOTAL:
-        assert re.search(r"━ .*, \d:\d\d left", text), text
+        assert re.search(r"[━╸] .*, \d:\d\d left", text), text
 
 
 @pytest.mark.live
@@ -105,7 +105,7 @@ def test_a_bar_while_an_attempt_is_graded(impatient: Lab, patient: Lab) -> None:
     text = _check_progress(
         impatient, patient, ("exercise", "grade", *(f"{number}.jsonl" for number in range(1, 9)))
     )
-    assert re.search(r"━ +grading: \d of 8 recordings in 0:\d\d, 0:\d\d left, [\d.]+/s, \d.jsonl", text), text
+    assert re.search(r"[━╸] +grading: \d of 8 recordings in 0:\d\d, 0:\d\d left, [\d.]+/s, \d.jsonl", text), text
 
 
 def _check_progress(impatient: Lab, patient: Lab, words: tuple[str, ...]) -> str:
