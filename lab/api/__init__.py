@@ -1,1 +1,1 @@
-"""What programs import: runs, and what was found in them. ``lab`` names it all, and loads it when it is used."""
+"""The interface for programs: runs and campaigns. ``lab`` names its parts, and loads each when it is used."""

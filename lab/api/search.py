@@ -21,7 +21,7 @@ _SCRIPT = "finding.script"
 
 
 class Checked:
-    """What a campaign of randomized tests has found. As text, it is a report of a few lines.
+    """The result of a campaign of randomized tests. As text, it is a report of a few lines.
 
     ``runs`` is the number of runs made, ``judged`` in how many of them each assertion was judged. ``finding`` is
     the first failure, shrunk to the faults that matter; None if there was none.

@@ -15,7 +15,7 @@ from lab.worlds.feed_protocol import Clock
 
 
 class Picked(Struct, frozen=True):
-    """What is selected in one view and marked in all: a message, or what happened in a record.
+    """The selection that all views share: a message, or the event of a record.
 
     ``record`` is the record, at ``at_us``, in which it happened or was sent, and ``node`` the node that did so.
     ``message`` is (source, serial), ``target`` its receiver; both are None if no message is selected.

@@ -27,7 +27,7 @@ class Figure(Struct, frozen=True):
     @property
     def is_ratio(self) -> bool:
         """Return whether it is a ratio of two things measured in the same run."""
-        return self.unit == "x"
+        return self.unit == "×"
 
 
 def median(values: Sequence[float]) -> float:

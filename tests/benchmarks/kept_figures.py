@@ -46,5 +46,5 @@ def compare(figures: Sequence[Figure], kept: Sequence[KeptFigures], share: float
         slower = figure.value / before if figure.better == "less" else before / figure.value
         if slower > 1 + share:
             was = f"{short(before)} in {last.version}"
-            lines.append(f"worse by {slower - 1:.0%}: {figure.what}: {short(figure.value)} x, {was}")
+            lines.append(f"worse by {slower - 1:.0%}: {figure.what}: {short(figure.value)} ×, {was}")
     return lines

@@ -38,7 +38,7 @@ def measure(folder: Path, quick: bool) -> list[Figure]:
         Figure(
             "simulation with recording over simpy without, same traffic",
             ratio_simpy,
-            "x",
+            "×",
             2,
             "more",
             f"{median(ours):,.0f} against {median(simpys):,.0f} messages/s",
@@ -46,15 +46,15 @@ def measure(folder: Path, quick: bool) -> list[Figure]:
         Figure(
             "and over simpy with a line of JSON for every message",
             ratio_recorded,
-            "x",
+            "×",
             2,
             "more",
             f"against {median(recorded):,.0f} messages/s",
         ),
         Figure(
-            "and over trio with MockClock", ratio_trio, "x", 15, "more", f"against {median(trios):,.0f} messages/s"
+            "and over trio with MockClock", ratio_trio, "×", 15, "more", f"against {median(trios):,.0f} messages/s"
         ),
-        Figure("virtual over real time, five nodes with faults", speedup, "x", 2_000, "more", "T 200 ms"),
+        Figure("virtual over real time, five nodes with faults", speedup, "s/s", 2_000, "more", "T 200 ms"),
     ]
 
 

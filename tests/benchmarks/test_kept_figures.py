@@ -12,8 +12,8 @@ from tests.benchmarks.kept_figures import read_kept
 
 def _measuring(rate: float, time: float, seconds: float = 1.0) -> dict[str, Measure]:
     figures = [
-        Figure("rate over that of a peer", rate, "x", 1, "more"),
-        Figure("time over that of a peer", time, "x", 10, "less"),
+        Figure("rate over that of a peer", rate, "×", 1, "more"),
+        Figure("time over that of a peer", time, "×", 10, "less"),
         Figure("time", seconds, "s", 100, "less"),
     ]
     return {"good": lambda folder, quick: figures}
