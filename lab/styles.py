@@ -89,7 +89,7 @@ class ThemeStyles:
 
     @property
     def picked(self) -> Style:
-        """The ground of what is selected in another view; a sign stands beside it."""
+        """The ground of what is selected in another view, and of lines that ran; a sign stands beside it."""
         return Style(bgcolor="#15384a" if self.dark else "#d3e9f7")
 
     @property

@@ -4,6 +4,7 @@ A run is its recording. One that was simulated lies in a temporary folder, which
 keeps it. Whatever a run is asked is computed from the records once, when it is first asked.
 """
 
+import html
 import inspect
 import io
 import tempfile
@@ -97,7 +98,8 @@ class Run:
     def frames(self) -> dict[str, dict[str, list[Any]]]:
         """Return the tables of the run as columns: messages, statuses, faults, events.
 
-        ``pandas.DataFrame(run.frames()["messages"])`` is a data frame; ``lab export --help`` explains the columns.
+        They are those of ``lab export --to csv``: a column that ends in ``_us`` is a time in microseconds.
+        ``pandas.DataFrame(run.frames()["messages"])`` is a data frame.
         """
         return {table: self._table(table) for table in _TABLES}
 
@@ -121,7 +123,7 @@ class Run:
         return out.getvalue()
 
     def _repr_html_(self) -> str:
-        return f"<pre>{_escaped(str(self))}</pre>{self.svg()}"
+        return f"<pre>{html.escape(str(self))}</pre>{self.svg()}"
 
     def save(self, path: str | Path) -> None:
         """Write the recording to a file, which ``lab replay`` opens. Raises OSError."""
@@ -273,7 +275,3 @@ def _lines(script: str | Sequence[str], scope: Scope) -> tuple[str, ...]:
         except CommandError as error:
             raise CommandError(f"{line.strip()!r}: {error}") from None
     return tuple(lines)
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;")

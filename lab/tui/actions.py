@@ -221,7 +221,7 @@ _ENTER = {
     "assertions": "violation",
     "compare": "divergence",
 }
-"""What Enter does in a view, as its label in the footer."""
+"""The effect of Enter in each view, as its label in the footer."""
 _FIRST = (
     *("command", "help", "quit", "play", "step", "choose", "back", *_NODE, "partition", "heal", "delay"),
     *("search", "next-violation", "next-mark", "until"),

@@ -38,8 +38,6 @@ _MOST_COLOURED = 200_000
 _LEAST_WIDTH = 16
 _HANGING = 8
 _TAB = 4
-_SHADES = {True: Style(bgcolor="#15384a"), False: Style(bgcolor="#d3e9f7")}
-"""The background of executed lines, which a bar marks too, on a dark theme or not."""
 
 
 class CodeRow(Row, frozen=True):
@@ -271,7 +269,7 @@ class CodeView(RowsView):
         row = self._rows[place]
         pieces = self._row_pieces(row)
         has_run = self._ran is not None and row.line in self._ran.lines
-        return self._in_style(pieces, _SHADES[self._styles.dark]) if has_run else pieces
+        return self._in_style(pieces, self._styles.picked) if has_run else pieces
 
     def move_cursor(self, place: int) -> None:
         self._follow = False
