@@ -65,7 +65,7 @@ UNICODE = Glyphs(
     "≠",
     {
         **{"fault": "✖", "election": "?", "status": "·", "caption": '"', "mark": "⚑", "met": "✓", "unmet": "✗"},
-        **{"bookmark": "⚐", "violation": "▲"},
+        **{"bookmark": "⚐", "violation": "▲", "leader": "★"},
     },
     "·",
     "┃",
@@ -115,7 +115,7 @@ ASCII = Glyphs(
     "/",
     {
         **{"fault": "x", "election": "?", "status": ".", "caption": '"', "mark": "@", "met": "+", "unmet": "!"},
-        **{"bookmark": "M", "violation": "V"},
+        **{"bookmark": "M", "violation": "V", "leader": "*"},
     },
     "-",
     "|",

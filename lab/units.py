@@ -33,6 +33,11 @@ def format_us(us: int) -> str:
     return f"{us}us" if us else "0s"
 
 
+def format_rounded(us: int) -> str:
+    """Return a duration as one reads it: 1540000 → ``"1.5 s"``, 6300 → ``"6 ms"``."""
+    return f"{us / 1_000_000:.1f} s" if us >= 1_000_000 else f"{round(us / 1000)} ms"
+
+
 def format_count(number: int, noun: str) -> str:
     """Return a count with its noun: (1, ``"link"``) → ``"1 link"``, (2000, ``"link"``) → ``"2,000 links"``."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")

@@ -1,6 +1,6 @@
 """The marks and the density of a run, for the scrub bar and for jumps in time.
 
-Marks are faults, elections, changes of status, and the captions of the script. The density is the number of log
+Marks are faults, elections, new leaders, changes of status, and the captions of the script. The density is the number of log
 lines, without heartbeats, in each interval of the run's time. Each record is counted once, as it is read, so a
 query costs the same for a thousand records as for a million; for the part that has not been read yet, the
 keyframes give a coarse count.
@@ -11,36 +11,77 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, KeysView
 from typing import Literal
 
+from msgspec import Struct
+
+from lab.analysis.elections import may_change_leader
 from lab.analysis.script_log import ScriptLog
 from lab.kernel import Step
 from lab.recording.log_lines import count_lines
 from lab.recording.reader import FileRecords, RecordStore
-from lab.recording.records import Captioned, Commanded, Expected, Header, Process, Record
+from lab.recording.records import PROCESS_AFTER, Captioned, Commanded, Expected, Header, Process, Record
 
-MarkKind = Literal["fault", "election", "status", "caption", "mark", "unmet"]
-"""The kinds of marks; *unmet*: an expectation that was not met."""
+MarkKind = Literal["fault", "election", "leader", "status", "caption", "mark", "unmet"]
+"""The kinds of marks.
+
+*election*: a node enters its election while no other node is in one; *leader*: a node begins to lead; *status*: any
+other change of status; *unmet*: an expectation that was not met.
+"""
 
 _TAGS = ("process", "command", "caption", "expected", "end")
-_NEEDLES = (*(f'{{"record":"{tag}"'.encode() for tag in _TAGS), b'"status":"')
+_NEEDLES = (*(f'{{"record":"{tag}"'.encode() for tag in _TAGS), b'"status":"', b'"coordinator":')
 _CHUNK = 4 << 20
 _ONE_FAULT_US = 50_000
 _LATEST_US = (1 << 63) - 1  # a recording may hold any number
 
 
-def mark_of(record: Record | None) -> MarkKind | None:
-    """Return the kind of mark that the record is, or None."""
-    if isinstance(record, Step):
-        status = record.changed.get("status")
+class _Node(Struct):
+    """What decides whether a node is in an election, or leads."""
+
+    process: str = "absent"
+    status: str = ""
+    coordinator: object = None
+
+    @property
+    def is_electing(self) -> bool:
+        return self.process == "running" and self.status == "Election"
+
+    def leads(self, node: int) -> bool:
+        return self.process == "running" and self.status == "Normal" and self.coordinator == node
+
+
+class MarkFold:
+    """Return the kind of mark that each record is, in order."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[int, _Node] = {}
+
+    def observe(self, record: Record | None) -> MarkKind | None:
+        """Process the next record; return the kind of mark that it is, or None."""
+        if isinstance(record, Step):
+            return self._observe_step(record) if may_change_leader(record) else None
+        if isinstance(record, Process):
+            node = self._nodes.setdefault(record.node, _Node())
+            node.process = PROCESS_AFTER.get(record.event, node.process)
+            if record.event == "started":
+                node.status, node.coordinator = "", None
+            return "fault" if record.event != "started" or record.incarnation > 1 else None
+        if isinstance(record, Captioned):
+            return "mark" if record.mark else "caption"
+        if isinstance(record, Expected):
+            return None if record.met else "unmet"
+        return "fault" if isinstance(record, Commanded) and record.changed else None
+
+    def _observe_step(self, step: Step) -> MarkKind | None:
+        node = self._nodes.setdefault(step.node, _Node("running"))
+        led, began = node.leads(step.node), any(each.is_electing for each in self._nodes.values())
+        node.coordinator = step.changed.get("coordinator", node.coordinator)
+        status = step.changed.get("status")
+        node.status = node.status if status is None else str(status)
+        if node.leads(step.node) and not led:
+            return "leader"
         if status is None:
             return None
-        return "election" if status == "Election" else "status"
-    if isinstance(record, Process):
-        return "fault" if record.event != "started" or record.incarnation > 1 else None
-    if isinstance(record, Captioned):
-        return "mark" if record.mark else "caption"
-    if isinstance(record, Expected):
-        return None if record.met else "unmet"
-    return "fault" if isinstance(record, Commanded) and record.changed else None
+        return "election" if status == "Election" and not began else "status"
 
 
 class Places:
@@ -66,15 +107,20 @@ class Marks:
         self.places: dict[MarkKind, Places] = {}
         self.records = array("Q")
         self.kinds: list[MarkKind] = []
+        self._fold = MarkFold()
         self._last_us = 0
 
     def add(self, number: int, record: Record | None) -> None:
-        """Add the next record. Faults in quick succession, such as a command and its effects, are one mark."""
-        kind = mark_of(record)
+        """Add the next record. Faults in quick succession are one mark, at the last of them.
+
+        So after a jump to a command, its effect is there as well.
+        """
+        kind = self._fold.observe(record)
         if kind is None or record is None or isinstance(record, Header):
             return
         same = kind == "fault" and self.kinds[-1:] == ["fault"]
         if same and record.at_us - self._last_us < _ONE_FAULT_US:
+            self.records[-1] = self.places["fault"].records[-1] = number
             return
         self._last_us = record.at_us
         self.records.append(number)

@@ -97,8 +97,8 @@ ACTIONS: tuple[Action, ...] = (
     _time("choose", "o", "choose which event occurs next (simulated runs)", "choose", where="simulated"),
     _time("slower", "<", "slow down playback, or the simulated run"),
     _time("faster", ">", "speed up playback, or the simulated run"),
-    _time("previous-election", "(", "go to the previous election"),
-    _time("next-election", ")", "go to the next election"),
+    _time("previous-election", "(", "go back to where an election began, or a node took over as leader"),
+    _time("next-election", ")", "go to where the next election begins, or a node takes over as leader"),
     _time("previous-fault", "{", "go to the previous fault"),
     _time("next-fault", "}", "go to the next fault"),
     _time("previous-status", "[", "go to the previous change of status"),
@@ -159,7 +159,7 @@ ACTIONS: tuple[Action, ...] = (
         "search", "/", "search: text, node:3, kind:AreYouUp, -fate:lost, when 4 normal", "search", takes="QUERY"
     ),
     Action("filter", "&", "filter the log: show only the lines that match a query", "filter", takes="QUERY"),
-    Action("open", "enter", "open what is under the cursor: a record, a task, a link"),
+    Action("open", "enter", "go to the moment under the cursor, or open what is there: a record, a task, a link"),
     Action("deselect", "escape", "end the search, or else deselect the node and the witness"),
     Action("follow", "f", "follow the message under the cursor: its causes and its effects", "follow"),
     Action("copy", "y", "copy what is under the cursor: a line of the log, or the record as JSON", "copy"),
@@ -211,7 +211,7 @@ _OF_FOCUS: dict[str, tuple[str, ...]] = {
 }
 """The first actions of the footer while this has the focus; of other views, what Enter does."""
 _ENTER = {
-    "log": "record",
+    "log": "go there",
     "diagram": "go there",
     "exercise": "answer",
     "network": "change link",
@@ -432,8 +432,9 @@ class ActionTable(Mapping[str, Action]):
             yield FooterKey(shown, "select a node", "or the arrow keys, or a click", action=select)
         elif focus == _SCRUB_BAR:
             yield FooterKey("0-9", "tenths of the run", "or a click", "5")
+        enter = "" if focus == "network" and not self._source.takes_commands else _ENTER.get(focus, "")
         for action in self.in_order(focus, selected):
-            label = _ENTER.get(focus, "") if action.word == "open" else action.footer
+            label = enter if action.word == "open" else action.footer
             is_word = not action.keys and action.word in _OF_FOCUS.get(focus, ())
             if (label or is_word) and action in available:
                 yield FooterKey(self.key(action.word), label, action.help, action=f"screen.do('{action.word}')")

@@ -46,7 +46,7 @@ class Cursor(Struct, frozen=True):
 
     ``cluster`` is the state at the cursor's record; it is valid until the next frame only. ``now_us`` advances
     between records. ``selected`` is the selected node. ``following``: the cursor is at the end of a run that is
-    still going on. ``hides_future``: nothing after the cursor may be shown.
+    still going on. ``hides_future``: nothing after the cursor may be shown. ``jumps`` counts its moves by the user.
     """
 
     cluster: ClusterState
@@ -54,6 +54,7 @@ class Cursor(Struct, frozen=True):
     selected: int | None = None
     following: bool = False
     hides_future: bool = False
+    jumps: int = 0
 
     @property
     def record(self) -> int:
@@ -63,12 +64,13 @@ class Cursor(Struct, frozen=True):
 
 FOLLOWING = "following the run"
 _SEEK_US = 5_000_000
+_MOST_SKIPPED = 3000
 SCRIPT_MARKS: tuple[MarkKind, ...] = ("caption", "mark", "unmet")
 """The marks that a script makes for its audience."""
 _KINDS: dict[str, tuple[MarkKind, ...]] = {
     "fault": ("fault",),
-    "election": ("election",),
-    "status": ("election", "status"),
+    "election": ("election", "leader"),
+    "status": ("election", "leader", "status"),
     "mark": SCRIPT_MARKS,
 }
 _KIND_LABELS = {"mark": "bookmark, caption, mark or unmet expectation"}
@@ -79,7 +81,8 @@ class Player:
     """The one position in time that all panes share.
 
     While ``following``, it is at the end of a run that is still going on. ``number`` is the last record shown;
-    ``now_us`` is the time shown, which advances between records. ``tick`` moves it by elapsed real time.
+    ``now_us`` is the time shown, which advances between records. ``tick`` moves it by elapsed real time; ``jumps``
+    counts all other moves.
     """
 
     def __init__(self, store: RecordStore, marks: Marks, live: bool, bookmarks: Bookmarks | None = None) -> None:
@@ -90,6 +93,7 @@ class Player:
         self.following = live
         self.playing = not live
         self.speed = 1.0
+        self.jumps = 0
         self.number = len(store) - 1 if live else 0
         self.now_us = 0
         self._timeline = Timeline(store)
@@ -131,12 +135,17 @@ class Player:
     def go(self, number: int) -> None:
         """Move to a record and stay there."""
         self.playing = self.following = False
+        self.jumps += 1
         self.number = max(0, min(number, len(self.store) - 1))
         self.now_us = self.cluster().at_us
 
-    def step(self, count: int) -> None:
-        """Move by a number of records."""
-        self.go(self.number + count)
+    def step(self, by: int, is_skipped: Callable[[int], bool]) -> None:
+        """Move one record, 1 forward or -1 back, and past those that are skipped."""
+        number = self.number + by
+        farthest = number + by * _MOST_SKIPPED
+        while 0 < number < len(self.store) - 1 and number != farthest and is_skipped(number):
+            number += by
+        self.go(number)
 
     def seek(self, at_us: int) -> None:
         """Move to an instant. Playback continues if it was running."""
@@ -174,12 +183,12 @@ class Player:
             self.go(number)
         return number is not None
 
-    def move(self, word: str) -> str:
-        """Run an action of the group *time*, and return a message for the user."""
+    def move(self, word: str, is_skipped: Callable[[int], bool] = lambda _: False) -> str:
+        """Run an action of the group *time*, and return a message for the user. Steps go past what is skipped."""
         moves: dict[str, Callable[[], object]] = {
             "play": self.toggle,
-            "back": lambda: self.step(-1),
-            "step": lambda: self.step(1),
+            "back": lambda: self.step(-1, is_skipped),
+            "step": lambda: self.step(1, is_skipped),
             "slower": lambda: self.faster(-1),
             "faster": lambda: self.faster(1),
             "rewind": lambda: self.seek(self.now_us - _SEEK_US),

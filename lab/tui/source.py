@@ -39,7 +39,7 @@ from lab.worlds.feed_protocol import CLOCK_PREFIX, REPLY_PREFIX, Attach, Clock, 
 from lab.worlds.host.runs import list_runs
 from lab.worlds.json_lines import LineBuffer, to_line
 from lab.worlds.loading.settings import SettingError, positive
-from lab.worlds.simulated.simulated_host import Pace
+from lab.worlds.simulated.pace import Pace
 
 _LONGEST_SHOWS = 1000
 

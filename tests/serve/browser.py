@@ -9,7 +9,7 @@ from typing import Any
 
 import aiohttp
 
-from tests.serve.terminal_screen import wait_for_texts
+from tests.tui.terminal_screen import wait_for_texts
 from tests.waiting import WAIT_S, wait_for
 
 __all__ = ["CHROMIUM", "Browser", "Chromium"]

@@ -13,7 +13,7 @@ from lab.recording.reader import open_recording
 from lab.serve.data_folder import RunningServer
 from tests.serve.conftest import School
 from tests.serve.lab_server import Client, Server, alive
-from tests.serve.terminal_screen import TerminalScreen
+from tests.tui.terminal_screen import TerminalScreen
 from tests.waiting import WAIT_S, wait_for
 
 _NAME = "two-coordinators"

@@ -11,7 +11,7 @@ from lab.exercises.grading import grade_recording
 from lab.exercises.handout import write_handout
 from tests.serve.conftest import School
 from tests.serve.lab_server import Client, Server
-from tests.serve.terminal_screen import TerminalScreen
+from tests.tui.terminal_screen import TerminalScreen
 
 _NAME = "two-coordinators"
 _TITLE = "One pause, two coordinators"

@@ -14,7 +14,7 @@ import pytest
 from msgspec import Struct
 
 from tests.serve.lab_server import ROOT, new_key, run_ssh
-from tests.serve.terminal_screen import TerminalScreen
+from tests.tui.terminal_screen import TerminalScreen
 from tests.tui.terminal import Terminal
 from tests.waiting import WAIT_S, wait_for
 

@@ -14,7 +14,7 @@ from lab.recording.reader import open_recording
 from lab.recording.records import Commanded
 from tests.serve.conftest import School
 from tests.serve.lab_server import Client, Server
-from tests.serve.terminal_screen import TerminalScreen
+from tests.tui.terminal_screen import TerminalScreen
 from tests.waiting import wait_for
 
 _NAME = "two-coordinators"

@@ -10,7 +10,7 @@ from lab.exercises.exercise_reader import find_exercise
 from tests.exercises.attempts import run_attempt, solution_of
 from tests.serve.conftest import School
 from tests.serve.lab_server import Client, Server
-from tests.serve.terminal_screen import TerminalScreen
+from tests.tui.terminal_screen import TerminalScreen
 from tests.waiting import wait_for
 
 _NAME = "two-coordinators"

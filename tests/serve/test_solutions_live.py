@@ -15,7 +15,7 @@ from lab.exercises.exercise_validation import read_commands
 from lab.exercises.grading import grade_recording
 from tests.serve.conftest import School
 from tests.serve.lab_server import Client, Server
-from tests.serve.terminal_screen import TerminalScreen
+from tests.tui.terminal_screen import TerminalScreen
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.live

@@ -11,7 +11,7 @@ import pyte
 from msgspec import Struct
 
 from tests.serve.lab_server import Server
-from tests.serve.terminal_screen import text_on
+from tests.tui.terminal_screen import text_on
 from tests.waiting import WAIT_S
 
 __all__ = ["FORM", "Answer", "BrowserTerminal", "WebClient", "raw"]

@@ -44,7 +44,7 @@ class PlaybackController:
         elif command := time_command(word, clock, player):
             context.execute(command, self._step_note() if command == "step" else None)
         else:
-            text = player.move(word)
+            text = player.move(word, self._rows.is_hidden)
             bookmark = context.source.bookmarks.at(player.number) if word.endswith("-mark") else None
             if bookmark is not None and not text.startswith("no "):
                 text = f"record {bookmark.record}: {bookmark.note}"

@@ -15,6 +15,7 @@ from lab.tui.views.diagram_canvas import Canvas
 from lab.tui.views.diagram_messages import draw_arrows, draw_labels
 from lab.tui.views.diagram_scene import DIMMED, Scene
 from lab.tui.widgets.pane import STOPPED
+from lab.units import format_rounded
 
 _LOUD_KINDS = ("command", "caption", "mark", "expectation", "failure", "stall", "end")
 _MARGIN_KINDS = (*_LOUD_KINDS, "note", "protocol-command", "log")
@@ -75,7 +76,7 @@ def draw_axis(canvas: Canvas, scene: Scene) -> None:
 def _draw_idle_period(canvas: Canvas, scene: Scene, along: int, idle_us: int) -> None:
     """Draw the length of an idle period beside the lines, or only a sign if time flows to the right."""
     plane, sign = scene.plane, scene.signs.idle
-    labels = f"{sign} {idle_us / 1e6:.1f} s" if idle_us >= 1_000_000 else f"{sign} {round(idle_us / 1000)} ms"
+    labels = f"{sign} {format_rounded(idle_us)}"
     if plane.down:
         canvas.put(plane.left - 1 - len(labels), plane.top + along, labels, scene.styles.mark("caption") + DIM)
     elif canvas.is_blank(plane.left + along, 0, 1):

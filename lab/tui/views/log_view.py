@@ -18,9 +18,12 @@ from textual.binding import BindingType
 from textual.message import Message
 
 from lab.analysis.delivery import DeliveryOutcome, LogPage
+from lab.analysis.inspection import sending_of
+from lab.kernel import Received, Step
 from lab.recording.cluster_state import ClusterState
 from lab.recording.log_lines import LogLine, lines_of
 from lab.recording.reader import RecordStore
+from lab.recording.records import Keyframe
 from lab.script.query import LogFilter
 from lab.styles import DIM, Line, Piece, ThemeStyles, highlight
 from lab.text import sanitize
@@ -120,6 +123,20 @@ class LogRows:
     def place_of(self, line: LogLine) -> int:
         """Return the line's place among the lines of its record."""
         return self._lines_in(line.record).index(line)
+
+    def is_hidden(self, number: int) -> bool:
+        """Return whether a record has to do with hidden heartbeats alone: it sends or receives them."""
+        record = self._store.record(number)
+        if not isinstance(record, Step) or record.changes_state or record.failed or record.notes:
+            return isinstance(record, Keyframe)
+        kinds = {message.kind for message in record.sent}
+        if isinstance(record.input, Received) and kinds <= self.hidden_kinds:
+            kinds.add(self._kind_of(record.input, number))
+        return bool(kinds) and kinds <= self.hidden_kinds
+
+    def _kind_of(self, received: Received, number: int) -> str:
+        sending = sending_of(self._store, number, (received.source, received.serial))
+        return "" if sending is None else sending[1].kind
 
     @property
     def hidden_kinds(self) -> frozenset[str]:
@@ -263,6 +280,7 @@ class MessageLog(LinesView):
         super().__init__(name, styles)
         self.rows = rows
         self._number = -1
+        self._jumps = 0
         self._seeks_picked = False
         self._marked: frozenset[int] = frozenset()
         self._search: LogFilter | None = None
@@ -270,6 +288,8 @@ class MessageLog(LinesView):
 
     def show(self, cursor: Cursor) -> None:
         cluster = cursor.cluster
+        if cursor.jumps != self._jumps:  # the user moved in time, and wants to see what was there
+            self._jumps, self._follow, self.cursor = cursor.jumps, True, None
         behind = self._follow and self.scroll_offset.y != self._last_top  # scrolling takes effect a frame later
         count = self.rows.count(cluster)
         contents = cluster.record, self.rows.heartbeats, id(self.rows.filter), count, self._picked
@@ -325,8 +345,11 @@ class MessageLog(LinesView):
         return None if found is None else ("the line", row_text(*found, self._styles))
 
     def activate(self) -> None:
-        if (found := self.under_cursor) is not None:
-            self.post_message(self.Opened(found[0]))
+        """Move the cursor in time to the record under the cursor; if it is there, open the record."""
+        if (found := self.under_cursor) is None:
+            return
+        is_there = found[0].record == self._number
+        self.post_message(self.Opened(found[0]) if is_there else self.Sought(found[0].record))
 
     def action_cursor(self, by: int) -> None:
         """Move the cursor. At the last row, follow the end."""
@@ -337,7 +360,7 @@ class MessageLog(LinesView):
         self._pick_cursor()
 
     def on_click(self, event: events.Click) -> None:
-        """Move the cursor to a row; a second click opens it."""
+        """Move the cursor to a row; a second click goes there."""
         row = self._place_at(event)
         if row is not None:
             again = row == self.cursor or event.chain > 1

@@ -1,6 +1,6 @@
 """Dialogs: the common frame, and the forms to read a text, choose from a list, answer a question, name a file.
 
-In all of them Enter confirms and Escape leaves; no other key has an effect that lasts. A digit selects, and typing
+In all of them Enter confirms, and Escape or a click outside leaves; no other key has an effect that lasts. A digit selects, and typing
 in a list filters it. The last line, in the frame, has the keys.
 """
 
@@ -83,6 +83,11 @@ class Dialog(ModalScreen[R]):
 
     def action_leave(self) -> None:
         self.dismiss(None)
+
+    async def on_click(self, event: events.Click) -> None:
+        """Leave if it was outside the box."""
+        if not self.box.region.contains(event.screen_x, event.screen_y):
+            await self.run_action("leave")
 
 
 # read a text

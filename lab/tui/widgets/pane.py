@@ -15,7 +15,7 @@ from lab.recording.records import SLOW_DISK
 from lab.recording.snapshot import ActiveFault, NodeState, Snapshot
 from lab.tasks.extension import NodeText
 from lab.text import sanitize
-from lab.units import format_count, format_ranges
+from lab.units import format_count, format_ranges, format_rounded
 
 DescribeTask = Callable[[NodeState, int], NodeText | None]
 """What the task says about a node, at a time."""
@@ -218,7 +218,7 @@ def leaders_of(panes: tuple[Pane, ...], leaderless_us: int | None = None, gap_us
     groups = len({pane.group for pane in panes if pane.leads and pane.group is not None})
     are_rivals = len(leads) > max(1, groups)
     count = f"{len(leads)} COORDINATORS" if are_rivals else f"{groups} groups" if len(leads) > 1 else ""
-    after = f", after {gap_us / 1e6:.1f} s" if gap_us and len(leads) == 1 and not lost else ""
+    after = f", after {format_rounded(gap_us)} without" if gap_us and len(leads) == 1 and not lost else ""
     whom = {
         leader: f"{leader} {leads[leader]} {format_ranges(ids) or 'nobody'}" for leader, ids in followed.items()
     }

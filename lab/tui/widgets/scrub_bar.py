@@ -22,7 +22,7 @@ from lab.tui.source import Source
 from lab.units import format_count
 from lab.worlds.feed_protocol import Clock
 
-_ORDER = ("bookmark", "violation", "unmet", "fault", "mark", "caption", "election", "status")
+_ORDER = ("bookmark", "violation", "unmet", "fault", "mark", "caption", "leader", "election", "status")
 """The kinds of marks by weight; the user's own bookmarks are never hidden."""
 _MOST_TEXTS = 4
 _LONGEST = 60
@@ -145,7 +145,7 @@ class ScrubBar(Widget, can_focus=True):
         self._clock = clock if player.following else None
         self.set_class(self.app.size.height >= _ROOM_FOR_DENSITY, "tall")
         drawn = (
-            round(player.now_us, -5 if self._clock is None else -2),
+            round(player.now_us, -2 if self._clock else -5 if player.playing or player.following else -3),
             player.end_us // 100_000,
             player.speed,
             player.playing,
@@ -182,10 +182,13 @@ class ScrubBar(Widget, can_focus=True):
         self._dragged_to = None
         self.release_mouse()
 
-    def on_key(self, event: events.Key) -> None:
+    async def on_key(self, event: events.Key) -> None:
         if event.key.isdigit():
             event.stop()
             self.post_message(self.Sought(int(event.key) / 10))
+        elif event.key in ("left", "right"):
+            event.stop()
+            await self.run_action(f"screen.do('{'back' if event.key == 'left' else 'step'}')")
 
     def _drag_to(self, x: int) -> None:
         left, width = self._bar()
@@ -225,7 +228,8 @@ class ScrubBar(Widget, can_focus=True):
         if self._clock is not None:  # the cursor is at the end, and a step may take microseconds only
             text.append(f" {player.now_us / 1e6:13.4f} s")
         else:
-            text.append(f" {player.now_us / 1e6:8.1f} / {max(player.end_us, player.now_us) / 1e6:.1f} s")
+            places = 1 if player.playing or player.following else 3
+            text.append(f" {player.now_us / 1e6:8.{places}f} / {max(player.end_us, player.now_us) / 1e6:.1f} s")
         return text
 
     def _state(self, player: Player) -> str:

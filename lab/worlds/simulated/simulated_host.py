@@ -21,42 +21,8 @@ from lab.worlds.json_lines import to_line
 from lab.worlds.loading.config import RunConfig
 from lab.worlds.run import CommandOutcome
 from lab.worlds.simulated.execution import run_slice
+from lab.worlds.simulated.pace import Pace
 from lab.worlds.simulated.simulation import Simulation
-
-_WHOLE = 1_000_000
-
-
-class Pace:
-    """Virtual time runs ``factor`` times as fast as real time; None: as fast as possible.
-
-    ``since`` is one instant in both: (virtual, real). Call ``start`` when the factor changes. The factor is
-    rounded to a millionth, so that the arithmetic is exact: after ``wait_us``, ``reached_us`` is at least the
-    instant waited for.
-    """
-
-    def __init__(self, factor: float | None) -> None:
-        self.factor = factor
-        self.since = (0, 0)
-
-    def start(self, virtual_us: int, real_us: int) -> None:
-        """Continue from here: this virtual instant is at that real instant."""
-        self.since = (virtual_us, real_us)
-
-    def reached_us(self, real_us: int) -> int | None:
-        """Return how far virtual time may have got by then; None: there is no bound."""
-        if self.factor is None:
-            return None
-        virtual_us, since_us = self.since
-        return virtual_us + (real_us - since_us) * round(self.factor * _WHOLE) // _WHOLE
-
-    def wait_us(self, virtual_us: int, real_us: int) -> int:
-        """Return how long to wait, in real time, until that virtual instant."""
-        if self.factor is None:
-            return 0
-        reached_us, since_us = self.since
-        ahead_us = -((reached_us - virtual_us) * _WHOLE // round(self.factor * _WHOLE))
-        return max(0, since_us + ahead_us - real_us)
-
 
 _MEGABYTES = 256
 """Whenever so many more have been recorded, time freezes until a client lets it run again."""
