@@ -65,7 +65,7 @@ UNICODE = Glyphs(
     "≠",
     {
         **{"fault": "✖", "election": "?", "status": "·", "caption": '"', "mark": "⚑", "met": "✓", "unmet": "✗"},
-        **{"bookmark": "⚐", "violation": "▲", "leader": "★"},
+        **{"bookmark": "⚐", "violation": "▲", "leader": "★", "repair": "✚", "command": "▸"},
     },
     "·",
     "┃",
@@ -115,7 +115,7 @@ ASCII = Glyphs(
     "/",
     {
         **{"fault": "x", "election": "?", "status": ".", "caption": '"', "mark": "@", "met": "+", "unmet": "!"},
-        **{"bookmark": "M", "violation": "V", "leader": "*"},
+        **{"bookmark": "M", "violation": "V", "leader": "*", "repair": "+", "command": ">"},
     },
     "-",
     "|",

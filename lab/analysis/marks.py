@@ -1,9 +1,9 @@
 """The marks and the density of a run, for the scrub bar and for jumps in time.
 
-Marks are faults, elections, new leaders, changes of status, and the captions of the script. The density is the number of log
-lines, without heartbeats, in each interval of the run's time. Each record is counted once, as it is read, so a
-query costs the same for a thousand records as for a million; for the part that has not been read yet, the
-keyframes give a coarse count.
+Marks are faults, elections, new leaders, changes of status, and the captions of the script. The density is the
+number of log lines, without heartbeats, in each interval of the run's time. Each record is counted once, as it is
+read, so a query costs the same for a thousand records as for a million; for the part that has not been read yet,
+the keyframes give a coarse count.
 """
 
 from array import array
@@ -18,18 +18,20 @@ from lab.analysis.script_log import ScriptLog
 from lab.kernel import Step
 from lab.recording.log_lines import count_lines
 from lab.recording.reader import FileRecords, RecordStore
-from lab.recording.records import PROCESS_AFTER, Captioned, Commanded, Expected, Header, Process, Record
+from lab.recording.records import PROCESS_AFTER, Captioned, Commanded, Expected, Fault, Header, Process, Record
 
-MarkKind = Literal["fault", "election", "leader", "status", "caption", "mark", "unmet"]
+MarkKind = Literal["fault", "repair", "command", "election", "leader", "status", "caption", "mark", "unmet"]
 """The kinds of marks.
 
-*election*: a node enters its election while no other node is in one; *leader*: a node begins to lead; *status*: any
-other change of status; *unmet*: an expectation that was not met.
+*repair*: a fault ends, or a node comes back; *command*: one that is neither of them; *election*: a node enters its
+election while no other node is in one; *leader*: a node begins to lead; *status*: any other change of status;
+*unmet*: an expectation that was not met.
 """
 
-_TAGS = ("process", "command", "caption", "expected", "end")
+_TAGS = ("process", "fault", "command", "caption", "expected", "end")
 _NEEDLES = (*(f'{{"record":"{tag}"'.encode() for tag in _TAGS), b'"status":"', b'"coordinator":')
 _CHUNK = 4 << 20
+_EFFECTS = frozenset({"fault", "repair", "command"})
 _ONE_FAULT_US = 50_000
 _LATEST_US = (1 << 63) - 1  # a recording may hold any number
 
@@ -57,19 +59,25 @@ class MarkFold:
 
     def observe(self, record: Record | None) -> MarkKind | None:
         """Process the next record; return the kind of mark that it is, or None."""
-        if isinstance(record, Step):
-            return self._observe_step(record) if may_change_leader(record) else None
-        if isinstance(record, Process):
-            node = self._nodes.setdefault(record.node, _Node())
-            node.process = PROCESS_AFTER.get(record.event, node.process)
-            if record.event == "started":
-                node.status, node.coordinator = "", None
-            return "fault" if record.event != "started" or record.incarnation > 1 else None
-        if isinstance(record, Captioned):
-            return "mark" if record.mark else "caption"
-        if isinstance(record, Expected):
-            return None if record.met else "unmet"
-        return "fault" if isinstance(record, Commanded) and record.changed else None
+        match record:
+            case Step() if may_change_leader(record):
+                return self._observe_step(record)
+            case Process():
+                return self._observe_process(record)
+            case Fault():
+                return "repair" if record.lifted else "fault"
+            case Commanded() if record.changed:
+                return "command"
+            case _:
+                return _mark_of_script(record)
+
+    def _observe_process(self, record: Process) -> MarkKind | None:
+        node = self._nodes.setdefault(record.node, _Node())
+        node.process = PROCESS_AFTER.get(record.event, node.process)
+        if record.event == "started":
+            node.status, node.coordinator = "", None
+            return "repair" if record.incarnation > 1 else None
+        return "repair" if record.event == "resumed" else "fault"
 
     def _observe_step(self, step: Step) -> MarkKind | None:
         node = self._nodes.setdefault(step.node, _Node("running"))
@@ -82,6 +90,12 @@ class MarkFold:
         if status is None:
             return None
         return "election" if status == "Election" and not began else "status"
+
+
+def _mark_of_script(record: Record | None) -> MarkKind | None:
+    if isinstance(record, Captioned):
+        return "mark" if record.mark else "caption"
+    return "unmet" if isinstance(record, Expected) and not record.met else None
 
 
 class Places:
@@ -99,6 +113,11 @@ class Places:
         self.records.append(number)
         self.times_us.append(max(self.times_us[-1] if self.times_us else 0, min(at_us, _LATEST_US)))
 
+    def pop(self) -> None:
+        """Remove the last position."""
+        self.records.pop()
+        self.times_us.pop()
+
 
 class Marks:
     """Marks in the order of records: the numbers of their ``records``, their ``kinds``, and ``places`` by kind."""
@@ -107,25 +126,34 @@ class Marks:
         self.places: dict[MarkKind, Places] = {}
         self.records = array("Q")
         self.kinds: list[MarkKind] = []
+        self.first: dict[int, int] = {}
+        """For marks of several records, the first of them, by the last, which is that of the mark."""
         self._fold = MarkFold()
         self._last_us = 0
 
     def add(self, number: int, record: Record | None) -> None:
-        """Add the next record. Faults in quick succession are one mark, at the last of them.
+        """Add the next record. A command and its effects, or several in quick succession, are one mark.
 
-        So after a jump to a command, its effect is there as well.
+        It is at the last of them, so that a jump there shows the effect.
         """
         kind = self._fold.observe(record)
         if kind is None or record is None or isinstance(record, Header):
             return
-        same = kind == "fault" and self.kinds[-1:] == ["fault"]
-        if same and record.at_us - self._last_us < _ONE_FAULT_US:
-            self.records[-1] = self.places["fault"].records[-1] = number
-            return
-        self._last_us = record.at_us
+        before = self.kinds[-1] if self.kinds else "status"
+        is_one = {kind, before} <= _EFFECTS and (kind == before or "command" in (kind, before))
+        if is_one and record.at_us - self._last_us < _ONE_FAULT_US:
+            self.first[number] = self.first.pop(self.records[-1], self.records[-1])
+            kind = before if kind == "command" else kind
+            self._pop()
+        else:
+            self._last_us = record.at_us
         self.records.append(number)
         self.kinds.append(kind)
         self.places.setdefault(kind, Places()).add(number, record.at_us)
+
+    def _pop(self) -> None:
+        self.records.pop()
+        self.places[self.kinds.pop()].pop()
 
     @property
     def found(self) -> KeysView[MarkKind]:

@@ -91,7 +91,9 @@ class RunContext:
     def cursor(self) -> Cursor:
         """Return the cursor in time for the views."""
         player = self.player
-        return Cursor(player.cluster(), player.now_us, self.selected, player.following, self.hides_future, player.jumps)
+        return Cursor(
+            player.cluster(), player.now_us, self.selected, player.following, self.hides_future, player.jumps
+        )
 
     def catch_up(self) -> None:
         """Move the cursor to the newest record, if it follows the run."""

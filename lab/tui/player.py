@@ -46,7 +46,7 @@ class Cursor(Struct, frozen=True):
 
     ``cluster`` is the state at the cursor's record; it is valid until the next frame only. ``now_us`` advances
     between records. ``selected`` is the selected node. ``following``: the cursor is at the end of a run that is
-    still going on. ``hides_future``: nothing after the cursor may be shown. ``jumps`` counts its moves by the user.
+    still going on. ``hides_future``: nothing after the cursor may be shown. ``jumps`` counts the user's moves.
     """
 
     cluster: ClusterState
@@ -68,7 +68,7 @@ _MOST_SKIPPED = 3000
 SCRIPT_MARKS: tuple[MarkKind, ...] = ("caption", "mark", "unmet")
 """The marks that a script makes for its audience."""
 _KINDS: dict[str, tuple[MarkKind, ...]] = {
-    "fault": ("fault",),
+    "fault": ("fault", "repair"),
     "election": ("election", "leader"),
     "status": ("election", "leader", "status"),
     "mark": SCRIPT_MARKS,
@@ -110,6 +110,11 @@ class Player:
         return self._end_us
 
     @property
+    def is_in_past(self) -> bool:
+        """True if there is more of a run that is still going on, or was when this began."""
+        return self.live and not self.following and self.number < len(self.store) - 1
+
+    @property
     def is_at_end(self) -> bool:
         """True if the last record is shown and nothing plays."""
         return not self.playing and self.number >= len(self.store) - 1
@@ -139,7 +144,7 @@ class Player:
         self.number = max(0, min(number, len(self.store) - 1))
         self.now_us = self.cluster().at_us
 
-    def step(self, by: int, is_skipped: Callable[[int], bool]) -> None:
+    def step(self, by: int, is_skipped: Callable[[int], bool] = lambda _: False) -> None:
         """Move one record, 1 forward or -1 back, and past those that are skipped."""
         number = self.number + by
         farthest = number + by * _MOST_SKIPPED

@@ -320,7 +320,14 @@ class RunScreen(Screen[None]):
 
     def on_scrub_bar_sought(self, message: ScrubBar.Sought) -> None:
         player = self.context.player
-        player.seek(round(message.share * max(player.end_us, player.now_us)))
+        if message.share < 1:
+            player.seek(round(message.share * max(player.end_us, player.now_us)))
+        else:
+            player.to_end()
+        self.draw()
+
+    def on_scrub_bar_mark_chosen(self, message: ScrubBar.MarkChosen) -> None:
+        self.context.player.go(message.record)
         self.draw()
 
     def on_assertions_view_witnessed(self, message: AssertionsView.Witnessed) -> None:
@@ -383,7 +390,7 @@ class RunScreen(Screen[None]):
             self._scrub_bar.show(player, source.clock, context.hides_future)
             hidden = 0 if self.views.rows.heartbeats else self.views.rows.hidden_count(cluster)
             score, styles = self._predicting.score, context.styles
-            self._title.put(title_text(source, player.number, hidden, self.run_name, styles, score))
+            self._title.put(title_text(source, player, hidden, self.run_name, styles, score))
         if news := self._ending.next_notice():
             context.notify(*news)
 

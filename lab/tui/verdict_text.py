@@ -68,9 +68,10 @@ def format_gravest(verdicts: Sequence[Verdict]) -> VerdictText:
     holding = len(by_word.get("holds", ()))
     if not verdicts:
         return "", "not judged"
-    return (
-        (f"{holding} of {len(verdicts)} hold so far", "holds") if holding else ("nothing judged yet", "not judged")
-    )
+    if not holding:
+        return "nothing judged yet", "not judged"
+    rest = len(verdicts) - holding
+    return f"{holding} hold so far, {rest} not judged" if rest else f"all {holding} hold so far", "holds"
 
 
 def _format_verdict(verdict: Verdict, excused: str, longest_why: int) -> VerdictText:

@@ -60,12 +60,13 @@ def two() -> Cast:
 
 
 def _shows(seen: Seen, picture: str) -> bool:
-    return seen.text.replace("▶", "‖") == picture
+    """Compare except for the play symbol, and for what is more precise while nothing plays."""
+    return re.sub(r"(\d+\.\d)\d\d / ", r"  \1 / ", seen.text.replace("▶", "‖")) == picture
 
 
 @pytest.mark.parametrize("view", ["log", "diagram"])
 def test_a_player_shows_what_the_interface_shows(view: str) -> None:
-    """Every second frame is equal, cell by cell, except for the play symbol."""
+    """Every second frame is equal, cell by cell."""
     cast = _cast(view=view)
 
     async def compared(seen: Seen) -> None:

@@ -14,8 +14,8 @@ import pytest
 from msgspec import Struct
 
 from tests.serve.lab_server import ROOT, new_key, run_ssh
-from tests.tui.terminal_screen import TerminalScreen
 from tests.tui.terminal import Terminal
+from tests.tui.terminal_screen import TerminalScreen
 from tests.waiting import WAIT_S, wait_for
 
 _SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")

@@ -15,6 +15,7 @@ from lab.recording.writer import Writer
 from lab.styles import ThemeStyles
 from lab.tasks.bank.bank_extension import BankExtension
 from lab.tasks.extension import NodeText
+from lab.tui.player import Player
 from lab.tui.source import FileSource
 from lab.tui.views.lines_view import RenderedView
 from lab.tui.views.views import Views
@@ -356,6 +357,7 @@ def test_the_title_uses_singular_and_round_units(tmp_path: Path) -> None:
         path = tmp_path / "title.jsonl"
         Writer(path, msgspec.structs.replace(header, nodes=nodes, timing=timing)).close()
         source = FileSource(path)
-        assert title_text(source, 0, 0, "one", styles).plain.endswith(text)
+        player = Player(source.store, source.marks, live=False)
+        assert title_text(source, player, 0, "one", styles).plain.endswith(text)
         source.close()
         path.unlink()

@@ -46,6 +46,6 @@ def test_the_card_of_a_waiting_node_marks_every_cut() -> None:
         top = next(place for place, row in enumerate(rows) if "4 ~ Reorganization" in row)
         width = seen.of("NodePanes", NodePanes).size.width // 3
         box = [row[2 : width - 2].rstrip() for row in rows[top + 1 : top + 4]]
-        assert box == ["coordinator 4  up 1 2…", "election  0.3 of 0.3 s", "waits for SetCoordina…"]
+        assert box == ["coordinator 4  up 1 2…", "election  0.3 of 0.3 s", "SetCoordinator answer…"]
 
     replay(test, SHIPPED, (80, 32))

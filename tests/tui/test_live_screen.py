@@ -86,7 +86,7 @@ def test_pausing_the_coordinator_makes_two_and_resuming_makes_one(host: HostRead
     async def test(seen: Seen) -> None:
         await _five_leads(seen)
         await seen.press("5", "p")
-        await _led(seen, "2 COORDINATORS  ★ 5 leads nobody (paused)  ·  ★ 4 leads 1-3")
+        await _led(seen, "2 COORDINATORS  ★ 5 leads no other (paused)  ·  ★ 4 leads 1-3")
         assert "5 ‖ paused in Normal" in seen.text
         assert "pause 5  breaks assumption 9" in seen.text
         await seen.press("p")
@@ -130,7 +130,7 @@ def test_a_partition_is_chosen_and_healed(host: HostReady) -> None:
         await seen.press("right", "space", "space", "enter")
         await seen.until_message("partition 1 2 3 4 | 5: 8 links")
         await seen.until(lambda: "2 COORDINATORS" in seen.leaders, "a leader on either side")
-        await _led(seen, "2 COORDINATORS  ★ 5 leads nobody  ·  ★ 4 leads 1-3")
+        await _led(seen, "2 COORDINATORS  ★ 5 leads no other  ·  ★ 4 leads 1-3")
         await seen.press("h")
         await _five_leads(seen)
 
@@ -190,8 +190,8 @@ def test_the_screen_survives_the_death_of_the_host(host: HostReady) -> None:
         await seen.until_message("this run takes no commands: the run is over")
         last = seen.player.number
         await seen.press("comma", "comma")
-        assert seen.player.number in (last - 2, last - 3)
-        await seen.press("left_parenthesis")
+        assert seen.player.number < last - 1
+        await seen.press("left_parenthesis", "left_parenthesis")
         assert "? Election" in seen.text
         await seen.press("end")
         assert "5 leads 1-4" in seen.leaders

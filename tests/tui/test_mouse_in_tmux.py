@@ -31,7 +31,9 @@ class Mouse:
 
         def place() -> tuple[int, int] | None:
             rows = self._screen.text().splitlines()
-            return next(((line.index(text), y) for y, line in enumerate(rows) if y >= since and text in line), None)
+            return next(
+                ((line.index(text), y) for y, line in enumerate(rows) if y >= since and text in line), None
+            )
 
         found = wait_for(place, f"{text!r} on the screen", every_s=0.02)
         assert found is not None
@@ -72,7 +74,23 @@ class Mouse:
 @pytest.fixture
 def terminal(tmp_path: Path) -> Iterator[Terminal]:
     """A terminal of 120 by 40, in which tmux shows a recording."""
-    settings = [";", "set", "-g", "mouse", "on", ";", "set", "-g", "status", "off", ";", "set", "-g", "escape-time", "0"]
+    settings = [
+        ";",
+        "set",
+        "-g",
+        "mouse",
+        "on",
+        ";",
+        "set",
+        "-g",
+        "status",
+        "off",
+        ";",
+        "set",
+        "-g",
+        "escape-time",
+        "0",
+    ]
     shown = ["new-session", sys.executable, "-m", "lab", "replay", str(SHIPPED)]
     server = f"lab-{uuid.uuid4().hex}"
     environment = {"TERM": "xterm-256color", "LC_ALL": "C.UTF-8", "TMUX": "", "TMUX_TMPDIR": str(tmp_path)}

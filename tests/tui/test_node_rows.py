@@ -145,7 +145,7 @@ def test_a_click_on_a_row_selects_its_node() -> None:
             await pilot.pause()
 
     asyncio.run(click())
-    assert selected == [2, 5]
+    assert selected == [2, 4]
 
 
 def test_for_a_hall_the_leader_is_in_letters_as_large_as_fit() -> None:

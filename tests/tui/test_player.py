@@ -85,15 +85,18 @@ def test_seeking_goes_on_playing_if_it_played_and_stands_still_if_it_stood(store
     assert not player.playing
 
 
+FAULTS = ("fault", "repair")
+
+
 def test_jumps_go_from_mark_to_mark_and_back(store: FileRecords) -> None:
     player = _player(store)
-    wanted = [n for n, kind in zip(player.marks.records, player.marks.kinds, strict=True) if kind == "fault"]
+    wanted = [n for n, kind in zip(player.marks.records, player.marks.kinds, strict=True) if kind in FAULTS]
     assert len(wanted) > 3
     seen = []
-    while player.jump(True, lambda kind: kind == "fault"):
+    while player.jump(True, FAULTS.__contains__):
         seen.append(player.number)
     assert seen == wanted
-    while player.jump(False, lambda kind: kind == "fault"):
+    while player.jump(False, FAULTS.__contains__):
         seen.pop()
         assert player.number == (seen[-1] if seen else None)
     assert seen[:1] == wanted[:1]

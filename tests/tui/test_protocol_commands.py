@@ -9,6 +9,7 @@ from lab.protocols import TASKS
 from lab.styles import ThemeStyles
 from lab.tui.actions import ActionTable
 from lab.tui.source import FileSource
+from lab.tui.views.log_view import MessageLog
 from lab.tui.widgets.help import HelpDialog
 from tests.harness import Rig
 from tests.tui.recorded import SHIPPED
@@ -21,9 +22,8 @@ def test_the_log_and_the_record_show_the_command(tmp_path: Path) -> None:
         await seen.press("end")
         await seen.until(lambda: " 2      · command: pin hello" in seen.text, "the row of the step")
         assert "tell 2 pin hello · 2 told" in seen.text
-        await seen.press("colon")
-        await seen.type("open")
-        await seen.press("enter")
+        seen.of("MessageLog", MessageLog).focus()
+        await seen.press("enter", "enter")
         await seen.until(lambda: seen.top is not seen.run, "the last record")
         assert '"command": "pin"' in seen.text
 

@@ -42,7 +42,7 @@ def test_parameters_and_remark_are_shown(tmp_path: Path) -> None:
 
     async def test(seen: Seen) -> None:
         assert seen.message == "a coordinator that stood still, and another one (? for all keys)"
-        assert "lab bully · halting=at_once · recording · record 0 ·" in seen.text
+        assert "lab bully · recording · record 0 · halting=at_once · a coordinator" in seen.text
 
     replay(test, path)
 
@@ -75,9 +75,9 @@ def test_by_records_to_both_ends_and_by_five_seconds() -> None:
 
 def test_from_mark_to_mark(marks: Marks) -> None:
     keys: tuple[tuple[str, str, tuple[MarkKind, ...]], ...] = (
-        ("left_curly_bracket", "right_curly_bracket", ("fault",)),
-        ("left_parenthesis", "right_parenthesis", ("election",)),
-        ("left_square_bracket", "right_square_bracket", ("status", "election")),
+        ("left_curly_bracket", "right_curly_bracket", ("fault", "repair")),
+        ("left_parenthesis", "right_parenthesis", ("election", "leader")),
+        ("left_square_bracket", "right_square_bracket", ("status", "election", "leader")),
     )
 
     async def test(seen: Seen) -> None:
@@ -94,6 +94,28 @@ def test_from_mark_to_mark(marks: Marks) -> None:
             await seen.press(on)
             assert seen.message.startswith(f"no {kinds[0]} after")
             assert seen.player.number == wanted[-1]
+
+    replay(test)
+
+
+def test_a_step_goes_past_hidden_heartbeats() -> None:
+    """And with them shown, from record to record."""
+
+    async def test(seen: Seen) -> None:
+        player, rows = seen.player, seen.run.views.rows
+        player.go(190)
+        await seen.press("comma")
+        before = player.number
+        assert before < 185
+        assert not rows.is_hidden(before)
+        assert all(rows.is_hidden(number) for number in range(before + 1, 190))
+        await seen.press("full_stop")
+        assert player.number > 190
+        assert all(rows.is_hidden(number) for number in range(before + 1, player.number))
+        player.go(190)
+        seen.run.action_do("heartbeats")
+        await seen.press("comma")
+        assert player.number == 189
 
     replay(test)
 
@@ -161,7 +183,7 @@ def test_a_click_selects_a_node_and_so_do_digits_and_arrows() -> None:
     replay(test)
 
 
-def test_a_row_of_the_log_is_clicked_and_opened_with_its_record_in_full() -> None:
+def test_a_row_of_the_log_is_clicked_gone_to_and_opened_with_its_record_in_full() -> None:
     async def test(seen: Seen) -> None:
         seen.player.go(170)
         log = seen.of("MessageLog", MessageLog)
@@ -170,6 +192,9 @@ def test_a_row_of_the_log_is_clicked_and_opened_with_its_record_in_full() -> Non
         assert log.cursor == log.scroll_offset.y + 4
         row = log.rows.row(log.cursor, 170)
         assert row is not None
+        await seen.press("enter")
+        assert seen.player.number == row[0].record
+        await seen.until(lambda: log._number == row[0].record, "the log ends there")
         await seen.press("enter")
         await seen.until(
             lambda: f" record {row[0].record} " in seen.text and seen.top is not seen.run, "the record"
@@ -195,14 +220,20 @@ def test_the_log_is_walked_through_with_arrows_and_follows_the_end_again() -> No
         assert log.cursor == log._count - 3
         await seen.press("pageup", "pageup")
         assert log.scroll_offset.y == log.cursor
-        await seen.press("full_stop")
         top = log.scroll_offset.y
-        seen.player.go(310)
+        seen.player.number = 310  # as playback does
         await seen.until(lambda: log._number == 310, "ten records on")
         assert log.scroll_offset.y == top, "scrolled away, it stays"
         await seen.press(*["pagedown"] * 12)
         assert log._follow
         await seen.until(lambda: log.scroll_offset.y == log._last_top, "it follows the end")
+        await seen.press("pageup", "pageup")
+        assert not log._follow
+        await seen.press("left_square_bracket")
+        number = seen.player.number
+        await seen.until(lambda: log._number == number, "the change of status")
+        assert log._follow, "the log goes along with a jump"
+        await seen.until(lambda: log.scroll_offset.y == log._last_top, "its record is in sight")
 
     replay(test)
 

@@ -29,11 +29,12 @@ def _end_us(source: FileSource) -> int:
 
 @pytest.mark.parametrize("width", [2, 10, 120])
 def test_each_cell_has_the_weightiest_of_its_marks(source: FileSource, width: int) -> None:
-    """Checked against a scan of all marks: faults before elections before changes of status."""
+    """Checked against a scan of all marks: faults before leaders before elections before changes of status."""
     end_us = _end_us(source)
     expected: dict[int, str] = {}
-    for kind in ("status", "election", "fault"):
-        for at_us in source.marks.places[kind].times_us:
+    assert {"status", "election", "leader", "repair", "fault"} <= source.marks.found
+    for kind in ("status", "command", "election", "leader", "caption", "mark", "repair", "fault"):
+        for at_us in source.marks.places.get(kind, Places()).times_us:
             expected[min(width - 1, at_us * (width - 1) // end_us)] = kind
     for violation in source.judge.violations:
         expected[min(width - 1, violation.at_us * (width - 1) // end_us)] = "violation"

@@ -31,7 +31,8 @@ async def _pick_in_log(seen: Seen) -> Picked:
 
 async def _show(seen: Seen, view: str) -> None:
     seen.run.layout_controller.show_view(view)
-    await seen.press("end")
+    seen.run.draw()
+    await seen.pilot.pause()
 
 
 def _marked_rows(view: LinesView) -> list[str]:
@@ -58,6 +59,7 @@ def test_a_message_of_the_diagram_is_marked_in_the_log() -> None:
     """The log's cursor goes there, so that the keys of the log are about it."""
 
     async def test(seen: Seen) -> None:
+        await seen.press("end")
         await _show(seen, "diagram")
         diagram, log = seen.of("#diagram", DiagramView), seen.of("#log", MessageLog)
         diagram.focus()
@@ -78,6 +80,7 @@ def test_a_message_that_is_far_away_is_shown_in_the_diagram() -> None:
     """It was not among the records that the diagram had read."""
 
     async def test(seen: Seen) -> None:
+        await seen.press("end")
         await _show(seen, "diagram")
         log, diagram = seen.of("#log", MessageLog), seen.of("#diagram", DiagramView)
         log.focus()

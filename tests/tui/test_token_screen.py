@@ -32,7 +32,7 @@ def test_the_state_takes_the_coordinator_s_place() -> None:
         "Inside",
         None,
         "",
-        "idle: waiting for a message or a timer",
+        "waits for a message or a timer",
     )
 
 

@@ -57,7 +57,7 @@ def test_a_paused_coordinator_still_leads() -> None:
 
 def test_two_leaders_are_both_named_with_those_who_follow_them() -> None:
     paused = _view(3, "Normal", 3, process="paused")
-    assert _leaders(*_normal(1, 2, under=2), paused) == (("3 leads nobody (paused)", 3), ("2 leads 1", 2))
+    assert _leaders(*_normal(1, 2, under=2), paused) == (("3 leads no other (paused)", 3), ("2 leads 1", 2))
 
 
 def test_who_follows_somebody_that_does_not_lead_is_without_a_coordinator() -> None:
@@ -66,7 +66,7 @@ def test_who_follows_somebody_that_does_not_lead_is_without_a_coordinator() -> N
     electing = _view(1, "Election", None)
     assert _leaders(electing, *_normal(2, 3, under=3)) == (
         ("3 leads 2", 3),
-        ("1 without a coordinator", None),
+        ("1 without a leader", None),
     )
 
 
@@ -130,7 +130,7 @@ def test_a_wait_without_a_bound_has_no_time() -> None:
 @pytest.mark.parametrize(
     ("state", "expected"),
     [
-        ({}, "follower: waiting for the leader"),
+        ({}, "waits for its coordinator"),
         ({"processing": True}, "performing its task"),
         ({"processing": True, "definition": {"version": 3}}, "definition 3"),
     ],

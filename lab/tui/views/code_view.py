@@ -458,7 +458,7 @@ def _describe_wait(view: NodeState, now_us: int) -> str:
     if view.process in STOPPED:
         return f"node {view.id} is {process_text(view.process)}"
     if not view.waits:
-        return f"node {view.id} is idle"
+        return f"no procedure of node {view.id} runs"
     wait = view.waits[0]
     left = "" if wait.until_us is None else f", {_seconds(wait.until_us - now_us)}"
     return sanitize(f"node {view.id} {wait_text(wait)}{left}", 200)

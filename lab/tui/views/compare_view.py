@@ -142,7 +142,7 @@ class CompareView(Vertical):
         other = _OtherRecording(self._source, path)
         self.close()
         self._other = other
-        self._log = MessageLog(self._styles, LogRows(other.store, growing=False), "compare-log")
+        self._log = MessageLog(self._styles, LogRows(other.store, growing=False), "compare-log", of_other=True)
         self.mount(self._log)
         self._worker = self.run_worker(self._compare(other))
 

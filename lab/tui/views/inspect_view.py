@@ -17,7 +17,7 @@ from lab.text import sanitize
 from lab.tui.player import Cursor, Picked
 from lab.tui.source import Source
 from lab.tui.views.lines_view import Copied, Row, RowsView
-from lab.tui.widgets.pane import process_text, short_body
+from lab.tui.widgets.pane import idle_text, process_text, short_body
 from lab.units import format_count, format_ranges
 
 _NAME = 14
@@ -50,7 +50,11 @@ def inspection_rows(
     inside = max(20, width - _NAME - 3)
     rows: list[Line] = [[]]
     if view.process in ("running", "paused"):
-        rows += [*_heading("waits", styles), *_wait_rows(found, now_us, listing, styles, inside), []]
+        rows += [
+            *_heading("waits", styles),
+            *_wait_rows(found, now_us, listing, styles, inside, idle_text(view)),
+            [],
+        ]
         rows += [*_heading("state", styles), *_state_rows(found, styles, inside), []]
     rows += [*_heading("stable storage, which outlives a crash", styles), *_stored_rows(found, styles, inside)]
     return [*_step_rows(found, styles, inside, picked), *map(Row, rows)]
@@ -212,10 +216,10 @@ def _in_a_row(value: Any) -> str:
 
 
 def _wait_rows(
-    found: Inspection, now_us: int, listing: Listing, styles: ThemeStyles, width: int
+    found: Inspection, now_us: int, listing: Listing, styles: ThemeStyles, width: int, idle: str
 ) -> Iterator[Line]:
     if not found.waits:
-        yield [("  idle: waiting for a message or a timer", DIM)]
+        yield [(f"  no procedure runs; {idle}", DIM)]
     for pending, left in zip(found.waits, remaining_times(found, now_us), strict=True):
         wait = pending.wait
         line = listing.line_of(wait)

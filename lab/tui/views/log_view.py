@@ -268,7 +268,7 @@ def _event_pieces(line: LogLine, styles: ThemeStyles) -> Line:
 
 
 class MessageLog(LinesView):
-    """``cursor`` is the row that ``Enter`` opens."""
+    """``cursor`` is the row to which ``Enter`` goes. In the log ``of_other`` recordings, ``Enter`` opens it."""
 
     @dataclass
     class Opened(Message):
@@ -276,9 +276,10 @@ class MessageLog(LinesView):
 
         line: LogLine
 
-    def __init__(self, styles: ThemeStyles, rows: LogRows, name: str = "log") -> None:
+    def __init__(self, styles: ThemeStyles, rows: LogRows, name: str = "log", of_other: bool = False) -> None:
         super().__init__(name, styles)
         self.rows = rows
+        self._of_other = of_other
         self._number = -1
         self._jumps = 0
         self._seeks_picked = False
@@ -348,7 +349,7 @@ class MessageLog(LinesView):
         """Move the cursor in time to the record under the cursor; if it is there, open the record."""
         if (found := self.under_cursor) is None:
             return
-        is_there = found[0].record == self._number
+        is_there = self._of_other or found[0].record == self._number
         self.post_message(self.Opened(found[0]) if is_there else self.Sought(found[0].record))
 
     def action_cursor(self, by: int) -> None:

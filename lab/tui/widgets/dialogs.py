@@ -1,7 +1,7 @@
 """Dialogs: the common frame, and the forms to read a text, choose from a list, answer a question, name a file.
 
-In all of them Enter confirms, and Escape or a click outside leaves; no other key has an effect that lasts. A digit selects, and typing
-in a list filters it. The last line, in the frame, has the keys.
+In all of them Enter confirms, and Escape or a click outside leaves; no other key has an effect that lasts. A digit
+selects, and typing in a list filters it. The last line, in the frame, has the keys.
 """
 
 import asyncio

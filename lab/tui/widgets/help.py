@@ -28,6 +28,11 @@ _SIGNS = {
 }
 
 _SCRIPT_SIGNS = {
+    "fault": "on the scrub bar: a fault began; {previous-fault} and {next-fault} go from one to the next",
+    "repair": "on the scrub bar: a fault ended, or a node came back",
+    "command": "on the scrub bar: a command that is no fault",
+    "election": "on the scrub bar: an election began; {previous-election} and {next-election} go there",
+    "leader": "on the scrub bar: a node took over as leader; the same keys go there",
     "caption": "a text of a script or of the command say; the latest is shown above the nodes",
     "mark": "a mark set by a script; {next-mark} and {previous-mark} go to the next and the previous one",
     "bookmark": "your note on a record ({bookmark} adds one); {next-mark} and {previous-mark} go there too",

@@ -17,7 +17,7 @@ from textual.widget import Widget
 
 from lab.styles import DIM, Line, Piece, ThemeStyles, fit, width_of
 from lab.tasks.extension import NodeText
-from lab.tui.widgets.node_rows import columns_of, details, heading, row, status_pieces, visible
+from lab.tui.widgets.node_rows import awaited, columns_of, details, heading, row, status_pieces, visible
 from lab.tui.widgets.pane import STOPPED, Pane
 
 _LOW, _HIGH = 5, 7
@@ -259,10 +259,10 @@ class NodePanes(Widget, can_focus=True):
         reserved = width_of(peers) + 2 if pane.procedure else 0
         leader = self._leader_pieces(pane, width - reserved)
         if not pane.procedure:
-            return leader, peers, [(pane.waits, DIM)]
+            return leader, peers, [(_waits(pane, width), DIM)]
         if width - width_of(leader) >= _LEAST_PEERS:
             leader = [*leader, ("  ", Style()), *peers]
-        return leader, self._procedure_pieces(pane, width), [(pane.waits, Style())]
+        return leader, self._procedure_pieces(pane, width), [(_waits(pane, width), Style())]
 
     def _procedure_pieces(self, pane: Pane, width: int) -> list[Piece]:
         """Return the waiting procedure and its remaining time."""
@@ -274,7 +274,7 @@ class NodePanes(Widget, can_focus=True):
     def _task_rows(self, pane: Pane, task: NodeText, width: int) -> tuple[list[Piece], ...]:
         """Return up to five lines, or the three that matter most if there is no room."""
         state, work, log = task.state, task.work, log_pieces(task, width)
-        waits: list[Piece] = [(pane.waits, Style() if pane.procedure else DIM)]
+        waits: list[Piece] = [(_waits(pane, width), Style() if pane.procedure else DIM)]
         if pane.process in STOPPED:
             return waits, log
         is_low = self._card_height < _HIGH
@@ -303,6 +303,11 @@ class NodePanes(Widget, can_focus=True):
         if pane.facts:
             return [("  ".join(pane.facts[2:]), DIM)]
         return [(f"up {' '.join(map(str, pane.up))}" if pane.up else "", DIM)]
+
+
+def _waits(pane: Pane, width: int) -> str:
+    """Return what a node waits for, in short if it does not fit."""
+    return pane.waits if cell_len(pane.waits) <= width else awaited(pane)
 
 
 def log_pieces(task: NodeText, width: int) -> list[Piece]:

@@ -79,8 +79,8 @@ def details(pane: Pane, styles: ThemeStyles) -> list[Line]:
     known: Line = [("  ".join(filter(None, (*pane.facts, up))), DIM)]
     if pane.task is not None:
         known = [*pane.task.state, *pane.task.work, *known]
-    where = f"{pane.procedure}, line {pane.line}: {pane.waits}"
-    return [*([[margin, (where, Style())]] if pane.procedure else []), [margin, *known]]
+    where = f"{pane.procedure}, line {pane.line}: {pane.waits}" if pane.procedure else pane.waits
+    return [[margin, (where, Style() if pane.procedure else DIM)], [margin, *known]]
 
 
 def status_pieces(pane: Pane, styles: ThemeStyles, is_brief: bool = False) -> Line:
@@ -115,11 +115,12 @@ def time_left_pieces(pane: Pane, styles: ThemeStyles) -> Line:
 
 def _activity(pane: Pane, styles: ThemeStyles) -> Line:
     if pane.task is not None and pane.process not in STOPPED:
-        return [*pane.task.state, ("  ", Style()), *pane.task.work, ("  ", Style()), (_awaited(pane), DIM)]
-    return [*time_left_pieces(pane, styles), (_awaited(pane), Style() if pane.procedure else DIM)]
+        return [*pane.task.state, ("  ", Style()), *pane.task.work, ("  ", Style()), (awaited(pane), DIM)]
+    return [*time_left_pieces(pane, styles), (awaited(pane), Style() if pane.procedure else DIM)]
 
 
-def _awaited(pane: Pane) -> str:
+def awaited(pane: Pane) -> str:
+    """Return what a node waits for, without the words for *waits*."""
     return pane.waits.removeprefix("waits for ")
 
 

@@ -28,6 +28,7 @@ def _no_task(node: NodeState, now_us: int) -> None:
 STOPPED = ("killed", "failed", "absent")
 """The states of a process that neither sends nor receives."""
 _LEADER_WORDS = {"Normal": "leads", "Reorganization": "will lead"}
+_ALONE = {"leads": "leads no other", "will lead": "is taking over"}
 
 
 class Pane(Struct, frozen=True):
@@ -137,7 +138,7 @@ def _wait_fields(view: NodeState, now_us: int) -> tuple[str, str, int | None, in
     if view.process == "absent":
         return "", "has no process yet", None, 0
     if not view.waits:
-        return "", _idle_text(view), None, 0
+        return "", idle_text(view), None, 0
     wait = view.waits[0]
     procedure, waits = sanitize(wait.procedure, 40), sanitize(wait_text(wait), 80)
     if wait.until_us is None:
@@ -145,11 +146,12 @@ def _wait_fields(view: NodeState, now_us: int) -> tuple[str, str, int | None, in
     return procedure, waits, max(0, wait.until_us - now_us), wait.until_us - wait.since_us
 
 
-def _idle_text(view: NodeState) -> str:
+def idle_text(view: NodeState) -> str:
+    """Return what a node does of which no procedure runs."""
     if "coordinator" not in view.state:
-        return "idle: waiting for a message or a timer"
+        return "waits for a message or a timer"
     if not view.state.get("processing"):
-        return "follower: waiting for the leader"
+        return "waits for its coordinator"
     version = view.definition_version
     return sanitize(f"definition {version}", 40) if version else "performing its task"
 
@@ -220,13 +222,14 @@ def leaders_of(panes: tuple[Pane, ...], leaderless_us: int | None = None, gap_us
     count = f"{len(leads)} COORDINATORS" if are_rivals else f"{groups} groups" if len(leads) > 1 else ""
     after = f", after {format_rounded(gap_us)} without" if gap_us and len(leads) == 1 and not lost else ""
     whom = {
-        leader: f"{leader} {leads[leader]} {format_ranges(ids) or 'nobody'}" for leader, ids in followed.items()
+        leader: f"{leader} {f'{leads[leader]} {format_ranges(ids)}' if ids else _ALONE[leads[leader]]}"
+        for leader, ids in followed.items()
     }
     texts: list[tuple[str, int | str | None]] = [
         (text + (" (paused)" if leader in paused else after), leader) for leader, text in whom.items()
     ]
     if lost:
-        texts.append((f"{format_ranges(lost)} without a coordinator", None))
+        texts.append((f"{format_ranges(lost)} without a leader", None))
     return Leaders(
         tuple(texts),
         count or next(iter(whom.values())),

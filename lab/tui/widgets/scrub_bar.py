@@ -6,6 +6,7 @@ The marks are found fast enough for recordings of a million records.
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from math import isqrt
 
 from rich.text import Text
@@ -14,7 +15,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from lab.analysis.marks import Places
-from lab.recording.log_lines import lines_of
+from lab.recording.log_lines import LogLine, lines_of
 from lab.styles import DIM, ThemeStyles
 from lab.text import sanitize
 from lab.tui.player import Player, format_pace
@@ -22,7 +23,19 @@ from lab.tui.source import Source
 from lab.units import format_count
 from lab.worlds.feed_protocol import Clock
 
-_ORDER = ("bookmark", "violation", "unmet", "fault", "mark", "caption", "leader", "election", "status")
+_ORDER = (
+    "bookmark",
+    "violation",
+    "unmet",
+    "fault",
+    "repair",
+    "mark",
+    "caption",
+    "leader",
+    "election",
+    "command",
+    "status",
+)
 """The kinds of marks by weight; the user's own bookmarks are never hidden."""
 _MOST_TEXTS = 4
 _LONGEST = 60
@@ -49,18 +62,22 @@ class BarMarks:
                 found.setdefault(cell, kind)
         return found
 
+    def record_in_cell(self, cell: int, width: int, end_us: int) -> int | None:
+        """Return the record of the weightiest mark in a cell, the first of its kind there; None without one."""
+        for _, places in self._layers():
+            if here := _places_in(places, cell, width, end_us):
+                return places.records[here[0]]
+        return None
+
     def marks_in_cell(self, cell: int, width: int, end_us: int) -> list[tuple[str, str]]:
         """Return (kind, text) of the marks in a cell, the weightiest first, and how many more there are."""
         texts: list[tuple[str, str]] = []
         more = 0
         for kind, places in self._layers():
-            first = bisect_left(places.times_us, _begin_us(cell, width, end_us))
-            behind = bisect_left(places.times_us, _begin_us(cell + 1, width, end_us))
-            behind = len(places) if cell == width - 1 else behind
-            for record in places.records[first : min(behind, first + _MOST_TEXTS - len(texts))]:
-                texts.append((kind, self._describe(kind, record)))
-                first += 1
-            more += max(0, behind - first)
+            here = _places_in(places, cell, width, end_us)
+            shown = here[: _MOST_TEXTS - len(texts)]
+            texts += [(kind, self._describe(kind, places.records[place])) for place in shown]
+            more += len(here) - len(shown)
         return [*texts, *([("", f"and {format_count(more, 'mark')} more")] if more else [])]
 
     def _layers(self) -> Iterator[tuple[str, Places]]:
@@ -84,12 +101,16 @@ class BarMarks:
             return sanitize(bookmark.note, _LONGEST) or "a bookmark"
         if kind == "violation":
             return next(f"{each.assertion} violated" for each in source.judge.violations if each.record == number)
-        record = source.store.record(number)
-        line = next(iter(lines_of(number, record)), None) if record is not None else None
+        records = range(source.marks.first.get(number, number), number + 1)
+        line = next(chain.from_iterable(self._lines_of(each) for each in records), None)
         if line is None:
             return kind
         who = "" if line.source is None else f"{line.source} "
         return sanitize(f"{who}{line.text}", _LONGEST)
+
+    def _lines_of(self, number: int) -> list[LogLine]:
+        record = self._source.store.record(number)
+        return [] if record is None else lines_of(number, record)
 
 
 def _cells_of(places: Places, width: int, end_us: int) -> Iterator[int]:
@@ -101,6 +122,13 @@ def _cells_of(places: Places, width: int, end_us: int) -> Iterator[int]:
         if cell == width - 1:
             return
         place = bisect_left(places.times_us, _begin_us(cell + 1, width, end_us), place + 1)
+
+
+def _places_in(places: Places, cell: int, width: int, end_us: int) -> range:
+    """Return the places in a cell; the last cell has all that follow as well."""
+    first = bisect_left(places.times_us, _begin_us(cell, width, end_us))
+    behind = bisect_left(places.times_us, _begin_us(cell + 1, width, end_us))
+    return range(first, len(places) if cell == width - 1 else behind)
 
 
 def _begin_us(cell: int, width: int, end_us: int) -> int:
@@ -116,6 +144,9 @@ _COUNTED_AT_ONCE = 500
 class ScrubBar(Widget, can_focus=True):
     """The bar: a click or drag moves the cursor in time, and a tooltip describes the marks under the mouse.
 
+    A click on a mark goes to its record, and one on the right end to the end. One on the state before the bar
+    plays or pauses; in the past of a live run, it returns to the present.
+
     On a high screen it has a second line above: a histogram of the number of records over time.
     """
 
@@ -126,6 +157,12 @@ class ScrubBar(Widget, can_focus=True):
         """The user chose a place on the bar, from 0 to 1."""
 
         share: float
+
+    @dataclass
+    class MarkChosen(Message):
+        """The user chose a mark, at this record."""
+
+        record: int
 
     def __init__(self, styles: ThemeStyles, source: Source) -> None:
         super().__init__(id="scrub-bar")
@@ -164,11 +201,21 @@ class ScrubBar(Widget, can_focus=True):
     # mouse and keys
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Go to the time under the mouse, and follow it while it is dragged."""
-        offset = event.get_content_offset(self)
-        if offset is not None and 0 <= offset.x - self._bar()[0] < self._bar()[1]:
-            self.capture_mouse()
+        """Go to the mark or time under the mouse, and follow it while it is dragged."""
+        offset, (left, width), player = event.get_content_offset(self), self._bar(), self._player
+        if offset is None or player is None or offset.x >= left + width:
+            return
+        cell = offset.x - left
+        if cell < 0:
+            self.run_worker(self.run_action(f"screen.do('{'end' if player.is_in_past else 'play'}')"))
+            return
+        self.capture_mouse()
+        record = self._marks.record_in_cell(cell, width, self._end_us(player))
+        if record is None or self._hides_future or cell == width - 1:
             self._drag_to(offset.x)
+        else:
+            self._dragged_to = cell
+            self.post_message(self.MarkChosen(record))
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
         """Follow a drag, or else describe the marks under the mouse."""
@@ -238,7 +285,8 @@ class ScrubBar(Widget, can_focus=True):
             return f"{'frozen' if self._clock.frozen else glyphs.play:>6} {format_pace(self._clock):>5} "
         if player.following and player.store.header.world == "simulated":
             return f"{'starting':>10} "  # no clock was received yet
-        state = "live" if player.following else glyphs.play if player.playing else glyphs.pause
+        stopped = "past" if player.is_in_past else glyphs.pause
+        state = "live" if player.following else glyphs.play if player.playing else stopped
         return f"{state:>4} {player.speed:>4g}x "
 
     def _bar(self) -> tuple[int, int]:

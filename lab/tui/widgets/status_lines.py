@@ -13,7 +13,7 @@ from textual.widgets import Static
 from lab.recording.records import Captioned
 from lab.styles import DIM, Piece, ThemeStyles, fit, width_of
 from lab.text import sanitize
-from lab.tui.player import format_pace
+from lab.tui.player import Player, format_pace
 from lab.tui.source import Source
 from lab.tui.verdict_text import VerdictText
 from lab.tui.widgets.pane import Leaders
@@ -96,22 +96,26 @@ class MessageLine(TitleLine):
             self._fading = None
 
 
-def title_text(source: Source, number: int, hidden: int, name: str, styles: ThemeStyles, score: str = "") -> Text:
+def title_text(
+    source: Source, player: Player, hidden: int, name: str, styles: ThemeStyles, score: str = ""
+) -> Text:
     """Return the title: protocol, record at the cursor, clock; the least important parts come last."""
     header, clock = source.store.header, None if source.ended else source.clock
     dot = f" {styles.glyphs.dot} "
     settings = [sanitize(" ".join(header.protocol.settings), 40)] if header.protocol.settings else []
-    world = header.world if source.is_live else "recording"
+    past = ", in the past" if player.is_in_past else ""
+    world = f"{header.world}{past}" if source.is_live else "recording"
     own = [sanitize(name, 60)]
     # the name of an attempt comes first, so that it is never cut off
     first, last = (own, []) if header.exercise is not None else ([], own)
-    parts: list[str] = [*first, *([score] if score else []), *settings, world, f"record {number}"]
+    parts: list[str] = [*first, *([score] if score else []), world, f"record {player.number}"]
     if header.parent is not None:
         parts.append(f"branch of record {header.parent.record}")
     if clock is not None:
         parts.append("frozen" if clock.frozen else format_pace(clock))
     if source.is_live and not source.can_command:
         parts.append("viewer")
+    parts += settings
     if header.remark:
         parts.append(sanitize(header.remark, _LONGEST_REMARK))
     if source.store.damage:
