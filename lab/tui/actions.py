@@ -98,7 +98,7 @@ ACTIONS: tuple[Action, ...] = (
     _time("slower", "<", "slow down playback, or the simulated run"),
     _time("faster", ">", "speed up playback, or the simulated run"),
     _time("previous-election", "(", "go back to where an election began, or a node took over as leader"),
-    _time("next-election", ")", "go to where the next election begins, or a node takes over as leader"),
+    _time("next-election", ")", "go to where an election begins, or a node takes over as leader", "election"),
     _time("previous-fault", "{", "go to the previous fault"),
     _time("next-fault", "}", "go to the next fault"),
     _time("previous-status", "[", "go to the previous change of status"),
@@ -224,7 +224,7 @@ _ENTER = {
 """The effect of Enter in each view, as its label in the footer."""
 _FIRST = (
     *("command", "help", "quit", "play", "step", "choose", "back", *_NODE, "partition", "heal", "delay"),
-    *("search", "next-violation", "next-mark", "until"),
+    *("search", "next-election", "next-violation", "next-mark", "until"),
 )
 """The actions that follow in the footer, which a narrow terminal cuts off at the right end."""
 

@@ -318,6 +318,11 @@ class RunScreen(Screen[None]):
         self.context.selected = message.node
         self.draw()
 
+    def on_node_panes_opened(self, message: NodePanes.Opened) -> None:
+        """Show the full state of the node, selected by the first click."""
+        if "inspect" not in self.views.shown_views:
+            self.action_do("inspect")
+
     def on_scrub_bar_sought(self, message: ScrubBar.Sought) -> None:
         player = self.context.player
         if message.share < 1:

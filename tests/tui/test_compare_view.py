@@ -110,8 +110,7 @@ def test_the_log_of_the_other_opens_its_own_records(recording: Path, branch: Pat
         await seen.press("end")
         await seen.until(lambda: _other_number(seen) > AT, "its end")
         log = seen.of("#compare-log", MessageLog)
-        await seen.pilot.click("#compare-log", offset=(20, 2))
-        await seen.pilot.click("#compare-log", offset=(20, 2))
+        await seen.pilot.double_click("#compare-log", offset=(20, 2))
         await seen.until(lambda: isinstance(seen.top, RecordDialog), "the record")
         row = log.rows.row(log.cursor or 0, log._number)
         assert row is not None

@@ -140,7 +140,7 @@ def test_arrow_keys_select_messages_and_steps(takeover: Path) -> None:
         await seen.until(lambda: "NewStateAnswer 1 to 2, sent at" in seen.text, "the last message")
         foot = _shown(seen)[-1]
         assert "delivered 10.0 ms later" in foot
-        assert "causal past 37, causal future 1, of 38 steps here" in foot
+        assert "causal past 37, future 1, of 38 steps here" in foot
         await seen.press("left")
         await seen.until(lambda: "NewState 2 to 1, sent at" in seen.text, "the message before")
         await seen.press("right", "up")
@@ -183,7 +183,7 @@ def test_enter_goes_to_the_selection_and_there_opens_the_record(takeover: Path) 
     replay(test, takeover)
 
 
-def test_a_click_selects_and_a_second_one_goes_there(takeover: Path) -> None:
+def test_a_click_selects_and_a_double_click_goes_there(takeover: Path) -> None:
     """A message by its name, a step by its node's line; a click elsewhere clears the selection."""
 
     async def test(seen: Seen) -> None:
@@ -193,7 +193,7 @@ def test_a_click_selects_and_a_second_one_goes_there(takeover: Path) -> None:
         await seen.pilot.click("#diagram", offset=_place(seen, "★ Normal"))
         await seen.until(lambda: "node 2 at" in _shown(seen)[-1], "the step")
         number = seen.player.number
-        await seen.pilot.click("#diagram", offset=_place(seen, "★ Normal"))
+        await seen.pilot.double_click("#diagram", offset=_place(seen, "★ Normal"))
         await seen.until(lambda: seen.player.number < number, "the cursor went there")
         await seen.pilot.click("#diagram", offset=(100, 3))
         await seen.until(lambda: "a row is a step" in seen.text, "nothing selected")

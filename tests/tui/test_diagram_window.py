@@ -209,9 +209,9 @@ def test_hidden_future_hides_delivery_and_causal_future(recording: Path) -> None
                     selection.describe(lines, upto) for upto in (arrow.end.record - 1, arrow.end.record)
                 )
                 assert ", in flight · " in before
-                assert " causal future 0," in before
+                assert " future 0," in before
                 assert f", {arrow.fate} " in then
-                assert " causal future 1," in then
+                assert " future 1," in then
 
 
 def _bounds(window: Window, cone: CausalCone) -> dict[int, tuple[Point | None, Point | None]]:

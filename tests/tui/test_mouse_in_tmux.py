@@ -4,6 +4,7 @@ import shutil
 import sys
 import uuid
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,8 @@ class Mouse:
                 ((line.index(text), y) for y, line in enumerate(rows) if y >= since and text in line), None
             )
 
-        found = wait_for(place, f"{text!r} on the screen", every_s=0.02)
+        self.until(lambda: place() is not None, f"{text!r} on the screen")
+        found = place()
         assert found is not None
         return found
 
@@ -74,59 +76,84 @@ class Mouse:
 @pytest.fixture
 def terminal(tmp_path: Path) -> Iterator[Terminal]:
     """A terminal of 120 by 40, in which tmux shows a recording."""
-    settings = [
-        ";",
-        "set",
-        "-g",
-        "mouse",
-        "on",
-        ";",
-        "set",
-        "-g",
-        "status",
-        "off",
-        ";",
-        "set",
-        "-g",
-        "escape-time",
-        "0",
-    ]
+    # without its own bindings, tmux forwards every event
+    settings = ("set -g mouse on", "set -g status off", "unbind -a -T root")
     shown = ["new-session", sys.executable, "-m", "lab", "replay", str(SHIPPED)]
-    server = f"lab-{uuid.uuid4().hex}"
+    server = f"lab-{uuid.uuid4().hex[:8]}"
     environment = {"TERM": "xterm-256color", "LC_ALL": "C.UTF-8", "TMUX": "", "TMUX_TMPDIR": str(tmp_path)}
-    tmux = ("tmux", "-f", "/dev/null", "-L", server, *shown, *settings)
+    tmux = (
+        "tmux",
+        "-f",
+        "/dev/null",
+        "-L",
+        server,
+        *shown,
+        *chain.from_iterable((";", *each.split()) for each in settings),
+    )
     with Terminal("-c", _EXECUTE, *tmux, environment=environment) as terminal:
         yield terminal
 
 
 def test_a_recording_by_mouse_alone(terminal: Terminal) -> None:
-    """Scrub bar, wheel, lines, nodes, tabs, borders, footer and help: each answers to what it suggests."""
+    """Footer, scrub bar, log, nodes, tabs, diagram, borders, help: each answers to what it suggests."""
     screen = TerminalScreen(terminal)
     mouse = Mouse(screen)
     screen.sees("5 leads 1-4", "hold so far")
 
-    # the footer: it plays, until its word is clicked on
+    # the footer and the state before the scrub bar: it plays until one is clicked on
     mouse.click_on("space play")
-    log = mouse.find(" log  s diagram")[1] + 1
     bar = mouse.find(" / 9.0 s")[1]
-    knob = mouse.row(bar).index("━")
-    mouse.until(lambda: "▶" not in mouse.row(bar), "playback stops")
+    log = mouse.find(" log  s diagram")[1] + 1
+    mouse.until(lambda: "‖" in mouse.row(bar), "playback stops")
+    mouse.click(4, bar)
+    mouse.until(lambda: "▶" in mouse.row(bar), "playback goes on")
+    mouse.click(4, bar)
+    mouse.until(lambda: "‖" in mouse.row(bar), "playback stops again")
 
-    # the scrub bar: a click, then a drag beyond its left end
-    mouse.click(knob + 40, bar)
-    mouse.until(lambda: " 4.4 / 9.0 s" in mouse.row(bar), "the moment that was clicked on")
-    mouse.drag((knob + 40, bar), (knob - 5, bar - 3))
-    mouse.until(lambda: " 0.0 / 9.0 s" in mouse.row(bar), "the moment to which the mouse was dragged")
-    mouse.click(knob + 40, bar)
+    def clock() -> float:
+        return float(mouse.row(bar).partition(" / ")[0].split()[-1])
 
-    # the log: the wheel scrolls it, a click goes to the record
-    screen.sees(" 4.4 / 9.0 s", " 3.016  5      ● Normal")
-    mouse.wheel(60, log + 5, -30)
-    mouse.click_on("restart 5", log)
-    screen.sees(" 3.0 / 9.0 s")
+    # the scrub bar: a mark, a moment, a drag beyond its left end, and its right end
+    mouse.click_on("▲", bar)
+    screen.sees("2 COORDINATORS", " 5.714 / 9.0 s")
+    first = mouse.row(bar).index("1x ") + 3
+    mouse.click(first + 45, bar)
+    mouse.until(lambda: abs(clock() - 45 / 82 * 9.008) < 0.1, "the moment that was clicked on")
+    mouse.drag((first + 45, bar), (first - 5, bar - 3))
+    mouse.until(lambda: clock() == 0, "the start")
+    mouse.click(mouse.row(bar).rindex("─"), bar)
+    mouse.until(lambda: clock() > 9, "the end")
 
-    # a node: a click selects it, a second one deselects it
+    # the log: the wheel scrolls, a click selects in all views, a double click goes there
+    screen.sees("the run ended")
+    mouse.wheel(60, log + 5, -10)
+    mouse.until(lambda: "the run ended" not in screen.text(), "earlier lines")
+    x, y = mouse.find(" 4      ~ Reorganization", log)
+    mouse.click(x, y)
+    mouse.until(lambda: mouse.row(y).startswith(" ") and "▶" not in mouse.row(y), "the row has the cursor")
+    mouse.click(x, y)
+    mouse.click(x, y)
+    mouse.until(lambda: clock() < 9, "the moment of the row")
+    assert f" {clock():.3f}  4      ~ Reorganization" in screen.text()
+
+    # a node, the tabs, and a message of the diagram
     mouse.click_on("─ 4 ")
-    screen.sees("k kill" if False else " 4 ")
-    print(screen.text())
-    raise AssertionError
+    screen.sees("━ 4 ")
+    mouse.click_on("s diagram")
+    screen.sees("+ zoom in")
+    mouse.click_on("EnterElection", log + 2)
+    screen.sees("EnterElection 5 to ", "sent at 7.405 s")
+
+    # the line of tabs is a border
+    x, y = mouse.find("s diagram")
+    mouse.drag((x + 40, y), (x + 40, y - 5))
+    mouse.until(lambda: mouse.find("s diagram")[1] == y - 5, "the view is taller")
+
+    # the help, left by a click outside
+    mouse.click_on("? help")
+    screen.sees("keys and commands")
+    mouse.click(1, 1)
+    mouse.until(lambda: "keys and commands" not in screen.text(), "the help is closed")
+
+    mouse.click_on("q quit")
+    assert terminal.status() == 0

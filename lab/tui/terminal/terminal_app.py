@@ -7,17 +7,21 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, TypeVar
 
 from rich.segment import Segment
+from textual import events
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.color import Color
 from textual.css.query import NoMatches
+from textual.errors import NoWidget
 from textual.filter import LineFilter, Monochrome, NoColor
 from textual.theme import Theme
+from textual.widget import Widget
 
 from lab.glyphs import draws_unicode
 from lab.palette import Palette
 from lab.styles import to_ascii
 from lab.text import remove_controls
+from lab.tui.terminal.draggable import Draggable
 from lab.tui.terminal.guard import end_announcement
 
 DARK, LIGHT = "lab-dark", "lab-light"
@@ -103,6 +107,8 @@ class TerminalApp(App[R]):
         if not draws_unicode():
             self._filters.append(AsciiOnly())
         self._parent_pid = os.getppid()
+        self._grabbed: Widget | None = None
+        """The widget that is dragged."""
         for theme in OWN_THEMES:
             self.register_theme(theme)
         self.theme = default_theme(os.environ)
@@ -123,6 +129,24 @@ class TerminalApp(App[R]):
         if callable(take_terminal):
             loop.add_signal_handler(signal.SIGCONT, self._on_continue, take_terminal)
         self.set_interval(1.0, self._watch_parent)
+
+    async def on_event(self, event: events.Event) -> None:
+        """Let a widget that is dragged have the mouse from the press to the release."""
+        if isinstance(event, events.MouseDown) and self.mouse_captured is None:
+            self._grabbed = self._grabbed_at(int(event.screen_x), int(event.screen_y))
+            self.capture_mouse(self._grabbed)
+        await super().on_event(event)
+        if isinstance(event, events.MouseUp) and self._grabbed is not None:
+            self._grabbed = None
+            self.capture_mouse(None)
+
+    def _grabbed_at(self, x: int, y: int) -> Widget | None:
+        try:
+            below, _ = self.screen.get_widget_at(x, y)
+        except NoWidget:
+            return None
+        around = (each for each in below.ancestors_with_self if isinstance(each, Widget))
+        return next((each for each in around if isinstance(each, Draggable) and each.is_grabbed_at(x, y)), None)
 
     def action_redraw(self) -> None:
         """Draw the whole screen again, as when another program has written on the terminal."""

@@ -219,3 +219,5 @@ class AssertionsView(RowsView):
         which = self._item_at(event)
         if which is not None:
             self.cursor = which
+            if event.chain > 1:
+                self.activate()

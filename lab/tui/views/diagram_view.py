@@ -141,9 +141,12 @@ class DiagramView(PictureView, inherit_bindings=False):
         self._focus.pan(-_WHEEL)
 
     def on_click(self, event: events.Click) -> None:
-        """Select what is under the mouse; a second click goes there."""
+        """Select what is under the mouse; a double click goes there."""
         offset = event.get_content_offset(self)
         if self._canvas is None or self._plane is None or offset is None:
+            return
+        if event.chain > 1:
+            self.activate()
             return
         found: PickedKey | None = None
         owner = self._canvas.owner(offset.x, offset.y)
@@ -151,11 +154,8 @@ class DiagramView(PictureView, inherit_bindings=False):
             found = owner.line.message
         elif isinstance(owner, int):
             found = self._focus.step_at(owner, self._plane.along_at(offset.x, offset.y))
-        if found is not None and found == self._selection.picked:
-            self.activate()
-        else:
-            self._selection.picked = found
-            self._pick_selection()
+        self._selection.picked = found
+        self._pick_selection()
 
     def _pick_selection(self) -> None:
         """Select in the other views what is selected here."""

@@ -412,7 +412,7 @@ class Selection:
             text = self._describe_step(store)
             past, future = max(0, past - 1), max(0, future - 1)
         of = format_count(bisect_right(window.happened, upto, key=_record_of), "step")
-        return f"{text} · causal past {past}, causal future {future}, of {of} here · Enter goes there"
+        return f"{text} · causal past {past}, future {future}, of {of} here"
 
     def _describe_step(self, store: RecordStore) -> str:
         assert isinstance(self.picked, int)

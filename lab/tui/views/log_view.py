@@ -361,13 +361,12 @@ class MessageLog(LinesView):
         self._pick_cursor()
 
     def on_click(self, event: events.Click) -> None:
-        """Move the cursor to a row; a second click goes there."""
+        """Move the cursor to a row; a double click goes there."""
         row = self._place_at(event)
         if row is not None:
-            again = row == self.cursor or event.chain > 1
             self.cursor = row
             self._pick_cursor()
-            if again:
+            if event.chain > 1:
                 self.activate()
 
     def _go_to_picked(self) -> None:

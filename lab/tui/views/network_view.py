@@ -98,16 +98,17 @@ class NetworkView(PictureView, inherit_bindings=False):
             self._draw()
 
     def on_click(self, event: events.Click) -> None:
-        """Move to the link under the mouse; a click on the current link changes it."""
+        """Move to the link under the mouse; a double click changes it."""
         offset = event.get_content_offset(self)
         if offset is None or self._matrix is None:
             return
         link = self._matrix.link_at(offset.x - self._matrix_at[0], offset.y - self._matrix_at[1])
-        if link == self._link:
+        if link is None:
+            return
+        self._link = link
+        self._draw()
+        if event.chain > 1:
             self.activate()
-        elif link is not None:
-            self._link = link
-            self._draw()
 
     def _draw(self) -> None:
         """Draw the sides, the matrix, and the text about the link under the cursor."""

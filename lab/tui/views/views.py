@@ -14,6 +14,7 @@ from lab.styles import ThemeStyles
 from lab.tasks.extension import built_in_extensions
 from lab.tui.player import Cursor, Picked
 from lab.tui.source import Source
+from lab.tui.terminal.draggable import Draggable
 from lab.tui.views.assertions_view import AssertionsView
 from lab.tui.views.code_view import CodeView
 from lab.tui.views.compare_view import CompareView
@@ -56,7 +57,7 @@ In the order of their tabs; those that a user's own protocol brings follow.
 """
 
 
-class Views(Horizontal):
+class Views(Draggable, Horizontal):
     """All views. ``chosen`` is the one chosen last. If there is room, the log stays visible on the left.
 
     If there is room and no other view is chosen, the diagram stands beside the log. ``hints`` is the table of the
@@ -92,7 +93,7 @@ class Views(Horizontal):
         }
         self.hints = VIEWS | {each.word: each.hint for each in brought if each.word not in VIEWS}
         self.chosen = LOG
-        self._is_alone = False
+        self._is_alone = self._is_dragged = False
 
     @dataclass
     class Dragged(Message):
@@ -163,18 +164,21 @@ class Views(Horizontal):
             widget.styles.width = f"{log if widget.id == LOG else 100 - log}fr"
         self._arrange()
 
+    def is_grabbed_at(self, x: int, y: int) -> bool:
+        """Return whether the border between the log and the view is there."""
+        shown = self.shown_views
+        return len(shown) > 1 and x == self.query_one(f"#{shown[-1]}").region.x
+
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Start dragging the border between the log and the view."""
-        if len(self.shown_views) > 1 and event.screen_x == self.query_one(f"#{self.shown_views[-1]}").region.x:
-            self.capture_mouse()
+        self._is_dragged = self.is_grabbed_at(int(event.screen_x), int(event.screen_y))
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        if self.app.mouse_captured is self:
+        if self._is_dragged:
             percent = round((event.screen_x - self.region.x) * 100 / self.size.width)
             self.post_message(self.Dragged(max(_LEAST_PERCENT, min(percent, 100 - _LEAST_PERCENT))))
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
-        self.release_mouse()
+        self._is_dragged = False
 
     def _arrange(self) -> None:
         shown = self.shown_views

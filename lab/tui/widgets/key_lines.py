@@ -16,6 +16,7 @@ from textual.widget import Widget
 
 from lab.styles import DIM, Piece, ThemeStyles, fit, width_of
 from lab.tui.actions import FooterKey
+from lab.tui.terminal.draggable import Draggable
 
 
 class Tab(Struct, frozen=True):
@@ -29,7 +30,7 @@ class Tab(Struct, frozen=True):
         return f" {self.key} {self.word} " if self.key else f" {self.word} "
 
 
-class TabLine(Widget):
+class TabLine(Draggable, Widget):
     """The line of tabs. A click on a tab shows its view; the line can be dragged up and down."""
 
     DEFAULT_CSS = "TabLine { height: 1; background: $panel; }"
@@ -52,7 +53,7 @@ class TabLine(Widget):
         self._tabs: tuple[Tab, ...] = ()
         self._seen: tuple[str, ...] = ()
         self._note = ""
-        self._was_dragged = False
+        self._is_pressed = self._was_dragged = False
 
     def show(self, tabs: tuple[Tab, ...], seen: tuple[str, ...], note: str = "") -> None:
         """Draw these tabs, those in ``seen`` highlighted, and a note at the right end."""
@@ -72,16 +73,15 @@ class TabLine(Widget):
                 return
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        self._was_dragged = False
-        self.capture_mouse()
+        self._is_pressed, self._was_dragged = True, False
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        if self.app.mouse_captured is self and event.screen_y != self.region.y:
+        if self._is_pressed and event.screen_y != self.region.y:
             self._was_dragged = True
             self.post_message(self.Dragged(event.screen_y))
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
-        self.release_mouse()
+        self._is_pressed = False
 
     def render_line(self, y: int) -> Strip:
         pieces: list[Piece] = []

@@ -50,6 +50,12 @@ class NodePanes(Widget, can_focus=True):
 
         node: int
 
+    @dataclass
+    class Opened(Message):
+        """A node was clicked on twice: show its full state."""
+
+        node: int
+
     BINDINGS: ClassVar[list[BindingType]] = [
         ("left", "move(-1, 0)"),
         ("right", "move(1, 0)"),
@@ -145,6 +151,8 @@ class NodePanes(Widget, can_focus=True):
             node = nodes[min(offset.x * len(nodes) // max(1, self.size.width), len(nodes) - 1)]
         if node is not None:
             self.post_message(self.Selected(node))
+            if event.chain > 1:
+                self.post_message(self.Opened(node))
 
     def on_resize(self, event: events.Resize) -> None:
         self._drawn = []

@@ -220,7 +220,7 @@ def leaders_of(panes: tuple[Pane, ...], leaderless_us: int | None = None, gap_us
     groups = len({pane.group for pane in panes if pane.leads and pane.group is not None})
     are_rivals = len(leads) > max(1, groups)
     count = f"{len(leads)} COORDINATORS" if are_rivals else f"{groups} groups" if len(leads) > 1 else ""
-    after = f", after {format_rounded(gap_us)} without" if gap_us and len(leads) == 1 and not lost else ""
+    after = f", after {format_rounded(gap_us)} without one" if gap_us and len(leads) == 1 and not lost else ""
     whom = {
         leader: f"{leader} {f'{leads[leader]} {format_ranges(ids)}' if ids else _ALONE[leads[leader]]}"
         for leader, ids in followed.items()

@@ -20,6 +20,7 @@ from lab.styles import DIM, ThemeStyles
 from lab.text import sanitize
 from lab.tui.player import Player, format_pace
 from lab.tui.source import Source
+from lab.tui.terminal.draggable import Draggable
 from lab.units import format_count
 from lab.worlds.feed_protocol import Clock
 
@@ -141,7 +142,7 @@ _COUNTED_AT_ONCE = 500
 """The histogram is redrawn each time this many records have arrived."""
 
 
-class ScrubBar(Widget, can_focus=True):
+class ScrubBar(Draggable, Widget, can_focus=True):
     """The bar: a click or drag moves the cursor in time, and a tooltip describes the marks under the mouse.
 
     A click on a mark goes to its record, and one on the right end to the end. One on the state before the bar
@@ -209,7 +210,6 @@ class ScrubBar(Widget, can_focus=True):
         if cell < 0:
             self.run_worker(self.run_action(f"screen.do('{'end' if player.is_in_past else 'play'}')"))
             return
-        self.capture_mouse()
         record = self._marks.record_in_cell(cell, width, self._end_us(player))
         if record is None or self._hides_future or cell == width - 1:
             self._drag_to(offset.x)
@@ -227,7 +227,6 @@ class ScrubBar(Widget, can_focus=True):
 
     def on_mouse_up(self) -> None:
         self._dragged_to = None
-        self.release_mouse()
 
     async def on_key(self, event: events.Key) -> None:
         if event.key.isdigit():
