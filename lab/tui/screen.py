@@ -91,14 +91,14 @@ class RunScreen(Screen[None]):
     #tiny { layer: above; dock: top; width: 100%; height: 100%; display: none; background: $background; }
     RunScreen.tiny #tiny { display: block; }
     #foot { height: auto; min-height: 1; }
-    RunScreen.no-message #foot { layer: above; dock: bottom; min-height: 0; }
-    RunScreen.no-message #message { max-height: 1; }
+    RunScreen.no-message #foot { min-height: 0; }
     RunScreen.hall Hall { display: block; }
     RunScreen.hall #headline, RunScreen.hall NodePanes, RunScreen.hall #title, RunScreen.hall TabLine,
     RunScreen.hall #watches { display: none; }
     RunScreen.full #headline, RunScreen.full NodePanes, RunScreen.no-tabs TabLine, RunScreen.no-title #title,
     RunScreen.no-faults #faults, RunScreen.no-verdicts #verdicts { display: none; }
     RunScreen.full #caption, RunScreen.lower #caption, RunScreen.no-watches #watches { max-height: 0; }
+    RunScreen.lower #foot { layer: above; dock: bottom; margin-bottom: 1; }
     RunScreen.lower #message { max-height: 1; }
     """
 
@@ -434,6 +434,7 @@ class RunScreen(Screen[None]):
         is_shown_below = "script" in self.views.shown_views
         purpose = "" if is_shown_below else source.scenario.purpose
         self._captions.show(captions, purpose, styles)
+        self.layout_controller.make_room_for_captions(self._captions.rows)
         verdicts, is_behind = verdicts_at(source, number), source.judge.number < number
         now_us, statuses = self.context.player.now_us, source.statuses
         leaders = leaders_of(panes, statuses.leaderless_us(now_us), statuses.last_gap_us(now_us, _GAP_SHOWN_US))

@@ -10,6 +10,7 @@ from lab.places import settings_file
 from lab.tui.apps.runs_app import LabApp
 from lab.tui.controllers.layout import (
     LayoutSettings,
+    allot,
     describe_missing,
     read_layout_settings,
     write_layout_settings,
@@ -20,6 +21,7 @@ from lab.tui.views.views import Views
 from lab.tui.widgets.key_lines import KeyLine, TabLine
 from lab.tui.widgets.node_panes import NodePanes
 from lab.tui.widgets.status_lines import Headline
+from tests.harness import Rig
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, Test, replay, replay_in_sizes
 
@@ -151,6 +153,82 @@ def test_a_small_screen_shows_all_lines_in_place(key: str) -> None:
             await seen.press("z")  # everything again, for the next size
 
     replay_in_sizes(test, [(60, 20), (80, 15), (40, 12), (40, 10)])
+
+
+@pytest.fixture(scope="module")
+def eight(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A recording of eight nodes, whose rows leave no room for a line of messages at 80x24."""
+    return Rig(range(8)).started().write(tmp_path_factory.mktemp("eight") / "run.jsonl")
+
+
+def _bottom(seen: Seen, rows: int) -> list[str]:
+    return seen.text.split("\n")[-rows:]
+
+
+def test_with_eight_nodes_the_footer_stays_below_every_message(eight: Path) -> None:
+    """Also with a message of two lines, and with a prompt and its hint; the log lends the rows."""
+
+    async def test(seen: Seen) -> None:
+        log = seen.run.views.message_log
+        for text in ("short", "a message of two lines " * 5):
+            seen.run.context.notify(text, warn=True)
+            await seen.until_message(text[:5])
+            await seen.pilot.pause()
+            assert "? help q quit" in _bottom(seen, 1)[0]
+            assert text.split()[-1] in _bottom(seen, 2)[0], "the end of the message is read"
+            assert seen.run.max_scroll_y == 0
+        await seen.press("colon", "k")
+        await seen.until(lambda: "kill (k)" in seen.message, "the hint")
+        hint, *_, line, footer = _bottom(seen, 4)
+        assert "kill (k)" in hint
+        assert line.strip() == "kill", "what is typed, completed"
+        assert "Enter do it" in footer
+        await seen.press("escape")
+        await seen.until(lambda: log.size.height == 12, "twelve rows of the log")
+        assert "? help q quit" in _bottom(seen, 1)[0]
+
+    replay(test, eight, (80, 24))
+
+
+def test_the_footer_stays_in_a_low_window(eight: Path) -> None:
+    async def test(seen: Seen) -> None:
+        seen.run.context.notify("a message of two lines " * 4, warn=True)
+        await seen.until_message("a message of two lines")
+        await seen.pilot.pause()
+        assert "select a node" in _bottom(seen, 1)[0]
+        await seen.press("colon", "k")
+        assert "Tab complete" in _bottom(seen, 1)[0]
+        await seen.press("escape")
+
+    replay_in_sizes(test, [(80, 15), (80, 10), (40, 10)], eight)
+
+
+def test_captions_take_no_row_of_the_log_that_another_line_can_lend() -> None:
+    assert not allot(24, 5, 2).title
+    assert allot(24, 8).tabs
+    assert not allot(24, 8, 2).tabs
+    assert allot(40, 5, 2).verdicts
+
+
+def test_nodes_are_drawn_in_full_after_the_hall() -> None:
+    """Although they had no size when they changed. A digit selects a node all the while."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("f11")
+        await seen.until(lambda: not seen.of("NodePanes", NodePanes).size, "they are hidden")
+        seen.player.seek(6_050_000)
+        await seen.press("5")
+        assert seen.selected() == 5
+        await seen.press("f11")
+        await seen.until(lambda: seen.of("NodePanes", NodePanes).size, "they are back")
+        rows = seen.text.split("\n")[2:]
+        assert "Status" in rows[0]
+        assert [row.split()[0] for row in rows[1:5]] == ["1", "2", "3", "4"]
+        assert rows[5].split()[:2] == ["▶", "5"]
+        await seen.press("3")
+        assert seen.selected() == 3
+
+    replay(test, size=(80, 24))
 
 
 @pytest.mark.parametrize("size", [(39, 20), (80, 9), (10, 3)])

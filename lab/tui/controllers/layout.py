@@ -97,15 +97,16 @@ class Allotment(Struct, frozen=True):
     verdicts: bool
 
 
-def allot(height: int, nodes: int) -> Allotment:
+def allot(height: int, nodes: int, captions: int = 0) -> Allotment:
     """Return what fits on a screen of this height: a row for each node first, and enough rows of the log.
 
-    The other lines follow in the order of their use. What is then left is for the nodes: the selected one opens.
+    The ``captions`` take rows from the other lines, which follow in the order of their use. What is then left is
+    for the nodes: the selected one opens. The footer is never given up.
     """
     log = _LOG_ROWS if height >= _WHOLE_HEIGHT else max(1, height // 2 - 3)
     spare = max(0, height - _ALWAYS - log)
     rows = max(1, min(nodes, spare, round(height * _SHARE_OF_NODES)))
-    spare -= rows
+    spare -= rows + captions
     tabs, message, heading, title, faults, verdicts = (spare > place for place in range(_LINES))
     opened = max(_OPENED if title else 0, spare - _LINES)
     return Allotment(rows + heading + opened, tabs, message, title, faults, verdicts)
@@ -157,6 +158,7 @@ class LayoutController:
         self._headline = headline
         self.is_touched = False
         self.is_tiny = False
+        self._caption_rows = 0
         self.too_small = Static(id="tiny")
         self.missing = TitleLine("room")
         views.rows.heartbeats = layout.heartbeats
@@ -179,8 +181,15 @@ class LayoutController:
     def _arrange(self, view: str) -> str:
         hint = self._views.show_view(view)
         self._on_view_changed()
-        (self._panes if self._views.chosen == LOG else self._views.widget).focus()
+        self._focus()
         return hint
+
+    def _focus(self) -> None:
+        """Focus the nodes, or in their place the view, if one was chosen or they are hidden; but leave a prompt."""
+        screen = self._context.screen
+        shows_nodes = self._views.chosen == LOG and not screen.has_class("hall")
+        if not screen.query("Prompt.open"):
+            (self._panes if shows_nodes else self._views.widget).focus()
 
     def restore_view(self, offered: set[str]) -> None:
         """Show the exercise, or else the view of the last session, if offered, unless the user has acted."""
@@ -193,6 +202,12 @@ class LayoutController:
         self.is_touched = True
         self.layout.view = self._views.chosen
         self.fit()
+
+    def make_room_for_captions(self, rows: int) -> None:
+        """Fit the layout to captions of that many rows."""
+        if rows != self._caption_rows:
+            self._caption_rows = rows
+            self.fit()
 
     def fit(self) -> None:
         """Apply the layout to the present size of the screen."""
@@ -207,7 +222,7 @@ class LayoutController:
         self.missing.put(Text(missing))
         self._watches.best_rows, self._watches.most_rows = _watch_rows(height)
         rows = height - bool(missing) - self._watches.rows
-        allotted = allot(rows, len(self._context.source.store.header.nodes))
+        allotted = allot(rows, len(self._context.source.store.header.nodes), self._caption_rows)
         is_full = self.layout.full
         screen.set_class(is_full, "full")
         screen.set_class(is_full or not allotted.tabs, "no-tabs")
@@ -283,6 +298,7 @@ class LayoutController:
         else:
             self._context.notify("everything is shown again")
         self.fit()
+        self._context.screen.call_after_refresh(self._focus)  # what is hidden takes no focus
 
     def _toggle_cards(self) -> None:
         """Draw the nodes as rows if they are cards, else as cards."""

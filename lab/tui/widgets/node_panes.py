@@ -70,6 +70,7 @@ class NodePanes(Widget, can_focus=True):
         self._selected: int | None = None
         self._marked: frozenset[int] = frozenset()
         self._drawn: list[tuple[Line, tuple[int | None, ...]]] = []
+        self._drawn_size = Size()
         self._laid_out = 0
         self.most_height = 10
         self.room_for_cards = True
@@ -90,7 +91,8 @@ class NodePanes(Widget, can_focus=True):
             framed = self._framed()
             self.refresh(*(self._region_of(place) for place, each in enumerate(framed) if before[place] != each))
         else:
-            old, self._drawn = self._drawn, self._rows(width, height)
+            old = self._drawn
+            self._draw_rows()
             pairs = enumerate(zip_longest(old, self._drawn))
             self.refresh(*(Region(0, y, width, 1) for y, (was, now) in pairs if was != now))
 
@@ -154,9 +156,6 @@ class NodePanes(Widget, can_focus=True):
             if event.chain > 1:
                 self.post_message(self.Opened(node))
 
-    def on_resize(self, event: events.Resize) -> None:
-        self._drawn = []
-
     def render_line(self, y: int) -> Strip:
         width, height = self.size
         pieces: list[Piece] = []
@@ -167,12 +166,16 @@ class NodePanes(Widget, can_focus=True):
                 left, right = place * width // columns, (place + 1) * width // columns
                 pieces += fit(self._card_line(pane, inside, right - left), right - left)
         else:
-            self._drawn = self._drawn or self._rows(width, height)
+            if not self._drawn or self._drawn_size != self.size:  # while it was hidden, it had none
+                self._draw_rows()
             pieces = self._drawn[y][0] if y < len(self._drawn) else []
         base = self.rich_style
         return Strip([Segment(text, base + style) for text, style in fit(pieces, width)], width)
 
     # rows
+
+    def _draw_rows(self) -> None:
+        self._drawn, self._drawn_size = self._rows(*self.size), self.size
 
     def _rows(self, width: int, height: int) -> list[tuple[Line, tuple[int | None, ...]]]:
         """Return the lines, each with the nodes in it, from left to right."""

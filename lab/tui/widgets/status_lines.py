@@ -246,6 +246,8 @@ class CaptionLine(Line):
     """
 
     DEFAULT_CSS = "CaptionLine { height: auto; padding: 0 1; background: $boost; display: none; }"
+    rows = 0
+    """How many rows are shown."""
 
     def show(self, captions: Sequence[Captioned], purpose: str, styles: ThemeStyles) -> None:
         """Show the latest captions, or the purpose of the run if there is no caption."""
@@ -258,6 +260,7 @@ class CaptionLine(Line):
             rows = [fit([(f"  {row}", DIM)], width) for row in purpose_rows]
         if purpose:
             rows += [[]] * (most - len(rows))
+        self.rows = len(rows)
         self.display = bool(rows)
         self.put(Text("\n").join(Text.assemble(*row) for row in rows))
 
