@@ -127,7 +127,10 @@ class RunsApp(TerminalApp[None]):
         await self.pop_screen()
         self._close()
         if isinstance(self.screen, RunScreen):
-            self.screen.context.notify(f"back in {self.screen.run_name}")
+            context = self.screen.context
+            is_past = context.source.now_us() is not None and not context.player.following
+            past = "; it goes on, {end} returns to its present" if is_past else ""
+            context.notify(f"back in {self.screen.run_name}{past}")
 
     @on(BranchRequested)
     def begin_branch(self, message: BranchRequested) -> None:
@@ -139,7 +142,9 @@ class RunsApp(TerminalApp[None]):
         run = new_run_name(header.protocol.name)
         try:
             recording = new_recording_path(run, message.parent)
-            host = HostProcess(branch_config(header, message.parent, message.record, run, str(recording)))
+            host = HostProcess(
+                branch_config(header, message.parent, message.record, run, str(recording), frozen=True)
+            )
         except OSError as error:
             message.context.notify(f"no branch: {error}", warn=True)
             return
@@ -155,6 +160,13 @@ class RunsApp(TerminalApp[None]):
             self._is_branching = False
         self.recorded.append(recording)
         await self._push_run(source, host, source.store.header.run, None)
+        if isinstance(self.screen, RunScreen):
+            context = self.screen.context
+            context.selected = message.context.selected
+            context.notify(
+                f"branch of {header.run} at record {message.record}: time is frozen; kill, cut … now; "
+                "{play} lets it run, {quit} goes back"
+            )
 
     async def _push_run(self, source: Source, host: HostProcess | None, title: str, at: int | None) -> None:
         self._opened.append((source, host))
