@@ -87,7 +87,7 @@ class DisplayController:
     # messages and records
 
     def _follow_message(self) -> None:
-        """Show the trace of the message that is selected in a view, under the cursor of the log, or just reached."""
+        """Show the trace of the message that is selected, under the cursor of the log, or just reached."""
         context, log = self._context, self._views.message_log
         row = log.under_cursor
         if row is not None and self._views.focused_view is not log and row[0].record != context.player.number:
