@@ -97,6 +97,7 @@ def test_a_branch_of_a_running_branch(recording: Path) -> None:
         await _branched(seen)
         await seen.press("space")
         await seen.until(lambda: len(_lines(seen)) > AT + 40, "it goes on")
+        screen = seen.run
         seen.player.go(AT + 20)
         parent = (await _branched(seen)).parent
         assert parent is not None
@@ -104,6 +105,10 @@ def test_a_branch_of_a_running_branch(recording: Path) -> None:
         assert parent.recording.startswith("bully-")
         hosts.extend(psutil.Process(info.pid) for info in list_runs()[0])
         assert len(hosts) == 2
+        await seen.press("q")
+        await seen.until(lambda: seen.run is screen, "back in the first branch")
+        await seen.until_message("its time is frozen: End, then space lets it go on")
+        assert seen.player.number == AT + 20
 
     replay(test, recording)
     assert len(list(recordings_folder().iterdir())) == 2

@@ -364,7 +364,7 @@ def test_the_help_uses_the_available_width() -> None:
     assert next(line for line in wide if "change the cluster" in line).endswith(" display, search and save")
 
 
-def test_the_help_says_so_if_nothing_matches() -> None:
+def test_a_filter_of_the_help_without_a_match() -> None:
     async def test(seen: Seen) -> None:
         await seen.press("question_mark")
         await seen.type("xyzzy")

@@ -91,6 +91,14 @@ def test_a_command_that_fails_when_its_turn_comes_is_a_warning(bank: HostReady) 
     attached(test, bank.socket)
 
 
+def test_an_expectation_given_by_hand_that_is_not_met_is_a_warning(bully: HostReady) -> None:
+    async def test(seen: Seen) -> None:
+        await seen.press(":expect 1 down within 10ms", ":step 30")
+        await seen.until_message("expect 1 down within 10ms: not met, ")
+
+    attached(test, bully.socket)
+
+
 def test_a_refused_command_is_no_failure_of_a_waiting_one(bank: HostReady) -> None:
     async def test(seen: Seen) -> None:
         await seen.press(":kill 3", ":kill 3")
@@ -102,7 +110,7 @@ def test_a_refused_command_is_no_failure_of_a_waiting_one(bank: HostReady) -> No
     attached(test, bank.socket)
 
 
-def test_a_bank_says_how_to_begin_a_transaction(bank: HostReady) -> None:
+def test_a_bank_names_a_command_that_begins_a_transaction(bank: HostReady) -> None:
     """In the first message, on the command line; the help names no coordinator."""
 
     async def test(seen: Seen) -> None:

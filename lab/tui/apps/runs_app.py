@@ -20,6 +20,7 @@ from lab.properties.declarations import Declared
 from lab.recording.reader import NotARecordingError
 from lab.recording.records import Header
 from lab.styles import ThemeStyles
+from lab.tui.context import RunContext
 from lab.tui.controllers.branching import BranchRequested, ExportRequested, LeaveRequested, RecordingChosen
 from lab.tui.controllers.layout import LayoutSettings, keep_watches, read_layout_settings, write_layout_settings
 from lab.tui.screen import RunScreen
@@ -128,9 +129,7 @@ class RunsApp(TerminalApp[None]):
         self._close()
         if isinstance(self.screen, RunScreen):
             context = self.screen.context
-            is_past = context.source.now_us() is not None and not context.player.following
-            past = "; it goes on, {end} returns to its present" if is_past else ""
-            context.notify(f"back in {self.screen.run_name}{past}")
+            context.notify(f"back in {self.screen.run_name}{_way_on(context)}")
 
     @on(BranchRequested)
     def begin_branch(self, message: BranchRequested) -> None:
@@ -190,6 +189,16 @@ class RunsApp(TerminalApp[None]):
         source.close()
         if host is not None:
             _end(host)
+
+
+def _way_on(context: RunContext) -> str:
+    """Return how to go on in a run to which the user has come back, in the middle of it."""
+    source = context.source
+    if source.now_us() is None or context.player.following:
+        return ""
+    if source.clock is not None and source.clock.frozen:
+        return "; its time is frozen: {end}, then {play} lets it go on"
+    return "; it goes on, {end} returns to its present"
 
 
 def _end(host: HostProcess) -> None:
