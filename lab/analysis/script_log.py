@@ -33,6 +33,13 @@ class LineResult(Struct, frozen=True, gc=False):
         return self.how in ("said", "marked", "done", "met")
 
 
+class GivenCommand(Struct, frozen=True, gc=False):
+    """A command that was given by hand, or at the start of the run, and its result."""
+
+    text: str
+    result: LineResult
+
+
 def line_result(number: int, record: Record | None) -> LineResult | None:
     """Return the result of a line that the record shows, or None if it belongs to no line."""
     if not isinstance(record, Captioned | Commanded | Expected) or not record.line:
@@ -48,6 +55,14 @@ def _how_and_why(record: Captioned | Commanded | Expected) -> tuple[_How, str]:
     if record.refused:
         return "refused", record.outcome
     return "done" if record.changed else "no effect", record.outcome
+
+
+def given_command(number: int, record: Record | None) -> GivenCommand | None:
+    """Return the command given by hand whose result the record shows, or None."""
+    if not isinstance(record, Captioned | Commanded | Expected) or record.line:
+        return None
+    text = f'{"mark" if record.mark else "say"} "{record.text}"' if isinstance(record, Captioned) else record.text
+    return GivenCommand(text, LineResult(0, number, record.at_us, *_how_and_why(record)))
 
 
 def inert_results(records: Iterable[tuple[int, Record | None]], cluster: ClusterState) -> list[LineResult]:
@@ -71,6 +86,7 @@ class ScriptLog:
     def __init__(self) -> None:
         self._captions: list[tuple[int, Captioned]] = []
         self._results: list[LineResult] = []
+        self._given: list[GivenCommand] = []
         self._end: int | None = None
 
     def add(self, number: int, record: Record | None) -> None:
@@ -80,6 +96,8 @@ class ScriptLog:
         result = line_result(number, record)
         if result is not None:
             self._results.append(result)
+        elif (given := given_command(number, record)) is not None:
+            self._given.append(given)
         if isinstance(record, End):
             self._end = number
 
@@ -91,6 +109,15 @@ class ScriptLog:
     def results(self, number: int) -> Sequence[LineResult]:
         """Return the results of script lines up to that record."""
         return self._results[: bisect_right(self._results, number, key=lambda result: result.record)]
+
+    def given(self, number: int) -> Sequence[GivenCommand]:
+        """Return the commands given by hand that were executed up to that record."""
+        return self._given[: bisect_right(self._given, number, key=lambda given: given.result.record)]
+
+    @property
+    def has_given(self) -> bool:
+        """True if a command given by hand was executed."""
+        return bool(self._given)
 
     def is_over(self, number: int) -> bool:
         """Return whether the run has ended at that record."""

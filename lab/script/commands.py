@@ -125,7 +125,9 @@ class _Command(Struct, frozen=True):
             if (twice := first_duplicate(named.ids)) is not None:
                 raise CommandError(f"node {twice} is named twice; name each node once")
             if named.by_role:
-                scope.require_election("there is no coordinator")
+                scope.require_election(
+                    "there is no coordinator", f"name a node by its number, such as {scope.ids[-1]}"
+                )
 
 
 # faults

@@ -13,6 +13,7 @@ The pending lines are kept by what they wait for: a time (``Agenda``), an event 
 
 import heapq
 from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import chain
 from typing import Generic, TypeVar
 
 from msgspec import Struct
@@ -81,6 +82,14 @@ class Director:
         for line in self._sequencer.hold_back(script):
             self._begin(line)
         self._update()
+
+    def given_by_hand(self) -> Iterator[str]:
+        """Yield the lines that wait and belong to no script, as they were written."""
+        waits = (wait.line for wait in self._predicates.waits)
+        at_end = (line for line, _ in self._at_end)
+        for line in chain(self._agenda.lines, self._event_triggers.lines, waits, at_end):
+            if not line.line:
+                yield line.source
 
     def withdraw(self, line: Statement) -> bool:
         """Remove an equal line if it still waits for a predicate. Return whether there was one."""
@@ -243,6 +252,12 @@ class Agenda:
     def next_us(self) -> int | None:
         return self._entries[0][0] if self._entries else None
 
+    @property
+    def lines(self) -> list[Statement]:
+        """The lines that wait, by their times; without the waits that expire."""
+        entries = sorted(self._entries, key=lambda entry: entry[:2])
+        return [entry for _, _, entry in entries if isinstance(entry, Statement)]
+
     def put(self, at_us: int, entry: Statement | PredicateWait) -> None:
         """Add a line that is due at this time, or a wait that expires then."""
         self._put += 1
@@ -305,6 +320,13 @@ class EventTriggers:
     def is_active(self) -> bool:
         """True if a line waits."""
         return bool(self._on_message.waits or self._on_store.waits or self._on_status)
+
+    @property
+    def lines(self) -> Iterator[Statement]:
+        """The lines that wait."""
+        yield from (wait.line for wait in self._on_message.waits)
+        yield from (wait.line for wait in self._on_store.waits)
+        yield from (line for line, _ in self._on_status)
 
     def add(self, line: Statement, trigger: OnMessage | OnStatus | OnStore) -> None:
         """Add a line that waits for this trigger."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from lab.kernel import Protocol
 from lab.properties.assertions import ASSERTIONS
-from lab.protocols import PROTOCOLS, TASKS
+from lab.protocols import PROTOCOLS, TASKS, Election
 from lab.script.statements import CAUSES
 from lab.script.verbs import VERBS, bare_commands, terminal_of
 from lab.script.vocabulary import CONSTANTS, COUNTS, describe_arguments, vocabulary
@@ -213,7 +213,10 @@ def explain_error(
     if not (near and "_EXPECT" in expected):
         described = _describe_expected(expected, protocol)
         message += f"; expected {described.replace(_PREDICATE, _WATCH) if is_watch else described}"
-    return f"{message}. For example: {example or _example(text[:place], near, '_EXPECT' in expected)}"
+    example = example or _example(text[:place], near, "_EXPECT" in expected)
+    if protocol is not None and not issubclass(protocol, Election):
+        example = example.replace("pause coordinator", "pause 5")
+    return f"{message}. For example: {example}"
 
 
 def _nearest(got: str, expected: set[str], protocol: type[Protocol] | None) -> str:

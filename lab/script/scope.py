@@ -1,9 +1,11 @@
 """The names that a line may use in a run: nodes, links and kinds of messages; and how names are written."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from decimal import Decimal
 from types import MappingProxyType
 from typing import Any
+
+import msgspec
 
 from lab.kernel import Protocol
 from lab.properties.registry import installed_protocol
@@ -32,6 +34,17 @@ class Scope:
         self.cluster = ClusterState(tuple(ids))
         self.ids = tuple(self.cluster.nodes)
 
+    def own_examples(self) -> Iterator[str]:
+        """Yield an example of each command of the protocol, but for those that the parameters make invalid."""
+        parameters = msgspec.convert(self.parameters, self.protocol.Parameters)
+        for name, own in self.protocol.commands.items():
+            if not own.words:
+                yield f"{name} {self.ids[-1]}"
+            elif own.example and not self.protocol.refusal(
+                name, tuple(own.example.split()[1:]), self.ids, parameters
+            ):
+                yield own.example
+
     def require_nodes(self, named: Iterable[object]) -> None:
         """Check that these nodes exist; words such as ``all`` do."""
         for node in named:
@@ -59,12 +72,13 @@ class Scope:
                 sent = f"{name} has {', '.join(known)}" if known else f"{name} has none"
                 raise CommandError(f"unknown kind of message {kind}; {sent}{did_you_mean(kind, known)}")
 
-    def require_election(self, otherwise: str) -> None:
-        """Check that the protocol elects a coordinator; ``otherwise``: what follows if it does not."""
+    def require_election(self, otherwise: str, instead: str = "name nodes by number, or write at 2s") -> None:
+        """Check that the protocol elects a coordinator.
+
+        ``otherwise`` is what follows if it does not, ``instead`` what the user can write.
+        """
         if not issubclass(self.protocol, Election):
-            raise CommandError(
-                f"{self.protocol.name} elects nobody, so {otherwise}; name nodes by number, or write at 2s"
-            )
+            raise CommandError(f"{self.protocol.name} elects nobody, so {otherwise}; {instead}")
 
 
 def scope_of(header: Header) -> Scope | None:

@@ -327,6 +327,11 @@ class Statement(Struct, frozen=True):
         return self.triggers[0] if self.triggers else None
 
     @property
+    def waits(self) -> bool:
+        """True if it is not executed at once: it has a trigger, or is an expectation."""
+        return bool(self.triggers) or isinstance(self.command, Expectation)
+
+    @property
     def predicates(self) -> tuple[Predicate, ...]:
         """The predicates of its triggers and of its expectation."""
         found = [predicate for trigger in self.triggers for predicate in trigger.predicates]

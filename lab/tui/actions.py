@@ -15,6 +15,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lab.script.scope import scope_of
 from lab.tasks.extension import Extension, View, built_in_extensions
 from lab.text import sanitize
 from lab.tui.player import SCRIPT_MARKS
@@ -143,7 +144,7 @@ ACTIONS: tuple[Action, ...] = (
     _view("groups", "g", "show or hide the history of groups"),
     *(_view_of_task(view) for brought in built_in_extensions() for view in brought.views),
     _view("network", "l", "show or hide the network: which nodes are connected, every link; Enter changes a link"),
-    _view("script", ";", "show or hide the script: lines done and lines waiting"),
+    _view("script", ";", "show or hide the script and the commands given by hand: those done, and those waiting"),
     _view("code", "c", "show or hide the protocol's source: where each node waits, and what ran"),
     _view("inspect", "i", "show or hide the full state of one node, and what its last step changed"),
     _view("assertions", "a", "show or hide the assertions and their verdicts"),
@@ -161,7 +162,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("filter", "&", "filter the log: show only the lines that match a query", "filter", takes="QUERY"),
     Action("open", "enter", "go to the moment under the cursor, or open what is there: a record, a task, a link"),
     Action("deselect", "escape", "end the search, or else deselect the node and the witness"),
-    Action("follow", "f", "follow the message under the cursor: its causes and its effects", "follow"),
+    Action("follow", "f", "follow the message under the cursor: its causes and its effects", "follow message"),
     Action("copy", "y", "copy what is under the cursor: a line of the log, or the record as JSON", "copy"),
     Action("bookmark", "m", "bookmark this record with a note", "bookmark", takes="NOTE"),
     Action("bookmarks", "M", "list the bookmarks, to go to one or remove it"),
@@ -381,17 +382,31 @@ class ActionTable(Mapping[str, Action]):
                 reason = "no tour is running; :tour starts one"
             case "tour" if not source.takes_commands:
                 reason = "the tour needs a running cluster; lab tour starts one"
-            case "predict" if _elects_nobody(header.protocol.promises):
+            case "predict" if self.elects_nobody:
                 reason = "{} elects no coordinator, so there is nothing to predict; try lab run bully"
             case "groups" if not source.groups.groups:
                 reason = "{} has no groups; try lab run invitation"
-            case "script" if not header.scenario:
+            case "script" if not (header.scenario or self._has_commands):
                 reason = "this run has no script; try lab run SCENARIO, or lab run bully --script FILE"
+                if source.takes_commands:
+                    reason += "; commands given by hand, and those that wait, are listed here once there are some"
             case "code" if not header.protocol.source.strip():
                 reason = "this recording does not contain the source of its protocol"
             case _ if source.extension.view(word) is None:
                 reason = _reason_without(word)
         return reason.replace("{}", sanitize(header.protocol.title, 30))
+
+    @property
+    def _has_commands(self) -> bool:
+        """True if commands were given by hand in a run that goes on."""
+        source = self._source
+        return bool(source.waiting) or (source.is_live and source.script_log.has_given)
+
+    @property
+    def elects_nobody(self) -> bool:
+        """True if the protocol of the run elects no coordinator, as far as is known."""
+        promises = self._source.store.header.protocol.promises
+        return bool(promises) and not {"A1.1", "A3.1"}.intersection(promises)
 
     @property
     def _has_marks(self) -> bool:
@@ -410,9 +425,17 @@ class ActionTable(Mapping[str, Action]):
             return f"{sanitize(remark, 250)} ({every}{script})"
         if source.is_live and source.store.header.world == "simulated":
             keys = "{play} freezes and resumes time, {step} executes the next event, {choose} chooses which; "
-            return self.with_keys(keys) + every
+            return f"{self.with_keys(keys)}{every}{self._own_hint}"
         hint = self.with_keys(source.extension.opening_hint)
-        return f"press a node's number to select it, {every}{hint and f'; {hint}'}"
+        return f"press a node's number to select it, {every}{hint and f'; {hint}'}{self._own_hint}"
+
+    @property
+    def _own_hint(self) -> str:
+        """An example of the commands of a protocol that has nothing to do without them; empty for others."""
+        source = self._source
+        scope = scope_of(source.store.header) if source.takes_commands and self.elects_nobody else None
+        example = "" if scope is None else next(scope.own_examples(), "")
+        return example and f"; for work to do, try :{example}"
 
     def in_order(self, focus: str, selected: int | None) -> list[Action]:
         """Return the actions of what has the focus, with this id; then of the selected node; then all others."""
@@ -420,8 +443,13 @@ class ActionTable(Mapping[str, Action]):
         of_node = _NODE if selected is not None else ()
         return [self[word] for word in dict.fromkeys((*of_focus, *of_node, *_FIRST, *self))]
 
-    def footer(self, available: Collection[Action], focus: str, selected: int | None) -> Iterator[FooterKey]:
-        """Yield the keys of the footer, the most useful first. Views have tabs instead."""
+    def footer(
+        self, available: Collection[Action], focus: str, selected: int | None, process: str | None = None
+    ) -> Iterator[FooterKey]:
+        """Yield the keys of the footer, the most useful first. Views have tabs instead.
+
+        ``process`` is the state of the selected node's process.
+        """
         if focus in _PROMPTS:
             yield from _PROMPT_KEYS
             return
@@ -435,6 +463,8 @@ class ActionTable(Mapping[str, Action]):
         enter = "" if focus == "network" and not self._source.takes_commands else _ENTER.get(focus, "")
         for action in self.in_order(focus, selected):
             label = enter if action.word == "open" else action.footer
+            if action.word == "pause" and process == "paused":
+                label = "resume"
             is_word = not action.keys and action.word in _OF_FOCUS.get(focus, ())
             if (label or is_word) and action in available:
                 yield FooterKey(self.key(action.word), label, action.help, action=f"screen.do('{action.word}')")
@@ -445,7 +475,3 @@ def _reason_without(word: str) -> str:
     """Return what the runs of other protocols lack, if this is the word of a view that a built-in task brings."""
     views = (view for brought in built_in_extensions() for view in brought.views)
     return next((f"{{}} {view.without}" for view in views if view.word == word), "")
-
-
-def _elects_nobody(promises: tuple[str, ...]) -> bool:
-    return bool(promises) and not {"A1.1", "A3.1"}.intersection(promises)

@@ -14,8 +14,9 @@ from lab.script.scope import CommandError
 from lab.styles import ThemeStyles
 from lab.tui.actions import Action, ActionTable
 from lab.tui.player import Cursor, Picked, Player
-from lab.tui.source import Source
+from lab.tui.source import Source, is_waiting
 from lab.worlds.feed_protocol import Reply
+from lab.worlds.run import WATCHED
 
 R = TypeVar("R")
 ActionHandler = Callable[..., object]
@@ -137,16 +138,24 @@ class RunContext:
     def app(self) -> App[Any]:
         return self.screen.app
 
+    def _is_in_past(self, count: int) -> bool:
+        """Return whether the cursor was in the past of a live run that then had so many records."""
+        return self.source.is_live and not self.player.following and self.player.number < count - 1
+
     async def _execute(self, command: str, note: Callable[[Reply], str] | None) -> None:
         source, attempt = self.source, self.source.attempt
-        is_past = source.is_live and not self.player.following and not source.controls_time
         since = 0 if attempt is None else attempt.count
+        before = len(self.player.store)
         reply = await source.command(command)
         # the task states may have been reported already, at a frame while the reply was awaited: hence ``since``
         changes = "" if attempt is None else attempt.news(since)
-        text = reply.text if reply.text.startswith("waits: ") else f"{command}: {reply.text}"
+        text = reply.text if is_waiting(reply) else f"{command}: {reply.text}"
         added = "" if note is None else note(reply)
         is_done = reply.ok and reply.changed
-        where = " (at the present, not at the cursor's time)" if is_done and is_past else ""
-        self.notify(f"{text}{added}{changes and f'; {changes}'}{where}", warn=not is_done)
+        changes_run = is_done and not is_waiting(reply) and command.partition(" ")[0] not in WATCHED
+        when = ""
+        if changes_run and self._is_in_past(before):
+            self.player.to_end()
+            when = " now, in the present"
+        self.notify(f"{text}{when}{added}{changes and f'; {changes}'}", warn=not is_done)
         self.redraw()

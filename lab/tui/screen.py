@@ -44,7 +44,7 @@ from lab.tui.widgets.hall import Hall
 from lab.tui.widgets.key_lines import KeyLine, Tab, TabLine
 from lab.tui.widgets.node_panes import NodePanes
 from lab.tui.widgets.pane import Pane, format_faults, leaders_of, panes_of
-from lab.tui.widgets.prompts import CommandLine, Prompt, SearchLine
+from lab.tui.widgets.prompts import SYNONYMS, CommandLine, Prompt, SearchLine
 from lab.tui.widgets.scrub_bar import ScrubBar
 from lab.tui.widgets.status_lines import (
     MOST_CAPTIONS,
@@ -60,6 +60,7 @@ from lab.tui.widgets.watch_lines import WatchLines
 from lab.worlds.feed_protocol import Clock
 
 _SLOW_FRAMES = 3
+_WAITING_S = 1.0
 _GAP_SHOWN_US = 10_000_000
 """For how long the headline shows the time without a leader, once there is one again."""
 
@@ -167,7 +168,7 @@ class RunScreen(Screen[None]):
         ):
             self._handlers |= controller.actions
 
-        self._offered_for: int | None = None
+        self._offered_for: tuple[int | None, str | None] = None, None
         self._ending = EndNotice(source, context.player, styles.glyphs)
         self._clock_s = clock_s
         self._last_s = clock_s()
@@ -200,11 +201,19 @@ class RunScreen(Screen[None]):
             FrameTimer(self.draw, self.set_timer, source.is_served).schedule_next()
             self.app.theme_changed_signal.subscribe(self, lambda theme: self._on_theme_changed())
             self.run_worker(source.work())
+            self._refresh_waiting()
+            self.set_interval(_WAITING_S, self._refresh_waiting)
             self._panes.focus()
             self.context.notify(self.context.actions.opening_hint())
             if trouble := self._keys.trouble or source.bookmarks.trouble:
                 self.call_later(self.context.notify, trouble, True)  # after what the first frame has to say
         self.draw()
+
+    def _refresh_waiting(self) -> None:
+        """Ask which commands wait: at first, and while they are shown or there are some."""
+        source = self.context.source
+        if self._drawn_frames < 0 or source.waiting or "script" in self.views.shown_views:
+            self.context.work(source.refresh_waiting())
 
     def on_resize(self, event: events.Resize) -> None:
         self.layout_controller.fit()
@@ -230,7 +239,8 @@ class RunScreen(Screen[None]):
     def _footer(self, bound: Sequence[FooterKey]) -> Iterator[FooterKey]:
         """Yield the keys of what has the focus, those that the application has bound, and then all others."""
         context = self.context
-        keys = list(context.actions.footer(context.offered, context.focus, context.selected))
+        selected, process = context.selected, context.selected_process
+        keys = list(context.actions.footer(context.offered, context.focus, selected, process))
         place = next((place for place, key in enumerate(keys) if key.action == "screen.do('command')"), len(keys))
         yield from (*keys[:place], *bound, *keys[place:])
 
@@ -244,7 +254,7 @@ class RunScreen(Screen[None]):
         if missing := self.context.actions.reason_unavailable(action, self._seen):
             self.context.notify(missing, warn=True)
         elif action.needs_node and self.context.selected is None:
-            self.context.notify(f"{word}: select a node first, by its number", warn=True)
+            self.context.notify(f"{word}: select a node first: press its number or click it", warn=True)
         elif action.command:
             self.context.execute(action.command.format(self.context.selected))
         elif action.draft:
@@ -286,9 +296,12 @@ class RunScreen(Screen[None]):
         """Perform an entered line: an action, or a command for the run."""
         self._message.hide()
         word, _, rest = message.text.partition(" ")
+        word = SYNONYMS.get(word, word)
         action, source = self.context.actions.get(word), self.context.source
         if action is not None and word != "command" and (action.takes or not rest):
             self.action_do(word, rest.strip())
+        elif unknown := self._command_line.reason_unknown(word):
+            self.context.notify(unknown, warn=True)
         elif source.takes_commands:
             self.context.execute(message.text)
         else:
@@ -398,6 +411,8 @@ class RunScreen(Screen[None]):
             self._title.put(title_text(source, player, hidden, self.run_name, styles, score))
         if news := self._ending.next_notice():
             context.notify(*news)
+        for failure in source.pop_failures():
+            context.notify(failure, warn=True)
 
     def _describe_task(self, node: NodeState, now_us: int) -> NodeText | None:
         return describe_safely(self.context.source.extension, node, now_us, self.context.styles)
@@ -423,8 +438,9 @@ class RunScreen(Screen[None]):
         if is_new:
             self.context.offered = offered
             self.layout_controller.restore_view({action.word for action in offered})
-        if is_new or self.context.selected != self._offered_for:
-            self._offered_for = self.context.selected
+        shown_for = self.context.selected, self.context.selected_process
+        if is_new or shown_for != self._offered_for:
+            self._offered_for = shown_for
             self.refresh_bindings()  # draws the footer again
 
     def _draw_lines(self, snapshot: Snapshot, panes: tuple[Pane, ...]) -> None:

@@ -25,7 +25,7 @@ from lab.properties.declarations import Declared
 from lab.properties.judge import Judge
 from lab.properties.registry import with_promises
 from lab.recording.reader import FeedRecords, FileRecords, RecordStore, open_recording
-from lab.recording.records import End, Header, Record, decode
+from lab.recording.records import Commanded, End, Expected, Header, Record, decode
 from lab.replay.source_listing import Listing
 from lab.scenario.file import as_key, read_head, split_scenario
 from lab.scenario.report import ScenarioFinding, ScriptChecker
@@ -109,7 +109,8 @@ class Source:
     """A source of records, which may accept commands. ``ended`` says why a live run is over; empty until then.
 
     ``clock`` is the virtual clock of a simulated run that is still going on. ``recording`` is the file of the
-    records, if known. ``attempt`` assesses the exercise that the run belongs to, if any. ``is_served``: the user
+    records, if known. ``attempt`` assesses the exercise that the run belongs to, if any. ``waiting`` are the
+    commands given by hand that wait for their triggers. ``is_served``: the user
     has no shell on this machine. ``extension`` is what the protocol brings. ``why_viewer`` tells a viewer why
     commands are refused. ``scenario`` is that of the run; of a run without one, it is empty.
     """
@@ -120,6 +121,7 @@ class Source:
     clock: Clock | None = None
     recording: Path | None = None
     attempt: AttemptLog | None = None
+    waiting: tuple[str, ...] = ()
     is_served = False
     why_viewer = "this viewer gives no commands; lab attach without --viewer does"
 
@@ -205,6 +207,13 @@ class Source:
         """Ask for the events that may happen next."""
         return Reply(0, False, False, "this is a recording; its events are fixed")
 
+    async def refresh_waiting(self) -> None:
+        """Ask which commands wait."""
+
+    def pop_failures(self) -> list[str]:
+        """Return what is to be said of each command that waited and then failed, once."""
+        return []
+
     def close(self) -> None:
         """Release what the source holds open."""
 
@@ -266,6 +275,8 @@ class FeedSource(Source):
         self._observe(self.store.header)
         self._orders = 0
         self._replies: dict[int, asyncio.Future[Reply]] = {}
+        self._given: set[str] = set()
+        self._failures: list[str] = []
         self._newest_us = 0
         self._offset_us: int | None = None
         self.over = asyncio.Event()
@@ -319,7 +330,11 @@ class FeedSource(Source):
                 reply.set_result(Reply(0, False, False, f"the run is over: {self.ended}"))
 
     async def command(self, text: str) -> Reply:
-        return await self._ask(FeedRequest(0, text))
+        self._given.add(" ".join(text.split()))  # the command may be triggered before the reply comes
+        reply = await self._ask(FeedRequest(0, text))
+        if is_waiting(reply):
+            await self.refresh_waiting()
+        return reply
 
     async def withdraw(self, text: str) -> Reply:
         return await self._ask(FeedRequest(0, text, withdraw=True))
@@ -327,6 +342,15 @@ class FeedSource(Source):
     async def enabled_events(self) -> Reply:
         """Ask the host, as only it knows when messages are due."""
         return await self._ask(FeedRequest(0, enabled_events=True))
+
+    async def refresh_waiting(self) -> None:
+        if self.takes_commands:
+            self.waiting = (await self._ask(FeedRequest(0, waiting=True))).waiting
+            self._given.update(self.waiting)
+
+    def pop_failures(self) -> list[str]:
+        found, self._failures = self._failures, []
+        return found
 
     async def _ask(self, order: FeedRequest) -> Reply:
         if self.ended:
@@ -361,6 +385,7 @@ class FeedSource(Source):
         self.marks.add(number, record)
         self.script_log.add(number, record)
         self._observe(record)
+        self._note_failure(record)
         at_us = getattr(record, "at_us", 0)
         if at_us > self._newest_us:
             self._newest_us = at_us
@@ -370,3 +395,23 @@ class FeedSource(Source):
         if isinstance(record, End):
             self.ended = record.why
             self._is_judged = True
+
+    def _note_failure(self, record: Record) -> None:
+        """Note it if the record shows that a command which waited has failed, unless that was long ago."""
+        if isinstance(record, Commanded) and not record.line and not record.changed:
+            text = f"{record.text}: triggered, but {record.outcome}"
+        elif isinstance(record, Expected) and not record.line and not record.met:
+            text = f"{record.text}: not met{record.why and f', {record.why}'}"
+        else:
+            return
+        statement = _statement(0, record.text) if record.text in self._given else None
+        if statement is not None and statement.waits:
+            self._failures.append(text)
+
+
+def is_waiting(reply: Reply) -> bool:
+    """Return whether a command that was accepted waits for its trigger."""
+    return reply.ok and reply.text.startswith(_WAITS)
+
+
+_WAITS = "waits: "

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from lab.glyphs import Glyphs
 from lab.properties.assertions import A2, A4, ASSERTIONS, HIGHEST, RAISES
 from lab.properties.declarations import Agreement, Eventually
-from lab.properties.verdicts import Broken, Verdict, Violation, verdict_of
+from lab.properties.verdicts import Broken, Verdict, Violation, WitnessState, verdict_of
 from lab.scenario.report import ScenarioFinding
 from lab.text import sanitize
 from lab.tui.player import SCRIPT_MARKS, Player
@@ -134,12 +134,20 @@ def _format_states(violation: Violation) -> str:
         and violation.assertion != RAISES.id
     ):
         return f"{violation.text} (record {', '.join(str(state.record) for state in violation.states)})"
-    states = [(state.node, f"{state.text} (record {state.record})") for state in violation.states]
     if violation.assertion in (A2.id, HIGHEST.id, A4.id):
         since, _, _ = violation.text.partition(":")
-        return f"{since}: {'; '.join(f'{node} {text}' for node, text in states)}"
-    verb = "" if violation.assertion == RAISES.id else "is "
-    return " while ".join(f"node {node} {verb}{text}" for node, text in states)
+        states = (f"{each.node} {each.text} (record {each.record})" for each in violation.states)
+        return f"{since}: {'; '.join(states)}"
+    return " while ".join(_format_state(state, violation) for state in violation.states)
+
+
+def _format_state(state: WitnessState, violation: Violation) -> str:
+    """Return a state with its record; in the past tense if it is older than the violation."""
+    if violation.assertion == RAISES.id:
+        return f"node {state.node} {state.text} (record {state.record})"
+    if state.record < violation.record:
+        return f"at record {state.record} node {state.node} was {state.text}"
+    return f"node {state.node} is {state.text} (record {state.record})"
 
 
 _LONGEST_FINDING = 150

@@ -76,8 +76,8 @@ class Attach(Struct, frozen=True):
 class FeedRequest(Struct, frozen=True):
     """A driver's command; the reply has the same id.
 
-    ``end`` ends the run, ``enabled_events`` asks for the events that may happen next. ``withdraw``: stop waiting
-    for the predicate of this earlier command.
+    ``end`` ends the run, ``enabled_events`` asks for the events that may happen next, ``waiting`` for the commands
+    that wait for their triggers. ``withdraw``: stop waiting for the predicate of this earlier command.
     """
 
     id: int
@@ -85,6 +85,7 @@ class FeedRequest(Struct, frozen=True):
     end: bool = False
     enabled_events: bool = field(default=False, name="choices")
     withdraw: bool = False
+    waiting: bool = False
 
 
 class Reply(Struct, frozen=True, omit_defaults=True, tag="reply", tag_field="record"):
@@ -95,6 +96,7 @@ class Reply(Struct, frozen=True, omit_defaults=True, tag="reply", tag_field="rec
     changed: bool
     text: str
     enabled_events: tuple[EnabledEvent, ...] = field(default=(), name="choices")
+    waiting: tuple[str, ...] = ()
 
 
 class Clock(Struct, frozen=True, tag="clock", tag_field="record"):

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lab.protocols import PROTOCOLS
 from lab.script import predicates as p
 from lab.script import values as v
 from lab.script.commands import (
@@ -527,3 +528,10 @@ def test_long_commands_are_parsed_quickly(text: str) -> None:
 def test_too_long_a_command_is_refused() -> None:
     with pytest.raises(CommandError, match="a command has at most 1000 characters; this has 100000"):
         parse("x" * 100_000)
+
+
+def test_an_error_names_no_coordinator_where_none_is_elected() -> None:
+    with pytest.raises(CommandError, match=r"For example: pause 5$"):
+        parse("pause coordinatr", PROTOCOLS["2pc"])
+    with pytest.raises(CommandError, match=r"For example: pause coordinator$"):
+        parse("pause coordinatr", PROTOCOLS["bully"])

@@ -59,8 +59,8 @@ def test_commands_of_built_in_protocols_are_given_by_name(text: str, nodes: Node
 @pytest.mark.usefixtures("board")
 def test_the_bare_command_is_completed_listed_and_suggested() -> None:
     assert bare_commands()["pin"].help.startswith("Pin a note to all boards.")
-    assert complete("pi", []) == "pin"
-    assert complete("tell 5 cle", []) == "tell 5 clear"
+    assert complete("pi", [])[0] == "pin"
+    assert complete("tell 5 cle", [])[0] == "tell 5 clear"
     with pytest.raises(CommandError, match=r"'claer' is not expected here \(did you mean 'clear'\?\)"):
         parse("claer")
 

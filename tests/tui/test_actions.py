@@ -123,9 +123,7 @@ def test_the_footer_begins_with_what_has_the_focus() -> None:
     async def test(seen: Seen) -> None:
         assert footer(seen).startswith(f"1-5 select a node {general}")
         await seen.press("tab")
-        assert footer(seen).startswith(
-            "Enter go there f follow y copy & filter : command ? help q quit space play"
-        )
+        assert footer(seen).startswith("Enter go there f follow message y copy & filter : command ? help q quit")
         await seen.press("s")
         assert footer(seen).startswith("Enter go there + zoom in - zoom out | turn : command ? help q quit")
         await seen.press("colon")

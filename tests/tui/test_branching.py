@@ -52,17 +52,27 @@ def test_a_branch_goes_on_from_the_cursor_and_leads_back(recording: Path) -> Non
 
     async def test(seen: Seen) -> None:
         seen.player.go(AT)
+        seen.player.toggle()
+        await seen.press("3")
+        at = seen.player.number
         header = await _branched(seen)
         assert header.parent is not None
-        assert (header.parent.recording, header.parent.record) == (str(recording), AT)
+        assert (header.parent.recording, header.parent.record) == (str(recording), at)
         assert header.world == "simulated"
-        await seen.until(lambda: f" branch of record {AT} " in seen.line("#title"), "the title says what it is")
-        await seen.until(lambda: len(_lines(seen)) > AT + 20, "it goes on")
+        await seen.until(lambda: f" branch of record {at} " in seen.line("#title"), "the title says what it is")
+        await seen.until_message(
+            f"at record {at}: time is frozen; kill, cut … now; space lets it run, q goes back"
+        )
+        await seen.until(lambda: " frozen " in seen.line("#title"), "the title says so too")
+        assert seen.selected() == 3
+        assert len(_lines(seen)) == at + 1
+        await seen.press("space")
+        await seen.until(lambda: len(_lines(seen)) > at + 20, "it goes on")
         await seen.press("1", "k")
         await seen.until_message("kill 1: 1 killed")
         await seen.press("q")
         await seen.until(lambda: _run_screens(seen) == 1, "back")
-        assert seen.player.number == AT
+        assert (seen.player.number, seen.player.playing) == (at, False)
         assert seen.message == "back in test"
         assert seen.app.return_code is None
         await seen.press("q")
@@ -85,7 +95,9 @@ def test_a_branch_of_a_running_branch(recording: Path) -> None:
     async def test(seen: Seen) -> None:
         seen.player.go(AT)
         await _branched(seen)
+        await seen.press("space")
         await seen.until(lambda: len(_lines(seen)) > AT + 40, "it goes on")
+        screen = seen.run
         seen.player.go(AT + 20)
         parent = (await _branched(seen)).parent
         assert parent is not None
@@ -93,6 +105,10 @@ def test_a_branch_of_a_running_branch(recording: Path) -> None:
         assert parent.recording.startswith("bully-")
         hosts.extend(psutil.Process(info.pid) for info in list_runs()[0])
         assert len(hosts) == 2
+        await seen.press("q")
+        await seen.until(lambda: seen.run is screen, "back in the first branch")
+        await seen.until_message("its time is frozen: End, then space lets it go on")
+        assert seen.player.number == AT + 20
 
     replay(test, recording)
     assert len(list(recordings_folder().iterdir())) == 2
@@ -172,6 +188,9 @@ def test_a_live_run_is_branched_while_it_goes_on(tmp_path: Path, runs: Path) -> 
         await seen.press("3", "k")
         await seen.until_message("kill 3: 3 killed")
         await seen.press("q")
+        await seen.until_message("it goes on, End returns to its present")
+        assert seen.player.number == parent.record
+        await seen.press("end")
         await seen.until(lambda: "3 leads 1 2" in seen.leaders, "in the live run node 3 leads as before")
 
     try:

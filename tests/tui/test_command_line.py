@@ -11,11 +11,12 @@ from lab.script.parse import parse
 from lab.script.verbs import VERBS
 from lab.styles import ThemeStyles
 from lab.tui.actions import ACTIONS, ActionTable
+from lab.tui.apps.export_formats import ALL_FORMATS
 from lab.tui.source import FileSource
 from lab.tui.views.views import Views
 from lab.tui.widgets.help import HelpDialog
 from lab.tui.widgets.key_lines import KeyLine
-from lab.tui.widgets.prompts import CommandLine, complete
+from lab.tui.widgets.prompts import CommandLine, RunWords, complete
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, replay, replay_in_sizes
 
@@ -58,7 +59,7 @@ def _line(seen: Seen) -> CommandLine:
     ],
 )
 def test_completion(typed: str, history: list[str], expected: str | None) -> None:
-    assert complete(typed, history) == expected
+    assert next(iter(complete(typed, history)), None) == expected
 
 
 def test_a_word_acts_like_its_key() -> None:
@@ -186,7 +187,7 @@ def test_escape_closes_the_line_without_effect() -> None:
 
 def test_a_replay_refuses_commands() -> None:
     async def test(seen: Seen) -> None:
-        for line in ("kil 5", "kill 5", "heal", "delay"):
+        for line in ("kill 5", "heal", "delay"):
             await seen.press("colon")
             await seen.type(line)
             await seen.press("enter")
@@ -194,6 +195,86 @@ def test_a_replay_refuses_commands() -> None:
             assert "this is a recording; b branches from here into a new run" in seen.text
 
     replay(test)
+
+
+@pytest.mark.parametrize(
+    ("line", "near"),
+    [
+        ("quti", "quit (q)"),
+        ("exprt", "export"),
+        ("untill 4 leads", "until (u)"),
+        ("kil 5", "kill"),
+        ("KILL 5", "kill"),
+    ],
+)
+def test_an_unknown_word_gets_the_nearest_word(line: str, near: str) -> None:
+    """Among those of the actions too; it does not sound as if it were forbidden."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press(f":{line}")
+        word = line.partition(" ")[0]
+        expected = f"unknown word '{word}'; did you mean {near}"
+        assert seen.message.startswith(expected)
+        assert "this is a recording" not in seen.message
+
+    replay(test)
+
+
+def test_a_word_that_resembles_no_other_is_unknown() -> None:
+    async def test(seen: Seen) -> None:
+        await seen.press(":xyzzy")
+        assert seen.message == "unknown word 'xyzzy'; Tab completes a word, ? lists all"
+
+    replay(test)
+
+
+@pytest.mark.parametrize("word", ["q", "exit"])
+def test_other_words_for_quit(word: str) -> None:
+    async def test(seen: Seen) -> None:
+        await seen.press(f":{word}")
+        await seen.until(lambda: seen.app.return_code == 0, "it has quit")
+
+    replay(test)
+
+
+def test_tab_cycles_through_the_completions() -> None:
+    """Shift+Tab goes back; the hint shows them, the one taken in brackets. A letter begins anew."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("colon")
+        await seen.type("on ")
+        assert seen.message == "Tab: send · deliver · drop · status · store"
+        await seen.press("tab", "tab")
+        assert _line(seen).value == "on deliver "
+        await seen.until_message("send · [deliver] · drop · status · store")
+        await seen.press("shift+tab")
+        assert _line(seen).value == "on send "
+        await seen.press("shift+tab")
+        assert _line(seen).value == "on store "
+        await seen.press("tab", "backspace", "space")
+        assert _line(seen).value == "on send "
+        await seen.until_message("Tab: AreYouNormal")
+        await seen.press("tab")
+        assert _line(seen).value == "on send AreYouNormal"
+
+    replay(test)
+
+
+def test_kinds_and_links_complete_a_trigger_and_formats_an_export() -> None:
+    run = RunWords(kinds=("Ack", "Vote"), nodes=(1, 2))
+    for trigger in ("on send", "on deliver", "on drop", "before send", "at 2s before deliver"):
+        assert complete(f"{trigger} ", [], run) == [f"{trigger} Ack", f"{trigger} Vote"]
+        assert complete(f"{trigger} V", [], run) == [f"{trigger} Vote"]
+        assert complete(f"{trigger} Vote ", [], run) == [f"{trigger} Vote 1->2", f"{trigger} Vote 2->1"]
+    assert complete("on send Vote k", [], run)[0] == "on send Vote kill"
+    assert complete("export ", [], run) == [f"export {each.name}" for each in ALL_FORMATS]
+    assert complete("export sh", [], run) == ["export shiviz"]
+    assert complete("export svg ", [], run) == []
+
+
+def test_where_nobody_is_elected_no_coordinator_completes_a_command() -> None:
+    assert complete("kill c", [])[:2] == ["kill coordinator", "kill coordinators"]
+    assert not any("coordinator" in each for each in complete("kill c", [], RunWords(elects=False)))
 
 
 def test_a_replay_refuses_the_keys_of_cluster_actions() -> None:
@@ -277,10 +358,38 @@ def test_the_help_uses_the_available_width() -> None:
     narrow = _help(driver=True, width=74)
     assert "    crash: kill the process; only its stable storage survives  (kill 5)" in narrow
     assert max(len(line) - len(line.lstrip()) for line in narrow) < 40
-    assert len(narrow) < 275
+    assert len(narrow) < 290
     wide = _help(True, 164, "wide")
     assert len(wide) < len(narrow) * 0.6
     assert next(line for line in wide if "change the cluster" in line).endswith(" display, search and save")
+
+
+def test_a_filter_of_the_help_without_a_match() -> None:
+    async def test(seen: Seen) -> None:
+        await seen.press("question_mark")
+        await seen.type("xyzzy")
+        await seen.until(lambda: "no match for xyzzy; Esc clears the filter" in seen.text, "it says so")
+
+    replay(test)
+
+
+@pytest.mark.parametrize(
+    ("typed", "text"),
+    [
+        ("group", "the nodes that work together under one coordinator"),
+        ("status", "Normal: the node works"),
+        ("coordinator", "the node that leads the nodes of its group"),
+        ("order", "in the order in which the host received them"),
+    ],
+)
+def test_the_help_explains_the_words_of_the_screen(typed: str, text: str) -> None:
+    async def test(seen: Seen) -> None:
+        await seen.press("question_mark")
+        await seen.type(typed)
+        await seen.press("end")
+        await seen.until(lambda: text in " ".join(seen.text.replace("│", "").split()), "the word")
+
+    replay(test)
 
 
 def test_the_help_opens_and_closes() -> None:
@@ -289,7 +398,7 @@ def test_the_help_opens_and_closes() -> None:
         await seen.until(lambda: "keys and commands" in seen.text, "the help")
         assert "go one record forward" in seen.text
         await seen.press("end")
-        await seen.until(lambda: "took over as leader" in seen.text, "its end, by scrolling")
+        await seen.until(lambda: "a few ms" in seen.text, "its end, by scrolling")
         await seen.press("escape")
         assert seen.top is seen.run
         await seen.press("f1")

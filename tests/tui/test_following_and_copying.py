@@ -43,7 +43,22 @@ def test_the_trace_leads_to_the_step_that_received_the_message() -> None:
 def test_without_a_message_there_is_a_hint() -> None:
     async def test(seen: Seen) -> None:
         await seen.press("f")
-        await seen.until_message("no message is selected")
+        await seen.until_message("select a message in the log or the diagram first")
+        assert seen.top is seen.run
+
+    replay(test)
+
+
+def test_a_message_that_is_not_shown_is_not_followed() -> None:
+    """A hidden heartbeat at the cursor in time; the last line of the log is another message."""
+
+    async def test(seen: Seen) -> None:
+        store, hidden = seen.source.store, seen.of("#log", MessageLog).rows.is_hidden
+        heartbeat = next(number for number in range(100, len(store)) if hidden(number))
+        seen.player.go(heartbeat)
+        await seen.drawn()
+        await seen.press("f")
+        await seen.until_message("select a message in the log or the diagram first")
         assert seen.top is seen.run
 
     replay(test)

@@ -25,11 +25,25 @@ class Asks(App[None]):
         self.push_screen(self.dialog, self.chosen.append)
 
 
-async def _click(pilot: Pilot[None], app: Asks, text: str) -> None:
+def _place(app: Asks, text: str) -> tuple[int, int]:
+    """Return where a text is, within the text of the dialog."""
     shown = app.dialog.query_one(Static)
     lines = ["".join(segment.text for segment in shown.render_line(y)) for y in range(shown.size.height)]
     y = next(place for place, line in enumerate(lines) if text in line)
-    await pilot.click(shown, offset=(lines[y].index(text), y))
+    return lines[y].index(text), y
+
+
+async def _click(pilot: Pilot[None], app: Asks, text: str) -> None:
+    await pilot.click(app.dialog.query_one(Static), offset=_place(app, text))
+    await pilot.pause()
+
+
+async def _drag(pilot: Pilot[None], app: Asks, text: str, to: str, by: int = 0) -> None:
+    """Drag to another text, or to some columns right of it."""
+    shown, (x, y) = app.dialog.query_one(Static), _place(app, to)
+    await pilot.mouse_down(shown, offset=_place(app, text))
+    await pilot.hover(shown, offset=(x + by, y))
+    await pilot.mouse_up(shown, offset=(x + by, y))
     await pilot.pause()
 
 
@@ -45,6 +59,40 @@ def test_by_mouse() -> None:
             assert app.dialog.command() == "partition 1 2 | 3 13 | 12"
             await _click(pilot, app, "Enter")
         assert app.chosen == ["partition 1 2 | 3 13 | 12"]
+
+    asyncio.run(run())
+
+
+def test_a_node_is_dragged_to_a_side() -> None:
+    """Also onto another node or to the end of the row; a drag to no side moves nothing."""
+
+    async def run() -> None:
+        app = Asks(None)
+        async with app.run_test(size=(100, 30)) as pilot:
+            await pilot.pause()
+            assert app.dialog.command() == "partition 1 2 | 3 12 13"
+            await _drag(pilot, app, "12", "side A")
+            assert app.dialog.command() == "partition 1 2 12 | 3 13"
+            await _drag(pilot, app, "1 ", "13")
+            assert app.dialog.command() == "partition 2 12 | 1 3 13"
+            await _drag(pilot, app, "13", "side C", by=40)
+            assert app.dialog.command() == "partition 2 12 | 1 3 | 13"
+            await _drag(pilot, app, "13", "partition")
+            assert app.dialog.command() == "partition 2 12 | 1 3 | 13"
+
+    asyncio.run(run())
+
+
+def test_the_frame_shows_all_keys() -> None:
+    """At 80 columns."""
+
+    async def run() -> None:
+        app = Asks(None)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await pilot.pause()
+            strips = app.screen._compositor.render_strips(app.size)
+            last = next(strip.text for strip in reversed(strips) if strip.text.strip())
+            assert "a digit or space moves a node · Enter applies · Esc closes ─╯" in last
 
     asyncio.run(run())
 

@@ -212,5 +212,5 @@ def test_what_is_typed_is_completed() -> None:
         ("zz", None),
         ("node:3 ", None),
     ):
-        assert complete_query(typed, [], NODES, KINDS) == expected, typed
-    assert complete_query("no", ["node:2 fate:lost"], NODES, KINDS) == "node:2 fate:lost"
+        assert next(iter(complete_query(typed, [], NODES, KINDS)), None) == expected, typed
+    assert complete_query("no", ["node:2 fate:lost"], NODES, KINDS)[0] == "node:2 fate:lost"

@@ -94,7 +94,7 @@ def test_a_witness_has_its_states_with_their_records() -> None:
     pair = Violation("A1.1", 223, 0, states, {}, (Broken(8, "cut 1", 1), Broken(9, "pause of 5", 1)), "")
     assert format_witness(pair) == (
         "A1.1 (one coordinator) violated, excused: assumptions 8 and 9 broken (cut 1; pause of 5): "
-        "node 5 is Normal under 5 (record 166) while node 4 is Reorganization under 4 (record 223)"
+        "at record 166 node 5 was Normal under 5 while node 4 is Reorganization under 4 (record 223)"
     )
     late = replace(pair, assertion="A2", broken=(), text="3s after the last fault the nodes have not agreed: …")
     assert format_witness(late) == (

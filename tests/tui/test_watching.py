@@ -25,7 +25,7 @@ from lab.tui.controllers.layout import (
 from lab.tui.controllers.watching import ReadingChanges
 from lab.tui.source import FeedSource, FileSource, Source
 from lab.tui.widgets.node_panes import NodePanes
-from lab.tui.widgets.prompts import CommandLine, complete
+from lab.tui.widgets.prompts import CommandLine, RunWords, complete
 from lab.tui.widgets.watch_lines import WatchLines, watch_rows
 from lab.worlds.loading.config import RunConfig
 from tests.harness import TIMING
@@ -305,9 +305,9 @@ def test_in_a_frozen_run_the_last_event_is_highlighted(runs: Path) -> None:
 
 
 def test_completion_knows_fields_and_watches() -> None:
-    assert complete("watch 4.hal", [], ("halted",)) == "watch 4.halted"
-    assert complete("watch all.co", []) == "watch all.coordinator"
-    assert complete("unw", []) == "unwatch"
+    assert complete("watch 4.hal", [], RunWords(("halted",)))[0] == "watch 4.halted"
+    assert complete("watch all.co", [])[0] == "watch all.coordinator"
+    assert complete("unw", [])[0] == "unwatch"
 
     async def test(seen: Seen) -> None:
         await _line(seen, "watch 4.halted")

@@ -20,6 +20,7 @@ from lab.properties.declarations import Declared
 from lab.recording.reader import NotARecordingError
 from lab.recording.records import Header
 from lab.styles import ThemeStyles
+from lab.tui.context import RunContext
 from lab.tui.controllers.branching import BranchRequested, ExportRequested, LeaveRequested, RecordingChosen
 from lab.tui.controllers.layout import LayoutSettings, keep_watches, read_layout_settings, write_layout_settings
 from lab.tui.screen import RunScreen
@@ -127,7 +128,8 @@ class RunsApp(TerminalApp[None]):
         await self.pop_screen()
         self._close()
         if isinstance(self.screen, RunScreen):
-            self.screen.context.notify(f"back in {self.screen.run_name}")
+            context = self.screen.context
+            context.notify(f"back in {self.screen.run_name}{_way_on(context)}")
 
     @on(BranchRequested)
     def begin_branch(self, message: BranchRequested) -> None:
@@ -139,7 +141,9 @@ class RunsApp(TerminalApp[None]):
         run = new_run_name(header.protocol.name)
         try:
             recording = new_recording_path(run, message.parent)
-            host = HostProcess(branch_config(header, message.parent, message.record, run, str(recording)))
+            host = HostProcess(
+                branch_config(header, message.parent, message.record, run, str(recording), frozen=True)
+            )
         except OSError as error:
             message.context.notify(f"no branch: {error}", warn=True)
             return
@@ -155,6 +159,13 @@ class RunsApp(TerminalApp[None]):
             self._is_branching = False
         self.recorded.append(recording)
         await self._push_run(source, host, source.store.header.run, None)
+        if isinstance(self.screen, RunScreen):
+            context = self.screen.context
+            context.selected = message.context.selected
+            context.notify(
+                f"branch of {header.run} at record {message.record}: time is frozen; kill, cut … now; "
+                "{play} lets it run, {quit} goes back"
+            )
 
     async def _push_run(self, source: Source, host: HostProcess | None, title: str, at: int | None) -> None:
         self._opened.append((source, host))
@@ -178,6 +189,16 @@ class RunsApp(TerminalApp[None]):
         source.close()
         if host is not None:
             _end(host)
+
+
+def _way_on(context: RunContext) -> str:
+    """Return how to go on in a run to which the user has come back, in the middle of it."""
+    source = context.source
+    if source.now_us() is None or context.player.following:
+        return ""
+    if source.clock is not None and source.clock.frozen:
+        return "; its time is frozen: {end}, then {play} lets it go on"
+    return "; it goes on, {end} returns to its present"
 
 
 def _end(host: HostProcess) -> None:

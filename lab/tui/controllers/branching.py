@@ -79,9 +79,13 @@ class RunController:
 
     def _branch(self) -> None:
         if recording := self._recording(", so it cannot be branched"):
-            record = self._context.player.number
-            self._context.notify(f"branching from record {record} …")
-            self._context.post(BranchRequested(self._context, recording, record))
+            context, record = self._context, self._context.player.number
+            context.player.go(record)  # the way back leads to this moment
+            clock = context.source.clock if context.source.controls_time else None
+            if clock is not None and not clock.frozen:
+                context.execute("freeze")
+            context.notify(f"branching from record {record} …")
+            context.post(BranchRequested(context, recording, record))
 
     def _show_tree(self) -> None:
         context = self._context

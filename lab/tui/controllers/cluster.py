@@ -62,7 +62,10 @@ class ClusterController:
 
 
 class PartitionDialog(TextBox):
-    """A dialog that assigns each node to a side; its result is the partition command."""
+    """A dialog that assigns each node to a side; its result is the partition command.
+
+    A digit, a click or space moves a node to the next side, the mouse drags it to any.
+    """
 
     DEFAULT_CSS = "PartitionDialog > VerticalScroll { width: 66; }"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -74,14 +77,13 @@ class PartitionDialog(TextBox):
     ]
 
     def __init__(self, nodes: tuple[int, ...], apart: int | None, styles: ThemeStyles) -> None:
-        super().__init__(
-            "partition: the sides", "a digit moves a node; arrows, space too · Enter applies · Esc closes"
-        )
+        super().__init__("partition: the sides", "a digit or space moves a node · Enter applies · Esc closes")
         self._ids = nodes
         self._styles = styles
         half = nodes[len(nodes) // 2 - 1]
         self._side = {node: int(node > half if apart is None else node == apart) for node in nodes}
         self._cursor = 0
+        self._dragged: int | None = None
         self._refused = False
 
     def content(self) -> Text:
@@ -89,12 +91,12 @@ class PartitionDialog(TextBox):
         text = Text()
         for side, name in enumerate("ABC"):
             members = [node for node in self._ids if self._side[node] == side]
-            text.append(f"\n side {name}   ", "bold")
+            text.append(f"\n side {name}   ", Style(bold=True, meta={"side": side}))
             for node in members:
                 style = styles.leader if node == self._ids[self._cursor] else Style()
-                text.append(f" {node} ", style + Style(meta={"@click": f"screen.move_node({node})"}))
+                text.append(f" {node} ", style + Style(meta={"node": node, "side": side}))
             if not members:
-                text.append(" empty", DIM)
+                text.append(" empty", DIM + Style(meta={"side": side}))
         command = self.command()
         style = styles.warning if self._refused else styles.accent
         text.append(f"\n\n {command or 'all nodes are on one side: nothing to partition'}\n", style)
@@ -113,13 +115,34 @@ class PartitionDialog(TextBox):
             event.stop()
             self.action_move_node(int(event.key))
 
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        self._dragged = event.style.meta.get("node")
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        """Move a node: one that was clicked to the next side, one that was dragged to that below the mouse."""
+        node, self._dragged = self._dragged, None
+        if node is None:
+            return
+        if event.style.meta.get("node") == node:
+            self.action_move_node(node)
+        elif (side := self._side_at(event.screen_y)) is not None:
+            self._cursor = self._ids.index(node)
+            self._put(side)
+
+    def _side_at(self, y: int) -> int | None:
+        """Return the side in this row of the screen."""
+        styles = (self.get_style_at(x, y) for x in range(self.box.region.x, self.box.region.right))
+        return next((style.meta["side"] for style in styles if "side" in style.meta), None)
+
     def action_go(self, by: int) -> None:
         self._cursor = (self._cursor + by) % len(self._ids)
         self.redraw()
 
     def action_move(self) -> None:
-        node = self._ids[self._cursor]
-        self._side[node] = (self._side[node] + 1) % 3
+        self._put((self._side[self._ids[self._cursor]] + 1) % 3)
+
+    def _put(self, side: int) -> None:
+        self._side[self._ids[self._cursor]] = side
         self._refused = False
         self.redraw()
 

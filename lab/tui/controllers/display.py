@@ -5,7 +5,7 @@ from functools import partial
 
 from rich.text import Text
 
-from lab.analysis.delivery import TraceEntry, message_at, message_trace
+from lab.analysis.delivery import TraceEntry, message_trace
 from lab.properties.verdicts import Violation
 from lab.styles import DIM, ThemeStyles
 from lab.text import sanitize
@@ -16,7 +16,7 @@ from lab.tui.player import Picked
 from lab.tui.terminal.terminal_app import DARK, LIGHT
 from lab.tui.verdict_text import format_witness, next_violation
 from lab.tui.views.lines_view import LinesView
-from lab.tui.views.log_view import MessageLog, describe_copy, record_as_json
+from lab.tui.views.log_view import describe_copy, record_as_json
 from lab.tui.views.views import Views
 from lab.tui.widgets.dialogs import ListDialog
 from lab.tui.widgets.help import HelpDialog
@@ -87,22 +87,17 @@ class DisplayController:
     # messages and records
 
     def _follow_message(self) -> None:
-        """Show the trace of the message that is selected or under the log's cursor, or of the cursor in time."""
-        context, view = self._context, self._views.focused_view
-        store, number = context.source.store, context.player.number
-        row = view.under_cursor if isinstance(view, MessageLog) else None
+        """Show the trace of the message that is selected, under the cursor of the log, or just reached."""
+        context, log = self._context, self._views.message_log
+        row = log.under_cursor
+        if row is not None and self._views.focused_view is not log and row[0].record != context.player.number:
+            row = None  # the last line of the log, which nothing marks
         picked = context.picked or (None if row is None else Picked.of_line(row[0]))
-        if picked is not None and picked.message is not None:
-            found: tuple[int, tuple[int, int]] | None = (picked.record, picked.message)
-        else:
-            found = message_at(store, number)
-        if found is None:
-            how = "move the log's cursor to one (Tab, arrow keys), or go to the next one with {next-message}"
-            context.notify(f"no message is selected: {how}", warn=True)
+        if picked is None or picked.message is None:
+            context.notify("follow: select a message in the log or the diagram first (Tab, arrow keys)", warn=True)
             return
-        sent, key = found
-        trace = list(message_trace(store, key, sent))
-        context.show_dialog(TraceDialog(trace, number, context.styles), self._go_to)
+        trace = list(message_trace(context.source.store, picked.message, picked.record))
+        context.show_dialog(TraceDialog(trace, context.player.number, context.styles), self._go_to)
 
     def _go_to(self, record: int) -> None:
         self._context.player.go(record)
@@ -136,7 +131,8 @@ class DisplayController:
         now = [
             action for action in first if action in context.offered and (action.footer or action.word == "open")
         ]
-        context.show_dialog(HelpDialog(actions, context.source.takes_commands, context.styles, now[:_MOST_NOW]))
+        dialog = HelpDialog(actions, context.source.takes_commands, context.styles, now[:_MOST_NOW])
+        context.show_dialog(dialog)
 
 
 # the trace of a message, from why it was sent to the effect of its answer; each line leads to its record

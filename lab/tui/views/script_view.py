@@ -1,4 +1,7 @@
-"""The script of a run: the lines that were executed, the one that waits, and the expectations that failed."""
+"""The script of a run: the lines that were executed, the one that waits, and the expectations that failed.
+
+In a run that goes on, it also lists the commands given by hand, executed or waiting.
+"""
 
 import textwrap
 from collections import Counter
@@ -10,7 +13,7 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual import events
 
-from lab.analysis.script_log import LineResult
+from lab.analysis.script_log import GivenCommand, LineResult
 from lab.properties.verdicts import Violation
 from lab.scenario.report import matches_violation
 from lab.script.statements import Expect, Expectation, ExpectThroughout, ExpectViolation, Statement
@@ -127,6 +130,8 @@ _MARGIN = 28
 """The columns before the text of a line: its number, its state, and its time."""
 _LEAST_TEXT = 20
 _LONGEST = 1000
+_AFTER_ALL = -(1 << 60)
+"""The number of the first waiting command, which has no record."""
 
 
 class ScriptView(RowsView):
@@ -146,10 +151,15 @@ class ScriptView(RowsView):
         judge = self._source.judge
         violations = [each for each in judge.violations if each.record <= record]
         is_judged = over and judge.number >= record
-        if self._is_new(len(results), len(violations), over, is_judged):
+        given = log.given(record) if self._source.is_live else ()
+        waiting = self._source.waiting
+        if self._is_new(len(results), len(violations), over, is_judged, len(given), waiting):
             self._states = line_states(self._source.scenario, results, violations, over, is_judged)
-            self._reached = results[-1].line if results else None
-            self._put_rows(list(self._all_rows(self.scrollable_content_region.width)))
+            newest = -given[-1].result.record if given and not header.scenario else None
+            self._reached = results[-1].line if results else newest
+            width = self.scrollable_content_region.width
+            script = self._script_rows(width) if header.scenario else ()
+            self._put_rows([*script, *self._given_rows(given, waiting, width)])
         self._follow_reached()
 
     def line(self, place: int) -> Line:
@@ -202,7 +212,7 @@ class ScriptView(RowsView):
 
     # contents of the rows
 
-    def _all_rows(self, width: int) -> Iterator[Row]:
+    def _script_rows(self, width: int) -> Iterator[Row]:
         scenario = self._source.scenario
         paragraphs = head_paragraphs(scenario)
         for place, paragraph in enumerate(paragraphs):
@@ -216,6 +226,26 @@ class ScriptView(RowsView):
                 number, sanitize(line.rstrip(), _LONGEST), max(_LEAST_TEXT, width - _MARGIN)
             )
 
+    def _given_rows(self, given: Sequence[GivenCommand], waiting: Sequence[str], width: int) -> Iterator[Row]:
+        """Yield a row for each command given by hand, the waiting ones last.
+
+        As an item, it has the negative number of its record.
+        """
+        if not given and not waiting:
+            return
+        if self._source.store.header.scenario:
+            yield Row([])
+        yield Row([(" commands given by hand", Style(bold=True))])
+        room = max(_LEAST_TEXT, width - _MARGIN)
+        for each in given:
+            number = -each.result.record
+            self._states[number] = _state_after(each.result, 1)
+            yield from self._line_rows(number, sanitize(each.text, _LONGEST), room)
+        for place, text in enumerate(waiting):
+            number = _AFTER_ALL - place
+            self._states[number] = LineState("waits", "waits")
+            yield from self._line_rows(number, sanitize(text, _LONGEST), room)
+
     def _line_rows(self, number: int, line: str, room: int) -> Iterator[Row]:
         styles, state = self._styles, self._states.get(number)
         if state is None:
@@ -227,7 +257,7 @@ class ScriptView(RowsView):
         clock = "" if state.record is None else f"{state.at_us / 1e6:.3f}"
         before: Line = [
             (styles.glyphs.play if reached else " ", styles.accent),
-            (f"{number:4} ", DIM),
+            (f"{number if number > 0 else '':4} ", DIM),
             (f"{sign} {state.word:10}", signed),
             (f"{clock:>8}  ", DIM),
         ]

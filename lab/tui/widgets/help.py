@@ -10,7 +10,7 @@ from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
 
-from lab.script.verbs import VERBS, bare_commands
+from lab.script.verbs import VERBS, Verb, bare_commands
 from lab.styles import DIM, ThemeStyles
 from lab.tui.actions import Action, ActionTable
 from lab.tui.widgets.dialogs import TextBox, contains_words
@@ -41,6 +41,19 @@ _SCRIPT_SIGNS = {
     "unmet": "script: an expectation that was not met, or a line that was never executed",
 }
 
+
+_WORDS = {
+    "status": "Normal: the node works; Election, Reorganization: it elects, or prepares its task anew; Down",
+    "coordinator": "the node that leads the nodes of its group; in the papers on leader election: the leader",
+    "group": "the nodes that work together under one coordinator; 5.3 is one that node 5 formed, with a counter",
+    "definition": "of a task: what the nodes of a group need to know to work on it; an election renews it",
+    "log": "its lines are in the order in which the host received them, so times may go back by a few ms",
+}
+_WORDS_OF_COMMITMENT = {
+    "coordinator": "the node that begins a transaction and decides it; the others take part: participants",
+    "in doubt": "a participant that has voted YES and does not know the decision: it is blocked, with its locks",
+    "log": _WORDS["log"],
+}
 
 _HELP_TITLE = "keys and commands"
 _HELP_KEYS = "type to filter · Enter or Esc closes"
@@ -107,12 +120,17 @@ class HelpDialog(TextBox):
             general.add_row("", Text("everything", _TITLE))
         self._add(general, f"{'1 2 3 …':{_KEY}}", "select a node; arrows or a click do the same")
         self._add(general, f"{'Tab':{_KEY}}", "go to nodes, log or scrub bar; there, 0-9 jump to tenths")
-        parts: list[Table | Text] = [general, self._columns(*([self._keys(*groups)] for groups in _COLUMNS))]
+        keys = [self._keys(*groups) for groups in _COLUMNS]
+        parts: list[Table | Text] = [general, self._columns(*([each] for each in keys))]
         if commands := list(self._commands()) if self._driver else []:
             half = (len(commands) + 1) // 2
             parts += [Text("commands, after :", _TITLE), self._columns(commands[:half], commands[half:])]
         if (signs := self._signs()).row_count:
             parts += [Text("signs", _TITLE), signs]
+        if (words := self._words()).row_count:
+            parts += [Text("words", _TITLE), words]
+        if not any(each.row_count for each in (general, *keys, signs, words)) and not commands:
+            return Group(Text(f"no match for {self._typed}; Esc clears the filter", self._styles.warning))
         return Group(*parts)
 
     def _columns(self, first: Sequence[Table | Group], second: Sequence[Table | Group]) -> Table:
@@ -151,7 +169,8 @@ class HelpDialog(TextBox):
     def _commands(self) -> Iterator[Group]:
         """Yield each command with its help on the lines below it, as some usages are long."""
         commands = [
-            (verb.usage, f"{verb.help}  ({verb.example})") for verb in (*VERBS.values(), *bare_commands().values())
+            (verb.usage, f"{verb.help}  ({self._example(verb)})")
+            for verb in (*VERBS.values(), *bare_commands().values())
         ]
         for usage, text in (
             *commands,
@@ -159,6 +178,17 @@ class HelpDialog(TextBox):
         ):
             if contains_words(f"{usage} {text}", self._typed):
                 yield Group(Text(usage, "bold"), Padding(Text(text), (0, 0, 0, 4)))
+
+    def _example(self, verb: Verb) -> str:
+        """Return the example of a command, without a coordinator where there is none."""
+        return verb.example.replace("coordinator", "5") if self._actions.elects_nobody else verb.example
+
+    def _words(self) -> Table:
+        """Build the table of the words that the interface uses."""
+        table = _table("bold", "")
+        for word, text in (_WORDS_OF_COMMITMENT if self._actions.elects_nobody else _WORDS).items():
+            self._add(table, word, text)
+        return table
 
     def _signs(self) -> Table:
         styles, table = self._styles, _table("", "")

@@ -1,11 +1,14 @@
 """Prompts: a line to type into, with completion and history; for commands, and for queries."""
 
 import asyncio
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from difflib import get_close_matches
+from itertools import chain, islice
 from typing import ClassVar, Literal
 
+from msgspec import Struct
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.fuzzy import FuzzySearch
@@ -23,6 +26,7 @@ from lab.script.scope import scope_of
 from lab.script.values import ATTRIBUTES
 from lab.script.verbs import VERBS, bare_commands
 from lab.script.vocabulary import described_counts, described_states, names_of_node_terms
+from lab.text import sanitize
 from lab.tui.actions import ACTIONS, ActionTable
 
 
@@ -92,12 +96,37 @@ class Prompt(Input):
             id=id_,
         )
         self._history_index = 0
+        self._typed = ""
+        self._offered: list[str] = []
+        """The completions of ``_typed``, the text before the first Tab, if there are several."""
         self._previous_focus: Widget | None = None
         """The widget that had the focus before the prompt was opened."""
 
-    def completed(self, text: str) -> str | None:
-        """Return the completion of ``text``, or None."""
+    def completions(self, text: str) -> list[str]:
+        """Return the completions of ``text``, the best first."""
         raise NotImplementedError
+
+    def completed(self, text: str) -> str | None:
+        """Return the best completion of ``text``, or None."""
+        return next(iter(self.completions(text)), None)
+
+    @property
+    def offered(self) -> list[str]:
+        """The completions among which Tab goes on, if there are several."""
+        return self._offered if self.value in self._offered else []
+
+    def _complete(self, by: int) -> None:
+        """Complete the line; if the last key did, replace that by the next completion, or the one before it."""
+        offered = self.offered
+        if offered:
+            found = offered[(offered.index(self.value) + by) % len(offered)]
+        else:
+            self._typed = self.value
+            offered = self.completions(self.value)
+            found = offered[0 if by > 0 else -1] if offered else self.value
+        self._offered = offered if len(offered) > 1 else []
+        self.value = found
+        self.cursor_position = len(found)
 
     @property
     def is_open(self) -> bool:
@@ -107,6 +136,7 @@ class Prompt(Input):
         """Open the prompt with this text in it."""
         self._previous_focus = self._previous_focus if self.is_open else self.screen.focused
         self.add_class("open")
+        self._offered = []
         self.value = text
         self.cursor_position = len(text)
         self._history_index = len(self.history)
@@ -122,12 +152,13 @@ class Prompt(Input):
 
     async def on_key(self, event: events.Key) -> None:
         """Handle Tab, Up, Down and the editing keys; as bindings they would be handled after later letters."""
-        if event.key == "tab":
+        if event.key in ("tab", "shift+tab"):
             event.stop()
             event.prevent_default()
-            self.value = self.completed(self.value) or self.value
-            self.cursor_position = len(self.value)
-        elif event.key in ("up", "down") and self.history:
+            self._complete(1 if event.key == "tab" else -1)
+            return
+        self._offered = []
+        if event.key in ("up", "down") and self.history:
             event.stop()
             event.prevent_default()
             by = 1 if event.key == "down" else -1
@@ -172,39 +203,78 @@ _WITHIN = (
 """The words that occur within a command but do not begin one, in the order in which they are offered."""
 
 
-def complete(text: str, history: list[str], fields: Sequence[str] = ()) -> str | None:
-    """Return the completion of ``text``: the newest matching line of the history, else a word, else None.
+class RunWords(Struct, frozen=True):
+    """The words of a run that complete a command.
 
-    ``fields`` are those that the protocol's nodes declare.
+    ``fields`` are those that the protocol's nodes declare, ``kinds`` those of its messages. ``elects``: there
+    may be a coordinator.
     """
+
+    fields: Sequence[str] = ()
+    kinds: Sequence[str] = ()
+    nodes: Sequence[int] = ()
+    elects: bool = True
+
+    @classmethod
+    def of(cls, header: Header, elects: bool) -> "RunWords":
+        """Return the words of a recorded run."""
+        scope = scope_of(header)
+        fields = () if scope is None else tuple(field.name for field in scope.protocol.fields)
+        return cls(fields, tuple(sorted(kinds_in(header))), header.nodes, elects)
+
+
+_MESSAGE_TRIGGER = re.compile(r"(?:^|[\s:])(?:on (?:send|deliver|drop)|before (?:send|deliver)) (?:(\w+) )?(\S*)$")
+"""The trigger at the end of a text: the kind of message if it is complete, and the word that is not."""
+_EXPORT = "export "
+FORMATS = ("svg", "html", "text", "mermaid", "dot", "shiviz", "perfetto", "csv", "jsonl", "cast")
+"""The names of ``lab.tui.apps.export_formats``, which load slowly."""
+
+
+def complete(text: str, history: list[str], run: RunWords = RunWords()) -> list[str]:  # noqa: B008 - frozen
+    """Return the completions of ``text``: the newest matching lines of the history, then words."""
     if not text:
-        return None
-    if (line := _from_history(text, history)) is not None:
-        return line
-    for start in (*_STARTS, *(f"{expectation} " for expectation in EXPECTATIONS)):
-        if start.startswith(text) and start != text:
-            return start
-    own = bare_commands()
-    within = [*_WITHIN, *described_states(), *described_counts()]
+        return []
+    if text.startswith(_EXPORT):
+        return [line for line in (f"{_EXPORT}{name}" for name in FORMATS) if _continues(line, text)]
     before, space, word = text.rpartition(" ")
-    if not word:
-        return None
-    if space:
-        words = [*VERBS, *own, *within] if before.endswith(":") else [*within, *VERBS, *own]
-        operands = (verb.example.split()[1:] for name, verb in own.items() if name in before.split())
-        words = [*filter(str.isalpha, chain.from_iterable(operands)), *words]
-        subject, dot, _ = word.rpartition(".")
-        if dot:
-            words = [f"{subject}.{name}" for name in (*ATTRIBUTES, *names_of_node_terms(), *fields)]
-    else:
-        words = sorted({*VERBS, *own, *(action.word for action in ACTIONS)})
-    found = next((each for each in words if each.startswith(word) and each != word), None)
-    return None if found is None else before + space + found
+    if (trigger := _MESSAGE_TRIGGER.search(text)) is not None:
+        kind, word = trigger.groups()
+        words = run.kinds if kind is None else _links(run.nodes)
+        if found := [before + space + each for each in words if _continues(each, word)]:
+            return found
+    starts = (*_STARTS, *(f"{expectation} " for expectation in EXPECTATIONS))
+    found = [*_from_history(text, history), *(start for start in starts if _continues(start, text))]
+    if word:
+        found += [before + space + each for each in _words(before, space, word, run) if _continues(each, word)]
+    return list(dict.fromkeys(found))
 
 
-def _from_history(text: str, history: list[str]) -> str | None:
-    """Return the newest line that begins with ``text`` and goes on."""
-    return next((line for line in reversed(history) if line.startswith(text) and line != text), None)
+def _words(before: str, space: str, word: str, run: RunWords) -> Iterable[str]:
+    """Return the words that may be meant after ``before``, the likeliest first."""
+    own = bare_commands()
+    if not space:
+        return sorted({*VERBS, *own, *(action.word for action in ACTIONS)})
+    subject, dot, _ = word.rpartition(".")
+    if dot:
+        return [f"{subject}.{name}" for name in (*ATTRIBUTES, *names_of_node_terms(), *run.fields)]
+    within = [*_WITHIN, *described_states(), *described_counts()]
+    words = [*VERBS, *own, *within] if before.endswith(":") else [*within, *VERBS, *own]
+    operands = (verb.example.split()[1:] for name, verb in own.items() if name in before.split())
+    found = [*filter(str.isalpha, chain.from_iterable(operands)), *words]
+    return found if run.elects else [each for each in found if not each.startswith("coordinator")]
+
+
+def _continues(word: str, text: str) -> bool:
+    return word.startswith(text) and word != text
+
+
+def _links(nodes: Sequence[int]) -> list[str]:
+    return [f"{source}->{target}" for source in nodes for target in nodes if source != target]
+
+
+def _from_history(text: str, history: list[str]) -> list[str]:
+    """Return the lines that begin with ``text`` and go on, the newest first."""
+    return list(dict.fromkeys(line for line in reversed(history) if _continues(line, text)))
 
 
 def similar_words(text: str, words: Iterable[str]) -> list[str]:
@@ -228,30 +298,65 @@ class CommandLine(Prompt):
         """The user closed the line without a command."""
 
     def __init__(self, header: Header, actions: ActionTable, home: Widget) -> None:
-        super().__init__("kill 5, or the word of any action", home, "command-line")
-        self._actions = actions
         scope = scope_of(header)
-        self._fields = () if scope is None else tuple(field.name for field in scope.protocol.fields)
+        own = [] if scope is None else islice(scope.own_examples(), 1)
+        examples = ", ".join([*own, f"kill {header.nodes[-1]}"])
+        super().__init__(f"{examples}, or the word of any action", home, "command-line")
+        self._actions = actions
+        self._run = RunWords.of(header, not actions.elects_nobody)
+        self._knows_commands = scope is not None
+        self._commands = {*VERBS, *bare_commands(), *(() if scope is None else scope.protocol.commands)}
         self.watches: tuple[str, ...] = ()
         """The expressions that *unwatch* may be followed by."""
 
-    def completed(self, text: str) -> str | None:
+    def completions(self, text: str) -> list[str]:
         if text.startswith(_UNWATCH):
             lines = (f"{_UNWATCH}{each}" for each in (*self.watches, "all"))
-            return next((line for line in lines if line.startswith(text) and line != text), None)
-        return complete(text, self.history, self._fields) or next(iter(self._similar(text)), None)
+            return [line for line in lines if _continues(line, text)]
+        return complete(text, self.history, self._run) or self._similar(text)
 
     @property
     def hint(self) -> str:
-        """The words that fit what has been typed, those of actions with their keys."""
-        return " · ".join(
-            f"{word} ({action.shown})" if (action := self._actions.get(word)) and action.shown else word
-            for word in self._similar(self.value)[:_MOST_SIMILAR]
-        )
+        """The words that fit what has been typed, those of actions with their keys; the one taken in brackets."""
+        offered = self.offered
+        if not offered and " " not in self.value:
+            return " · ".join(
+                f"{word} ({action.shown})" if (action := self._actions.get(word)) and action.shown else word
+                for word in self._similar(self.value)[:_MOST_SIMILAR]
+            )
+        found = offered or self.completions(self.value)
+        here = found.index(self.value) if offered else 0
+        first = max(0, min(here - _MOST_SIMILAR // 2, len(found) - _MOST_SIMILAR))
+        shown = found[first : first + _MOST_SIMILAR]
+        start = len((self._typed if offered else self.value).rpartition(" ")[0])
+        words = [f"[{each[start:].strip()}]" if each == self.value else each[start:].strip() for each in shown]
+        more = f" · … {len(found) - len(shown)} more" if len(found) > len(shown) else ""
+        keys = "Tab: next, Shift+Tab: back  " if offered else "Tab: "
+        return keys + " · ".join(words) + more if words else ""
+
+    def reason_unknown(self, word: str) -> str:
+        """Return why the first word of a line means nothing, with the nearest word that does; empty if it does."""
+        if not self._knows_commands or word in self._actions or word in self._commands or word in _BEGINNINGS:
+            return ""
+        known = [*self._actions, *self._commands, *_BEGINNINGS]
+        near = _MEANT.get(word) or next(iter(get_close_matches(word.lower(), known, 1)), "")
+        if not near:
+            return f"unknown word {sanitize(word, 30)!r}; Tab completes a word, {{help}} lists all"
+        key = self._actions[near].shown if near in self._actions else ""
+        meant = f"did you mean {near}{key and f' ({key})'}?"
+        return f"unknown word {sanitize(word, 30)!r}; {meant} {{help}} lists all words"
 
     def _similar(self, text: str) -> list[str]:
-        words = {**self._actions, **VERBS, **bare_commands()}
+        words = dict.fromkeys((*self._actions, *VERBS, *sorted(self._commands)))
         return similar_words(text, words) if text and " " not in text else []
+
+
+_BEGINNINGS = ("then", "expect", *dict.fromkeys(example.split()[0] for example in TRIGGERS.values()))
+"""The words that begin a line and are neither commands nor actions."""
+_MEANT = {"undo": "back", "redo": "step", "crash": "kill", "stop": "kill", "split": "partition"}
+"""Words of other programs, with ours."""
+SYNONYMS = {"q": "quit", "exit": "quit"}
+"""Words that do what an action of this table does, as in other programs."""
 
 
 Purpose = Literal["search", "filter"]
@@ -262,20 +367,18 @@ _HINTS: dict[Purpose, str] = {
 }
 
 
-def complete_query(text: str, history: list[str], nodes: Sequence[int], kinds: Sequence[str]) -> str | None:
-    """Return the completion of a query from the history, or of its last word; None if there is none."""
+def complete_query(text: str, history: list[str], nodes: Sequence[int], kinds: Sequence[str]) -> list[str]:
+    """Return the completions of a query from the history, or else of its last word."""
     if not text:
-        return None
+        return []
     before, when, predicate = f" {text}".rpartition(" when ")
     if when and predicate:
-        found = complete(f"when {predicate}", [])
-        return None if found is None else f"{before}{when}"[1:] + found.removeprefix("when ")
-    if (line := _from_history(text, history)) is not None:
-        return line
+        return [f"{before}{when}"[1:] + found.removeprefix("when ") for found in complete(f"when {predicate}", [])]
+    if lines := _from_history(text, history):
+        return lines
     start, blank, word = text.rpartition(" ")
     sign = "-" if word.startswith("-") else ""
-    links = [f"{source}->{target}" for source in nodes for target in nodes if source != target]
-    values: dict[str, Sequence[object]] = {"node": nodes, "from": nodes, "to": nodes, "link": links}
+    values: dict[str, Sequence[object]] = {"node": nodes, "from": nodes, "to": nodes, "link": _links(nodes)}
     values |= {
         "kind": kinds,
         "what": LINE_TYPES,
@@ -285,8 +388,9 @@ def complete_query(text: str, history: list[str], nodes: Sequence[int], kinds: S
     words = [f"{field}:{value}" for value in values.get(field, ())]
     if not colon:
         words = [*(f"{field}:" for field in FIELDS), "when "]
-    found = next((f"{sign}{each}" for each in words if f"{sign}{each}".startswith(word) and word.strip("-")), None)
-    return None if found is None or found == word else start + blank + found
+    if not word.strip("-"):
+        return []
+    return [f"{start}{blank}{sign}{each}" for each in words if _continues(f"{sign}{each}", word)]
 
 
 class SearchLine(Prompt):
@@ -332,5 +436,5 @@ class SearchLine(Prompt):
         for each in ("good", "bad"):
             self.set_class(how == each, each)
 
-    def completed(self, text: str) -> str | None:
+    def completions(self, text: str) -> list[str]:
         return complete_query(text, self.history, self._ids, self._kinds)

@@ -34,7 +34,8 @@ class RunConfig(Struct, frozen=True):
     the one before it; ``first_line`` is the number of its first. The run ends at ``end_us``; None: when a client
     ends it. ``remark`` and ``scenario`` go into the header; without a scenario, the header has the script.
 
-    ``speed`` is the initial speed of a simulated run, virtual over real time; None: as fast as possible. A branch
+    ``speed`` is the initial speed of a simulated run, virtual over real time; None: as fast as possible. If it is
+    ``frozen``, its time stands still at first. A branch
     continues from record ``at`` of the recording in the file ``parent``. ``exercise`` is the exercise that the run
     is an attempt at; ``may`` are the commands, by first word, that may then be given by hand (None: any).
     """
@@ -51,6 +52,7 @@ class RunConfig(Struct, frozen=True):
     end_us: int | None = None
     world: Literal["live", "simulated"] = "live"
     speed: float | None = 1.0
+    frozen: bool = False
     parent: str = ""
     at: int = 0
     script: str = ""
@@ -94,6 +96,7 @@ def branch_config(
     seed: int | None = None,
     commands: tuple[str, ...] = (),
     end_us: int | None = None,
+    frozen: bool = False,
 ) -> RunConfig:
     """Return the configuration of a branch from record ``at`` of ``parent``; ``target``: a user's own protocol."""
     return RunConfig(
@@ -108,6 +111,7 @@ def branch_config(
         commands,
         end_us,
         "simulated",
+        frozen=frozen,
         parent=str(parent.resolve()),
         at=at,
     )

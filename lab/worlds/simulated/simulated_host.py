@@ -39,7 +39,7 @@ class SimulatedHost(Host):
         self._pace = Pace(config.speed)
         self._most_size = _MEGABYTES << 20
         self._note = ""
-        self._frozen = False
+        self._frozen = config.frozen
         self._request_arrived = trio.lowlevel.ParkingLot()
 
     def now_us(self) -> int:
