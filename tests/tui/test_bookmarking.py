@@ -81,6 +81,20 @@ def test_the_dialog_makes_changes_lists_and_removes(recording: Path) -> None:
     assert "so it began" not in bookmarks_file(recording).read_text("utf-8")
 
 
+def test_a_click_selects_a_bookmark_and_a_double_click_goes_there(recording: Path) -> None:
+    async def test(seen: Seen) -> None:
+        await _note(seen, 100, "first")
+        await _note(seen, 200, "second")
+        await seen.press("M")
+        await seen.pilot.click("BookmarkDialog OptionList", offset=(3, 0))
+        assert isinstance(seen.top, BookmarkDialog)
+        await seen.pilot.click("BookmarkDialog OptionList", offset=(3, 0), times=2)
+        await seen.until(lambda: seen.top is seen.run, "the dialog closes")
+        assert seen.player.number == 100
+
+    replay(test, recording)
+
+
 def test_what_another_interface_noted_is_listed(recording: Path) -> None:
     async def other(seen: Seen) -> None:
         await _note(seen, 50, "by another")

@@ -105,6 +105,23 @@ def test_typing_in_a_list_filters_it() -> None:
     assert _results(Fruits(), "q") == [None]
 
 
+def test_a_click_selects_and_a_double_click_chooses() -> None:
+    """Two slow clicks do not."""
+
+    async def run() -> list[list[str]]:
+        app, seen = Asks(Fruits()), []
+        async with app.run_test(size=(80, 24)) as pilot:
+            await pilot.pause()
+            for times in (1, 1, 2):
+                await pilot.click(FilterableList, offset=(2, 1), times=times)
+                await pilot.pause()
+                seen.append(list(app.results))
+                app._click_chain_last_time = 0.0  # long ago
+        return seen
+
+    assert asyncio.run(run()) == [[], [], ["pear"]]
+
+
 def test_a_filtered_list_shows_its_filter_in_the_last_line() -> None:
     async def run() -> list[str]:
         app, lines = Asks(Fruits()), []

@@ -78,6 +78,22 @@ def test_the_default_file_name_follows_the_format(folder: Path) -> None:
     assert (folder / "mine.txt").read_text("utf-8").startswith("bully\n")
 
 
+def test_a_click_selects_a_format_and_a_double_click_exports(folder: Path) -> None:
+    async def test(seen: Seen) -> None:
+        await _asked(seen)
+        await seen.pilot.click("ExportDialog OptionList", offset=(3, 2))
+        await seen.pilot.pause(0.7)  # an export would be under way; and this is too long for a double click
+        assert _field(seen, "file").value == "two-coordinators.txt"
+        await _until_answer(seen, "")
+        assert not seen.top.query_one("#answer", Static).content
+        assert not seen.top.query_one(OptionList).disabled
+        await seen.pilot.click("ExportDialog OptionList", offset=(3, 2), times=2)
+        await seen.until_message("exported to")
+
+    replay(test)
+    assert [each.name for each in folder.iterdir()] == ["two-coordinators.txt"]
+
+
 def test_space_limits_the_time_to_that_around_the_cursor(folder: Path) -> None:
     """And clears the limits again; the text in the fields is what is exported."""
 

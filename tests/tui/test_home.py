@@ -3,9 +3,12 @@
 import asyncio
 import os
 import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -18,13 +21,15 @@ from textual.widgets import Static
 from lab.cli import home
 from lab.exercises.attempts import ExerciseProgress, StudentFolder, login_name
 from lab.exercises.exercise_reader import find_exercise
+from lab.export.excerpt import ExportOptions, read_excerpt
 from lab.glyphs import glyphs_for
 from lab.places import exercises_folder, recordings_folder
 from lab.protocols import CURRICULUM, PROTOCOLS, TASKS
+from lab.recording.reader import open_recording
 from lab.scenario.file import names
 from lab.styles import ThemeStyles
 from lab.tui.apps.home_app import HomeApp
-from lab.tui.apps.home_items import ExerciseState, HomeItem, RecordingFile, Variant, rows_of
+from lab.tui.apps.home_items import ExerciseState, HomeChoice, HomeItem, RecordingFile, Variant, row_of, rows_of
 from lab.tui.apps.home_preview import (
     RecordingDigest,
     UnreadableError,
@@ -33,6 +38,7 @@ from lab.tui.apps.home_preview import (
     digest_recording,
 )
 from lab.tui.widgets.dialogs import FilterableList
+from lab.tui.widgets.key_lines import KeyLine
 from lab.worlds.host.runs import RunInfo
 from tests.tui.recorded import SHIPPED
 from tests.waiting import WAIT_S
@@ -76,7 +82,7 @@ def test_the_algorithms_are_in_the_order_in_which_to_learn_them() -> None:
     assert [variant.arguments for variant in bully.variants] == [
         ("run", "bully"),
         ("run", "bully", "--nodes", "0-7"),
-        ("run", "bully", "--t", "1s"),
+        ("run", "bully", "--t", "2s", "--latency", "500ms"),
         ("run", "bully", "--sim", "--speed", "0.1"),
     ]
 
@@ -107,7 +113,7 @@ def test_the_latest_attempt_and_recording_come_first() -> None:
     items = home.home_items()
     assert _of("continue", items) == ["new", "two-coordinators"]
     assert items[0].section == "continue"
-    assert _of("learn", items) == ["tour"]
+    assert _of("learn", items)[:2] == ["tour", "two-coordinators"]
     assert _of("look: recordings", items) == ["new", "old", "two-coordinators"]
 
 
@@ -120,6 +126,97 @@ def test_a_run_that_is_going_on_comes_last(monkeypatch: pytest.MonkeyPatch) -> N
     assert items[-1].section == "running"
     assert items[-1].variants[0].arguments == ("attach", "ring-1")
     assert items[0].section == "new here?"
+
+
+def test_whose_a_running_cluster_is_stands_in_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Yours is recorded in your folder."""
+    labels = []
+    for path in (recordings_folder() / "ring-1124-161715-48fc.jsonl", Path("/somewhere/ring.jsonl")):
+        info = RunInfo(*("ring-1124-161715-48fc", 1, "ring", (1, 2, 3), RUN.began, str(path), ""))
+        monkeypatch.setattr(home, "list_runs", lambda info=info: ([info], []))
+        labels.append(home.home_items()[-1].label)
+    assert labels == ["ring, 3 nodes, yours", "ring, 3 nodes, somebody's"]
+
+
+def test_each_algorithm_has_a_phrase() -> None:
+    """In a phrase that fits beside its name, at 120 columns and at 80."""
+    items = [item for item in home.home_items() if item.section == "start"]
+    for room in (55, 35):
+        rows = [row_of(item, 0, max(map(len, CURRICULUM)), room).plain for item in items]
+        notes = [row.split("  ")[-1] for row in rows]
+        assert len(set(notes)) == len(CURRICULUM)
+        assert max(map(len, rows)) <= room
+        assert min(map(len, notes)) > 5
+
+
+def test_recordings_are_listed_by_protocol_nodes_and_age() -> None:
+    """The full name can be typed; what the user has named keeps its name."""
+    now = datetime.now(UTC)
+    _recorded("bully-1124-161715-48fc", now - timedelta(minutes=12.5))
+    _recorded("mine", now - timedelta(minutes=5.5))
+    items = [item for item in home.home_items() if item.section == "look: recordings"]
+    rows = list(rows_of(items, {}, frozenset(), STYLES, 35))
+    assert [row.text.plain.strip() for row in rows[1:]] == [
+        "mine              5 min ago",
+        "bully, 5 nodes, 12 min ago",
+        "two-coordinators  an example",
+    ]
+    assert "bully-1124-161715-48fc" in rows[2].also
+
+
+@pytest.mark.parametrize(
+    ("before", "age"),
+    [
+        (timedelta(seconds=30), "just now"),
+        (timedelta(minutes=59), "59 min ago"),
+        (timedelta(hours=3), "today 12:00"),
+        (timedelta(hours=20), "23 Nov 19:00"),
+        (timedelta(days=400), "2025-10-20"),
+    ],
+)
+def test_an_age_is_brief(before: timedelta, age: str) -> None:
+    now = datetime(2026, 11, 24, 15, tzinfo=UTC).replace(tzinfo=None).astimezone()
+    assert home.format_age(now - before, now) == age
+
+
+def test_a_message_describes_the_end_of_a_run() -> None:
+    """It names the recording and its place; a run that was attached to goes on or has ended."""
+    before = {_recorded("old", datetime(2020, 1, 1, tzinfo=UTC))}
+    assert home.describe_end(("replay", "old"), before) == ""
+    assert home.describe_end(("attach", "ring-1"), before) == "ring-1 has ended"
+    _recorded("bully-1124-161715-48fc", datetime(2200, 1, 1, tzinfo=UTC))
+    text = "bully-1124-161715-48fc ended; recorded, first row under CONTINUE"
+    assert home.describe_end(("run", "bully"), before) == text
+
+
+def test_what_is_slow_enough_to_follow_is_slow(tmp_path: Path) -> None:
+    """Every message is in flight for half a second, and no node takes another one for crashed."""
+    for name in CURRICULUM:
+        item = next(item for item in home.home_items() if item.section == "start" and item.title == name)
+        slow = next(variant for variant in item.variants if variant.name.startswith("slow"))
+        file = tmp_path / f"{name}.jsonl"
+        options = ["--sim", "--headless", "--for", "40s", "--record", str(file), "--json"]
+        command = [sys.executable, "-m", "lab", *slow.arguments, *options]
+        subprocess.run(command, check=False, capture_output=True, timeout=WAIT_S)
+        with closing(open_recording(file)) as store:
+            excerpt = read_excerpt(store, ExportOptions(), lambda _: None)
+        flights = [edge.end.at_us - edge.line.at_us for edge in excerpt.messages if edge.end is not None]
+        assert min(flights, default=500_000) >= 450_000, name
+        late = [
+            each for each in excerpt.status_intervals if each.shown == "Election" and each.since.at_us > 20_000_000
+        ]
+        assert not late, name
+
+
+def test_exercises_have_their_places_before_they_are_read() -> None:
+    """So no row moves once they are."""
+    _attempted("three-and-two")
+    unread = [item for item in home.home_items() if item.section == "learn" and item.title != "tour"]
+    read = home.exercise_items()
+    assert [(item.key, item.is_folded, item.variants) for item in unread] == [
+        (item.key, item.is_folded, item.variants) for item in read
+    ]
+    assert unread[1].note == read[1].note
 
 
 def test_exercises_begun_come_first() -> None:
@@ -162,6 +259,20 @@ def test_rows_have_heads_choices_and_notes() -> None:
     assert [row.id for row in rows if row.is_folded] == ["learn/more-to-learn"]
 
 
+def test_a_note_without_room_is_short_or_left_out() -> None:
+    """So is the label; what is left of a note would say nothing."""
+    item = HomeItem("learn", "first", (Variant("", ()),), "", "new: A first election", short_note="new")
+    assert [row_of(item, 0, 5, room).plain.strip() for room in (40, 20, 11)] == [
+        "first  new: A first election",
+        "first  new",
+        "first",
+    ]
+    item = HomeItem(
+        "look", "x", (Variant("", ()),), "", label="bully, 5 nodes, 1 min ago", short_label="bully, 1 min ago"
+    )
+    assert [row_of(item, 0, 5, room).plain.strip() for room in (40, 20)] == [item.label, item.short_label]
+
+
 def test_an_unfolded_section_has_no_folded_rows() -> None:
     rows = list(rows_of(_items(), {}, frozenset({"learn"}), STYLES))
     assert not any(row.is_folded for row in rows)
@@ -185,6 +296,7 @@ def test_an_algorithm_has_its_source_and_its_options(name: str) -> None:
     assert "source    " in text
     assert "promises  " in text
     assert "▶ eight nodes, 0 to 7" in text
+    assert "starts a real process for" in text
     assert f"\nEnter: lab run {name} --nodes 0-7\n" in text
     assert max(line.cell_len for line in lines) <= 44
 
@@ -248,7 +360,7 @@ def test_what_cannot_be_read_has_a_reason(tmp_path: Path) -> None:
 
 # the screen
 
-Test = Callable[[Pilot[tuple[str, ...]], HomeApp], Awaitable[None]]
+Test = Callable[[Pilot[HomeChoice], HomeApp], Awaitable[None]]
 
 
 def _shown(app: HomeApp, test: Test, size: tuple[int, int] = (80, 24)) -> tuple[str, ...] | None:
@@ -260,14 +372,14 @@ def _shown(app: HomeApp, test: Test, size: tuple[int, int] = (80, 24)) -> tuple[
             await test(pilot, app)
 
     asyncio.run(run())
-    return app.return_value
+    return None if app.return_value is None else app.return_value.arguments
 
 
 def _preview(app: HomeApp) -> str:
     return str(app.query_one("#preview", VerticalScroll).query_one(Static).render())
 
 
-async def _until(pilot: Pilot[tuple[str, ...]], condition: Callable[[], bool], what: str) -> None:
+async def _until(pilot: Pilot[HomeChoice], condition: Callable[[], bool], what: str) -> None:
     for _ in range(int(WAIT_S / 0.02)):
         if condition():
             return
@@ -278,7 +390,7 @@ async def _until(pilot: Pilot[tuple[str, ...]], condition: Callable[[], bool], w
 def test_left_and_right_choose_an_option() -> None:
     """Enter runs what the preview shows last."""
 
-    async def test(pilot: Pilot[tuple[str, ...]], app: HomeApp) -> None:
+    async def test(pilot: Pilot[HomeChoice], app: HomeApp) -> None:
         assert "Enter: lab run a" in _preview(app)
         await pilot.press("right")
         assert "Enter: lab run a --nodes 0-7" in _preview(app)
@@ -287,50 +399,222 @@ def test_left_and_right_choose_an_option() -> None:
     assert _shown(HomeApp(_items()), test) == ("run", "a", "--nodes", "0-7")
 
 
-def test_a_click_selects_and_a_second_one_runs() -> None:
-    """Not even the row that is selected already runs at the first click."""
+async def _click(pilot: Pilot[HomeChoice], app: HomeApp, text: str, times: int = 1) -> None:
+    """Click where the list shows a text."""
+    listed = app.query_one(FilterableList)
+    lines = [listed.render_line(y).text for y in range(listed.size.height)]
+    row = next(y for y, line in enumerate(lines) if text in line)
+    await pilot.click(FilterableList, offset=(lines[row].index(text) + 1, row), times=times)
 
-    async def test(pilot: Pilot[tuple[str, ...]], app: HomeApp) -> None:
-        listed = app.query_one(FilterableList)
-        lines = [listed.render_line(y).text for y in range(listed.size.height)]
-        row_of = {
-            name: next(y for y, line in enumerate(lines) if str(listed.get_option(name).prompt)[:12] in line)
-            for name in ("start/a", "learn/tour")
-        }
-        for name, row in row_of.items():
-            await pilot.click(FilterableList, offset=(4, row))
-            assert listed.highlighted_option is not None
-            assert listed.highlighted_option.id == name
+
+def _cursor(app: HomeApp) -> str | None:
+    option = app.query_one(FilterableList).highlighted_option
+    return None if option is None else option.id
+
+
+def test_a_click_selects_and_a_double_click_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second click that comes late does not run, not even on the row that is selected already."""
+
+    async def test(pilot: Pilot[HomeChoice], app: HomeApp) -> None:
+        for name, text in (("start/a", "a  "), ("learn/tour", "tour"), ("learn/tour", "tour")):
+            await _click(pilot, app, text)
+            assert _cursor(app) == name
             assert app.return_value is None
-        await pilot.click(FilterableList, offset=(4, row_of["learn/tour"]))
+            app._click_chain_last_time = 0.0  # long ago
+        await _click(pilot, app, "tour", times=2)
 
     assert _shown(HomeApp(_items()), test) == ("tour",)
 
 
+def test_one_click_unfolds_a_section() -> None:
+    """Its row says what it is; Esc folds it again, and does not leave."""
+
+    async def test(pilot: Pilot[HomeChoice], app: HomeApp) -> None:
+        await pilot.press("down", "down")
+        assert "1 more is folded" in _preview(app)
+        assert "more-to-learn" in _preview(app)
+        await pilot.press("up")
+        listed = app.query_one(FilterableList)
+        line = next(y for y in range(listed.size.height) if "1 more" in listed.render_line(y).text)
+        await _click(pilot, app, "1 more")
+        assert (_cursor(app), listed.line_on_screen) == ("learn/more-to-learn", line)
+        await pilot.press("escape")
+        assert _cursor(app) == "learn"
+        await pilot.press("escape")
+        assert _line(app, "#message") == "q quits"
+        await pilot.press("q")
+
+    assert _shown(HomeApp(_items()), test) is None
+
+
+def test_a_click_on_an_option_or_the_command_in_the_preview_acts() -> None:
+    async def click(pilot: Pilot[HomeChoice], app: HomeApp, text: str) -> None:
+        lines = _preview(app).splitlines()
+        row = next(y for y, line in enumerate(lines) if text in line)
+        await pilot.click("#preview Static", offset=(lines[row].index(text) + 1, row))
+
+    async def test(pilot: Pilot[HomeChoice], app: HomeApp) -> None:
+        await click(pilot, app, "eight nodes")
+        assert "▶ eight nodes" in _preview(app)
+        await click(pilot, app, "lab run a --nodes")
+
+    assert _shown(HomeApp(_items()), test) == ("run", "a", "--nodes", "0-7")
+
+
+def test_a_click_in_the_last_line_acts_like_the_key() -> None:
+    async def click(pilot: Pilot[HomeChoice], app: HomeApp, text: str) -> None:
+        await _until(pilot, lambda: text in _line(app, KeyLine), f"{text} in the last line")
+        await pilot.click(KeyLine, offset=(_line(app, KeyLine).index(text), 0))
+        await pilot.pause()
+
+    async def test(pilot: Pilot[HomeChoice], app: HomeApp) -> None:
+        await click(pilot, app, "← → options")
+        assert "▶ eight nodes" in _preview(app)
+        await click(pilot, app, "type to filter")
+        await pilot.press("q")
+        await click(pilot, app, "Esc clears it, then q quits")
+        assert app.query_one(FilterableList).typed is None
+        await click(pilot, app, "Enter runs")
+
+    assert _shown(HomeApp(_items()), test) == ("run", "a", "--nodes", "0-7")
+
+
+def _typed(app: HomeApp) -> str | None:
+    return app.query_one(FilterableList).typed
+
+
+def _line(app: HomeApp, named: str | type[KeyLine]) -> str:
+    """Return the text of a line of the screen."""
+    widget = app.query_one(named)
+    return widget.render_line(0).text.strip()
+
+
+RING = HomeItem("running", "r", (Variant("", ("attach", "r")),), "A run.")
+
+
 def test_a_running_cluster_is_not_preselected() -> None:
-    """Not even if it was chosen before."""
+    """Not even if it was chosen before, or if nothing else matches the filter."""
 
-    async def test(pilot: Pilot[tuple[str, ...]], app: HomeApp) -> None:
-        await pilot.press("enter")
+    async def test(pilot: Pilot[HomeChoice], app: HomeApp) -> None:
+        assert _cursor(app) == "start/a"
+        await pilot.press(*"running", "enter")
+        assert _cursor(app) is None
+        assert "Nothing is selected" in _preview(app)
+        assert app.return_value is None
+        await pilot.press("down", "enter")
 
-    items = [*_items()[:1], HomeItem("running", "r", (Variant("", ("attach", "r")),), "A run.")]
-    assert _shown(HomeApp(items, last=("attach", "r")), test) == ("run", "a")
+    items = [*_items()[:1], RING]
+    assert _shown(HomeApp(items, last=HomeChoice(("attach", "r"), "running/r")), test) == ("attach", "r")
 
 
 def test_the_cursor_returns_to_what_was_run_last() -> None:
     """With the same option."""
 
-    async def test(pilot: Pilot[tuple[str, ...]], app: HomeApp) -> None:
+    async def test(pilot: Pilot[HomeChoice], app: HomeApp) -> None:
         await pilot.press("enter")
 
     for last in (("tour",), ("run", "a", "--nodes", "0-7")):
-        assert _shown(HomeApp(_items(), last=last), test) == last
+        assert _shown(HomeApp(_items(), last=HomeChoice(last)), test) == last
+
+
+MORE = "learn/more-to-learn"
+
+
+@pytest.mark.parametrize(
+    ("last", "key", "typed"),
+    [
+        (HomeChoice(("x",), MORE, "more"), MORE, "more"),
+        (HomeChoice(("x",), MORE), MORE, None),
+        (HomeChoice(("x",), MORE, "tour"), MORE, None),
+        (HomeChoice(("x",), "look: scenarios/gone", "gone"), "start/a", None),
+    ],
+    ids=["filtered", "folded", "filtered otherwise", "gone"],
+)
+def test_the_cursor_returns_to_a_folded_item(last: HomeChoice, key: str, typed: str | None) -> None:
+    """By its filter, or in its section unfolded; without it, to the first row."""
+
+    async def test(pilot: Pilot[HomeChoice], app: HomeApp) -> None:
+        assert (_cursor(app), _typed(app)) == (key, typed)
+        if typed:
+            await _until(pilot, lambda: f"filter: {typed}" in _line(app, KeyLine), "the filter")
+        assert _line(app, "#message") == "r ended"
+
+    _shown(HomeApp(_items(), last=last, message="r ended"), test)
+
+
+def test_q_quits_unless_a_filter_has_letters() -> None:
+    """Then it is one of them, and the last line says so; a filter without letters is none."""
+
+    async def test(pilot: Pilot[HomeChoice], app: HomeApp) -> None:
+        await pilot.press("x", "q")
+        assert _typed(app) == "xq"
+        await _until(pilot, lambda: "filter: xq▏  no match" in _line(app, KeyLine), "the filter")
+        assert "Esc clears it, then q quits" in _line(app, KeyLine)
+        await pilot.press("backspace", "backspace")
+        assert _typed(app) is None
+        await pilot.press("q")
+        assert app._exit
+
+    assert _shown(HomeApp(_items()), test) is None
+
+
+def test_what_is_called_as_typed_comes_first() -> None:
+    """A recording of an algorithm's run, though above it, comes after the algorithm."""
+    once = (Variant("", ("x",)),)
+    items = [
+        HomeItem("continue", "2pc-1", once, RecordingFile(SHIPPED)),
+        HomeItem("start", "3pc", once, "Unlike 2pc.", "2pc and more"),
+        HomeItem("start", "2pc", once, "Two."),
+        HomeItem("look: scenarios", "2pc-a-refusal", once, "No."),
+    ]
+
+    async def test(pilot: Pilot[HomeChoice], app: HomeApp) -> None:
+        await pilot.press(*"2pc")
+        found = [option.id for option in app.query_one(FilterableList).options if option.id]
+        assert found == ["start/2pc", "start/3pc", "look: scenarios/2pc-a-refusal", "continue/2pc-1"]
+        assert _cursor(app) == "start/2pc"
+
+    _shown(HomeApp(items), test)
+
+
+def test_the_cursor_stays_visible_when_rows_are_added() -> None:
+    """On the same row, and on the same line of the screen; Enter out of sight only shows the row again."""
+    once = (Variant("", ("x",)),)
+
+    async def test(pilot: Pilot[HomeChoice], app: HomeApp) -> None:
+        listed = app.query_one(FilterableList)
+        await pilot.press(*["down"] * 58, *["up"] * 8)
+        line, key = listed.line_on_screen, _cursor(app)
+        assert key == "look: scenarios/10"
+        ready.set()
+        await _until(pilot, lambda: "learn/late-29" in [option.id for option in listed.options], "the items")
+        await pilot.pause()
+        assert (listed.line_on_screen, _cursor(app)) == (line, key)
+        listed.scroll_home(animate=False)
+        await pilot.pause()
+        await pilot.press("enter")
+        await pilot.pause()
+        assert app.return_value is None
+        assert listed.line_on_screen in range(listed.size.height)
+        await pilot.press("enter")
+
+    ready = threading.Event()
+
+    def read_more() -> list[HomeItem]:
+        assert ready.wait(WAIT_S)
+        return [HomeItem("learn", f"late-{n}", once, "Late.") for n in range(30)]
+
+    items = [
+        *(HomeItem("start", str(n), once, "") for n in range(40)),
+        *(HomeItem("look: scenarios", str(n), once, "") for n in range(40)),
+    ]
+    assert _shown(HomeApp(items, read_more), test) == ("x",)
 
 
 def test_typing_filters_all_items() -> None:
-    """Folded ones too; Esc clears the filter, and leaves without one."""
+    """Folded ones too; Esc clears the filter."""
 
-    async def test(pilot: Pilot[tuple[str, ...]], app: HomeApp) -> None:
+    async def test(pilot: Pilot[HomeChoice], app: HomeApp) -> None:
         listed = app.query_one(FilterableList)
         assert "learn/more-to-learn" not in [option.id for option in listed.options]
         await pilot.press(*"more-to")
@@ -338,7 +622,7 @@ def test_typing_filters_all_items() -> None:
         assert "Much." in _preview(app)
         await pilot.press("escape")
         assert "start/a" in [option.id for option in listed.options]
-        await pilot.press("escape")
+        await pilot.press("q")
 
     assert _shown(HomeApp(_items()), test) is None
 
@@ -346,7 +630,7 @@ def test_typing_filters_all_items() -> None:
 def test_enter_unfolds_a_section() -> None:
     """The cursor is on the first new row."""
 
-    async def test(pilot: Pilot[tuple[str, ...]], app: HomeApp) -> None:
+    async def test(pilot: Pilot[HomeChoice], app: HomeApp) -> None:
         await pilot.press("down", "down", "enter")
         listed = app.query_one(FilterableList)
         assert listed.highlighted_option is not None
@@ -359,7 +643,7 @@ def test_enter_unfolds_a_section() -> None:
 def test_items_read_later_keep_the_cursor() -> None:
     """They are listed in their section."""
 
-    async def test(pilot: Pilot[tuple[str, ...]], app: HomeApp) -> None:
+    async def test(pilot: Pilot[HomeChoice], app: HomeApp) -> None:
         listed = app.query_one(FilterableList)
         await pilot.press("down")
         ready.set()
@@ -385,7 +669,7 @@ def test_the_preview_of_a_recording_is_made_in_the_background_and_kept(monkeypat
         digested.append(path)
         return digest_recording(path, progress)
 
-    async def test(pilot: Pilot[tuple[str, ...]], app: HomeApp) -> None:
+    async def test(pilot: Pilot[HomeChoice], app: HomeApp) -> None:
         assert "reading the recording …" in _preview(app)
         await _until(pilot, lambda: "violated, excused: A1.1" in _preview(app), "the verdicts")
         await pilot.press("down")
@@ -405,7 +689,7 @@ def test_the_preview_of_a_recording_is_made_in_the_background_and_kept(monkeypat
 def test_the_preview_is_a_column_where_there_is_room(size: tuple[int, int], is_column: bool) -> None:
     """Otherwise below it."""
 
-    async def test(pilot: Pilot[tuple[str, ...]], app: HomeApp) -> None:
+    async def test(pilot: Pilot[HomeChoice], app: HomeApp) -> None:
         listed, preview = app.query_one(FilterableList).region, app.query_one("#preview").region
         assert (preview.x >= listed.right) == is_column
         assert (preview.y >= listed.bottom) != is_column

@@ -122,8 +122,7 @@ class ListScreen(Screen[None]):
         self.running = running
         self._redraw()
         if is_new:
-            listed = self.query_one(FilterableList)
-            listed.highlighted = listed.get_option_index(RUNNING_ROW)
+            self.query_one(FilterableList).move_to(RUNNING_ROW)
             self.message.show("one of your attempts is still running: Enter resumes it")
 
     # actions of the user

@@ -19,7 +19,7 @@ from lab.styles import DIM, ThemeStyles
 from lab.text import did_you_mean
 from lab.tui.apps.export_formats import ALL_FORMATS, format_named
 from lab.tui.controllers.branching import ExportRequested
-from lab.tui.widgets.dialogs import FileDialog
+from lab.tui.widgets.dialogs import FileDialog, RowList
 from lab.units import format_us, parse_us
 
 _AROUND_US = 1_000_000
@@ -87,7 +87,7 @@ class ExportDialog(FileDialog):
 
     def compose_box(self) -> ComposeResult:
         rows = ((Text.assemble((f"{each.name:10}", "bold"), (each.help, DIM)), each.name) for each in ALL_FORMATS)
-        yield OptionList(*(Option(*row) for row in rows))
+        yield RowList(*(Option(*row) for row in rows))
         with Horizontal():
             yield Static("from")
             yield Input(placeholder="the start", id="from", classes="time")

@@ -5,7 +5,7 @@ from itertools import groupby
 from pathlib import Path
 
 from msgspec import Struct
-from rich.cells import set_cell_size
+from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from lab.exercises.attempts import ExerciseProgress
@@ -19,6 +19,9 @@ SECTIONS = ("continue", "new here?", "start", "learn", "look: recordings", "look
 """In their order; the first item of the first section is preselected, and so never a run that is going on."""
 _WIDEST_TITLE = 28
 _LONGEST = 120
+_INDENT, _GAP = "  ", "  "
+_LEAST_NOTE = 12
+"""With less room, a note is left out rather than cut."""
 
 
 class Variant(Struct, frozen=True):
@@ -54,7 +57,8 @@ Subject = type[Algorithm] | ScenarioFile | RecordingFile | ExerciseState | str
 class HomeItem(Struct, frozen=True):
     """An item of a section; the first of its ``variants`` is the default.
 
-    A folded one is listed only in an unfolded section, or if it matches the filter.
+    Its row has the ``label``, or without one the title, and the note of the default variant; each has a short form
+    for a narrow list. A folded one is listed only in an unfolded section, or if it matches the filter.
     """
 
     section: str
@@ -63,37 +67,76 @@ class HomeItem(Struct, frozen=True):
     subject: Subject
     note: str = ""
     is_folded: bool = False
+    short_note: str = ""
+    label: str = ""
+    short_label: str = ""
 
     @property
     def key(self) -> str:
         """The identity of the item among all."""
         return f"{self.section}/{self.title}"
 
+    @property
+    def is_running(self) -> bool:
+        """True of a run that is going on, perhaps somebody else's."""
+        return self.section == SECTIONS[-1]
+
+
+class HomeChoice(Struct, frozen=True):
+    """The arguments of ``lab`` that the user chose, and the list as it was: where to come back to."""
+
+    arguments: tuple[str, ...] = ()
+    key: str = ""
+    typed: str | None = None
+    unfolded: tuple[str, ...] = ()
+
 
 def rows_of(
-    items: Sequence[HomeItem], chosen: Mapping[str, int], unfolded: frozenset[str], styles: ThemeStyles
+    items: Sequence[HomeItem],
+    chosen: Mapping[str, int],
+    unfolded: frozenset[str],
+    styles: ThemeStyles,
+    room: int = _LONGEST,
 ) -> Iterator[Entry]:
     """Yield the rows, each with the key of its item; ``chosen`` are the places of variants other than the first.
 
-    The last row of a section with folded items has the name of the section as its id.
+    The last row of a section with folded items has the name of the section as its id. ``room`` is the width of a
+    row.
     """
     for section, of_section in groupby(items, lambda item: item.section):
         listed = list(of_section)
         yield Entry(Text(section.upper(), styles.accent), head=True)
-        unfolded_titles = (len(item.title) for item in listed if not item.is_folded or section in unfolded)
+        unfolded_titles = (
+            len(item.title) for item in listed if not item.label and (not item.is_folded or section in unfolded)
+        )
         width = min(_WIDEST_TITLE, max(unfolded_titles, default=0))
         for item in listed:
-            is_folded = item.is_folded and section not in unfolded
-            yield Entry(row_of(item, chosen.get(item.key, 0), width), item.key, is_folded=is_folded)
+            yield Entry(
+                row_of(item, chosen.get(item.key, 0), width, room),
+                item.key,
+                is_folded=item.is_folded and section not in unfolded,
+                also=f"{item.title} {item.note}",
+                # the name of an algorithm is typed to start it, not to find a run of it
+                name="" if isinstance(item.subject, RecordingFile) or item.is_running else item.title,
+                by_hand=item.is_running,
+            )
         count = sum(item.is_folded for item in listed)
         if count and section not in unfolded:
-            yield Entry(Text(f"  {count} more …", DIM), section)
+            yield Entry(Text(f"  {count} more …", DIM), section, unfolds=True)
 
 
-def row_of(item: HomeItem, variant: int, width: int) -> Text:
-    """Return the row of an item: its title, padded to ``width``, and its variant or its note."""
-    title = sanitize(item.title, _LONGEST)
-    note = item.variants[variant].name if len(item.variants) > 1 else item.note
-    return Text.assemble(
-        f"  {set_cell_size(title, max(width, len(title)))}", (f"  {sanitize(note, _LONGEST)}", DIM)
-    )
+def row_of(item: HomeItem, variant: int, width: int, room: int = _LONGEST) -> Text:
+    """Return the row of an item: its label, padded to ``width``, and its variant or its note."""
+    room -= len(_INDENT)
+    label = sanitize(item.label or item.title, _LONGEST)
+    if cell_len(label) > room and item.short_label:
+        label = sanitize(item.short_label, _LONGEST)
+    note, short = item.note, item.short_note
+    if len(item.variants) > 1 and (variant or not note):
+        note = short = item.variants[variant].name
+    width = max(width, cell_len(label))
+    left = room - width - len(_GAP)
+    note = sanitize(note if cell_len(note) <= left else short or note, _LONGEST)
+    if cell_len(note) > left and left < _LEAST_NOTE:
+        note = ""
+    return Text.assemble(_INDENT, set_cell_size(label, width), _GAP if note else "", (note, DIM))

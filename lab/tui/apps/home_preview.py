@@ -3,7 +3,7 @@
 import inspect
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from lab.scenario.file import read_head, split_scenario
 from lab.styles import DIM, ThemeStyles
 from lab.text import sanitize
 from lab.tui.apps.exercise_list import describe_exercise
-from lab.tui.apps.home_items import ExerciseState, HomeItem, ScenarioFile
+from lab.tui.apps.home_items import ExerciseState, HomeItem, ScenarioFile, Variant
 from lab.tui.views.diagram_canvas import Canvas
 from lab.tui.views.exercise_view import wrap
 from lab.units import format_count, format_ranges, format_us
@@ -47,6 +47,7 @@ def describe_item(item: HomeItem, variant: int, width: int, styles: ThemeStyles)
         case type() as protocol:
             yield Text(protocol.name, styles.accent)
             yield from wrap(Text(summary_of(protocol), _BOLD), width)
+            yield from wrap(Text(_describe_start(item.variants[variant])), width)
             yield from (Text(), *_describe_variants(item, variant, width, styles))
             yield from (Text(), *command_lines(item, variant, width))
             yield from (Text(), *_describe_theory(protocol, width))
@@ -54,17 +55,34 @@ def describe_item(item: HomeItem, variant: int, width: int, styles: ThemeStyles)
     yield from (Text(), *command_lines(item, variant, width))
 
 
+def _describe_start(variant: Variant) -> str:
+    """Return what Enter starts."""
+    if "--sim" in variant.arguments:
+        return "Enter simulates the nodes in one process; q ends the run, which is recorded."
+    return "Enter starts a real process for each node on this machine; q ends them, and the run is recorded."
+
+
+def describe_folded(items: Sequence[HomeItem], width: int, styles: ThemeStyles) -> Iterator[Text]:
+    """Yield the names of the folded items of a section, and how to unfold them."""
+    yield Text(f"{len(items)} more {'is' if len(items) == 1 else 'are'} folded", styles.accent)
+    yield from wrap(Text("Enter or a click shows them, Esc folds them again; letters find them, too."), width)
+    yield Text()
+    yield from wrap(Text(", ".join(sanitize(item.label or item.title) for item in items), DIM), width)
+
+
 def _describe_variants(item: HomeItem, variant: int, width: int, styles: ThemeStyles) -> Iterator[Text]:
-    yield Text.assemble(("options", _BOLD), ("  Left and Right choose", DIM))
+    yield Text.assemble(("options", _BOLD), ("  Left, Right or a click", DIM))
     for place, each in enumerate(item.variants):
         sign, style = (styles.glyphs.play, styles.accent) if place == variant else (" ", Style())
-        yield from _hang(f" {sign} ", each.name, width, style)
+        click = Style(meta={"@click": f"app.choose_variant({place})"})
+        yield from _hang(f" {sign} ", each.name, width, style + click)
 
 
 def command_lines(item: HomeItem, variant: int, width: int) -> list[Text]:
-    """Return the command that Enter runs."""
+    """Return the command that Enter, or a click on it, runs."""
     command = shlex.join(("lab", *item.variants[variant].arguments)).replace(f"{Path.home()}/", "~/")
-    return wrap(Text.assemble(("Enter: ", DIM), (sanitize(command), _BOLD)), width)
+    click = Style(meta={"@click": "app.choose"})
+    return wrap(Text.assemble(("Enter: ", DIM + click), (sanitize(command), _BOLD + click)), width)
 
 
 def _describe_theory(protocol: type[Algorithm], width: int) -> Iterator[Text]:

@@ -12,7 +12,7 @@ from lab.analysis.bookmarks import Bookmark, Bookmarks
 from lab.styles import DIM, ThemeStyles
 from lab.text import sanitize
 from lab.tui.context import ActionHandler, RunContext
-from lab.tui.widgets.dialogs import Dialog
+from lab.tui.widgets.dialogs import Dialog, RowList
 
 _LONGEST = 200
 _SAVE = "Enter saves · Down to the list · Esc closes"
@@ -100,7 +100,7 @@ class BookmarkDialog(Dialog[str | int]):
     def compose_box(self) -> ComposeResult:
         here = self._bookmarks.at(self._record)
         yield Input("" if here is None else here.note, "what happens here", select_on_focus=False)
-        yield OptionList()
+        yield RowList()
 
     def on_mount(self) -> None:
         self._fill()

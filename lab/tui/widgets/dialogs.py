@@ -1,7 +1,7 @@
 """Dialogs: the common frame, and the forms to read a text, choose from a list, answer a question, name a file.
 
-In all of them Enter confirms, and Escape or a click outside leaves; no other key has an effect that lasts. A digit
-selects, and typing in a list filters it. The last line, in the frame, has the keys.
+In all of them Enter or a double click confirms, and Escape or a click outside leaves; no other key has an effect
+that lasts. A digit or a click selects, and typing in a list filters it. The last line, in the frame, has the keys.
 """
 
 import asyncio
@@ -120,7 +120,9 @@ class TextBox(Dialog[str]):
 class Entry(Struct, frozen=True):
     """A row. Without an ``id`` it cannot be chosen; a ``head`` is the title of the rows up to the next head.
 
-    A folded row is shown only if it matches a filter. A filter finds what is in ``also``, too.
+    A folded row is shown only if it matches a filter, and one that ``unfolds`` others only without a filter. A
+    filter finds what is in ``also``, too; rows whose ``name`` it begins come first. A row chosen ``by_hand`` gets
+    the cursor from nobody but the user.
     """
 
     text: Text
@@ -128,6 +130,9 @@ class Entry(Struct, frozen=True):
     head: bool = False
     is_folded: bool = False
     also: str = ""
+    name: str = ""
+    unfolds: bool = False
+    by_hand: bool = False
 
 
 def contains_words(text: str, words: str) -> bool:
@@ -135,11 +140,60 @@ def contains_words(text: str, words: str) -> bool:
     return all(word in text.lower() for word in words.lower().split())
 
 
-class FilterableList(OptionList):
+class RowList(OptionList):
+    """A list in which a click selects a row, and a double click chooses it. The cursor stays in sight."""
+
+    _clicked: str | None = None
+    """The id of the row that was clicked last, unless that chose it."""
+
+    def unfolds(self, row: str | None) -> bool:
+        """Return whether a single click chooses the row with this id: it only unfolds others."""
+        return False
+
+    def move_to(self, row: str | None) -> bool:
+        """Move the cursor to the row with this id; return whether there is one."""
+        for place, option in enumerate(self.options):
+            if option.id == row and not option.disabled:
+                self.highlighted = place
+                return True
+        return False
+
+    def action_select(self) -> None:
+        """Choose the row at the cursor; if the wheel has moved it out of sight, only show it again."""
+        line, height = self.line_on_screen, self.scrollable_content_region.height
+        if line is None or not height or 0 <= line < height:
+            super().action_select()
+        else:
+            self.scroll_to_highlight()
+
+    @property
+    def line_on_screen(self) -> int | None:
+        """The line of the row at the cursor, counted from the first one in sight."""
+        self._update_lines()
+        line = None if self.highlighted is None else self._index_to_line.get(self.highlighted)
+        return None if line is None else line - self.scroll_offset.y
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self.scroll_to_highlight)
+
+    async def _on_click(self, event: events.Click) -> None:
+        event.prevent_default()  # the list of Textual chooses a row at the first click
+        place: int | None = event.style.meta.get("option")
+        if place is None or self.get_option_at_index(place).disabled:
+            return
+        row = self.get_option_at_index(place).id
+        # the rows may have moved between the two clicks
+        chooses = self.unfolds(row) or (event.chain > 1 and row == self._clicked)
+        self._clicked = None if chooses else row
+        self.highlighted = place
+        if chooses:
+            self.action_select()
+
+
+class FilterableList(RowList):
     """A list filtered by typed words. Backspace deletes a letter, Escape clears the filter.
 
-    A click selects a row, a second one chooses it. ``keys`` are letters bound here or by the screen: they do not
-    begin a filter, except after a slash.
+    ``keys`` are letters bound here or by the screen: they do not begin a filter, except after a slash.
     """
 
     @dataclass
@@ -152,64 +206,69 @@ class FilterableList(OptionList):
         self._entries = list(entries)
         self._keys = keys
         self.typed: str | None = None
-        self._clicked: int | None = None
         super().__init__(*self._as_options(self._matching("")))
 
-    def put(self, entries: Iterable[Entry]) -> None:
-        """Replace the rows; the cursor stays on its row, if that is still there."""
-        before = self.highlighted_option
+    def put(self, entries: Iterable[Entry], at: str | None = None) -> None:
+        """Replace the rows; the cursor goes to the row ``at``, or stays on its own.
+
+        It keeps its line on the screen. If there is no such row any more, it goes to the first one.
+        """
+        before, line = self.highlighted_option, self.line_on_screen
+        at = at or (None if before is None else before.id)
         self._entries = list(entries)
+        self._show(at)
+        after, moved = self.highlighted_option, self.line_on_screen
+        if after is not None and after.id == at and line is not None and moved is not None:
+            self.scroll_relative(y=moved - line, animate=False, immediate=True)
+
+    def unfolds(self, row: str | None) -> bool:
+        return any(entry.unfolds for entry in self._entries if entry.id == row)
+
+    def set_filter(self, typed: str | None) -> None:
+        """Show the rows that contain these words; None: all that are not folded."""
+        self.typed = typed
         self._show()
-        if before is not None and any(option.id == before.id for option in self.options):
-            self.highlighted = self.get_option_index(before.id or "")
+        self.post_message(self.FilterChanged(typed))
 
     def on_key(self, event: events.Key) -> None:
         letter = event.character if event.is_printable else None
         if event.key == "escape" and self.typed is not None:
             typed = None
         elif event.key == "backspace" and self.typed is not None:
-            typed = self.typed[:-1] if self.typed else None
+            typed = self.typed[:-1] or None
         elif letter is None or (self.typed is None and (letter in self._keys or letter == " ")):
             return
         else:
             typed = (self.typed or "") + (letter if self.typed is not None or letter != "/" else "")
         event.stop()
         event.prevent_default()
-        self._set_filter(typed)
+        self.set_filter(typed)
 
-    async def _on_click(self, event: events.Click) -> None:
-        event.prevent_default()  # the list of Textual chooses a row at the first click
-        place: int | None = event.style.meta.get("option")
-        if place is None or self.get_option_at_index(place).disabled:
-            return
-        again, self._clicked = place == self._clicked, place
-        self.highlighted = place
-        if again:
-            self.action_select()
-
-    def _set_filter(self, typed: str | None) -> None:
-        self.typed = typed
-        self._show()
-        self.post_message(self.FilterChanged(typed))
-
-    def _show(self) -> None:
-        self._clicked = None
+    def _show(self, at: str | None = None) -> None:
+        """Show the rows, the cursor at the one with the id ``at``, else at the first."""
         self.clear_options()
         self.add_options(self._as_options(self._matching(self.typed or "")))
-        self.action_first()
+        if at is None or not self.move_to(at):
+            by_hand = {entry.id for entry in self._entries if entry.by_hand}
+            self.move_to(next((each.id for each in self.options if each.id and each.id not in by_hand), None))
 
     def _matching(self, typed: str) -> list[Entry]:
         """Return the rows that contain these words, counting those of their head; each group with its head."""
-        left: list[Entry] = []
-        head: Entry | None = None
+        groups: list[tuple[Entry | None, list[Entry]]] = [(None, [])]
         for entry in self._entries:
+            head, found = groups[-1]
             if entry.head:
-                head = entry
-            elif entry.is_folded and not typed:
+                groups.append((entry, []))
+            elif entry.unfolds if typed else entry.is_folded:
                 continue
             elif contains_words(f"{head.text.plain if head else ''} {entry.text.plain} {entry.also}", typed):
-                left += [head, entry] if head is not None and head not in left else [entry]
-        return left
+                found.append(entry)
+        filled = [(head, found) for head, found in groups if found]
+        if typed:
+            for _, found in filled:
+                found.sort(key=lambda entry: _distance(entry.name, typed))
+            filled.sort(key=lambda group: _distance(group[1][0].name, typed))
+        return [row for head, found in filled for row in ([] if head is None else [head]) + found]
 
     @staticmethod
     def _as_options(entries: Sequence[Entry]) -> list[Option | None]:
@@ -218,6 +277,12 @@ class FilterableList(OptionList):
             options += [None] if entry.head and options else []
             options.append(Option(entry.text, entry.id, disabled=entry.id is None))
         return options
+
+
+def _distance(name: str, typed: str) -> int:
+    """Return how far a name is from what was typed: 0 if it is the same, 1 if it begins so, else 2."""
+    name, typed = name.lower(), typed.lower().strip()
+    return 2 - name.startswith(typed) - (name == typed)
 
 
 class ListDialog(Dialog[R]):
