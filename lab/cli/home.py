@@ -162,7 +162,7 @@ def _exercise(section: str, state: ExerciseState, is_folded: bool = False) -> Ho
     note = "new"
     if progress.attempts:
         solved = "solved, " if progress.first_solved else ""
-        note = f"{solved}{progress.points} of {format_count(exercise.points, 'point')}"
+        note = f"{solved}best {progress.points} of {format_count(exercise.points, 'point')}"
     start = (Variant("", ("exercise", "start", exercise.name)),)
     return HomeItem(section, exercise.name, start, state, f"{note}: {exercise.title}", is_folded)
 

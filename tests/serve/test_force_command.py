@@ -14,8 +14,8 @@ import pytest
 from msgspec import Struct
 
 from tests.serve.lab_server import ROOT, new_key, run_ssh
-from tests.tui.terminal_screen import TerminalScreen
 from tests.tui.terminal import Terminal
+from tests.tui.terminal_screen import TerminalScreen
 from tests.waiting import WAIT_S, wait_for
 
 _SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")
@@ -100,6 +100,8 @@ def test_an_exercise_is_started_through_the_system_s_ssh(system_ssh: SystemSSH) 
         screen.type("5p")
         screen.sees("5 of 5 points")
         screen.type("q")
+        screen.sees("All tasks are decided.")
+        screen.type("\r")
         screen.sees("solved")
         screen.type("\x1b")  # the list is still one of what was sought
         screen.sees("FIRST STEPS", "A first election")
