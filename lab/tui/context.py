@@ -91,7 +91,9 @@ class RunContext:
     def cursor(self) -> Cursor:
         """Return the cursor in time for the views."""
         player = self.player
-        return Cursor(player.cluster(), player.now_us, self.selected, player.following, self.hides_future, player.jumps)
+        return Cursor(
+            player.cluster(), player.now_us, self.selected, player.following, self.hides_future, player.jumps
+        )
 
     def catch_up(self) -> None:
         """Move the cursor to the newest record, if it follows the run."""
@@ -138,10 +140,11 @@ class RunContext:
     async def _execute(self, command: str, note: Callable[[Reply], str] | None) -> None:
         source, attempt = self.source, self.source.attempt
         is_past = source.is_live and not self.player.following and not source.controls_time
-        since = 0 if attempt is None else attempt.count
+        if attempt is not None:
+            attempt.begin_command()
         reply = await source.command(command)
-        # the task states may have been reported already, at a frame while the reply was awaited: hence ``since``
-        changes = "" if attempt is None else attempt.news(since)
+        # the task states may have been reported already, at a frame while the reply was awaited
+        changes = "" if attempt is None else attempt.news(again=True)
         text = reply.text if reply.text.startswith("waits: ") else f"{command}: {reply.text}"
         added = "" if note is None else note(reply)
         is_done = reply.ok and reply.changed
