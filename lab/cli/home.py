@@ -259,7 +259,7 @@ def _exercise(section: str, state: ExerciseState, is_folded: bool = False) -> Ho
     note = "new"
     if progress.attempts:
         solved = "solved, " if progress.first_solved else ""
-        note = f"{solved}{progress.points} of {format_count(exercise.points, 'point')}"
+        note = f"{solved}best {progress.points} of {format_count(exercise.points, 'point')}"
     title = f"{note}: {exercise.title}"
     return HomeItem(section, exercise.name, _start(exercise.name), state, title, is_folded, short_note=note)
 

@@ -1,5 +1,7 @@
 """An exercise, as read from its folder, and the topics that exercises teach."""
 
+import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -92,6 +94,7 @@ class TaskHead(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return [way for way in WAYS if getattr(self, way)]
 
 
+_ASKS_FOR_NODE = re.compile(r"\bwhich node\b", re.IGNORECASE)
 _NOT_OPENED = "The right answer opens the explanation; your teacher has it, too."
 
 
@@ -109,6 +112,19 @@ class Task(TaskHead, frozen=True, kw_only=True):
         if self.locked is not None:
             return self.locked.open_with(answer) is not None
         return normalize_answer(answer) in map(normalize_answer, self.accepted_answers)
+
+    def reason_impossible(self, answer: str, nodes: Collection[int], last_record: int) -> str:
+        """Return why this cannot be an answer in a run with these nodes and records; empty if it can.
+
+        It says nothing about what the correct answer is.
+        """
+        number = normalize_answer(answer)
+        is_number = number.isascii() and number.isdecimal()
+        if self.record and not (is_number and int(number) <= last_record):
+            return f"there is no record {answer}: type a number from 0 to {last_record}"
+        if _ASKS_FOR_NODE.search(self.question) and is_number and int(number) not in nodes:
+            return f"there is no node {answer}: the nodes are {', '.join(map(str, nodes))}"
+        return ""
 
     def correct_answer(self) -> str:
         """Return the correct answer; empty if it is locked, and is not one of the options."""

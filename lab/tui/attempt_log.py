@@ -24,6 +24,8 @@ class AttemptLog:
         self._assessment = Assessment(exercise, header, judge)
         self._note = note
         self._reported = 1
+        self._commanded = 1
+        """The count of states when the student last gave a command."""
         self._states = [AttemptStatus(0, self._assessment.results)]
 
     @property
@@ -48,22 +50,30 @@ class AttemptLog:
         if self._note is not None and (is_news or not now.record):
             self._note(now.results, now.is_solved)
 
-    @property
-    def count(self) -> int:
-        """The number of states so far, the initial one included."""
-        return len(self._states)
+    def begin_command(self) -> None:
+        """Note that the student gives a command now."""
+        self._commanded = len(self._states)
 
-    def news(self, since: int | None = None) -> str:
-        """Describe the changes since the last call, or since ``count`` had the value ``since``, in a line."""
-        states = self._states[(self._reported if since is None else since) - 1 :]
+    def news(self, again: bool = False) -> str:
+        """Describe in a line what has changed since the student's last command, what was missed first.
+
+        One command may decide several tasks, one soon after the other, and a message must not hide the one before.
+        The text is empty if nothing is new since the last call, unless it is to be told ``again``.
+        """
+        states = self._states[min(self._reported, self._commanded) - 1 :]
+        is_new = self._states[self._reported - 1].results != self.last.results
         self._reported = len(self._states)
-        texts = [
-            _describe_change(task, before, now)
+        if not is_new and not again:
+            return ""
+        changes = [
+            (task, before, now)
             for task, before, now in zip(self.exercise.tasks, states[0].results, states[-1].results, strict=True)
             if now != before
         ]
-        if not texts:
+        if not changes:
             return ""
+        changes.sort(key=lambda change: change[2].state != "missed")
+        texts = [_describe_change(*change, is_only=len(changes) == 1) for change in changes]
         points = format_points(self.exercise, self.last.points)
         return f"{'; '.join(texts)}; {f'SOLVED, {points}{self._keys_hint}' if self.last.is_solved else points}"
 
@@ -86,12 +96,12 @@ def format_points(exercise: Exercise, points: int) -> str:
     return f"{points} of {exercise.points} point{'s' if exercise.points > 1 else ''}"
 
 
-def _describe_change(task: Task, before: Result, now: Result) -> str:
+def _describe_change(task: Task, before: Result, now: Result, is_only: bool) -> str:
     if now.state == "done":
         outcome = f"done: +{now.points}" if task.way != "explain" else "is saved for your teacher"
         return f"task {task.number} {outcome}"
     if now.state == "missed":
-        return f"task {task.number} missed: {now.why}"
+        return f"task {task.number} missed{f': {now.why}' if is_only else ''}"
     if now.hints != before.hints:
         return f"a hint for task {task.number}: {{exercise}} shows it"
-    return f"task {task.number} is answered; the run will show whether correctly"
+    return f"task {task.number} is answered; it is judged when what it asks about has happened"

@@ -144,11 +144,12 @@ class RunContext:
 
     async def _execute(self, command: str, note: Callable[[Reply], str] | None) -> None:
         source, attempt = self.source, self.source.attempt
-        since = 0 if attempt is None else attempt.count
+        if attempt is not None:
+            attempt.begin_command()
         before = len(self.player.store)
         reply = await source.command(command)
-        # the task states may have been reported already, at a frame while the reply was awaited: hence ``since``
-        changes = "" if attempt is None else attempt.news(since)
+        # the task states may have been reported already, at a frame while the reply was awaited
+        changes = "" if attempt is None else attempt.news(again=True)
         text = reply.text if is_waiting(reply) else f"{command}: {reply.text}"
         added = "" if note is None else note(reply)
         is_done = reply.ok and reply.changed

@@ -57,7 +57,19 @@ def test_the_texts_are_short_and_complete(name: str) -> None:
         assert task.explanation or task.way in ("explain", "repair"), task.title
     assert any(task.hints for task in exercise.tasks)
     for path in (SHIPPED / name).glob("*.md"):
-        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", path.read_text("utf-8"))
+        text = path.read_text("utf-8")
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", text)
+        assert not re.search(r"\bbox(es)?\b", text), "a node is a row on a low screen"
+        assert "` again)" not in text, "another node may be selected meanwhile"
+
+
+@pytest.mark.parametrize("name", names())
+def test_no_right_answer_is_refused_as_impossible(name: str) -> None:
+    exercise = find_exercise(name)
+    for task in exercise.tasks:
+        for answer in (*task.accepted_answers, *task.options):
+            if task.way == "question" and not task.record:
+                assert not task.reason_impossible(answer, exercise.setup.nodes, 0), (task.title, answer)
 
 
 def test_an_exercise_that_solves_itself_is_reported(tmp_path: Path) -> None:

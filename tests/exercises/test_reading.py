@@ -19,6 +19,34 @@ def test_an_exercise_is_read_from_its_files(tmp_path: Path) -> None:
     assert exercise.allowed == ("pause", "resume", "kill", "restart", "cut", *FREE)
 
 
+@pytest.mark.parametrize(
+    ("task", "answer", "reason"),
+    [
+        ('question = "Which node leads?"\nanswer = "5"', "Node 5.", ""),
+        ('question = "Which node leads?"\nanswer = "5"', "4", ""),
+        ('question = "Which node leads?"\nanswer = "5"', "none", ""),
+        ('question = "Which node leads?"\nanswer = "5"', "55", "there is no node 55: the nodes are 1, 2, 3, 4, 5"),
+        ('question = "Which nodes follow?"\nanswer = "1 2"', "12", ""),
+        ('question = "How many nodes?"\nanswer = "5"', "55", ""),
+        ('question = "When?"\nrecord = "all normal"', "0", ""),
+        ('question = "When?"\nrecord = "all normal"', "record 99", ""),
+        ('question = "When?"\nrecord = "all normal"', "100", "there is no record 100: type a number from 0 to 99"),
+        (
+            'question = "When?"\nrecord = "all normal"',
+            "soon",
+            "there is no record soon: type a number from 0 to 99",
+        ),
+        ('question = "When?"\nrecord = "all normal"', "-1", "there is no record -1: type a number from 0 to 99"),
+    ],
+)
+def test_impossible_answers_are_known_without_the_right_one(
+    tmp_path: Path, task: str, answer: str, reason: str
+) -> None:
+    """A record or a node that is not there; nothing else."""
+    exercise = make_exercise(tmp_path, f"[[task]]\npoints = 1\n{task}\n")
+    assert exercise.tasks[0].reason_impossible(answer, (1, 2, 3, 4, 5), 99) == reason
+
+
 QUESTION = '[[task]]\npoints = 1\nquestion = "Who?"\n'
 
 

@@ -70,7 +70,9 @@ def test_a_dropped_connection_costs_nothing_of_an_attempt(server: Server, school
         screen.type("5p")
         screen.sees("5 of 5 points")
         assert len(_recordings(server, "ben")) == 1
-        screen.type("q")  # all is decided, so that ends it
+        screen.type("q")
+        screen.sees("All tasks are decided.")
+        screen.type("\r")
         screen.sees("lab exercises", "✓ solved")
         screen.type("q")
         assert terminal.status() == 0

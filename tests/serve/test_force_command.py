@@ -100,6 +100,8 @@ def test_an_exercise_is_started_through_the_system_s_ssh(system_ssh: SystemSSH) 
         screen.type("5p")
         screen.sees("5 of 5 points")
         screen.type("q")
+        screen.sees("All tasks are decided.")
+        screen.type("\r")
         screen.sees("solved")
         screen.type("\x1b")  # the list is still one of what was sought
         screen.sees("FIRST STEPS", "A first election")

@@ -100,8 +100,12 @@ def test_an_attempt_is_started_saved_and_recorded(tmp_path: Path) -> None:
         await _asked(seen, "leave the exercise?")
         await seen.press("enter")
         await _in_list(seen)
-        await seen.until(lambda: "… begun" in seen.text and "1x" in seen.text, "the list has it")
-        await seen.press("q")
+        await seen.until(lambda: "· tried" in seen.text and "1x" in seen.text, "the list has it")
+        await seen.until(lambda: "attempt 1 has ended: 0 of 4 points" in seen.text, "the result")
+        assert "best of 1 attempt; a new attempt starts from the beginning" in " ".join(seen.text.split())
+        await seen.press("enter")
+        await seen.until(lambda: "Your best of 1 attempt: 0 of 4 points. A new one starts" in seen.text, "asked")
+        await seen.press("escape", "q")
 
     assert classroom(test, home, [made(tmp_path)]).return_code == 0
     lines = open_recording(home.recordings("pause-one")[0])
@@ -134,7 +138,7 @@ def test_again_replaces_the_attempt_by_a_new_one(tmp_path: Path) -> None:
 
 
 def test_handing_in_judges_the_attempt_and_keeps_it_on_the_screen(tmp_path: Path) -> None:
-    """Open tasks are missed then. R restarts without asking, q returns to the list without asking."""
+    """Open tasks are missed then. A new attempt begins without asking; q asks, as it always does."""
 
     async def test(seen: Seen) -> None:
         await seen.press(":hand-in")
@@ -153,6 +157,8 @@ def test_handing_in_judges_the_attempt_and_keeps_it_on_the_screen(tmp_path: Path
         await seen.press("enter")
         await seen.until_message("the run is over")
         await seen.press("q")
+        await _asked(seen, "All tasks are decided.")
+        await seen.press("enter")
         await _in_list(seen)
 
     home = taught(test, tmp_path)
@@ -175,6 +181,9 @@ def test_a_running_attempt_can_be_resumed(tmp_path: Path) -> None:
         await seen.until(lambda: attempt_of(seen).last.points == 1, "what was reached")
         await seen.press("q")
         await _asked(seen, "keep it running; you can resume it from the list")
+        assert "Not decided: tasks 1, 2, 3." in seen.text
+        assert "Your 1 of 4 points of this attempt count." in seen.text
+        assert "A later attempt starts from the beginning" in seen.text
         await seen.press("enter")
         await _in_list(seen)
         await seen.until(lambda: "resume attempt 1" in seen.text, "it is offered again")
@@ -262,14 +271,18 @@ def test_two_coordinators_is_solved_by_keys_on_processes(tmp_path: Path) -> None
         await seen.until(lambda: "5 leads 1-4" in seen.leaders, "5 leads")
         await seen.press("enter")
         await _asked(seen, "only 4")
-        await seen.press("3", "enter")
+        await seen.press("3", "enter", "enter")
         await seen.until(lambda: attempt_of(seen).last.results[0].state == "answered", "the answer")
         await seen.press("5", "p")
         await seen.until(lambda: attempt_of(seen).last.is_solved, "all of it", 60)
         await seen.until_message("SOLVED, 5 of 5 points")
         await seen.press("q")
+        await _asked(seen, "Your 5 of 5 points of this attempt count.")
+        await seen.press("enter")
         await _in_list(seen)
         await seen.until(lambda: "✓ solved" in seen.text, "the list as it is now")
+        await seen.press("enter")
+        await seen.until(lambda: "begin attempt 2?" in seen.text, "one Enter too many begins nothing")
 
     classroom(test, home, [find_exercise("two-coordinators")], first="two-coordinators", size=(80, 24))
     progress = home.progress_of("two-coordinators")

@@ -18,15 +18,15 @@ from lab.styles import ThemeStyles
 from lab.tui.views.exercise_view import markdown_lines
 from lab.tui.widgets.dialogs import (
     LONGEST_ANSWER,
-    AnswerDialog,
     ChoiceDialog,
     ExplanationDialog,
-    LineDialog,
+    FinalAnswerDialog,
+    FinalLineDialog,
     TextDialog,
     as_line,
 )
 from lab.worlds.loading.config import HostReady
-from tests.tui.classroom import INSTRUCTIONS, attempt_of, attempted, classroom, made, student, taught
+from tests.tui.classroom import HEAD, INSTRUCTIONS, attempt_of, attempted, classroom, made, student, taught
 from tests.tui.seen import Seen, attached, replay, served
 
 NAME = "two-coordinators"
@@ -84,12 +84,16 @@ def test_a_prediction_is_followed_by_its_outcome(tmp_path: Path) -> None:
 
     async def test(seen: Seen) -> None:
         await seen.press("enter")
-        await _over(seen, AnswerDialog)
+        await _over(seen, FinalAnswerDialog)
         assert "The first answer counts, and only if given before" in seen.text
         await seen.press("enter")
-        assert isinstance(seen.top, AnswerDialog), "nothing is preselected"
+        assert isinstance(seen.top, FinalAnswerDialog), "nothing is preselected"
+        assert "Enter twice hands it in" in seen.text
         await seen.press("down", "down", "down", "enter")
+        await seen.until(lambda: "Enter again hands it in: only this answer counts" in seen.text, "asked again")
+        await seen.press("enter")
         await _until_state(seen, 1, "answered")
+        assert "task 1 is answered; it is judged when" in seen.message
         assert "you answered: 4 and 5" in seen.view
         assert "▶ 2 Two leaders" in seen.view
         await seen.press("5", "p")
@@ -118,8 +122,108 @@ def test_a_wrong_prediction_is_explained(tmp_path: Path) -> None:
         await seen.until_message("task 1 missed: you answered 4; correct is 4 and 5")
         await seen.press("up", "up", "up")
         await seen.until(lambda: "Silence is all that a paused node and a dead one" in seen.view, "why")
+        assert seen.view.count("you answered") == 1
+        await _typed(seen, "answer 1")
+        await _over(seen, TextDialog)
+        shown = str(seen.top.query_one(Static).render())
+        assert "✗ 1  4  your answer\n" in shown
+        assert "  2  5  \n" in shown
+        assert "✓ 3  4 and 5  right\n" in shown
+        assert "you answered 4; correct is 4 and 5" in shown
 
     taught(test, tmp_path)
+
+
+_TWO = (
+    HEAD.partition("[[task]]")[0]
+    + """
+[[task]]
+points = 1
+reach = "5 paused"
+
+[[task]]
+points = 2
+question = "Who leads, when 5 is paused?"
+answer = "4 and 5"
+before = "5 paused and 4 leads"
+"""
+)
+_HINT = "# Task 2\n\n## Costs 1\n\nWho is silent?\n"
+
+
+def test_all_that_one_command_decides_is_named_the_missed_first(tmp_path: Path) -> None:
+    """Also what it decides a second after the reply, when the first was reported already."""
+    home, exercise = student(tmp_path), made(tmp_path, _TWO, INSTRUCTIONS[: INSTRUCTIONS.index("## 3.")], _HINT)
+
+    async def test(seen: Seen) -> None:
+        await seen.until(lambda: "5 leads" in seen.leaders, "5 leads")
+        await _typed(seen, "pause 5")
+        await seen.until_message("task 1 done: +1; 1 of 3 points")
+        await seen.until_message("task 2 missed; task 1 done: +1; 1 of 3 points")
+        assert "✗ missed" in seen.view, "in sight"
+
+    classroom(test, home, [exercise], first="pause-one", size=(80, 24))
+
+
+def test_an_answered_task_gives_no_more_hints(tmp_path: Path) -> None:
+    """They would cost points, and help with nothing."""
+    home, exercise = student(tmp_path), made(tmp_path, _TWO, INSTRUCTIONS[: INSTRUCTIONS.index("## 3.")], _HINT)
+
+    async def test(seen: Seen) -> None:
+        await seen.until(lambda: ":hint gives a hint that costs 1 of 2 points" in seen.view, "the offer")
+        await _typed(seen, "answer 2 4")
+        await _until_state(seen, 2, "answered")
+        await seen.until(lambda: ":hint gives" not in seen.view, "no offer")
+        await _typed(seen, "hint 2")
+        await seen.until_message("task 2 is answered, and only the first answer counts")
+
+    classroom(test, home, [exercise], first="pause-one")
+
+
+def test_the_past_shows_the_tasks_as_they_are_now(tmp_path: Path) -> None:
+    """The cursor in time is for looking at the run; the answers and points of the student stay."""
+
+    async def test(seen: Seen) -> None:
+        await _typed(seen, "answer 4 five")
+        await _until_state(seen, 4, "done")
+        await seen.press("home", "full_stop")
+        assert not seen.player.following
+        await seen.until(lambda: "4✓" in seen.view and "1 of 4 points" in seen.view, "the state of now")
+        await _typed(seen, "answer 1 4")
+        await seen.until(lambda: "you answered: 4" in seen.view, "an answer given in the past")
+
+    taught(test, tmp_path)
+
+
+def test_nothing_is_wrapped_for_a_view_without_a_size(tmp_path: Path) -> None:
+    """As before it is laid out, or while another view is shown in its place."""
+
+    async def test(seen: Seen) -> None:
+        view = seen.run.views.exercise
+        assert view.texts()
+        await seen.press("e")
+        await seen.until(lambda: not view.scrollable_content_region.width, "it is hidden")
+        before = view.texts()
+        view.show(seen.run.context.cursor())
+        assert view.texts() == before
+
+    taught(test, tmp_path)
+
+
+def test_a_marker_can_be_seen_after_each_task(tmp_path: Path) -> None:
+    """Although the first open task is far above what has changed."""
+    long = INSTRUCTIONS.replace("In your own words.", "In your own words. " * 40)
+    home, exercise = student(tmp_path), made(tmp_path, instructions=long)
+
+    async def test(seen: Seen) -> None:
+        await seen.until(lambda: "5 leads" in seen.leaders, "5 leads")
+        await _typed(seen, "answer 4 five")
+        await _until_state(seen, 4, "done")
+        await seen.until(lambda: "▶ 4 Count" in seen.view, "the task that has changed is marked")
+        await _typed(seen, "answer 1 4")
+        await seen.until(lambda: "1 Predict" in seen.view and "▶" in seen.view, "and the next one")
+
+    classroom(test, home, [exercise], first="pause-one", size=(80, 24))
 
 
 def test_the_first_answer_counts(tmp_path: Path) -> None:
@@ -127,11 +231,11 @@ def test_the_first_answer_counts(tmp_path: Path) -> None:
 
     async def test(seen: Seen) -> None:
         await _typed(seen, "answer 4")
-        await _over(seen, LineDialog)
+        await _over(seen, FinalLineDialog)
         await seen.press("enter")
-        assert isinstance(seen.top, LineDialog), "nothing is no answer"
+        assert isinstance(seen.top, FinalLineDialog), "nothing is no answer"
         await seen.press(*"four", "enter")
-        assert isinstance(seen.top, LineDialog), "the first answer counts, so it is confirmed"
+        assert isinstance(seen.top, FinalLineDialog), "the first answer counts, so it is confirmed"
         await seen.press("enter")
         await seen.until_message("task 4 missed: you answered four; correct is 5; 0 of 4 points")
         await _typed(seen, "answer 4 five")
@@ -409,8 +513,21 @@ record = "all normal"
     async def test(seen: Seen) -> None:
         await seen.until(lambda: "5 leads" in seen.leaders, "5 leads")
         await seen.press("home", "full_stop", "full_stop", "enter")
-        await _over(seen, LineDialog)
-        assert seen.top.query_one(Input).value == str(seen.player.number) == "2"
+        await _over(seen, FinalLineDialog)
+        line = seen.top.query_one(Input)
+        assert line.value == str(seen.player.number) == "2"
+        assert "suggested: the record at the cursor" in seen.text
+        await seen.press(*"99999")
+        assert line.value == "99999", "the first key replaces the suggestion"
+        assert "suggested" not in seen.text
+        await seen.press("enter", "enter")
+        await seen.until(lambda: "there is no record 99999: type a number from 0 to " in seen.text, "refused")
+        await seen.press("escape")
+        await _typed(seen, "answer 1 four")
+        await seen.until_message("this is not handed in: there is no record four")
+        assert attempt_of(seen).last.results[0].state == "open"
+        await seen.press("enter")
+        await _over(seen, FinalLineDialog)
         await seen.press("enter", "enter")
         await seen.until(lambda: "missed" in seen.message, "it is another")
 

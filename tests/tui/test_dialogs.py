@@ -12,11 +12,15 @@ from textual.app import App
 from textual.pilot import Pilot
 
 from lab import tui
+from lab.glyphs import UNICODE
+from lab.styles import ThemeStyles
 from lab.tui.widgets.dialogs import (
     AnswerDialog,
     ChoiceDialog,
     Dialog,
     FilterableList,
+    FinalAnswerDialog,
+    FinalLineDialog,
     LineDialog,
     ListDialog,
     TextDialog,
@@ -24,6 +28,7 @@ from lab.tui.widgets.dialogs import (
 )
 
 BODY = [Text("Who leads next?")]
+STYLES = ThemeStyles(UNICODE)
 Test = Callable[[Pilot[None]], Awaitable[None]]
 
 
@@ -179,7 +184,9 @@ def test_only_enter_chooses_in_a_dialog_with_a_list() -> None:
     [
         ChoiceDialog("a choice", BODY, ["yes", "no"]),
         AnswerDialog("a question", BODY, ["yes", "no"]),
+        FinalAnswerDialog("a question", BODY, ["yes", "no"]),
         LineDialog("a line", BODY),
+        FinalLineDialog("a line", BODY, STYLES),
         TextDialog("a text", BODY),
         Fruits(),
     ],
@@ -216,7 +223,30 @@ def test_choosing_by_filter_leaves_the_numbers_in_place() -> None:
 
 def test_a_final_answer_takes_enter_twice() -> None:
     """And is asked for again if it has changed in between."""
-    assert _results(LineDialog("a question", BODY, final=True), *"ab", "enter") == []
-    assert _results(LineDialog("a question", BODY, final=True), *"ab", "enter", "enter") == ["ab"]
-    assert _results(LineDialog("a question", BODY, final=True), *"ab", "enter", "c", "enter") == []
+
+    def line() -> FinalLineDialog:
+        return FinalLineDialog("a question", BODY, STYLES)
+
+    def choice() -> FinalAnswerDialog:
+        return FinalAnswerDialog("a question", BODY, ["yes", "no"])
+
+    assert _results(line(), *"ab", "enter") == []
+    assert _results(line(), *"ab", "enter", "enter") == ["ab"]
+    assert _results(line(), *"ab", "enter", "c", "enter") == []
     assert _results(LineDialog("a question", BODY), *"ab", "enter") == ["ab"]
+    assert _results(choice(), "2", "enter") == []
+    assert _results(choice(), "2", "enter", "enter") == ["no"]
+    assert _results(choice(), "2", "enter", "1", "enter") == []
+    assert _results(AnswerDialog("a question", BODY, ["yes", "no"]), "2", "enter") == ["no"]
+
+
+def test_a_suggestion_is_replaced_by_the_first_key_and_what_is_impossible_is_refused() -> None:
+    def line() -> FinalLineDialog:
+        return FinalLineDialog(
+            "a question", BODY, STYLES, lambda answer: "no such" * (answer == "9"), "614", "where"
+        )
+
+    assert _results(line(), *"614", "enter", "enter") == ["614"]
+    assert _results(line(), "enter", "enter") == ["614"]
+    assert _results(line(), "9", "enter", "enter", "enter") == []
+    assert _results(line(), "9", "enter", "backspace", "8", "enter", "enter") == ["8"]

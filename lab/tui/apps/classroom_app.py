@@ -19,19 +19,23 @@ from lab.recording.reader import NotARecordingError, open_recording
 from lab.recording.records import Header
 from lab.tui.apps.exercise_list import ListScreen, RunningAttempt
 from lab.tui.apps.runs_app import RunsApp
-from lab.tui.attempt_log import AttemptLog
+from lab.tui.attempt_log import AttemptLog, format_points
 from lab.tui.context import show_dialog
 from lab.tui.controllers.answering import HandInRequested, RestartRequested
 from lab.tui.controllers.branching import LeaveRequested
 from lab.tui.screen import RunScreen
 from lab.tui.source import FeedSource
 from lab.tui.user_keys import read_user_keys
-from lab.tui.widgets.dialogs import ChoiceDialog
+from lab.tui.views.exercise_view import wrap
+from lab.tui.widgets.dialogs import ROOM, ChoiceDialog
+from lab.units import format_count
 from lab.worlds.launch import HostFailedError
 
 _SETTINGS = "settings.json"
 _LAST_RECORDS_S = 5.0
 _TO_LIST = "end this attempt and return to the list"
+_OVER_TO_LIST = "return to the list"
+_FROM_START = "A later attempt starts from the beginning; the best one counts."
 _KEEP_RUNNING = "keep it running; you can resume it from the list"
 
 
@@ -80,7 +84,15 @@ class ClassroomApp(RunsApp):
 
     @on(ListScreen.AttemptRequested)
     def begin(self, message: ListScreen.AttemptRequested) -> None:
-        self._confirm_begin(message.exercise)
+        exercise = message.exercise
+        progress = self._home.progress_of(exercise.name)
+        if self._list.running is not None or not progress.attempts:
+            self._confirm_begin(exercise)
+            return
+        tried = f"Your best of {format_count(progress.attempts, 'attempt')}"
+        text = f"{tried}: {format_points(exercise, progress.points)}. A new one starts from the beginning."
+        number, _ = self._home.next_attempt(exercise.name)
+        self._confirm(f"begin attempt {number}?", text, "begin a new attempt", partial(self._begin, exercise))
 
     @on(ListScreen.ResumeRequested)
     def resume_attempt(self, message: ListScreen.ResumeRequested) -> None:
@@ -102,18 +114,20 @@ class ClassroomApp(RunsApp):
         if self._is_over:
             self._do(restart())
         else:
-            text = f"Attempt {attempt.number} ends. The best of your attempts counts."
+            text = f"Attempt {attempt.number} ends. {self._what_counts} {_FROM_START}"
             self._confirm("begin again?", text, "begin a new attempt", restart)
 
     async def leave_lowest(self, message: LeaveRequested) -> None:
-        """Return to the list; ask what to do with the attempt, unless it is over."""
+        """Return to the list; ask first, always with the same keys, and what to do with a running attempt."""
+        left = [result.task for result in self._attempt.last.results if result.is_open]
         if self._is_over:
-            self._do(self._to_list(ends=True))
-            return
-        options = [_KEEP_RUNNING, _TO_LIST] if self._is_served else [_TO_LIST]
-        body = [Text("The best of your attempts counts, so you lose no points.")]
+            options, open_tasks = [_OVER_TO_LIST], "All tasks are decided."
+        else:
+            options = [_KEEP_RUNNING, _TO_LIST] if self._is_served else [_TO_LIST]
+            open_tasks = f"Not decided: task{'s' if len(left) > 1 else ''} {', '.join(map(str, left))}."
+        body = [Text(text) for text in (open_tasks, self._what_counts, _FROM_START)]
         dialog = ChoiceDialog("leave the exercise?", body, options, "Esc cancels")
-        show_dialog(self, dialog, lambda choice: self._do(self._to_list(ends=choice == _TO_LIST)))
+        show_dialog(self, dialog, lambda choice: self._do(self._to_list(ends=choice != _KEEP_RUNNING)))
 
     # starting and ending attempts
 
@@ -177,9 +191,13 @@ class ClassroomApp(RunsApp):
         source, self._source = self._source, None
         await self.deactivate_run()
         await self.pop_screen()
-        if source is not None:
-            source.close()
         await self._offer()
+        if source is None:
+            return
+        source.close()
+        if ends and (attempt := source.attempt) is not None:
+            points = format_points(attempt.exercise, attempt.last.points)
+            self._list.show_result(attempt.exercise, f"attempt {attempt.number} has ended: {points}")
 
     async def _end_run(self) -> None:
         """End the run and wait for its last records, as some tasks are judged by them."""
@@ -227,6 +245,13 @@ class ClassroomApp(RunsApp):
         return self._source.attempt
 
     @property
+    def _what_counts(self) -> str:
+        """A sentence on what remains of the attempt when it ends."""
+        attempt = self._attempt
+        points = format_points(attempt.exercise, attempt.last.points)
+        return f"Your {points} of this attempt count." if attempt.exercise.points else f"{points.capitalize()}."
+
+    @property
     def _shown(self) -> RunScreen | ListScreen | None:
         """The topmost screen that is no dialog."""
         screens = (each for each in reversed(self.screen_stack) if isinstance(each, RunScreen | ListScreen))
@@ -257,7 +282,8 @@ class ClassroomApp(RunsApp):
 
     def _confirm(self, title: str, text: str, option: str, begin: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Run a coroutine if the student confirms it."""
-        show_dialog(self, ChoiceDialog(title, [Text(text)], [option], "Esc cancels"), lambda _: self._do(begin()))
+        dialog = ChoiceDialog(title, wrap(Text(text), ROOM), [option], "Esc cancels")
+        show_dialog(self, dialog, lambda _: self._do(begin()))
 
     def _show_message(self, text: str, warn: bool = False) -> None:
         shown = self._shown

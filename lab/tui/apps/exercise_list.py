@@ -125,6 +125,13 @@ class ListScreen(Screen[None]):
             self.query_one(FilterableList).move_to(RUNNING_ROW)
             self.message.show("one of your attempts is still running: Enter resumes it")
 
+    def show_result(self, exercise: Exercise, text: str) -> None:
+        """Move the cursor to the exercise that was left, and show what came of it."""
+        listed = self.query_one(FilterableList)
+        if any(option.id == exercise.name for option in listed.options):
+            listed.highlighted = listed.get_option_index(exercise.name)
+        self.message.show(text)
+
     # actions of the user
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
@@ -216,7 +223,7 @@ class ListScreen(Screen[None]):
         if progress.first_solved:
             return f"{styles.glyphs.marks['met']} solved", styles.mark("met") + _BOLD
         if progress.attempts:
-            return f"{styles.glyph('Waiting')} begun", styles.status("Waiting")
+            return f"{styles.glyphs.dot} tried", Style()
         return f"{styles.glyph('Working')} new", Style()
 
     def _describe_selected(self) -> None:
@@ -269,4 +276,5 @@ def describe_exercise(
         gap = " " * max(2, width - cell_len(title) - 5 - len(worth))
         yield Text.assemble((f"{sign} {task.number:2} ", style), title, gap, (worth, DIM))
     if progress.attempts:
-        yield Text(f"best of {format_count(progress.attempts, 'attempt')}", DIM)
+        best = f"best of {format_count(progress.attempts, 'attempt')}; a new attempt starts from the beginning"
+        yield from wrap(Text(best, DIM), width)

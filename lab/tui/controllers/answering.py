@@ -12,14 +12,23 @@ from lab.styles import DIM
 from lab.text import sanitize
 from lab.tui.attempt_log import AttemptLog
 from lab.tui.context import ActionHandler, RunContext
-from lab.tui.views.exercise_view import ExerciseView, describe_hint, markdown_lines, rules_of, wrap
+from lab.tui.views.exercise_view import (
+    ExerciseView,
+    answer_lines,
+    describe_hint,
+    explanation_of,
+    markdown_lines,
+    option_lines,
+    rules_of,
+    wrap,
+)
 from lab.tui.widgets.dialogs import (
     ROOM,
-    AnswerDialog,
     ChoiceDialog,
     Explanation,
     ExplanationDialog,
-    LineDialog,
+    FinalAnswerDialog,
+    FinalLineDialog,
     TextDialog,
     as_line,
 )
@@ -57,7 +66,11 @@ class TaskController:
         task, result = found
         is_asked = task.way in ("question", "explain") and result.state == "open"
         if text and is_asked:
-            self._send_answer(task, text.strip().strip('"'))
+            answer = text.strip().strip('"')
+            if reason := self._reason_impossible(task, answer):
+                self._context.notify(f"this is not handed in: {reason}", warn=True)
+            else:
+                self._send_answer(task, answer)
         elif text:
             self._context.notify(_reason_no_answer(task, result), warn=True)
         elif is_asked and self._context.source.takes_commands:
@@ -74,6 +87,8 @@ class TaskController:
         context = self._context
         if result.state in ("done", "missed"):
             context.notify(f"task {task.number} is decided: it has no more hints", warn=True)
+        elif result.state == "answered":
+            context.notify(f"task {task.number} is answered, and only the first answer counts", warn=True)
         elif not (offer := describe_hint(task, result)):
             context.notify(f"there is no{' other' if result.hints else ''} hint for task {task.number}", warn=True)
         else:
@@ -117,19 +132,26 @@ class TaskController:
                 ExplanationDialog(title, body, drafts.get(task.number, ""), context.styles), on_explanation
             )
         elif task.options:
-            context.show_dialog(AnswerDialog(title, body, task.options), answer)
+            context.show_dialog(FinalAnswerDialog(title, body, task.options), answer)
         else:
-            typed = str(context.player.number) if task.record else ""
-            context.show_dialog(LineDialog(title, body, typed, final=True), answer)
+            refuse = partial(self._reason_impossible, task)
+            here = (str(context.player.number), "suggested: the record at the cursor") if task.record else ()
+            context.show_dialog(FinalLineDialog(title, body, context.styles, refuse, *here), answer)
+
+    def _reason_impossible(self, task: Task, answer: str) -> str:
+        return task.reason_impossible(answer, self._context.nodes, len(self._context.source.store) - 1)
 
     def _read(self, task: Task, result: Result) -> None:
         styles, body = (self._context.styles, markdown_lines(task.text, ROOM, self._context.styles))
         if task.question or task.explain:
             body += [Text(), *wrap(Text(sanitize(task.question or task.explain), _BOLD), ROOM)]
+        body += option_lines(task, result, styles)
         for hint in task.hints[: result.hints]:
             body += [Text(), Text("hint", styles.mark("mark")), *markdown_lines(hint.text, ROOM, styles)]
-        if not result.is_open and (explanation := task.explanation_after(result.answer)):
-            body += [Text(), *markdown_lines(explanation.strip(), ROOM, styles)]
+        if outcome := [*answer_lines(result, ROOM, styles)]:
+            body += [Text(), *outcome]
+        if explanation := explanation_of(task, result):
+            body += [Text(), *markdown_lines(explanation, ROOM, styles)]
         self._context.show_dialog(TextDialog(f"task {task.number}: {task.title}", body))
 
     def _send_answer(self, task: Task, answer: str) -> None:
@@ -137,6 +159,7 @@ class TaskController:
 
     def _send(self, command: str) -> None:
         """Send a command; show a refusal only, as the records show the effect."""
+        self._attempt.begin_command()
 
         async def send() -> None:
             reply = await self._context.source.command(command)

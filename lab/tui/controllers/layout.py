@@ -185,7 +185,7 @@ class LayoutController:
         return hint
 
     def _focus(self) -> None:
-        """Focus the nodes, or in their place the view, if one was chosen or they are hidden; but leave a prompt."""
+        """Focus the nodes, or the view, if one was chosen or the nodes are hidden; but leave a prompt alone."""
         screen = self._context.screen
         shows_nodes = self._views.chosen == LOG and not screen.has_class("hall")
         if not screen.query("Prompt.open"):

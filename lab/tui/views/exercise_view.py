@@ -11,6 +11,7 @@ from textual import events
 
 from lab.exercises.assessment import AttemptStatus, Result
 from lab.exercises.exercise import Exercise, Task
+from lab.exercises.handout import normalize_answer
 from lab.styles import DIM, Line, Piece, ThemeStyles, pieces_of, plain_console
 from lab.text import sanitize
 from lab.tui.attempt_log import AttemptLog, format_points
@@ -134,7 +135,7 @@ class Sheet:
         """Return the head line: the sign of every task, the points, the allowed commands."""
         styles, pieces = self._styles, Line()
         for result in status.results:
-            sign, style = self._sign(result)
+            sign, style = _sign(result, styles)
             pieces += [(f" {result.task}", _BOLD), (f"{sign} ", style)]
         if status.is_solved:
             pieces.append((" SOLVED ", styles.mark("met") + Style(bold=True)))
@@ -158,7 +159,7 @@ class Sheet:
 
     def _task_head(self, task: Task, result: Result, is_selected: bool) -> Row:
         styles = self._styles
-        sign, style = self._sign(result)
+        sign, style = _sign(result, styles)
         word = f"{sign} {_state_text(task, result)}"
         room = self._width - _INDENT - cell_len(word) - 2
         title = sanitize(task.title, max(2, room))
@@ -190,39 +191,60 @@ class Sheet:
             cost = f", cost {hint.costs}" if hint.costs else ""
             yield [(f"hint {place} of {len(task.hints)}{cost}", styles.mark("mark"))]
             yield from ([("  ", Style()), *pieces] for pieces in self._text(hint.text, 2))
-        if result.answer:
-            yield from self._plain(f"you answered: {sanitize(result.answer)}", styles.accent)
-        yield from self._outcome(task, result)
+        yield from map(pieces_of, answer_lines(result, self._width - _INDENT, styles))
+        if explanation := explanation_of(task, result):
+            yield from self._text(explanation)
         if takes and (keys := _key_hints(task, result)):
             yield [(keys, styles.accent)]
 
-    def _outcome(self, task: Task, result: Result) -> Iterator[Line]:
-        if result.is_open:
-            return
-        if result.why:
-            yield from self._plain(result.why, self._sign(result)[1])
-        if explanation := task.explanation_after(result.answer):
-            yield from self._text(explanation.strip())
-
-    def _sign(self, result: Result) -> Piece:
-        styles = self._styles
-        if result.state == "done":
-            return styles.glyphs.marks["met"], styles.mark("met") + Style(bold=True)
-        if result.state == "missed":
-            return styles.glyphs.marks["unmet"], styles.mark("unmet")
-        if result.state == "answered":
-            return styles.glyph("Waiting"), styles.status("Waiting")
-        return styles.glyph("Working"), Style()
-
     def _plain(self, text: str, style: Style) -> Iterator[Line]:
-        shown = Text(sanitize(" ".join(text.split())), style)
-        return (pieces_of(line) for line in wrap(shown, self._width - _INDENT))
+        return map(pieces_of, _wrap_plain(text, style, self._width - _INDENT))
 
     def _text(self, markdown: str, indent: int = _INDENT) -> list[Line]:
         key = (markdown, self._width - indent, self._styles.dark)
         if key not in self._wrapped:
             self._wrapped[key] = [pieces_of(line) for line in markdown_lines(markdown, key[1], self._styles)]
         return self._wrapped[key]
+
+
+def _sign(result: Result, styles: ThemeStyles) -> Piece:
+    if result.state == "done":
+        return styles.glyphs.marks["met"], styles.mark("met") + Style(bold=True)
+    if result.state == "missed":
+        return styles.glyphs.marks["unmet"], styles.mark("unmet")
+    if result.state == "answered":
+        return styles.glyph("Waiting"), styles.status("Waiting")
+    return styles.glyph("Working"), Style()
+
+
+def _wrap_plain(text: str, style: Style, width: int) -> list[Text]:
+    return wrap(Text(sanitize(" ".join(text.split())), style), width)
+
+
+def answer_lines(result: Result, width: int, styles: ThemeStyles) -> Iterator[Text]:
+    """Yield the lines with the student's answer, and how it was judged."""
+    if result.answer and not result.why.startswith("you answered"):
+        yield from _wrap_plain(f"you answered: {result.answer}", styles.accent, width)
+    if result.why and not result.is_open:
+        yield from _wrap_plain(result.why, _sign(result, styles)[1], width)
+
+
+def option_lines(task: Task, result: Result, styles: ThemeStyles) -> Iterator[Text]:
+    """Yield a line for each option of a task: the student's answer is marked, and the right one, once judged."""
+    for place, option in enumerate(task.options, 1):
+        is_own = normalize_answer(option) == normalize_answer(result.answer)
+        is_right = not result.is_open and task.accepts(option)
+        done = Result(task.number, "done")
+        sign, style = _sign(done if is_right else result, styles) if is_own or is_right else (" ", Style())
+        notes = [*(["your answer"] if is_own else []), *(["right"] if is_right else [])]
+        yield Text.assemble(
+            (f"{sign} {place}  ", style), (sanitize(option, 200), style), (f"  {', '.join(notes)}", DIM)
+        )
+
+
+def explanation_of(task: Task, result: Result) -> str:
+    """Return the explanation of a task, in Markdown; empty before it is decided."""
+    return "" if result.is_open else task.explanation_after(result.answer).strip()
 
 
 def _state_text(task: Task, result: Result) -> str:
@@ -239,7 +261,7 @@ def _key_hints(task: Task, result: Result) -> str:
     hints = []
     if result.state == "open" and task.way in ("question", "explain"):
         hints.append("Enter answers")
-    if result.state in ("open", "answered") and (hint := describe_hint(task, result)):
+    if result.state == "open" and (hint := describe_hint(task, result)):
         hints.append(f":hint gives {hint}")
     return ", ".join(hints)
 
@@ -268,13 +290,16 @@ def rules_of(task: Task) -> str:
 class ExerciseView(RowsView):
     """The tasks of the exercise. ``cursor`` is the task that the user selected; None means the first open one.
 
-    ``drafts`` maps tasks to answers not submitted yet.
+    During the attempt they are shown as they are now, wherever the cursor in time is; in a recording, as they were
+    at the cursor. ``drafts`` maps tasks to answers not submitted yet.
     """
 
     def __init__(self, styles: ThemeStyles, source: Source) -> None:
         super().__init__("exercise", styles)
         self._source = source
         self._status: AttemptStatus | None = None
+        self._noted: int | None = None
+        """A task that has changed, if the first open one is too far from it to be in sight as well."""
         self.drafts: dict[int, str] = {}
 
     @property
@@ -283,7 +308,7 @@ class ExerciseView(RowsView):
         if self.cursor is not None:
             return self.cursor
         status = self._status or self._attempt.last
-        return status.next_open or len(status.results)
+        return self._noted or status.next_open or len(status.results)
 
     @property
     def _attempt(self) -> AttemptLog:
@@ -292,21 +317,32 @@ class ExerciseView(RowsView):
         return attempt
 
     def show(self, time_cursor: Cursor) -> None:
-        """Draw the state of the tasks at the cursor in time."""
-        before, self._status = self._status, self._attempt.at(time_cursor.record)
-        takes = self._source.takes_commands
+        """Draw the state of the tasks, and scroll to what has changed."""
+        if not self.scrollable_content_region.width:
+            return  # it has no size yet
+        attempt, before = self._attempt, self._status
+        self._status = status = attempt.last if self._source.is_live else attempt.at(time_cursor.record)
         panel = Style(bgcolor=self.app.current_theme.panel)
-        if not self._is_new(self._status, self.selected, takes, panel):
+        if not self._is_new(status, self.selected, self._source.takes_commands, panel):
             return
-        changed = [] if before is None else _changed(before, self._status)
-        if self.cursor in changed and self._status.results[self.cursor - 1].state != "open":
+        changed = [] if before is None else _changed(before, status)
+        self._noted = None if changed else self._noted
+        if self.cursor in changed and status.results[self.cursor - 1].state != "open":
             self.cursor = None
-        rows = list(self._sheet.rows(self._status, self.selected, takes, self.scrollable_content_region.width))
-        self._put_rows(rows, [self._in_style(self._sheet.head(self._status), panel)])
+        self._put_sheet(status, panel)
         if changed and self.cursor is None:
-            self._scroll_to_change(changed[-1])
+            missed = [task for task in changed if status.results[task - 1].state == "missed"]
+            noted = missed[0] if missed else changed[-1]
+            if not self._scroll_to_change(noted):
+                self._noted = noted
+                self._put_sheet(status, panel)
         elif self.cursor in changed:
             self._scroll(self._top_for(self.cursor))
+
+    def _put_sheet(self, status: AttemptStatus, panel: Style) -> None:
+        width = self.scrollable_content_region.width
+        rows = list(self._sheet.rows(status, self.selected, self._source.takes_commands, width))
+        self._put_rows(rows, [self._in_style(self._sheet.head(status), panel)])
 
     def move_cursor(self, place: int) -> None:
         """Select the task of this row and scroll to it."""
@@ -351,11 +387,16 @@ class ExerciseView(RowsView):
     def _sheet(self) -> Sheet:
         return Sheet(self._attempt.exercise, self._attempt.number, self._styles)
 
-    def _scroll_to_change(self, changed: int) -> None:
-        """Scroll to a changed task, with as much of the selected task below it as fits."""
+    def _scroll_to_change(self, changed: int) -> bool:
+        """Scroll to a changed task, with as much of the selected task below it as fits.
+
+        Return whether the head of the selected task is in sight.
+        """
         first, last = self._places(changed)
-        _, selected_last = self._places(self.selected)
-        self._scroll(min(first, max(0, max(last, selected_last) - self._height + 1)))
+        selected_first, selected_last = self._places(self.selected)
+        top = min(first, max(0, max(last, selected_last) - self._height + 1))
+        self._scroll(top)
+        return top <= selected_first < top + self._height
 
     def _places(self, task: int) -> tuple[int, int]:
         """Return the first and the last row of a task."""

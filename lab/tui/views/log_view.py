@@ -349,8 +349,8 @@ class MessageLog(LinesView):
         """Move the cursor in time to the record under the cursor; if it is there, open the record."""
         if (found := self.under_cursor) is None:
             return
-        is_there = self._of_other or found[0].record == self._number
-        self.post_message(self.Opened(found[0]) if is_there else self.Sought(found[0].record))
+        is_at_cursor = self._of_other or found[0].record == self._number
+        self.post_message(self.Opened(found[0]) if is_at_cursor else self.Sought(found[0].record))
 
     def action_cursor(self, by: int) -> None:
         """Move the cursor. At the last row, follow the end."""

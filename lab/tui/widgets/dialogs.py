@@ -7,7 +7,7 @@ that lasts. A digit or a click selects, and typing in a list filters it. The las
 import asyncio
 import threading
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, TypeVar
@@ -363,8 +363,16 @@ class TypedNumber:
         return int(self._typed) if int(self._typed) in numbers else None
 
 
+_SUBMITS = "Enter submits · Esc closes"
+_HANDS_IN = "Enter twice hands it in"
+_HANDS_IN_NOW = "Enter again hands it in: only this answer counts · Esc closes"
+
+
 class QuestionDialog(Dialog[R]):
-    """A text with controls below it; the result is the user's answer."""
+    """A text with controls below it; the result is the user's answer.
+
+    If only the first answer counts, it is confirmed by a second Enter: see ``is_confirmed``.
+    """
 
     DEFAULT_CSS = """
     QuestionDialog > Vertical { width: 84; max-height: 100%; }
@@ -375,6 +383,7 @@ class QuestionDialog(Dialog[R]):
     def __init__(self, title: str, body: Sequence[Text], keys: str) -> None:
         super().__init__(sanitize(title, 70), keys)
         self._body = Text("\n").join(body)
+        self._given = ""
 
     def compose_box(self) -> ComposeResult:
         with VerticalScroll(can_focus=False):
@@ -384,6 +393,19 @@ class QuestionDialog(Dialog[R]):
     def compose_controls(self) -> ComposeResult:
         """Yield the controls below the text."""
         yield from ()
+
+    def is_confirmed(self, answer: str) -> bool:
+        """Return whether this answer was given twice in succession; ask for that if it was given once."""
+        before, self._given = self._given, answer
+        if answer != before:
+            self.frame(keys=_HANDS_IN_NOW)
+        return answer == before
+
+    def withdraw_answer(self) -> None:
+        """Forget what was given once: the user goes on to change it."""
+        if self._given:
+            self._given = ""
+            self.frame(keys=self._title_and_keys[1])
 
 
 class TextDialog(QuestionDialog[None]):
@@ -409,15 +431,15 @@ class ChoiceDialog(QuestionDialog[str]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [("q", "leave", "")]
-    confirms: ClassVar[str] = "confirms"
-    """The word for Enter in the last line."""
+    enter: ClassVar[str] = "Enter confirms"
+    """What Enter does, in the last line."""
     preselects: ClassVar[bool] = True
 
     def __init__(
         self, title: str, body: Sequence[Text], options: Sequence[str], leaves: str = "Esc closes"
     ) -> None:
         selects = "arrows or a digit select · " if len(options) > 1 else ""
-        super().__init__(title, body, f"{selects}Enter {self.confirms} · {leaves}")
+        super().__init__(title, body, f"{selects}{self.enter} · {leaves}")
         self._options = options
         self._numbers = {int(option): place for place, option in enumerate(options) if _is_number(option)}
         self._are_numbers = bool(self._numbers)
@@ -445,7 +467,10 @@ class ChoiceDialog(QuestionDialog[str]):
         self.frame(keys=self._title_and_keys[1] if event.typed is None else describe_filter(event.typed))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(self._options[int(event.option_id or 0)])
+        self.submit(self._options[int(event.option_id or 0)])
+
+    def submit(self, answer: str) -> None:
+        self.dismiss(answer)
 
     def _row(self, place: int) -> Text:
         is_numbered = len(self._options) > 1 and not self._are_numbers
@@ -455,48 +480,91 @@ class ChoiceDialog(QuestionDialog[str]):
 
 
 class AnswerDialog(ChoiceDialog):
-    """A question whose first answer counts. Nothing is preselected: it may come while the user presses Enter."""
+    """A question. Nothing is preselected: it may come while the user presses Enter."""
 
-    confirms = "answers"
+    enter = "Enter answers"
     preselects = False
+
+
+class FinalAnswerDialog(AnswerDialog):
+    """A question whose first answer counts, so it takes a second Enter."""
+
+    enter = _HANDS_IN
+
+    def submit(self, answer: str) -> None:
+        if self.is_confirmed(answer):
+            super().submit(answer)
+
+    def on_option_list_option_highlighted(self) -> None:
+        self.withdraw_answer()
 
 
 def _is_number(option: str) -> bool:
     return option.isascii() and option.isdecimal() and len(option) <= 3
 
 
-_SUBMITS = "Enter submits · Esc closes"
-
-
 class LineDialog(QuestionDialog[str]):
-    """A line to type into. If the answer is ``final``, Enter asks for a second Enter."""
+    """A line to type into."""
 
-    def __init__(self, title: str, body: Sequence[Text], initial: str = "", final: bool = False) -> None:
-        super().__init__(title, body, _SUBMITS)
+    DEFAULT_CSS = "LineDialog #note { height: auto; }"
+
+    def __init__(self, title: str, body: Sequence[Text], initial: str = "", keys: str = _SUBMITS) -> None:
+        super().__init__(title, body, keys)
         self._initial = initial
-        self._is_final = final
-        self._confirmed = ""
 
     def compose_controls(self) -> ComposeResult:
-        yield Input(self._initial, placeholder="your answer", max_length=LONGEST_ANSWER, select_on_focus=False)
+        # what stands in it is selected: the first key replaces it
+        yield Input(self._initial, placeholder="your answer", max_length=LONGEST_ANSWER)
 
     def on_mount(self) -> None:
         self.query_one(Input).focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Submit the line, unless it is empty."""
-        answer = as_line(event.value)
-        if answer and (not self._is_final or answer == self._confirmed):
-            self.dismiss(answer)
-        elif answer:
-            self._confirmed = answer
-            self.frame(keys="Enter once more: this is your answer · Esc closes")
+        if answer := as_line(event.value):
+            self.submit(answer)
 
-    def on_input_changed(self) -> None:
+    def submit(self, answer: str) -> None:
+        self.dismiss(answer)
+
+
+class FinalLineDialog(LineDialog):
+    """A line whose first answer counts, so it takes a second Enter.
+
+    ``suggestion`` says what the initial text is. ``refuse`` returns why an answer is not possible; empty if it is.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        body: Sequence[Text],
+        styles: ThemeStyles,
+        refuse: Callable[[str], str] = lambda answer: "",
+        initial: str = "",
+        suggestion: str = "",
+    ) -> None:
+        super().__init__(title, body, initial, f"{_HANDS_IN} · Esc closes")
+        self._styles = styles
+        self._refuse = refuse
+        self._suggestion = suggestion
+
+    def compose_controls(self) -> ComposeResult:
+        yield from super().compose_controls()
+        yield Static(Text(self._suggestion, "dim"), id="note", markup=False)
+
+    def submit(self, answer: str) -> None:
+        if reason := self._refuse(answer):
+            self._note(Text(sanitize(reason, 200), self._styles.warning))
+        elif self.is_confirmed(answer):
+            super().submit(answer)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
         """Ask again for an answer that has changed."""
-        if self._confirmed:
-            self._confirmed = ""
-            self.frame(keys=_SUBMITS)
+        self.withdraw_answer()
+        self._note(Text(self._suggestion if event.value == self._initial else "", "dim"))
+
+    def _note(self, text: Text) -> None:
+        self.query_one("#note", Static).update(text)
 
 
 class Explanation(Struct, frozen=True):

@@ -78,7 +78,7 @@ class NodePanes(Widget, can_focus=True):
 
     def show(self, panes: tuple[Pane, ...], selected: int | None, marked: frozenset[int] = frozenset()) -> None:
         """Draw these panes; ``marked`` are the nodes of a witness."""
-        width, height = self.size
+        width = self.size.width
         is_same = (panes, selected, marked) == (self._panes, self._selected, self._marked)
         if is_same and self._content_height(width) == self._laid_out:
             return
@@ -157,7 +157,7 @@ class NodePanes(Widget, can_focus=True):
                 self.post_message(self.Opened(node))
 
     def render_line(self, y: int) -> Strip:
-        width, height = self.size
+        width = self.size.width
         pieces: list[Piece] = []
         if self.are_cards:
             columns = self._columns(width)
