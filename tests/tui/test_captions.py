@@ -105,6 +105,18 @@ def test_the_widgets_below_do_not_move(recording: Path, size: tuple[int, int], m
     replay(test, recording, size=size)
 
 
+def test_captions_take_their_rows_from_other_lines_before_the_log(recording: Path) -> None:
+    """At 80x24 the log of five nodes keeps its twelve rows."""
+
+    async def test(seen: Seen) -> None:
+        await _redrawn(seen)
+        assert len(_rows(seen)) == 2
+        await seen.until(lambda: seen.run.has_class("no-title"), "room is made")
+        await seen.until(lambda: seen.run.views.message_log.size.height == 12, "twelve rows")
+
+    replay(test, recording, size=(80, 24))
+
+
 def test_the_purpose_is_shown_before_the_first_caption(recording: Path) -> None:
     """It is cut to the height of the captions; the script view shows it in full."""
 

@@ -210,23 +210,37 @@ def test_captions_take_no_row_of_the_log_that_another_line_can_lend() -> None:
     assert allot(40, 5, 2).verdicts
 
 
-def test_nodes_are_drawn_in_full_after_the_hall() -> None:
-    """Although they had no size when they changed. A digit selects a node all the while."""
+def test_nodes_that_changed_while_they_were_hidden_are_drawn_in_full() -> None:
+    """At once: the first frame after the hall may come before they are told of their size."""
 
     async def test(seen: Seen) -> None:
+        panes = seen.of("NodePanes", NodePanes)
         await seen.press("f11")
-        await seen.until(lambda: not seen.of("NodePanes", NodePanes).size, "they are hidden")
+        await seen.until(lambda: not panes.size, "they are hidden")
         seen.player.seek(6_050_000)
-        await seen.press("5")
-        assert seen.selected() == 5
+        seen.run.draw()
+        panes.styles.display = "block"
+        seen.run._refresh_layout()
+        lines = [panes.render_line(y).text for y in range(panes.size.height)]
+        assert "Status" in lines[0]
+        assert [line.split()[0] for line in lines[1:]] == ["1", "2", "3", "4", "5"]
+
+    replay(test, size=(80, 24))
+
+
+def test_a_digit_selects_a_node_in_the_hall_and_after_it() -> None:
+    """What is hidden does not pass the focus on to the scrub bar, where a digit would go to another time."""
+
+    async def test(seen: Seen) -> None:
+        panes = seen.of("NodePanes", NodePanes)
         await seen.press("f11")
-        await seen.until(lambda: seen.of("NodePanes", NodePanes).size, "they are back")
-        rows = seen.text.split("\n")[2:]
-        assert "Status" in rows[0]
-        assert [row.split()[0] for row in rows[1:5]] == ["1", "2", "3", "4"]
-        assert rows[5].split()[:2] == ["▶", "5"]
+        await seen.until(lambda: not panes.size, "they are hidden")
+        await seen.press("5")
+        assert (seen.selected(), seen.player.number) == (5, 0)
+        await seen.press("f11")
+        await seen.until(lambda: panes.has_focus, "they have the focus again")
         await seen.press("3")
-        assert seen.selected() == 3
+        assert (seen.selected(), seen.player.number) == (3, 0)
 
     replay(test, size=(80, 24))
 
