@@ -403,6 +403,11 @@ class ActionTable(Mapping[str, Action]):
         return bool(source.waiting) or (source.is_live and source.script_log.has_given)
 
     @property
+    def own_commands(self) -> tuple[str, ...]:
+        """The commands that the source carries out itself, besides those of the script language."""
+        return self._source.own_commands
+
+    @property
     def elects_nobody(self) -> bool:
         """True if the protocol of the run elects no coordinator, as far as is known."""
         promises = self._source.store.header.protocol.promises

@@ -56,9 +56,15 @@ def test_no_command_of_the_interface_names_a_file(server: Server, screen: Termin
     for word in ("export", "export ../../x.svg", "write", "branch", "branches", "compare ../../../etc/passwd"):
         screen.enter_command(word)
         screen.sees(f"{word.split()[0]} is not on the server")
-    for line in ("run /etc/passwd", "write ../../x", "script /etc/passwd", "!id", "open /etc/passwd"):
+    for line, error in (
+        ("run /etc/passwd", "unknown word 'run'"),
+        ("write ../../x", "write ../../x: column 1"),
+        ("script /etc/passwd", "script /etc/passwd: column 1"),
+        ("!id", "unknown word '!id'"),
+        ("open /etc/passwd", "open /etc/passwd: column 1"),
+    ):
         screen.enter_command(line)
-        screen.sees(line.split()[0], "pause, resume")
+        screen.sees(error)
     assert _outside(server) == before
 
 

@@ -50,6 +50,7 @@ def parse_question(typed: str) -> tuple[str, tuple[str, ...]]:
 class LectureSource(FeedSource):
     """The source of a lecture, which adds the command ``ask``."""
 
+    own_commands = ("ask",)
     ask: Callable[[str], Awaitable[Reply]]
 
     async def command(self, text: str) -> Reply:

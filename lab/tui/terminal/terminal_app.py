@@ -142,10 +142,10 @@ class TerminalApp(App[R]):
 
     def _grabbed_at(self, x: int, y: int) -> Widget | None:
         try:
-            below, _ = self.screen.get_widget_at(x, y)
+            hit, _ = self.screen.get_widget_at(x, y)
         except NoWidget:
             return None
-        around = (each for each in below.ancestors_with_self if isinstance(each, Widget))
+        around = (each for each in hit.ancestors_with_self if isinstance(each, Widget))
         return next((each for each in around if isinstance(each, Draggable) and each.is_grabbed_at(x, y)), None)
 
     def action_redraw(self) -> None:

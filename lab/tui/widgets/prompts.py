@@ -305,7 +305,8 @@ class CommandLine(Prompt):
         self._actions = actions
         self._run = RunWords.of(header, not actions.elects_nobody)
         self._knows_commands = scope is not None
-        self._commands = {*VERBS, *bare_commands(), *(() if scope is None else scope.protocol.commands)}
+        own_words = () if scope is None else scope.protocol.commands
+        self._commands = {*VERBS, *bare_commands(), *own_words, *actions.own_commands}
         self.watches: tuple[str, ...] = ()
         """The expressions that *unwatch* may be followed by."""
 
