@@ -198,7 +198,7 @@ class RunScreen(Screen[None]):
         if not self.is_ready:
             self.is_ready = True
             source = self.context.source
-            FrameTimer(self.draw, self.set_timer, source.is_served).schedule_next()
+            FrameTimer(self.draw, self.set_timer, source.is_served, self._is_still).schedule_next()
             self.app.theme_changed_signal.subscribe(self, lambda theme: self._on_theme_changed())
             self.run_worker(source.work())
             self._refresh_waiting()
@@ -414,6 +414,12 @@ class RunScreen(Screen[None]):
         for failure in source.pop_failures():
             context.notify(failure, warn=True)
 
+    def _is_still(self) -> bool:
+        """Return whether nothing changes but by keys and the mouse."""
+        player = self.context.player
+        is_moving = player.playing or player.following or not self.search.is_idle
+        return self.context.source.is_complete and not is_moving
+
     def _describe_task(self, node: NodeState, now_us: int) -> NodeText | None:
         return describe_safely(self.context.source.extension, node, now_us, self.context.styles)
 
@@ -476,7 +482,7 @@ class RunScreen(Screen[None]):
 
 # the rate of frames: ten a second, and fewer on a shared machine that cannot keep up
 
-_OWN_S = 0.1
+_OWN_S, _STILL_S = 0.1, 0.4
 _SERVED_S = (0.25, 1.0)
 """The shortest and longest period on a server. Four frames a second still show time passing."""
 _LATE_S = 0.05
@@ -486,23 +492,31 @@ _SLOWER, _FASTER = 1.5, 0.95
 class FrameTimer:
     """Calls ``draw`` once per frame; ``later(delay_s, callback)`` schedules a call.
 
+    While the screen ``is_still``, frames are rarer: keys and the mouse have theirs drawn at once.
+
     ``period_s`` is the time from one frame to the next. On a shared machine (``is_served``), a late frame means
     overload. Each session then slows down by itself, and together they settle at a rate at which frames are on
     time.
     """
 
     def __init__(
-        self, draw: Callable[[], None], later: Callable[[float, Callable[[], None]], object], is_served: bool
+        self,
+        draw: Callable[[], None],
+        later: Callable[[float, Callable[[], None]], object],
+        is_served: bool,
+        is_still: Callable[[], bool] = lambda: False,
     ) -> None:
         self._draw = draw
         self._later = later
+        self._is_still = is_still
         self._is_served = is_served
         self.period_s = _SERVED_S[0] if is_served else _OWN_S
 
     def schedule_next(self) -> None:
         """Schedule the next frame, and all after it."""
-        self._due_s = time.monotonic() + self.period_s
-        self._later(self.period_s, self._next)
+        period_s = max(self.period_s, _STILL_S) if self._is_still() else self.period_s
+        self._due_s = time.monotonic() + period_s
+        self._later(period_s, self._next)
 
     def adapt(self, late_s: float) -> None:
         """Adapt the period to how late the last frame was drawn."""

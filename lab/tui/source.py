@@ -189,6 +189,11 @@ class Source:
         """Return the run's clock in microseconds, or None if the run is over or a recording."""
         return None
 
+    @property
+    def is_complete(self) -> bool:
+        """True if all records are there, and are judged."""
+        return self._is_judged
+
     def findings(self) -> list[ScenarioFinding] | None:
         """Return how the run differs from its scenario, or None without a scenario or before all is judged."""
         return self._course.findings() if self._course is not None and self._is_judged else None

@@ -26,6 +26,7 @@ from textual.css.stylesheet import Stylesheet
 from textual.message_pump import MessagePump
 from textual.pilot import Pilot
 
+import lab.tui.screen
 from lab.tui.screen import RunScreen
 
 __all__ = ["hasten", "render"]
@@ -42,6 +43,7 @@ _PERIOD_S = 0.002
 def hasten(patch: pytest.MonkeyPatch) -> None:
     """Replace the waits of the pilot, and what it would wait for; parse the styles once for all applications."""
     patch.setattr(constants, "TEXTUAL_ANIMATIONS", "none")
+    patch.setattr(lab.tui.screen, "_STILL_S", 0.1)  # tests move the cursor in time behind the screen's back
     patch.setattr(textual.app, "wait_for_idle", _wait_until_idle)
     patch.setattr(textual.pilot, "wait_for_idle", _wait_for_frame)
     patch.setattr(Pilot, "_wait_for_screen", _wait_for_screen)

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import pytest
+
 from lab.tui.screen import FrameTimer
 
 
@@ -45,3 +47,14 @@ def test_each_frame_schedules_the_next() -> None:
         after_s, draw = asked.pop()
         draw()
         assert (after_s, len(drawn), len(asked)) == (0.1, number, 1)
+
+
+def test_a_still_screen_draws_fewer_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lab.tui.screen._STILL_S", 0.4)
+    asked: list[float] = []
+    is_still = True
+    timer = FrameTimer(lambda: None, lambda after_s, call: asked.append(after_s), False, lambda: is_still)
+    timer.schedule_next()
+    is_still = False
+    timer.schedule_next()
+    assert asked == [0.4, 0.1]

@@ -8,10 +8,10 @@ import pytest
 from textual.widgets import Input, Static
 
 from lab.recording.reader import NotARecordingError
+from lab.scenario import from_recording
 from lab.scenario.file import read_scenario
 from lab.scenario.from_recording import GeneratedScenario, ScenarioSource
 from lab.scenario.run_scenario import run_simulated
-from lab.tui.controllers import branching
 from lab.tui.controllers.branching import ScenarioDialog
 from tests.tui.recorded import SHIPPED
 from tests.tui.scripted import scripted_config
@@ -134,7 +134,7 @@ def test_the_reason_for_no_scenario_is_shown(monkeypatch: pytest.MonkeyPatch, fo
     def refuse(source: ScenarioSource, shrink: bool, on_progress: Callable[[str], None]) -> GeneratedScenario:
         raise NotARecordingError("it is empty")
 
-    monkeypatch.setattr(branching, "make_scenario", refuse)
+    monkeypatch.setattr(from_recording, "make_scenario", refuse)
 
     async def test(seen: Seen) -> None:
         await _asked(seen)
@@ -159,7 +159,7 @@ def test_progress_is_shown_and_escape_cancels(monkeypatch: pytest.MonkeyPatch, f
             ended.set()
         return GeneratedScenario("never", False, ())
 
-    monkeypatch.setattr(branching, "make_scenario", slowly)
+    monkeypatch.setattr(from_recording, "make_scenario", slowly)
 
     async def test(seen: Seen) -> None:
         await _asked(seen)

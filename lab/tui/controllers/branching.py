@@ -16,14 +16,12 @@ from textual.widgets import Input, Static
 from lab.recording.lineage import LineageTree, lineage_of
 from lab.recording.reader import NotARecordingError
 from lab.scenario.file import SUFFIX
-from lab.scenario.from_recording import ScenarioSource, UnsuitableRecordingError, make_scenario
 from lab.styles import DIM, ThemeStyles
-from lab.text import sanitize
+from lab.text import UserError, sanitize
 from lab.tui.context import ActionHandler, RunContext
 from lab.tui.controllers.layout import LayoutController
 from lab.tui.views.views import Views
 from lab.tui.widgets.dialogs import FileDialog, ListDialog
-from lab.worlds.loading.user_module import TargetError
 
 
 @dataclass
@@ -186,7 +184,7 @@ class ScenarioDialog(FileDialog):
     DEFAULT_CSS = """
     ScenarioDialog Static { height: auto; max-height: 6; margin-top: 1; }
     """
-    refusals: ClassVar[tuple[type[Exception], ...]] = (NotARecordingError, UnsuitableRecordingError, TargetError)
+    refusals: ClassVar[tuple[type[Exception], ...]] = (NotARecordingError, UserError)
 
     def __init__(self, recording: Path, styles: ThemeStyles) -> None:
         super().__init__("write this run as a scenario to the file", "Enter writes it · Esc closes", styles)
@@ -209,6 +207,8 @@ class ScenarioDialog(FileDialog):
             self.show_text(f"{event.value} cannot be written: {reason}; type another name", warn=True)
 
     def make(self, path: Path) -> str:
+        from lab.scenario.from_recording import ScenarioSource, make_scenario  # noqa: PLC0415 - rarely needed, slow
+
         made = make_scenario(ScenarioSource(self._recording, folder=path.parent), False, self.on_progress)
         path.write_text(made.text, "utf-8")
         doubts = "".join(f"; but {doubt}" for doubt in made.doubts[:1])

@@ -176,6 +176,11 @@ class SearchController:
             notes.append(f"filter: {self._filter}, {counts}{more}")
         return "  ".join(notes)
 
+    @property
+    def is_idle(self) -> bool:
+        """True if there is neither a search nor a filter."""
+        return self.active is None and self._rows.filter is None and not self._line.is_open
+
     def draw(self) -> None:
         """Update once a frame: show the progress of the typed query, and finish a pending step."""
         if self._rows.heartbeats != self._heartbeats:
