@@ -121,10 +121,26 @@ def _depth(tree: Tree[Token]) -> int:
     return depth
 
 
+_MOST_IN_RANGE = 10_000
+
+
 def _whole_number(text: str) -> int:
     if len(text) > _MOST_DIGITS:
         raise CommandError(f"{text[:20]} is too large a number")
     return int(text)
+
+
+def _node_ids(text: str) -> Iterable[int]:
+    """Return the ids that ``5`` or ``1-6`` names."""
+    first, dash, last = text.partition("-")
+    if not dash:
+        return (int(first),)
+    ids = range(_whole_number(first), _whole_number(last) + 1)
+    if not 0 < len(ids) <= _MOST_IN_RANGE:
+        raise CommandError(
+            f"{text[:40]}: a range of nodes goes up, such as 1-6, over at most {_MOST_IN_RANGE:,} nodes"
+        )
+    return ids
 
 
 def _ends(source: str | None, target: str | None) -> tuple[int | None, int | None]:
@@ -231,8 +247,8 @@ class _Build(Transformer[Token, Any]):
     heal = Heal
 
     def nodes(self, *named: Any) -> Nodes:
-        ids = tuple(int(each) for each in named if each.isdigit())
-        return Nodes(ids, tuple(each for each in named if not each.isdigit()))
+        words = tuple(each for each in named if each.isalpha())
+        return Nodes(tuple(node for each in named if not each.isalpha() for node in _node_ids(each)), words)
 
     def links(self, sources: Nodes, arrow: str | None, targets: Nodes | None) -> LinkSet:
         return LinkSet(sources, targets, arrow == "<->")

@@ -267,7 +267,7 @@ def _word_of(terminal: str) -> str:
 
 def _describe_expected(expected: set[str], protocol: type[Protocol] | None) -> str:
     terminal_texts = _terminals(protocol)
-    left, together = set(expected), []
+    left, together = expected - {"RANGE"}, []  # a range of nodes comes where a node does
     for terminals, name in _TERMINAL_SETS:
         if terminals <= left:
             left -= _STARTS if terminals <= _STARTS else terminals

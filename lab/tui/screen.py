@@ -173,6 +173,7 @@ class RunScreen(Screen[None]):
         self._clock_s = clock_s
         self._last_s = clock_s()
         self._clock: Clock | None = None
+        self._asked = ("", -1)
         self._drawn_frames = -1
         self.is_ready = False  # keys may arrive before the widgets are mounted, and after the screen is left
 
@@ -255,6 +256,9 @@ class RunScreen(Screen[None]):
             self.context.notify(missing, warn=True)
         elif action.needs_node and self.context.selected is None:
             self.context.notify(f"{word}: select a node first: press its number or click it", warn=True)
+        elif action.group == "cluster" and self._asks_about_past(word):
+            ways = f"{{{word}}} again does it, {{branch}} branches from here"
+            self.context.notify(f"you look at the past, and {word} acts now: {ways}", warn=True)
         elif action.command:
             self.context.execute(action.command.format(self.context.selected))
         elif action.draft:
@@ -265,6 +269,12 @@ class RunScreen(Screen[None]):
         else:
             self._handlers[word]()
         self.draw()
+
+    def _asks_about_past(self, word: str) -> bool:
+        """Return whether to ask before a key changes the run while its past is shown: once for each moment."""
+        player = self.context.player
+        asked, self._asked = self._asked, (word, player.jumps)
+        return player.is_in_past and self._asked != asked
 
     def action_digit(self, digit: str) -> None:
         """Select a node by its number; two digits typed quickly select a two-digit node."""

@@ -73,6 +73,7 @@ ALL_NORMAL = p.Is("all", "normal")
         ("reorder 1->2 50%", LinkFault("reorder", ONE_TWO, 100_000, probability=0.5)),
         ("reorder 1->2 50% 7ms", LinkFault("reorder", ONE_TWO, 7_000, probability=0.5)),
         ("partition 1 2 | 3 4 5", Partition((Nodes((1, 2)), Nodes((3, 4, 5))))),
+        ("partition 1-2 7 | 3-5", Partition((Nodes((1, 2, 7)), Nodes((3, 4, 5))))),
         ("partition 1", Partition((Nodes((1,)),))),
         ("partition 1|2|3", Partition((Nodes((1,)), Nodes((2,)), Nodes((3,))))),
         ("heal", Heal()),

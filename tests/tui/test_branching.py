@@ -61,7 +61,7 @@ def test_a_branch_goes_on_from_the_cursor_and_leads_back(recording: Path) -> Non
         assert header.world == "simulated"
         await seen.until(lambda: f" branch of record {at} " in seen.line("#title"), "the title says what it is")
         await seen.until_message(
-            f"at record {at}: time is frozen; kill, cut … now; space lets it run, q goes back"
+            f"at record {at}: time is frozen, so kill or cut something; space lets it run, q goes back"
         )
         await seen.until(lambda: " frozen " in seen.line("#title"), "the title says so too")
         assert seen.selected() == 3

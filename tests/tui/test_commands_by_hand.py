@@ -69,7 +69,7 @@ def test_the_script_view_lists_the_commands_that_wait_and_those_done(bank: HostR
         assert seen.of("Views", Views).chosen == "script"
         await seen.until(lambda: "waits               on send Vote kill 1" in seen.view, "it is listed")
         assert "waits               when 2 down: kill 9" in seen.view
-        assert "done         0.000  kill 3" in seen.view
+        await seen.until(lambda: "done         0.000  kill 3" in seen.view, "the one that is done")
         client = FeedClient(bank.socket)
         client.command("at 20s heal")
         client.close()
@@ -127,7 +127,7 @@ def test_a_bank_names_a_command_that_begins_a_transaction(bank: HostReady) -> No
 
 
 def test_a_command_given_in_the_past_returns_to_the_present(bully: HostReady) -> None:
-    """A command about the pace of time does not, nor one that waits."""
+    """A command about the pace of time does not, nor one that waits. A key asks first."""
 
     async def test(seen: Seen) -> None:
         await seen.press(":step 30")
@@ -136,6 +136,8 @@ def test_a_command_given_in_the_past_returns_to_the_present(bully: HostReady) ->
         await seen.until_message("waits: on drop NewState kill 1")
         assert seen.player.number == 0
         await seen.press("2", "k")
+        await seen.until_message("you look at the past, and kill acts now: k again does it, b branches from here")
+        await seen.press("k")
         await seen.until_message("kill 2: 2 killed now, in the present")
         assert seen.player.following
         await seen.until(lambda: "2 ✖ killed" in seen.text, "its effect")

@@ -92,22 +92,24 @@ def test_the_frame_shows_all_keys() -> None:
             await pilot.pause()
             strips = app.screen._compositor.render_strips(app.size)
             last = next(strip.text for strip in reversed(strips) if strip.text.strip())
-            assert "a digit or space moves a node · Enter applies · Esc closes ─╯" in last
+            assert "digits select, space moves · Enter applies · Esc closes ─╯" in last
 
     asyncio.run(run())
 
 
 def test_by_keys() -> None:
-    """Digits move a node; arrows and space reach every node; Enter does nothing while all are on one side."""
+    """Digits and arrows reach every node, space moves it; Enter does nothing while all are on one side."""
 
     async def run() -> None:
         app = Asks(13)
         async with app.run_test(size=(100, 30)) as pilot:
             await pilot.pause()
             assert app.dialog.command() == "partition 1 2 3 12 | 13"
-            await pilot.press("2", "left", "left", "space", "space")
+            await pilot.press("2", "space", "left", "left", "space", "space")
             assert app.dialog.command() == "partition 1 3 12 13 | 2"
-            await pilot.press("2", "2")
+            await pilot.press("1", "2", "space")
+            assert app.dialog.command() == "partition 1 3 13 | 2 12"
+            await pilot.press("space", "space", "left", "left", "space", "space")
             assert app.dialog.command() == ""
             await pilot.press("enter")
             assert app.screen is app.dialog
@@ -137,7 +139,7 @@ def test_one_side_is_reported() -> None:
             assert text(app.dialog) == {str(styles.accent)}
             await pilot.press("enter")
             assert text(app.dialog) == {str(styles.warning)}
-            await pilot.press("1", "1", "1")
+            await pilot.press("space", "space", "space")
             assert text(app.dialog) == {str(styles.accent)}
 
     asyncio.run(run())

@@ -163,7 +163,7 @@ class RunsApp(TerminalApp[None]):
             context = self.screen.context
             context.selected = message.context.selected
             context.notify(
-                f"branch of {header.run} at record {message.record}: time is frozen; kill, cut … now; "
+                f"branch of {header.run} at record {message.record}: time is frozen, so kill or cut something; "
                 "{play} lets it run, {quit} goes back"
             )
 

@@ -64,7 +64,8 @@ class ClusterController:
 class PartitionDialog(TextBox):
     """A dialog that assigns each node to a side; its result is the partition command.
 
-    A digit, a click or space moves a node to the next side, the mouse drags it to any.
+    A digit, a click or space moves a node to the next side, the mouse drags it to any. Where numbers have two
+    digits, these select a node, and space moves it.
     """
 
     DEFAULT_CSS = "PartitionDialog > VerticalScroll { width: 66; }"
@@ -77,7 +78,10 @@ class PartitionDialog(TextBox):
     ]
 
     def __init__(self, nodes: tuple[int, ...], apart: int | None, styles: ThemeStyles) -> None:
-        super().__init__("partition: the sides", "a digit or space moves a node · Enter applies · Esc closes")
+        self._are_typed = max(nodes) > 9
+        moves = "digits select, space moves" if self._are_typed else "a digit or space moves a node"
+        super().__init__("partition: the sides", f"{moves} · Enter applies · Esc closes")
+        self._typed = TypedNumber()
         self._ids = nodes
         self._styles = styles
         half = nodes[len(nodes) // 2 - 1]
@@ -111,9 +115,15 @@ class PartitionDialog(TextBox):
         return f"partition {' | '.join(filled)}" if len(filled) > 1 else ""
 
     def on_key(self, event: events.Key) -> None:
-        if event.key.isdigit() and int(event.key) in self._side:
-            event.stop()
-            self.action_move_node(int(event.key))
+        if not event.key.isdigit():
+            return
+        event.stop()
+        node = self._typed.enter(event.key, self._ids)
+        if node is not None and self._are_typed:
+            self._cursor = self._ids.index(node)
+            self.redraw()
+        elif node is not None:
+            self.action_move_node(node)
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         self._dragged = event.style.meta.get("node")

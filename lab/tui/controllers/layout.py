@@ -24,7 +24,7 @@ _Percent = Annotated[int, Meta(ge=5, le=90)]
 
 
 class LayoutSettings(Struct):
-    """The settings. ``view`` is the view that was shown last, ``full`` whether it fills the screen.
+    """The settings. ``view`` is the view that was shown last.
 
     ``nodes`` is the height of the nodes in percent (None: automatic), ``density`` whether they are rows or cards.
     ``log`` is the width of the log in percent beside a view. ``theme`` is empty for the default theme. ``watches``
@@ -32,7 +32,6 @@ class LayoutSettings(Struct):
     """
 
     view: str = "log"
-    full: bool = False
     nodes: _Percent | None = None
     density: Density = "auto"
     log: _Percent = 50
@@ -158,6 +157,7 @@ class LayoutController:
         self._headline = headline
         self.is_touched = False
         self.is_tiny = False
+        self._is_full = False
         self._caption_rows = 0
         self.too_small = Static(id="tiny")
         self.missing = TitleLine("room")
@@ -223,7 +223,7 @@ class LayoutController:
         self._watches.best_rows, self._watches.most_rows = _watch_rows(height)
         rows = height - bool(missing) - self._watches.rows
         allotted = allot(rows, len(self._context.source.store.header.nodes), self._caption_rows)
-        is_full = self.layout.full
+        is_full = self._is_full
         screen.set_class(is_full, "full")
         screen.set_class(is_full or not allotted.tabs, "no-tabs")
         screen.set_class(not is_full and not allotted.message, "no-message")
@@ -255,7 +255,7 @@ class LayoutController:
         self._give_nodes(self._panes.size.height + row - self._tabs.region.y)
 
     def _give_nodes(self, lines: int) -> None:
-        if self.layout.full:
+        if self._is_full:
             self._context.notify("this view has the full height; {full} shows everything again")
             return
         height = self._context.screen.size.height - self._watches.rows
@@ -275,23 +275,23 @@ class LayoutController:
 
     def show_all(self) -> None:
         """Show nodes and log, whatever the settings are."""
-        self.layout.full = False
+        self._is_full = False
         if self._views.chosen != LOG:
             self.show_view(LOG)
         self._on_view_changed()
 
     def _toggle_full(self) -> None:
         """Show the chosen view alone, or everything again."""
-        self.layout.full = not self.layout.full
+        self._is_full = not self._is_full
         self.fit()
-        text = "only this view; {full} shows everything again" if self.layout.full else "everything is shown again"
+        text = "only this view; {full} shows everything again" if self._is_full else "everything is shown again"
         self._context.notify(text)
 
     def _toggle_hall(self) -> None:
         """Show the cluster in large letters with a few lines of the log, or everything again."""
         self._context.screen.toggle_class("hall")
         if self._context.screen.has_class("hall"):
-            self.layout.full = False
+            self._is_full = False
             if self._views.chosen != LOG:
                 self.show_view(LOG)
             self._context.notify("for a hall; {hall} shows everything again")

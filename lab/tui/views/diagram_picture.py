@@ -279,7 +279,8 @@ def _cells(scene: Scene, node: int) -> Cells:
             present = cells[place]
             if present is None or _rank(interval) >= _rank(present.interval):
                 starred = interval.leads and (place - first) % _STAR_EVERY == is_taken
-                cells[place] = _Cell(interval, starred, place == first and _is_change(interval, before), before)
+                begins = place == first + is_taken and _is_change(interval, before)
+                cells[place] = _Cell(interval, starred, begins, before)
         before = interval
     return cells
 

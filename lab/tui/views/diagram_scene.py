@@ -14,7 +14,7 @@ from lab.tui.player import Cursor
 from lab.tui.views.diagram_canvas import signs_for
 from lab.tui.views.diagram_window import Focus, Selection
 
-_CLOCK = 10
+_CLOCK, _CLOCK_DECIMALS = 10, 7
 _LEAST_PITCH, _LEGIBLE_PITCH, _WIDEST_PITCH = 3, 11, 40
 """Columns from line to line: the least, those with room for a word, and the most."""
 _LAST_PITCH = 16
@@ -46,12 +46,15 @@ class Plane(Layout[int], frozen=True):
         return y - self.top if self.down else x - self.left
 
 
-def plane_of(nodes: Sequence[int], selected: int | None, width: int, height: int, down: bool) -> Plane:
+def plane_of(
+    nodes: Sequence[int], selected: int | None, width: int, height: int, down: bool, end_us: int = 0
+) -> Plane:
     """Return the layout for a size. If not all nodes fit, it shows those around the selected one.
 
-    One line above and one below the picture stay free.
+    One line above and one below the picture stay free, and the clock has room for times up to ``end_us``.
     """
-    left, top = (_CLOCK, 1) if down else (_NAMES, 1)
+    clock = max(_CLOCK, len(str(end_us // 1_000_000)) + _CLOCK_DECIMALS)
+    left, top = (clock, 1) if down else (_NAMES, 1)
     along = max(1, height - 2 if down else width - left)
     if down:
         room = width - left - 1

@@ -56,12 +56,14 @@ class DiagramView(PictureView, inherit_bindings=False):
         self._canvas: Canvas | None = None
 
     def show(self, cursor: Cursor) -> None:
+        if self._cursor is not None and cursor.jumps != self._cursor.jumps:
+            self._focus.recentre()  # the user moved in time, and wants to see what was there
         self._cursor = cursor
         width, height = self.size
         if width < 20 or height < 4:
             return
         nodes = sorted(self._source.store.header.nodes)
-        plane = self._plane = plane_of(nodes, cursor.selected, width, height, self._down)
+        plane = self._plane = plane_of(nodes, cursor.selected, width, height, self._down, cursor.now_us)
         focus, hidden = self._focus, self._rows.hidden_kinds
         focus.update(cursor, plane.along, hidden, 1 if self._down else 3)
         at = cursor.record, cursor.following, cursor.selected, cursor.hides_future
