@@ -121,6 +121,7 @@ def _variants_of(protocol: str) -> tuple[Variant, ...]:
     return (
         Variant("five nodes", ("run", protocol)),
         Variant("eight nodes, 0 to 7", ("run", protocol, "--nodes", "0-7")),
+        Variant("twelve nodes, or as many as --nodes says", ("run", protocol, "--nodes", "12")),
         Variant("slow enough to follow every message", ("run", protocol, *_SLOW)),
         Variant("simulated: freeze, step, choose the next event", ("run", protocol, "--sim", "--speed", "0.1")),
     )

@@ -224,7 +224,7 @@ _ENTER = {
 }
 """The effect of Enter in each view, as its label in the footer."""
 _FIRST = (
-    *("command", "help", "quit", "play", "step", "choose", "back", *_NODE, "partition", "heal", "delay"),
+    *("command", "help", "quit", "play", "step", "choose", "back", "branch", *_NODE, "partition", "heal", "delay"),
     *("search", "next-election", "next-violation", "next-mark", "until"),
 )
 """The actions that follow in the footer, which a narrow terminal cuts off at the right end."""

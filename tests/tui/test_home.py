@@ -82,6 +82,7 @@ def test_the_algorithms_are_in_the_order_in_which_to_learn_them() -> None:
     assert [variant.arguments for variant in bully.variants] == [
         ("run", "bully"),
         ("run", "bully", "--nodes", "0-7"),
+        ("run", "bully", "--nodes", "12"),
         ("run", "bully", "--t", "2s", "--latency", "500ms"),
         ("run", "bully", "--sim", "--speed", "0.1"),
     ]
