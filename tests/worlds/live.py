@@ -169,7 +169,10 @@ class LiveRun:
 
     def until(self, condition: Callable[[ClusterState], bool], what: str, within_s: float = WAIT_S) -> None:
         """Wait until the cluster meets this condition."""
-        wait_for(lambda: condition(self.cluster), f"{what}; it is {self.short()}", within_s)
+        try:
+            wait_for(lambda: condition(self.cluster), what, within_s)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; it is {self.short()}") from None
 
     def settled(self, coordinator: int) -> None:
         """Wait until all running nodes are Normal under that coordinator."""

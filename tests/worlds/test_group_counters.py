@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from lab.analysis.elections import agreed_coordinator
 from lab.kernel import Started, Step
 from lab.properties.judge import Judge
 from lab.properties.verdicts import Violation
@@ -33,7 +34,8 @@ def test_I1_killed_as_the_invitation_leaves(tmp_path: Path, wipe: bool) -> None:
     commands = (f"{ON}: kill 3", *wiped, f"{ON}: restart 3")
     with LiveRun(tmp_path, nodes=(1, 2, 3), timing=STEADY, commands=commands, protocol=InvitationElection) as run:
         run.until(lambda cluster: cluster.nodes[3].incarnation == 2, "the second life of 3")
-        run.settled(3)
+        # on a busy machine another may form the group that they end in
+        run.until(lambda cluster: agreed_coordinator(cluster.nodes) is not None, "all agree")
         events = [record.event for record in run.processes(3)]
         assert events == ["started", "killed", *(["wiped"] if wipe else []), "started"]
         steps = [step for step in run.tail.of(Step) if step.node == 3]
