@@ -37,7 +37,7 @@ _LATEST_US = (1 << 63) - 1  # a recording may hold any number
 
 
 class _Node(Struct):
-    """What decides whether a node is in an election, or leads."""
+    """The part of a node that marks depend on."""
 
     process: str = "absent"
     status: str = ""

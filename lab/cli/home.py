@@ -46,7 +46,7 @@ _PHRASES = {
     "3pc": ("all or none; a majority finishes it", "a majority ends"),
     "e3pc": ("all or none; no majority ever blocks", "never blocks"),
 }
-"""What each algorithm is, at length and for a narrow list."""
+"""A phrase about each algorithm, at length and for a narrow list."""
 _SLOW = ("--t", "2s", "--latency", "500ms")
 """A message and its answer take half of T, so that no node suspects another one."""
 _RUN_NAME = re.compile(r"(.+)-\d{4}-\d{6}-[0-9a-f]{4}")

@@ -138,15 +138,11 @@ class RunContext:
     def app(self) -> App[Any]:
         return self.screen.app
 
-    def _is_in_past(self, count: int) -> bool:
-        """Return whether the cursor was in the past of a live run that then had so many records."""
-        return self.source.is_live and not self.player.following and self.player.number < count - 1
-
     async def _execute(self, command: str, note: Callable[[Reply], str] | None) -> None:
         source, attempt = self.source, self.source.attempt
         if attempt is not None:
             attempt.begin_command()
-        before = len(self.player.store)
+        was_in_past = self.player.is_in_past
         reply = await source.command(command)
         # the task states may have been reported already, at a frame while the reply was awaited
         changes = "" if attempt is None else attempt.news(again=True)
@@ -155,7 +151,7 @@ class RunContext:
         is_done = reply.ok and reply.changed
         changes_run = is_done and not is_waiting(reply) and command.partition(" ")[0] not in WATCHED
         when = ""
-        if changes_run and self._is_in_past(before):
+        if changes_run and was_in_past:
             self.player.to_end()
             when = " now, in the present"
         self.notify(f"{text}{when}{added}{changes and f'; {changes}'}", warn=not is_done)

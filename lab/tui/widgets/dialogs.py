@@ -432,7 +432,7 @@ class ChoiceDialog(QuestionDialog[str]):
 
     BINDINGS: ClassVar[list[BindingType]] = [("q", "leave", "")]
     enter: ClassVar[str] = "Enter confirms"
-    """What Enter does, in the last line."""
+    """The effect of Enter, as the last line has it."""
     preselects: ClassVar[bool] = True
 
     def __init__(

@@ -247,7 +247,7 @@ class CaptionLine(Line):
 
     DEFAULT_CSS = "CaptionLine { height: auto; padding: 0 1; background: $boost; display: none; }"
     rows = 0
-    """How many rows are shown."""
+    """The number of rows that are shown."""
 
     def show(self, captions: Sequence[Captioned], purpose: str, styles: ThemeStyles) -> None:
         """Show the latest captions, or the purpose of the run if there is no caption."""
