@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from lab.kernel import Received, Step
 from lab.recording.cluster_state import ClusterState
-from lab.recording.records import Process, Record
+from lab.recording.records import PROCESS_AFTER, Process, Record
 from lab.recording.snapshot import NodeState
 
 
@@ -57,6 +57,33 @@ def may_change_leader(record: Record | None) -> bool:
     if isinstance(record, Step):
         return "status" in record.changed or "coordinator" in record.changed
     return isinstance(record, Process)
+
+
+class NodeStatus(Struct):
+    """The state of a node's process, its Status and its coordinator, as its records give them."""
+
+    process: str = "absent"
+    status: str = ""
+    coordinator: object = None
+
+    def observe(self, record: Step | Process) -> None:
+        """Process the next record of this node."""
+        if isinstance(record, Step):
+            self.status = str(record.changed.get("status", self.status))
+            self.coordinator = record.changed.get("coordinator", self.coordinator)
+        else:
+            self.process = PROCESS_AFTER.get(record.event, self.process)
+            if record.event == "started":
+                self.status, self.coordinator = "", None
+
+    @property
+    def shown(self) -> str:
+        """The Status or, of a node that does not run, the state of its process."""
+        return self.status if self.process == "running" else self.process
+
+    def leads(self, node: int) -> bool:
+        """Return whether the node, which has this id, leads."""
+        return self.shown == "Normal" and self.coordinator == node
 
 
 class ElectionLog:

@@ -11,14 +11,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, KeysView
 from typing import Literal
 
-from msgspec import Struct
-
-from lab.analysis.elections import may_change_leader
+from lab.analysis.elections import NodeStatus, may_change_leader
 from lab.analysis.script_log import ScriptLog
 from lab.kernel import Step
 from lab.recording.log_lines import count_lines
 from lab.recording.reader import FileRecords, RecordStore
-from lab.recording.records import PROCESS_AFTER, Captioned, Commanded, Expected, Fault, Header, Process, Record
+from lab.recording.records import Captioned, Commanded, Expected, Fault, Header, Process, Record
 
 MarkKind = Literal["fault", "repair", "command", "election", "leader", "status", "caption", "mark", "unmet"]
 """The kinds of marks.
@@ -36,26 +34,11 @@ _ONE_FAULT_US = 50_000
 _LATEST_US = (1 << 63) - 1  # a recording may hold any number
 
 
-class _Node(Struct):
-    """The part of a node that marks depend on."""
-
-    process: str = "absent"
-    status: str = ""
-    coordinator: object = None
-
-    @property
-    def is_electing(self) -> bool:
-        return self.process == "running" and self.status == "Election"
-
-    def leads(self, node: int) -> bool:
-        return self.process == "running" and self.status == "Normal" and self.coordinator == node
-
-
 class MarkFold:
     """Return the kind of mark that each record is, in order."""
 
     def __init__(self) -> None:
-        self._nodes: dict[int, _Node] = {}
+        self._nodes: dict[int, NodeStatus] = {}
 
     def observe(self, record: Record | None) -> MarkKind | None:
         """Process the next record; return the kind of mark that it is, or None."""
@@ -72,21 +55,18 @@ class MarkFold:
                 return _mark_of_script(record)
 
     def _observe_process(self, record: Process) -> MarkKind | None:
-        node = self._nodes.setdefault(record.node, _Node())
-        node.process = PROCESS_AFTER.get(record.event, node.process)
+        self._nodes.setdefault(record.node, NodeStatus()).observe(record)
         if record.event == "started":
-            node.status, node.coordinator = "", None
             return "repair" if record.incarnation > 1 else None
         return "repair" if record.event == "resumed" else "fault"
 
     def _observe_step(self, step: Step) -> MarkKind | None:
-        node = self._nodes.setdefault(step.node, _Node("running"))
-        led, began = node.leads(step.node), any(each.is_electing for each in self._nodes.values())
-        node.coordinator = step.changed.get("coordinator", node.coordinator)
-        status = step.changed.get("status")
-        node.status = node.status if status is None else str(status)
+        node = self._nodes.setdefault(step.node, NodeStatus("running"))
+        led, began = node.leads(step.node), any(each.shown == "Election" for each in self._nodes.values())
+        node.observe(step)
         if node.leads(step.node) and not led:
             return "leader"
+        status = step.changed.get("status")
         if status is None:
             return None
         return "election" if status == "Election" and not began else "status"

@@ -3,11 +3,11 @@
 from bisect import bisect_right
 from collections.abc import Iterable
 
-from msgspec import Struct
+from msgspec import field
 
-from lab.analysis.elections import may_change_leader
+from lab.analysis.elections import NodeStatus, may_change_leader
 from lab.kernel import Step
-from lab.recording.records import PROCESS_AFTER, Process, Record
+from lab.recording.records import Process, Record
 
 CALM = ("Normal", "Inside", "Working", "Holding")
 """The statuses of a node with which nothing is the matter."""
@@ -16,18 +16,11 @@ _UNREMARKABLE = (*CALM, "absent", "")
 _SECOND_US = 1_000_000
 
 
-class _Node(Struct):
+class _Node(NodeStatus):
     """A node now, and the times at which its status changed, each with the status from then on."""
 
-    process: str = "absent"
-    status: str = ""
-    coordinator: object = None
-    times_us: list[int] = []
-    statuses: list[str] = []
-
-    @property
-    def shown(self) -> str:
-        return self.status if self.process == "running" else self.process
+    times_us: list[int] = field(default_factory=list)
+    statuses: list[str] = field(default_factory=list)
 
 
 class StatusHistory:
@@ -45,17 +38,11 @@ class StatusHistory:
         node = self._nodes.get(record.node)
         if node is None:
             return
-        if isinstance(record, Step):
-            node.status = str(record.changed.get("status", node.status))
-            node.coordinator = record.changed.get("coordinator", node.coordinator)
-        else:
-            node.process = PROCESS_AFTER.get(record.event, node.process)
-            if record.event == "started":
-                node.status, node.coordinator = "", None
+        node.observe(record)
         if not node.statuses or node.statuses[-1] != node.shown:
             node.times_us.append(record.at_us)
             node.statuses.append(node.shown)
-        led = any(each.shown == "Normal" and each.coordinator == id_ for id_, each in self._nodes.items())
+        led = any(each.leads(id_) for id_, each in self._nodes.items())
         if led != self._led[-1]:
             self._times_us.append(record.at_us)
             self._led.append(led)
