@@ -78,6 +78,7 @@ def resume(fresh: Node, snapshot: QuiescentSnapshot) -> None:
     fresh._heard, fresh._begun = dict(snapshot.heard), dict(snapshot.begun)
     for name, value in snapshot.values.items():
         setattr(fresh.protocol.layer_of(name), name, value)
+    fresh.forget_timer()
 
 
 def oldest_us(node: Node) -> int:
@@ -94,6 +95,7 @@ def age_instants(node: Node, before_us: int, by_us: int) -> None:
     node._started_us = earlier(node._started_us)
     node._heard = {peer: earlier(instant_us) for peer, instant_us in node._heard.items()}
     node._begun = {name: earlier(instant_us) for name, instant_us in node._begun.items()}
+    node.forget_timer()
 
 
 def open_requests(node: Node) -> dict[int, int]:

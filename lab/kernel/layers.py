@@ -4,17 +4,18 @@ from collections.abc import Callable
 from typing import Any
 
 from lab.kernel.protocol import Protocol
+from lab.kernel.step import Fired
 
 __all__ = ["Layer", "layers_of"]
 
 
 class Layer:
-    """One protocol of a node's stack. ``periodic``: its periodic procedures with their due-time functions."""
+    """One protocol of a node's stack. ``periodic``: the starts of its periodic procedures, and their instants."""
 
     def __init__(self, protocol: Protocol, procedures: dict[str, Callable[[Any], int | None] | None]) -> None:
         self.protocol = protocol
         self.procedures = frozenset(procedures)
-        self.periodic = tuple((name, due) for name, due in procedures.items() if due is not None)
+        self.periodic = tuple((Fired(name), due) for name, due in procedures.items() if due is not None)
 
 
 def layers_of(stack: Protocol) -> tuple[Layer, ...]:

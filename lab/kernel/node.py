@@ -8,9 +8,9 @@ procedures whose ``until`` condition holds, in the order in which they began.
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
 from msgspec import Struct, json
@@ -18,19 +18,23 @@ from msgspec import Struct, json
 from lab.kernel.draws import Draws, NodeRandom
 from lab.kernel.errors import DriverError, ProtocolError
 from lab.kernel.failure import format_traceback
-from lab.kernel.layers import layers_of
+from lab.kernel.layers import Layer, layers_of
 from lab.kernel.payload import Payload, encode
 from lab.kernel.procedure import RunningProcedure, procedure_name
 from lab.kernel.protocol import Port, Protocol, Timing
 from lab.kernel.state import Changes, StateVector, format_plain
 from lab.kernel.step import CommandInput, Fired, Input, Message, Received, Started, Step, Wait
 from lab.kernel.timers import Timers
-from lab.kernel.traps import Ask, Sleep, Trap, foreign_await, foreign_raise
+from lab.kernel.traps import Ask, Sleep, Trap, Until, foreign_await, foreign_raise
 
 __all__ = ["Node", "SteppedNode", "new_node"]
 
 _MOST_ADVANCES = 10_000
 """The limit of resumptions within one step: a procedure that never waits fails the node instead of hanging it."""
+
+
+_NO_CHANGES: Changes = ({}, {}, {})
+"""Of a step in which nothing was assigned: values are immutable, so nothing changed. Nobody changes a step."""
 
 
 @cache
@@ -40,6 +44,8 @@ def _decoder(kind: type[Payload]) -> Callable[[Any], Any]:
 
 class SteppedNode(ABC):
     """One incarnation of a node, as the world that drives it knows it. It has ``halted`` once it has failed."""
+
+    __slots__ = ()
 
     id: int
     halted: bool
@@ -79,6 +85,41 @@ class Node(SteppedNode, Port):
     ``Started``. After a step with ``failed`` set the node has halted; further input raises DriverError.
     """
 
+    __slots__ = (
+        "_announced",
+        "_begun",
+        "_conditions",
+        "_current",
+        "_displayed",
+        "_draws",
+        "_heard",
+        "_ids",
+        "_incarnation",
+        "_is_timer_known",
+        "_kinds",
+        "_late",
+        "_layers",
+        "_notes",
+        "_planned",
+        "_random",
+        "_ready",
+        "_requests",
+        "_running",
+        "_seed",
+        "_sent",
+        "_serial",
+        "_started_us",
+        "_state",
+        "_timer",
+        "_timer_needs_heard",
+        "_timers",
+        "halted",
+        "id",
+        "now_us",
+        "protocol",
+        "touched",
+    )
+
     def __init__(
         self,
         protocol: type[Protocol],
@@ -110,6 +151,10 @@ class Node(SteppedNode, Port):
         self._notes: list[str] = []
         self._late = False
         self._announced: tuple[int, Fired] | None = None
+        self._timer: tuple[int, Fired] | None = None
+        self._is_timer_known = False
+        self._timer_needs_heard = False
+        self._conditions = 0
         peers = tuple(sorted(set(ids) - {node}))
         self.protocol = protocol(self, node, peers, timing, parameters or protocol.Parameters())
         self._layers = layers_of(self.protocol)
@@ -127,27 +172,26 @@ class Node(SteppedNode, Port):
         """
         if self.halted:
             raise DriverError(f"node {self.id} has halted and takes no input")
+        if not self._incarnation and not isinstance(given, Started):
+            raise DriverError(f"node {self.id} has not been started")
+        cause = Received(given.source, given.serial) if isinstance(given, Message) else given
         self.now_us = now_us
         self._sent, self._notes, self._late = [], [], False
-        cause: Started | Received | Fired | CommandInput
-        action: Any
-        if isinstance(given, Message):
-            cause, action = Received(given.source, given.serial), self._on_message
-        elif isinstance(given, Fired):
-            cause, action = given, self._on_timer
-        elif isinstance(given, CommandInput):
-            cause, action = given, self._on_command
-        else:
-            cause, action = given, self._on_start
-        if not self._incarnation and action != self._on_start:
-            raise DriverError(f"node {self.id} has not been started")
         self._planned = draws
         if self._draws is not None:
             self._draws.begin(draws)
         try:
-            action(given)
-            self._run()
-            changed, stored, logged = self._changes()
+            if isinstance(given, Message):
+                self._on_message(given)
+            elif isinstance(given, Fired):
+                self._on_timer(given)
+            elif isinstance(given, CommandInput):
+                self._on_command(given)
+            else:
+                self._on_start(given)
+            if self._ready or self._conditions:
+                self._run()
+            changed, stored, logged = self._changes() if self.touched else _NO_CHANGES
             if self._displayed:
                 self._note_displayed({**changed, **stored})
             drawn = self._end_draws()
@@ -175,21 +219,37 @@ class Node(SteppedNode, Port):
 
         At equal times the timers of waiting procedures come before the starts of periodic ones.
         """
-        self._announced = due = None if self.halted else self.earliest_timer()
+        if not self._is_timer_known:
+            self._timer, self._is_timer_known = self.earliest_timer(), True
+        self._announced = due = None if self.halted else self._timer
         return due
 
     def earliest_timer(self) -> tuple[int, Fired] | None:
-        """Return the next timer of a node that has not halted; ``next_timer`` also notes that it was given out."""
+        """Compute the next timer of a node that has not halted.
+
+        The result depends on the declared fields, on which procedures run and where they wait, and, if a periodic
+        procedure's instant does, on when peers were heard. ``next_timer`` repeats it until one of these changes.
+        """
+        self._timer_needs_heard = False
         first = self._timers.next()
         due = None if first is None else (first[0], Fired(first[2]))
         if self._incarnation:
             for layer in self._layers:
-                if layer.periodic and not any(each.method in layer.procedures for each in self._running.values()):
-                    for name, instant in layer.periodic:
+                if layer.periodic and not self._runs_procedure_of(layer):
+                    for start, instant in layer.periodic:
                         at_us = instant(layer.protocol)
                         if at_us is not None and (due is None or at_us < due[0]):
-                            due = (at_us, Fired(name))
+                            due = (at_us, start)
         return due
+
+    def _runs_procedure_of(self, layer: Layer) -> bool:
+        return bool(self._running) and any(
+            running.method in layer.procedures for running in self._running.values()
+        )
+
+    def forget_timer(self) -> None:
+        """Compute the next timer anew when it is asked for: the node was changed from outside."""
+        self._is_timer_known = False
 
     def waits(self) -> tuple[Wait, ...]:
         """Return where each running procedure waits, in the order in which they began."""
@@ -206,24 +266,25 @@ class Node(SteppedNode, Port):
 
     # services to the protocol
 
-    @cached_property
+    @property
     def random(self) -> NodeRandom:  # type: ignore[override]
         """The random numbers of this incarnation, made when they are first used."""
-        self._draws = Draws(f"{self._seed} {self.id} {self._incarnation}")
-        if self._planned is not None:
-            self._draws.begin(self._planned)
-        return NodeRandom(self._draws.draw)
+        if self._draws is None:
+            self._draws = Draws(f"{self._seed} {self.id} {self._incarnation}")
+            if self._planned is not None:
+                self._draws.begin(self._planned)
+            self._random = NodeRandom(self._draws.draw)
+        return self._random
 
     def send(self, target: int, payload: Payload, reply_to: int = 0) -> None:
         """Add a message to this step. Raises ProtocolError for a node that does not exist."""
-        self._require_nodes((target,))
+        if target not in self._ids:
+            raise self._no_such_node(target)
         self._post(target, type(payload).__name__, encode(payload), reply_to)
 
-    def _require_nodes(self, targets: Iterable[int]) -> None:
-        for target in targets:
-            if target not in self._ids:
-                known = " ".join(map(str, sorted(self._ids)))
-                raise ProtocolError(f"there is no node {target!r} to send to; the nodes are {known}")
+    def _no_such_node(self, target: int) -> ProtocolError:
+        known = " ".join(map(str, sorted(self._ids)))
+        return ProtocolError(f"there is no node {target!r} to send to; the nodes are {known}")
 
     def note(self, text: str) -> None:
         """Add a note to this step."""
@@ -239,6 +300,7 @@ class Node(SteppedNode, Port):
 
     def heard_us(self, peer: int) -> int:
         """Return when a message of ``peer`` was last delivered."""
+        self._timer_needs_heard = True
         return self._heard.get(peer, self._started_us)
 
     def begin(self, method: str, key: Hashable | None = None) -> None:
@@ -271,6 +333,7 @@ class Node(SteppedNode, Port):
         if running is self._current:
             raise ProtocolError(f"{name} cannot stop itself: return instead")
         del self._running[name]
+        self._is_timer_known = False
         self._forget_wait(running)
         running.ended = True
         running.coroutine.close()
@@ -297,6 +360,8 @@ class Node(SteppedNode, Port):
 
     def _on_message(self, message: Message) -> None:
         self._heard[message.source] = self.now_us
+        if self._timer_needs_heard:
+            self._is_timer_known = False
         kind = self._kinds.get(message.kind)
         if kind is None:
             self.note(f"{message.kind} is not a message of this protocol")
@@ -341,9 +406,7 @@ class Node(SteppedNode, Port):
     # running
 
     def _changes(self) -> Changes:
-        if not self.touched:  # values are immutable: no assignment, no change
-            return {}, {}, {}
-        self.touched = False
+        self.touched = self._is_timer_known = False
         return self._state.changes()
 
     def _run(self) -> None:
@@ -356,8 +419,6 @@ class Node(SteppedNode, Port):
                     if advances > _MOST_ADVANCES:
                         raise ProtocolError(f"{running.name} loops without waiting: add a self.sleep or self.ask")
                     self._advance(running, value)
-            if not self._running:
-                return
             for running in self._running.values():
                 if running.condition_holds():
                     break
@@ -370,7 +431,7 @@ class Node(SteppedNode, Port):
         self._ready.append((running, value))
 
     def _advance(self, running: RunningProcedure, value: Any) -> None:
-        self._current = running
+        self._current, self._is_timer_known = running, False
         try:
             trap = running.coroutine.send(value)
         except StopIteration:
@@ -397,7 +458,9 @@ class Node(SteppedNode, Port):
             if not trap.peers:
                 self._ready.append((running, {}))
                 return
-            self._require_nodes(trap.peers)
+            for peer in trap.peers:
+                if peer not in self._ids:
+                    raise self._no_such_node(peer)
             running.ask(trap)
             kind, body = type(trap.request).__name__, encode(trap.request)
             for peer in trap.peers:
@@ -408,6 +471,7 @@ class Node(SteppedNode, Port):
         elif isinstance(trap, Sleep):
             until_us = self.now_us + trap.us
         else:
+            self._conditions += 1
             until_us = None if trap.within_us is None else self.now_us + trap.within_us
         timer = None if until_us is None else self._timers.set(until_us, running.name)
         running.wait_for(trap, self.now_us, until_us, timer)
@@ -415,6 +479,8 @@ class Node(SteppedNode, Port):
     def _forget_wait(self, running: RunningProcedure) -> None:
         for serial in running.requests:
             self._requests.pop(serial, None)
+        if isinstance(running.waits_for, Until):
+            self._conditions -= 1
         if running.timer is not None:
             self._timers.cancel(running.timer)
         running.clear_wait()

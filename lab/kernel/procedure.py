@@ -23,6 +23,7 @@ class RunningProcedure:
     """
 
     __slots__ = (
+        "_line",
         "_peers",
         "_wait",
         "_what",
@@ -62,6 +63,7 @@ class RunningProcedure:
         self._what = ""
         self._peers: tuple[int, ...] = ()
         self._wait: Wait | None = None
+        self._line = 0
 
     def ask(self, trap: Ask) -> None:
         """Begin to collect replies."""
@@ -98,9 +100,8 @@ class RunningProcedure:
     def wait(self) -> Wait:
         """Return the wait for the record of the step."""
         if self._wait is None:  # cached: a node that waits for a thousand peers takes many steps meanwhile
-            self._wait = Wait(
-                self.name, _line_of(self.coroutine), self._what, self.since_us, self.until_us, self._peers
-            )
+            self._line = self._line or _line_of(self.coroutine)
+            self._wait = Wait(self.name, self._line, self._what, self.since_us, self.until_us, self._peers)
         return self._wait
 
 

@@ -93,6 +93,8 @@ def _mark_procedure(method: F, due_us: Callable[[Any], int | None] | None) -> F:
 class Port(ABC):
     """The kernel's services to the protocol that it runs; implemented by ``Node``."""
 
+    __slots__ = ()
+
     now_us: int
     random: NodeRandom
     touched: bool

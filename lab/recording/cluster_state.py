@@ -4,11 +4,12 @@ The host, the interface, triggers and summaries all see a run through this one c
 in order; ``snapshot`` freezes the state reached.
 """
 
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from lab.kernel import CommandInput, Message, Received, Started, Step, as_lists
+from lab.kernel import Fired, Message, Received, Started, Step, as_lists
 from lab.recording.log_lines import count_lines
 from lab.recording.records import (
     FAULT_KIND_SEEN,
@@ -126,19 +127,44 @@ class ClusterState:
 
     def apply(self, record: Record | None) -> None:
         """Apply the next record; None stands for a line that could not be read."""
-        self.record += 1
-        if isinstance(record, Step):
-            is_command = isinstance(record.input, CommandInput)
-            # a fast path for most steps, which only send
-            sends_only = not (record.changed or record.logged or record.notes or record.failed or is_command)
-            self.lines += len(record.sent) if sends_only else count_lines(record)
-            self._step(record)
-            return
+        self.apply_all((record,))
+
+    def apply_all(self, records: Iterable[Record | None]) -> None:
+        """Apply the next records, in this order. Steps that only send take a short way: most do."""
+        nodes, newest, sent, counts = self._nodes, self._newest, self._sent, self.messages
+        for record in records:
+            self.record += 1
+            if (
+                not isinstance(record, Step)
+                or record.changes_state
+                or record.notes
+                or record.failed
+                or self.faults
+                or record.node not in nodes
+                or not isinstance(record.input, Received | Fired)
+            ):
+                self._apply(record)
+                continue
+            given, at_us, messages = record.input, record.at_us, record.sent
+            if at_us > self.at_us:
+                self.at_us = at_us
+            if isinstance(given, Received) and sent.pop((given.source, given.serial), None) is None:
+                self._arrived(given.source, given.serial)
+            newest[record.node] = record
+            if messages:
+                self.lines += len(messages)
+                for message in messages:
+                    counts[message.kind] = counts.get(message.kind, 0) + 1
+                    sent[message.source, message.serial] = (message, at_us)
+
+    def _apply(self, record: Record | None) -> None:
         if record is None or isinstance(record, Header | Keyframe):
             return
         self.at_us = max(self.at_us, record.at_us)
         self.lines += count_lines(record)
-        if isinstance(record, Routed):
+        if isinstance(record, Step):
+            self._step(record)
+        elif isinstance(record, Routed):
             self._routed(record)
         elif isinstance(record, Process):
             self._process(record)
@@ -149,7 +175,6 @@ class ClusterState:
 
     def _step(self, step: Step) -> None:
         node, given = step.node, step.input
-        self.at_us = max(self.at_us, step.at_us)
         if isinstance(given, Received):
             if given.serial < 0:
                 self._touch(-given.serial)  # a forged message has the number of its fault

@@ -92,10 +92,9 @@ class MemoryLog:
     @property
     def cluster(self) -> ClusterState:
         """The cluster after the last record; always the same object."""
-        records = self.records
-        while self._folded < len(records):
-            self._cluster.apply(records[self._folded])
-            self._folded += 1
+        if self._folded < len(self.records):
+            self._cluster.apply_all(self.records[self._folded :])
+            self._folded = len(self.records)
         return self._cluster
 
     def append(self, record: Record) -> None:
@@ -131,7 +130,7 @@ def open_exclusive(path: Path) -> int:
 
 
 class Writer:
-    """Append records to a file, and a keyframe every thousand; ``cluster`` is the state after the last one.
+    """Append records to a file, and a keyframe every thousand. The cluster is computed on access.
 
     ``append`` collects records, ``flush`` passes all of them to the operating system in one write: after it, no
     crash of the process loses them. ``size`` is the number of bytes flushed, ``keyframe_offset`` the offset of the
@@ -142,15 +141,24 @@ class Writer:
     def __init__(self, path: Path, header: Header) -> None:
         self.path = path
         self.header = header
-        self.cluster = ClusterState.of(header)
         self.size = 0
         self.keyframe_offset = 0
         self._chain = Chain(header)
         self._pending: list[bytes] = []
+        self._cluster = ClusterState.of(header)
+        self._unfolded: list[Record] = []
         self._file = open_exclusive(path)
         os.ftruncate(self._file, 0)  # only after the lock is held
         self.append(header)
         self.flush()  # a recording that exists is one, however soon its run ends
+
+    @property
+    def cluster(self) -> ClusterState:
+        """The cluster after the last record; always the same object."""
+        if self._unfolded:
+            self._cluster.apply_all(self._unfolded)
+            self._unfolded.clear()
+        return self._cluster
 
     @property
     def count(self) -> int:
@@ -167,11 +175,11 @@ class Writer:
         if isinstance(record, End):
             record = replace(record, digest=self._chain.digest)
         self._put(encode(record))
-        self.cluster.apply(record)
+        self._unfolded.append(record)
         if self._chain.is_keyframe_due:
             keyframe = Keyframe(self.cluster.at_us, self.cluster.snapshot(), self._chain.digest)
             self._put(encode(keyframe), is_keyframe=True)
-            self.cluster.apply(keyframe)
+            self._unfolded.append(keyframe)
 
     def copy(self, store: RecordStore, last: int, cluster: ClusterState) -> None:
         """Copy the records of another recording up to ``last``, byte for byte.
@@ -183,7 +191,7 @@ class Writer:
             self._put(store.raw(number), is_keyframe=number == keyframe)
             if number % KEYFRAME_EVERY == 0:
                 self.flush()
-        self.cluster = cluster
+        self._cluster, self._unfolded = cluster, []
 
     def flush(self) -> None:
         """Write the records appended since the last flush."""

@@ -81,12 +81,16 @@ class World(ActiveRun, Generic[AnIncarnation]):
         sent = step.sent
         if sent:
             self.serials[incarnation.id] = sent[-1].serial + 1
-            incarnation.leaving = len(sent)
+        if not self.director.needs_records:  # then nothing can strike before its messages have left
+            self.log.append(step)
+            for message in sent:
+                self._put_on_link(message)
+            return
+        incarnation.leaving = len(sent)
         self.record(step)
-        if received is not None and self.director.needs_records:
+        if received is not None:
             self.trigger("deliver", received)
-        if sent:
-            self.send(incarnation, sent)
+        self.send(incarnation, sent)
 
     def send(self, incarnation: AnIncarnation, messages: Sequence[Message]) -> None:
         """Put messages of a node on their links, as long as it is up and not paused."""
@@ -98,17 +102,21 @@ class World(ActiveRun, Generic[AnIncarnation]):
             elif incarnation.paused:
                 incarnation.unsent.append(message)
             else:
-                now_us = self.now_us
-                result = self.network.send(message, now_us)
-                if result is not None:
-                    for record in _routing_records(message, result, now_us):
-                        self.record(record)
+                result = self._put_on_link(message)
                 if self.director.needs_records:
                     incarnation.leaving = len(messages) - place - 1
                     self.trigger("send", message)
                     if result is not None and result.fate == "dropped":
                         self.trigger("drop", message)
         incarnation.leaving = 0
+
+    def _put_on_link(self, message: Message) -> SendResult | None:
+        now_us = self.now_us
+        result = self.network.send(message, now_us)
+        if result is not None:
+            for record in _routing_records(message, result, now_us):
+                self.record(record)
+        return result
 
     def _announce(self, incarnation: AnIncarnation, message: Message, left: int) -> None:
         """Execute the commands that wait for the message to be about to leave, with ``left`` of its step, once."""

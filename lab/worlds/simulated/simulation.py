@@ -9,7 +9,7 @@ makes one of them happen.
 """
 
 import heapq
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from random import Random
 
 import msgspec
@@ -62,6 +62,7 @@ class SimulatedIncarnation(Incarnation):
         self.paused, self.paused_at_us, self.due_us = True, at_us, None
 
     def remove_waiting(self) -> list[Message]:
+        self.due_us = None
         inbox, self.inbox = self.inbox, []
         taken = None if self.writing is None else self.writing.received
         self.writing = None
@@ -77,29 +78,28 @@ class TimerQueue:
     """
 
     def __init__(self) -> None:
-        self._heap: list[tuple[int, int, int]] = []
+        self._heap: list[tuple[int, int, int, SimulatedIncarnation]] = []
+        self._entries = 0
 
     @property
-    def node(self) -> int:
-        """The node of the first entry; valid right after ``next_us``."""
-        return self._heap[0][1]
+    def first(self) -> SimulatedIncarnation:
+        """The incarnation of the first entry; valid right after ``next_us``."""
+        return self._heap[0][3]
 
     def put(self, incarnation: SimulatedIncarnation, due_us: int) -> None:
         """Queue a timer; it replaces any later entry of this incarnation."""
         incarnation.queued_us = due_us
-        heapq.heappush(self._heap, (due_us, incarnation.id, incarnation.number))
+        self._entries += 1
+        heapq.heappush(self._heap, (due_us, incarnation.id, self._entries, incarnation))
 
-    def next_us(self, incarnations: Mapping[int, SimulatedIncarnation]) -> int | None:
-        """Return when the first timer of these incarnations is due."""
+    def next_us(self) -> int | None:
+        """Return when the first timer is due."""
         while self._heap:
-            at_us, node, number = self._heap[0]
-            incarnation = incarnations.get(node)
-            if incarnation is None or incarnation.number != number or incarnation.queued_us != at_us:
-                heapq.heappop(self._heap)
-            elif incarnation.due_us == at_us:
+            at_us, _, _, incarnation = self._heap[0]
+            if incarnation.due_us == incarnation.queued_us == at_us:
                 return at_us
-            else:
-                heapq.heappop(self._heap)
+            heapq.heappop(self._heap)
+            if incarnation.queued_us == at_us:
                 incarnation.queued_us = None
                 if incarnation.due_us is not None:
                     self.put(incarnation, incarnation.due_us)
@@ -159,7 +159,7 @@ class Simulation(World[SimulatedIncarnation]):
     def _next(self) -> tuple[int | None, Callable[[], None]]:
         """Return when the next event is due, and its handler; at one instant, commands precede messages."""
         now_us, happen = self.now_us, self._next_timer
-        due_us, arrival_us = self._timers.next_us(self.incarnations), self.network.next_due_us()
+        due_us, arrival_us = self._timers.next_us(), self.network.next_due_us()
         command_us = self.director.next_due_us
         if arrival_us is not None and (due_us is None or arrival_us <= due_us or arrival_us <= now_us):
             due_us, happen = arrival_us, self._next_message
@@ -189,7 +189,7 @@ class Simulation(World[SimulatedIncarnation]):
         self._end_write(self.incarnations[self._writes[0][1]])
 
     def _next_timer(self) -> None:
-        self._fire_timer(self.incarnations[self._timers.node])
+        self._fire_timer(self._timers.first)
 
     def _next_message(self) -> None:
         self.arrive(*self.network.arrive())
@@ -358,8 +358,8 @@ class Simulation(World[SimulatedIncarnation]):
         incarnation.stepping = True
         step = incarnation.node.step(node_input, self.now_us)
         received = node_input if isinstance(node_input, Message) else None
-        slow_us = self._slow_disks_us.get(incarnation.id) if step.stores else 0
-        if slow_us:
+        slow_us = self._slow_disks_us.get(incarnation.id, 0) if self._slow_disks_us else 0
+        if slow_us and step.stores:
             incarnation.due_us = None
             self._queue_write(incarnation, SlowWrite(step, received, self.now_us + slow_us))
         else:
