@@ -20,9 +20,10 @@ from lab.kernel.errors import DriverError, ProtocolError
 from lab.kernel.failure import format_traceback
 from lab.kernel.layers import Layer, layers_of
 from lab.kernel.payload import Payload, encode
+from lab.kernel.plain import format_plain
 from lab.kernel.procedure import RunningProcedure, procedure_name
 from lab.kernel.protocol import Port, Protocol, Timing
-from lab.kernel.state import Changes, StateVector, format_plain
+from lab.kernel.state import Changes, StateVector
 from lab.kernel.step import CommandInput, Fired, Input, Message, Received, Started, Step, Wait
 from lab.kernel.timers import Timers
 from lab.kernel.traps import Ask, Sleep, Trap, Until, foreign_await, foreign_raise
@@ -115,9 +116,7 @@ class Node(SteppedNode, Port):
         "_timers",
         "halted",
         "id",
-        "now_us",
         "protocol",
-        "touched",
     )
 
     def __init__(

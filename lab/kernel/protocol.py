@@ -93,7 +93,7 @@ def _mark_procedure(method: F, due_us: Callable[[Any], int | None] | None) -> F:
 class Port(ABC):
     """The kernel's services to the protocol that it runs; implemented by ``Node``."""
 
-    __slots__ = ()
+    __slots__ = ("now_us", "touched")
 
     now_us: int
     random: NodeRandom

@@ -5,7 +5,6 @@ step changed by comparison, so no author can forget to report it. Comparison mis
 place; so mutable values are refused.
 """
 
-from enum import Enum
 from types import UnionType
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -13,8 +12,9 @@ import msgspec
 
 from lab.kernel.errors import ProtocolError
 from lab.kernel.log import Log
+from lab.kernel.plain import plain, plain_items, require_immutable
 
-__all__ = ["Auxiliary", "Displayed", "Safe", "StateField", "declared_fields", "format_plain", "plain"]
+__all__ = ["Auxiliary", "Displayed", "Safe", "StateField", "declared_fields"]
 
 V = TypeVar("V")
 _SAFE, _AUXILIARY, _DISPLAYED = object(), object(), object()
@@ -58,7 +58,7 @@ def declared_fields(protocol: type, root: type) -> tuple[StateField, ...]:
         if not hasattr(protocol, name):
             raise ProtocolError(f"{protocol.__name__}.{name} is declared without a value: {name}: … = …")
         default = getattr(protocol, name)
-        _refuse_mutable(protocol.__name__, name, default)
+        require_immutable(protocol.__name__, name, default)
         is_log = get_origin(hint) is Log
         if is_log and not isinstance(default, Log):
             raise ProtocolError(
@@ -109,6 +109,7 @@ class StateVector:
     def __init__(self, fields: tuple[tuple[StateField, object], ...]) -> None:
         self._fields = fields
         self._last: dict[str, Any] = {}
+        self._items: dict[str, list[Any]] = {}
 
     def restore(self, stored: dict[str, Any]) -> None:
         """Restore the safe fields from storage (JSON values). Raises msgspec.ValidationError."""
@@ -134,13 +135,24 @@ class StateVector:
             if field.log:
                 logged[name] = _appended(type(owner).__name__, name, last.get(name) or Log(), value)
             else:
-                _refuse_mutable(type(owner).__name__, name, value)
-                if not isinstance(value, field.kinds):
-                    kind = _type_text(field.type)
-                    raise ProtocolError(f"{type(owner).__name__}.{name} is {value!r}, and is declared as {kind}")
-                (stored if field.safe else changed)[name] = plain(value)
+                (stored if field.safe else changed)[name] = self._plain(type(owner).__name__, field, value)
             last[name] = value
         return changed, stored, logged
+
+    def _plain(self, owner: str, field: StateField, value: Any) -> Any:
+        name = field.name
+        if isinstance(value, tuple):
+            before, known = self._last.get(name, ()), self._items.get(name)
+            found = plain_items(owner, name, value, before if known is not None else (), known or [])
+            self._items[name] = found
+        else:
+            require_immutable(owner, name, value)
+            self._items.pop(name, None)
+            found = plain(value)
+        if not isinstance(value, field.kinds):
+            kind = _type_text(field.type)
+            raise ProtocolError(f"{owner}.{name} is {value!r}, and is declared as {kind}")
+        return found
 
 
 def _restored(field: StateField, stored: Any) -> Any:
@@ -153,48 +165,5 @@ def _appended(owner: str, name: str, before: Log[Any], log: Any) -> list[Any]:
     new = log.after(before) if isinstance(log, Log) else None
     if new is None:
         raise ProtocolError(f"{owner}.{name} is a log, which can only be appended to: self.{name} += (entry,)")
-    _refuse_mutable(owner, name, new)
+    require_immutable(owner, name, new)
     return [plain(entry) for entry in new]
-
-
-def plain(value: Any) -> Any:
-    """Convert ``value`` to plain JSON values: lists for tuples and (sorted) sets, dicts for structs."""
-    if value is None or type(value) in (int, str, bool, float):
-        return value
-    if isinstance(value, Log):
-        return [plain(entry) for entry in value]
-    return _DECODER.decode(_ENCODER.encode(value))
-
-
-def format_plain(value: Any) -> str:
-    """Return a plain value as text for users."""
-    if value is None or isinstance(value, bool):
-        return {None: "none", True: "true", False: "false"}[value]
-    return value if isinstance(value, str) else _ENCODER.encode(value).decode()
-
-
-_ENCODER = msgspec.json.Encoder(order="deterministic")
-_DECODER = msgspec.json.Decoder()
-_PLAIN = {int, str, bool, type(None)}
-_ATOMS = (int, str, bool, float, bytes, type(None), Enum)
-
-
-def _refuse_mutable(owner: str, name: str, value: Any) -> None:
-    if isinstance(value, _ATOMS):
-        if value != value:  # noqa: PLR0124 - the one value that differs from itself
-            raise ProtocolError(f"{owner}.{name} is nan, which differs from itself: no state is the same twice")
-        return
-    if isinstance(value, tuple | frozenset | Log):
-        if _PLAIN.issuperset(map(type, value)):  # no loop in Python: values of rings and of banks are long
-            return
-        for item in value:
-            _refuse_mutable(owner, name, item)
-        return
-    if isinstance(value, msgspec.Struct) and value.__struct_config__.frozen:
-        for each in value.__struct_fields__:
-            _refuse_mutable(owner, name, getattr(value, each))
-        return
-    raise ProtocolError(
-        f"{owner}.{name} is a {type(value).__name__}, which could be changed unnoticed: "
-        "use a tuple, a frozenset or a frozen struct"
-    )

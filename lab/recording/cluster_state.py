@@ -146,8 +146,7 @@ class ClusterState:
                 self._apply(record)
                 continue
             given, at_us, messages = record.input, record.at_us, record.sent
-            if at_us > self.at_us:
-                self.at_us = at_us
+            self.at_us = max(self.at_us, at_us)
             if isinstance(given, Received) and sent.pop((given.source, given.serial), None) is None:
                 self._arrived(given.source, given.serial)
             newest[record.node] = record

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from msgspec import Struct
 
-from lab.kernel.state import format_plain
+from lab.kernel.plain import format_plain
 from lab.protocols import OWN_PROTOCOLS, PROTOCOLS, TASKS, Algorithm
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header, Record

@@ -81,21 +81,18 @@ class World(ActiveRun, Generic[AnIncarnation]):
         sent = step.sent
         if sent:
             self.serials[incarnation.id] = sent[-1].serial + 1
-        if not self.director.needs_records:  # then nothing can strike before its messages have left
-            self.log.append(step)
-            for message in sent:
-                self._put_on_link(message)
-            return
-        incarnation.leaving = len(sent)
+            incarnation.leaving = len(sent)
         self.record(step)
-        if received is not None:
+        if received is not None and self.director.needs_records:
             self.trigger("deliver", received)
-        self.send(incarnation, sent)
+        if sent:
+            self.send(incarnation, sent)
 
     def send(self, incarnation: AnIncarnation, messages: Sequence[Message]) -> None:
         """Put messages of a node on their links, as long as it is up and not paused."""
+        is_watched = self.director.needs_records  # if not, nothing strikes between two messages
         for place, message in enumerate(messages):
-            if self.director.needs_records:
+            if is_watched:
                 self._announce(incarnation, message, len(messages) - place)
             if self.incarnations.get(incarnation.id) is not incarnation:
                 self.drop(message, "unsent")
@@ -103,7 +100,7 @@ class World(ActiveRun, Generic[AnIncarnation]):
                 incarnation.unsent.append(message)
             else:
                 result = self._put_on_link(message)
-                if self.director.needs_records:
+                if is_watched:
                     incarnation.leaving = len(messages) - place - 1
                     self.trigger("send", message)
                     if result is not None and result.fate == "dropped":

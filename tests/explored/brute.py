@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from lab.kernel import Message, Node, Started
-from lab.kernel.state import plain
+from lab.kernel.plain import plain
 from lab.protocols import Election
 from lab.worlds.explored.explorer import Explorer
 from lab.worlds.explored.states import KILLS, State, Timeouts, links_of

@@ -32,7 +32,7 @@ from lab.kernel.fingerprint import (
     quiescent_snapshot,
     resume,
 )
-from lab.kernel.state import plain
+from lab.kernel.plain import plain
 from lab.protocols import Algorithm
 from lab.recording.snapshot import NodeState
 from lab.worlds.explored.states import STALE, Queues
