@@ -224,6 +224,11 @@ class FeedClient:
                 return msgspec.json.decode(line, type=Reply)
         raise ConnectionResetError("the run ended before it replied")
 
+    def end(self) -> None:
+        """Ask the host to end the run; the next lines are the last ones."""
+        self._requests += 1
+        self._send(FeedRequest(self._requests, end=True))
+
     def close(self) -> None:
         self._stream.close()
         self._socket.close()
