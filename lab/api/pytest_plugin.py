@@ -136,12 +136,13 @@ class _Recorder:
     @staticmethod
     def _call(function: Callable[..., T], args: tuple[object, ...], kwargs: dict[str, object]) -> T:
         """Call the function; a user's mistake is shown where the test makes it."""
-        from lab.text import UserError  # noqa: PLC0415 - see above
+        from lab.script.scope import CommandError  # noqa: PLC0415 - see above
+        from lab.text import UserError  # noqa: PLC0415
 
         __tracebackhide__ = True
         try:
             return function(*args, **kwargs)
-        except UserError as error:
+        except (UserError, CommandError) as error:
             raise error.with_traceback(None) from None
 
     # the report

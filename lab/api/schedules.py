@@ -86,7 +86,8 @@ class _Drawing:
         self._t = t
         self._t_ms, self._tm_ms = plan.timing.t_us // 1000, plan.timing.tm_us // 1000
         aims = [f"on {event} {kind} " for event in ("send", "deliver") for kind in dict.fromkeys(plan.kinds)]
-        self._triggers = strategies.sampled_from(["", *aims])
+        at_once = strategies.just("")
+        self._triggers = strategies.one_of(at_once, strategies.sampled_from(aims)) if aims else at_once
 
     def schedule(self, draw: "DrawFn") -> dict[str, Any]:
         """Draw the arguments of ``simulate``."""
@@ -143,7 +144,7 @@ class _Drawing:
         words: list[str]
         match name:
             case "node":
-                words = [str(node) for node in ends]
+                words = [str(node) for node in reversed(ends)]  # the highest usually leads
             case "link":
                 words = ["all", *map(str, ends), *(f"{a}->{b}" for a in ends for b in ends if a != b)]
             case "sides":
