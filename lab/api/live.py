@@ -44,7 +44,6 @@ class LiveCluster:
         self._abandon = weakref.finalize(self, _abandon, self._host, folder)
         try:
             self._socket = self._host.ready().socket
-            self._client = FeedClient(self._socket, start="end")
         except BaseException:
             self._abandon()
             raise
@@ -67,7 +66,8 @@ class LiveCluster:
         Raises CommandError if it is wrong or impossible, HostFailedError if the run is over.
         """
         try:
-            reply = self._client.command(command)
+            with closing(FeedClient(self._socket, start="end")) as client:
+                reply = client.command(command)
         except OSError:
             raise self._failure() from None
         if not reply.ok:
@@ -103,9 +103,8 @@ class LiveCluster:
     def end(self) -> Run:
         """End all processes, and return the run. Raises HostFailedError if the run failed."""
         if self._run is None:
-            with suppress(OSError):
-                self._client.end()
-            self._client.close()
+            with suppress(OSError), closing(FeedClient(self._socket, start="end")) as client:  # it may be over
+                client.end()
             if failure := self._host.end():
                 raise HostFailedError(failure)
             self._run = Run(self._path, self._target)
