@@ -155,22 +155,25 @@ class _Recorder:
         report = yield
         if report.failed:
             lines: list[str] = []
+            properties: list[tuple[str, object]] = []
             for path, found in self._found.items():
-                report.user_properties.append(("lab_again", found.rerun_with(path)))
-                lines += self._write(path, found, report)
+                properties.append(("lab_again", found.rerun_with(path)))
+                lines += self._write(path, found, properties)
             is_hypothesis_test = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
             for run in [*self._runs][-1 if is_hypothesis_test else 0 :]:
                 path = self._new_path(item.nodeid)
-                lines += [*self._describe_run(run, path), *self._write(path, run, report)]
+                lines += [*self._describe_run(run, path), *self._write(path, run, properties)]
             report.sections += [("lab", "\n".join(lines))] if lines else []
+            report.user_properties += properties
+            item.user_properties += properties  # a JUnit report has those of the teardown
         if report.failed or call.when == "teardown":
             self._runs.clear()
             self._found.clear()
             self._count = 0
         return report
 
-    def _write(self, path: Path, found: "Checked | Run", report: pytest.TestReport) -> list[str]:
-        """Write a recording, as a property of the report; return why that failed."""
+    def _write(self, path: Path, found: "Checked | Run", properties: list[tuple[str, object]]) -> list[str]:
+        """Write a recording, as a property of the test; return why that failed."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             if self._config.getoption("lab_recordings") is None:
@@ -178,7 +181,7 @@ class _Recorder:
             found.save(path)
         except OSError as error:
             return [f"the recording cannot be written to {path}: {error.strerror}"]
-        report.user_properties.append(("lab_recording", str(path)))
+        properties.append(("lab_recording", str(path)))
         return []
 
     def _describe(self, found: "Checked") -> str:

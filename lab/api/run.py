@@ -89,8 +89,12 @@ class Run:
     @property
     def holds(self) -> bool:
         """True if something was judged, and no assertion failed with the assumptions intact that it relies on."""
-        words = {verdict.word for verdict in self.verdicts}
-        return "fails" not in words and words != {"not judged"} and bool(words)
+        return not self.failures and any(verdict.word != "not judged" for verdict in self.verdicts)
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """The assertions that failed with the assumptions intact that they rely on; also empty if none was judged."""
+        return tuple(verdict.assertion for verdict in self.verdicts if verdict.word == "fails")
 
     def explain(self, violation: Violation) -> list[ExplanationLine]:
         """Return the events that led to a violation (``verdict.first``), each with its record and its time."""

@@ -94,7 +94,7 @@ class _Drawing:
         least, most = self._plan.nodes
         count = self._draw_number(draw, least, most)
         latency_ms = self._draw_number(draw, 1, self._tm_ms)
-        jitter_ms = self._draw_number(draw, 0, min(latency_ms, self._tm_ms - latency_ms))
+        jitter_ms = self._draw_number(draw, 0, min(latency_ms - 1, self._tm_ms - latency_ms))
         fault = self._strategies.composite(self._draw_fault)(count)
         faults = draw(self._strategies.lists(fault, max_size=_MOST_FAULTS))
         lines: list[tuple[int, str]] = [line for each in faults for line in each]
