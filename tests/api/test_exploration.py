@@ -9,6 +9,7 @@ from lab.api.exploration import Exploration
 from lab.script.scope import CommandError
 from lab.text import UserError
 
+
 @pytest.fixture(scope="module")
 def excused() -> Exploration:
     """Messages may take any time, so nodes follow a leader that lives no more."""

@@ -1,5 +1,6 @@
 """The examples of ``lab guide library`` run, and print what the page says."""
 
+import json
 import re
 from pathlib import Path
 
@@ -26,7 +27,9 @@ def test_the_notebook(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Five lines, executed by Jupyter: two tables, and the picture of the run with its verdicts."""
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
     assert len(NOTEBOOK.splitlines()) == 5
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(NOTEBOOK)])
+    cell = {"cell_type": "code", "source": NOTEBOOK, "metadata": {}, "outputs": [], "execution_count": None}
+    text = json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 4})
+    notebook = nbformat.reads(text, as_version=4)  # type: ignore[no-untyped-call]
     nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
     printed, shown = notebook.cells[0].outputs
     assert "SetCoordinator" in printed.text

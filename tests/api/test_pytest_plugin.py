@@ -138,7 +138,9 @@ def test_a_run_that_fails_is_explained(tests: pytest.Pytester) -> None:
     written(tests, f"def test_it(lab_run):\n    assert lab_run(MyElection, 2, script={script}).holds\n")
     shown = run(tests).stdout.str()
     assert re.search(r"^A1\.1 fails with all assumptions intact: node \d is Normal under", shown, re.MULTILINE)
-    assert re.search(r"^ +3\.000000  2 starts for the second time and becomes Normal under 2$", shown, re.MULTILINE)
+    assert re.search(
+        r"^ +3\.000000  2 starts for the second time and becomes Normal under 2$", shown, re.MULTILINE
+    )
 
 
 def test_the_reports_of_parallel_workers(tests: pytest.Pytester) -> None:
