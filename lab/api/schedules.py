@@ -135,9 +135,9 @@ class _Drawing:
     def _draw_commands(self, draw: "DrawFn", count: int, until_ms: int) -> list[tuple[int, str]]:
         """Draw commands of the protocol, with their times in milliseconds."""
         times, ids = self._strategies.integers(0, until_ms), self._strategies.integers(1, count)
-        given = self._strategies.tuples(times, ids, self._strategies.sampled_from(self._plan.commands))
-        told = draw(self._strategies.lists(given, min_size=1, max_size=_MOST_COMMANDS))
-        return [(at_ms, f"tell {node} {command}") for at_ms, node, command in told]
+        command_line = self._strategies.tuples(times, ids, self._strategies.sampled_from(self._plan.commands))
+        given = draw(self._strategies.lists(command_line, min_size=1, max_size=_MOST_COMMANDS))
+        return [(at_ms, f"tell {node} {command}") for at_ms, node, command in given]
 
     def _draw_word(self, draw: "DrawFn", name: str, count: int) -> str:
         ends = range(1, count + 1)

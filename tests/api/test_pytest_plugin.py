@@ -86,7 +86,7 @@ def test_a_protocol_that_holds_leaves_nothing(tests: pytest.Pytester) -> None:
     assert not (tests.path / ".lab").exists()
 
 
-def test_the_options_count_whatever_the_test_says(tests: pytest.Pytester) -> None:
+def test_the_options_count_more_than_the_arguments(tests: pytest.Pytester) -> None:
     written(
         tests,
         "def test_it(lab_check, lab_run):\n"
