@@ -27,6 +27,8 @@ T = TypeVar("T")
 _RUNS = 100
 """The runs of ``lab_check`` without an option or argument: some seconds."""
 _FOLDER = ".lab"
+_RECORDER = "lab-recorder"
+"""The name of the plugin with the hooks, which a session has from the first test on that asks for a fixture."""
 _MOST_KEPT = 5
 """The last runs of a test that are kept; of a test that hypothesis calls, the last one, which is the smallest."""
 _LONGEST_NAME = 120
@@ -81,10 +83,10 @@ def lab_run(pytestconfig: pytest.Config) -> "Callable[..., Run]":
 
 def _recorder(config: pytest.Config) -> "_Recorder":
     """Return the recorder of this session, registered when it is first asked for."""
-    found = config.pluginmanager.get_plugin(_Recorder.__name__)
+    found = config.pluginmanager.get_plugin(_RECORDER)
     if found is None:
         found = _Recorder(config)
-        config.pluginmanager.register(found, _Recorder.__name__)
+        config.pluginmanager.register(found, _RECORDER)
     assert isinstance(found, _Recorder)
     return found
 
@@ -97,6 +99,10 @@ class _Recorder:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
+        given = config.getoption("lab_recordings")
+        self._is_default = given is None
+        self._started_in = config.invocation_params.dir  # a test may go elsewhere
+        self._folder = config.rootpath / _FOLDER if given is None else self._started_in / given
         self._runs: deque[Run] = deque(maxlen=_MOST_KEPT)
         self._found: dict[Path, Checked] = {}
         self._count = 0
@@ -157,7 +163,7 @@ class _Recorder:
             lines: list[str] = []
             properties: list[tuple[str, object]] = []
             for path, found in self._found.items():
-                properties.append(("lab_again", found.rerun_with(path)))
+                properties.append(("lab_again", found.rerun_with(self._shown(path))))
                 lines += self._write(path, found, properties)
             is_hypothesis_test = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
             for run in [*self._runs][-1 if is_hypothesis_test else 0 :]:
@@ -176,12 +182,12 @@ class _Recorder:
         """Write a recording, as a property of the test; return why that failed."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            if self._config.getoption("lab_recordings") is None:
+            if self._is_default:
                 path.with_name(".gitignore").write_text("*\n", "utf-8")
             found.save(path)
         except OSError as error:
-            return [f"the recording cannot be written to {path}: {error.strerror}"]
-        properties.append(("lab_recording", str(path)))
+            return [f"the recording cannot be written to {self._shown(path)}: {error.strerror}"]
+        properties.append(("lab_recording", str(self._shown(path))))
         return []
 
     def _describe(self, found: "Checked") -> str:
@@ -195,7 +201,7 @@ class _Recorder:
                 found.summary,
                 *_explain(found.run, found.finding.violation),
                 *self._describe_files(path),
-                f"again:    {found.rerun_with(path)}",
+                f"again:    {found.rerun_with(self._shown(path))}",
             )
         )
 
@@ -209,20 +215,24 @@ class _Recorder:
         ]
 
     def _describe_files(self, path: Path) -> list[str]:
-        named = shlex.quote(str(path))
+        shown = self._shown(path)
         options = "".join(f" --lab-{name} {value}" for name, value in self._given("runs", "seed").items())
         test = shlex.quote(self._config.cwd_relative_nodeid(_present_test()))
-        return [f"recorded: {path}", f"replay:   lab replay {named}", f"test:     pytest {test}{options}"]
+        return [
+            f"recorded: {shown}",
+            f"replay:   lab replay {shlex.quote(str(shown))}",
+            f"test:     pytest {test}{options}",
+        ]
+
+    def _shown(self, path: Path) -> Path:
+        """Return the path as seen from where pytest was started."""
+        return path.relative_to(self._started_in) if path.is_relative_to(self._started_in) else path
 
     def _new_path(self, nodeid: str) -> Path:
         """Return a file for a recording of the test, which no other of this test has."""
-        given = self._config.getoption("lab_recordings")
-        folder = self._config.rootpath / _FOLDER if given is None else Path(given).absolute()
-        if folder.is_relative_to(Path.cwd()):
-            folder = folder.relative_to(Path.cwd())
         self._count += 1
         name = re.sub(r"[^\w.=]+", "-", nodeid)[-_LONGEST_NAME:].strip("-")
-        return folder / (f"{name}.jsonl" if self._count == 1 else f"{name}-{self._count}.jsonl")
+        return self._folder / (f"{name}.jsonl" if self._count == 1 else f"{name}-{self._count}.jsonl")
 
 
 def _present_test() -> str:

@@ -171,6 +171,15 @@ def test_hypothesis_draws_the_faults(tests: pytest.Pytester) -> None:
     assert len(recordings(tests.path / ".lab")) == 1
 
 
+def test_a_test_that_goes_elsewhere(tests: pytest.Pytester) -> None:
+    """The recordings are where they are wanted all the same, and are named as seen from where pytest was started."""
+    two_lines = TWO_LINES.replace("lab_check)", "lab_check, monkeypatch, tmp_path)")
+    written(tests, two_lines.replace("    lab_check", "    monkeypatch.chdir(tmp_path)\n    lab_check"))
+    shown = run(tests, "--lab-recordings", "kept").stdout.str()
+    assert f"recorded: kept/{RECORDING}.jsonl" in shown
+    assert recordings(tests.path / "kept") == [f"{RECORDING}.jsonl"]
+
+
 def test_a_mistake_is_shown_where_the_test_makes_it(tests: pytest.Pytester) -> None:
     written(
         tests,
