@@ -93,7 +93,7 @@ class Run:
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """The assertions that failed with the assumptions intact that they rely on; also empty if none was judged."""
+        """The assertions that failed with the assumptions intact that they rely on; none if nothing was judged."""
         return tuple(verdict.assertion for verdict in self.verdicts if verdict.word == "fails")
 
     def explain(self, violation: Violation) -> list[ExplanationLine]:

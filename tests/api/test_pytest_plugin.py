@@ -1,4 +1,4 @@
-"""The plugin for pytest, in processes of its own, on a user's protocol that has a bug; and ``lab guide testing``."""
+"""The plugin for pytest, in processes of its own, on a user's protocol with a bug; and ``lab guide testing``."""
 
 import os
 import re
@@ -123,7 +123,7 @@ def test_what_was_judged_in_no_run_fails(tests: pytest.Pytester) -> None:
 
 
 def test_one_run(tests: pytest.Pytester) -> None:
-    """That of the page passes; one that fails is in the report, and its recording is kept; that of the other not."""
+    """That of the page passes, and leaves nothing; one that fails is in the report, and its recording is kept."""
     written(tests, RUN, RUN.replace("takes_over", "leads_at_once").replace("[3, 2]", "[2]"))
     result = run(tests)
     result.assert_outcomes(passed=1, failed=1)
@@ -156,7 +156,7 @@ def test_the_reports_of_parallel_workers(tests: pytest.Pytester) -> None:
 
 
 def test_hypothesis_draws_the_faults(tests: pytest.Pytester) -> None:
-    """The test of the page, always with the same values: what it found is an argument, and its recording is kept."""
+    """The test of the page, always with the same values: what it finds is an argument, with its recording."""
     quick = "max_examples=100, derandomize=True, phases=[Phase.generate, Phase.shrink]"
     written(tests, DRAWN.replace("max_examples=100", quick).replace("import given", "import Phase, given"))
     result = run(tests)
@@ -172,7 +172,7 @@ def test_hypothesis_draws_the_faults(tests: pytest.Pytester) -> None:
 
 
 def test_a_test_that_goes_elsewhere(tests: pytest.Pytester) -> None:
-    """The recordings are where they are wanted all the same, and are named as seen from where pytest was started."""
+    """The recordings are where they are wanted all the same, named as seen from where pytest was started."""
     two_lines = TWO_LINES.replace("lab_check)", "lab_check, monkeypatch, tmp_path)")
     written(tests, two_lines.replace("    lab_check", "    monkeypatch.chdir(tmp_path)\n    lab_check"))
     shown = run(tests, "--lab-recordings", "kept").stdout.str()

@@ -69,7 +69,7 @@ def test_wrong_arguments() -> None:
         lab.schedules(faults="kil")
     with pytest.raises(UserError, match="'soon' is not a duration"):
         lab.schedules(t="soon")
-    with pytest.raises(TargetError, match="did you mean bully?"):
+    with pytest.raises(TargetError, match=r"did you mean bully\?"):
         lab.schedules(protocol="bulli")
 
 
