@@ -225,9 +225,11 @@ class FeedClient:
         raise ConnectionResetError("the run ended before it replied")
 
     def end(self) -> None:
-        """Ask the host to end the run; the next lines are the last ones."""
+        """End the run, and wait until its last record is written; then the host ends by itself."""
         self._requests += 1
         self._send(FeedRequest(self._requests, end=True))
+        for _ in self._stream:
+            pass
 
     def close(self) -> None:
         self._stream.close()
