@@ -5,7 +5,7 @@ For programs:
     import lab
 
     run = lab.simulate("bully", nodes=5, script="at 2s kill 5")
-    run.verdicts, run.elections, run.state_at("3s"), run.frames()
+    run.verdicts, run.elections, run.state_at("3s"), run.to_pandas("messages")
 
 The names are loaded when they are used: the rooms below import this package, and must not import those above. For
 type checkers, ``__init__.pyi`` declares them.
@@ -14,11 +14,34 @@ type checkers, ``__init__.pyi`` declares them.
 from importlib import import_module
 from typing import Any
 
-__all__ = ["Checked", "Run", "__version__", "check", "load", "simulate"]
+__all__ = [
+    "Checked",
+    "Exploration",
+    "LiveCluster",
+    "Run",
+    "__version__",
+    "check",
+    "explore",
+    "live",
+    "load",
+    "schedules",
+    "simulate",
+]
 
 __version__ = "0.1.0"
 
-_ROOMS = {"Checked": "search", "check": "search", "Run": "run", "load": "run", "simulate": "run"}
+_ROOMS = {
+    "Checked": "search",
+    "check": "search",
+    "Exploration": "exploration",
+    "explore": "exploration",
+    "LiveCluster": "live",
+    "live": "live",
+    "Run": "run",
+    "load": "run",
+    "simulate": "run",
+    "schedules": "schedules",
+}
 """Each public name, and the module of ``lab.api`` that it is loaded from."""
 
 

@@ -5,6 +5,7 @@ keeps it. Whatever a run is asked is computed from the records once, when it is 
 """
 
 import html
+import importlib
 import inspect
 import io
 import tempfile
@@ -12,20 +13,21 @@ import weakref
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from msgspec.structs import replace
 
 from lab.analysis.elections import ElectionLog, SettledElection
 from lab.analysis.history import History
-from lab.export.excerpt import ExportOptions, TableName, read_excerpt
+from lab.export.excerpt import ExportError, ExportOptions, TableName, read_excerpt
 from lab.export.svg_diagram import write_svg
 from lab.export.tables import columns_of
 from lab.properties.judge import Judge
-from lab.properties.verdicts import Verdict
+from lab.properties.verdicts import Verdict, Violation
+from lab.properties.witness import ExplanationLine, explain_violation
 from lab.protocols import PROTOCOLS, TASKS, Algorithm
 from lab.recording.reader import FileRecords, open_recording
-from lab.recording.records import Header, Link, Record
+from lab.recording.records import Commanded, Header, Record
 from lab.recording.snapshot import Snapshot
 from lab.recording.timeline import Timeline
 from lab.script.parse import parse
@@ -36,6 +38,10 @@ from lab.worlds.loading.config import RunConfig, branch_config
 from lab.worlds.loading.settings import Settings, parameters_of, usual_link
 from lab.worlds.loading.targets import absolute_target, load_protocol, recorded_protocol
 from lab.worlds.simulated.execution import run_to_end
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
 
 Protocol = str | type[Algorithm]
 """A protocol by name (``"bully"``), as ``"FILE.py:CLASS"``, or a class that is defined in a file."""
@@ -83,8 +89,16 @@ class Run:
     @property
     def holds(self) -> bool:
         """True if something was judged, and no assertion failed with the assumptions intact that it relies on."""
-        words = {verdict.word for verdict in self.verdicts}
-        return "fails" not in words and words != {"not judged"} and bool(words)
+        return not self.failures and any(verdict.word != "not judged" for verdict in self.verdicts)
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """The assertions that failed with the assumptions intact that they rely on; none if nothing was judged."""
+        return tuple(verdict.assertion for verdict in self.verdicts if verdict.word == "fails")
+
+    def explain(self, violation: Violation) -> list[ExplanationLine]:
+        """Return the events that led to a violation (``verdict.first``), each with its record and its time."""
+        return explain_violation(self._store, violation)
 
     @property
     def elections(self) -> tuple[SettledElection, ...]:
@@ -93,15 +107,35 @@ class Run:
 
     def state_at(self, time: Time) -> Snapshot:
         """Return the state of the whole cluster at a time: its nodes, the messages in flight, the faults."""
-        return self._timeline.at(self._timeline.record_at(_us(time))).snapshot()
+        return self._timeline.at(self._timeline.record_at(us_of(time))).snapshot()
 
     def frames(self) -> dict[str, dict[str, list[Any]]]:
         """Return the tables of the run as columns: messages, statuses, faults, events.
 
         They are those of ``lab export --to csv``: a column that ends in ``_us`` is a time in microseconds.
-        ``pandas.DataFrame(run.frames()["messages"])`` is a data frame.
         """
         return {table: self._table(table) for table in _TABLES}
+
+    def to_pandas(self, table: TableName = "messages") -> "pandas.DataFrame":
+        """Return a table as a data frame, in which unknown values are NA.
+
+        Raises ImportError without the extra ``data``, ExportError for an unknown table.
+        """
+        frame: pandas.DataFrame = import_extra("pandas", "data").DataFrame(self._table(table))
+        return frame.convert_dtypes()
+
+    def to_arrow(self, table: TableName = "messages") -> "pyarrow.Table":
+        """Return a table of Apache Arrow, in which unknown values are null.
+
+        Raises ImportError without the extra ``data``, ExportError for an unknown table.
+        """
+        found: pyarrow.Table = import_extra("pyarrow", "data").table(self._table(table))
+        return found
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """The commands that were executed, each with its trigger: with the nodes and the seed, the schedule."""
+        return tuple(record.text for record in self.records if isinstance(record, Commanded))
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -117,13 +151,13 @@ class Run:
 
     def svg(self, start: Time | None = None, end: Time | None = None, nodes: Sequence[int] = ()) -> str:
         """Return the space-time diagram, of a part of the run or of some nodes, as SVG. Raises ExportError."""
-        from_us, until_us = (None if each is None else _us(each) for each in (start, end))
+        from_us, until_us = (None if each is None else us_of(each) for each in (start, end))
         out = io.StringIO()
         write_svg(read_excerpt(self._store, ExportOptions(from_us, until_us, tuple(nodes))), out)
         return out.getvalue()
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>{self.svg()}"
+        return html_of(str(self), self)
 
     def save(self, path: str | Path) -> None:
         """Write the recording to a file, which ``lab replay`` opens. Raises OSError."""
@@ -140,11 +174,11 @@ class Run:
 
         Raises NotRunnableError if nothing can go on from there, CommandError if a line of the script is wrong.
         """
-        record = self._timeline.record_at(_us(at))
+        record = self._timeline.record_at(us_of(at))
         header, target = self.header, self._target
-        end_us = _us(at) + _us(for_)
+        end_us = us_of(at) + us_of(for_)
         protocol = recorded_protocol(header.protocol, target)
-        lines = _lines(script, Scope(protocol, header.nodes, header.protocol.parameters))
+        lines = lines_of(script, Scope(protocol, header.nodes, header.protocol.parameters))
 
         def config_in(folder: Path) -> RunConfig:
             recording = str(folder / _RECORDING)
@@ -168,6 +202,8 @@ class Run:
         return folds
 
     def _table(self, table: TableName) -> dict[str, list[Any]]:
+        if table not in _TABLES:
+            raise ExportError(f"unknown table {table!r}; expected {', '.join(_TABLES)}")
         return columns_of(read_excerpt(self._store, ExportOptions(table=table)))
 
     def _rows(self, table: TableName) -> list[dict[str, Any]]:
@@ -195,25 +231,23 @@ def simulate(
     faults: str = "",
     for_: Time = "10s",
     t: str = "200ms",
+    latency: str | None = None,
+    jitter: str | None = None,
     parameters: dict[str, Any] | None = None,
 ) -> Run:
     """Simulate a run in virtual time: the same arguments give the same bytes.
 
     ``nodes`` is their number or their ids. ``script`` are lines of the command language (``"at 2s kill 5"``),
     ``faults`` are kinds of random faults (``"kill,pause"``), drawn from the seed. ``t`` is the bound T for a
-    request and its answer. ``parameters`` are those of the protocol, as ``--set`` of ``lab run`` has them.
+    request and its answer; a message takes ``latency`` plus or minus ``jitter``, by default Tm/4 and Tm/8.
+    ``parameters`` are those of the protocol, as ``--set`` of ``lab run`` has them.
 
     Raises TargetError for an unknown protocol, UserError for wrong settings, CommandError for a wrong script.
     """
-    target = target_of(protocol)
-    given = [f"{name}={value}" for name, value in (parameters or {}).items()]
-    ids_text = str(nodes) if isinstance(nodes, int) else ",".join(map(str, nodes))
-    settings = Arguments(protocol=target, nodes=ids_text, t=t, set_=given)
-    target = settings.target
-    found = load_protocol(target)
-    timing, ids = settings.timing(), tuple(settings.node_ids())
-    values, end_us = parameters_of(found, given, settings.written), _us(for_)
-    lines = _lines(script, Scope(found, ids, values))
+    cluster = ClusterArguments(protocol, nodes, t, parameters, latency, jitter)
+    found, timing, ids, values = cluster.protocol, cluster.timing, cluster.ids, cluster.parameters
+    settings, end_us = cluster.settings, us_of(for_)
+    lines = lines_of(script, Scope(found, ids, values))
     if faults:
         kinds = fault_kinds(faults, settings.written)
         plan = replace(plan_of(found, (len(ids), len(ids)), kinds, timing), gaps=False)
@@ -221,13 +255,13 @@ def simulate(
         lines += tuple(str(fault.renamed(names)) for fault in draw(plan, seed).faults)
 
     def config_in(folder: Path) -> RunConfig:
-        link: Link = usual_link(timing, simulated=True)
-        recording = str(folder / _RECORDING)
+        link = cluster.link or usual_link(timing, simulated=True)
+        target, recording = settings.target, str(folder / _RECORDING)
         return RunConfig(
             "", target, ids, timing, values, link, seed, recording, lines, end_us, world="simulated", speed=None
         )
 
-    return _simulated(config_in, end_us, None if target in (*PROTOCOLS, *TASKS) else target)
+    return _simulated(config_in, end_us, cluster.own_target)
 
 
 class Arguments(Settings, frozen=True, kw_only=True):
@@ -237,6 +271,34 @@ class Arguments(Settings, frozen=True, kw_only=True):
     def written(name: str, value: str) -> str:
         name = {"set": "parameters", "for": "for_"}.get(name, name)
         return f"{name}={value!r}" if value else name
+
+
+class ClusterArguments:
+    """A cluster, as arguments of a function describe it: protocol, nodes, timing, links, parameters.
+
+    ``own_target`` names the protocol if it is the user's own. Raises TargetError and UserError.
+    """
+
+    def __init__(
+        self,
+        protocol: Protocol,
+        nodes: int | Sequence[int],
+        t: str = "200ms",
+        parameters: dict[str, Any] | None = None,
+        latency: str | None = None,
+        jitter: str | None = None,
+    ) -> None:
+        given = [f"{name}={value}" for name, value in (parameters or {}).items()]
+        ids_text = str(nodes) if isinstance(nodes, int) else ",".join(map(str, nodes))
+        self.settings = Arguments(
+            protocol=target_of(protocol), nodes=ids_text, t=t, set_=given, latency=latency, jitter=jitter
+        )
+        self.protocol = load_protocol(self.settings.target)
+        self.own_target = None if self.settings.target in (*PROTOCOLS, *TASKS) else self.settings.target
+        self.timing = self.settings.timing()
+        self.ids = tuple(self.settings.node_ids())
+        self.link = self.settings.link()
+        self.parameters = parameters_of(self.protocol, given, self.settings.written)
 
 
 def target_of(protocol: Protocol) -> str:
@@ -262,11 +324,30 @@ def _simulated(config_in: Callable[[Path], RunConfig], end_us: int, target: str 
     return run
 
 
-def _us(time: Time) -> int:
+def import_extra(module: str, extra: str) -> Any:
+    """Return the module. Raises ImportError that says how to install it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise ImportError(
+            f"this requires {module.partition('.')[0]}: pip install 'coordinator-lab[{extra}]'"
+        ) from None
+
+
+def html_of(text: str, run: Run | None) -> str:
+    """Return the text with the diagram of the run, for a notebook; without it if the run is too long for one."""
+    try:
+        picture = "" if run is None else run.svg()
+    except ExportError as error:
+        picture = f"<p>No diagram of the whole run: {html.escape(str(error))}</p>"
+    return f"<pre>{html.escape(text)}</pre>{picture}"
+
+
+def us_of(time: Time) -> int:
     return time if isinstance(time, int) else parse_us(time)
 
 
-def _lines(script: str | Sequence[str], scope: Scope) -> tuple[str, ...]:
+def lines_of(script: str | Sequence[str], scope: Scope) -> tuple[str, ...]:
     """Return the lines of a script. Raises CommandError for the first one that cannot be executed in this run."""
     lines = [line for line in (script.splitlines() if isinstance(script, str) else script) if line.strip()]
     for line in lines:

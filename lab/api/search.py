@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from lab.api.run import Arguments, Protocol, Run, target_of
+from lab.api.run import Arguments, Protocol, Run, html_of, target_of
 from lab.protocols import Algorithm
 from lab.worlds.campaign.campaign import Campaign, CampaignTotals, SearchGoal, run_campaign
 from lab.worlds.campaign.finding import Finding, format_rerun, shrink_finding, write_finding
@@ -17,7 +17,7 @@ from lab.worlds.loading.config import simulation_header
 from lab.worlds.loading.settings import parameters_of
 from lab.worlds.loading.targets import load_protocol
 
-_SCRIPT = "finding.script"
+_RECORDING = "finding.jsonl"
 
 
 class Checked:
@@ -40,20 +40,28 @@ class Checked:
         ).total()
 
     def __str__(self) -> str:
+        return f"{self.summary}\nagain: {self.rerun}" if self.rerun else self.summary
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return html_of(str(self), self.run)
+
+    @property
+    def summary(self) -> str:
+        """The report without the command that runs the finding again."""
         title = self._campaign.base.protocol.title
         if self.finding is not None:
             schedule = self.finding.least
             nodes = " ".join(map(str, schedule.nodes))
             faults = [f"  {fault}" for fault in schedule.faults]
             head = f"{title}: {self.finding.violation} (run {self.runs}, seed {self.finding.drawn.seed})"
-            return "\n".join([head, f"  nodes {nodes}", *faults, f"again: {self.rerun}"])
+            return "\n".join([head, f"  nodes {nodes}", *faults])
         unjudged = [name for name, count in self.judged.items() if not count]
         if unjudged:
             return f"{title}: {', '.join(unjudged)} was judged in none of {self.runs} runs"
         held = ", ".join(self.judged)
         return f"{title}: no failure in {self.runs} runs; {held} held ({self._excused} excused violations)"
-
-    __repr__ = __str__
 
     @property
     def holds(self) -> bool:
@@ -62,10 +70,19 @@ class Checked:
 
     @property
     def rerun(self) -> str:
-        """The command that runs the finding again, with its script beside; empty without a finding."""
+        """The command that runs the finding again, with the script that ``save`` writes; or an empty text."""
+        return self.rerun_with(Path(_RECORDING))
+
+    def save(self, path: str | Path = _RECORDING) -> str:
+        """Write the recording of the finding to a file, and its script beside it; return the command as ``rerun``.
+
+        Raises ValueError without a finding, OSError.
+        """
         if self.finding is None:
-            return ""
-        return format_rerun(self._campaign.target, self._campaign.base, self.finding.least, Path(_SCRIPT))
+            raise ValueError(f"there is no finding to save: {self}")
+        rerun = self.rerun_with(Path(path))
+        write_finding(self._protocol, self._campaign.base, self.finding, Path(path), rerun)
+        return rerun
 
     @cached_property
     def run(self) -> Run | None:
@@ -73,11 +90,18 @@ class Checked:
         if self.finding is None:
             return None
         folder = tempfile.TemporaryDirectory(prefix="lab-")
-        path = Path(folder.name, "finding.jsonl")
+        path = Path(folder.name, _RECORDING)
         write_finding(self._protocol, self._campaign.base, self.finding, path, self.rerun)
         run = Run(path, self._campaign.target)
         weakref.finalize(run, folder.cleanup)
         return run
+
+    def rerun_with(self, path: Path) -> str:
+        """Return ``rerun`` for the script that ``save(path)`` writes."""
+        if self.finding is None:
+            return ""
+        script = path.with_suffix(".script")
+        return format_rerun(self._campaign.target, self._campaign.base, self.finding.least, script)
 
 
 def check(

@@ -73,8 +73,8 @@ SECTIONS = (
     Section(
         "build",
         "Build: your own protocol, and the laboratory itself",
-        *("your-own-protocol", "raft", "scenarios", "checking", "library", "mutation", "ci", "sandbox"),
-        "architecture",
+        *("your-own-protocol", "raft", "scenarios", "checking", "library", "testing"),
+        *("mutation", "ci", "sandbox", "architecture"),
     ),
     Section(
         "reference",

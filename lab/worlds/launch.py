@@ -224,6 +224,13 @@ class FeedClient:
                 return msgspec.json.decode(line, type=Reply)
         raise ConnectionResetError("the run ended before it replied")
 
+    def end(self) -> None:
+        """End the run, and wait until its last record is written; then the host ends by itself."""
+        self._requests += 1
+        self._send(FeedRequest(self._requests, end=True))
+        for _ in self._stream:
+            pass
+
     def close(self) -> None:
         self._stream.close()
         self._socket.close()

@@ -1,6 +1,8 @@
 """A run in Python: simulated, loaded, asked, branched from, saved."""
 
+import ast
 import gc
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +11,7 @@ import pytest
 
 import lab
 from lab.api.run import Run
+from lab.export.excerpt import ExportError
 from lab.export.tables import COLUMNS
 from lab.protocols import Bully
 from lab.recording.reader import NotARecordingError
@@ -59,6 +62,14 @@ def test_the_same_arguments_give_the_same_run() -> None:
     assert one.records != lab.simulate("ring", 4, seed=4, faults="kill,pause").records
 
 
+def test_latency_and_jitter() -> None:
+    """By default a quarter and an eighth of Tm."""
+    header = lab.simulate("bully", 2, for_="1s", latency="7ms", jitter="2ms").header
+    assert (header.link.latency_us, header.link.jitter_us) == (7_000, 2_000)
+    usual = lab.simulate("bully", 2, for_="1s").header
+    assert (usual.link.latency_us, usual.link.jitter_us) == (20_000, 10_000)
+
+
 def test_tables_are_columns(run: Run) -> None:
     frames = run.frames()
     assert {table: list(columns) for table, columns in frames.items()} == {
@@ -69,12 +80,56 @@ def test_tables_are_columns(run: Run) -> None:
     assert [each["kind"] for each in run.messages] == messages["kind"]
 
 
+def test_data_frames(run: Run) -> None:
+    """Unknown values are missing ones, and numbers stay whole."""
+    messages = run.to_pandas("messages")
+    assert list(messages.columns) == list(COLUMNS["messages"])
+    assert len(messages) == len(run.messages)
+    assert str(messages.dtypes["latency_us"]) == "Int64"
+    lost = messages[messages.latency_us.isna()]
+    assert set(lost.fate) == {each["fate"] for each in run.messages if each["latency_us"] is None} != set()
+    statuses = run.to_arrow("statuses")
+    assert statuses.column_names == list(COLUMNS["statuses"])
+    assert statuses.num_rows == len(run.frames()["statuses"]["node"])
+    with pytest.raises(ExportError, match="unknown table 'message'; expected messages, "):
+        run.to_pandas("message")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("package", ["pandas", "pyarrow"])
+def test_without_the_extra(run: Run, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError, match=rf"requires {package}: pip install 'coordinator-lab\[data\]'"):
+        run.to_pandas() if package == "pandas" else run.to_arrow()
+
+
 def test_pictures(run: Run) -> None:
     whole, part = run.svg(), run.svg("2s", "3.5s", nodes=[3, 4, 5])
     assert whole.startswith("<?xml")
     assert len(part) < len(whole)
     assert "A1.1 holds" in run._repr_html_()
     assert "<svg" in run._repr_html_()
+
+
+def test_a_run_that_is_too_long_for_a_picture(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A notebook then says so, below the verdicts."""
+
+    def refuse(run: Run) -> str:
+        raise ExportError("too many messages <here>")
+
+    monkeypatch.setattr(Run, "svg", refuse)
+    shown = run._repr_html_()
+    assert "A1.1 holds" in shown
+    assert shown.endswith("<p>No diagram of the whole run: too many messages &lt;here&gt;</p>")
+
+
+def test_a_failure_is_explained() -> None:
+    """The last line of the explanation is about the violation."""
+    failed = lab.load(ROOT / "recordings" / "holes" / "bully-follows-the-dead.jsonl")
+    verdict = next(each for each in failed.verdicts if each.word == "fails")
+    assert failed.failures == (verdict.assertion,)
+    assert verdict.first is not None
+    assert failed.explain(verdict.first)[-1].record <= verdict.first.record
+    assert failed.commands
 
 
 def test_a_branch_has_the_same_past(run: Run) -> None:
@@ -129,6 +184,7 @@ def test_a_class_is_a_protocol() -> None:
         ({"protocol": "bulli"}, TargetError, "did you mean bully?"),
         ({"nodes": [1, 1]}, UserError, "nodes='1,1': node 1 is named twice"),
         ({"t": "soon"}, UserError, "'soon' is not a duration"),
+        ({"latency": "soon"}, UserError, "latency: 'soon' is not a duration"),
         ({"parameters": {"halting": "x"}}, UserError, "parameters='halting=x': write at_once or in_order"),
         ({"parameters": {"x": 1}}, UserError, "bully has no parameter 'x'"),
         ({"faults": "kil"}, UserError, "faults='kil': unknown fault 'kil'; expected kill, pause"),
@@ -171,7 +227,9 @@ def test_an_unknown_name() -> None:
 
 def test_type_checkers_know_the_same_names() -> None:
     declared = (ROOT / "lab" / "__init__.pyi").read_text()
-    assert f"__all__ = {str(lab.__all__).replace(chr(39), chr(34))}" in declared
+    listed = re.search(r"__all__ = (\[.*?\])", declared, re.DOTALL)
+    assert listed is not None
+    assert ast.literal_eval(listed[1]) == lab.__all__
     for name in lab.__all__:
         assert getattr(lab, name) is not None
         assert f"as {name}\n" in declared or f"{name}: str" in declared

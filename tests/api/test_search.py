@@ -48,6 +48,23 @@ def test_the_run_of_a_failure(failed: Checked, tmp_path: Path) -> None:
     assert not lab.load(tmp_path / "found.jsonl").holds
 
 
+def test_a_saved_finding_runs_again(failed: Checked, tmp_path: Path) -> None:
+    """By the command, with the script beside the recording."""
+    again = failed.save(tmp_path / "found.jsonl")
+    assert f"--script {tmp_path}/found.script" in again
+    assert again == failed.rerun_with(tmp_path / "found.jsonl")
+    assert (tmp_path / "found.script").read_text().splitlines()[1] == f"# {again}"
+    assert failed.rerun == again.replace(str(tmp_path / "found.script"), "finding.script")
+    with pytest.raises(ValueError, match="there is no finding to save"):
+        lab.check("bully", runs=2, faults="kill").save(tmp_path / "none.jsonl")
+
+
+def test_a_notebook_shows_the_run_of_the_finding(failed: Checked) -> None:
+    shown = failed._repr_html_()
+    assert "fails with all assumptions intact" in shown
+    assert "<svg" in shown
+
+
 def test_the_number_of_workers_changes_nothing(failed: Checked) -> None:
     assert str(lab.check("bully", runs=200, parameters={"without": "all"}, workers=2)) == str(failed)
 

@@ -1,0 +1,224 @@
+"""Model checking in Python: the search of all executions of a small cluster, as ``lab explore`` makes it."""
+
+import tempfile
+import weakref
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, get_args
+
+from msgspec.structs import replace
+
+from lab.api.run import ClusterArguments, Protocol, Run, html_of, lines_of
+from lab.kernel import CommandInput, Timing
+from lab.properties.assertions import ENDS
+from lab.protocols import Election
+from lab.recording.cluster_state import ClusterState
+from lab.recording.records import Header
+from lab.recording.writer import Writer
+from lab.script.commands import ProtocolCommandLine
+from lab.script.parse import parse
+from lab.script.scope import CommandError, Scope
+from lab.text import UserError, did_you_mean
+from lab.units import format_count
+from lab.worlds.explored.counterexample import record_counterexample
+from lab.worlds.explored.explorer import INTERRUPTED, Explorer, NeverSettledError, SearchTally
+from lab.worlds.explored.local_states import SendsInstantsError
+from lab.worlds.explored.states import Timeouts
+from lab.worlds.loading.config import simulation_header
+
+_TIMING = Timing(100_000, 100_000)
+"""With Tm = Tp all times are multiples of Tm, and a request with its answer takes less than T."""
+_MOST_NODES = 7
+
+
+class Exploration:
+    """The result of an exploration. As text, it is a report with a line for each assertion.
+
+    ``tally`` counts states and transitions. ``failures`` are the assertions that fail with all assumptions intact
+    on which the protocol relies, ``excused`` those violated otherwise; the one with the fewest moves first.
+    """
+
+    def __init__(
+        self, explorer: Explorer, header: Header, cluster: ClusterArguments, timeouts: Timeouts, restarts: int
+    ) -> None:
+        self._explorer = explorer
+        self._header = header
+        self._cluster = cluster
+        self._timeouts: Timeouts = timeouts
+        self._restarts = restarts
+        self.tally: SearchTally = explorer.tally
+        self.failures = tuple(name for name in explorer.violated if not explorer.broken[name])
+        self.excused = tuple(name for name in explorer.violated if explorer.broken[name])
+
+    def __str__(self) -> str:
+        tally, name = self.tally, self._cluster.protocol.name
+        counts = f"{format_count(tally.states, 'state')}, {format_count(tally.transitions, 'transition')}"
+        width = max(map(len, self.verdicts))
+        lines = (f"  {assertion:{width}}  {verdict}" for assertion, verdict in self.verdicts.items())
+        return "\n".join((f"{name}: {counts}, {self.coverage}", *lines))
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return html_of(str(self), self.run)
+
+    @property
+    def is_exhaustive(self) -> bool:
+        """True if all reachable states were visited, and no difference between states was ignored."""
+        return not self.tally.stopped_by and not self._explorer.not_distinguished
+
+    @property
+    def coverage(self) -> str:
+        """What was explored, in words."""
+        if self.tally.stopped_by:
+            return f"stopped at {self.tally.stopped_by}"
+        ignored = "; ".join(self._explorer.not_distinguished)
+        return f"complete, except for {ignored}" if ignored else "exhaustive"
+
+    @property
+    def holds(self) -> bool:
+        """True if no bound stopped the search, nothing failed, and every promised assertion was judged."""
+        promises = self._cluster.protocol.promises
+        is_complete = not self.tally.stopped_by and bool(promises)
+        return is_complete and not self.failures and not any(map(self._why_not_judged, promises))
+
+    @cached_property
+    def verdicts(self) -> dict[str, str]:
+        """The verdict on each assertion, in words."""
+        return {assertion: self._verdict(assertion) for assertion in self.tally.violated}
+
+    @cached_property
+    def run(self) -> Run | None:
+        """The shortest counterexample as a run: to a failure if there is one; None without any."""
+        found = (*self.failures, *self.excused)
+        if not found:
+            return None
+        folder = tempfile.TemporaryDirectory(prefix="lab-")
+        path = Path(folder.name, "counterexample.jsonl")
+        protocol = self._cluster.protocol
+        writer = Writer(path, self._header)
+        record_counterexample(self._explorer, found[0], protocol, writer, self._timeouts, self._restarts)
+        run = Run(path, self._cluster.own_target)
+        weakref.finalize(run, folder.cleanup)
+        return run
+
+    def _verdict(self, assertion: str) -> str:
+        count, explorer = self.tally.violated[assertion], self._explorer
+        if count:
+            moves = format_count(explorer.count_moves_to(assertion), "move")
+            broken = ", ".join(map(str, explorer.broken[assertion]))
+            word = f"excused, as assumption {broken} is broken" if broken else "fails"
+            return f"{word}: violated in {format_count(count, 'state')}, the first after {moves}"
+        if why := self._why_not_judged(assertion):
+            return f"not judged: {why}"
+        return "holds" if self.is_exhaustive else f"no violation in {format_count(self.tally.states, 'state')}"
+
+    def _why_not_judged(self, assertion: str) -> str:
+        explorer = self._explorer
+        if why := explorer.why_not_judged(assertion):
+            return why
+        if assertion not in explorer.liveness or self.tally.violated[assertion]:
+            return ""
+        if self.tally.stopped_by:
+            return "it is about whole executions, and the search was stopped"
+        if not explorer.judges_liveness:
+            return f"with timeouts={self._timeouts!r} a message may take forever"
+        return "" if assertion == ENDS.id or explorer.was_met(assertion) else "no running node is left to agree"
+
+
+def explore(
+    protocol: Protocol,
+    nodes: int = 3,
+    *,
+    kills: int = 1,
+    restarts: int = 0,
+    cuts: int = 0,
+    pauses: int = 0,
+    timeouts: Timeouts = "synchronous",
+    settled: bool | None = None,
+    commands: Sequence[str] | None = None,
+    states: int = 1_000_000,
+    depth: int | None = None,
+    parameters: dict[str, Any] | None = None,
+) -> Exploration:
+    """Model-check a protocol: explore all executions of a small cluster with at most so many faults.
+
+    ``timeouts`` is the timing model. The search begins with all nodes Normal under one coordinator if it is
+    ``settled``, by default for elections; else with all nodes just started. ``commands`` are given then
+    (``"tell 3 withdraw 350"``), by default the first of those that drive the protocol. The search stops after so
+    many ``states``, or at that ``depth``. ``lab explore --help`` says more.
+
+    Raises TargetError for an unknown protocol, UserError for wrong settings or a protocol that cannot be explored,
+    CommandError for a wrong command, KeyboardInterrupt at Ctrl-C.
+    """
+    _check_limits(nodes, timeouts, kills=kills, restarts=restarts, cuts=cuts, pauses=pauses)
+    cluster = ClusterArguments(protocol, nodes, parameters=parameters)
+    header = replace(
+        simulation_header(cluster.protocol, cluster.ids, _TIMING, cluster.parameters),
+        run=f"{cluster.protocol.name} explored, timeouts {timeouts}",
+    )
+    explorer = Explorer(
+        cluster.protocol,
+        header,
+        timeouts,
+        kills,
+        restarts,
+        issubclass(cluster.protocol, Election) if settled is None else settled,
+        cuts,
+        _command_inputs(_default_commands(cluster) if commands is None else commands, cluster, header),
+        pauses,
+    )
+    try:
+        explorer.run(states, depth)
+    except NeverSettledError:
+        raise UserError(
+            f"{cluster.protocol.name} with {nodes} nodes does not become Normal under one coordinator by itself: "
+            "add settled=False"
+        ) from None
+    except SendsInstantsError as error:
+        raise UserError(
+            f"{cluster.protocol.name} puts its clock time into {error}, so its states never repeat: send "
+            "a duration instead, or explore the election below it"
+        ) from None
+    if explorer.tally.stopped_by == INTERRUPTED:
+        raise KeyboardInterrupt
+    return Exploration(explorer, header, cluster, timeouts, restarts)
+
+
+def _check_limits(nodes: int, timeouts: str, **faults: int) -> None:
+    if not 1 <= nodes <= _MOST_NODES:
+        raise UserError(
+            f"nodes={nodes}: 1 to {_MOST_NODES} nodes can be explored; more than 4 have very many states"
+        )
+    known = get_args(Timeouts)
+    if timeouts not in known:
+        raise UserError(f"timeouts={timeouts!r}: expected {', '.join(known)}{did_you_mean(timeouts, known)}")
+    for name, count in faults.items():
+        if count < 0:
+            raise UserError(f"{name}={count}: expected a whole number from 0")
+    if faults["pauses"] and timeouts == "any":
+        raise UserError("pauses with timeouts='any': there a node may take its time anyway; leave out one of them")
+
+
+def _default_commands(cluster: ClusterArguments) -> list[str]:
+    """Return the command that keeps the protocol busy, to the highest node; none if it needs none."""
+    return [f"tell {cluster.ids[-1]} {command}" for command in cluster.protocol.workload[:1]]
+
+
+def _command_inputs(
+    lines: Sequence[str], cluster: ClusterArguments, header: Header
+) -> tuple[tuple[int, CommandInput], ...]:
+    """Return each command with the node that it is for. Raises CommandError."""
+    found: list[tuple[int, CommandInput]] = []
+    for line in lines_of(lines, Scope(cluster.protocol, cluster.ids, cluster.parameters)):
+        statement = parse(line, cluster.protocol)
+        given = statement.command
+        if statement.trigger is not None or not isinstance(given, ProtocolCommandLine) or given.nodes is None:
+            raise CommandError(
+                f"{line!r}: an exploration takes only commands of the protocol, without trigger, for nodes by "
+                f"number: tell {cluster.ids[-1]} COMMAND; faults are explored by themselves"
+            )
+        command_input = CommandInput(given.command, given.words)
+        found += [(node, command_input) for node in given.nodes.resolve(ClusterState.of(header))]
+    return tuple(found)
