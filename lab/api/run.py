@@ -12,15 +12,15 @@ import weakref
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from msgspec.structs import replace
 
 from lab.analysis.elections import ElectionLog, SettledElection
 from lab.analysis.history import History
-from lab.export.excerpt import ExportOptions, TableName, read_excerpt
+from lab.export.excerpt import ExportOptions, read_excerpt
 from lab.export.svg_diagram import write_svg
-from lab.export.tables import columns_of
+from lab.export.tables import columns_of, tables_of
 from lab.properties.judge import Judge
 from lab.properties.verdicts import Verdict
 from lab.protocols import PROTOCOLS, TASKS, Algorithm
@@ -42,7 +42,6 @@ Protocol = str | type[Algorithm]
 Time = str | int
 """A time since the run began: ``"3.5s"``, or whole microseconds."""
 
-_TABLES: tuple[TableName, ...] = get_args(TableName)
 _RECORDING = "run.jsonl"
 
 
@@ -96,12 +95,13 @@ class Run:
         return self._timeline.at(self._timeline.record_at(_us(time))).snapshot()
 
     def frames(self) -> dict[str, dict[str, list[Any]]]:
-        """Return the tables of the run as columns: messages, statuses, faults, events.
+        """Return the tables of the run as columns: messages, statuses, faults, elections, verdicts, steps, events.
 
-        They are those of ``lab export --to csv``: a column that ends in ``_us`` is a time in microseconds.
+        A protocol may bring more, such as transactions. They are those of ``lab export --table``: a column has one
+        type, lists are JSON text, and one that ends in ``_us`` is a time in microseconds.
         ``pandas.DataFrame(run.frames()["messages"])`` is a data frame.
         """
-        return {table: self._table(table) for table in _TABLES}
+        return {table: self._table(table) for table in tables_of(self.header)}
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -167,10 +167,10 @@ class Run:
         history.read(self._store.records())
         return folds
 
-    def _table(self, table: TableName) -> dict[str, list[Any]]:
+    def _table(self, table: str) -> dict[str, list[Any]]:
         return columns_of(read_excerpt(self._store, ExportOptions(table=table)))
 
-    def _rows(self, table: TableName) -> list[dict[str, Any]]:
+    def _rows(self, table: str) -> list[dict[str, Any]]:
         columns = self._table(table)
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
+import msgspec
 import pytest
 
-from lab.cli.compare import CompareOptions, as_json, report, run_compare
+from lab.cli.compare import CompareOptions, compared, report, run_compare
 from lab.protocols import Bully, InvitationElection, Ring
 from lab.protocols.field import Field
 from lab.protocols.stack import stacked
@@ -141,14 +142,17 @@ def test_sums_over_runs() -> None:
     sums = ProtocolTotals("ring", stacked(Field, Ring))
     sums.add(ElectionMeasurement((4, 8), (1_000_000,), 0, Work(10, 1, 2)), {"A1.1": (0, 2)})
     sums.add(ElectionMeasurement((), (3_000_000,), 500_000, Work(5, 0, 1)), {"A1.1": (1, 0), "raises": (1, 0)})
-    assert as_json(sums) == {
+    assert msgspec.to_builtins(compared(sums)) == {
         "protocol": "ring",
         "runs": 2,
-        "elections": {"count": 2, "messages_median": 4, "messages_95th": 8},
-        "without_coordinator": {"count": 2, "us_median": 1_000_000, "us_95th": 3_000_000},
-        "several_coordinators": {"runs": 1, "total_us": 500_000, "worst_run_us": 500_000},
+        "figures": {
+            "of": "elections below the field",
+            "elections": {"count": 2, "messages_median": 4, "messages_95th": 8},
+            "without_coordinator": {"count": 2, "us_median": 1_000_000, "us_95th": 3_000_000},
+            "several_coordinators": {"runs": 1, "total_us": 500_000, "worst_run_us": 500_000},
+            "readings": {"made": 15, "lost": 1, "twice": 3},
+        },
         "violations": {"A1.1": {"failures": 1, "excused": 2}, "raises": {"failures": 1, "excused": 0}},
-        "readings": {"made": 15, "lost": 1, "twice": 3},
     }
 
 

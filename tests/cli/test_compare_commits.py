@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from lab.protocols import TwoPhaseCommit
@@ -142,7 +143,8 @@ def test_the_formula_is_for_the_measured_commits() -> None:
         blocked_us=(5, 7),
         locked_us=(1, 2, 3),
     )
-    assert BankComparison.as_json(sums) == {
+    assert msgspec.to_builtins(BankComparison.figures(sums)) == {
+        "of": "commits",
         "committed": 3,
         "aborted": 2,
         "open": 1,

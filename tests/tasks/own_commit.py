@@ -3,8 +3,9 @@
 The highest node asks all others to promise; once all have, it tells them to commit.
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from msgspec import Struct
 from rich.text import Text
 
 from lab.kernel import Payload, Request, on, procedure
@@ -49,12 +50,18 @@ def count_promises(cluster: ClusterState) -> int:
     return sum(bool(node.state.get("promised")) for node in cluster.nodes.values())
 
 
+class PromiseFigures(Struct, frozen=True):
+    """How many promises were kept, and how many were not."""
+
+    promises: dict[str, int]
+
+
 class CommitAnalysis(Analysis):
     """Counts the nodes that have committed, and those that have only promised."""
 
     noun: ClassVar[str] = "promise"
     outcomes: ClassVar[dict[str, str]] = {"kept": "kept", "open": "not kept yet"}
-    figures: ClassVar[dict[str, Any]] = {"promises": None}
+    figures: ClassVar[type[Struct]] = PromiseFigures
     without_blocked: ClassVar[str] = "promises nothing"
 
     def count(self) -> dict[str, int]:
@@ -63,7 +70,7 @@ class CommitAnalysis(Analysis):
 
     def report(self, recording: str) -> Report:
         counts = self.count()
-        return Report((f"promises: {counts['kept']} kept, {counts['open']} open",), {"promises": counts})
+        return Report((f"promises: {counts['kept']} kept, {counts['open']} open",), PromiseFigures(counts))
 
     def blocked(self, now_us: int) -> tuple[str, list[str]]:
         waiting = [f"{node.id} waits for Commit" for node in self.cluster.nodes.values() if is_ready(node)]
