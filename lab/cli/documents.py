@@ -6,6 +6,7 @@ structs whose fields depend on the kind of protocol are generic; their modules r
 
 import sys
 from importlib import import_module
+from inspect import cleandoc
 from typing import Any
 
 import msgspec
@@ -71,4 +72,16 @@ def schema_of(name: str) -> dict[str, Any]:
     module, _, attribute = DOCUMENTS[name].place.partition(":")
     found = getattr(import_module(f"lab.cli.{module}"), attribute)
     kind = found if isinstance(found, type) else found()
-    return {"$schema": _DIALECT, "$id": f"urn:lab:{name}:1", **msgspec.json.schema(kind)}
+    return {"$schema": _DIALECT, "$id": f"urn:lab:{name}:1", **_with_plain_descriptions(msgspec.json.schema(kind))}
+
+
+def _with_plain_descriptions(schema: Any) -> Any:
+    """Return the schema with docstrings as plain text in its descriptions."""
+    if isinstance(schema, list | tuple):
+        return [_with_plain_descriptions(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    plain = {name: _with_plain_descriptions(each) for name, each in schema.items()}
+    if isinstance(described := schema.get("description"), str):
+        plain["description"] = cleandoc(described).replace("``", "`")
+    return plain

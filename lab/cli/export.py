@@ -11,7 +11,15 @@ from rich.table import Table as Grid
 from typer import Option
 
 from lab.cli.documents import Document, print_json
-from lab.cli.options import Json, Recording, command, is_same_file, writable
+from lab.cli.options import (
+    Json,
+    OwnProtocol,
+    Recording,
+    command,
+    is_same_file,
+    load_protocol_of,
+    writable,
+)
 from lab.cli.progress import Progress
 from lab.cli.recording_report import RecordingSummary, report_damage, summarize_recording
 from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError, print_table
@@ -96,6 +104,7 @@ class ExportRequest(Struct, frozen=True):
         str, Option(metavar="TIME", help="cast: shorten longer pauses between events to this time.")
     ] = "2s"
     force: Annotated[bool, Option("--force", help="Overwrite an existing file.")] = False
+    protocol: OwnProtocol = None
     json: Json = False
 
     @property
@@ -214,6 +223,8 @@ def export(options: ExportRequest) -> int:
     receiver. Heartbeats are left out. A long run has too many messages for one picture: select a window with
     --from and --until. The window begins with the nodes, faults and messages in flight as they are at --from.
     """
+    if options.protocol is not None:
+        load_protocol_of(options.file, options.protocol)
     with closing(open_recording(options.file)) as store:
         if options.json and options.out == _STANDARD_OUTPUT:
             raise UsageError("--json and --out - both write to standard output; leave one of them out")

@@ -9,7 +9,7 @@ import pytest
 
 import lab
 from lab.api.run import Run
-from lab.export.tables import COLUMNS
+from lab.export.tables import tables_of
 from lab.protocols import Bully
 from lab.recording.reader import NotARecordingError
 from lab.script.scope import CommandError
@@ -62,7 +62,7 @@ def test_the_same_arguments_give_the_same_run() -> None:
 def test_tables_are_columns(run: Run) -> None:
     frames = run.frames()
     assert {table: list(columns) for table, columns in frames.items()} == {
-        table: list(columns) for table, columns in COLUMNS.items()
+        table: [column.name for column in columns] for table, columns in tables_of(run.header).items()
     }
     messages = frames["messages"]
     assert len({len(column) for column in messages.values()}) == 1

@@ -90,9 +90,10 @@ def test_a_script_runs_in_every_run(lab: Lab) -> None:
     result = json.loads(done.out)
     (bully,) = result["protocols"]
     assert (result["t_us"], result["seed"], bully["protocol"], bully["runs"]) == (200_000, 1, "bully", 3)
-    assert bully["without_coordinator"]["count"] == 3 * 2, "when 5 dies, and when it takes over again"
-    assert bully["elections"]["count"] == 3 * 3, "the first, and one each time"
-    assert bully["readings"] is None
+    figures = bully["figures"]
+    assert figures["without_coordinator"]["count"] == 3 * 2, "when 5 dies, and when it takes over again"
+    assert figures["elections"]["count"] == 3 * 3, "the first, and one each time"
+    assert figures["of"] == "elections"
     assert bully["violations"]["A1.1"] == {"failures": 0, "excused": 0}
     assert lab(*words).out.startswith("5 nodes, lecture.script; 3 runs each")
 

@@ -27,7 +27,7 @@ def _compare_json(lab: Lab, script: str, *words: str) -> dict[str, dict[str, Any
     (lab.folder / "bank.script").write_text(script)
     done = lab("compare", "2pc", "3pc", "--script", "bank.script", "--workers", "1", "--json", *words)
     assert (done.status, done.err) == (0, "")
-    return {each["protocol"]: each for each in json.loads(done.out)["protocols"]}
+    return {each["protocol"]: each["figures"] for each in json.loads(done.out)["protocols"]}
 
 
 def test_the_table(lab: Lab, transcript: Callable[[str, str], None]) -> None:

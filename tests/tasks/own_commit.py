@@ -13,6 +13,7 @@ from lab.protocols.algorithm import Algorithm
 from lab.recording.cluster_state import ClusterState
 from lab.recording.snapshot import NodeState
 from lab.styles import ThemeStyles
+from lab.table_files import Column, Row
 from lab.tasks.analysis import Analysis, Report
 from lab.tasks.extension import Extension, NodeText, View
 from lab.tasks.terms import ClusterTerm, NodeTerm
@@ -62,11 +63,19 @@ class CommitAnalysis(Analysis):
     noun: ClassVar[str] = "promise"
     outcomes: ClassVar[dict[str, str]] = {"kept": "kept", "open": "not kept yet"}
     figures: ClassVar[type[Struct]] = PromiseFigures
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("node", "integer", "node that promised"),
+        Column("kept", "boolean", "whether it has committed"),
+    )
     without_blocked: ClassVar[str] = "promises nothing"
 
     def count(self) -> dict[str, int]:
         committed = sum(bool(node.state.get("committed")) for node in self.cluster.nodes.values())
         return {"kept": committed, "open": count_promises(self.cluster) - committed}
+
+    def rows(self) -> list[Row]:
+        nodes = self.cluster.nodes.values()
+        return [(node.id, bool(node.state.get("committed"))) for node in nodes if node.state.get("promised")]
 
     def report(self, recording: str) -> Report:
         counts = self.count()
