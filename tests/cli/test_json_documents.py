@@ -113,7 +113,7 @@ def test_a_schema_refuses_another_document(lab: Lab) -> None:
     for change in (_without_title, _with_number, _with_more):
         document = json.loads(done.out)
         change(document["scenarios"][0])
-        with pytest.raises(Exception, match="(?s)title|worlds|more"):
+        with pytest.raises(Exception, match=r"title|worlds|more"):
             fitting("scenario-list", json.dumps(document))
 
 
