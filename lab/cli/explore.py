@@ -358,7 +358,7 @@ class _Exploration:
             seconds=round(self.seconds, 3),
             exhaustive=not tally.stopped_by and not explorer.not_distinguished,
             not_distinguished=tuple(explorer.not_distinguished),
-            stopped_at=tally.stopped_by,
+            stopped_at=tally.stopped_by or None,
             waiting=tally.frontier,
             assertions=tuple(
                 ExploredAssertion(

@@ -112,6 +112,10 @@ class ExportRequest(Struct, frozen=True):
         """True if nothing says what to write."""
         return self.to is None and self.table is None and self.out in (None, _STANDARD_OUTPUT)
 
+    @property
+    def table_name(self) -> str:
+        return _DEFAULT_TABLE if self.table is None else self.table
+
     def format(self) -> Format:
         """Return the format given with ``--to``, or implied by the file's suffix or a table. Raises UsageError."""
         found = self._format()
@@ -148,7 +152,7 @@ class ExportRequest(Struct, frozen=True):
             self.heartbeats,
             "right" if self.time == "right" else "down",
             self.ascii_only or (self.out == _STANDARD_OUTPUT and not draws_unicode()),
-            self.table or _DEFAULT_TABLE,
+            self.table_name,
             self.film(),
         )
 
@@ -156,9 +160,7 @@ class ExportRequest(Struct, frozen=True):
         """Return the file to write; None for standard output. Raises UsageError."""
         if self.out == _STANDARD_OUTPUT:
             return None
-        path = (
-            default_path(self.file, chosen, Path(), self.table or _DEFAULT_TABLE) if self.out is None else self.out
-        )
+        path = default_path(self.file, chosen, Path(), self.table_name) if self.out is None else self.out
         if is_same_file(path, self.file):
             raise UsageError(f"--out {path} is the recording itself; name another file")
         if path.is_file() and not self.force:

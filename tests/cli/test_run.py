@@ -10,8 +10,8 @@ from lab.properties.assertions import ASSERTIONS
 from tests.cli.invocation import Called, Lab
 
 KEYS = [
-    *("world", "protocol", "settings", "nodes", "elections", "messages", "faults", "notes", "transactions"),
-    *("open", "duration_us", "recording", "verdicts"),
+    *("format", "world", "protocol", "settings", "nodes", "elections", "messages", "faults", "notes", "figures"),
+    *("duration_us", "recording", "verdicts", "scenario"),
 ]
 NODE_KEYS = ["alive", "process", "status", "coordinator", "up", "definition_version", "group"]
 ELECTION_KEYS = ["lost_at_us", "settled_at_us", "coordinator"]

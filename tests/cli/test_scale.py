@@ -188,7 +188,7 @@ def test_nodes_that_never_agree(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     assert scale(_options(json=True)) == 1
     output = capsys.readouterr()
     assert output.err == "lab: bully: 9 nodes did not agree\n"
-    assert [each["nodes"] for each in json.loads(output.out)["elections"]] == [3, 6, 3, 6]
+    assert [each["nodes"] for each in json.loads(output.out)["protocols"][0]["elections"]] == [3, 6, 3, 6]
 
 
 def _cut_short(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
