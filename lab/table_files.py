@@ -35,11 +35,11 @@ class MissingExtraError(UserError):
 
 
 class Column(Struct, frozen=True):
-    """A column: ``says`` is its meaning. One that ends in ``_us`` is a time, or a duration, in microseconds."""
+    """A column: ``description`` is its meaning. One that ends in ``_us`` is a time, or a duration, in microseconds."""
 
     name: str
     type: ColumnType
-    says: str
+    description: str
 
 
 class Table(Struct, frozen=True):
@@ -87,7 +87,7 @@ def write_parquet(table: Table, out: IO[bytes]) -> None:
         "boolean": pa.bool_(),
         "json": pa.string(),
     }
-    fields = [pa.field(each.name, types[each.type], metadata={"says": each.says}) for each in table.columns]
+    fields = [pa.field(each.name, types[each.type], metadata={"description": each.description}) for each in table.columns]
     schema = pa.schema(fields)
     rows = iter(table.rows)
     with ParquetWriter(out, schema) as writer:

@@ -129,7 +129,7 @@ class ParameterSummary(Struct, frozen=True):
 
     name: str
     default: str
-    says: str
+    description: str
 
 
 class ProtocolSummary(Struct, frozen=True):

@@ -31,8 +31,8 @@ def schema(
 ) -> int:
     """Print the JSON Schema of a document that --json prints.
 
-    Every document has "format": 1. A field never changes its meaning; new fields may come. lab guide json says
-    what the fields are.
+    Every document has "format": 1. A field never changes its meaning; new fields may come. lab guide json
+    describes the fields.
     """
     if name is not None:
         write_line(sanitize_json(msgspec.json.encode(schema_of(name))), sys.stdout)

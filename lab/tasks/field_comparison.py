@@ -49,9 +49,9 @@ class FieldComparison(ElectionComparison):
 
     @classmethod
     def figures(cls, totals: ProtocolTotals) -> FieldFigures:
-        work, below = _work(totals), super().figures(totals)
+        work, election = _work(totals), super().figures(totals)
         readings = Readings(work.made, work.lost, work.duplicated)
-        return FieldFigures(below.elections, below.without_coordinator, below.several_coordinators, readings)
+        return FieldFigures(election.elections, election.without_coordinator, election.several_coordinators, readings)
 
     @classmethod
     def row(cls, measured: ElectionMeasurement) -> Row:

@@ -163,7 +163,7 @@ def test_a_run_of_a_bank_has_figures(folder: Lab) -> None:
     assert bully["figures"] is None
 
 
-def test_verify_says_what_holds_and_what_was_refused(folder: Lab) -> None:
+def test_verify_lists_what_holds_and_what_was_refused(folder: Lab) -> None:
     """A violation has the events that led to it; a file that is no recording is refused, with status 2."""
     done = folder("verify", "run.jsonl", "fails.scenario", "--json")
     assert done.status == 2
@@ -202,7 +202,7 @@ def test_branches_are_a_tree(folder: Lab) -> None:
     assert [each["file"].rpartition("/")[2] for each in run["branches"]] == ["branch.jsonl"]
 
 
-def test_an_export_says_what_was_written(folder: Lab) -> None:
+def test_an_export_names_the_file(folder: Lab) -> None:
     """Without a format, what there is: the tables of this run, with their columns."""
     written = _document(folder, "export", "export", "run.jsonl", "--table", "faults")["written"]
     size = (folder.folder / "run.faults.csv").stat().st_size

@@ -40,7 +40,7 @@ def _failed(suite: ElementTree.Element) -> dict[str | None, str]:
         (("scenario", "check", "coordinator-dies", "--sim"), "simulated"),
     ],
 )
-def test_a_suite_says_how_to_run_it_again(lab: Lab, words: tuple[str, ...], name: str) -> None:
+def test_a_suite_names_the_command(lab: Lab, words: tuple[str, ...], name: str) -> None:
     """The version and the whole command; every case has a name, and none failed."""
     shutil.copy(SHIPPED, lab.folder / "run.jsonl")
     assert lab(*words, "--junit", "report.xml").status == 0
