@@ -35,7 +35,7 @@ class MissingExtraError(UserError):
 
 
 class Column(Struct, frozen=True):
-    """A column: ``description`` is its meaning. One that ends in ``_us`` is a time, or a duration, in microseconds."""
+    """A column and its meaning. One that ends in ``_us`` is a time or a duration, in microseconds."""
 
     name: str
     type: ColumnType
@@ -87,7 +87,9 @@ def write_parquet(table: Table, out: IO[bytes]) -> None:
         "boolean": pa.bool_(),
         "json": pa.string(),
     }
-    fields = [pa.field(each.name, types[each.type], metadata={"description": each.description}) for each in table.columns]
+    fields = [
+        pa.field(each.name, types[each.type], metadata={"description": each.description}) for each in table.columns
+    ]
     schema = pa.schema(fields)
     rows = iter(table.rows)
     with ParquetWriter(out, schema) as writer:

@@ -51,7 +51,9 @@ class FieldComparison(ElectionComparison):
     def figures(cls, totals: ProtocolTotals) -> FieldFigures:
         work, election = _work(totals), super().figures(totals)
         readings = Readings(work.made, work.lost, work.duplicated)
-        return FieldFigures(election.elections, election.without_coordinator, election.several_coordinators, readings)
+        return FieldFigures(
+            election.elections, election.without_coordinator, election.several_coordinators, readings
+        )
 
     @classmethod
     def row(cls, measured: ElectionMeasurement) -> Row:
