@@ -13,15 +13,15 @@ import weakref
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from lab.analysis.elections import ElectionLog, SettledElection
 from lab.analysis.history import History
-from lab.export.excerpt import ExportError, ExportOptions, TableName, read_excerpt
+from lab.export.excerpt import ExportError, ExportOptions, read_excerpt
 from lab.export.svg_diagram import write_svg
-from lab.export.tables import columns_of
+from lab.export.tables import table_of, tables_of
 from lab.properties.judge import Judge
 from lab.properties.verdicts import Verdict, Violation
 from lab.properties.witness import ExplanationLine, explain_violation
@@ -32,6 +32,7 @@ from lab.recording.snapshot import Snapshot
 from lab.recording.timeline import Timeline
 from lab.script.parse import parse
 from lab.script.scope import CommandError, Scope
+from lab.table_files import ColumnType, Table, arrow_table
 from lab.units import parse_us
 from lab.worlds.campaign.schedule import draw, fault_kinds, plan_of
 from lab.worlds.loading.config import RunConfig, branch_config
@@ -48,8 +49,14 @@ Protocol = str | type[Algorithm]
 Time = str | int
 """A time since the run began: ``"3.5s"``, or whole microseconds."""
 
-_TABLES: tuple[TableName, ...] = get_args(TableName)
 _RECORDING = "run.jsonl"
+_PANDAS_TYPES: dict[ColumnType, str] = {
+    "integer": "Int64",
+    "number": "Float64",
+    "text": "string",
+    "boolean": "boolean",
+    "json": "string",
+}
 
 
 class Run:
@@ -110,27 +117,30 @@ class Run:
         return self._timeline.at(self._timeline.record_at(us_of(time))).snapshot()
 
     def frames(self) -> dict[str, dict[str, list[Any]]]:
-        """Return the tables of the run as columns: messages, statuses, faults, events.
+        """Return the tables of the run as columns: messages, statuses, faults, elections, verdicts, steps, events.
 
-        They are those of ``lab export --to csv``: a column that ends in ``_us`` is a time in microseconds.
+        A protocol may bring more, such as transactions. They are those of ``lab export --table``: a column has one
+        type, lists are JSON text, and one that ends in ``_us`` is a time in microseconds.
         """
-        return {table: self._table(table) for table in _TABLES}
+        return {name: self._table(name).as_columns() for name in tables_of(self.header)}
 
-    def to_pandas(self, table: TableName = "messages") -> "pandas.DataFrame":
+    def to_pandas(self, table: str = "messages") -> "pandas.DataFrame":
         """Return a table as a data frame, in which unknown values are NA.
 
         Raises ImportError without the extra ``data``, ExportError for an unknown table.
         """
-        frame: pandas.DataFrame = import_extra("pandas", "data").DataFrame(self._table(table))
-        return frame.convert_dtypes()
+        new_frame, found = import_extra("pandas", "data").DataFrame, self._table(table)
+        types = {column.name: _PANDAS_TYPES[column.type] for column in found.columns}
+        frame: pandas.DataFrame = new_frame(found.as_columns(), dtype="object").astype(types)
+        return frame
 
-    def to_arrow(self, table: TableName = "messages") -> "pyarrow.Table":
+    def to_arrow(self, table: str = "messages") -> "pyarrow.Table":
         """Return a table of Apache Arrow, in which unknown values are null.
 
         Raises ImportError without the extra ``data``, ExportError for an unknown table.
         """
-        found: pyarrow.Table = import_extra("pyarrow", "data").table(self._table(table))
-        return found
+        import_extra("pyarrow", "data")
+        return arrow_table(self._table(table))
 
     @property
     def commands(self) -> tuple[str, ...]:
@@ -201,14 +211,13 @@ class Run:
         history.read(self._store.records())
         return folds
 
-    def _table(self, table: TableName) -> dict[str, list[Any]]:
-        if table not in _TABLES:
-            raise ExportError(f"unknown table {table!r}; expected {', '.join(_TABLES)}")
-        return columns_of(read_excerpt(self._store, ExportOptions(table=table)))
+    def _table(self, table: str) -> Table:
+        return table_of(read_excerpt(self._store, ExportOptions(table=table)))
 
-    def _rows(self, table: TableName) -> list[dict[str, Any]]:
-        columns = self._table(table)
-        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    def _rows(self, table: str) -> list[dict[str, Any]]:
+        found = self._table(table)
+        names = [column.name for column in found.columns]
+        return [dict(zip(names, row, strict=True)) for row in found.rows]
 
 
 def load(path: str | Path, protocol: Protocol | None = None) -> Run:

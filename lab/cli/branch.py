@@ -11,8 +11,11 @@ from rich.tree import Tree
 from typer import Argument, Option
 
 from lab.analysis.delivery import LogPage
+from lab.cli.documents import Document, print_json
 from lab.cli.options import (
     CommandChecker,
+    HeadlessJson,
+    Json,
     OwnProtocol,
     Record,
     check_headless,
@@ -22,7 +25,7 @@ from lab.cli.options import (
 )
 from lab.cli.program import app
 from lab.cli.progress import Progress
-from lab.cli.recording_report import format_log_line, report_damage
+from lab.cli.recording_report import RecordingSummary, format_log_line, report_damage, summarize_recording
 from lab.cli.run import run_headless, run_with_interface
 from lab.cli.terminal import (
     EXIT_NOT_AS_EXPECTED,
@@ -38,7 +41,7 @@ from lab.recording.log_lines import count_lines
 from lab.recording.reader import FileRecords, RecordStore, open_recording
 from lab.recording.records import End, decode_fields, differing_fields
 from lab.recording.timeline import Timeline
-from lab.replay.divergence import find_divergence, header_differences
+from lab.replay.divergence import Divergence, find_divergence, header_differences
 from lab.script.statements import At
 from lab.text import sanitize
 from lab.units import format_ranges, parse_us
@@ -81,6 +84,7 @@ class BranchOptions(Struct, frozen=True):
     ] = None
     headless: Annotated[bool, Option("--headless", help="Run without the interface; requires --for.")] = False
     protocol: OwnProtocol = None
+    json: HeadlessJson = False
 
 
 @command(
@@ -96,10 +100,12 @@ def branch(options: BranchOptions) -> int:
     recording begins with the same records. lab diff shows where two recordings diverge; lab branches shows the
     tree of branches.
     """
+    if options.json and not options.headless:
+        raise UsageError("--json requires --headless")
     if options.headless:
         interrupt_on_signals()  # before there is a recording
     config = _branch_config(options)
-    return run_headless(config, as_json=False) if options.headless else run_with_interface(config)
+    return run_headless(config, options.json) if options.headless else run_with_interface(config)
 
 
 def _branch_config(options: BranchOptions) -> RunConfig:
@@ -156,11 +162,55 @@ def _place(store: FileRecords, file: Path, at: str) -> int:
     return timeline.record_at(at_us)
 
 
+class BranchedRecording(Struct, frozen=True):
+    """A recording and its branches. The other fields are None if the file no longer exists.
+
+    ``from_record`` and ``from_us``: where it branched from its parent, None for a run of its own. ``ending``: why
+    the run ended; empty if it goes on, or was cut off.
+    """
+
+    file: str
+    run: str | None
+    protocol: str | None
+    world: str | None
+    nodes: tuple[int, ...] | None
+    from_record: int | None
+    from_us: int | None
+    ending: str | None
+    branches: tuple["BranchedRecording", ...]
+
+
+class BranchesDocument(Document, frozen=True):
+    """The recordings in a folder, each with its branches."""
+
+    folder: str
+    recordings: tuple[BranchedRecording, ...]
+
+
+def _summarize_tree(tree: LineageTree) -> BranchedRecording:
+    branches = tuple(map(_summarize_tree, tree.branches))
+    if tree.info is None:
+        return BranchedRecording(str(tree.path), None, None, None, None, None, None, None, branches)
+    header, parent = tree.info.header, tree.info.header.parent
+    return BranchedRecording(
+        str(tree.path),
+        header.run,
+        header.protocol.title,
+        header.world,
+        header.nodes,
+        None if parent is None else parent.record,
+        None if parent is None else parent.at_us,
+        tree.info.ending,
+        branches,
+    )
+
+
 @app.command()
 def branches(
     file: Annotated[
         Path | None, Argument(metavar="[FILE]", help="A recording. Default: the recordings in lab's data folder.")
     ] = None,
+    json: Json = False,
 ) -> int:
     """Show recordings and their branches as a tree.
 
@@ -171,6 +221,9 @@ def branches(
         open_recording(file).close()
         folder = file.resolve().parent
     trees = lineage_of({*folder.glob("*.jsonl"), *([] if file is None else [folder / file.name])})
+    if json:
+        print_json(BranchesDocument(str(folder), tuple(map(_summarize_tree, trees))))
+        return 0
     if not trees:
         print_line(f"there are no recordings in {folder}")
         return 0
@@ -217,6 +270,7 @@ _LONGEST = 300
 def diff(
     one: Annotated[Path, Argument(metavar="A", help="A recording.")],
     other: Annotated[Path, Argument(metavar="B", help="Another recording.")],
+    json: Json = False,
 ) -> int:
     """Find the first difference between two recordings.
 
@@ -227,21 +281,87 @@ def diff(
     """
     with closing(open_recording(one)) as a, closing(open_recording(other)) as b:
         differences = header_differences(a.header, b.header)
-        for name, here, there in differences:
-            print_line(f"header, {name}: A {here} · B {there}")
         with Progress("comparing", "record", min(len(a), len(b))) as progress:
             divergence = find_divergence(a, b, progress)
+        fields = _differing_fields(a, b, divergence)
+        if json:
+            print_json(
+                DiffDocument(
+                    summarize_recording(one, a),
+                    summarize_recording(other, b),
+                    tuple(DifferingField(*each) for each in differences),
+                    divergence.same,
+                    divergence.diverges,
+                    _summarize_side(a, divergence.one),
+                    _summarize_side(b, divergence.other),
+                    tuple(DifferingField(*each) for each in fields),
+                )
+            )
+        else:
+            _print_difference((one, a), (other, b), differences, divergence, fields)
         damaged = report_damage(one, a) | report_damage(other, b)
-        print_line(
-            f"{divergence.same} records are equal" + ("" if divergence.diverges else ", and there are no others")
-        )
-        if divergence.diverges:
-            _print_rows(a, *_before(a, divergence.one))
-            _print_side("A", one, a, divergence.one)
-            _print_side("B", other, b, divergence.other)
-            if divergence.one is not None and divergence.other is not None:
-                _print_differing_fields(a.raw(divergence.one), b.raw(divergence.other))
     return EXIT_NOT_AS_EXPECTED if differences or divergence.diverges or damaged else 0
+
+
+class DifferingField(Struct, frozen=True):
+    """A field that differs, and its value in A and in B, as JSON."""
+
+    field: str
+    a: str
+    b: str
+
+
+class NextRecord(Struct, frozen=True):
+    """The first record that differs: its number, its time if it has one, and its line of the file."""
+
+    record: int
+    at_us: int | None
+    text: str
+
+
+class DiffDocument(Document, frozen=True):
+    """The first difference between two recordings; ``a_next`` or ``b_next`` is None if that one ends there.
+
+    ``header`` are the fields of the headers that differ, ``fields`` those of the first records that differ.
+    """
+
+    a: RecordingSummary
+    b: RecordingSummary
+    header: tuple[DifferingField, ...]
+    same: int
+    diverges: bool
+    a_next: NextRecord | None
+    b_next: NextRecord | None
+    fields: tuple[DifferingField, ...]
+
+
+def _summarize_side(store: RecordStore, number: int | None) -> NextRecord | None:
+    if number is None:
+        return None
+    at_us: int | None = getattr(store.record(number), "at_us", None)
+    return NextRecord(number, at_us, store.raw(number).decode("utf-8", "replace"))
+
+
+_Side = tuple[Path, FileRecords]
+_Fields = list[tuple[str, str, str]]
+
+
+def _print_difference(
+    one: _Side, other: _Side, differences: _Fields, divergence: Divergence, fields: _Fields
+) -> None:
+    for name, here, there in differences:
+        print_line(f"header, {name}: A {here} · B {there}")
+    none_left = "" if divergence.diverges else ", and there are no others"
+    print_line(f"{divergence.same} records are equal{none_left}")
+    if not divergence.diverges:
+        return
+    _print_rows(one[1], *_before(one[1], divergence.one))
+    _print_side("A", *one, divergence.one)
+    _print_side("B", *other, divergence.other)
+    if fields:
+        print_line("differing fields:")
+    for name, left, right in fields:
+        print_line(f"    {name}: A {left} · B {right}")
 
 
 def _before(store: RecordStore, number: int | None) -> tuple[int, int]:
@@ -284,12 +404,12 @@ def _print_rows(store: RecordStore, start: int, end: int) -> None:
         print_line(f"    {format_log_line(line, page, end)}")
 
 
-def _print_differing_fields(here: bytes, there: bytes) -> None:
+def _differing_fields(a: RecordStore, b: RecordStore, divergence: Divergence) -> _Fields:
+    """Return the fields in which the first records that differ do so, if both are of one kind."""
+    if divergence.one is None or divergence.other is None:
+        return []
     try:
-        one, other = decode_fields(here), decode_fields(there)
+        one, other = decode_fields(a.raw(divergence.one)), decode_fields(b.raw(divergence.other))
     except (msgspec.DecodeError, RecursionError):
-        return  # an unreadable line has no fields
-    if one["record"] == other["record"]:
-        print_line("differing fields:")
-        for name, left, right in differing_fields(one, other):
-            print_line(f"    {name}: A {left} · B {right}")
+        return []  # an unreadable line has no fields
+    return list(differing_fields(one, other)) if one["record"] == other["record"] else []

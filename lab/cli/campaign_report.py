@@ -2,24 +2,26 @@
 
 from itertools import combinations_with_replacement
 from pathlib import Path
-from typing import Any
 
+from msgspec import Struct
 from rich.table import Table
 from rich.text import Text
 
+from lab.cli.documents import Document
+from lab.cli.junit import JUnitCase, JUnitSuite
 from lab.cli.recording_report import format_explanation_line
 from lab.cli.terminal import TerminalConsole, print_wrapped
 from lab.output import print_line
 from lab.properties.assertions import ASSERTIONS, ASSUMPTION_NUMBERS, ASSUMPTIONS
 from lab.properties.witness import explain_violation
 from lab.protocols import Algorithm
-from lab.tasks.extension import analysis_of, built_in_extensions, extension_class
+from lab.tasks.extension import analysis_of, extension_class
 from lab.text import sanitize
 from lab.units import format_count
-from lab.worlds.campaign.campaign import Campaign, CampaignTotals, runs_left
+from lab.worlds.campaign.campaign import Campaign, CampaignTotals, FaultCount, runs_left
 from lab.worlds.campaign.coverage import Coverage, coverage_of
 from lab.worlds.campaign.finding import Finding
-from lab.worlds.campaign.situations import MAJORITIES
+from lab.worlds.campaign.situations import MAJORITIES, Majority
 
 _MOST_ROWS = 3
 """At most this many rows per assertion, one for each set of broken assumptions; one more row sums up the rest."""
@@ -181,15 +183,6 @@ def _outcomes(totals: CampaignTotals, protocol: type[Algorithm]) -> str:
     return f"{format_count(totals.outcomes.total(), analysis.noun)}: {counts}"
 
 
-def _outcomes_json(totals: CampaignTotals, protocol: type[Algorithm]) -> dict[str, Any]:
-    """Return the same by the name of what is counted; of other protocols, what built-in ones count is empty."""
-    counted: dict[str, Any] = {
-        f"{noun}s": {} for each in built_in_extensions() if (noun := analysis_of(each).noun)
-    }
-    noun = analysis_of(extension_class(protocol)).noun
-    return counted | ({f"{noun}s": dict(totals.outcomes)} if noun else {})
-
-
 def _violation_rows(totals: CampaignTotals, name: str) -> list[tuple[str, str]]:
     """Return rows (count, broken assumptions) for an assertion: failures first, then the most frequent ones."""
     found = [(broken, times) for (which, broken), times in totals.violations.items() if which == name]
@@ -256,61 +249,202 @@ def print_finding(finding: Finding) -> None:
         print_line(f"    {format_explanation_line(line)}")
 
 
-def report_as_json(
+# the document
+
+
+class OutcomeCounts(Struct, frozen=True):
+    """What the protocol counts, such as transactions: how many had which outcome."""
+
+    noun: str
+    outcomes: dict[str, int]
+
+
+class ViolationCount(Struct, frozen=True):
+    """How many times an assertion was violated while these assumptions were broken; empty: a failure."""
+
+    assertion: str
+    broken: tuple[int | str, ...]
+    times: int
+
+
+class JudgedCount(Struct, frozen=True):
+    """In how many runs an assertion was judged, and by what; ``at_once``: how many concurrent pairs of these."""
+
+    assertion: str
+    runs: int
+    count: int
+    noun: str
+    at_once: int | None
+
+
+class SizeCount(Struct, frozen=True):
+    """How many runs had this number of nodes."""
+
+    nodes: int
+    runs: int
+
+
+class ConnectedCount(Struct, frozen=True):
+    """In how many runs that many of the nodes were running, and could all talk to each other."""
+
+    nodes: Majority
+    runs: int
+
+
+class BrokenCount(Struct, frozen=True):
+    """In how many runs an assumption was broken."""
+
+    assumption: int
+    runs: int
+
+
+class LineCoverage(Struct, frozen=True):
+    """The lines of the protocol's file, and those that no run reached."""
+
+    all: int
+    not_reached: list[int]
+
+
+class MissedBranch(Struct, frozen=True):
+    """An outcome that the condition in this line never had."""
+
+    line: int
+    outcome: bool
+
+
+class BranchCoverage(Struct, frozen=True):
+    """The outcomes of conditions, and those that no run had."""
+
+    all: int
+    not_reached: list[MissedBranch]
+
+
+class RuleCoverage(Struct, frozen=True):
+    """The rules that docstrings cite, and those of which no run executed the code."""
+
+    all: list[str]
+    not_reached: list[str]
+
+
+class SituationCoverage(Struct, frozen=True):
+    """How many situations were reached, how many of them in one run only, and what never occurred, in words."""
+
+    reached: int
+    once: int
+    unseen_share: float | None
+    never_delivered: list[str]
+    never_at_once: list[str]
+
+
+class FindingSummary(Struct, frozen=True):
+    """The shrunk counterexample. ``failure``: not excused. ``again``: the command that runs it again."""
+
+    seed: int
+    assertion: str
+    failure: bool
+    text: str
+    nodes: tuple[int, ...]
+    commands: tuple[str, ...]
+    recording: str
+    script: str
+    again: str
+
+
+class CheckDocument(Document, frozen=True):
+    """A campaign of ``lab check``: what was run, judged and reached, and what was found."""
+
+    protocol: str
+    runs: int
+    steps: int
+    virtual_us: int
+    outcomes: OutcomeCounts | None
+    faults: dict[str, FaultCount]
+    violations: tuple[ViolationCount, ...]
+    judged: tuple[JudgedCount, ...]
+    sizes: tuple[SizeCount, ...]
+    lines: LineCoverage
+    branches: BranchCoverage
+    given_up: list[int]
+    connected: tuple[ConnectedCount, ...]
+    broken: tuple[BrokenCount, ...]
+    rules: RuleCoverage
+    situations: SituationCoverage
+    finding: FindingSummary | None
+
+
+def document_of(
     totals: CampaignTotals, protocol: type[Algorithm], finding: Finding | None, files: list[Path], rerun: str
-) -> dict[str, Any]:
-    """Return the report as a JSON object."""
+) -> CheckDocument:
+    """Return the report as a document; ``files`` are the recording and the script of the finding."""
     coverage = coverage_of(protocol, totals.ways)
-    result: dict[str, Any] = {
-        "protocol": protocol.name,
-        "runs": totals.runs,
-        "steps": totals.steps,
-        "virtual_us": totals.virtual_us,
-        **_outcomes_json(totals, protocol),
-        "faults": totals.faults,
-        "violations": [
-            {"assertion": name, "broken": broken, "times": times}
-            for (name, broken), times in sorted(totals.violations.items())
-        ],
-        "judged": [
-            {
-                "assertion": name,
-                "runs": totals.judged_runs[name],
-                "count": totals.judged[name],
-                "noun": totals.nouns.get(name, ""),
-                "at_once": totals.at_once.get(name),
-            }
+    noun = analysis_of(extension_class(protocol)).noun
+    return CheckDocument(
+        protocol=protocol.name,
+        runs=totals.runs,
+        steps=totals.steps,
+        virtual_us=totals.virtual_us,
+        outcomes=OutcomeCounts(noun, dict(totals.outcomes)) if noun else None,
+        faults=totals.faults,
+        violations=tuple(
+            ViolationCount(name, broken, times) for (name, broken), times in sorted(totals.violations.items())
+        ),
+        judged=tuple(
+            JudgedCount(
+                name,
+                totals.judged_runs[name],
+                totals.judged[name],
+                totals.nouns.get(name, ""),
+                totals.at_once.get(name),
+            )
             for name in protocol.promises
-        ],
-        "sizes": [{"nodes": nodes, "runs": runs} for nodes, runs in sorted(totals.sizes.items())],
-        "lines": {"all": len(coverage.lines), "not_reached": coverage.missed_lines},
-        "branches": {
-            "all": coverage.branches,
-            "not_reached": [{"line": line, "outcome": outcome} for line, outcome in coverage.missed_branches],
-        },
-        "given_up": totals.given_up,
-        "connected": [{"nodes": each, "runs": totals.majorities[each]} for each in MAJORITIES],
-        "broken": [{"assumption": each, "runs": totals.broken[each]} for each in sorted(totals.broken)],
-        "rules": {"all": coverage.rules, "not_reached": coverage.missed_rules},
-        "situations": {
-            "reached": len(totals.hits),
-            "once": sum(count == 1 for count in totals.hits.values()),
-            "unseen_share": unseen_share(totals),
-            "never_delivered": never_delivered(totals, protocol),
-            "never_at_once": never_at_once(totals, protocol) if totals.states_at_once else [],
-        },
-        "finding": None,
-    }
-    if finding is not None:
-        result["finding"] = {
-            "seed": finding.drawn.seed,
-            "assertion": finding.violation.assertion,
-            "failure": finding.violation.is_failure,
-            "text": str(finding.violation),
-            "nodes": finding.least.nodes,
-            "commands": [str(fault) for fault in finding.least.faults],
-            "recording": str(files[0]),
-            "script": str(files[1]),
-            "again": rerun,
-        }
-    return result
+        ),
+        sizes=tuple(SizeCount(nodes, runs) for nodes, runs in sorted(totals.sizes.items())),
+        lines=LineCoverage(len(coverage.lines), coverage.missed_lines),
+        branches=BranchCoverage(coverage.branches, [MissedBranch(*each) for each in coverage.missed_branches]),
+        given_up=totals.given_up,
+        connected=tuple(ConnectedCount(each, totals.majorities[each]) for each in MAJORITIES),
+        broken=tuple(BrokenCount(each, totals.broken[each]) for each in sorted(totals.broken)),
+        rules=RuleCoverage(coverage.rules, coverage.missed_rules),
+        situations=SituationCoverage(
+            len(totals.hits),
+            sum(count == 1 for count in totals.hits.values()),
+            unseen_share(totals),
+            never_delivered(totals, protocol),
+            never_at_once(totals, protocol) if totals.states_at_once else [],
+        ),
+        finding=None if finding is None else _summary_of(finding, files, rerun),
+    )
+
+
+def junit_suite(document: CheckDocument, seed: int, seconds: float) -> JUnitSuite:
+    """Return a case for each promised assertion, and for any other that failed; ``seed`` is the first one."""
+    found, failed = document.finding, dict[str, tuple[str, ...]]()
+    for each in document.violations:
+        if not each.broken:
+            failed[each.assertion] = (f"{each.assertion}: {format_count(each.times, 'failure')}",)
+    if found is not None:
+        again = (f"seed: {found.seed}", *found.commands, f"recorded: {found.recording}", f"again: {found.again}")
+        failed[found.assertion] = (found.text, *again)
+    cases = []
+    judged = {each.assertion: each for each in document.judged}
+    for name in dict.fromkeys([*judged, *failed]):
+        failure = failed.get(name, ())
+        if name in judged and not judged[name].runs:
+            failure = failure or ("judged in no run, so it does not count as holding",)
+        cases.append(JUnitCase(f"check.{document.protocol}", name, failure))
+    return JUnitSuite("check", cases, seconds, (("seed", str(seed)), ("runs", str(document.runs))))
+
+
+def _summary_of(finding: Finding, files: list[Path], rerun: str) -> FindingSummary:
+    recording, script = map(str, files)
+    return FindingSummary(
+        finding.drawn.seed,
+        finding.violation.assertion,
+        finding.violation.is_failure,
+        str(finding.violation),
+        finding.least.nodes,
+        tuple(map(str, finding.least.faults)),
+        recording,
+        script,
+        rerun,
+    )

@@ -11,10 +11,20 @@ from typing import Annotated
 from msgspec import Struct
 from typer import Option
 
-from lab.cli.campaign_report import format_no_findings, print_finding, print_totals, report_as_json, unjudged
+from lab.cli.campaign_report import (
+    document_of,
+    format_no_findings,
+    junit_suite,
+    print_finding,
+    print_totals,
+    unjudged,
+)
+from lab.cli.documents import print_json
+from lab.cli.junit import write_junit
 from lab.cli.options import (
     Faults,
     Json,
+    Junit,
     OwnProperties,
     Parameters,
     RequestBound,
@@ -37,7 +47,6 @@ from lab.cli.terminal import (
     EXIT_NOT_AS_EXPECTED,
     UsageError,
     interrupt_on_signals,
-    print_json,
     print_wrapped,
 )
 from lab.output import print_line
@@ -132,6 +141,7 @@ class CheckOptions(Struct, frozen=True):
             help="Begin with the schedules kept in this folder, and keep there those that reach something new.",
         ),
     ] = None
+    junit: Junit = None
     json: Json = False
 
 
@@ -172,6 +182,7 @@ def check(options: CheckOptions) -> int:
         announce_sandbox()
     campaign = _campaign(options, target, protocol)
     _check_out(options.out)
+    junit = None if options.junit is None else writable("--junit", options.junit)
     interrupt_on_signals()
     is_own = not protocol.__module__.startswith("lab.")
     if is_own:
@@ -194,8 +205,10 @@ def check(options: CheckOptions) -> int:
         path = options.out or Path(f"{protocol.name}-{finding.violation.assertion}-seed{finding.drawn.seed}.jsonl")
         rerun = format_rerun(target, campaign.base, finding.least, path.with_suffix(".script"))
         files = [path, write_finding(protocol, campaign.base, finding, path, rerun)]
+    document = document_of(totals, protocol, finding, files, rerun)
+    write_junit(junit, [junit_suite(document, campaign.seed, time.monotonic() - began_s)])
     if options.json:
-        print_json(report_as_json(totals, protocol, finding, files, rerun))
+        print_json(document)
     elif finding is not None:
         print_line(f"recorded: {files[0]}")
         print_line(f"script:   {files[1]}")

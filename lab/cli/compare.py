@@ -3,8 +3,10 @@
 import textwrap
 from collections.abc import Collection
 from contextlib import closing
+from functools import reduce
+from operator import or_
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Generic, TypeVar
 
 import typer
 from msgspec import Struct
@@ -12,16 +14,19 @@ from typer import Option
 
 from lab.cli.chart import print_charts
 from lab.cli.chart_svg import charts_as_svg
+from lab.cli.documents import Document, print_json
 from lab.cli.options import (
     CommandChecker,
     Faults,
     Json,
     Picture,
     RequestBound,
+    TableFile,
     Targets,
     Workers,
     base_header,
     check_picture,
+    check_table_file,
     command,
     exit_if_workers_fail,
     find_election,
@@ -30,29 +35,58 @@ from lab.cli.options import (
     worker_count,
 )
 from lab.cli.progress import Progress
-from lab.cli.terminal import EXIT_INTERRUPTED, UsageError, print_json, report_width
+from lab.cli.terminal import EXIT_INTERRUPTED, UsageError, report_width
 from lab.output import print_line, print_text
-from lab.protocols import TASKS, Algorithm
+from lab.protocols import PROTOCOLS, TASKS, Algorithm
 from lab.script.parse import numbered_lines
+from lab.table_files import Column, Row, Table, json_cell, write_table
 from lab.tasks.comparison import NOTHING, Comparison, ProtocolTotals
 from lab.tasks.election_comparison import ElectionComparison
 from lab.tasks.extension import comparison_of
 from lab.units import format_count
-from lab.worlds.campaign.comparison import ProtocolComparison, run_comparison
+from lab.worlds.campaign.comparison import ProtocolComparison, RunMeasurement, run_comparison
 from lab.worlds.campaign.schedule import SchedulePlan, fault_kinds
 from lab.worlds.interruption import interrupted_between_steps
 from lab.worlds.loading.settings import seed_of, timing_of
 from lab.worlds.loading.targets import absolute_target, load_protocol, stacked_target
 
+Figures = TypeVar("Figures")
 
-def as_json(totals: ProtocolTotals) -> dict[str, Any]:
-    """Return the numbers of the table."""
-    violations = {
-        name: {"failures": failures, "excused": excused}
-        for name, (failures, excused) in sorted(totals.violations.items())
-    }
-    measured = comparison_of(totals.protocol).as_json(totals)
-    return {"protocol": totals.name, "runs": totals.runs, **measured, "violations": violations}
+
+class ViolationCounts(Struct, frozen=True):
+    """How many violations of an assertion were failures, and how many were excused."""
+
+    failures: int
+    excused: int
+
+
+class ComparedProtocol(Struct, Generic[Figures], frozen=True):
+    """A protocol: what its comparison measured in all runs, and the violations of each promised assertion."""
+
+    protocol: str
+    runs: int
+    figures: Figures
+    violations: dict[str, ViolationCounts]
+
+
+class CompareDocument(Document, Generic[Figures], frozen=True):
+    """A comparison of protocols under the same faults, from the run with this seed on."""
+
+    t_us: int
+    seed: int
+    protocols: tuple[ComparedProtocol[Figures], ...]
+
+
+def document_type() -> Any:
+    """Return the type of the document for built-in protocols."""
+    kinds = dict.fromkeys(comparison_of(each).Figures for each in (*PROTOCOLS.values(), *TASKS.values()))
+    return CompareDocument[reduce(or_, kinds)]  # type: ignore[misc]
+
+
+def compared(totals: ProtocolTotals) -> ComparedProtocol[Struct]:
+    """Return the numbers of a protocol."""
+    violations = {name: ViolationCounts(*counts) for name, counts in sorted(totals.violations.items())}
+    return ComparedProtocol(totals.name, totals.runs, comparison_of(totals.protocol).figures(totals), violations)
 
 
 def report(totals: list[ProtocolTotals], comparison: type[Comparison], t_us: int) -> None:
@@ -115,6 +149,7 @@ class CompareOptions(Struct, frozen=True):
     t: RequestBound = None
     workers: Workers = None
     output: Picture = None
+    table: TableFile = None
     json: Json = False
 
 
@@ -124,7 +159,7 @@ class CompareOptions(Struct, frozen=True):
     lab compare bully ring --faults kill,partition --runs 50 -o elections.svg\n
     lab compare bully my_election.py:MyElection --script lecture.script --task none\n
     lab compare 2pc 3pc --script blocking.script --runs 20\n
-    lab compare 2pc 3pc e3pc "3pc above ring" --faults partition"""
+    lab compare 2pc 3pc e3pc "3pc above ring" --faults partition --table runs.csv"""
 )
 def compare(options: CompareOptions, context: typer.Context) -> int:
     """Compare the cost and failures of protocols under the same faults.
@@ -167,7 +202,9 @@ def run_compare(options: CompareOptions, given: Collection[str] = ()) -> int:
     brought = _table_of(totals)
     workers = worker_count(options.workers)
     check_picture(options.output)
+    check_table_file(options.table)
     status = 0
+    rows: list[Row] = []
     with (
         exit_if_workers_fail(),
         closing(run_comparison(comparison, workers)) as coming,
@@ -177,13 +214,16 @@ def run_compare(options: CompareOptions, given: Collection[str] = ()) -> int:
             with interrupted_between_steps():
                 for done, measured in enumerate(coming, 1):
                     for each, one in zip(totals, measured, strict=True):
+                        rows.append(_row(each, one, comparison.seed + done - 1))
                         each.add(one.measured, one.violations)
                     progress(done)
         except KeyboardInterrupt:
             status = EXIT_INTERRUPTED
     t_us = comparison.bases[0].timing.t_us
+    if options.table is not None:
+        write_table(options.table, Table((*_RUN_COLUMNS, *brought.columns, *_VIOLATION_COLUMNS), rows))
     if options.json:
-        print_json({"t_us": t_us, "seed": comparison.seed, "protocols": list(map(as_json, totals))})
+        print_json(CompareDocument(t_us, comparison.seed, tuple(map(compared, totals))))
     elif totals[0].runs:
         runs = format_count(totals[0].runs, "run") + " each"
         if status:
@@ -191,12 +231,36 @@ def run_compare(options: CompareOptions, given: Collection[str] = ()) -> int:
         print_line(f"{conditions}; {runs}, from seed {comparison.seed} on")
         print_line()
         report(totals, brought, t_us)
+    if options.table is not None and not options.json:
+        print_line()
+        print_line(f"written: {options.table}, {format_count(len(rows), 'row')}")
     if totals[0].runs and options.output is not None:
         draw(totals, brought, t_us, options.output)
         if not options.json:
             print_line()
             print_line(f"drawn: {options.output}")
     return status
+
+
+_RUN_COLUMNS = (
+    Column("run", "text", "name of the run"),
+    Column("seed", "integer", "seed of the run, the same for all protocols under the same faults"),
+    Column("protocol", "text", "protocol"),
+)
+_VIOLATION_COLUMNS = (
+    Column("failures", "integer", "violations with the assumptions intact"),
+    Column("excused", "integer", "violations under broken assumptions"),
+    Column("violations", "json", "the same by assertion: numbers of failures and of excused violations"),
+)
+
+
+def _row(totals: ProtocolTotals, run: RunMeasurement, seed: int) -> Row:
+    """Return the row of a run."""
+    violations = run.violations
+    failures = sum(failures for failures, _ in violations.values())
+    excused = sum(excused for _, excused in violations.values())
+    cells = comparison_of(totals.protocol).row(run.measured)
+    return f"{totals.name} seed {seed}", seed, totals.name, *cells, failures, excused, json_cell(violations)
 
 
 def _table_of(totals: list[ProtocolTotals]) -> type[Comparison]:

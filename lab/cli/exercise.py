@@ -3,6 +3,7 @@
 import os
 import secrets
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -10,18 +11,20 @@ from msgspec import Struct
 from rich.table import Table
 from typer import Argument, Option
 
-from lab.cli.options import Json, announce_sandbox, command, command_group, write_whole
+from lab.cli.documents import Document, print_json
+from lab.cli.junit import JUnitCase, JUnitSuite, write_junit
+from lab.cli.options import Json, Junit, announce_sandbox, command, command_group, writable, write_whole
 from lab.cli.progress import Progress
 from lab.cli.terminal import (
     EXIT_NOT_AS_EXPECTED,
     UsageError,
     print_facts,
-    print_json,
     print_paragraphs,
     print_table,
     print_wrapped,
     require_terminal,
 )
+from lab.exercises.assessment import Result
 from lab.exercises.attempts import NAME, LocalClusters, StudentFolder, login_name
 from lab.exercises.exercise import LEVELS, Exercise
 from lab.exercises.exercise_reader import (
@@ -96,23 +99,33 @@ _STUDENT_EDITION = (
 )
 
 
+class ExerciseSummary(Struct, frozen=True):
+    """An exercise; ``teaches`` are its topics."""
+
+    name: str
+    title: str
+    kind: str
+    level: int
+    teaches: tuple[str, ...]
+    points: int
+
+
+class ExerciseListDocument(Document, frozen=True):
+    """The exercises."""
+
+    exercises: tuple[ExerciseSummary, ...]
+
+
 @group.command("list")
 def list_(exercises: Folder = None, json: Json = False) -> int:
     """List the exercises: level, task, topics and points of each."""
     found = _exercises(exercises)
     if json:
-        documents = [
-            {
-                "name": each.name,
-                "title": each.title,
-                "kind": each.kind,
-                "level": each.level,
-                "teaches": each.teaches,
-                "points": each.points,
-            }
+        listed = (
+            ExerciseSummary(each.name, each.title, each.kind, each.level, tuple(each.teaches), each.points)
             for each in found
-        ]
-        print_json({"exercises": documents})
+        )
+        print_json(ExerciseListDocument(tuple(listed)))
         return 0
     table = Table(box=None, pad_edge=False, expand=os.isatty(1))
     for column, ratio in (("name", None), ("title", 3), ("kind", None), ("points", None), ("teaches", 2)):
@@ -234,23 +247,36 @@ def _copy_repair_file(exercise: Exercise, file: Path) -> int:
     return 0
 
 
+class ExerciseProgress(Struct, frozen=True):
+    """The best attempt at an exercise: its points ``of`` the most there are."""
+
+    name: str
+    points: int
+    of: int
+    attempts: int
+    solved: bool
+
+
+class StatusDocument(Document, frozen=True):
+    """The progress of a student in each exercise."""
+
+    student: str
+    exercises: tuple[ExerciseProgress, ...]
+
+
 @group.command()
 def status(student: Student = None, home: HomeFolder = None, exercises: Folder = None, json: Json = False) -> int:
     """Print your progress in each exercise."""
     own, found = _home(student, home), _exercises(exercises)
     progresses = [(each, own.progress_of(each.name)) for each in found]
     if json:
-        rows = [
-            {
-                "name": each.name,
-                "points": progress.points,
-                "of": each.points,
-                "attempts": progress.attempts,
-                "solved": bool(progress.first_solved),
-            }
+        rows = (
+            ExerciseProgress(
+                each.name, progress.points, each.points, progress.attempts, bool(progress.first_solved)
+            )
             for each, progress in progresses
-        ]
-        print_json({"student": own.student, "exercises": rows})
+        )
+        print_json(StatusDocument(own.student, tuple(rows)))
         return 0
     table = Table(box=None, pad_edge=False)
     for column in ("exercise", "points", "of", "attempts", ""):
@@ -308,6 +334,43 @@ class GradeOptions(Struct, frozen=True):
         ),
     ] = None
     exercises: Folder = None
+    json: Json = False
+
+
+class TaskGrade(Struct, frozen=True):
+    """A task: ``done``, ``failed`` or another state, its points ``of`` the most, and why."""
+
+    task: int
+    title: str
+    state: str
+    points: int
+    of: int
+    hints: int
+    why: str
+
+
+class GradeSummary(Struct, frozen=True):
+    """The grade of an attempt. ``refused`` says why it is not graded; else it is empty.
+
+    ``proof``: ``sealed`` by a server, or ``unproved``. ``truncated``: the recording has no end.
+    """
+
+    file: str
+    exercise: str
+    student: str
+    attempt: int
+    points: int
+    of: int
+    proof: str
+    truncated: bool
+    refused: str
+    tasks: tuple[TaskGrade, ...]
+
+
+class GradeDocument(Document, frozen=True):
+    """The grades of the submissions: of each student the best attempt, or with ``--every`` every one."""
+
+    grades: tuple[GradeSummary, ...]
 
 
 @command(
@@ -338,7 +401,7 @@ def grade(options: GradeOptions) -> int:
             raise UsageError("a FILE.py names no student; leave out --student")
         if options.sealed_by is not None:
             raise UsageError("a FILE.py has no seal; leave out --sealed-by")
-        return _grade_repairs(options.named, options.exercise, folder)
+        return _grade_repairs(options.named, options.exercise, folder, options.json)
     recordings = _recordings(options.named)
     exercises = {name: find_exercise(name, folder) for name in names(folder)}
     with Progress("grading", "recording", len(recordings)) as progress:
@@ -360,12 +423,29 @@ def grade(options: GradeOptions) -> int:
         raise UsageError(
             f"--gradescope takes one student; these are of {', '.join(sorted(students))}: add --student NAME"
         )
-    _print_grades(shown, exercises)
+    if options.json:
+        print_json(GradeDocument(tuple(_summarize_grade(grade, exercises) for grade in shown)))
+    else:
+        _print_grades(shown, exercises)
     if options.csv is not None:
         write_whole(options.csv, as_csv(shown, exercises).encode())
     if options.gradescope is not None:
         write_whole(options.gradescope, as_gradescope(best_grades(grades), exercises))
     return EXIT_NOT_AS_EXPECTED if any(grade.refused for grade in shown) else 0
+
+
+class CheckedExercise(Struct, frozen=True):
+    """An exercise, and what is wrong with it."""
+
+    name: str
+    correct: bool
+    mistakes: tuple[str, ...]
+
+
+class ExerciseCheckDocument(Document, frozen=True):
+    """The exercises that were checked."""
+
+    exercises: tuple[CheckedExercise, ...]
 
 
 @group.command()
@@ -374,6 +454,8 @@ def check(
         list[str] | None,
         Argument(metavar="[NAME|./DIR]…", help="Exercises. Default: all.", autocompletion=complete_exercise),
     ] = None,
+    junit: Junit = None,
+    json: Json = False,
 ) -> int:
     """Check that exercises are correct.
 
@@ -385,7 +467,8 @@ def check(
     found = [resolve_exercise(each) for each in named] if named else all_exercises()
     if any(each.edition == "student" for each in found):
         raise UsageError(f"nothing shows that these exercises can be solved: this is {_STUDENT_EDITION}")
-    incorrect = 0
+    report = None if junit is None else writable("--junit", junit)
+    checked_exercises = list[CheckedExercise]()
     with Progress("checking exercises", "exercise", len(found)) as progress:
 
         def report_progress(checked: float, name: str) -> None:
@@ -393,13 +476,20 @@ def check(
 
         for number, exercise in enumerate(found):
             report_share = report_part(report_progress, number, exercise.name)
-            mistakes = list(check_exercise(exercise, report_progress=report_share))
-            with progress.hidden():
-                print_line(f"{exercise.name}: {'correct' if not mistakes else 'INCORRECT'}")
-                for mistake in mistakes:
-                    print_line(f"  {mistake}")
-            incorrect += bool(mistakes)
-    print_line(f"{format_count(len(found), 'exercise')}, {incorrect or 'none'} incorrect")
+            mistakes = tuple(check_exercise(exercise, report_progress=report_share))
+            checked_exercises.append(CheckedExercise(exercise.name, not mistakes, mistakes))
+            if not json:
+                with progress.hidden():
+                    print_line(f"{exercise.name}: {'correct' if not mistakes else 'INCORRECT'}")
+                    for mistake in mistakes:
+                        print_line(f"  {mistake}")
+    incorrect = sum(not each.correct for each in checked_exercises)
+    cases = [JUnitCase("exercises", each.name, each.mistakes) for each in checked_exercises]
+    write_junit(report, [JUnitSuite("exercise check", cases)])
+    if json:
+        print_json(ExerciseCheckDocument(tuple(checked_exercises)))
+    else:
+        print_line(f"{format_count(len(found), 'exercise')}, {incorrect or 'none'} incorrect")
     return EXIT_NOT_AS_EXPECTED if incorrect else 0
 
 
@@ -435,23 +525,53 @@ def handout(
 # grading
 
 
-def _grade_repairs(named: list[Path], name: str, folder: Path) -> int:
+def _summarize_grade(grade: Grade, exercises: dict[str, Exercise]) -> GradeSummary:
+    tasks = () if grade.refused else _task_grades(exercises[grade.exercise], grade.results)
+    return GradeSummary(
+        grade.recording,
+        grade.exercise,
+        grade.student,
+        grade.attempt,
+        grade.points,
+        grade.most,
+        grade.proof,
+        grade.cut_off,
+        grade.refused,
+        tasks,
+    )
+
+
+def _task_grades(exercise: Exercise, results: Sequence[Result]) -> tuple[TaskGrade, ...]:
+    return tuple(
+        TaskGrade(task.number, task.title, result.state, result.points, task.points, result.hints, result.why)
+        for task, result in zip(exercise.tasks, results, strict=True)
+    )
+
+
+def _grade_repairs(named: list[Path], name: str, folder: Path, as_json: bool) -> int:
     """Grade files that repair a protocol, under fresh random seeds."""
     exercise = resolve_exercise(name, folder)
     if exercise.faulty_file is None:
         raise UsageError(f"{exercise.name} is not a repair exercise; grade recordings, without --exercise")
     announce_sandbox()
-    solved = True
+    solved, grades = True, list[GradeSummary]()
     for path in named:
         if path.suffix != ".py" or not path.is_file():
             raise UsageError(f"{path} is not a Python file; {exercise.name} expects FILE.py")
         with Progress(f"grading {path.name}") as progress:
             results = grade_repair(exercise, path, secrets.randbits(48), progress.report)
-        print_line(f"{path}: {sum(result.points for result in results)} of {exercise.points}")
+        points = sum(result.points for result in results)
+        solved = solved and all(result.state == "done" for result in results)
+        tasks = _task_grades(exercise, results)
+        grades.append(GradeSummary(str(path), exercise.name, "", 0, points, exercise.points, "", False, "", tasks))
+        if as_json:
+            continue
+        print_line(f"{path}: {points} of {exercise.points}")
         for task, result in zip(exercise.tasks, results, strict=True):
             why = f": {sanitize(result.why, 300)}" if result.why else ""
             print_line(f"  {task.number}. {task.title}: {result.state}, {result.points} of {task.points}{why}")
-            solved = solved and result.state == "done"
+    if as_json:
+        print_json(GradeDocument(tuple(grades)))
     return 0 if solved else EXIT_NOT_AS_EXPECTED
 
 

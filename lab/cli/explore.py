@@ -2,15 +2,18 @@
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 from typer import Option
 
+from lab.cli.documents import Document, print_json
+from lab.cli.junit import JUnitCase, JUnitSuite, write_junit
 from lab.cli.options import (
     CommandChecker,
     Json,
+    Junit,
     OwnProperties,
     Parameters,
     Target,
@@ -18,6 +21,7 @@ from lab.cli.options import (
     command,
     one_of,
     whole_number,
+    writable,
     writable_recording,
 )
 from lab.cli.progress import Progress
@@ -26,7 +30,6 @@ from lab.cli.terminal import (
     EXIT_INTERRUPTED,
     EXIT_NOT_AS_EXPECTED,
     UsageError,
-    print_json,
     print_wrapped,
 )
 from lab.kernel import CommandInput, Timing
@@ -50,6 +53,7 @@ _TIMEOUTS: tuple[Timeouts, ...] = ("synchronous", "prompt", "ordered", "any")
 _BEGINNINGS = ("normal", "start")
 _TM_US = 100_000
 _NO_COMMAND = "none"
+_NOT_JUDGED = "not judged"
 
 
 class ExploreOptions(Struct, frozen=True):
@@ -104,6 +108,7 @@ class ExploreOptions(Struct, frozen=True):
     out: Annotated[
         Path | None, Option(metavar="FILE", help="Record the shortest counterexample to this .jsonl file.")
     ] = None
+    junit: Junit = None
     json: Json = False
 
 
@@ -152,13 +157,16 @@ def explore(options: ExploreOptions) -> int:
     reports what was covered).
     """  # noqa: D301 - typer keeps the lines of a paragraph that begins so
     exploration = _Exploration(options)
+    junit = None if options.junit is None else writable("--junit", options.junit)
     exploration.search()
     explorer = exploration.explorer
     if not options.json:
         exploration.print_report()
     path = exploration.record_counterexample() if explorer.violated else None
+    document = exploration.document(path)
+    write_junit(junit, [_junit_suite(document)])
     if options.json:
-        print_json(exploration.as_json(path))
+        print_json(document)
     elif path is not None:
         print_line(f"recorded: {path}, the shortest counterexample to {explorer.violated[0]}")
         print_line(f"replay:   lab replay {path}")
@@ -167,6 +175,51 @@ def explore(options: ExploreOptions) -> int:
     promised = exploration.protocol.promises
     is_unjudged = bool(promised) and all(map(explorer.why_not_judged, promised))
     return EXIT_NOT_AS_EXPECTED if explorer.violated or is_unjudged else 0
+
+
+class ExploredAssertion(Struct, frozen=True):
+    """An assertion: in how many states it was violated, after how many moves first; ``verdict`` is in words."""
+
+    assertion: str
+    violated: int
+    moves: int | None
+    broken: tuple[int | str, ...]
+    verdict: str
+
+
+class ExploreDocument(Document, frozen=True):
+    """An exploration: the options, as resolved, the size of what was visited, and a verdict on each assertion."""
+
+    protocol: str
+    nodes: int
+    begin: Literal["normal", "start"]
+    do: list[str]
+    timeouts: Timeouts
+    kills: int
+    restarts: int
+    cuts: int
+    pauses: int
+    states: int
+    transitions: int
+    depth: int
+    seconds: float
+    exhaustive: bool
+    not_distinguished: tuple[str, ...]
+    stopped_at: str | None
+    waiting: int
+    assertions: tuple[ExploredAssertion, ...]
+    recording: str | None
+
+
+def _junit_suite(document: ExploreDocument) -> JUnitSuite:
+    """Return a case for each assertion."""
+    cases = []
+    for each in document.assertions:
+        recorded = () if document.recording is None else (f"recorded: {document.recording}",)
+        failure = (f"{each.assertion}: {each.verdict}", *recorded) if each.violated else ()
+        skipped = each.verdict if each.verdict.startswith(_NOT_JUDGED) else ""
+        cases.append(JUnitCase(f"explore.{document.protocol}", each.assertion, failure, skipped))
+    return JUnitSuite("explore", cases, document.seconds)
 
 
 class _Exploration:
@@ -286,39 +339,39 @@ class _Exploration:
         for assertion in tally.violated:
             print_wrapped(f"  {assertion:{width}}{self._verdict(assertion)}  ({ASSERTIONS[assertion].short})")
 
-    def as_json(self, path: Path | None) -> dict[str, Any]:
-        """Return the report as a JSON object; ``path`` is the counterexample's recording."""
-        tally = self.explorer.tally
-        return {
-            "protocol": self.target,
-            "nodes": self.count,
-            "begin": "normal" if self.settled else "start",
-            "do": self.commands,
-            "timeouts": self.timeouts,
-            "kills": self.kills,
-            "restarts": self.restarts,
-            "cuts": self.cuts,
-            "pauses": self.pauses,
-            "states": tally.states,
-            "transitions": tally.transitions,
-            "depth": tally.depth,
-            "seconds": round(self.seconds, 3),
-            "exhaustive": not tally.stopped_by and not self.explorer.not_distinguished,
-            "not_distinguished": self.explorer.not_distinguished,
-            "stopped_at": tally.stopped_by,
-            "waiting": tally.frontier,
-            "assertions": [
-                {
-                    "assertion": assertion,
-                    "violated": count,
-                    "moves": self.explorer.count_moves_to(assertion) if count else None,
-                    "broken": self.explorer.broken.get(assertion, ()),
-                    "verdict": self._verdict(assertion),
-                }
+    def document(self, path: Path | None) -> ExploreDocument:
+        """Return the report as a document; ``path`` is the counterexample's recording."""
+        explorer, tally = self.explorer, self.explorer.tally
+        return ExploreDocument(
+            protocol=self.target,
+            nodes=self.count,
+            begin="normal" if self.settled else "start",
+            do=self.commands,
+            timeouts=self.timeouts,
+            kills=self.kills,
+            restarts=self.restarts,
+            cuts=self.cuts,
+            pauses=self.pauses,
+            states=tally.states,
+            transitions=tally.transitions,
+            depth=tally.depth,
+            seconds=round(self.seconds, 3),
+            exhaustive=not tally.stopped_by and not explorer.not_distinguished,
+            not_distinguished=tuple(explorer.not_distinguished),
+            stopped_at=tally.stopped_by or None,
+            waiting=tally.frontier,
+            assertions=tuple(
+                ExploredAssertion(
+                    assertion,
+                    count,
+                    explorer.count_moves_to(assertion) if count else None,
+                    explorer.broken.get(assertion, ()),
+                    self._verdict(assertion),
+                )
                 for assertion, count in tally.violated.items()
-            ],
-            "recording": None if path is None else str(path),
-        }
+            ),
+            recording=None if path is None else str(path),
+        )
 
     def _verdict(self, assertion: str) -> str:
         count = self.explorer.tally.violated[assertion]
@@ -335,14 +388,14 @@ class _Exploration:
     def _verdict_without_violation(self, assertion: str) -> str:
         explorer, tally = self.explorer, self.explorer.tally
         if why := explorer.why_not_judged(assertion):
-            return f"not judged: {why}"
+            return f"{_NOT_JUDGED}: {why}"
         lives = assertion in explorer.liveness
         if lives and assertion != ENDS.id and not tally.stopped_by and not explorer.was_met(assertion):
-            return "not judged: no running node is left to agree"
+            return f"{_NOT_JUDGED}: no running node is left to agree"
         if lives and (tally.stopped_by or not explorer.judges_liveness):
             agreed = dict.fromkeys((A2.id, A4.id), "all agree")
             so = {**agreed, HIGHEST.id: "the highest leads", ENDS.id: "no transaction is open with all nodes up"}
-            return f"not judged; but in every state without further events, {so.get(assertion, 'it holds')}"
+            return f"{_NOT_JUDGED}; but in every state without further events, {so.get(assertion, 'it holds')}"
         is_whole = not tally.stopped_by and not explorer.not_distinguished
         return "holds" if is_whole else f"no violation in {format_count(tally.states, 'state')}"
 

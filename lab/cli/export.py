@@ -4,26 +4,39 @@ import re
 import sys
 from contextlib import closing, nullcontext
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated
 
-from msgspec import Struct, ValidationError, convert
+from msgspec import Struct, field
 from rich.table import Table as Grid
 from typer import Option
 
-from lab.cli.options import Recording, command, is_same_file, writable
+from lab.cli.documents import Document, print_json
+from lab.cli.options import (
+    Json,
+    OwnProtocol,
+    Recording,
+    command,
+    is_same_file,
+    load_protocol_of,
+    writable,
+)
 from lab.cli.progress import Progress
-from lab.cli.recording_report import report_damage
+from lab.cli.recording_report import RecordingSummary, report_damage, summarize_recording
 from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError, print_table
-from lab.export.excerpt import ExportError, ExportOptions, Film, TableName, parse_nodes, read_excerpt
+from lab.export.excerpt import ExportError, ExportOptions, Film, parse_nodes, read_excerpt
 from lab.export.formats import Format, default_path, format_for_file, write_file
+from lab.export.tables import COLUMNS, check_table, tables_of
 from lab.glyphs import draws_unicode
 from lab.output import print_error, print_line
-from lab.recording.reader import open_recording
+from lab.recording.reader import FileRecords, open_recording
+from lab.recording.records import Header
+from lab.table_files import Column
 from lab.text import did_you_mean
 from lab.tui.apps.export_formats import ALL_FORMATS, format_named
 from lab.worlds.loading.settings import duration
 
 _STANDARD_OUTPUT = Path("-")
+_DEFAULT_TABLE, _DEFAULT_TABLE_FORMAT = "messages", "csv"
 
 _SIZE = re.compile(r"(\d{1,4})[x×](\d{1,4})")
 _COLUMNS, _ROWS = range(40, 501), range(12, 201)
@@ -35,6 +48,11 @@ _LEAST_IDLE_US = 100_000
 def complete_format(incomplete: str) -> list[tuple[str, str]]:
     """Return the formats with their descriptions."""
     return [(each.name, each.help) for each in ALL_FORMATS if each.name.startswith(incomplete)]
+
+
+def complete_table(incomplete: str) -> list[str]:
+    """Return the tables that every run has."""
+    return [name for name in COLUMNS if name.startswith(incomplete)]
 
 
 class ExportRequest(Struct, frozen=True):
@@ -67,9 +85,14 @@ class ExportRequest(Struct, frozen=True):
     time: Annotated[str, Option(metavar="down|right", help="Pictures: direction of time.")] = "down"
     ascii_only: Annotated[bool, Option("--ascii", help="Text: use only ASCII characters.")] = False
     table: Annotated[
-        str,
-        Option(metavar="NAME", help="csv, jsonl: messages, statuses, faults or events."),
-    ] = "messages"
+        str | None,
+        Option(
+            metavar="NAME",
+            help="The table to write, by default as csv: messages, statuses, faults, elections, verdicts, steps, "
+            r"events; of a bank, transactions.  \[default: messages]",
+            autocompletion=complete_table,
+        ),
+    ] = None
     view: Annotated[
         str,
         Option(metavar="NAME", help="cast: the view to show: log, diagram, network, code …"),
@@ -81,9 +104,27 @@ class ExportRequest(Struct, frozen=True):
         str, Option(metavar="TIME", help="cast: shorten longer pauses between events to this time.")
     ] = "2s"
     force: Annotated[bool, Option("--force", help="Overwrite an existing file.")] = False
+    protocol: OwnProtocol = None
+    json: Json = False
+
+    @property
+    def lists_formats(self) -> bool:
+        """True if nothing says what to write."""
+        return self.to is None and self.table is None and self.out in (None, _STANDARD_OUTPUT)
+
+    @property
+    def table_name(self) -> str:
+        return _DEFAULT_TABLE if self.table is None else self.table
 
     def format(self) -> Format:
-        """Return the format given with ``--to``, or implied by the file's suffix. Raises UsageError."""
+        """Return the format given with ``--to``, or implied by the file's suffix or a table. Raises UsageError."""
+        found = self._format()
+        if self.table is not None and not found.is_table:
+            tables = ", ".join(each.name for each in ALL_FORMATS if each.is_table)
+            raise UsageError(f"--table {self.table}: {found.name} is not a table; write --to with one of {tables}")
+        return found
+
+    def _format(self) -> Format:
         names = [each.name for each in ALL_FORMATS]
         if self.to is not None:
             found = format_named(self.to)
@@ -92,6 +133,8 @@ class ExportRequest(Struct, frozen=True):
                     f"--to {self.to}: expected one of {', '.join(names)}{did_you_mean(self.to, names)}"
                 )
             return found
+        if self.table is not None and self.out in (None, _STANDARD_OUTPUT):
+            return ALL_FORMATS[names.index(_DEFAULT_TABLE_FORMAT)]
         found = format_for_file(str(self.out), ALL_FORMATS)
         if found is None:
             known = " or ".join(names)
@@ -102,10 +145,6 @@ class ExportRequest(Struct, frozen=True):
         """Return what to export. Raises UsageError."""
         if self.time not in ("down", "right"):
             raise UsageError(f"--time {self.time}: expected down or right")
-        try:
-            table = convert(self.table, TableName)
-        except ValidationError:
-            raise UsageError(f"--table {self.table}: expected one of {', '.join(get_args(TableName))}") from None
         return ExportOptions(
             None if self.since is None else duration("from", self.since),
             None if self.until is None else duration("until", self.until),
@@ -113,7 +152,7 @@ class ExportRequest(Struct, frozen=True):
             self.heartbeats,
             "right" if self.time == "right" else "down",
             self.ascii_only or (self.out == _STANDARD_OUTPUT and not draws_unicode()),
-            table,
+            self.table_name,
             self.film(),
         )
 
@@ -121,7 +160,7 @@ class ExportRequest(Struct, frozen=True):
         """Return the file to write; None for standard output. Raises UsageError."""
         if self.out == _STANDARD_OUTPUT:
             return None
-        path = default_path(self.file, chosen, Path()) if self.out is None else self.out
+        path = default_path(self.file, chosen, Path(), self.table_name) if self.out is None else self.out
         if is_same_file(path, self.file):
             raise UsageError(f"--out {path} is the recording itself; name another file")
         if path.is_file() and not self.force:
@@ -170,27 +209,38 @@ class ExportRequest(Struct, frozen=True):
     lab export run.jsonl --out crash.svg --from 2s --until 3.5s --nodes 3,4,5\n
     lab export run.jsonl --to mermaid --from 2s --until 2.2s --out -\n
     lab export run.jsonl --to text --out - | less\n
-    lab export run.jsonl --to csv --table statuses\n
+    lab export run.jsonl --table elections\n
+    lab export run.jsonl --table messages --out messages.parquet\n
     lab export run.jsonl --to cast --view diagram --speed 0.5"""
 )
 def export(options: ExportRequest) -> int:
     """Export a recording as a diagram, trace or table.
 
     [bold]lab export FILE[/bold] lists the formats. Diagrams: svg, html, text, mermaid, dot. Traces for other
-    tools: shiviz, perfetto, cast. Tables: csv, jsonl. In a table, a column whose name ends in _us is a time in
-    microseconds since the start of the run, and a column whose name ends in record is a record number.
+    tools: shiviz, perfetto, cast. Tables: csv, jsonl, parquet. In a table, a column has one type, and lists are
+    JSON text; a column whose name ends in _us is a time in microseconds since the start of the run, and a column
+    whose name ends in record is a record number. lab export FILE --json lists the tables with their columns.
 
     In the diagram each node has a lane in the colour of its status, and a message is an arrow from sender to
     receiver. Heartbeats are left out. A long run has too many messages for one picture: select a window with
     --from and --until. The window begins with the nodes, faults and messages in flight as they are at --from.
     """
+    if options.protocol is not None:
+        load_protocol_of(options.file, options.protocol)
     with closing(open_recording(options.file)) as store:
-        if options.to is None and options.out in (None, _STANDARD_OUTPUT):
-            _list_formats(options.file)
+        if options.json and options.out == _STANDARD_OUTPUT:
+            raise UsageError("--json and --out - both write to standard output; leave one of them out")
+        if options.lists_formats:
+            if options.json:
+                print_json(_document(options, store, None))
+            else:
+                _list_formats(options.file, store.header)
             return 0
         chosen, excerpt = options.format(), options.excerpt_options()
-        path = options.path(chosen)
+        path, size = options.path(chosen), 0
         try:
+            if chosen.is_table:
+                check_table(excerpt.table, store.header)
             with Progress(f"exporting {options.file.name}") as progress:
                 read = read_excerpt(store, excerpt, progress.report)
                 if path is None:
@@ -198,22 +248,69 @@ def export(options: ExportRequest) -> int:
                         chosen.write(read, sys.stdout)
                 else:
                     size = write_file(chosen, read, path)
-            if path is not None:
+            if path is not None and not options.json:
                 print_line(f"{path}: {size:,} bytes")
         except ExportError as error:
             raise UsageError(f"{options.file}: {error}") from None
+        if options.json and path is not None:
+            table = excerpt.table if chosen.is_table else None
+            print_json(_document(options, store, WrittenFile(str(path), chosen.name, table, size)))
         damaged = report_damage(options.file, store)
         if store.torn:
             print_error(f"{options.file}: the last line is truncated, and was skipped")
     return EXIT_NOT_AS_EXPECTED if damaged else 0
 
 
-def _list_formats(file: Path) -> None:
+class WrittenFile(Struct, frozen=True):
+    """The file written, its format, the table in it, if it is one, and its size."""
+
+    file: str
+    format_name: str = field(name="as")
+    table: str | None
+    bytes: int
+
+
+class FormatSummary(Struct, frozen=True):
+    """A format to export to."""
+
+    name: str
+    suffix: str
+    text: str
+    is_table: bool
+
+
+class TableSummary(Struct, frozen=True):
+    """A table that the run has."""
+
+    name: str
+    columns: tuple[Column, ...]
+
+
+class ExportDocument(Document, frozen=True):
+    """What was written, None if no format was given; the formats, and the tables that this run has."""
+
+    recording: RecordingSummary
+    written: WrittenFile | None
+    formats: tuple[FormatSummary, ...]
+    tables: tuple[TableSummary, ...]
+
+
+def _document(options: ExportRequest, store: FileRecords, written: WrittenFile | None) -> ExportDocument:
+    return ExportDocument(
+        summarize_recording(options.file, store),
+        written,
+        tuple(FormatSummary(each.name, each.suffix, each.help, each.is_table) for each in ALL_FORMATS),
+        tuple(TableSummary(*each) for each in tables_of(store.header).items()),
+    )
+
+
+def _list_formats(file: Path, header: Header) -> None:
     table = Grid.grid(padding=(0, 2))
     for each in ALL_FORMATS:
         table.add_row(each.name, each.suffix, each.help)
     print_table(table)
     print_line()
+    print_line(f"Tables: {', '.join(tables_of(header))}")
     print_line(f"Example: lab export {file} --to {ALL_FORMATS[0].name}")
 
 

@@ -3,17 +3,18 @@
 import shutil
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Struct
 from rich.text import Text
 from typer import Argument, Option
 
 from lab.analysis.group_history import GroupHistory, GroupLog, Point
+from lab.cli.documents import Document, print_json
 from lab.cli.options import command, is_same_file, writable
 from lab.cli.progress import Progress
 from lab.cli.recording_report import report_damage
-from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, TerminalConsole, UsageError, print_json
+from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, TerminalConsole, UsageError
 from lab.export.group_layout import GroupLayout
 from lab.export.group_pictures import format_graph, group_picture
 from lab.glyphs import draws_unicode, glyphs_for
@@ -79,7 +80,7 @@ def history(options: HistoryOptions) -> int:
             "record a protocol that forms groups: lab run invitation --record run.jsonl"
         )
     if options.json:
-        print_json(_as_json(header, log))
+        print_json(_document(header, log))
     else:
         _print(header, log)
     drawings = ((options.svg, group_picture), (options.dot, format_graph))
@@ -119,40 +120,81 @@ def _print(header: Header, log: GroupLog) -> None:
     put(drawing.foot())
 
 
-def _as_json(header: Header, log: GroupLog) -> dict[str, Any]:
-    return {
-        "protocol": header.protocol.name,
-        "nodes": header.nodes,
-        "groups": [_group_as_json(group, log.groups) for group in log.groups],
-    }
+# the document
 
 
-def _group_as_json(group: GroupHistory, groups: list[GroupHistory]) -> dict[str, Any]:
-    return {
-        "group": group.name,
-        "coordinator": group.coordinator,
-        "members": group.members,
-        "of": [groups[number].name for number in group.of],
-        "record": group.formed.record,
-        "formed_us": group.formed.at_us,
-        "defined_us": _us(group.defined),
-        "normal_us": _us(group.normal),
-        "all_normal_us": _us(group.all_normal),
-        "ended_us": _us(group.ended),
-        "stays": [
-            {
-                "node": stay.node,
-                "since_us": stay.since.at_us,
-                "normal_us": _us(stay.normal),
-                "until_us": _us(stay.until),
-                "normal": [
-                    {"since_us": spell.since.at_us, "until_us": _us(spell.until)}
-                    for spell in stay.normal_intervals
-                ],
-            }
+class NormalInterval(Struct, frozen=True):
+    """An interval in which a member was in status Normal; ``until_us`` is None while it lasts."""
+
+    since_us: int
+    until_us: int | None
+
+
+class Stay(Struct, frozen=True):
+    """A member's time in a group. ``normal_us``: when it was Normal first."""
+
+    node: int
+    since_us: int
+    normal_us: int | None
+    until_us: int | None
+    normal: tuple[NormalInterval, ...]
+
+
+class GroupSummary(Struct, frozen=True):
+    """A group. ``of``: the groups that it was formed from; ``record`` shows that it was formed.
+
+    ``normal_us``: when its coordinator was Normal; ``all_normal_us``: when all members were.
+    """
+
+    group: str
+    coordinator: int | None
+    members: tuple[int, ...]
+    of: tuple[str, ...]
+    record: int
+    formed_us: int
+    defined_us: int | None
+    normal_us: int | None
+    all_normal_us: int | None
+    ended_us: int | None
+    stays: tuple[Stay, ...]
+
+
+class HistoryDocument(Document, frozen=True):
+    """The history of groups in a recording."""
+
+    protocol: str
+    nodes: tuple[int, ...]
+    groups: tuple[GroupSummary, ...]
+
+
+def _document(header: Header, log: GroupLog) -> HistoryDocument:
+    groups = tuple(_summary(group, log.groups) for group in log.groups)
+    return HistoryDocument(header.protocol.name, header.nodes, groups)
+
+
+def _summary(group: GroupHistory, groups: list[GroupHistory]) -> GroupSummary:
+    return GroupSummary(
+        group=group.name,
+        coordinator=group.coordinator,
+        members=tuple(group.members),
+        of=tuple(groups[number].name for number in group.of),
+        record=group.formed.record,
+        formed_us=group.formed.at_us,
+        defined_us=_us(group.defined),
+        normal_us=_us(group.normal),
+        all_normal_us=_us(group.all_normal),
+        ended_us=_us(group.ended),
+        stays=tuple(
+            Stay(
+                stay.node,
+                stay.since.at_us,
+                _us(stay.normal),
+                _us(stay.until),
+                tuple(NormalInterval(each.since.at_us, _us(each.until)) for each in stay.normal_intervals),
+            )
             for stay in group.memberships
-        ],
-    }
+        ),
+    )
 
 
 def _us(point: Point | None) -> int | None:

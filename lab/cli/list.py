@@ -13,22 +13,25 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 import msgspec
+from msgspec import Struct
 from typer import Argument, Option
 
+from lab.cli.documents import Document, print_json
 from lab.cli.options import Json, one_of
 from lab.cli.program import app
-from lab.cli.terminal import UsageError, print_json
+from lab.cli.terminal import UsageError
 from lab.output import print_line
 from lab.properties.assertions import ASSERTIONS, ASSUMPTION_NUMBERS, ASSUMPTIONS
 from lab.properties.registry import assumptions_of
 from lab.protocols import PROTOCOLS, TASKS, Algorithm
+from lab.protocols.cost import Formula
 from lab.protocols.departures import Reading, Repair, recording_of
 from lab.protocols.parameters import Parameter, describe_parameters, parameters_summary
 from lab.protocols.sources import summary_of
 from lab.protocols.texts import transcriptions_of
 from lab.protocols.transcription import Transcription, rules_of
 from lab.units import format_ranges, format_us
-from lab.worlds.host.runs import list_runs
+from lab.worlds.host.runs import RunInfo, list_runs
 from lab.worlds.loading.targets import load_protocol
 
 _LISTED = ("runs", "protocols")
@@ -67,7 +70,7 @@ def _print_runs(as_json: bool) -> int:
     """Print the active runs and the protocols; as JSON, only the runs."""
     running, removed = list_runs()
     if as_json:
-        print_json({"runs": running, "removed": removed})
+        print_json(RunsDocument(tuple(running), tuple(removed)))
         return 0
     for name in removed:
         print_line(f"removed the files of {name}, whose host has crashed")
@@ -98,7 +101,7 @@ def _print_protocols(target: str | None, as_json: bool) -> int:
     """Describe all protocols, or one in detail."""
     protocols = [load_protocol(name) for name in (sorted((*PROTOCOLS, *TASKS)) if target is None else [target])]
     if as_json:
-        print_json({"protocols": list(map(_as_json, protocols))})
+        print_json(ProtocolsDocument(tuple(map(_summary, protocols))))
         return 0
     width = min(shutil.get_terminal_size((80, 24)).columns, _WIDEST)
     for place, protocol in enumerate(protocols):
@@ -112,33 +115,80 @@ def _print_protocols(target: str | None, as_json: bool) -> int:
     return 0
 
 
-def _as_json(protocol: type[Algorithm]) -> dict[str, Any]:
+class PromiseSummary(Struct, frozen=True):
+    """A promise and the assumptions that it needs; ``assumptions_if``: those of other readings that differ."""
+
+    id: str
+    statement: str
+    assumptions: tuple[int | str, ...]
+    assumptions_if: dict[str, tuple[int | str, ...]]
+
+
+class ParameterSummary(Struct, frozen=True):
+    """A parameter, with its default as ``--set`` has it."""
+
+    name: str
+    default: str
+    description: str
+
+
+class ProtocolSummary(Struct, frozen=True):
+    """A protocol. ``readings`` and ``repairs`` are its departures from its text; commands are by their word."""
+
+    name: str
+    does: str
+    promises: tuple[PromiseSummary, ...]
+    costs: tuple[Formula, ...]
+    readings: tuple[Reading, ...]
+    repairs: tuple[Repair, ...]
+    parameters: tuple[ParameterSummary, ...]
+    parameters_do: str
+    commands: dict[str, str]
+    usages: dict[str, str]
+    examples: dict[str, str]
+    messages: tuple[str, ...]
+
+
+class ProtocolsDocument(Document, frozen=True):
+    """All protocols, or one."""
+
+    protocols: tuple[ProtocolSummary, ...]
+
+
+class RunsDocument(Document, frozen=True):
+    """The active runs, and the folders of dead hosts that were removed."""
+
+    runs: tuple[RunInfo, ...]
+    removed: tuple[str, ...]
+
+
+def _summary(protocol: type[Algorithm]) -> ProtocolSummary:
     (_, usual), *others = _assumptions(protocol).items()
-    return {
-        "name": protocol.name,
-        "does": summary_of(protocol),
-        "promises": [
-            {
-                "id": name,
-                "statement": ASSERTIONS[name].statement,
-                "assumptions": assumed,
-                "assumptions_if": {reading: other[name] for reading, other in others if other[name] != assumed},
-            }
+    return ProtocolSummary(
+        name=protocol.name,
+        does=summary_of(protocol),
+        promises=tuple(
+            PromiseSummary(
+                name,
+                ASSERTIONS[name].statement,
+                assumed,
+                {reading: other[name] for reading, other in others if other[name] != assumed},
+            )
             for name, assumed in usual.items()
-        ],
-        "costs": protocol.formulas(),
-        "readings": protocol.readings,
-        "repairs": protocol.repairs(),
-        "parameters": [
-            {"name": each.name, "default": _default_of(each), "says": each.description}
+        ),
+        costs=tuple(protocol.formulas()),
+        readings=tuple(protocol.readings),
+        repairs=tuple(protocol.repairs()),
+        parameters=tuple(
+            ParameterSummary(each.name, _default_of(each), each.description)
             for each in describe_parameters(protocol)
-        ],
-        "parameters_do": parameters_summary(protocol),
-        "commands": {name: own.does for name, own in protocol.commands.items()},
-        "usages": {name: own.usage for name, own in protocol.commands.items()},
-        "examples": {name: own.example for name, own in protocol.commands.items() if own.example},
-        "messages": sorted(protocol.payloads),
-    }
+        ),
+        parameters_do=parameters_summary(protocol),
+        commands={name: own.does for name, own in protocol.commands.items()},
+        usages={name: own.usage for name, own in protocol.commands.items()},
+        examples={name: own.example for name, own in protocol.commands.items() if own.example},
+        messages=tuple(sorted(protocol.payloads)),
+    )
 
 
 def _assumptions(protocol: type[Algorithm]) -> dict[str, dict[str, tuple[int | str, ...]]]:

@@ -6,13 +6,14 @@ reported with their differences.
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from typing import Annotated, Any
+from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from rich.table import Table
 from rich.text import Text
 from typer import Option
 
+from lab.cli.documents import Document, print_json
 from lab.cli.options import (
     Faults,
     Json,
@@ -37,7 +38,6 @@ from lab.cli.terminal import (
     console,
     fail,
     interrupt_on_signals,
-    print_json,
     print_table,
     print_wrapped,
 )
@@ -46,15 +46,16 @@ from lab.text import sanitize
 from lab.units import format_count
 from lab.worlds.campaign.campaign import Campaign, SearchGoal
 from lab.worlds.campaign.schedule import STRONGEST, fault_kinds, plan_of
+from lab.worlds.explored.states import Timeouts
 from lab.worlds.interruption import interrupted_between_steps
 from lab.worlds.loading.settings import parameters_of, target_of, timing_of
 from lab.worlds.loading.targets import absolute_target, load_protocol
-from lab.worlds.mutation.equivalence import MOST_STATES
+from lab.worlds.mutation.equivalence import MOST_STATES, Exploration, FoundByExploring, Reached
 from lab.worlds.mutation.mutable_source import ProtocolSource
 from lab.worlds.mutation.mutants import Mutant, mutants_of
-from lab.worlds.mutation.mutation_campaign import MutantOutcome, MutationCampaign, OriginalFailsError
+from lab.worlds.mutation.mutation_campaign import MutantOutcome, MutationCampaign, OriginalFailsError, Result
 from lab.worlds.mutation.mutation_rules import RULES
-from lab.worlds.mutation.scoring import MutationScore
+from lab.worlds.mutation.scoring import Killer, MutationScore, RuleScore
 
 _MOST_NODES = 100
 _RULE_IDS = tuple(rule.id for rule in RULES)
@@ -136,12 +137,88 @@ def mutate(options: MutateOptions) -> int:
     interrupt_on_signals()
     interrupted = session.run()
     if options.json:
-        print_json(session.as_json())
+        print_json(session.document())
     else:
         session.print_report(interrupted)
     if interrupted:
         return EXIT_INTERRUPTED
     return 0 if session.is_good_enough else EXIT_NOT_AS_EXPECTED
+
+
+class MutantSummary(Struct, frozen=True):
+    """A mutant: its place, the class and method in ``place``, and what it changes."""
+
+    number: int
+    rule: str
+    file: str
+    line: int
+    place: str
+    change: str
+    diff: str
+
+
+class TestedMutant(MutantSummary, frozen=True):
+    """A mutant and its outcome: killed ``by`` what, in which of the ``runs``, or what exploring it showed."""
+
+    result: Result
+    by: str
+    text: str
+    runs: int
+    explored: Reached | Literal[""]
+    violated: tuple[FoundByExploring, ...]
+
+
+class RuleSummary(Struct, frozen=True):
+    """A rule: what it changes, in words, and the numbers of its mutants."""
+
+    rule: str
+    changes: str
+    counts: RuleScore
+
+
+class JudgedRuns(Struct, frozen=True):
+    """In how many runs of the original an assertion was judged."""
+
+    assertion: str
+    runs: int
+
+
+class ExplorationSummary(Struct, frozen=True):
+    """An exploration of the original, to which survivors are compared."""
+
+    nodes: int
+    kills: int
+    restarts: int
+    timeouts: Timeouts
+    begin: Literal["normal", "start"]
+    states: int
+    not_distinguished: tuple[str, ...]
+
+
+class MutantsDocument(Document, frozen=True):
+    """The mutants of a protocol, not run: of ``--list`` and ``--show``."""
+
+    protocol: str
+    mutants: tuple[MutantSummary, ...]
+
+
+class MutateDocument(Document, frozen=True):
+    """Mutants and their outcomes. ``score_percent`` is None if all are equivalent or invalid."""
+
+    protocol: str
+    runs: int
+    seed: int
+    nodes: tuple[int, int]
+    faults: tuple[str, ...]
+    planned: int
+    tested: int
+    score_percent: float | None
+    total: RuleScore
+    rules: tuple[RuleSummary, ...]
+    killed_by: tuple[Killer, ...]
+    judged: tuple[JudgedRuns, ...]
+    explorations: tuple[ExplorationSummary, ...]
+    mutants: tuple[TestedMutant, ...]
 
 
 class _Session:
@@ -236,9 +313,7 @@ class _Session:
     def print_mutants(self) -> None:
         """Print the list of mutants, or the difference of the chosen one."""
         if self.options.json:
-            print_json(
-                {"protocol": self.protocol.name, "mutants": [_mutant_json(each) for each in self.runs.mutants]}
-            )
+            print_json(MutantsDocument(self.protocol.name, tuple(map(_summarize, self.runs.mutants))))
         elif self.options.show is not None:
             (mutant,) = self.runs.mutants
             print_line(f"{_describe_place(mutant)}: {_text_of(mutant.rule)}")
@@ -369,37 +444,37 @@ class _Session:
         text = f"score: {percent:.0f} % ({total.killed} killed of {total.made} made{equivalent})"
         return text if self.at_least is None else f"{text}; at least {self.at_least} % asked for"
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the report as a JSON object."""
+    def document(self) -> MutateDocument:
+        """Return the report as a document."""
         campaign, score = self.runs.campaign, self.score
         percent = score.percent
-        return {
-            "protocol": self.protocol.name,
-            "runs": campaign.runs,
-            "seed": campaign.seed,
-            "nodes": campaign.plan.nodes,
-            "faults": campaign.plan.faults,
-            "planned": len(self.runs.mutants),
-            "tested": len(score.tested),
-            "score_percent": None if percent is None else round(percent, 1),
-            "total": score.total,
-            "rules": [{"rule": rule.id, "changes": rule.text, "counts": score.rules[rule.id]} for rule in RULES],
-            "killed_by": score.killers,
-            "judged": [{"assertion": name, "runs": runs} for name, runs in self.runs.count_judged().items()],
-            "explorations": [
-                {
-                    "nodes": each.bounds.nodes,
-                    "kills": 1,
-                    "restarts": each.bounds.restarts,
-                    "timeouts": each.bounds.timeouts,
-                    "begin": "normal" if each.bounds.settled else "start",
-                    "states": each.states,
-                    "not_distinguished": each.not_distinguished,
-                }
-                for each in self.runs.explorations
-            ],
-            "mutants": [_mutant_json(mutant, outcome) for mutant, outcome in score.tested],
-        }
+        return MutateDocument(
+            protocol=self.protocol.name,
+            runs=campaign.runs,
+            seed=campaign.seed,
+            nodes=campaign.plan.nodes,
+            faults=tuple(campaign.plan.faults),
+            planned=len(self.runs.mutants),
+            tested=len(score.tested),
+            score_percent=None if percent is None else round(percent, 1),
+            total=score.total,
+            rules=tuple(RuleSummary(rule.id, rule.text, score.rules[rule.id]) for rule in RULES),
+            killed_by=tuple(score.killers),
+            judged=tuple(JudgedRuns(*each) for each in self.runs.count_judged().items()),
+            explorations=tuple(map(_summarize_exploration, self.runs.explorations)),
+            mutants=tuple(
+                TestedMutant(
+                    **structs.asdict(_summarize(mutant)),
+                    result=outcome.result,
+                    by=outcome.by,
+                    text=outcome.text,
+                    runs=outcome.runs,
+                    explored=outcome.explored,
+                    violated=outcome.violated,
+                )
+                for mutant, outcome in score.tested
+            ),
+        )
 
 
 def _text_of(rule: str) -> str:
@@ -424,23 +499,13 @@ def _print_diff(lines: Sequence[str], indent: str = "  ") -> None:
         out.print(Text(f"{indent}{sanitize(line)}", style=_DIFF_STYLES.get(line[:1], "")), soft_wrap=True)
 
 
-def _mutant_json(mutant: Mutant, outcome: MutantOutcome | None = None) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "number": mutant.number,
-        "rule": mutant.rule,
-        "file": mutant.file,
-        "line": mutant.line,
-        "place": mutant.place,
-        "change": mutant.summary,
-        "diff": mutant.diff,
-    }
-    if outcome is not None:
-        found |= {
-            "result": outcome.result,
-            "by": outcome.by,
-            "text": outcome.text,
-            "runs": outcome.runs,
-            "explored": outcome.explored,
-            "violated": outcome.violated,
-        }
-    return found
+def _summarize(mutant: Mutant) -> MutantSummary:
+    place = (mutant.number, mutant.rule, mutant.file, mutant.line, mutant.place)
+    return MutantSummary(*place, mutant.summary, mutant.diff)
+
+
+def _summarize_exploration(exploration: Exploration) -> ExplorationSummary:
+    bounds = exploration.bounds
+    begin: Literal["normal", "start"] = "normal" if bounds.settled else "start"
+    of = (bounds.nodes, 1, bounds.restarts, bounds.timeouts, begin)
+    return ExplorationSummary(*of, exploration.states, exploration.not_distinguished)

@@ -37,6 +37,7 @@ from lab.script.parse import numbered_lines, parse, read_watch
 from lab.script.scope import CommandError, Scope
 from lab.script.statements import Statement
 from lab.script.watches import Watch
+from lab.table_files import SUFFIXES, require_parquet
 from lab.text import did_you_mean
 from lab.worlds.campaign.campaign import RunawayError
 from lab.worlds.campaign.workers import WorkerDiedError, default_workers
@@ -173,6 +174,17 @@ Picture = Annotated[
 ]
 
 Json = Annotated[bool, Option("--json", help="Print one JSON object and nothing else.")]
+
+TableFile = Annotated[
+    Path | None,
+    Option("--table", metavar="FILE", help="Also write a table of all runs: FILE.csv, .jsonl or .parquet."),
+]
+
+HeadlessJson = Annotated[bool, Option("--json", help="With --headless: print one JSON object and nothing else.")]
+
+Junit = Annotated[
+    Path | None, Option("--junit", metavar="FILE", help="Also write the result as JUnit XML, for CI.")
+]
 
 Workers = Annotated[
     str | None, Option(metavar="NUMBER", help=r"Number of worker processes.  \[default: one per processor]")
@@ -379,6 +391,16 @@ def check_picture(path: Path | None) -> None:
         if path.suffix != ".svg":
             raise UsageError(f"--output {path}: only SVG is supported; name a file that ends in .svg")
         writable("--output", path)
+
+
+def check_table_file(path: Path | None) -> None:
+    """Raise UserError if a table cannot be written to this file."""
+    if path is not None:
+        if path.suffix not in SUFFIXES:
+            raise UsageError(f"--table {path}: name a file that ends in {', '.join(SUFFIXES)}")
+        if path.suffix == ".parquet":
+            require_parquet()
+        writable("--table", path)
 
 
 def is_same_file(one: Path, other: Path) -> bool:

@@ -35,6 +35,7 @@ COMMANDS = {
     "list": ("List the active runs, or describe the protocols.", "list"),
     "attach": ("Open the interface on an active run.", "attach"),
     "ctl": ("Give commands to an active run.", "attach"),
+    "schema": ("Print the JSON Schema of a document that --json prints.", "schema"),
     "guide": ("Read the guide: first steps, teaching a class, your own protocol, and the reference.", "guide"),
     "scenario": ("List, print, check and create scenarios.", "scenario"),
     "exercise": ("Solve and grade exercises.", "exercise"),

@@ -2,6 +2,7 @@
 
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Literal
 
 from msgspec import Struct
 
@@ -31,6 +32,55 @@ def describe_run(header: Header) -> str:
             f"T {header.timing.t_us / 1000:g} ms",
             f"began {header.began}" if header.began else f"seed {header.seed}",
         )
+    )
+
+
+class UnreadableLine(Struct, frozen=True):
+    """A line of a recording, from 1, that could not be read, and why."""
+
+    line: int
+    why: str
+
+
+class RecordingSummary(Struct, frozen=True):
+    """A recording: what ran, and what of it could not be read.
+
+    ``seed`` determines a simulated run, ``began`` is when a live one did (UTC, ISO 8601). ``torn``: its last line
+    is truncated; ``unknown``: how many records are of unknown kinds.
+    """
+
+    file: str
+    run: str
+    protocol: str
+    settings: tuple[str, ...]
+    world: str
+    nodes: tuple[int, ...]
+    t_us: int
+    seed: int
+    began: str
+    records: int
+    torn: bool
+    unknown: int
+    unreadable: tuple[UnreadableLine, ...]
+
+
+def summarize_recording(path: Path, store: FileRecords) -> RecordingSummary:
+    """Return what ran, and the damage found so far."""
+    header = store.header
+    return RecordingSummary(
+        str(path),
+        header.run,
+        header.protocol.title,
+        header.protocol.settings,
+        header.world,
+        header.nodes,
+        header.timing.t_us,
+        header.seed,
+        header.began,
+        len(store),
+        store.torn,
+        len(store.unknown),
+        tuple(UnreadableLine(number + 1, why) for number, why in store.damage.items()),
     )
 
 
@@ -66,13 +116,13 @@ def format_log_line(line: LogLine, page: LogPage, end: int, columns: str = "") -
 
 
 class VerdictSummary(Struct, frozen=True):
-    """A verdict for JSON: *holds*, *not judged*, *excused* or *fails*; ``rests_on`` is what it rests on.
+    """A verdict on an assertion; ``rests_on`` is what it rests on, or why nothing was judged.
 
     ``first`` is the text of the first violation; of a failure if there is one.
     """
 
     assertion: str
-    verdict: str
+    verdict: Literal["holds", "not judged", "excused", "fails"]
     rests_on: str
     failures: int
     excused: int
@@ -81,17 +131,24 @@ class VerdictSummary(Struct, frozen=True):
 
 def summarize_verdicts(judge: Judge) -> tuple[VerdictSummary, ...]:
     """Return a summary of each verdict."""
-    return tuple(
-        VerdictSummary(
-            verdict.assertion,
-            verdict.word,
-            verdict.evidence.text,
-            verdict.failures,
-            verdict.excused,
-            None if verdict.first is None else str(verdict.first),
-        )
-        for verdict in judge.verdicts()
+    return tuple(map(summarize_verdict, judge.verdicts()))
+
+
+def summarize_verdict(verdict: Verdict) -> VerdictSummary:
+    """Return the summary of a verdict."""
+    return VerdictSummary(
+        verdict.assertion,
+        verdict.word,
+        verdict.evidence.text,
+        verdict.failures,
+        verdict.excused,
+        None if verdict.first is None else str(verdict.first),
     )
+
+
+def is_truncated(store: RecordStore) -> bool:
+    """Return whether the recording has no end: its run goes on, or was cut off."""
+    return not isinstance(store.record(len(store) - 1), End)
 
 
 def is_unjudged(judge: Judge) -> bool:
@@ -105,7 +162,7 @@ def format_verdicts(judge: Judge, store: RecordStore) -> list[str]:
     lines = [_format_verdict(verdict) for verdict in judge.verdicts()]
     if not lines:
         return ["the protocol promises nothing, so nothing was judged"]
-    if not isinstance(store.record(len(store) - 1), End):
+    if is_truncated(store):
         lines.append("judged up to the last record: the recording is truncated")
     return lines
 

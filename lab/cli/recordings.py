@@ -4,10 +4,14 @@ from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from typer import Argument, Option
 
+from lab.cli.documents import Document, print_json
+from lab.cli.junit import JUnitCase, JUnitSuite, write_junit
 from lab.cli.options import (
+    Json,
+    Junit,
     OwnProperties,
     OwnProtocol,
     Recording,
@@ -15,23 +19,31 @@ from lab.cli.options import (
     check_watches,
     command,
     load_protocol_of,
+    writable,
 )
 from lab.cli.program import app
 from lab.cli.progress import Progress
 from lab.cli.recording_report import (
+    RecordingSummary,
+    VerdictSummary,
     format_explanation,
     format_verdicts,
+    is_truncated,
     is_unjudged,
+    summarize_recording,
+    summarize_verdict,
 )
 from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, EXIT_USAGE, UsageError, require_terminal
 from lab.output import print_error, print_line
 from lab.properties.declarations import Declared
 from lab.properties.judge import Judge
 from lab.properties.registry import declared_for, with_promises
+from lab.properties.verdicts import Verdict
+from lab.properties.witness import explain_violation
 from lab.protocols import source_of
 from lab.recording.reader import NotARecordingError, RecordStore, open_recording
 from lab.recording.records import Header
-from lab.replay.reexecution import Report, reexecute
+from lab.replay.reexecution import Difference, Report, reexecute
 from lab.script.scope import scope_of
 from lab.tui.terminal.guard import run_guarded
 from lab.units import CountText, format_count
@@ -85,6 +97,8 @@ def verify(
     protocol: OwnProtocol = None,
     properties: OwnProperties = None,
     strict: Annotated[bool, Option("--strict", help="Exit with status 1 for excused violations too.")] = False,
+    junit: Junit = None,
+    json: Json = False,
 ) -> int:
     """Re-execute recordings and check the protocol's assertions.
 
@@ -96,7 +110,8 @@ def verify(
     Exit status: 0 all recordings hold, 1 one differs (it was edited, or the protocol has changed), has a failure,
     or none of the protocol's promises could be judged, 2 a file is not a recording.
     """
-    worst = 0
+    report = None if junit is None else writable("--junit", junit)
+    verified, refused = list[VerifiedRecording](), list[RefusedFile]()
     declared = () if properties is None else load_properties(str(properties))
     try:
         if protocol is not None:
@@ -109,12 +124,79 @@ def verify(
         for place, path in enumerate(files):
             whole = None if count == 1 else CountText(place, count, "recording", "")
             try:
-                worst = max(worst, _verify(path, protocol, declared, strict, progress, whole))
+                verified.append(_verify(path, protocol, declared, strict, progress, whole, quiet=json))
             except NotARecordingError as error:
                 with progress.hidden():
                     print_error(str(error))
-                worst = EXIT_USAGE
-    return worst
+                refused.append(RefusedFile(str(path), str(error)))
+    write_junit(report, [_junit_suite(verified, refused)])
+    if json:
+        print_json(VerifyDocument(tuple(verified), tuple(refused)))
+    if refused:
+        return EXIT_USAGE
+    return 0 if all(each.holds for each in verified) else EXIT_NOT_AS_EXPECTED
+
+
+class ExplainedEvent(Struct, frozen=True):
+    """An event that led to a violation, shown by the record with that number."""
+
+    record: int
+    at_us: int
+    text: str
+
+
+class ExplainedVerdict(VerdictSummary, frozen=True):
+    """A verdict, whether it counts against the recording, and the events that led to its first violation."""
+
+    failed: bool
+    events: tuple[ExplainedEvent, ...]
+
+
+class VerifiedRecording(Struct, frozen=True):
+    """A recording that was re-executed and judged; ``holds`` sums it up.
+
+    ``steps`` were re-executed; ``differences`` are those from the recorded ones. ``source_differs``: the source of
+    the protocol is not the recorded one. ``truncated``: the recording has no end. ``judged``: something was.
+    """
+
+    recording: RecordingSummary
+    holds: bool
+    steps: int
+    differences: tuple[Difference, ...]
+    source_differs: bool
+    truncated: bool
+    judged: bool
+    verdicts: tuple[ExplainedVerdict, ...]
+
+
+class RefusedFile(Struct, frozen=True):
+    """A file that is not a recording, or cannot be re-executed, and why."""
+
+    file: str
+    why: str
+
+
+class VerifyDocument(Document, frozen=True):
+    """The recordings verified, and the files refused."""
+
+    recordings: tuple[VerifiedRecording, ...]
+    refused: tuple[RefusedFile, ...]
+
+
+def _junit_suite(verified: list[VerifiedRecording], refused: list[RefusedFile]) -> JUnitSuite:
+    """Return the cases of each recording: its re-execution, and a case for each assertion."""
+    cases = [JUnitCase(f"verify.{each.file}", "re-execution", (each.why,), file=each.file) for each in refused]
+    for each in verified:
+        file, seed = each.recording.file, (("seed", str(each.recording.seed)),)
+        texts = tuple(f"record {found.record}: {found.text}" for found in each.differences)
+        cases.append(JUnitCase(f"verify.{file}", "re-execution", texts, file=file, properties=seed))
+        for verdict in each.verdicts:
+            why = f"not judged: {verdict.rests_on}" if verdict.verdict == "not judged" else ""
+            failure: tuple[str, ...] = (why,) if why and not each.judged else ()
+            if verdict.first is not None and verdict.failed:
+                failure = (verdict.first, *(f"{event.at_us / 1e6:.6f}  {event.text}" for event in verdict.events))
+            cases.append(JUnitCase(f"verify.{file}", verdict.assertion, failure, why, file=file, properties=seed))
+    return JUnitSuite("verify", cases)
 
 
 def _verify(
@@ -124,8 +206,9 @@ def _verify(
     strict: bool,
     progress: Progress,
     count: CountText | None,
-) -> int:
-    """Verify a recording, and return the exit status; ``count`` is the progress if not that in its records."""
+    quiet: bool,
+) -> VerifiedRecording:
+    """Verify a recording; print the result unless ``quiet``. ``count`` is the progress if not in its records."""
     watch_steps()
     with closing(open_recording(path)) as store:
 
@@ -144,13 +227,29 @@ def _verify(
         except (NotARecordingError, TargetError) as error:
             raise NotARecordingError(f"{path} cannot be re-executed: {error}") from None
         with progress.hidden():
-            _print_report(path, store.header, report)
-            _print_verdicts(judge, store)
+            if not quiet:
+                _print_report(path, store.header, report)
+                _print_verdicts(judge, store)
             if is_unjudged(judge):
                 print_error(f"{path}: nothing was judged, so nothing holds")
-    words = {verdict.word for verdict in judge.verdicts()}
-    holds = report.holds and "fails" not in words and not (strict and "excused" in words)
-    return 0 if holds and not is_unjudged(judge) else EXIT_NOT_AS_EXPECTED
+        explained = tuple(_explain(verdict, store, strict) for verdict in judge.verdicts())
+        return VerifiedRecording(
+            summarize_recording(path, store),
+            report.holds and not is_unjudged(judge) and not any(each.failed for each in explained),
+            report.steps,
+            tuple(report.differences),
+            report.source_differs,
+            is_truncated(store),
+            not is_unjudged(judge),
+            explained,
+        )
+
+
+def _explain(verdict: Verdict, store: RecordStore, strict: bool) -> ExplainedVerdict:
+    lines = [] if verdict.first is None else explain_violation(store, verdict.first)
+    events = tuple(ExplainedEvent(line.record, line.at_us, line.text) for line in lines)
+    failed = verdict.word in ("fails", *(["excused"] if strict else []))
+    return ExplainedVerdict(**structs.asdict(summarize_verdict(verdict)), failed=failed, events=events)
 
 
 def _print_verdicts(judge: Judge, store: RecordStore) -> None:

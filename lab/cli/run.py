@@ -17,6 +17,7 @@ from typer import Argument, Option
 
 from lab.cli.options import (
     CommandChecker,
+    HeadlessJson,
     OwnProperties,
     Parameters,
     Record,
@@ -143,10 +144,7 @@ class RunOptions(Settings, frozen=True, kw_only=True):
         str | None,
         Option("--for", metavar="TIME", help="End the run after this time: 6s, 2m."),
     ] = None
-    json: Annotated[
-        bool,
-        Option("--json", help="With --headless: print one JSON object and nothing else."),
-    ] = False
+    json: HeadlessJson = False
     watch: Watches = field(default_factory=list)
 
     @property

@@ -1,19 +1,22 @@
 """The report of ``lab run`` without the interface: a summary, the verdicts, and what was not as expected."""
 
 from collections.abc import Callable
+from functools import reduce
+from operator import or_
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from msgspec import Struct, structs
+from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.analysis.elections import ElectionLog, SettledElection
 from lab.analysis.history import History
 from lab.analysis.inspection import failure_lines
+from lab.cli.documents import Document, print_json
 from lab.cli.progress import Progress
-from lab.cli.recording_report import format_verdicts, is_unjudged, summarize_verdicts
+from lab.cli.recording_report import VerdictSummary, format_verdicts, is_unjudged, summarize_verdicts
 from lab.cli.scenario_check import format_report
-from lab.cli.terminal import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, fail, print_json
+from lab.cli.terminal import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, fail
 from lab.kernel import CommandInput, Step
 from lab.output import print_error, print_line
 from lab.properties.assertions import describe_state
@@ -23,13 +26,14 @@ from lab.recording.reader import FileRecords, NotARecordingError, open_recording
 from lab.recording.records import Captioned, Commanded, End, Expected, Header, Process, Record
 from lab.recording.snapshot import ActiveFault, NodeState
 from lab.scenario.file import Scenario
+from lab.scenario.report import Report as ScenarioReport
 from lab.scenario.report import ScriptChecker, report_of
 from lab.script.commands import Caption
 from lab.script.parse import parse, read_script
 from lab.script.predicates import Suspicions
 from lab.script.statements import Expectation, Statement
 from lab.tasks.analysis import Analysis, Report
-from lab.tasks.extension import figures_of_other_runs, start_analysis
+from lab.tasks.extension import analysis_of, built_in_extensions, start_analysis
 from lab.text import sanitize
 from lab.units import format_count, format_ranges, format_us
 from lab.worlds.loading.config import RunConfig
@@ -84,10 +88,13 @@ class NoteLog:
             self.notes.append(Note(record.at_us, record.node, note))
 
 
-class Summary(Struct, frozen=True):
+Figures = TypeVar("Figures")
+
+
+class RunDocument(Document, Generic[Figures], frozen=True):
     """The summary of a run. Times are microseconds since the run began; ``recording`` is a path.
 
-    ``settings`` are the parameters, as ``name=value``; ``report`` is what the protocol reports of the run.
+    ``settings`` are the parameters, as ``name=value``; ``figures`` are what the protocol reports of the run.
     """
 
     world: str
@@ -98,9 +105,17 @@ class Summary(Struct, frozen=True):
     messages: dict[str, int]
     faults: tuple[FaultSummary, ...]
     notes: tuple[Note, ...]
-    report: Report
+    figures: Figures | None
     duration_us: int
     recording: str
+    verdicts: tuple[VerdictSummary, ...] = ()
+    scenario: ScenarioReport | None = None
+
+
+def document_type() -> Any:
+    """Return the type of the document for runs of built-in protocols."""
+    kinds = [kind for each in built_in_extensions() if (kind := analysis_of(each).figures) is not None]
+    return RunDocument[reduce(or_, kinds)]  # type: ignore[misc]
 
 
 def summarize(
@@ -108,12 +123,12 @@ def summarize(
     cluster: ClusterState,
     elections: ElectionLog,
     notes: NoteLog,
-    analysis: Analysis,
+    report: Report,
     recording: str,
-) -> Summary:
+) -> RunDocument[Struct]:
     """Return the summary of a run, after all its records were applied to ``cluster`` and the logs."""
     faults = sorted([*cluster.lifted, *cluster.faults.values()], key=lambda fault: fault.id)
-    return Summary(
+    return RunDocument(
         header.world,
         header.protocol.title,
         header.protocol.settings,
@@ -122,18 +137,10 @@ def summarize(
         dict(sorted(cluster.messages.items())),
         tuple(map(_fault, faults)),
         tuple(notes.notes),
-        analysis.report(recording),
+        report.figures,
         cluster.at_us,
         recording,
     )
-
-
-def summary_as_json(summary: Summary) -> dict[str, Any]:
-    """Return the summary with the figures of its report in place of that."""
-    found: dict[str, Any] = {}
-    for name, value in structs.asdict(summary).items():
-        found |= figures_of_other_runs() | summary.report.figures if name == "report" else {name: value}
-    return found
 
 
 def _node(view: NodeState) -> NodeSummary:
@@ -165,13 +172,12 @@ def report_run(config: RunConfig, as_json: bool, interrupted: bool, scenario: Sc
         fail(str(error), EXIT_NOT_AS_EXPECTED)
     judge = Judge(store.header)
     with Progress("judging the recording", "record", len(store)) as progress:
-        summary, problems = _summary_of(store, config, judge, progress)
+        summary, lines, problems = _summary_of(store, config, judge, progress)
     report = None if scenario is None else replace(report_of(scenario, store), recording=config.recording)
     if as_json:
-        found = {**summary_as_json(summary), "verdicts": summarize_verdicts(judge)}
-        print_json(found if report is None else {**found, "scenario": report})
+        print_json(replace(summary, verdicts=summarize_verdicts(judge), scenario=report))
     else:
-        _report(summary)
+        _print_summary(summary, lines)
         for line in (*format_verdicts(judge, store), *(() if report is None else format_report(report))):
             print_line(f"  {line}")
     if report is not None:  # it contains the problems
@@ -208,11 +214,12 @@ def _script_problems(config: RunConfig, store: FileRecords) -> list[str]:
 
 def _summary_of(
     store: FileRecords, config: RunConfig, judge: Judge, progress: Callable[[int], None]
-) -> tuple[Summary, list[str]]:
-    """Return the summary of the run, and the problems: manual commands not carried out, and failed nodes.
+) -> tuple[RunDocument[Struct], tuple[str, ...], list[str]]:
+    """Return the summary of the run, the lines that its protocol reports, and the problems.
 
-    Failed nodes are left out if there is a script, which may expect them. ``judge`` observes every record.
-    ``progress`` is called with the number of records, every thousand.
+    Problems are manual commands not carried out, and failed nodes; these are left out if there is a script, which
+    may expect them. ``judge`` observes every record. ``progress`` is called with the number of records, every
+    thousand.
     """
     header = store.header
     history = History(header)
@@ -229,10 +236,12 @@ def _summary_of(
         end = store.record(len(store) - 1)
         why = f": {end.why}" if isinstance(end, End) else ""
         problems.append(f"{'node' if len(without) == 1 else 'nodes'} {format_ranges(without)} never ran{why}")
-    return summarize(header, history.cluster, elections, notes, analysis, str(store.path)), problems
+    reported = analysis.report(str(store.path))
+    summary = summarize(header, history.cluster, elections, notes, reported, str(store.path))
+    return summary, reported.lines, problems
 
 
-def _report(summary: Summary) -> None:
+def _print_summary(summary: RunDocument[Struct], reported: tuple[str, ...]) -> None:
     head = (summary.protocol, *summary.settings, summary.world, format_us(round(summary.duration_us, -3)))
     print_line(", ".join(head))
     for node, view in summary.nodes.items():
@@ -256,7 +265,7 @@ def _report(summary: Summary) -> None:
         notes[_MOST_NOTES - _LAST_NOTES : -_LAST_NOTES] = [more_line]
     for line in notes:
         print_line(line)
-    for line in summary.report.lines:
+    for line in reported:
         print_line(f"  {line}")
     print_line(f"  {format_count(sum(summary.messages.values()), 'message')}; recorded in {summary.recording}")
 

@@ -4,27 +4,38 @@ import re
 import textwrap
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import msgspec
 from msgspec import Struct
 from typer import Option
 
 from lab.charts import Axis, Chart, Series, decades, whole_numbers
 from lab.cli.chart import print_charts
 from lab.cli.chart_svg import charts_as_svg
-from lab.cli.options import Json, Picture, RequestBound, Targets, check_picture, command, find_election
+from lab.cli.documents import Document, print_json
+from lab.cli.options import (
+    Json,
+    Picture,
+    RequestBound,
+    TableFile,
+    Targets,
+    check_picture,
+    check_table_file,
+    command,
+    find_election,
+)
 from lab.cli.progress import Progress
 from lab.cli.terminal import (
     EXIT_INTERRUPTED,
     EXIT_NOT_AS_EXPECTED,
     UsageError,
-    print_json,
     report_width,
 )
 from lab.kernel import Timing
 from lab.output import print_error, print_line, print_text
 from lab.protocols import Cost
+from lab.protocols.cost import Detection
+from lab.table_files import Column, Row, Table, json_cell, write_table
 from lab.units import first_duplicate, format_us
 from lab.worlds.campaign.scalability import (
     MOST_MESSAGES,
@@ -60,6 +71,7 @@ class ScaleOptions(Struct, frozen=True):
         str, Option(metavar="NUMBER", help="Seed that determines when, between two heartbeats, the crash happens.")
     ] = "1"
     output: Picture = None
+    table: TableFile = None
     json: Json = False
 
 
@@ -89,11 +101,15 @@ def scale(options: ScaleOptions) -> int:
     sizes = _sizes(options.nodes or (_SIZES_OF_ONE if len(protocols) == 1 else _SIZES_OF_SEVERAL))
     timing, seed = timing_of(options.t), seed_of(options.seed)
     check_picture(options.output)
+    check_table_file(options.table)
     scales = list(map(ScaleStudy.of, protocols))
     status = _measure(scales, sizes, timing, seed)
+    if options.table is not None:
+        cases = [(scale, case) for scale in scales for case in scale.cases]
+        rows = [_row(*each, row, seed) for each in cases for row in each[1].rows if row.measured is not None]
+        write_table(options.table, Table(_COLUMNS, rows))
     if options.json:
-        results = [_as_json(each, timing, seed) for each in scales]
-        print_json(results[0] if len(results) == 1 else {"protocols": results})
+        print_json(ScaleDocument(timing.t_us, seed, tuple(map(_document, scales))))
     measured = [each for each in scales if each.measured]
     if measured and not options.json:
         _show(measured, timing)
@@ -103,6 +119,42 @@ def scale(options: ScaleOptions) -> int:
             print_line()
             print_line(f"drawn: {options.output}")
     return status
+
+
+_COLUMNS = (
+    Column("run", "text", "the protocol, the number of nodes, and the case"),
+    Column("seed", "integer", "seed that determines when the crash happens"),
+    Column("protocol", "text", "protocol"),
+    Column("nodes", "integer", "number of nodes"),
+    Column("case", "text", "case of the formula; empty without one"),
+    Column("noticed", "text", "which nodes detect the crash"),
+    Column("coordinator", "integer", "coordinator that was elected"),
+    Column("messages", "integer", "messages of the election, without heartbeats"),
+    Column("formula", "number", "messages by the formula"),
+    Column("virtual_us", "integer", "virtual time from the crash until all nodes are Normal"),
+    Column("seconds", "number", "real time that the measurement took"),
+    Column("kinds", "json", "messages by kind"),
+)
+
+
+def _row(scale: ScaleStudy, case: ScaleCase, row: ScaleRow, seed: int) -> Row:
+    """Return the row of a measurement, which was not skipped."""
+    measured = row.measured
+    assert measured is not None
+    return (
+        ", ".join(filter(None, (scale.name, f"{row.nodes} nodes", case.name))),
+        seed,
+        scale.name,
+        row.nodes,
+        case.name or None,
+        measured.detection,
+        measured.coordinator,
+        measured.messages,
+        None if case.cost is None else float(case.messages(row.nodes)),
+        measured.virtual_us,
+        round(row.seconds, 3),
+        json_cell(measured.kinds),
+    )
 
 
 def _measure(scales: list[ScaleStudy], sizes: tuple[int, ...], timing: Timing, seed: int) -> int:
@@ -158,29 +210,72 @@ def _sizes(text: str) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-def _as_json(scale: ScaleStudy, timing: Timing, seed: int) -> dict[str, Any]:
+# the document
+
+
+class FormulaSummary(Struct, frozen=True):
+    """A formula and its source; ``noticed``: which nodes detect the crash, None if that is not measured."""
+
+    case: str
+    formula: str
+    source: str
+    noticed: Detection | None
+
+
+class MeasuredElection(Struct, frozen=True):
+    """An election. ``formula`` is the value of its case's formula, 0 without one; ``seconds`` are of real time."""
+
+    nodes: int
+    noticed: Detection
+    coordinator: int
+    messages: int
+    virtual_us: int
+    kinds: dict[str, int]
+    case: str
+    formula: float
+    formulas: tuple[float, ...]
+    seconds: float
+
+
+class ScaledProtocol(Struct, frozen=True):
+    """The elections of one protocol, and the formulas to compare them with."""
+
+    protocol: str
+    formulas: tuple[FormulaSummary, ...]
+    elections: tuple[MeasuredElection, ...]
+
+
+class ScaleDocument(Document, frozen=True):
+    """The cost of an election in growing clusters."""
+
+    t_us: int
+    seed: int
+    protocols: tuple[ScaledProtocol, ...]
+
+
+def _document(scale: ScaleStudy) -> ScaledProtocol:
     costs = scale.protocol.costs
-    return {
-        "protocol": scale.name,
-        "t_us": timing.t_us,
-        "seed": seed,
-        "formulas": [
-            {"case": cost.case, "formula": cost.formula, "source": cost.source, "noticed": cost.detection}
-            for cost in costs
-        ],
-        "elections": [
-            msgspec.to_builtins(row.measured)
-            | {
-                "case": case.name,
-                "formula": case.messages(row.nodes),
-                "formulas": [cost.messages(row.nodes) for cost in costs],
-                "seconds": round(row.seconds, 3),
-            }
+    return ScaledProtocol(
+        scale.name,
+        tuple(FormulaSummary(cost.case, cost.formula, cost.source, cost.detection) for cost in costs),
+        tuple(
+            MeasuredElection(
+                row.measured.nodes,
+                row.measured.detection,
+                row.measured.coordinator,
+                row.measured.messages,
+                row.measured.virtual_us,
+                row.measured.kinds,
+                case.name,
+                case.messages(row.nodes),
+                tuple(cost.messages(row.nodes) for cost in costs),
+                round(row.seconds, 3),
+            )
             for case in scale.cases
             for row in case.rows
             if row.measured is not None
-        ],
-    }
+        ),
+    )
 
 
 # the report
@@ -193,7 +288,7 @@ _REMARK = (
 )
 _LEFT_OUT = f" Cases with more than {MOST_MESSAGES:,} messages by their formula are not measured."
 
-Table = list[list[str]]
+Cells = list[list[str]]
 
 
 def _show(scales: list[ScaleStudy], timing: Timing) -> None:
@@ -230,12 +325,12 @@ def _print_formulas(scale: ScaleStudy, width: int) -> None:
         print_text(textwrap.fill(text, width, subsequent_indent=" " * 19))
 
 
-def _tables_of_one(scale: ScaleStudy, timing: Timing) -> list[tuple[str, Table]]:
+def _tables_of_one(scale: ScaleStudy, timing: Timing) -> list[tuple[str, Cells]]:
     """Return a table for each case; with a title if there are several."""
     return [(case.name if len(scale.cases) > 1 else "", _table_of(case, timing)) for case in scale.cases]
 
 
-def _table_of(case: ScaleCase, timing: Timing) -> Table:
+def _table_of(case: ScaleCase, timing: Timing) -> Cells:
     expected = [] if case.cost is None else [case.cost.formula, "ratio"]
     other_costs = [cost.formula for cost in case.other_costs]
     rows = [["nodes", "messages", *expected, *other_costs, "virtual", "in T", "real"]]
@@ -249,7 +344,7 @@ def _table_of(case: ScaleCase, timing: Timing) -> Table:
     return rows
 
 
-def _tables_of_several(scales: list[ScaleStudy], timing: Timing) -> list[tuple[str, Table]]:
+def _tables_of_several(scales: list[ScaleStudy], timing: Timing) -> list[tuple[str, Cells]]:
     best, worst = [scale.best() for scale in scales], [scale.worst() for scale in scales]
     tables = {"the only case": best} if best == worst else {"best case": best, "worst case": worst}
     return [
@@ -267,7 +362,7 @@ def _formulas(scales: list[ScaleStudy], cases: list[ScaleCase]) -> str:
     return ", ".join(parts) or "no formula"
 
 
-def _side_by_side(scales: list[ScaleStudy], cases: list[ScaleCase], timing: Timing) -> Table:
+def _side_by_side(scales: list[ScaleStudy], cases: list[ScaleCase], timing: Timing) -> Cells:
     """Return a table with messages, ratio to the formula, and time of each protocol."""
     rows = [["nodes", *(title for scale in scales for title in (scale.name, "ratio", "in T"))]]
     for nodes in sorted({row.nodes for case in cases for row in case.rows}):
@@ -300,7 +395,7 @@ def _count(number: float) -> str:
     return f"{number:,.0f}"
 
 
-def _aligned(rows: Table) -> str:
+def _aligned(rows: Cells) -> str:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
 

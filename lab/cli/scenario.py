@@ -6,9 +6,11 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Annotated
 
+from msgspec import Struct
 from rich.table import Table
 from typer import Argument, Option
 
+from lab.cli.documents import Document, print_json
 from lab.cli.options import Json, OwnProtocol, command, command_group, complete_scenario, writable
 from lab.cli.progress import Progress
 from lab.cli.scenario_check import ScenarioCheckOptions, check_scenarios
@@ -16,7 +18,6 @@ from lab.cli.terminal import (
     EXIT_NOT_AS_EXPECTED,
     UsageError,
     print_facts,
-    print_json,
     print_paragraphs,
     print_table,
 )
@@ -27,6 +28,7 @@ from lab.scenario.file import (
     LONGEST_TITLE,
     SUFFIX,
     Scenario,
+    World,
     find,
     read_head,
     read_scenario,
@@ -56,6 +58,21 @@ Named = Annotated[
 ]
 
 
+class ScenarioSummary(Struct, frozen=True):
+    """A scenario; ``worlds`` are those in which it can run."""
+
+    name: str
+    title: str
+    protocol: str
+    worlds: tuple[World, ...]
+
+
+class ScenarioListDocument(Document, frozen=True):
+    """The built-in scenarios."""
+
+    scenarios: tuple[ScenarioSummary, ...]
+
+
 @group.command("list")
 def list_(
     word: Annotated[
@@ -76,11 +93,8 @@ def list_(
     order = [*PROTOCOLS, *TASKS]
     found.sort(key=lambda row: (order.index(row[0]) if row[0] in order else len(order), row[0], row[1].name))
     if json:
-        documents = [
-            {"name": each.name, "title": each.title, "protocol": protocol, "worlds": each.worlds}
-            for protocol, each in found
-        ]
-        print_json({"scenarios": documents})
+        listed = (ScenarioSummary(each.name, each.title, protocol, each.worlds) for protocol, each in found)
+        print_json(ScenarioListDocument(tuple(listed)))
         return 0
     table = Table(box=None, pad_edge=False, expand=os.isatty(1))
     table.add_column("name", no_wrap=True)  # never shortened, as users type it

@@ -13,7 +13,11 @@ from msgspec.structs import replace
 from rich.table import Table
 from typer import Argument, Option
 
+from lab.cli.documents import Document, print_json
+from lab.cli.junit import JUnitCase, JUnitSuite, write_junit
 from lab.cli.options import (
+    Json,
+    Junit,
     Sandbox,
     Workers,
     announce_sandbox,
@@ -35,7 +39,7 @@ from lab.cli.terminal import (
 from lab.output import print_line, print_remark
 from lab.places import new_recording_path
 from lab.scenario.file import SUFFIX, Scenario, ScenarioError, World, find, read_scenario, shipped
-from lab.scenario.report import Report, ScenarioFinding, as_junit
+from lab.scenario.report import Report, ScenarioFinding
 from lab.scenario.run_scenario import Job, jobs_of, live_duration_s, run_all
 from lab.text import sanitize
 from lab.units import format_count, format_ranges
@@ -61,14 +65,12 @@ class ScenarioCheckOptions(Struct, frozen=True):
     )
     sandbox: Sandbox = False
     workers: Workers = None
-    junit: Annotated[
-        Path | None,
-        Option(metavar="FILE", help="Also write the result as JUnit XML, for CI."),
-    ] = None
+    junit: Junit = None
     keep: Annotated[
         Path | None,
         Option(metavar="DIR", help="Keep all recordings in this folder. Default: keep only those of failed runs."),
     ] = None
+    json: Json = False
 
     @property
     def worlds(self) -> tuple[World, ...]:
@@ -76,6 +78,15 @@ class ScenarioCheckOptions(Struct, frozen=True):
         if self.sim == self.live:
             return ("simulated", "live")
         return ("simulated",) if self.sim else ("live",)
+
+
+class ScenarioCheckDocument(Document, frozen=True):
+    """The reports on the runs that ended, of those ``planned``; a run without findings has passed."""
+
+    runs: tuple[Report, ...]
+    planned: int
+    failed: int
+    interrupted: bool
 
 
 def check_scenarios(options: ScenarioCheckOptions) -> int:
@@ -98,18 +109,26 @@ def check_scenarios(options: ScenarioCheckOptions) -> int:
         reports, interrupted = _run(jobs, workers, keep is not None)
     places = {each.name: place for place, each in enumerate(scenarios)}
     reports.sort(key=lambda report: (places[report.name], report.world == "live", report.seed))
-    print_reports(reports, Counter((job.scenario.name, job.world) for job in jobs))
-    if junit is not None:
-        junit.write_text(as_junit(reports), "utf-8")
+    if not options.json:
+        print_reports(reports, Counter((job.scenario.name, job.world) for job in jobs))
+    write_junit(junit, junit_suites(reports))
     failed = sum(not report.passed for report in reports)
+    if options.json:
+        print_json(ScenarioCheckDocument(tuple(reports), len(jobs), failed, interrupted))
+    else:
+        _print_counts(len(reports), len(jobs), failed, interrupted)
+    if interrupted:
+        return EXIT_INTERRUPTED
+    return EXIT_NOT_AS_EXPECTED if failed else 0
+
+
+def _print_counts(done: int, planned: int, failed: int, interrupted: bool) -> None:
+    print_line()
     if interrupted:
         them = f"{failed} of them" if failed else "none of them"
-        print_line()
-        print_line(f"interrupted: {len(reports):,} of {format_count(len(jobs), 'run')}, {them} failed")
-        return EXIT_INTERRUPTED
-    print_line()
-    print_line(f"{format_count(len(reports), 'run')}, {failed or 'none'} failed")
-    return EXIT_NOT_AS_EXPECTED if failed else 0
+        print_line(f"interrupted: {done:,} of {format_count(planned, 'run')}, {them} failed")
+        return
+    print_line(f"{format_count(done, 'run')}, {failed or 'none'} failed")
 
 
 def _read_all(paths: list[Path], sandbox: bool) -> list[Scenario]:
@@ -185,6 +204,32 @@ def _keep_or_delete_recording(report: Report, kept: set[tuple[str, World]]) -> R
     file = new_recording_path(new_run_name(report.name))
     shutil.move(report.recording, file)
     return replace(report, recording=str(file))
+
+
+def junit_suites(reports: Sequence[Report]) -> list[JUnitSuite]:
+    """Return a suite for each world, with a case for each run."""
+    worlds = sorted({report.world for report in reports})
+    return [JUnitSuite(world, [_case(each) for each in reports if each.world == world]) for world in worlds]
+
+
+def _case(report: Report) -> JUnitCase:
+    lines = []
+    for finding in report.findings:
+        place = f"{report.path}:{finding.line}: " if finding.line else ""
+        lines.append(f"{place}{finding.expected}: {finding.was}")
+    if lines and report.recording:
+        lines.append(f"recorded: {report.recording}")
+    if lines and report.too_slow:
+        lines.append(report.too_slow)
+    return JUnitCase(
+        f"scenarios.{report.name}",
+        f"seed {report.seed}",
+        tuple(lines),
+        "nothing was judged, so nothing holds" if report.proves_nothing else "",
+        report.took_s,
+        report.path,
+        (("seed", str(report.seed)), *(("not judged", text) for text in report.not_judged)),
+    )
 
 
 _LONGEST = 60

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from rich.table import Table
 from typer import Argument, Option
 
+from lab.cli.documents import Document, print_json
 from lab.cli.options import Json, recording_path, write_whole
 from lab.cli.progress import Progress
 from lab.cli.run import RunOptions, find_scenario, run_config
@@ -18,7 +19,6 @@ from lab.cli.serve import Data, data_folder, group
 from lab.cli.terminal import (
     EXIT_NOT_AS_EXPECTED,
     UsageError,
-    print_json,
     print_table,
     require_terminal,
 )
@@ -45,6 +45,16 @@ Folder = Annotated[
 ]
 
 
+class ClassDocument(Document, frozen=True):
+    """The state of the class; ``exercises`` counts the exercises, ``points`` are their sum."""
+
+    port: int
+    students: tuple[Student, ...]
+    exercises: int
+    points: int
+    lecture: str
+
+
 @group.command()
 def status(data: Data = None, json: Json = False) -> int:
     """Print the state of the class.
@@ -56,7 +66,7 @@ def status(data: Data = None, json: Json = False) -> int:
     with AdminConnection(data_folder(data)) as connection:
         report = connection.report()
     if json:
-        print_json(report)
+        print_json(ClassDocument(report.port, report.students, report.exercises, report.points, report.lecture))
         return 0
     on = sum(bool(student.since) for student in report.students)
     clusters = sum(bool(student.cluster) for student in report.students)

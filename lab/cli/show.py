@@ -15,12 +15,15 @@ from typer import Argument, Option
 
 from lab.analysis.delivery import LogPage
 from lab.analysis.group_history import GroupLog
-from lab.cli.options import OwnProtocol, check_watches, command, load_protocol_of
+from lab.cli.documents import Document, print_json
+from lab.cli.options import Json, OwnProtocol, check_watches, command, load_protocol_of
 from lab.cli.progress import Progress
 from lab.cli.recording_report import (
+    RecordingSummary,
     describe_run,
     format_log_line,
     report_damage,
+    summarize_recording,
 )
 from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError, console, report_width
 from lab.glyphs import glyphs_for
@@ -85,6 +88,46 @@ class ShowOptions(Struct, frozen=True):
         Option(metavar="TIME", help="With --blocked or --view: the state at this time. Default: at the end."),
     ] = None
     protocol: OwnProtocol = None
+    json: Json = False
+
+
+class ShownLine(Struct, frozen=True):
+    """A line of the log. A message has a receiver, a serial number and, once known, its delivery ``outcome``.
+
+    ``record`` is the number of its record, ``node`` its sender or the node of the event. ``outcome_us`` is the
+    time of the outcome. ``watches`` are the values of the watched expressions after that record.
+    """
+
+    record: int
+    at_us: int
+    what: str
+    node: int | None
+    to: int | None
+    kind: str
+    serial: int
+    text: str
+    outcome: str | None
+    outcome_us: int | None
+    watches: tuple[str, ...]
+
+
+class ShowDocument(Document, frozen=True):
+    """The log of a recording. ``watches`` are the expressions; so many heartbeats were left out."""
+
+    recording: RecordingSummary
+    watches: tuple[str, ...]
+    lines: tuple[ShownLine, ...]
+    heartbeats_hidden: int
+
+
+class ShowStateDocument(Document, frozen=True):
+    """The state at a time: what is blocked, or a view, as text. ``ended``: the recording ends before that time."""
+
+    recording: RecordingSummary
+    at_us: int
+    ended: bool
+    title: str
+    lines: tuple[str, ...]
 
 
 @command(epilog="Example: lab show run.jsonl --node 4 --kind EnterElection --kind SetCoordinator")
@@ -123,20 +166,23 @@ def _show_log(options: ShowOptions) -> int:
         page.feed(record)
         columns.observe(record)
     _check_kinds(options.kind, page)
+    hidden = frozenset() if options.heartbeats or options.kind else frozenset(header.protocol.heartbeats)
+    in_order = sorted(page.lines, key=lambda line: line.at_us)  # steps are recorded slightly after they are taken
+    shown = [line for line in in_order if _is_wanted(line, nodes, options) and line.kind not in hidden]
+    left_out = sum(line.kind in hidden for line in page.lines)
+    if options.json:
+        lines = tuple(_document_line(line, page, columns) for line in shown)
+        recording = summarize_recording(options.file, store)
+        print_json(ShowDocument(recording, columns.expressions, lines, left_out))
+        return EXIT_NOT_AS_EXPECTED if report_damage(options.file, store) else 0
     print_line(f"# {describe_run(header)}")
     if header.remark:
         print_line(f"# {header.remark}")
     if options.watch:
         print_line(columns.heading())
-    hidden = frozenset() if options.heartbeats or options.kind else frozenset(header.protocol.heartbeats)
-    shown = 0
-    in_order = sorted(page.lines, key=lambda line: line.at_us)  # steps are recorded slightly after they are taken
-    for line in in_order:
-        if _is_wanted(line, nodes, options) and line.kind not in hidden:
-            print_line(format_log_line(line, page, len(store), columns.at(line.record)))
-            shown += 1
-    left_out = sum(line.kind in hidden for line in page.lines)
-    notes = [format_count(shown, "line")]
+    for line in shown:
+        print_line(format_log_line(line, page, len(store), columns.at(line.record)))
+    notes = [format_count(len(shown), "line")]
     if left_out:
         notes.append(f"{left_out} heartbeats hidden (show them with --heartbeats)")
     if store.torn:
@@ -145,6 +191,23 @@ def _show_log(options: ShowOptions) -> int:
         notes.append(f"{len(store.unknown)} records of unknown kinds skipped")
     print_line(f"# {'; '.join(notes)}")
     return EXIT_NOT_AS_EXPECTED if report_damage(options.file, store) else 0
+
+
+def _document_line(line: LogLine, page: LogPage, columns: "_WatchColumns") -> ShownLine:
+    outcome = page.outcome(line, page.fed_to)
+    return ShownLine(
+        line.record,
+        line.at_us,
+        line.what,
+        line.source,
+        line.target,
+        line.kind,
+        line.serial,
+        line.text,
+        None if outcome is None else outcome.fate,
+        None if outcome is None else outcome.at_us,
+        columns.values(line.record),
+    )
 
 
 _WIDEST = 80
@@ -167,7 +230,15 @@ class _WatchColumns:
 
     def at(self, record: int) -> str:
         """Return the columns of a line of this record."""
-        return self._format(self._history.after(record)) if self._watches else ""
+        return self._format(self.values(record)) if self._watches else ""
+
+    def values(self, record: int) -> tuple[str, ...]:
+        """Return what each expression shows after this record."""
+        return self._history.after(record) if self._watches else ()
+
+    @property
+    def expressions(self) -> tuple[str, ...]:
+        return tuple(map(str, self._watches))
 
     def _format(self, texts: Iterable[str]) -> str:
         return "".join(
@@ -219,17 +290,22 @@ def _show_view(options: ShowOptions) -> int:
         header, groups = store.header, GroupLog()
         view = _find_view(options, header)
         cluster, now_us, remark = _state_at(store, at_us, groups.observe)
+        recording = summarize_recording(options.file, store)
         damaged = report_damage(options.file, store)
     out = console()
     frame = ViewFrame(header, cluster, groups, now_us, ThemeStyles(glyphs_for()), report_width(), _UNLIMITED)
     lines = out.render_lines(
         draw_safely(view.draw, frame), out.options.update(width=frame.width, height=None), pad=False
     )
+    texts = [Text.assemble(*((text, style or "") for text, style, _ in line)) for line in lines]
+    if options.json:
+        plain = tuple(text.plain.rstrip() for text in texts)
+        print_json(ShowStateDocument(recording, now_us, bool(remark), view.hint, plain))
+        return EXIT_NOT_AS_EXPECTED if damaged else 0
     print_line(f"# {describe_run(header)}")
     if remark:
         print_line(remark)
     print_line(f"# at {_format_time(now_us)}: {view.hint}")
-    texts = [Text.assemble(*((text, style or "") for text, style, _ in line)) for line in lines]
     for is_blank, together in groupby(texts, lambda text: not text.plain.strip()):
         for text in [Text()] if is_blank else together:
             text.rstrip()
@@ -291,7 +367,11 @@ def _show_blocked(options: ShowOptions) -> int:
             raise UsageError(f"{options.file}: {sanitize(header.protocol.title, 40)} {without}")
         cluster, now_us, remark = _state_at(store, at_us)
         title, lines = start_analysis(header, cluster).blocked(now_us)
+        recording = summarize_recording(options.file, store)
         damaged = report_damage(options.file, store)
+    if options.json:
+        print_json(ShowStateDocument(recording, now_us, bool(remark), title, tuple(lines)))
+        return EXIT_NOT_AS_EXPECTED if damaged else 0
     print_line(f"# {describe_run(header)}")
     if remark:
         print_line(remark)

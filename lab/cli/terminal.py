@@ -11,14 +11,13 @@ from io import TextIOWrapper
 from types import FrameType
 from typing import NoReturn
 
-import msgspec
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.table import Table
 
 from lab.glyphs import draws_unicode
-from lab.output import print_error, print_line, write_line
-from lab.text import UserError, remove_controls, sanitize_json
+from lab.output import print_error, print_line
+from lab.text import UserError, remove_controls
 
 EXIT_NOT_AS_EXPECTED = 1
 EXIT_USAGE = 2
@@ -99,11 +98,6 @@ def print_facts(facts: list[tuple[str, str]]) -> None:
     for name, text in facts:
         if text:
             print_line(f"{name:12} {text}")
-
-
-def print_json(value: object) -> None:
-    """Print the value as a JSON object, in one line."""
-    write_line(sanitize_json(msgspec.json.encode(value)), sys.stdout)
 
 
 # interruption

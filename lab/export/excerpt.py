@@ -24,8 +24,6 @@ from lab.units import CountText, first_duplicate, format_ranges, format_us
 _RECORDS_BETWEEN_CHECKS = 1000
 """After the window, check after so many records whether all deliveries are known."""
 
-TableName = Literal["messages", "statuses", "faults", "events"]
-
 
 class ExportError(Exception):
     """The export is impossible. The message says what was given, what was expected, and what to do."""
@@ -51,7 +49,7 @@ class ExportOptions(Struct, frozen=True):
     heartbeats: bool = False
     time: Literal["down", "right"] = "down"
     ascii: bool = False
-    table: TableName = "messages"
+    table: str = "messages"
     film: Film = Film()
 
 
@@ -108,19 +106,27 @@ class Excerpt(Struct, frozen=True, dict=True):
 
     @cached_property
     def violations(self) -> list[Violation]:
-        """The violations in the window; the judge sees all records from the start of the recording."""
-        judge, nodes = Judge(self.header), frozenset(self.nodes)
-        for _, record in self._records("judged"):
-            judge.observe(record)
+        """The violations in the window."""
+        nodes = frozenset(self.nodes)
         return [
-            each for each in judge.violations if each.record >= self.first and not nodes.isdisjoint(each.nodes)
+            each
+            for each in self.judge.violations
+            if each.record >= self.first and not nodes.isdisjoint(each.nodes)
         ]
+
+    @cached_property
+    def judge(self) -> Judge:
+        """The judge after the last record of the window; it sees all records from the start of the recording."""
+        judge = Judge(self.header)
+        for _, record in self.records_before("judged"):
+            judge.observe(record)
+        return judge
 
     @cached_property
     def clocks(self) -> dict[tuple[int, int], Clock]:
         """The vector clocks of sent messages, by source and serial."""
         clocks = VectorClocks(self.header.nodes)
-        for number, record in self._records("ordered by cause and effect"):
+        for number, record in self.records_before("ordered by cause and effect"):
             clocks.observe(number, record)
         return clocks.sent
 
@@ -154,7 +160,8 @@ class Excerpt(Struct, frozen=True, dict=True):
     def _overlaps(self, each: StatusInterval | FaultInterval) -> bool:
         return each.since.record <= self.last and (each.until is None or each.until.record >= self.first)
 
-    def _records(self, done: str) -> Iterator[tuple[int, Record | None]]:
+    def records_before(self, done: str) -> Iterator[tuple[int, Record | None]]:
+        """Yield the records from the start of the recording to the last of the window; progress says ``done``."""
         for number, record in enumerate(self.store.records(0, self.last + 1)):
             yield number, record
             self.progress(CountText(number, self.last + 1, "record", done))

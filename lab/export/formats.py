@@ -10,7 +10,7 @@ from lab.durable import owner_only
 from lab.export.excerpt import Excerpt
 from lab.export.group_pictures import write_dot
 from lab.export.svg_diagram import write_html, write_svg
-from lab.export.tables import write_csv, write_jsonl
+from lab.export.tables import write_csv_table, write_jsonl_table, write_parquet_table
 from lab.export.text_diagram import write_mermaid, write_text
 from lab.export.traces import write_perfetto, write_shiviz
 
@@ -19,12 +19,16 @@ Opener = Callable[[str, int], int]
 
 
 class Format(Struct, frozen=True):
-    """A format. ``write`` writes an excerpt as text, and raises ExportError if it cannot."""
+    """A format. ``write`` writes an excerpt, and raises ExportError if it cannot.
+
+    A format of tables writes the table that the options name.
+    """
 
     name: str
     suffix: str
     help: str
     write: Callable[[Excerpt, TextIO], None]
+    is_table: bool = False
 
 
 FORMATS = (
@@ -35,14 +39,16 @@ FORMATS = (
     Format("dot", ".dot", "history of groups, as a graph for Graphviz", write_dot),
     Format("shiviz", ".shiviz", "log with vector clocks, for ShiViz", write_shiviz),
     Format("perfetto", ".perfetto.json", "trace, for ui.perfetto.dev (Chrome's JSON format)", write_perfetto),
-    Format("csv", ".csv", "table for spreadsheets: messages, statuses, faults or events", write_csv),
-    Format("jsonl", ".messages.jsonl", "table as JSON Lines", write_jsonl),
+    Format("csv", ".csv", "table for spreadsheets: messages, elections, verdicts …", write_csv_table, True),
+    Format("jsonl", ".jsonl", "table as JSON Lines", write_jsonl_table, True),
+    Format("parquet", ".parquet", "table as Apache Parquet, for data frames", write_parquet_table, True),
 )
 
 
-def default_path(recording: Path, format_: Format, folder: Path) -> Path:
-    """Return the default path of an export in this format."""
-    return folder / f"{recording.stem}{format_.suffix}"
+def default_path(recording: Path, format_: Format, folder: Path, table: str = "messages") -> Path:
+    """Return the default path of an export in this format; that of a table has its name."""
+    name = f"{recording.stem}.{table}" if format_.is_table else recording.stem
+    return folder / f"{name}{format_.suffix}"
 
 
 def format_for_file(name: str, formats: tuple[Format, ...]) -> Format | None:

@@ -5,7 +5,7 @@ inert; if a node raises an error; or if an assertion is violated while all assum
 that. A violation under a broken assumption is excused, unless a line expects that there is none.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from msgspec import Struct
 
@@ -22,7 +22,6 @@ from lab.scenario.file import Scenario, World
 from lab.script.director import TIMED_OUT
 from lab.script.predicates import Suspicions
 from lab.script.statements import CAUSES, Expectation, ExpectThroughout, ExpectViolation, Statement, predecessors
-from lab.text import sanitize
 from lab.units import format_us
 
 _EARLY_US = 50_000
@@ -277,54 +276,3 @@ def _finding(line: Statement, was: str, shown: LineResult | Violation | None) ->
 
 def _seconds(us: int) -> str:
     return f"{us / 1e6:.3f} s"
-
-
-def as_junit(reports: Sequence[Report]) -> str:
-    """Return JUnit XML for continuous integration servers: a test suite per world with a test case per run."""
-    from xml.etree import ElementTree  # noqa: PLC0415 - few reports are written as XML
-
-    top = ElementTree.Element("testsuites")
-    for world in sorted({report.world for report in reports}):
-        cases = [report for report in reports if report.world == world]
-        suite = ElementTree.SubElement(
-            top,
-            "testsuite",
-            name=world,
-            tests=str(len(cases)),
-            failures=str(sum(not report.passed for report in cases)),
-            skipped=str(sum(report.passed and report.proves_nothing for report in cases)),
-            errors="0",
-            time=f"{sum(report.took_s for report in cases):.3f}",
-        )
-        for report in cases:
-            case = ElementTree.SubElement(
-                suite,
-                "testcase",
-                classname=sanitize(f"scenarios.{report.name}"),
-                name=f"seed {report.seed}",
-                file=sanitize(report.path),
-                time=f"{report.took_s:.3f}",
-            )
-            if report.not_judged:
-                properties = ElementTree.SubElement(case, "properties")
-                for text in report.not_judged:
-                    ElementTree.SubElement(properties, "property", name="not judged", value=text)
-            if report.passed and report.proves_nothing:
-                ElementTree.SubElement(case, "skipped", message="nothing was judged, so nothing holds")
-            if not report.passed:
-                lines = _junit_lines(report)
-                ElementTree.SubElement(case, "failure", message=lines[0]).text = "\n".join(lines)
-    ElementTree.indent(top)
-    return ElementTree.tostring(top, "unicode", xml_declaration=True) + "\n"
-
-
-def _junit_lines(report: Report) -> list[str]:
-    lines = []
-    for finding in report.findings:
-        place = f"{report.path}:{finding.line}: " if finding.line else ""
-        lines.append(f"{place}{finding.expected}: {finding.was}")
-    if report.recording:
-        lines.append(f"recorded: {report.recording}")
-    if report.too_slow:
-        lines.append(report.too_slow)
-    return [sanitize(line) for line in lines]

@@ -1,18 +1,20 @@
 """The analysis of a run that a protocol brings to the reports of the command line."""
 
-from typing import Any, ClassVar
+from collections.abc import Iterable
+from typing import ClassVar
 
 from msgspec import Struct
 
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header, Record
+from lab.table_files import Column, Row
 
 
 class Report(Struct, frozen=True):
-    """The report when a run ends: ``lines`` for the terminal, ``figures`` for ``--json``."""
+    """The report when a run ends: ``lines`` for the terminal, and ``figures``, if any, for ``--json``."""
 
     lines: tuple[str, ...] = ()
-    figures: dict[str, Any] = {}
+    figures: Struct | None = None
 
 
 class Analysis:
@@ -37,8 +39,10 @@ class Analysis:
     """The states in which a node can be in one of these; empty if it has none."""
     success: ClassVar[str] = ""
     """The outcome if nothing fails."""
-    figures: ClassVar[dict[str, Any]] = {}
-    """The names of the figures of a report, each with its value for runs without them."""
+    figures: ClassVar[type[Struct] | None] = None
+    """The type of the figures of a report."""
+    columns: ClassVar[tuple[Column, ...]] = ()
+    """The columns of the table of these, whose name is the noun with an s; empty if there is no table."""
     without_blocked: ClassVar[str] = ""
     """The reply to ``--blocked`` for a protocol in which nothing can block; empty if that is not supported."""
 
@@ -57,6 +61,10 @@ class Analysis:
     def count(self) -> dict[str, int]:
         """Return how many had which of the ``outcomes``."""
         return {}
+
+    def rows(self) -> Iterable[Row]:
+        """Return the rows of that table, one for each of these so far."""
+        return ()
 
     def states_at_once(self) -> frozenset[tuple[str, str]]:
         """Return the pairs of ``states``, in their order, in which two nodes were at once in one of these."""

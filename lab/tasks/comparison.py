@@ -8,10 +8,13 @@ from collections.abc import Sequence
 from math import ceil
 from typing import Any, ClassVar
 
+from msgspec import Struct
+
 from lab.charts import Axis, Chart, Series, whole_numbers
 from lab.kernel import Timing
 from lab.protocols import Algorithm
 from lab.recording.records import Header, Record
+from lab.table_files import Column, Row
 from lab.units import format_us
 
 NOTHING = "-"
@@ -49,6 +52,10 @@ class Comparison:
     ``script_text`` describe ``load`` and ``default_script``.
     """
 
+    Figures: ClassVar[type[Struct]]
+    """The type of the figures in the document, a struct whose tag ``of`` tells it from those of other kinds."""
+    columns: ClassVar[tuple[Column, ...]] = ()
+    """The columns of the table of runs that ``lab compare --table`` writes."""
     kind: ClassVar[str]
     example: ClassVar[str]
     load_text: ClassVar[str] = ""
@@ -60,9 +67,14 @@ class Comparison:
         raise NotImplementedError
 
     @classmethod
-    def as_json(cls, totals: ProtocolTotals) -> dict[str, Any]:
-        """Return the numbers of a protocol."""
+    def figures(cls, totals: ProtocolTotals) -> Struct:
+        """Return the figures of a protocol in all its runs, an instance of ``Figures``."""
         raise NotImplementedError
+
+    @classmethod
+    def row(cls, measured: Any) -> Row:
+        """Return the cells of these columns for what was measured of one run."""
+        return ()
 
     @classmethod
     def rows(cls, totals: Sequence[ProtocolTotals]) -> list[list[str]]:
@@ -116,9 +128,25 @@ def time_cell(us: int | None) -> str:
     return NOTHING if us is None else format_us(round(us, -3))
 
 
-def distribution_json(values: Sequence[int], unit: str) -> dict[str, int | None]:
-    """Return the count, the median and the 95th percentile."""
-    return {"count": len(values), f"{unit}_median": quantile(values, 0.5), f"{unit}_95th": quantile(values, 0.95)}
+class TimeDistribution(Struct, frozen=True):
+    """How many durations there were, their median and their 95th percentile, in microseconds."""
+
+    count: int
+    us_median: int | None
+    us_95th: int | None
+
+
+class MessageDistribution(Struct, frozen=True):
+    """How many numbers of messages there were, their median and their 95th percentile."""
+
+    count: int
+    messages_median: int | None
+    messages_95th: int | None
+
+
+def distribution_of(values: Sequence[int]) -> tuple[int, int | None, int | None]:
+    """Return the count, the median and the 95th percentile, the values of a distribution."""
+    return len(values), quantile(values, 0.5), quantile(values, 0.95)
 
 
 def distribution_chart(

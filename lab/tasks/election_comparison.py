@@ -11,12 +11,15 @@ from lab.charts import Chart
 from lab.properties.assertions import A4
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header, Record
+from lab.table_files import Column, Row
 from lab.tasks.comparison import (
     Comparison,
+    MessageDistribution,
     ProtocolTotals,
+    TimeDistribution,
     count_cell,
     distribution_chart,
-    distribution_json,
+    distribution_of,
     quantile,
     time_cell,
 )
@@ -35,9 +38,33 @@ class ElectionMeasurement(Struct, frozen=True):
     task: Any = None
 
 
+class SeveralCoordinators(Struct, frozen=True):
+    """In how many runs several nodes led at once, for how long in all, and in the worst run."""
+
+    runs: int
+    total_us: int
+    worst_run_us: int
+
+
+class ElectionFigures(Struct, frozen=True, tag_field="of", tag="elections"):
+    """Elections in all runs: messages of one, times without a coordinator, times with several."""
+
+    elections: MessageDistribution
+    without_coordinator: TimeDistribution
+    several_coordinators: SeveralCoordinators
+
+
 class ElectionComparison(Comparison):
     """Elections; for those below a task, a subclass measures the task too, and shows it."""
 
+    Figures: ClassVar[type[ElectionFigures]] = ElectionFigures
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("elections", "integer", "number of completed elections in which messages were sent"),
+        Column("messages", "integer", "messages of all these elections, without heartbeats"),
+        Column("outages", "integer", "number of times without a coordinator"),
+        Column("outages_us", "integer", "their duration, summed"),
+        Column("several_us", "integer", "time with several coordinators"),
+    )
     kind: ClassVar[str] = "an election"
     example: ClassVar[str] = "bully ring"
 
@@ -59,18 +86,18 @@ class ElectionComparison(Comparison):
         return None
 
     @classmethod
-    def as_json(cls, totals: ProtocolTotals) -> dict[str, Any]:
+    def figures(cls, totals: ProtocolTotals) -> ElectionFigures:
         several_us = _several(totals)
-        return {
-            "elections": distribution_json(_messages(totals), "messages"),
-            "without_coordinator": distribution_json(_outages(totals), "us"),
-            "several_coordinators": {
-                "runs": sum(us > 0 for us in several_us),
-                "total_us": sum(several_us),
-                "worst_run_us": max(several_us, default=0),
-            },
-            "readings": None,
-        }
+        return ElectionFigures(
+            MessageDistribution(*distribution_of(_messages(totals))),
+            TimeDistribution(*distribution_of(_outages(totals))),
+            SeveralCoordinators(sum(us > 0 for us in several_us), sum(several_us), max(several_us, default=0)),
+        )
+
+    @classmethod
+    def row(cls, measured: ElectionMeasurement) -> Row:
+        outages_us, elections = measured.outages_us, measured.elections
+        return len(elections), sum(elections), len(outages_us), sum(outages_us), measured.several_us
 
     @classmethod
     def rows(cls, totals: Sequence[ProtocolTotals]) -> list[list[str]]:

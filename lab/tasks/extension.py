@@ -14,7 +14,7 @@ is loaded because a recording names it: an extension comes from a built-in proto
 that this process was told to load.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -26,6 +26,7 @@ from lab.protocols import OWN_PROTOCOLS, PROTOCOLS, TASKS, Algorithm
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header, Record
 from lab.recording.snapshot import NodeState
+from lab.table_files import Row
 from lab.tasks.analysis import Analysis, Report
 from lab.tasks.terms import ClusterTerm, NodeTerm
 from lab.text import UserError, sanitize
@@ -204,6 +205,10 @@ class _GuardedAnalysis(Analysis):
         nothing: dict[str, int] = {}
         return self._or_raise(self._guarded("count", nothing))
 
+    def rows(self) -> Iterable[Row]:
+        nothing: list[Row] = []
+        return self._or_raise(self._guarded("rows", nothing))
+
     def states_at_once(self) -> frozenset[tuple[str, str]]:
         nothing: frozenset[tuple[str, str]] = frozenset()
         return self._or_raise(self._guarded("states_at_once", nothing))
@@ -234,12 +239,6 @@ def comparison_of(protocol: type[Algorithm]) -> "type[Comparison]":
 
     extension = extension_class(protocol)
     return _class_at(extension.comparison, f"{extension.__name__}.comparison", Comparison)
-
-
-def figures_of_other_runs() -> dict[str, Any]:
-    """Return the figures that built-in protocols report, with their values for the runs of other protocols."""
-    analyses = map(analysis_of, built_in_extensions())
-    return {name: value for each in analyses for name, value in each.figures.items()}
 
 
 def _class_at(declared: str | type, owner: str, base: type[C]) -> type[C]:

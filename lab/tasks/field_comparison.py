@@ -1,18 +1,43 @@
 """Compare elections by the work of the field above them: the readings lost, and those made twice."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import ClassVar
+
+from msgspec import Struct
 
 from lab.protocols import Field
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header, Record, convert_or_none
+from lab.table_files import Column, Row
 from lab.tasks.comparison import ProtocolTotals
-from lab.tasks.election_comparison import ElectionComparison
+from lab.tasks.election_comparison import ElectionComparison, ElectionFigures, ElectionMeasurement
 from lab.tasks.field_map import Work, WorkLog
+
+
+class Readings(Struct, frozen=True):
+    """The readings of the field: how many were made, lost, and made twice."""
+
+    made: int
+    lost: int
+    twice: int
+
+
+class FieldFigures(ElectionFigures, frozen=True, tag="elections below the field"):
+    """The same of elections below the field, and its readings."""
+
+    readings: Readings
 
 
 class FieldComparison(ElectionComparison):
     """Elections below the field."""
+
+    Figures: ClassVar[type[ElectionFigures]] = FieldFigures
+    columns: ClassVar[tuple[Column, ...]] = (
+        *ElectionComparison.columns,
+        Column("readings_made", "integer", "readings of regions"),
+        Column("readings_lost", "integer", "readings that no running node knows at the end"),
+        Column("readings_twice", "integer", "readings of a region that had already been read"),
+    )
 
     @classmethod
     def measure_task(cls, header: Header, records: Sequence[Record], cluster: ClusterState) -> Work:
@@ -23,10 +48,17 @@ class FieldComparison(ElectionComparison):
         return work.work(cluster, given.regions)
 
     @classmethod
-    def as_json(cls, totals: ProtocolTotals) -> dict[str, Any]:
-        work = _work(totals)
-        readings = {"made": work.made, "lost": work.lost, "twice": work.duplicated}
-        return super().as_json(totals) | {"readings": readings}
+    def figures(cls, totals: ProtocolTotals) -> FieldFigures:
+        work, election = _work(totals), super().figures(totals)
+        readings = Readings(work.made, work.lost, work.duplicated)
+        return FieldFigures(
+            election.elections, election.without_coordinator, election.several_coordinators, readings
+        )
+
+    @classmethod
+    def row(cls, measured: ElectionMeasurement) -> Row:
+        work = measured.task if isinstance(measured.task, Work) else Work()
+        return *super().row(measured), work.made, work.lost, work.duplicated
 
     @classmethod
     def rows(cls, totals: Sequence[ProtocolTotals]) -> list[list[str]]:

@@ -12,7 +12,7 @@ import pytest
 import lab
 from lab.api.run import Run
 from lab.export.excerpt import ExportError
-from lab.export.tables import COLUMNS
+from lab.export.tables import tables_of
 from lab.protocols import Bully
 from lab.recording.reader import NotARecordingError
 from lab.script.scope import CommandError
@@ -73,7 +73,7 @@ def test_latency_and_jitter() -> None:
 def test_tables_are_columns(run: Run) -> None:
     frames = run.frames()
     assert {table: list(columns) for table, columns in frames.items()} == {
-        table: list(columns) for table, columns in COLUMNS.items()
+        table: [column.name for column in columns] for table, columns in tables_of(run.header).items()
     }
     messages = frames["messages"]
     assert len({len(column) for column in messages.values()}) == 1
@@ -83,16 +83,16 @@ def test_tables_are_columns(run: Run) -> None:
 def test_data_frames(run: Run) -> None:
     """Unknown values are missing ones, and numbers stay whole."""
     messages = run.to_pandas("messages")
-    assert list(messages.columns) == list(COLUMNS["messages"])
+    assert list(messages.columns) == [column.name for column in tables_of(run.header)["messages"]]
     assert len(messages) == len(run.messages)
     assert str(messages.dtypes["latency_us"]) == "Int64"
     lost = messages[messages.latency_us.isna()]
     assert set(lost.fate) == {each["fate"] for each in run.messages if each["latency_us"] is None} != set()
     statuses = run.to_arrow("statuses")
-    assert statuses.column_names == list(COLUMNS["statuses"])
+    assert statuses.column_names == [column.name for column in tables_of(run.header)["statuses"]]
     assert statuses.num_rows == len(run.frames()["statuses"]["node"])
-    with pytest.raises(ExportError, match="unknown table 'message'; expected messages, "):
-        run.to_pandas("message")  # type: ignore[arg-type]
+    with pytest.raises(ExportError, match="no table 'message'; did you mean messages"):
+        run.to_pandas("message")
 
 
 @pytest.mark.parametrize("package", ["pandas", "pyarrow"])

@@ -26,7 +26,7 @@ def measure(folder: Path, quick: bool) -> list[Figure]:
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0
-    election = msgspec.json.decode(progress.read_bytes())["elections"][0]
+    election = msgspec.json.decode(progress.read_bytes())["protocols"][0]["elections"][0]
     counted, expected = election["messages"], election["formulas"][0]
     shown = f"{counted:,} messages in the election, and about as many before"
     return [

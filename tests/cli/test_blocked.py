@@ -52,7 +52,7 @@ def test_run_reports_open_transactions(lab: Lab) -> None:
     done = lab(*RUN)
     assert done.status == 0, "no transaction was decided, but accounts were used: solvent was judged"
     assert f"\n  3.1 is open: {SENTENCE}\n" in done.out
-    (found,) = msgspec.json.decode(lab(*RUN, "--json").out)["open"]
+    (found,) = msgspec.json.decode(lab(*RUN, "--json").out)["figures"]["open"]
     assert (found["transaction"], found["why"]) == ("3.1", SENTENCE)
     assert 0 < found["blocked_us"] < 3_000_000
 

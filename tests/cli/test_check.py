@@ -108,13 +108,15 @@ def test_transactions_are_counted(lab: Lab) -> None:
     """Without any transactions, the absence of findings would mean nothing. Elections have none."""
     words = ("--runs", "3", "--workers", "1")
     (line,) = [line for line in lab("check", "2pc", *words).out.splitlines() if " transactions: " in line]
-    result = json.loads(lab("check", "2pc", *words, "--json").out)["transactions"]
+    counted = json.loads(lab("check", "2pc", *words, "--json").out)["outcomes"]
+    assert counted["noun"] == "transaction"
+    result = counted["outcomes"]
     assert line.strip() == (
         f"{sum(result.values())} transactions: {result['committed']} committed, {result['aborted']} aborted, "
         f"{result.get('open', 0)} still open"
     )
     assert result["committed"] > 2
-    assert json.loads(lab("check", "bully", *words, "--json").out)["transactions"] == {}
+    assert json.loads(lab("check", "bully", *words, "--json").out)["outcomes"] is None
 
 
 def test_keep_going(lab: Lab) -> None:

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
+import msgspec
 import pytest
 
-from lab.cli.compare import CompareOptions, as_json, report, run_compare
+from lab.cli.compare import CompareOptions, compared, report, run_compare
 from lab.protocols import Bully, InvitationElection, Ring
 from lab.protocols.field import Field
 from lab.protocols.stack import stacked
@@ -89,9 +90,10 @@ def test_a_script_runs_in_every_run(lab: Lab) -> None:
     result = json.loads(done.out)
     (bully,) = result["protocols"]
     assert (result["t_us"], result["seed"], bully["protocol"], bully["runs"]) == (200_000, 1, "bully", 3)
-    assert bully["without_coordinator"]["count"] == 3 * 2, "when 5 dies, and when it takes over again"
-    assert bully["elections"]["count"] == 3 * 3, "the first, and one each time"
-    assert bully["readings"] is None
+    figures = bully["figures"]
+    assert figures["without_coordinator"]["count"] == 3 * 2, "when 5 dies, and when it takes over again"
+    assert figures["elections"]["count"] == 3 * 3, "the first, and one each time"
+    assert figures["of"] == "elections"
     assert bully["violations"]["A1.1"] == {"failures": 0, "excused": 0}
     assert lab(*words).out.startswith("5 nodes, lecture.script; 3 runs each")
 
@@ -141,14 +143,17 @@ def test_sums_over_runs() -> None:
     sums = ProtocolTotals("ring", stacked(Field, Ring))
     sums.add(ElectionMeasurement((4, 8), (1_000_000,), 0, Work(10, 1, 2)), {"A1.1": (0, 2)})
     sums.add(ElectionMeasurement((), (3_000_000,), 500_000, Work(5, 0, 1)), {"A1.1": (1, 0), "raises": (1, 0)})
-    assert as_json(sums) == {
+    assert msgspec.to_builtins(compared(sums)) == {
         "protocol": "ring",
         "runs": 2,
-        "elections": {"count": 2, "messages_median": 4, "messages_95th": 8},
-        "without_coordinator": {"count": 2, "us_median": 1_000_000, "us_95th": 3_000_000},
-        "several_coordinators": {"runs": 1, "total_us": 500_000, "worst_run_us": 500_000},
+        "figures": {
+            "of": "elections below the field",
+            "elections": {"count": 2, "messages_median": 4, "messages_95th": 8},
+            "without_coordinator": {"count": 2, "us_median": 1_000_000, "us_95th": 3_000_000},
+            "several_coordinators": {"runs": 1, "total_us": 500_000, "worst_run_us": 500_000},
+            "readings": {"made": 15, "lost": 1, "twice": 3},
+        },
         "violations": {"A1.1": {"failures": 1, "excused": 2}, "raises": {"failures": 1, "excused": 0}},
-        "readings": {"made": 15, "lost": 1, "twice": 3},
     }
 
 

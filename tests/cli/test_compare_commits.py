@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from lab.protocols import TwoPhaseCommit
@@ -26,7 +27,7 @@ def _compare_json(lab: Lab, script: str, *words: str) -> dict[str, dict[str, Any
     (lab.folder / "bank.script").write_text(script)
     done = lab("compare", "2pc", "3pc", "--script", "bank.script", "--workers", "1", "--json", *words)
     assert (done.status, done.err) == (0, "")
-    return {each["protocol"]: each for each in json.loads(done.out)["protocols"]}
+    return {each["protocol"]: each["figures"] for each in json.loads(done.out)["protocols"]}
 
 
 def test_the_table(lab: Lab, transcript: Callable[[str, str], None]) -> None:
@@ -142,7 +143,8 @@ def test_the_formula_is_for_the_measured_commits() -> None:
         blocked_us=(5, 7),
         locked_us=(1, 2, 3),
     )
-    assert BankComparison.as_json(sums) == {
+    assert msgspec.to_builtins(BankComparison.figures(sums)) == {
+        "of": "commits",
         "committed": 3,
         "aborted": 2,
         "open": 1,

@@ -9,6 +9,7 @@ import pytest
 from lab.cli.exercise import complete_exercise
 from lab.exercises.exercise_reader import find_exercise, names
 from tests.cli.invocation import SHIPPED, Lab
+from tests.documents import fitting
 from tests.exercises.attempts import run_attempt, solution_of
 from tests.exercises.exercise_files import TASK, write_exercise
 from tests.exercises.exercises_with_properties import assertions_restored, make_own, make_repair
@@ -82,6 +83,18 @@ def test_grade(lab: Lab, solved: Path) -> None:
 
 
 @pytest.mark.live
+def test_grades_as_json(lab: Lab, solved: Path) -> None:
+    """With every task of an attempt; and why another file is refused."""
+    done = lab("exercise", "grade", str(solved), str(SHIPPED), "--every", "--json")
+    graded, refused = fitting("exercise-grade", done.out)["grades"]
+    if graded["refused"]:
+        graded, refused = refused, graded
+    assert (done.status, graded["student"], graded["points"], graded["of"]) == (1, "anna", 5, 5)
+    assert [each["state"] for each in graded["tasks"]] == ["done"] * len(graded["tasks"])
+    assert refused["refused"]
+    assert refused["tasks"] == []
+
+
 def test_grade_of_one_student(lab: Lab, solved: Path) -> None:
     """Another student's recording is refused, in Gradescope's file too."""
     assert lab("exercise", "grade", str(solved), "--student", "anna").status == 0

@@ -141,6 +141,7 @@ def test_json(lab: Lab) -> None:
     assert result.pop("states") < result.pop("transitions")
     assert result.pop("depth") > 10
     assert result == {
+        "format": 1,
         "protocol": "bully",
         "nodes": 2,
         "begin": "normal",
@@ -152,7 +153,7 @@ def test_json(lab: Lab) -> None:
         "pauses": 0,
         "exhaustive": False,
         "not_distinguished": ["ages beyond 1.2s of messages heard and procedures begun"],
-        "stopped_at": "",
+        "stopped_at": None,
         "waiting": 0,
         "recording": "cut.jsonl",
     }

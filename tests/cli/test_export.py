@@ -153,4 +153,4 @@ def test_a_truncated_recording(folder: Lab) -> None:
     (folder.folder / "cut.jsonl").write_bytes(whole[: len(whole) * 2 // 3])
     shown = folder("export", "cut.jsonl", "--to", "csv")
     assert (shown.status, shown.err) == (0, "lab: cut.jsonl: the last line is truncated, and was skipped\n")
-    assert (folder.folder / "cut.csv").exists()
+    assert (folder.folder / "cut.messages.csv").exists()

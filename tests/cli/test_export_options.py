@@ -12,6 +12,9 @@ from tests.cli.invocation import SHIPPED, Lab
 MISTAKES = """
 --to csv --table message
 --to jsonl --table ''
+--to svg --table faults
+--table transactions
+--table faults --out faults.xlsx
 --to cast --size 120
 --to cast --size 10x10
 --to cast --size 999x999
@@ -43,12 +46,21 @@ def test_mistakes(folder: Lab, transcript: Callable[[str, str], None]) -> None:
     assert [path.name for path in folder.folder.iterdir()] == ["run.jsonl"]
 
 
+def test_a_table_needs_no_format(folder: Lab) -> None:
+    """It is CSV, or what the suffix of the file says; its name is in that of the default file."""
+    assert folder("export", "run.jsonl", "--table", "elections").status == 0
+    assert folder("export", "run.jsonl", "--table", "elections", "--out", "e.jsonl").status == 0
+    rows = [json.loads(line) for line in (folder.folder / "e.jsonl").read_text().splitlines()]
+    assert [row["coordinator"] for row in rows] == [5, 4, 5, 4, 5]
+    assert (folder.folder / "run.elections.csv").read_text().count("\n") == len(rows) + 1
+
+
 @pytest.mark.parametrize("name", ["shiviz", "perfetto", "csv", "jsonl"])
 def test_standard_output(folder: Lab, name: str) -> None:
     """Every format, and nothing else."""
     done = folder("export", "run.jsonl", "--to", name, "--until", "500ms", "--out", "-")
     assert done.status == 0
-    assert done.out.startswith({"shiviz": "(?<event>", "csv": "record,"}.get(name, "{"))
+    assert done.out.startswith({"shiviz": "(?<event>", "csv": "run,seed,protocol,record,"}.get(name, "{"))
     assert not done.err
 
 

@@ -22,35 +22,36 @@ OPTIONS = {
     "tour": "",
     "export": (
         "--to --out --from --until --nodes --time --heartbeats --ascii --force --table --view --size --speed "
-        "--fps --idle"
+        "--fps --idle --protocol --json"
     ),
-    "verify": "--protocol --properties --strict",
-    "show": "--node --kind --only --heartbeats --watch --blocked --view --at --protocol",
+    "verify": "--protocol --properties --strict --junit --json",
+    "show": "--node --kind --only --heartbeats --watch --blocked --view --at --protocol --json",
     "list": "--text --json",
     "attach": "--viewer",
     "ctl": "",
     "guide": "--plain --search --html",
-    "branch": "--at --do --for --record --seed --headless --protocol",
-    "branches": "",
-    "diff": "",
+    "branch": "--at --do --for --record --seed --headless --protocol --json",
+    "branches": "--json",
+    "diff": "--json",
+    "schema": "",
     "check": (
         "--runs --seed --nodes --faults --find --strict --keep-going --minutes --workers --cluster --out --t "
-        "--set --properties --sandbox --blind --corpus --systematic --json"
+        "--set --properties --sandbox --blind --corpus --systematic --junit --json"
     ),
     "mutate": (
         "--runs --seed --nodes --faults --properties --only --list --show --explore --at-least --workers --t "
         "--set --json"
     ),
-    "compare": "--script --faults --runs --nodes --seed --task --t --workers --output --json",
+    "compare": "--script --faults --runs --nodes --seed --task --t --workers --output --table --json",
     "explore": "--nodes --kills --restarts --cuts --pauses --timeouts --from --states --depth --set --properties "
-    "--do --out --json",
-    "scale": "--nodes --t --seed --output --json",
+    "--do --out --junit --json",
+    "scale": "--nodes --t --seed --output --table --json",
     "exercise list": "--exercises --json",
     "exercise show": "--solution",
     "exercise start": "--student --home --exercises",
     "exercise status": "--student --home --exercises --json",
-    "exercise grade": "--exercise --student --every --csv --gradescope --sealed-by --exercises",
-    "exercise check": "",
+    "exercise grade": "--exercise --student --every --csv --gradescope --sealed-by --exercises --json",
+    "exercise check": "--junit --json",
     "exercise handout": "--to",
     "serve": "--port --web --listen --host --class --open --exercises --lecture --data --nodes --sessions "
     "--log-ins --idle --linger --recording",
@@ -58,7 +59,7 @@ OPTIONS = {
     "serve status": "--data --json",
     "scenario list": "--json",
     "scenario show": "",
-    "scenario check": "--sim --live --runs --sandbox --workers --junit --keep",
+    "scenario check": "--sim --live --runs --sandbox --workers --junit --keep --json",
     "scenario from": "--output --shrink --title --protocol",
 }
 

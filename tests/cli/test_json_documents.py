@@ -1,118 +1,234 @@
-"""The guide's page on JSON documents names every key that the commands print, and no key that none prints."""
+"""What ``--json`` prints fits the published schema, and the guide's page explains every field."""
 
 import json
 import re
-from collections.abc import Iterator
+import shutil
 from typing import Any
 
+import pytest
+
+from lab.cli.documents import DOCUMENTS, schema_of
 from lab.guide.contents import find_page
-from tests.cli.invocation import ROOT, Lab
+from tests.cli.invocation import ROOT, SHIPPED, Lab
+from tests.documents import fitting, names_in
 
 PAGE = find_page("json").text
-DATA = {"nodes", "messages", "kinds", "faults", "transactions", "violations", "commands", "usages", "examples"}
-"""Keys whose objects have data for keys: node ids, kinds of messages and faults, assertions, words."""
+BEACON = f"{ROOT / 'tests' / 'mutation' / 'beacon.py'}:Beacon"
+MUTATE = ("mutate", BEACON, "--only", "guard,unsafe,comparison", "--nodes", "3", "--runs", "4")
+BANK = ("run", "3pc", "--sim", "--headless", "--for", "6s", "--record", "bank.jsonl")
+BLOCKED = ("--do", "at 1s withdraw 350", "--do", "on send Vote 3->5: kill 5")
+GROUPS = ("run", "invitation", "--sim", "--headless", "--for", "4s", "--record", "groups.jsonl")
+FAILING = (
+    'title = "It fails"\nshows = "A failure."\nprotocol = "bully"\nfor = "3s"\n---\nexpect 1 leads within 1s\n'
+)
+ONE_WORKER = ("--workers", "1")
+
+CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "branches": (("branches", "run.jsonl"),),
+    "check": (
+        ("check", "bully", "--faults", "kill,pause", "--find", "A1.1", "--runs", "30", *ONE_WORKER),
+        ("check", "2pc", "--faults", "kill", "--runs", "4", *ONE_WORKER),
+    ),
+    "compare": (
+        ("compare", "bully", "ring", "--runs", "1", *ONE_WORKER),
+        ("compare", "bully", "ring", "--runs", "1", "--task", "none", *ONE_WORKER),
+        ("compare", "2pc", "3pc", "--runs", "1", *ONE_WORKER),
+    ),
+    "diff": (("diff", "run.jsonl", "branch.jsonl"), ("diff", "run.jsonl", "run.jsonl")),
+    "exercise-check": (("exercise", "check", "two-coordinators"),),
+    "exercise-grade": (("exercise", "grade", "run.jsonl"),),
+    "exercise-list": (("exercise", "list"),),
+    "exercise-status": (("exercise", "status", "--student", "anna", "--home", "anna"),),
+    "explore": (("explore", "bully", "--timeouts", "any", "--states", "3000"),),
+    "export": (("export", "bank.jsonl"), ("export", "run.jsonl", "--table", "faults")),
+    "history": (("history", "groups.jsonl"),),
+    "list": (("list",),),
+    "list-protocols": (("list", "protocols"), ("list", "protocols", "2pc")),
+    "mutate": ((*MUTATE, "--faults", "kill", *ONE_WORKER),),
+    "mutate-list": ((*MUTATE, "--list"), (*MUTATE, "--show", "1")),
+    "run": (
+        (*BANK[:-1], "again.jsonl", *BLOCKED),
+        ("run", "bully", "--sim", "--headless", "--for", "2s"),
+        ("run", "fails.scenario", "--sim", "--headless"),
+        ("branch", "run.jsonl", "--at", "2s", "--headless", "--for", "1s", "--record", "other.jsonl"),
+    ),
+    "scale": (("scale", "bully", "ring", "--nodes", "3,5"),),
+    "scenario-check": (("scenario", "check", "fails.scenario", "--sim"),),
+    "scenario-list": (("scenario", "list"),),
+    "show": (("show", "run.jsonl", "--watch", "all.status"), ("show", "damaged.jsonl")),
+    "show-state": (("show", "bank.jsonl", "--blocked"), ("show", "bank.jsonl", "--view", "bank", "--at", "9s")),
+    "verify": (("verify", "run.jsonl", "damaged.jsonl", "fails.scenario", "--strict"),),
+}
+"""Calls whose output has every part of the document; those of ``lab serve`` are in ``tests/serve``."""
+ELSEWHERE = {"serve-status"}
 
 
-def _section(command: str) -> str:
-    (text,) = [part for part in PAGE.split("\n## ") if part.startswith(command)]
-    return text
+@pytest.fixture
+def folder(lab: Lab) -> Lab:
+    """Return a folder with recordings: a live one, a branch of it, a damaged one, of a bank, of groups."""
+    shutil.copy(SHIPPED, lab.folder / "run.jsonl")
+    lines = SHIPPED.read_bytes().splitlines(keepends=True)
+    (lab.folder / "damaged.jsonl").write_bytes(b"".join([*lines[:90], b'{"record":\n', *lines[91:]])[:-9])
+    (lab.folder / "fails.scenario").write_text(FAILING)
+    assert lab(*GROUPS).status == 0
+    assert lab(*BANK, *BLOCKED).status == 0
+    branch = ("--at", "2s", "--headless", "--for", "1s", "--record", "branch.jsonl")
+    assert lab("branch", "run.jsonl", *branch).status == 0
+    return lab
 
 
-def _keys(value: Any, of: str = "") -> Iterator[str]:
-    if isinstance(value, list):
-        for each in value:
-            yield from _keys(each, of)
-    elif isinstance(value, dict):
-        is_data = of in DATA and not ({"committed", "id", "us_median"} & value.keys())
-        for key, each in value.items():
-            if not is_data:
-                yield key
-            yield from _keys(each, "" if is_data else key)
+def test_every_document_is_printed_here() -> None:
+    assert {*CALLS, *ELSEWHERE} == set(DOCUMENTS)
 
 
-def _is_documented(section: str, document: Any) -> None:
+@pytest.mark.parametrize("name", CALLS)
+def test_documents_fit_their_schemas(folder: Lab, name: str) -> None:
+    """Every field that is printed is in the schema, with its type; and the output is this document alone."""
+    for call in CALLS[name]:
+        done = folder(*call, "--json")
+        assert done.status in (0, 1, 2), done
+        assert done.out.count("\n") == 1, done
+        assert fitting(name, done.out)["format"] == 1
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_lab_schema_prints_it(lab: Lab, name: str) -> None:
+    done = lab("schema", name)
+    assert json.loads(done.out) == json.loads(json.dumps(schema_of(name)))
+    assert json.loads(done.out)["$id"] == f"urn:lab:{name}:1"
+
+
+def test_lab_schema_lists_the_documents(lab: Lab) -> None:
+    """Each with the command that prints it."""
+    rows = lab("schema").out.splitlines()[1:]
+    assert [row.split()[0] for row in rows[: len(DOCUMENTS)]] == list(DOCUMENTS)
+    assert lab.within("schema", "chekc").refused() == (
+        "no document is called 'chekc'; did you mean check?; list them: lab schema"
+    )
+
+
+def test_a_schema_refuses_another_document(lab: Lab) -> None:
+    """One with a field too many, too few, or of another type."""
+    done = lab("scenario", "list", "--json")
+    for change in (_without_title, _with_number, _with_more):
+        document = json.loads(done.out)
+        change(document["scenarios"][0])
+        with pytest.raises(Exception, match=r"title|worlds|more"):
+            fitting("scenario-list", json.dumps(document))
+
+
+def _without_title(row: dict[str, Any]) -> None:
+    del row["title"]
+
+
+def _with_number(row: dict[str, Any]) -> None:
+    row["worlds"] = 2
+
+
+def _with_more(row: dict[str, Any]) -> None:
+    row["more"] = ""
+
+
+# the page
+
+
+def _section(name: str) -> str:
+    (found,) = [part for part in PAGE.split("\n## ") if part.startswith(f"{name}\n")]
+    return found
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_the_page_explains_every_field(name: str) -> None:
+    """In the section of the document, which names the command; and explains no field that does not exist."""
+    section, fields = _section(name), names_in(schema_of(name))
+    assert DOCUMENTS[name].command in section
     named = set(re.findall(r"`(\w+)`", section))
-    keys = set(_keys(document))
-    assert len(keys) > 3
-    assert keys - named == set()
+    shared = set(re.findall(r"`(\w+)`", PAGE.partition("\n## ")[0]))
+    assert fields - named - shared == set()
+    assert set(re.findall(r"^\| `(\w+)`", section, re.MULTILINE)) - fields == set()
 
 
-def test_a_run(lab: Lab) -> None:
-    words = ("--do", "at 1s withdraw 350", "--do", "on send Vote 3->5: kill 5")
-    done = lab("run", "3pc", "--sim", "--headless", "--for", "6s", "--json", *words)
-    document = json.loads(done.out)
-    assert document["open"]
-    assert document["transactions"]
-    _is_documented(_section("lab run"), document)
+# what the documents say
 
 
-def test_a_scenario(lab: Lab) -> None:
-    (lab.folder / "fails.scenario").write_text(
-        'title = "It fails"\nshows = "A failure."\nprotocol = "bully"\nfor = "3s"\n---\nexpect 1 leads within 1s\n'
-    )
-    document = json.loads(lab("run", "fails.scenario", "--sim", "--headless", "--json").out)
-    assert document["scenario"]["findings"]
-    _is_documented(_section("lab run"), document)
+def _document(lab: Lab, name: str, *words: str) -> Any:
+    return fitting(name, lab(*words, "--json").out)
 
 
-def test_mutants(lab: Lab) -> None:
-    beacon = ROOT / "tests" / "mutation" / "beacon.py"
-    words = ("mutate", f"{beacon}:Beacon", "--only", "guard,unsafe,comparison", "--nodes", "3", "--runs", "4")
-    document = json.loads(lab(*words, "--faults", "kill", "--workers", "1", "--json").out)
-    assert [each["result"] for each in document["mutants"]]
-    assert document["killed_by"]
-    assert any(each["violated"] for each in document["mutants"])
-    _is_documented(_section("lab mutate"), document)
-    _is_documented(_section("lab mutate"), json.loads(lab(*words, "--list", "--json").out))
+def test_a_run_of_a_bank_has_figures(folder: Lab) -> None:
+    figures = _document(folder, "run", *BANK[:-1], "again.jsonl", *BLOCKED)["figures"]
+    assert figures["transactions"]["committed"] == 0
+    assert [each["transaction"] for each in figures["open"]] == ["5.1"]
+    bully = _document(folder, "run", "run", "bully", "--sim", "--headless", "--for", "2s")
+    assert bully["figures"] is None
 
 
-def test_a_campaign(lab: Lab) -> None:
-    done = lab(
-        "check", "bully", "--faults", "kill,pause", "--find", "A1.1", "--runs", "30", "--workers", "1", "--json"
-    )
-    document = json.loads(done.out)
-    assert document["finding"]
-    assert document["violations"]
-    _is_documented(_section("lab check"), document)
+def test_verify_lists_what_holds_and_what_was_refused(folder: Lab) -> None:
+    """A violation has the events that led to it; a file that is no recording is refused, with status 2."""
+    done = folder("verify", "run.jsonl", "fails.scenario", "--json")
+    assert done.status == 2
+    document = fitting("verify", done.out)
+    ((run,), (refused,)) = document["recordings"], document["refused"]
+    assert run["holds"]
+    assert [each["failed"] for each in run["verdicts"]] == [False] * len(run["verdicts"])
+    assert run["verdicts"][0]["events"]
+    assert refused["file"] == "fails.scenario"
+    strict = fitting("verify", folder("verify", "run.jsonl", "--strict", "--json").out)
+    assert not strict["recordings"][0]["holds"]
 
 
-def test_an_exploration(lab: Lab) -> None:
-    document = json.loads(lab("explore", "bully", "--timeouts", "any", "--states", "3000", "--json").out)
-    assert document["recording"]
-    _is_documented(_section("lab explore"), document)
+def test_a_log_is_as_its_text(folder: Lab) -> None:
+    """The same lines pass the filters, and damage is in both."""
+    words = ("show", "run.jsonl", "--node", "4", "--kind", "EnterElection")
+    lines = _document(folder, "show", *words)["lines"]
+    text = [line for line in folder(*words).out.splitlines() if not line.startswith("#")]
+    assert len(lines) == len(text) > 0
+    assert {each["kind"] for each in lines} == {"EnterElection", "EnterElectionAnswer"}
+    assert _document(folder, "show", "show", "damaged.jsonl")["recording"]["unreadable"][0]["line"] == 91
 
 
-def test_a_measurement(lab: Lab) -> None:
-    _is_documented(_section("lab scale"), json.loads(lab("scale", "bully", "--nodes", "3,5", "--json").out))
+def test_a_difference_names_the_records(folder: Lab) -> None:
+    same = _document(folder, "diff", "diff", "run.jsonl", "run.jsonl")
+    assert (same["diverges"], same["a_next"], same["b_next"]) == (False, None, None)
+    other = _document(folder, "diff", "diff", "run.jsonl", "branch.jsonl")
+    assert other["diverges"]
+    assert other["a_next"]["record"] >= other["same"]
+    assert [each["field"] for each in other["header"]] == ["world"]
 
 
-def test_comparisons(lab: Lab) -> None:
-    """Of elections, and of commit protocols."""
-    section = _section("lab compare")
-    _is_documented(
-        section, json.loads(lab("compare", "bully", "ring", "--runs", "1", "--workers", "1", "--json").out)
-    )
-    _is_documented(
-        section, json.loads(lab("compare", "2pc", "3pc", "--runs", "1", "--workers", "1", "--json").out)
-    )
+def test_branches_are_a_tree(folder: Lab) -> None:
+    tree = _document(folder, "branches", "branches", "run.jsonl")["recordings"]
+    (run,) = [each for each in tree if each["file"].endswith("/run.jsonl")]
+    assert [each["file"].rpartition("/")[2] for each in run["branches"]] == ["branch.jsonl"]
 
 
-def test_a_history(lab: Lab) -> None:
-    assert lab("run", "invitation", "--sim", "--headless", "--for", "4s", "--record", "a.jsonl").status == 0
-    _is_documented(_section("lab history"), json.loads(lab("history", "a.jsonl", "--json").out))
+def test_an_export_names_the_file(folder: Lab) -> None:
+    """Without a format, what there is: the tables of this run, with their columns."""
+    written = _document(folder, "export", "export", "run.jsonl", "--table", "faults")["written"]
+    size = (folder.folder / "run.faults.csv").stat().st_size
+    assert written == {"file": "run.faults.csv", "as": "csv", "table": "faults", "bytes": size}
+    listed = _document(folder, "export", "export", "bank.jsonl")
+    assert listed["written"] is None
+    assert "transactions" in [table["name"] for table in listed["tables"]]
 
 
-def test_lists(lab: Lab) -> None:
-    _is_documented(_section("lab list"), json.loads(lab("list", "protocols", "2pc", "--json").out))
-    section = _section("lab scenario list")
-    _is_documented(section, json.loads(lab("scenario", "list", "--json").out))
-    _is_documented(section, json.loads(lab("exercise", "list", "--json").out))
-    _is_documented(section, json.loads(lab("exercise", "status", "--json").out))
+def test_a_failing_scenario_is_counted(folder: Lab) -> None:
+    document = _document(folder, "scenario-check", "scenario", "check", "fails.scenario", "--sim")
+    assert (document["failed"], document["planned"]) == (1, 1)
+    assert document["runs"][0]["findings"]
 
 
-def test_no_key_is_invented(lab: Lab) -> None:
-    """Every key of the table of a run is in its document."""
-    document = json.loads(lab("run", "bully", "--sim", "--headless", "--for", "2s", "--json").out)
-    listed = re.findall(r"^\| `(\w+)` \|", _section("lab run"), re.MULTILINE)
-    assert len(listed) > 10
-    assert set(listed) - document.keys() == {"scenario"}
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "bully", "--json"),
+        ("branch", "run.jsonl", "--at", "1s", "--json"),
+    ],
+)
+def test_json_needs_a_headless_run(folder: Lab, words: tuple[str, ...]) -> None:
+    assert folder.within(*words).refused() == "--json requires --headless"
+
+
+def test_one_document_at_a_time(folder: Lab) -> None:
+    refused = folder.within("export", "run.jsonl", "--to", "csv", "--out", "-", "--json").refused()
+    assert refused == "--json and --out - both write to standard output; leave one of them out"

@@ -103,7 +103,6 @@ def test_raft_and_bully(raft: Lab) -> None:
     *_, compared = _commands("raft")
     done = raft(*compared, "--json")
     assert done.status == 0, done
-    several = {
-        each["protocol"]: each["several_coordinators"]["runs"] for each in json.loads(done.out)["protocols"]
-    }
+    protocols = json.loads(done.out)["protocols"]
+    several = {each["protocol"]: each["figures"]["several_coordinators"]["runs"] for each in protocols}
     assert several == {"bully": 20, "raft": 0}

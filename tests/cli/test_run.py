@@ -10,8 +10,8 @@ from lab.properties.assertions import ASSERTIONS
 from tests.cli.invocation import Called, Lab
 
 KEYS = [
-    *("world", "protocol", "settings", "nodes", "elections", "messages", "faults", "notes", "transactions"),
-    *("open", "duration_us", "recording", "verdicts"),
+    *("format", "world", "protocol", "settings", "nodes", "elections", "messages", "faults", "notes", "figures"),
+    *("duration_us", "recording", "verdicts", "scenario"),
 ]
 NODE_KEYS = ["alive", "process", "status", "coordinator", "up", "definition_version", "group"]
 ELECTION_KEYS = ["lost_at_us", "settled_at_us", "coordinator"]
@@ -161,8 +161,8 @@ def test_transactions_are_reported(lab: Lab) -> None:
     calm = lab(*words[:-1], "calm.jsonl", *commands)
     assert "  transactions: 1 committed, 1 aborted, 0 undecided\n" in calm.out
     found = _json(lab(*words[:-1], "json.jsonl", "--json", *commands))
-    assert found["transactions"] == {"committed": 1, "aborted": 1, "open": 0, "blocked_us": 0}
-    assert _json(lab("run", "bully", *words[2:-1], "b.jsonl", "--json"))["transactions"] is None
+    assert found["figures"]["transactions"] == {"committed": 1, "aborted": 1, "open": 0, "blocked_us": 0}
+    assert _json(lab("run", "bully", *words[2:-1], "b.jsonl", "--json"))["figures"] is None
 
 
 def test_many_notes_are_shortened(lab: Lab) -> None:

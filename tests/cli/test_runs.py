@@ -16,7 +16,7 @@ def test_no_active_runs(lab: Lab) -> None:
     done = lab("list")
     assert (done.status, done.err) == (0, "")
     assert done.out.startswith("no active runs\nprotocols:\n  2pc ")
-    assert json.loads(lab("list", "--json").out) == {"runs": [], "removed": []}
+    assert json.loads(lab("list", "--json").out) == {"format": 1, "runs": [], "removed": []}
     assert lab("ctl", "kill 5").refused() == "no active runs; start one with: lab run bully"
 
 

@@ -61,9 +61,10 @@ def test_table_charts_and_picture(lab: Lab) -> None:
 def test_json(lab: Lab) -> None:
     """One object with all measurements, and nothing else."""
     done = lab("scale", "bully", "--nodes", "5", "--seed", "3", "--t", "1s", "--json")
-    result = json.loads(done.out)
+    document = json.loads(done.out)
+    (result,) = document["protocols"]
     election, best = result["elections"]
-    assert (result["protocol"], result["t_us"], result["seed"]) == ("bully", 1_000_000, 3)
+    assert (result["protocol"], document["t_us"], document["seed"]) == ("bully", 1_000_000, 3)
     assert [each["formula"] for each in result["formulas"]] == [cost.formula for cost in Bully.costs]
     assert (election["nodes"], election["coordinator"], election["messages"]) == (5, 4, 38)
     assert [each["noticed"] for each in result["formulas"]] == ["by each", None, "in turn"]
@@ -128,7 +129,7 @@ def test_long_measurements_are_skipped(lab: Lab) -> None:
     assert re.search(r"^ +3 +8 +243 +0\.033 ", turn, re.MULTILINE)
     assert re.search(r"^ +30 +not measured +24,300,000( +-){4}$", turn, re.MULTILINE)
     assert "more than 10,000 messages" in " ".join(done.out.split())
-    result = json.loads(lab("scale", "mine.py", "--nodes", "30", "--json").out)
+    (result,) = json.loads(lab("scale", "mine.py", "--nodes", "30", "--json").out)["protocols"]
     assert [each["case"] for each in result["elections"]] == ["plain"]
 
 
@@ -140,7 +141,7 @@ def test_an_election_without_messages(lab: Lab) -> None:
 
 
 def test_several_protocols_as_json(lab: Lab) -> None:
-    """A list of objects as for one protocol."""
+    """An object for each."""
     (lab.folder / "mine.py").write_text("from lab.protocols import Bully\nclass Mine(Bully): name = 'mine'\n")
     done = lab("scale", "bully", "mine.py", "--nodes", "5", "--json")
     result = json.loads(done.out)["protocols"]
@@ -187,7 +188,7 @@ def test_nodes_that_never_agree(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     assert scale(_options(json=True)) == 1
     output = capsys.readouterr()
     assert output.err == "lab: bully: 9 nodes did not agree\n"
-    assert [each["nodes"] for each in json.loads(output.out)["elections"]] == [3, 6, 3, 6]
+    assert [each["nodes"] for each in json.loads(output.out)["protocols"][0]["elections"]] == [3, 6, 3, 6]
 
 
 def _cut_short(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:

@@ -6,7 +6,7 @@ from lab.analysis.elections import ElectionLog, SettledElection, agreed_coordina
 from lab.cli.run_report import NoteLog, summarize
 from lab.recording.cluster_state import ClusterState
 from lab.recording.snapshot import ActiveFault, Snapshot
-from lab.tasks.analysis import Analysis
+from lab.tasks.analysis import Analysis, Report
 from tests.harness import T_US, Rig
 from tests.recording.samples import eventful
 
@@ -199,7 +199,7 @@ def test_the_summary_of_a_run() -> None:
     rig.run_until_agreed()
     rig.run(5 * T_US)
     analysis = Analysis(rig.header, rig.cluster)
-    summary = summarize(rig.header, rig.cluster, log, NoteLog(analysis), analysis, "run.jsonl")
+    summary = summarize(rig.header, rig.cluster, log, NoteLog(analysis), Report(), "run.jsonl")
     assert (summary.world, summary.protocol, summary.recording) == ("simulated", "bully", "run.jsonl")
     assert [(fault.command, fault.touched, fault.assumptions) for fault in summary.faults] == [
         ("cut 1->2", 0, (8,)),

@@ -72,7 +72,7 @@ def use(path: Path) -> None:
     for line in page.lines:
         page.outcome(line, len(lines))
     encode(history.cluster.snapshot())
-    encode(summarize(lines.header, history.cluster, elections, notes, analysis, str(path)))
+    encode(summarize(lines.header, history.cluster, elections, notes, analysis.report(str(path)), str(path)))
     assert list(Marks().find_in(lines))[-1:] == [1.0]
     timeline = Timeline(lines)
     timeline.at(len(lines))

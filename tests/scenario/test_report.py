@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from lab.cli.scenario_check import format_report
+from lab.cli.junit import format_junit
+from lab.cli.scenario_check import format_report, junit_suites
 from lab.recording.records import Expected, Stall
-from lab.scenario.report import Report, ScriptChecker, as_junit
+from lab.scenario.report import Report, ScriptChecker
 from lab.scenario.run_scenario import report_on, run_simulated
 from lab.script.parse import parse, read_script
 from lab.script.statements import Expect
@@ -198,7 +199,7 @@ def test_a_machine_that_is_too_slow_is_reported(tmp_path: Path) -> None:
         r"run it again, or give a larger t",
         format_report(report)[-1],
     )
-    assert report.too_slow in as_junit([report])
+    assert report.too_slow in format_junit(junit_suites([report]))
 
     script = "when all normal: delay all 100ms\nexpect 3 leads within 1s"
     delayed = written(tmp_path, script, 'latency = "0s"', 'jitter = "0s"')

@@ -9,10 +9,12 @@ import msgspec
 import psutil
 import pytest
 
+from lab.cli.junit import format_junit
+from lab.cli.scenario_check import junit_suites
 from lab.recording.reader import open_recording
 from lab.recording.records import Captioned, Header, Link
 from lab.scenario.file import Scenario
-from lab.scenario.report import Report, ScenarioFinding, as_junit
+from lab.scenario.report import Report, ScenarioFinding
 from lab.scenario.run_scenario import Job, LiveRun, config_of, jobs_of, run_all, run_simulated
 from lab.text import sanitize
 from lab.worlds.simulated import execution
@@ -180,16 +182,17 @@ def test_junit(tmp_path: Path) -> None:
     failing = written(tmp_path, "when all normal: kill 5\nexpect 3 leads within 1s")
     failed = run_simulated(failing, tmp_path / "run.jsonl")
     passed = Report("good", "good.scenario", "live", 3, (), 2_500_000, took_s=2.5)
-    top = ElementTree.fromstring(as_junit([failed, passed]))
+    top = ElementTree.fromstring(format_junit(junit_suites([failed, passed])))
     live, simulated = top
     assert [(suite.get("name"), suite.get("tests"), suite.get("failures")) for suite in top] == [
         ("live", "1", "0"),
         ("simulated", "1", "1"),
     ]
-    (case,) = live
+    case = live[1]
     assert (case.get("classname"), case.get("name"), case.get("time")) == ("scenarios.good", "seed 3", "2.500")
-    assert len(case) == 0
-    ((failure,),) = simulated
+    assert [each.get("value") for each in case[0]] == ["3"], "the seed"
+    assert [each.tag for each in case] == ["properties"]
+    failure = simulated[1][1]
     message = f"{failing.path}:8: expect 3 leads within 1s: timed out: 3 was Election"
     assert failure.get("message") == message
     assert failure.text == f"{message}\nrecorded: {failed.recording}"
@@ -200,7 +203,7 @@ def test_junit_of_any_name() -> None:
     finding = ScenarioFinding(1, "kill 5", "5 is down")
     for name in ("a\x1b[31mb", "a\x7f", "a\udcff"):
         report = Report(name, f"{name}.scenario", "live", 3, (finding,), 1, recording=f"{name}.jsonl")
-        ((case,),) = ElementTree.fromstring(as_junit([report]).encode())
+        (((_, case),)) = ElementTree.fromstring(format_junit(junit_suites([report])).encode())
         shown = sanitize(name)
         assert (case.get("classname"), case.get("file")) == (f"scenarios.{shown}", f"{shown}.scenario")
-        assert (case[0].text or "").endswith(f"recorded: {shown}.jsonl")
+        assert (case[1].text or "").endswith(f"recorded: {shown}.jsonl")

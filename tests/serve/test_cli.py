@@ -14,6 +14,7 @@ import pytest
 
 from lab.cli.serve import host_for_students
 from tests.cli.invocation import Lab
+from tests.documents import fitting
 from tests.serve.conftest import School
 from tests.serve.lab_server import ROOT, Client, Server
 
@@ -104,7 +105,8 @@ def test_status_lists_logged_in_students(server: Server, school: School, lab: La
         assert called.out.splitlines()[0] == f"port {server.port}: 1 session, 1 cluster"
         (row,) = (line for line in called.out.splitlines() if line.strip().startswith("anna"))
         assert "two-coordinators" in row
-        assert msgspec.json.decode(lab("serve", "status", "--data", str(server.data), "--json").out)
+        document = fitting("serve-status", lab("serve", "status", "--data", str(server.data), "--json").out)
+        assert [each["name"] for each in document["students"] if each["exercise"]] == ["anna"]
         terminal.type("\x03")
         terminal.status()
     (admin,) = Path(msgspec.json.decode((server.data / "server.json").read_bytes())["sockets"]).glob("admin.sock")

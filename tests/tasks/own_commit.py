@@ -3,8 +3,9 @@
 The highest node asks all others to promise; once all have, it tells them to commit.
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from msgspec import Struct
 from rich.text import Text
 
 from lab.kernel import Payload, Request, on, procedure
@@ -12,6 +13,7 @@ from lab.protocols.algorithm import Algorithm
 from lab.recording.cluster_state import ClusterState
 from lab.recording.snapshot import NodeState
 from lab.styles import ThemeStyles
+from lab.table_files import Column, Row
 from lab.tasks.analysis import Analysis, Report
 from lab.tasks.extension import Extension, NodeText, View
 from lab.tasks.terms import ClusterTerm, NodeTerm
@@ -49,21 +51,35 @@ def count_promises(cluster: ClusterState) -> int:
     return sum(bool(node.state.get("promised")) for node in cluster.nodes.values())
 
 
+class PromiseFigures(Struct, frozen=True):
+    """How many promises were kept, and how many were not."""
+
+    promises: dict[str, int]
+
+
 class CommitAnalysis(Analysis):
     """Counts the nodes that have committed, and those that have only promised."""
 
     noun: ClassVar[str] = "promise"
     outcomes: ClassVar[dict[str, str]] = {"kept": "kept", "open": "not kept yet"}
-    figures: ClassVar[dict[str, Any]] = {"promises": None}
+    figures: ClassVar[type[Struct]] = PromiseFigures
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("node", "integer", "node that promised"),
+        Column("kept", "boolean", "whether it has committed"),
+    )
     without_blocked: ClassVar[str] = "promises nothing"
 
     def count(self) -> dict[str, int]:
         committed = sum(bool(node.state.get("committed")) for node in self.cluster.nodes.values())
         return {"kept": committed, "open": count_promises(self.cluster) - committed}
 
+    def rows(self) -> list[Row]:
+        nodes = self.cluster.nodes.values()
+        return [(node.id, bool(node.state.get("committed"))) for node in nodes if node.state.get("promised")]
+
     def report(self, recording: str) -> Report:
         counts = self.count()
-        return Report((f"promises: {counts['kept']} kept, {counts['open']} open",), {"promises": counts})
+        return Report((f"promises: {counts['kept']} kept, {counts['open']} open",), PromiseFigures(counts))
 
     def blocked(self, now_us: int) -> tuple[str, list[str]]:
         waiting = [f"{node.id} waits for Commit" for node in self.cluster.nodes.values() if is_ready(node)]

@@ -118,14 +118,27 @@ def test_its_analysis_is_reported_and_counted(lab: Lab, own: str) -> None:
     words = (TARGET, "--nodes", "3", "--sim", "--for", "2s")
     done = lab("run", *words, "--headless")
     assert "  promises: 3 kept, 0 open\n" in done.out
-    assert json.loads(lab("run", *words, "--headless", "--json").out)["promises"] == {"kept": 3, "open": 0}
+    assert json.loads(lab("run", *words, "--headless", "--json").out)["figures"]["promises"] == {
+        "kept": 3,
+        "open": 0,
+    }
     begun = lab("show", own, "--blocked", "--at", "0s", "--protocol", TARGET)
     assert begun.out.splitlines()[1:] == ["# at 0s: 1 wait", "3 waits for Commit"]
     checked = lab("check", TARGET, "--runs", "4", "--nodes", "3", "--workers", "1")
     assert re.search(r"^  \d+ promises: \d+ kept, \d+ not kept yet$", checked.out, re.MULTILINE), checked
     counted = json.loads(lab("check", TARGET, "--runs", "4", "--nodes", "3", "--workers", "1", "--json").out)
-    assert f"  {sum(counted['promises'].values())} promises: {counted['promises']['kept']} kept" in checked.out
-    assert counted["transactions"] == {}
+    assert counted["outcomes"]["noun"] == "promise"
+    outcomes = counted["outcomes"]["outcomes"]
+    assert f"  {sum(outcomes.values())} promises: {outcomes['kept']} kept" in checked.out
+
+
+def test_its_table_is_exported(lab: Lab, own: str) -> None:
+    """If its file is named; its name is the noun in the plural."""
+    words = ("export", own, "--table", "promises", "--out", "-")
+    assert "has no table 'promises'" in lab(*words).err
+    done = lab(*words, "--protocol", TARGET)
+    assert done.out.splitlines()[0] == "run,seed,protocol,node,kept"
+    assert [line.split(",")[-1] for line in done.out.splitlines()[1:]] == ["true"] * 3
 
 
 def test_an_error_in_its_analysis_is_reported(lab: Lab, own: str) -> None:

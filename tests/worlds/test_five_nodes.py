@@ -9,7 +9,7 @@ import pytest
 
 from lab.cli.run_report import NoteLog, summarize
 from lab.recording.records import End, Fault, Header, Process
-from lab.tasks.analysis import Analysis
+from lab.tasks.analysis import Analysis, Report
 from lab.worlds.host.runs import list_runs
 from tests.worlds.live import STEADY, LiveRun
 
@@ -33,7 +33,7 @@ def test_kill_and_restart_the_coordinator_by_script(tmp_path: Path) -> None:
         assert isinstance(end, End)
         analysis = Analysis(header, tail.cluster)
         notes = NoteLog(analysis)
-        summary = summarize(header, tail.cluster, tail.elections, notes, analysis, str(run.path))
+        summary = summarize(header, tail.cluster, tail.elections, notes, Report(), str(run.path))
         assert {node.coordinator for node in summary.nodes.values()} == {5}
         assert {node.status for node in summary.nodes.values()} == {"Normal"}
         assert [(fault.command, fault.touched) for fault in summary.faults] == [("kill 5", 1)]

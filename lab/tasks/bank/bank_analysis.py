@@ -1,6 +1,6 @@
 """The report on a bank: the outcomes of its transactions, those that are open, and why."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from msgspec import Struct, field
 
@@ -9,6 +9,7 @@ from lab.protocols.bank_commands import Load
 from lab.protocols.transaction import State
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header, Process, Record, convert_or_none
+from lab.table_files import Column, Row
 from lab.tasks.analysis import Analysis, Report
 from lab.tasks.bank.bank_state import ParticipantState
 from lab.tasks.bank.blocking import TransactionDiagnosis, diagnose_open_transactions
@@ -37,6 +38,13 @@ class OpenSummary(Struct, frozen=True):
     blocked_since_us: int | None = field(name="blocked_us")
 
 
+class BankFigures(Struct, frozen=True):
+    """The transactions of a run, None if there were none; those that are ``open`` at the end."""
+
+    transactions: TransactionSummary | None
+    open: tuple[OpenSummary, ...]
+
+
 class BankAnalysis(Analysis):
     """The transactions of a run; and a note on each load that a crash ended."""
 
@@ -44,7 +52,19 @@ class BankAnalysis(Analysis):
     outcomes: ClassVar[dict[str, str]] = {"committed": "committed", "aborted": "aborted", "open": "still open"}
     states: ClassVar[tuple[str, ...]] = tuple(state.value for state in State)
     success: ClassVar[str] = "committed"
-    figures: ClassVar[dict[str, Any]] = {"transactions": None, "open": ()}
+    figures: ClassVar[type[Struct]] = BankFigures
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("transaction", "text", "its name: the node that began it, and a number"),
+        Column("coordinator", "integer", "node that began it"),
+        Column("began_us", "integer", "time of its begin"),
+        Column("participants", "integer", "number of participants besides the coordinator"),
+        Column("voted", "boolean", "whether a vote was taken"),
+        Column("outcome", "text", "committed or aborted; empty while it is open"),
+        Column("decided_us", "integer", "time of the decision"),
+        Column("known_us", "integer", "time at which the last participant learned the outcome"),
+        Column("messages", "integer", "messages of the commit protocol's own about it"),
+        Column("writes", "integer", "steps that wrote an entry about it to stable storage"),
+    )
     without_blocked: ClassVar[str] = "has no transactions; 2pc and 3pc have: lab run 2pc --record run.jsonl"
 
     def __init__(self, header: Header, cluster: ClusterState) -> None:
@@ -67,6 +87,23 @@ class BankAnalysis(Analysis):
         outcomes = [each.outcome or "open" for each in self._log.transactions.values()]
         return {outcome: outcomes.count(outcome) for outcome in dict.fromkeys(outcomes)}
 
+    def rows(self) -> list[Row]:
+        return [
+            (
+                str(name),
+                name.node,
+                each.began_us,
+                each.participants,
+                each.voted,
+                each.outcome,
+                each.decided_us,
+                each.known_us,
+                each.messages,
+                each.writes,
+            )
+            for name, each in self._log.transactions.items()
+        ]
+
     def states_at_once(self) -> frozenset[tuple[str, str]]:
         return frozenset(self._log.states_at_once)
 
@@ -84,7 +121,7 @@ class BankAnalysis(Analysis):
         lines += [f"{each.transaction} is open: {sanitize(each.why)}" for each in stuck[:_MOST_OPEN]]
         if (more := len(stuck) - _MOST_OPEN) > 0:
             lines.append(f"… and {more:,} more are open: lab show {recording} --blocked")
-        return Report(tuple(lines), {"transactions": counts, "open": tuple(stuck)})
+        return Report(tuple(lines), BankFigures(counts, tuple(stuck)))
 
     def blocked(self, now_us: int) -> tuple[str, list[str]]:
         found = self._diagnoses()

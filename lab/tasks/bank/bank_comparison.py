@@ -1,21 +1,23 @@
 """Compare commit protocols: their messages and forced writes with the formulas, times, blocks, and locks."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
-import msgspec
+from msgspec import Struct, structs
 
 from lab.charts import Axis, Chart, Series, whole_numbers
 from lab.kernel import Timing
 from lab.protocols import commit_protocol
 from lab.recording.records import Header, Record
+from lab.table_files import Column, Row, json_cell
 from lab.tasks.bank.commit_history import PURPOSES, BlockedInterval, CommitHistory, CommitLog, Purpose
 from lab.tasks.comparison import (
     NOTHING,
     Comparison,
     ProtocolTotals,
+    TimeDistribution,
     distribution_chart,
-    distribution_json,
+    distribution_of,
     mean,
     mean_cell,
     quantile,
@@ -39,9 +41,61 @@ _ELECTED_T, _LOAD_T, _CRASH_T, _SUCCESSOR_T, _RESTART_T, _AGAIN_T = 10, 20, 30, 
 _TRANSACTIONS = 40
 
 
+class BlockedTime(TimeDistribution, frozen=True):
+    """The distribution of the times for which nodes were blocked, their sum, and the longest."""
+
+    total_us: int
+    longest_us: int
+
+
+class LockedTime(TimeDistribution, frozen=True):
+    """The distribution of the times for which locks were held, and their sum."""
+
+    total_us: int
+
+
+class LongestBlock(BlockedInterval, frozen=True):
+    """The longest block, and the seed of its run."""
+
+    seed: int
+
+
+class CommitFigures(Struct, frozen=True, tag_field="of", tag="commits"):
+    """Transactions in all runs: outcomes, the cost of a commit, measured and by the formula, and times."""
+
+    committed: int
+    aborted: int
+    open: int
+    committed_per_s: float | None
+    messages_mean: float | None
+    messages_formula: float | None
+    writes_mean: float | None
+    writes_formula: float | None
+    messages_of: dict[Purpose, int]
+    decided: TimeDistribution
+    known: TimeDistribution
+    blocked: BlockedTime
+    blocked_longest: LongestBlock | None
+    locked: LockedTime
+
+
 class BankComparison(Comparison):
     """The comparison of commit protocols: they run transactions, by default with a crash during a vote."""
 
+    Figures: ClassVar[type[CommitFigures]] = CommitFigures
+    columns: ClassVar[tuple[Column, ...]] = (
+        Column("committed", "integer", "transactions that were committed"),
+        Column("aborted", "integer", "transactions that were aborted"),
+        Column("open", "integer", "transactions still open at the end"),
+        Column("messages", "integer", "messages of the commit protocol's own, for all of them"),
+        Column("writes", "integer", "forced writes, for all of them"),
+        Column("messages_of", "json", "messages by purpose"),
+        Column("blocks", "integer", "how many times a node was blocked"),
+        Column("blocked_us", "integer", "how long nodes were blocked, summed"),
+        Column("blocked_longest_us", "integer", "the longest of these times"),
+        Column("locks", "integer", "how many locks were held"),
+        Column("locked_us", "integer", "how long locks were held, summed"),
+    )
     kind: ClassVar[str] = "a commit protocol"
     example: ClassVar[str] = "2pc 3pc e3pc"
     load_text: ClassVar[str] = "transactions"
@@ -55,40 +109,50 @@ class BankComparison(Comparison):
         return commits.commits(end_us)
 
     @classmethod
-    def as_json(cls, totals: ProtocolTotals) -> dict[str, Any]:
-        figures = CommitFigures(totals)
-        longest = figures.longest_blocked()
-        return {
-            "committed": sum(each.is_committed for each in figures.transactions),
-            "aborted": figures.count("aborted"),
-            "open": figures.count(None),
-            "committed_per_s": figures.per_second(),
-            "messages_mean": figures.mean("messages"),
-            "messages_formula": figures.by_formula("messages"),
-            "writes_mean": figures.mean("writes"),
-            "writes_formula": figures.by_formula("writes"),
-            "messages_of": {purpose: figures.sent(purpose) for purpose in PURPOSES},
-            "decided": distribution_json(figures.decided, "us"),
-            "known": distribution_json(figures.known, "us"),
-            "blocked": {
-                "total_us": sum(figures.blocked),
-                "longest_us": max(figures.blocked, default=0),
-                **distribution_json(figures.blocked, "us"),
-            },
-            "blocked_longest": None
-            if longest is None
-            else {"seed": longest[0], **msgspec.structs.asdict(longest[1])},
-            "locked": {"total_us": sum(figures.locked), **distribution_json(figures.locked, "us")},
-        }
+    def figures(cls, totals: ProtocolTotals) -> CommitFigures:
+        figures = CommitMeasures(totals)
+        longest, blocked, locked = figures.longest_blocked(), figures.blocked, figures.locked
+        block = None if longest is None else LongestBlock(**structs.asdict(longest[1]), seed=longest[0])
+        return CommitFigures(
+            committed=figures.count("committed"),
+            aborted=figures.count("aborted"),
+            open=figures.count(None),
+            committed_per_s=figures.per_second(),
+            messages_mean=figures.mean("messages"),
+            messages_formula=figures.by_formula("messages"),
+            writes_mean=figures.mean("writes"),
+            writes_formula=figures.by_formula("writes"),
+            messages_of={purpose: figures.sent(purpose) for purpose in PURPOSES},
+            decided=TimeDistribution(*distribution_of(figures.decided)),
+            known=TimeDistribution(*distribution_of(figures.known)),
+            blocked=BlockedTime(*distribution_of(blocked), sum(blocked), max(blocked, default=0)),
+            blocked_longest=block,
+            locked=LockedTime(*distribution_of(locked), sum(locked)),
+        )
+
+    @classmethod
+    def row(cls, measured: CommitHistory) -> Row:
+        outcomes = [each.outcome for each in measured.transactions]
+        return (
+            *map(outcomes.count, ("committed", "aborted", None)),
+            sum(each.messages for each in measured.transactions),
+            sum(each.writes for each in measured.transactions),
+            json_cell(measured.messages),
+            len(measured.blocked_us),
+            sum(measured.blocked_us),
+            max(measured.blocked_us, default=0),
+            len(measured.locked_us),
+            sum(measured.locked_us),
+        )
 
     @classmethod
     def rows(cls, totals: Sequence[ProtocolTotals]) -> list[list[str]]:
-        figures = list(map(CommitFigures, totals))
+        figures = list(map(CommitMeasures, totals))
 
-        def row(title: str, cell: Callable[[CommitFigures], str]) -> list[str]:
+        def row(title: str, cell: Callable[[CommitMeasures], str]) -> list[str]:
             return [title, *map(cell, figures)]
 
-        def times(title: str, values: Callable[[CommitFigures], list[int]]) -> list[list[str]]:
+        def times(title: str, values: Callable[[CommitMeasures], list[int]]) -> list[list[str]]:
             under = " " * (len(title) + 2)
             return [
                 row(f"{title}, median", lambda each: time_cell(quantile(values(each), 0.5))),
@@ -133,9 +197,9 @@ class BankComparison(Comparison):
     def charts(cls, totals: Sequence[ProtocolTotals], t_us: int) -> list[Chart]:
         """Return the messages by number of participants, with the formulas, and distributions of times."""
         in_t = f"in T = {format_us(t_us)}"
-        figures = list(map(CommitFigures, totals))
+        figures = list(map(CommitMeasures, totals))
 
-        def times(title: str, values: Callable[[CommitFigures], list[int]]) -> Chart | None:
+        def times(title: str, values: Callable[[CommitMeasures], list[int]]) -> Chart | None:
             return distribution_chart(title, in_t, [(each.name, values(each)) for each in figures], t_us)
 
         found = [
@@ -181,7 +245,7 @@ def _after(timing: Timing, t: int) -> str:
     return f"after {format_us(t * timing.t_us)}"
 
 
-class CommitFigures:
+class CommitMeasures:
     """The measurements of a commit protocol in all its runs. Times are in microseconds."""
 
     def __init__(self, totals: ProtocolTotals) -> None:
@@ -237,7 +301,7 @@ def _lasted_us(commits: CommitHistory) -> int:
     return max(decided) - min(each.began_us for each in commits.transactions) if decided else 0
 
 
-def _formula_cell(figures: CommitFigures, what: Literal["messages", "writes"]) -> str:
+def _formula_cell(figures: CommitMeasures, what: Literal["messages", "writes"]) -> str:
     found = figures.by_formula(what)
     return NOTHING if found is None else f"{getattr(figures.cost, what)}: {mean_cell(found)}"
 
@@ -247,7 +311,7 @@ def _describe_longest_blocked(totals: Sequence[ProtocolTotals]) -> str:
     text = [
         f"under {each.name}, {_describe_blocked(*longest)}"
         for each in totals
-        if (longest := CommitFigures(each).longest_blocked()) is not None
+        if (longest := CommitMeasures(each).longest_blocked()) is not None
     ]
     return f"Longest blocking: {'; '.join(text)}." if text else ""
 
@@ -263,7 +327,7 @@ def _describe_blocked(seed: int, held: BlockedInterval) -> str:
     return text if 2 * (participants - missing) > participants else f"{text} and no majority left"
 
 
-def _messages_chart(figures: list[CommitFigures]) -> Chart | None:
+def _messages_chart(figures: list[CommitMeasures]) -> Chart | None:
     """Return the messages of a commit by the number of participants, with the formulas."""
     measured, formulas = [], []
     for hue, each in enumerate(figures):
