@@ -43,12 +43,13 @@ from lab.cli.terminal import (
 from lab.output import print_line
 from lab.properties.assertions import RAISES
 from lab.protocols import Algorithm
-from lab.worlds.campaign.campaign import Campaign, CampaignTotals, SearchGoal, run_campaign, runs_left
+from lab.worlds.campaign.campaign import Campaign, CampaignTotals, run_campaign, runs_left
 from lab.worlds.campaign.corpus import load_corpus, save_corpus
 from lab.worlds.campaign.finding import Finding, format_rerun, shrink_finding, write_finding
 from lab.worlds.campaign.repetition import require_repeatable
 from lab.worlds.campaign.schedule import STRONGEST, Schedule, draw, fault_kinds, plan_of
 from lab.worlds.campaign.systematic import SYSTEMATIC
+from lab.worlds.campaign.trial import SearchGoal
 from lab.worlds.interruption import interrupted_between_steps
 from lab.worlds.loading.settings import parameters_of, target_of, timing_of
 from lab.worlds.loading.targets import absolute_target, load_protocol
@@ -323,4 +324,4 @@ def _shrink(
             if interrupted:
                 raise KeyboardInterrupt
 
-        return shrink_finding(protocol, campaign, drawn, show)
+        return shrink_finding(protocol, campaign.base, campaign.goal, drawn, show)
