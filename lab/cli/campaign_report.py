@@ -1,5 +1,6 @@
 """The report of a campaign: what was tried, judged, reached and never reached, and how much may be left."""
 
+from collections.abc import Sequence
 from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import Any
@@ -40,20 +41,34 @@ def print_totals(totals: CampaignTotals, protocol: type[Algorithm], campaign: Ca
         console.print(f"  nodes (runs): {sizes}")
     if totals.outcomes:
         console.print(f"  {_outcomes(totals, protocol)}")
+    console.print(fault_table(totals))
+    console.print(assertion_table(totals, protocol.promises))
+    _print_reached(console, totals, coverage_of(protocol, totals.ways), protocol)
+    _print_left(totals, campaign)
+
+
+def fault_table(totals: CampaignTotals) -> Table:
+    """Return how many faults of each kind were injected, and how many had an effect."""
     faults = Table("fault", "injected", "with effect", box=None, pad_edge=True)
     for kind, count in sorted(totals.faults.items()):
         faults.add_row(kind, f"{count.faults:,}", f"{count.touched:,}")
-    console.print(faults)
+    return faults
+
+
+def assertion_table(totals: CampaignTotals, promises: Sequence[str]) -> Table:
+    """Return by what each promised assertion was judged, and how often each assertion was violated."""
     found = Table("assertion", "judged in", "by", "violations", "", box=None, pad_edge=True)
-    names = dict.fromkeys([*protocol.promises, *(name for name, _ in totals.violations)])
-    for name in names:
-        judged, by = _judged_cells(totals, name) if name in protocol.promises else ("", "")
-        for times, text in _violation_rows(totals, name) or [("none", ASSERTIONS[name].short)]:
+    for name in dict.fromkeys([*promises, *(name for name, _ in totals.violations)]):
+        judged, by = _judged_cells(totals, name) if name in promises else ("", "")
+        for times, text in _violation_rows(totals, name) or [("none", _short(name))]:
             found.add_row(name, judged, by, times, text, style="bold red" if text == _FAILURES else "")
             name = judged = by = ""  # noqa: PLW2901 - only in the first row
-    console.print(found)
-    _print_reached(console, totals, coverage_of(protocol, totals.ways), protocol)
-    _print_left(totals, campaign)
+    return found
+
+
+def _short(name: str) -> str:
+    """Return the assertion in a few words; of a file that is not loaded, none."""
+    return ASSERTIONS[name].short if name in ASSERTIONS else ""
 
 
 def _how(campaign: Campaign) -> str:
@@ -203,7 +218,8 @@ def _describe_broken(broken: tuple[int | str, ...]) -> str:
     if not broken:
         return _FAILURES
     if len(broken) == 1:
-        return f"excused: assumption {broken[0]} broken ({ASSUMPTIONS[broken[0]]})"
+        text = ASSUMPTIONS.get(broken[0], "one of its own")
+        return f"excused: assumption {broken[0]} broken ({text})"
     return f"excused: assumptions {', '.join(map(str, broken))} broken"
 
 
