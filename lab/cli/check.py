@@ -80,7 +80,7 @@ class CheckOptions(Struct, frozen=True):
 
     protocol: Annotated[
         str,
-        Argument(metavar="[PROTOCOL]", help="A protocol by name (bully), or your own: FILE.py:CLASS."),
+        Argument(metavar="PROTOCOL", help="A protocol by name (bully), or your own: FILE.py:CLASS."),
     ] = ""
     runs: Annotated[
         str | None, Option(metavar="NUMBER", help=r"Number of runs; 0: until interrupted.  \[default: 1000]")
@@ -386,9 +386,7 @@ def _systematic(options: CheckOptions) -> int:
         if given:
             raise UsageError(f"--systematic {options.systematic} draws nothing: leave out {option}")
     if options.parts is not None:
-        raise UsageError(
-            f"--systematic {options.systematic} makes runs that follow from others: leave out --parts"
-        )
+        raise UsageError(f"--systematic {options.systematic}: its runs follow from each other; leave out --parts")
     return whole_number("--systematic", options.systematic, 1)
 
 

@@ -199,7 +199,7 @@ def test_a_protocol_of_ones_own(lab: Lab) -> None:
         ),
         (
             ("campaign", "table", "small.jsonl", "--out", "text.jsonl"),
-            "--out text.jsonl exists already; name another file, or add --force",
+            "text.jsonl exists already; name another with --out, or overwrite it with --force",
         ),
         (("campaign", "table", "small.jsonl", "--to", "xml"), "--to xml: write csv or jsonl"),
     ],
