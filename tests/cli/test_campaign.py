@@ -83,11 +83,11 @@ def test_ctrl_c(lab: Lab) -> None:
     assert called.status == 130
     made = _lines(lab.folder / "night.jsonl") - 1
     assert made > 0
-    said = re.search(r"campaign: night.jsonl has (\d+) runs?; go on with: (lab check .*)\r", called.err)
-    assert said is not None, called.err
-    assert int(said[1]) == made
-    assert said[2] == "lab check --keep-going --resume night.jsonl"
-    again, _ = lab.interrupted(*said[2].split()[1:], when=rb"[1-9] runs in .*/s")
+    remark = re.search(r"campaign: night.jsonl has (\d+) runs?; go on with: (lab check .*)\r", called.err)
+    assert remark is not None, called.err
+    assert int(remark[1]) == made
+    assert remark[2] == "lab check --keep-going --resume night.jsonl"
+    again, _ = lab.interrupted(*remark[2].split()[1:], when=rb"[1-9] runs in .*/s")
     assert again.status == 130
     assert _lines(lab.folder / "night.jsonl") - 1 > made
 

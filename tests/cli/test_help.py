@@ -35,8 +35,11 @@ OPTIONS = {
     "diff": "",
     "check": (
         "--runs --seed --nodes --faults --find --strict --keep-going --minutes --workers --cluster --out --t "
-        "--set --properties --sandbox --blind --corpus --systematic --json"
+        "--set --properties --sandbox --blind --corpus --systematic --record --resume --parts --part --json"
     ),
+    "campaign show": "--group --out --protocol --json",
+    "campaign merge": "--out",
+    "campaign table": "--to --out --force",
     "mutate": (
         "--runs --seed --nodes --faults --properties --only --list --show --explore --at-least --workers --t "
         "--set --json"
