@@ -51,6 +51,7 @@ from lab.text import UserError
 from lab.units import format_count
 from lab.worlds.campaign.campaign import Campaign, CampaignTotals, RunOutcome, run_campaign, runs_left
 from lab.worlds.campaign.campaign_recording import (
+    MOST_PARTS,
     CampaignHeader,
     CampaignRecording,
     CampaignWriter,
@@ -340,7 +341,10 @@ def _campaign(options: CheckOptions, target: str, protocol: type[Algorithm]) -> 
         raise UsageError(f"--find {options.find}: the assertions of {protocol.name} are {', '.join(promised)}")
     nodes = options.nodes or (_SYSTEMATIC_NODES if systematic else _DEFAULT_NODES)
     least, most = node_range(nodes, _MOST_NODES)
-    runs_wanted, parts = whole_number("--runs", runs, 0), whole_number("--parts", options.parts or "1", 1)
+    runs_wanted, parts = (
+        whole_number("--runs", runs, 0),
+        whole_number("--parts", options.parts or "1", 1, MOST_PARTS),
+    )
     if parts > 1 and not parts <= runs_wanted:
         raise UsageError(f"--parts {parts}: give --runs, at least as many")
     return Campaign(

@@ -172,6 +172,8 @@ def test_runs_that_differ_are_not_merged(whole: tuple[Path, list[RunOutcome]], t
         (lambda lines: [lines[0][:-1]], "its first line is not whole"),
         (lambda lines: [b"{}\n"], "not a campaign"),
         (lambda lines: [lines[0].replace(b'"format":1', b'"format":2')], "has format 2"),
+        (lambda lines: [lines[0].replace(b'"parts":1', b'"parts":9999999999')], "was edited: it has no such part"),
+        (lambda lines: [lines[0].replace(b'"seed":1,"runs"', b'"seed":1,"runs":-1,"old"')], "was edited: "),
         (lambda lines: [*lines[:3], b"mine\n", *lines[3:]], "line 4 is no run"),
         (lambda lines: [*lines[:3], *lines[4:]], "was edited: run 3 is missing before run 4"),
         (lambda lines: [*lines, lines[-1]], "was edited: "),

@@ -34,6 +34,7 @@ from lab.worlds.campaign.cluster import Identity, identity
 from lab.worlds.loading.targets import names_file, split_sandbox, user_files
 
 FORMAT = 1
+MOST_PARTS = 1_000
 _LARGEST = 1 << 37
 """The most bytes of a campaign: 128 GB, some fifty million runs."""
 _LONGEST_LINE = 1 << 26
@@ -231,6 +232,11 @@ class CampaignRecording:
                 f"{self.path} has format {self.header.format}, and this version reads up to {FORMAT}; "
                 f"it was made by lab {self.header.program}"
             )
+        campaign = self.header.campaign
+        if not (
+            0 < campaign.parts <= MOST_PARTS and 0 <= self.header.part <= campaign.parts and campaign.runs >= 0
+        ):
+            raise NotACampaignError(f"{self.path} was edited: it has no such part, or number of runs")
         self._index(len(line))
 
     def _index(self, offset: int) -> None:
