@@ -8,6 +8,7 @@ an apostrophe before it.
 import csv
 from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
+from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Literal, TextIO
@@ -128,12 +129,21 @@ def require_parquet() -> None:
 
 def write_table(path: Path, table: Table) -> None:
     """Write a file in the format of its suffix, one of ``SUFFIXES``. Raises MissingExtraError, OSError."""
-    if path.suffix == ".parquet":
-        with path.open("wb") as binary:
-            write_parquet(table, binary)
-        return
-    with path.open("w", encoding="utf-8", newline="", errors="backslashreplace") as text:
-        (write_csv if path.suffix == ".csv" else write_jsonl)(table, text)
+    with path.open("wb") as binary:
+        out = TextIOWrapper(binary, encoding="utf-8", newline="", errors="backslashreplace")
+        write_as(path.suffix[1:], table, out)
+        out.flush()
+
+
+def write_as(form: str, table: Table, out: TextIO) -> None:
+    """Write the table as ``csv``, ``jsonl`` or ``parquet``; the last to the binary file below ``out``.
+
+    Raises MissingExtraError for Parquet without the extra.
+    """
+    if form == "parquet":
+        write_parquet(table, out.buffer)
+    else:
+        (write_csv if form == "csv" else write_jsonl)(table, out)
 
 
 def _csv_cell(cell: Cell) -> Cell:

@@ -10,9 +10,10 @@ from typing import Any
 
 from lab.api.run import Arguments, Protocol, Run, html_of, target_of
 from lab.protocols import Algorithm
-from lab.worlds.campaign.campaign import Campaign, CampaignTotals, SearchGoal, run_campaign
+from lab.worlds.campaign.campaign import Campaign, CampaignTotals, run_campaign
 from lab.worlds.campaign.finding import Finding, format_rerun, shrink_finding, write_finding
 from lab.worlds.campaign.schedule import STRONGEST, fault_kinds, plan_of
+from lab.worlds.campaign.trial import SearchGoal
 from lab.worlds.loading.config import simulation_header
 from lab.worlds.loading.settings import parameters_of
 from lab.worlds.loading.targets import load_protocol
@@ -147,5 +148,5 @@ def check(
             if outcome.found:
                 first = outcome.schedule
                 break
-    finding = None if first is None else shrink_finding(found, campaign, first)[0]
+    finding = None if first is None else shrink_finding(found, campaign.base, campaign.goal, first)[0]
     return Checked(found, campaign, totals, finding)

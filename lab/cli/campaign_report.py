@@ -1,5 +1,6 @@
 """The report of a campaign: what was tried, judged, reached and never reached, and how much may be left."""
 
+from collections.abc import Sequence
 from itertools import combinations_with_replacement
 from pathlib import Path
 
@@ -18,10 +19,11 @@ from lab.protocols import Algorithm
 from lab.tasks.extension import analysis_of, extension_class
 from lab.text import sanitize
 from lab.units import format_count
-from lab.worlds.campaign.campaign import Campaign, CampaignTotals, FaultCount, runs_left
+from lab.worlds.campaign.campaign import Campaign, CampaignTotals, runs_left
 from lab.worlds.campaign.coverage import Coverage, coverage_of
 from lab.worlds.campaign.finding import Finding
 from lab.worlds.campaign.situations import MAJORITIES, Majority
+from lab.worlds.campaign.trial import FaultCount
 
 _MOST_ROWS = 3
 """At most this many rows per assertion, one for each set of broken assumptions; one more row sums up the rest."""
@@ -42,20 +44,34 @@ def print_totals(totals: CampaignTotals, protocol: type[Algorithm], campaign: Ca
         console.print(f"  nodes (runs): {sizes}")
     if totals.outcomes:
         console.print(f"  {_outcomes(totals, protocol)}")
+    console.print(fault_table(totals))
+    console.print(assertion_table(totals, protocol.promises))
+    _print_reached(console, totals, coverage_of(protocol, totals.ways), protocol)
+    _print_left(totals, campaign)
+
+
+def fault_table(totals: CampaignTotals) -> Table:
+    """Return how many faults of each kind were injected, and how many had an effect."""
     faults = Table("fault", "injected", "with effect", box=None, pad_edge=True)
     for kind, count in sorted(totals.faults.items()):
         faults.add_row(kind, f"{count.faults:,}", f"{count.touched:,}")
-    console.print(faults)
+    return faults
+
+
+def assertion_table(totals: CampaignTotals, promises: Sequence[str]) -> Table:
+    """Return by what each promised assertion was judged, and how often each assertion was violated."""
     found = Table("assertion", "judged in", "by", "violations", "", box=None, pad_edge=True)
-    names = dict.fromkeys([*protocol.promises, *(name for name, _ in totals.violations)])
-    for name in names:
-        judged, by = _judged_cells(totals, name) if name in protocol.promises else ("", "")
-        for times, text in _violation_rows(totals, name) or [("none", ASSERTIONS[name].short)]:
+    for name in dict.fromkeys([*promises, *(name for name, _ in totals.violations)]):
+        judged, by = _judged_cells(totals, name) if name in promises else ("", "")
+        for times, text in _violation_rows(totals, name) or [("none", _short(name))]:
             found.add_row(name, judged, by, times, text, style="bold red" if text == _FAILURES else "")
             name = judged = by = ""  # noqa: PLW2901 - only in the first row
-    console.print(found)
-    _print_reached(console, totals, coverage_of(protocol, totals.ways), protocol)
-    _print_left(totals, campaign)
+    return found
+
+
+def _short(name: str) -> str:
+    """Return the assertion in a few words; of a file that is not loaded, none."""
+    return ASSERTIONS[name].short if name in ASSERTIONS else ""
 
 
 def _how(campaign: Campaign) -> str:
@@ -196,7 +212,8 @@ def _describe_broken(broken: tuple[int | str, ...]) -> str:
     if not broken:
         return _FAILURES
     if len(broken) == 1:
-        return f"excused: assumption {broken[0]} broken ({ASSUMPTIONS[broken[0]]})"
+        text = ASSUMPTIONS.get(broken[0], "one of its own")
+        return f"excused: assumption {broken[0]} broken ({text})"
     return f"excused: assumptions {', '.join(map(str, broken))} broken"
 
 
@@ -372,6 +389,26 @@ class CheckDocument(Document, frozen=True):
     finding: FindingSummary | None
 
 
+def violation_counts(totals: CampaignTotals) -> tuple[ViolationCount, ...]:
+    """Return how many times each assertion was violated, for each set of broken assumptions."""
+    counts = sorted(totals.violations.items(), key=lambda each: str(each[0]))
+    return tuple(ViolationCount(name, broken, times) for (name, broken), times in counts)
+
+
+def judged_counts(totals: CampaignTotals, promises: Sequence[str]) -> tuple[JudgedCount, ...]:
+    """Return by what each promised assertion was judged."""
+    return tuple(
+        JudgedCount(
+            name,
+            totals.judged_runs[name],
+            totals.judged[name],
+            totals.nouns.get(name, ""),
+            totals.at_once.get(name),
+        )
+        for name in promises
+    )
+
+
 def document_of(
     totals: CampaignTotals, protocol: type[Algorithm], finding: Finding | None, files: list[Path], rerun: str
 ) -> CheckDocument:
@@ -385,19 +422,8 @@ def document_of(
         virtual_us=totals.virtual_us,
         outcomes=OutcomeCounts(noun, dict(totals.outcomes)) if noun else None,
         faults=totals.faults,
-        violations=tuple(
-            ViolationCount(name, broken, times) for (name, broken), times in sorted(totals.violations.items())
-        ),
-        judged=tuple(
-            JudgedCount(
-                name,
-                totals.judged_runs[name],
-                totals.judged[name],
-                totals.nouns.get(name, ""),
-                totals.at_once.get(name),
-            )
-            for name in protocol.promises
-        ),
+        violations=violation_counts(totals),
+        judged=judged_counts(totals, protocol.promises),
         sizes=tuple(SizeCount(nodes, runs) for nodes, runs in sorted(totals.sizes.items())),
         lines=LineCoverage(len(coverage.lines), coverage.missed_lines),
         branches=BranchCoverage(coverage.branches, [MissedBranch(*each) for each in coverage.missed_branches]),

@@ -3,13 +3,16 @@
 The options become a campaign; its first finding is shrunk, reported and recorded.
 """
 
+import shlex
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Annotated
 
 from msgspec import Struct
-from typer import Option
+from msgspec.structs import replace
+from typer import Argument, Option
 
 from lab.cli.campaign_report import (
     document_of,
@@ -29,7 +32,6 @@ from lab.cli.options import (
     Parameters,
     RequestBound,
     Sandbox,
-    Target,
     Workers,
     announce_sandbox,
     base_header,
@@ -46,21 +48,33 @@ from lab.cli.terminal import (
     EXIT_INTERRUPTED,
     EXIT_NOT_AS_EXPECTED,
     UsageError,
+    fail,
     interrupt_on_signals,
     print_wrapped,
 )
-from lab.output import print_line
+from lab.output import print_error, print_line, print_remark
 from lab.properties.assertions import RAISES
 from lab.protocols import Algorithm
-from lab.worlds.campaign.campaign import Campaign, CampaignTotals, SearchGoal, run_campaign, runs_left
+from lab.protocols.sources import source_of
+from lab.text import UserError
+from lab.units import format_count
+from lab.worlds.campaign.campaign import Campaign, CampaignTotals, RunOutcome, run_campaign, runs_left
+from lab.worlds.campaign.campaign_recording import (
+    MOST_PARTS,
+    CampaignHeader,
+    CampaignRecording,
+    CampaignWriter,
+    describe_differences,
+)
 from lab.worlds.campaign.corpus import load_corpus, save_corpus
 from lab.worlds.campaign.finding import Finding, format_rerun, shrink_finding, write_finding
 from lab.worlds.campaign.repetition import require_repeatable
 from lab.worlds.campaign.schedule import STRONGEST, Schedule, draw, fault_kinds, plan_of
 from lab.worlds.campaign.systematic import SYSTEMATIC
+from lab.worlds.campaign.trial import SearchGoal
 from lab.worlds.interruption import interrupted_between_steps
 from lab.worlds.loading.settings import parameters_of, target_of, timing_of
-from lab.worlds.loading.targets import absolute_target, load_protocol
+from lab.worlds.loading.targets import absolute_target, load_protocol, names_file, split_sandbox, split_target
 
 _MOST_NODES = 100
 _DEFAULT_RUNS, _DEFAULT_NODES, _DEFAULT_FAULTS = "1000", "3-7", ",".join(STRONGEST)
@@ -74,7 +88,10 @@ _PROBE = "finding.jsonl"
 class CheckOptions(Struct, frozen=True):
     """The options of ``lab check``."""
 
-    protocol: Target
+    protocol: Annotated[
+        str,
+        Argument(metavar="PROTOCOL", help="A protocol by name (bully), or your own: FILE.py:CLASS."),
+    ] = ""
     runs: Annotated[
         str | None, Option(metavar="NUMBER", help=r"Number of runs; 0: until interrupted.  \[default: 1000]")
     ] = None
@@ -141,8 +158,40 @@ class CheckOptions(Struct, frozen=True):
             help="Begin with the schedules kept in this folder, and keep there those that reach something new.",
         ),
     ] = None
+    record: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE",
+            help="Record the campaign to this new .jsonl file, and shrink every finding. See: lab campaign.",
+        ),
+    ] = None
+    resume: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE",
+            help="Go on with the campaign in this file. For a protocol of your own, repeat the whole command, "
+            "with this option.",
+        ),
+    ] = None
+    parts: Annotated[
+        str | None,
+        Option(
+            metavar="NUMBER",
+            help="Divide the campaign into so many parts, each guided by its own runs only: lab campaign merge "
+            r"puts together what is made on several machines.  \[default: 1]",
+        ),
+    ] = None
+    part: Annotated[str | None, Option(metavar="NUMBER", help="Make only this part, from 1 to --parts.")] = None
     junit: Junit = None
     json: Json = False
+
+
+_DEFAULTS = CheckOptions()
+_PLANNING = (
+    *("runs", "seed", "nodes", "faults", "systematic", "find", "strict", "t", "set_", "properties", "sandbox"),
+    *("blind", "parts"),
+)
+"""The options that say what is to be run, which a campaign that is resumed has."""
 
 
 @command(
@@ -150,7 +199,9 @@ class CheckOptions(Struct, frozen=True):
     lab check bully --runs 1000 --faults kill\n
     lab check bully --faults kill,pause --find A1.1 --out paused.jsonl\n
     lab check 2pc --systematic 3\n
-    lab check my_election.py:MyElection --minutes 5"""
+    lab check my_election.py:MyElection --minutes 5\n
+    lab check bully --runs 0 --keep-going --record night.jsonl\n
+    lab check --resume night.jsonl --keep-going"""
 )
 def check(options: CheckOptions) -> int:
     """Test a protocol with random faults, in many simulated runs.
@@ -174,13 +225,15 @@ def check(options: CheckOptions) -> int:
     The first runs of your own protocol, and every finding, are executed twice, in two processes: if they differ,
     it is not deterministic, and nothing that was found can be trusted.
 
+    With --record, the campaign can be killed at any moment and goes on with --resume. Its findings are grouped by
+    lab campaign show. The file depends on the options alone, but for the times in it.
+
     Exit status: 0 nothing found, 1 a finding or an assertion that was judged in no run, 2 usage error, 130 Ctrl-C.
     """
-    target = target_of(options.protocol, options.set_, options.properties, options.sandbox)
+    campaign, target, part = _planned(options)
     protocol = load_protocol(target)
     if options.sandbox:
         announce_sandbox()
-    campaign = _campaign(options, target, protocol)
     _check_out(options.out)
     junit = None if options.junit is None else writable("--junit", options.junit)
     interrupt_on_signals()
@@ -188,8 +241,9 @@ def check(options: CheckOptions) -> int:
     if is_own:
         seeds = range(campaign.seed, campaign.seed + min(campaign.runs or _REPEATED, _REPEATED))
         _execute_twice(campaign, [draw(campaign.plan, seed) for seed in seeds])
-    began_s = time.monotonic()
-    totals, first, interrupted = _run(options, campaign)
+    with _writing(options, campaign, part) as writer:
+        began_s = time.monotonic() - (0.0 if writer is None else writer.recording.took_us / 1e6)
+        totals, first, interrupted = _run(options, campaign, part, writer)
     if not options.json:
         print_totals(totals, protocol, campaign, time.monotonic() - began_s)
     finding = None
@@ -215,13 +269,73 @@ def check(options: CheckOptions) -> int:
         print_line(f"replay:   lab replay {files[0]}")
         print_line(f"again:    {rerun}")
     else:
-        print_wrapped(format_no_findings(protocol, totals, options.find, interrupted))
+        print_wrapped(format_no_findings(protocol, totals, campaign.goal.assertion or None, interrupted))
+    if writer is not None:
+        print_remark(_describe_file(options, campaign, writer))
     if interrupted:
         return EXIT_INTERRUPTED
     return EXIT_NOT_AS_EXPECTED if first is not None or unjudged(protocol, totals) else 0
 
 
 # from the options to a campaign
+
+
+def _planned(options: CheckOptions) -> tuple[Campaign, str, int]:
+    """Return the campaign, its target as the user wrote it, and the part to make; 0: all parts."""
+    if options.record is not None and options.resume is not None:
+        raise UsageError("--resume goes on in the file that it names: leave out --record")
+    resumed = None if options.resume is None else _header_in(options.resume)
+    if not options.protocol:
+        if resumed is None:
+            raise UsageError("name a protocol (lab check bully), or a campaign to go on with (--resume FILE)")
+        return _as_recorded(options, resumed)
+    target = target_of(options.protocol, options.set_, options.properties, options.sandbox)
+    campaign = _campaign(options, target, load_protocol(target))
+    part = _part(options, campaign)
+    if options.record is not None:
+        _check_record(options.record)
+    if resumed is not None:
+        _require_fit(options, resumed, CampaignHeader.of(campaign, part))
+    return campaign, target, part
+
+
+def _header_in(path: Path) -> CampaignHeader:
+    with closing(CampaignRecording(path)) as recording:
+        return recording.header
+
+
+def _as_recorded(options: CheckOptions, header: CampaignHeader) -> tuple[Campaign, str, int]:
+    """Return the campaign of a file, of a built-in protocol: no code that a recording names is executed."""
+    for name in _PLANNING:
+        if getattr(options, name) != getattr(_DEFAULTS, name):
+            raise UsageError(
+                f"--{name.rstrip('_')}: {options.resume} has its plan (seed {header.campaign.seed}, "
+                f"{format_count(header.campaign.runs, 'run')}): leave the option out; or write the whole command "
+                "again, with PROTOCOL"
+            )
+    campaign = header.campaign
+    target = split_sandbox(campaign.target)[0]
+    if names_file(target) or split_target(target)[1]:
+        raise UsageError(
+            f"{options.resume} is a campaign of {target}: no code that a recording names is executed, so write "
+            f"the command that began it again, with --resume {options.resume}"
+        )
+    info = replace(campaign.base.protocol, source=source_of(load_protocol(target))[1])
+    installed = replace(campaign, base=replace(campaign.base, protocol=info))
+    _require_fit(options, header, CampaignHeader.of(installed, header.part))
+    return campaign, target, header.part
+
+
+def _require_fit(options: CheckOptions, there: CampaignHeader, here: CampaignHeader) -> None:
+    """Raise UsageError if the runs to make are not those of the campaign in the file."""
+    different = describe_differences(there, here)
+    if there.part != here.part:
+        different.append(f"the part is {there.part or 'every one'} there, and {here.part or 'every one'} here")
+    if different:
+        raise UsageError(
+            f"--resume {options.resume} does not fit: {'; '.join(different)}; give the options that it was begun "
+            "with, or begin another campaign with --record FILE"
+        )
 
 
 def _campaign(options: CheckOptions, target: str, protocol: type[Algorithm]) -> Campaign:
@@ -240,16 +354,45 @@ def _campaign(options: CheckOptions, target: str, protocol: type[Algorithm]) -> 
         raise UsageError(f"--find {options.find}: the assertions of {protocol.name} are {', '.join(promised)}")
     nodes = options.nodes or (_SYSTEMATIC_NODES if systematic else _DEFAULT_NODES)
     least, most = node_range(nodes, _MOST_NODES)
+    runs_wanted, parts = (
+        whole_number("--runs", runs, 0),
+        whole_number("--parts", options.parts or "1", 1, MOST_PARTS),
+    )
+    if parts > 1 and not parts <= runs_wanted:
+        raise UsageError(f"--parts {parts}: give --runs, at least as many")
     return Campaign(
         absolute_target(target),
         base_header(protocol, most, timing, parameters_of(protocol, options.set_)),
         plan_of(protocol, (least, most), faults, timing),
         SearchGoal(options.find or "", options.strict),
         whole_number("--seed", options.seed, 0),
-        whole_number("--runs", runs, 0),
+        runs_wanted,
         not options.blind,
         systematic,
+        parts,
+        options.record is not None or options.resume is not None,
     )
+
+
+def _part(options: CheckOptions, campaign: Campaign) -> int:
+    """Return the part to make; 0: all. Raises UsageError, also for a corpus that parts or a file cannot have."""
+    if options.corpus is not None:
+        for name in ("parts", "record", "resume"):
+            if getattr(options, name) is not None:
+                raise UsageError(f"--corpus: with --{name} a campaign begins with nothing; leave out one of them")
+    if options.part is None:
+        return 0
+    if options.parts is None:
+        raise UsageError(f"--part {options.part}: of how many? Add --parts")
+    return whole_number("--part", options.part, 1, campaign.parts)
+
+
+def _check_record(path: Path) -> None:
+    if path.suffix != ".jsonl":
+        raise UsageError(f"--record {path}: name a .jsonl file")
+    writable("--record", path)
+    if path.exists() and path.stat().st_size:
+        raise UsageError(f"--record {path} exists; go on with it (--resume {path}), or name another file")
 
 
 def _systematic(options: CheckOptions) -> int:
@@ -259,6 +402,8 @@ def _systematic(options: CheckOptions) -> int:
     for option, given in (("--blind", options.blind), ("--corpus", options.corpus is not None)):
         if given:
             raise UsageError(f"--systematic {options.systematic} draws nothing: leave out {option}")
+    if options.parts is not None:
+        raise UsageError(f"--systematic {options.systematic}: its runs follow from each other; leave out --parts")
     return whole_number("--systematic", options.systematic, 1)
 
 
@@ -275,19 +420,73 @@ def _check_out(path: Path | None) -> None:
 # running
 
 
-def _run(options: CheckOptions, campaign: Campaign) -> tuple[CampaignTotals, Schedule | None, bool]:
+@contextmanager
+def _writing(options: CheckOptions, campaign: Campaign, part: int) -> Iterator[CampaignWriter | None]:
+    """Open the file of the campaign, if it is recorded. Whatever ends it, the file is kept, and can be resumed."""
+    if options.record is None and options.resume is None:
+        yield None
+        return
+    if options.resume is not None:
+        writer = CampaignWriter.resume(options.resume)
+        if writer.recording.torn:
+            print_error(
+                f"{options.resume}: the last line was cut off, and is dropped; its run is made again (a program "
+                "that is killed leaves that behind)"
+            )
+    else:
+        assert options.record is not None
+        writer = CampaignWriter.begin(options.record, CampaignHeader.of(campaign, part))
+    with closing(writer):
+        try:
+            yield writer
+        except (SystemExit, UserError):
+            print_remark(_describe_file(options, campaign, writer))
+            raise
+
+
+def _describe_file(options: CheckOptions, campaign: Campaign, writer: CampaignWriter) -> str:
+    """Return how many runs the file has, and the command that goes on with it, or shows it."""
+    path = writer.recording.path
+    made = f"campaign: {path} has {format_count(writer.count, 'run')}"
+    if writer.is_complete:
+        return f"{made}, all of them; see them with: lab campaign show {path}"
+    return f"{made}; go on with: {_resume_command(options, campaign, path)}"
+
+
+def _resume_command(options: CheckOptions, campaign: Campaign, path: Path) -> str:
+    """Return the command line that goes on with a campaign in that file."""
+    words = ["lab", "check"]
+    if names_file(split_sandbox(campaign.target)[0]) or split_target(campaign.target)[1]:
+        words.append(options.protocol)
+        planned = replace(options, runs=str(campaign.runs))
+        for name in (*_PLANNING, "part"):
+            value, option = getattr(planned, name), f"--{name.rstrip('_')}"
+            if value != getattr(_DEFAULTS, name):
+                given = value if isinstance(value, list) else [value]
+                words += [option] if value is True else [word for each in given for word in (option, str(each))]
+    words += ["--keep-going"] * options.keep_going
+    return shlex.join([*words, "--resume", str(path)])
+
+
+def _run(
+    options: CheckOptions, campaign: Campaign, part: int, writer: CampaignWriter | None
+) -> tuple[CampaignTotals, Schedule | None, bool]:
     """Return the totals, the schedule of the first finding, and whether Ctrl-C was pressed."""
     totals, first = CampaignTotals(), None
     corpus = None if options.corpus is None else load_corpus(options.corpus)
     workers = worker_count(options.workers)
     for_s = None if options.minutes is None else whole_number("--minutes", options.minutes, 1) * 60.0
     began_s = time.monotonic()
-    outcomes = run_campaign(campaign, workers, options.cluster, for_s, corpus)
+    known = 0 if writer is None else len(writer.recording)
+    made = {} if writer is None else writer.recording.outcomes()
+    outcomes = run_campaign(campaign, workers, options.cluster, for_s, corpus, part, made)
     try:
-        progress = Progress(f"checking {campaign.base.protocol.name}", "run", campaign.runs)
+        progress = Progress(f"checking {campaign.base.protocol.name}", "run", campaign.runs, known)
         with exit_if_workers_fail(), closing(outcomes), progress, interrupted_between_steps():
             for outcome in outcomes:
                 totals.add(outcome)
+                if writer is not None and totals.runs > known:
+                    _append(writer, outcome)
                 if outcome.found and first is None:
                     first = outcome.schedule
                 progress(
@@ -305,6 +504,13 @@ def _run(options: CheckOptions, campaign: Campaign) -> tuple[CampaignTotals, Sch
         if corpus is not None and options.corpus is not None:
             save_corpus(corpus, options.corpus)
     return totals, first, False
+
+
+def _append(writer: CampaignWriter, outcome: RunOutcome) -> None:
+    try:
+        writer.append(outcome)
+    except OSError as error:
+        fail(f"{writer.recording.path} cannot be written: {error.strerror}", EXIT_NOT_AS_EXPECTED)
 
 
 def _share(totals: CampaignTotals, campaign: Campaign, for_s: float | None, began_s: float) -> float | None:
@@ -336,4 +542,4 @@ def _shrink(
             if interrupted:
                 raise KeyboardInterrupt
 
-        return shrink_finding(protocol, campaign, drawn, show)
+        return shrink_finding(protocol, campaign.base, campaign.goal, drawn, show)

@@ -34,6 +34,8 @@ class DocumentPlace(Struct, frozen=True):
 
 DOCUMENTS = {
     "branches": DocumentPlace("branch:BranchesDocument", "lab branches --json"),
+    "campaign-group": DocumentPlace("campaign:CampaignGroupDocument", "lab campaign show FILE --group N --json"),
+    "campaign-show": DocumentPlace("campaign:CampaignDocument", "lab campaign show FILE --json"),
     "check": DocumentPlace("campaign_report:CheckDocument", "lab check PROTOCOL --json"),
     "compare": DocumentPlace("compare:document_type", "lab compare PROTOCOL… --json"),
     "diff": DocumentPlace("branch:DiffDocument", "lab diff A B --json"),

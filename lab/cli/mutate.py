@@ -44,8 +44,9 @@ from lab.cli.terminal import (
 from lab.output import print_line
 from lab.text import sanitize
 from lab.units import format_count
-from lab.worlds.campaign.campaign import Campaign, SearchGoal
+from lab.worlds.campaign.campaign import Campaign
 from lab.worlds.campaign.schedule import STRONGEST, fault_kinds, plan_of
+from lab.worlds.campaign.trial import SearchGoal
 from lab.worlds.explored.states import Timeouts
 from lab.worlds.interruption import interrupted_between_steps
 from lab.worlds.loading.settings import parameters_of, target_of, timing_of

@@ -39,7 +39,7 @@ from lab.script.statements import Statement
 from lab.script.watches import Watch
 from lab.table_files import SUFFIXES, require_parquet
 from lab.text import did_you_mean
-from lab.worlds.campaign.campaign import RunawayError
+from lab.worlds.campaign.trial import RunawayError
 from lab.worlds.campaign.workers import WorkerDiedError, default_workers
 from lab.worlds.loading.config import RunConfig, header_of
 from lab.worlds.loading.confinement import unavailable

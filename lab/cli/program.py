@@ -28,6 +28,7 @@ COMMANDS = {
     "branches": ("Show recordings and their branches as a tree.", "branch"),
     "diff": ("Find the first difference between two recordings.", "branch"),
     "check": ("Test a protocol with random faults, in many simulated runs.", "check"),
+    "campaign": ("Show, merge and tabulate campaigns recorded by lab check --record.", "campaign"),
     "mutate": ("Test the tests: mutate a protocol, and see which mutants no property notices.", "mutate"),
     "explore": ("Model-check a protocol: explore all executions up to a bound.", "explore"),
     "compare": ("Compare the cost and failures of protocols under the same faults.", "compare"),

@@ -38,12 +38,13 @@ class Progress:
     """The progress of some work, shown during a ``with`` block.
 
     ``name`` describes the work, ``unit`` is a noun in the singular. A bar shows the share of the work that is
-    done, of ``total`` units or as given with the count. While that is unknown, there is a spinner.
+    done, of ``total`` units or as given with the count. While that is unknown, there is a spinner. ``known`` units
+    were done earlier: they do not count for the speed.
     """
 
-    def __init__(self, name: str, unit: str = "", total: int = 0) -> None:
+    def __init__(self, name: str, unit: str = "", total: int = 0, known: int = 0) -> None:
         self._name = sanitize(name, _LONGEST_NAME)
-        self._unit, self._total = unit, total
+        self._unit, self._total, self._known = unit, total, known
         self._done, self._note = 0, ""
         self._share = 0.0 if total else None
         self._began_s = self._counted_since_s = time.monotonic()
@@ -73,6 +74,8 @@ class Progress:
 
     def __call__(self, done: int, note: str = "", share: float | None = None) -> None:
         """Set the number of units done, as often as wanted; ``note`` ends the line."""
+        if self._done < self._known <= done:
+            self._counted_since_s = time.monotonic()
         self._done, self._note = done, note
         if share is not None:
             self._share = share
@@ -144,8 +147,10 @@ class Progress:
             parts[0] = f"{of}{format_count(self._total or self._done, self._unit)} in {parts[0]}"
         if left_s is not None:
             parts.append(f"{_format_clock(left_s)} left")
-        if self._done:
-            parts.append(f"{_format_rate(self._done / max(now_s - self._counted_since_s, 0.001))}/s")
+        if self._done > self._known:
+            parts.append(
+                f"{_format_rate((self._done - self._known) / max(now_s - self._counted_since_s, 0.001))}/s"
+            )
         if self._note:
             parts.append(self._note)
         return sanitize(f"{self._name}: {', '.join(parts)}")

@@ -25,8 +25,9 @@ from lab.protocols import Algorithm
 from lab.recording.records import Header, Link
 from lab.tasks.extension import analysis_of, extension_class
 from lab.units import CountText, format_count
-from lab.worlds.campaign.campaign import RunawayError, Trial, count_outcomes, run_trial
+from lab.worlds.campaign.campaign import count_outcomes
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault, SchedulePlan, draw, plan_of
+from lab.worlds.campaign.trial import RunawayError, Trial, run_trial
 from lab.worlds.loading.config import simulation_header
 from lab.worlds.loading.sandbox import Origin
 from lab.worlds.loading.sandboxed_protocol import represent

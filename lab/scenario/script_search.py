@@ -33,9 +33,9 @@ from lab.script.parse import read_script
 from lab.script.predicates import And, Compare, Is, Predicate, Suspicions
 from lab.script.statements import Expect, Expectation, ExpectViolation
 from lab.script.values import Attribute, Count, Number
-from lab.worlds.campaign.campaign import RunawayError, judging_log, start_simulation
 from lab.worlds.campaign.finding import fewer, shrink
 from lab.worlds.campaign.schedule import ScheduledFault
+from lab.worlds.campaign.trial import RunawayError, judging_log, start_simulation
 from lab.worlds.loading.settings import usual_link
 
 _DISTURBED = 3

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from lab.kernel import Timing
 from lab.protocols import Bully
-from lab.worlds.campaign.campaign import Campaign, SearchGoal, run_campaign
+from lab.worlds.campaign.campaign import Campaign, run_campaign
 from lab.worlds.campaign.schedule import plan_of
+from lab.worlds.campaign.trial import SearchGoal
 from tests.benchmarks.figures import Figure
 from tests.harness import simulated_header
 

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from lab.protocols import Election, Field, stacked
 from lab.recording.records import Header
-from lab.worlds.campaign.campaign import Trial, run_trial
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault, SchedulePlan, draw, plan_of
+from lab.worlds.campaign.trial import Trial, run_trial
 from tests.campaign.trials import TIMING
 from tests.harness import simulated_header
 

@@ -7,8 +7,8 @@ import pytest
 
 from lab.protocols import Bully
 from lab.recording.records import Link
-from lab.worlds.campaign.campaign import run_trial
 from lab.worlds.campaign.schedule import FAULTS, Schedule, ScheduledFault
+from lab.worlds.campaign.trial import run_trial
 from tests.campaign.trials import base_of, caught, trial
 from tests.profile import amount
 

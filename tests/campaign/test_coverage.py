@@ -7,10 +7,10 @@ import pytest
 from lab.kernel import Safe, procedure
 from lab.protocols import Algorithm
 from lab.recording.records import Fault, Process, Record
-from lab.worlds.campaign.campaign import run_trial
 from lab.worlds.campaign.coverage import collect_ways, coverage_of
 from lab.worlds.campaign.schedule import draw
 from lab.worlds.campaign.situations import MAJORITIES, Majority, SituationReader, majorities_in
+from lab.worlds.campaign.trial import run_trial
 from tests.campaign.trials import TIMING, base_of, plan
 from tests.harness import simulated_header
 

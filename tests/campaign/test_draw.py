@@ -16,8 +16,8 @@ from lab.protocols import Bully, TwoPhaseCommit
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Commanded, Process, Routed
 from lab.script.parse import parse
-from lab.worlds.campaign.campaign import FaultCount, Trial, count_faults
 from lab.worlds.campaign.schedule import FAULTS, Schedule, ScheduledFault, draw
+from lab.worlds.campaign.trial import FaultCount, Trial, count_faults
 from tests.campaign.trials import plan, trial
 from tests.profile import amount
 

@@ -13,8 +13,8 @@ import pytest
 from lab.properties.verdicts import Violation
 from lab.protocols import InvitationElection
 from lab.recording.records import Header
-from lab.worlds.campaign.campaign import run_trial
 from lab.worlds.campaign.schedule import FAULTS, draw
+from lab.worlds.campaign.trial import run_trial
 from tests.campaign.trials import TIMING, plan
 from tests.harness import T_US, Rig, simulated_header
 from tests.profile import amount

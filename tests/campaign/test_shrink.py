@@ -6,9 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from lab.protocols import Bully
-from lab.worlds.campaign.campaign import Campaign, SearchGoal, run_trial
+from lab.worlds.campaign.campaign import Campaign
 from lab.worlds.campaign.finding import Finding, shrink_finding
 from lab.worlds.campaign.schedule import Schedule, draw
+from lab.worlds.campaign.trial import SearchGoal, run_trial
 from tests.campaign import mutants
 from tests.campaign.trials import base_of, caught, plan
 
@@ -49,7 +50,7 @@ def _shows(case: Case, schedule: Schedule, extend: bool = False) -> list[tuple[b
 @cache
 def _shrunk(case: Case) -> Finding:
     campaign = _campaign(case)
-    return shrink_finding(case[0], campaign, draw(campaign.plan, _first(case)))[0]
+    return shrink_finding(case[0], campaign.base, campaign.goal, draw(campaign.plan, _first(case)))[0]
 
 
 @pytest.mark.parametrize("case", [*CASES[:4], *(pytest.param(case, marks=pytest.mark.soak) for case in CASES[4:])])
@@ -82,8 +83,9 @@ def test_the_same_again() -> None:
     """Shrinking is deterministic, and reports its progress with every run."""
     case = CASES[3]
     progress: list[int] = []
-    drawn = draw(_campaign(case).plan, _first(case))
-    one, interrupted = shrink_finding(case[0], _campaign(case), drawn, progress.append)
+    campaign = _campaign(case)
+    drawn = draw(campaign.plan, _first(case))
+    one, interrupted = shrink_finding(case[0], campaign.base, campaign.goal, drawn, progress.append)
     assert not interrupted
     assert one == _shrunk(case)
     assert progress == list(range(1, one.tried + 1))
@@ -97,8 +99,9 @@ def test_ctrl_c_keeps_what_is_found() -> None:
         if tried == 7:
             raise KeyboardInterrupt
 
-    drawn = draw(_campaign(case).plan, _first(case))
-    found, interrupted = shrink_finding(case[0], _campaign(case), drawn, press)
+    campaign = _campaign(case)
+    drawn = draw(campaign.plan, _first(case))
+    found, interrupted = shrink_finding(case[0], campaign.base, campaign.goal, drawn, press)
     assert interrupted
     assert found.tried == 7
     assert _shows(case, found.least)
@@ -111,7 +114,7 @@ def test_a_failure_stays_a_failure() -> None:
     found = caught(protocol, 300, *faults)
     assert found is not None
     campaign = Campaign("", base_of(protocol), plan(protocol, *faults), SearchGoal(), 1, 0)
-    shrunk, _ = shrink_finding(protocol, campaign, draw(campaign.plan, found.seed))
+    shrunk, _ = shrink_finding(protocol, campaign.base, campaign.goal, draw(campaign.plan, found.seed))
     assert shrunk.violation.is_failure
 
 

@@ -8,8 +8,9 @@ import pytest
 from lab.kernel import Step
 from lab.protocols import Algorithm, Bully, TwoPhaseCommit
 from lab.recording.records import Fault, Process
-from lab.worlds.campaign.campaign import Campaign, SearchGoal, Trial, run_campaign, run_trial
+from lab.worlds.campaign.campaign import Campaign, run_campaign
 from lab.worlds.campaign.systematic import Branch, roots
+from lab.worlds.campaign.trial import SearchGoal, Trial, run_trial
 from tests.campaign.commit_mutants import DecisionSentBeforeLogged, VoteNotForced
 from tests.campaign.mutants import NoHalt
 from tests.campaign.trials import base_of, plan

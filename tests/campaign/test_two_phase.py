@@ -10,9 +10,9 @@ import pytest
 from lab.kernel import CommandInput, Step
 from lab.protocols import Bully, Ring, TwoPhaseCommit, find_protocol
 from lab.script.parse import parse
-from lab.worlds.campaign.campaign import run_trial
 from lab.worlds.campaign.finding import Shrinking
 from lab.worlds.campaign.schedule import FAULTS, draw
+from lab.worlds.campaign.trial import run_trial
 from tests.campaign.commit_mutants import EVERYTHING, CommitsAfterCrash
 from tests.campaign.trials import base_of, caught, plan, trial
 from tests.profile import amount

@@ -5,8 +5,8 @@ from msgspec import Struct
 from lab.kernel import Timing
 from lab.protocols import Algorithm
 from lab.recording.records import Header
-from lab.worlds.campaign.campaign import Trial, run_trial
 from lab.worlds.campaign.schedule import SchedulePlan, draw, plan_of
+from lab.worlds.campaign.trial import Trial, run_trial
 from tests.harness import simulated_header
 
 __all__ = ["TIMING", "Caught", "base_of", "caught", "plan", "trial"]

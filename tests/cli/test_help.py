@@ -36,8 +36,12 @@ OPTIONS = {
     "schema": "",
     "check": (
         "--runs --seed --nodes --faults --find --strict --keep-going --minutes --workers --cluster --out --t "
-        "--set --properties --sandbox --blind --corpus --systematic --junit --json"
+        "--set --properties --sandbox --blind --corpus --systematic --record --resume --parts --part --junit "
+        "--json"
     ),
+    "campaign show": "--group --out --protocol --json",
+    "campaign merge": "--out",
+    "campaign table": "--to --out --force",
     "mutate": (
         "--runs --seed --nodes --faults --properties --only --list --show --explore --at-least --workers --t "
         "--set --json"

@@ -21,10 +21,19 @@ GROUPS = ("run", "invitation", "--sim", "--headless", "--for", "4s", "--record",
 FAILING = (
     'title = "It fails"\nshows = "A failure."\nprotocol = "bully"\nfor = "3s"\n---\nexpect 1 leads within 1s\n'
 )
+CAMPAIGN = (
+    *("check", "bully", "--faults", "pause", "--nodes", "3", "--strict", "--find", "A1.1", "--runs", "20"),
+    *("--record", "campaign.jsonl", "--workers", "1"),
+)
 ONE_WORKER = ("--workers", "1")
 
 CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
     "branches": (("branches", "run.jsonl"),),
+    "campaign-group": (
+        ("campaign", "show", "campaign.jsonl", "--group", "1"),
+        ("campaign", "show", "campaign.jsonl", "--group", "1", "--out", "found.jsonl"),
+    ),
+    "campaign-show": (("campaign", "show", "campaign.jsonl"),),
     "check": (
         ("check", "bully", "--faults", "kill,pause", "--find", "A1.1", "--runs", "30", *ONE_WORKER),
         ("check", "2pc", "--faults", "kill", "--runs", "4", *ONE_WORKER),
@@ -65,13 +74,14 @@ ELSEWHERE = {"serve-status"}
 
 @pytest.fixture
 def folder(lab: Lab) -> Lab:
-    """Return a folder with recordings: a live one, a branch of it, a damaged one, of a bank, of groups."""
+    """Return a folder with recordings: live, a branch, damaged, of a bank, of groups, of a campaign."""
     shutil.copy(SHIPPED, lab.folder / "run.jsonl")
     lines = SHIPPED.read_bytes().splitlines(keepends=True)
     (lab.folder / "damaged.jsonl").write_bytes(b"".join([*lines[:90], b'{"record":\n', *lines[91:]])[:-9])
     (lab.folder / "fails.scenario").write_text(FAILING)
     assert lab(*GROUPS).status == 0
     assert lab(*BANK, *BLOCKED).status == 0
+    assert lab(*CAMPAIGN).status == 1
     branch = ("--at", "2s", "--headless", "--for", "1s", "--record", "branch.jsonl")
     assert lab("branch", "run.jsonl", *branch).status == 0
     return lab

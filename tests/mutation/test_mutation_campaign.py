@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from lab.kernel import Timing
 from lab.properties.registry import declared_for
-from lab.worlds.campaign.campaign import Campaign, SearchGoal
+from lab.worlds.campaign.campaign import Campaign
 from lab.worlds.campaign.schedule import plan_of
+from lab.worlds.campaign.trial import SearchGoal
 from lab.worlds.loading.config import simulation_header
 from lab.worlds.loading.targets import load_protocol
 from lab.worlds.mutation import mutation_campaign

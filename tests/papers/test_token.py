@@ -12,8 +12,8 @@ from lab.properties.verdicts import Violation
 from lab.protocols import Token
 from lab.protocols.token import PassToken, RequestToken, TokenStatus
 from lab.recording.records import Process
-from lab.worlds.campaign.campaign import run_trial
 from lab.worlds.campaign.schedule import draw, plan_of
+from lab.worlds.campaign.trial import run_trial
 from tests.campaign.trials import TIMING as CAMPAIGN_TIMING
 from tests.harness import T_US, Rig, Solo, simulated_header
 from tests.profile import amount

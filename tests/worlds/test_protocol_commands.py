@@ -9,8 +9,8 @@ from lab.recording.log_lines import lines_of
 from lab.recording.reader import open_recording
 from lab.recording.records import Commanded, Link, Record, decode
 from lab.script.parse import parse
-from lab.worlds.campaign.campaign import run_trial
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault
+from lab.worlds.campaign.trial import run_trial
 from tests.harness import T_US, Rig, simulated_header
 from tests.worlds.branches import Grown
 from tests.worlds.live import STEADY, LiveRun, reexecutes

@@ -6,220 +6,37 @@ finding depend on the target and the options alone, and not on the number of wor
 
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from itertools import takewhile
+from types import MappingProxyType
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from lab.analysis.history import History
-from lab.kernel import Protocol, Step
-from lab.properties.judge import Judge
-from lab.properties.verdicts import Evidence, Violation
+from lab.kernel import Step
+from lab.properties.verdicts import Evidence
 from lab.protocols import Algorithm
-from lab.recording.records import FAULT_KIND_SEEN, TIME_LIMIT_REACHED, End, Fault, Header, Process, Record, Routed
-from lab.recording.writer import MemoryLog, RecordLog
-from lab.script.statements import Statement
+from lab.recording.records import Header, Record
 from lab.tasks.analysis import Analysis
 from lab.tasks.extension import analysis_of, extension_class, start_analysis
 from lab.worlds.campaign.cluster import on_cluster
 from lab.worlds.campaign.corpus import Corpus
 from lab.worlds.campaign.coverage import Way, collect_ways
+from lab.worlds.campaign.finding import Counterexample, counterexample_of
 from lab.worlds.campaign.guidance import LAG, Assignment, Guide, is_traced
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault, SchedulePlan
-from lab.worlds.campaign.situations import NO_SITUATIONS, Majority, SituationReader, Situations, majorities_in
-from lab.worlds.campaign.striker import Striker, scripted
-from lab.worlds.campaign.systematic import Branch, EventCollector, roots
+from lab.worlds.campaign.situations import Majority, Situations, majorities_in
+from lab.worlds.campaign.systematic import Branch, roots
+from lab.worlds.campaign.trial import FaultCount, SearchGoal, count_faults, run_trial
 from lab.worlds.campaign.workers import map_chunks
-from lab.worlds.loading.config import settling_us
 from lab.worlds.loading.targets import load_protocol, user_files
-from lab.worlds.simulated.execution import describe_runaway, most_records
-from lab.worlds.simulated.simulation import Simulation
-from lab.worlds.watchdog import watch_steps
-
-# one run
-
-
-class RunawayError(Exception):
-    """The messages of a run multiply; the text is for the user."""
-
-
-class Trial(Struct):
-    """A completed run. ``end_us``: when it was over, and everything in it judged.
-
-    ``judged``: the evidence of each assertion that was judged, without its text.
-    ``broken``: the numbers of the assumptions broken in it. ``errors``: the errors in the code of assertions.
-    ``given_up``: it ended early, as its messages multiplied under broken assumptions.
-    ``situations`` are those reached, if they were asked for, ``struck`` those in which a fault struck, if the run
-    was struck as it went. ``events``: what could happen next, if that was asked for.
-    """
-
-    schedule: Schedule
-    records: list[Record]
-    violations: list[Violation]
-    end_us: int
-    judged: dict[str, Evidence]
-    broken: frozenset[int]
-    errors: dict[str, str]
-    given_up: bool = False
-    situations: Situations = NO_SITUATIONS
-    struck: tuple[int, ...] = ()
-    events: tuple[ScheduledFault, ...] = ()
-
-
-def header_for(protocol: type[Algorithm], base: Header, schedule: Schedule) -> Header:
-    """Return the campaign's header, for this schedule; fewer nodes have less time to settle.
-
-    A header that does not have the protocol's own bound keeps the bound that it has: an exercise sets it.
-    """
-    run = f"{base.protocol.name} seed {schedule.seed}"
-    info = base.protocol
-    most_us, settles_us = (
-        settling_us(protocol, info.parameters, base.timing, len(nodes)) for nodes in (base.nodes, schedule.nodes)
-    )
-    if info.settles_within_us == most_us:
-        info = replace(info, settles_within_us=settles_us)
-    return replace(base, run=run, protocol=info, nodes=schedule.nodes, link=schedule.link, seed=schedule.seed)
-
-
-def run_trial(
-    protocol: type[Algorithm],
-    base: Header,
-    schedule: Schedule,
-    extend: bool = True,
-    strikes: tuple[SchedulePlan, dict[int, int]] | None = None,
-    branch: tuple[SchedulePlan, Branch] | None = None,
-    with_situations: bool = False,
-) -> Trial:
-    """Run a schedule to its end and judge it. Raises RunawayError if messages multiply, all assumptions intact.
-
-    With ``extend``, continue until it is known whether the nodes agree again. With ``strikes``, a plan and how
-    often faults have struck in each situation, the run is struck as it goes; its schedule then has these faults.
-    With ``branch``, the run of that one, what can happen next in it is found too. ``with_situations``, those that
-    it reaches are found: a fifth more work.
-    """
-    reader = SituationReader(protocol, with_points=strikes is not None or branch is not None)
-    striker = None if strikes is None else Striker(*strikes, schedule, reader)
-    collector = None if branch is None else EventCollector(*branch, schedule, reader)
-    observer = striker or collector or (reader if with_situations else None)
-    header = header_for(protocol, base, schedule)
-    log, judge = judging_log(header) if observer is None else judging_log(header, observer.observe)
-    watch_steps()
-    simulation = Simulation(protocol, log)
-    if striker is not None:
-        striker.director = simulation.director
-    for fault in schedule.faults:
-        simulation.director.add(scripted(fault))
-    most_us = schedule.end_us + 4 * judge.within_us
-    given_up = False
-    try:
-        simulation.start()
-        simulation.run_to(schedule.end_us)
-        while extend and simulation.now_us < min(judge.decided_us, most_us):
-            simulation.run_to(min(judge.decided_us, most_us))
-        log.append(End(simulation.now_us, TIME_LIMIT_REACHED))
-    except RunawayError:
-        if not judge.ever_broken:
-            raise
-        given_up = True
-    evidence = {each.assertion: replace(each.evidence, text="") for each in judge.verdicts()}
-    trial = Trial(
-        schedule,
-        log.records,
-        judge.violations,
-        simulation.now_us,
-        {name: each for name, each in evidence.items() if each.since is not None},
-        judge.ever_broken,
-        judge.errors,
-        given_up,
-        reader.situations(judge.violations) if with_situations else NO_SITUATIONS,
-        events=() if collector is None else collector.finish(),
-    )
-    return trial if striker is None else replace(trial, schedule=striker.schedule, struck=tuple(striker.struck))
-
-
-def judging_log(header: Header, then: Callable[[Record], object] = lambda record: None) -> tuple[MemoryLog, Judge]:
-    """Return a log, and the judge of its records. The log raises RunawayError if there are too many.
-
-    ``then`` is called with each record once it is judged.
-    """
-    judge = Judge(header)
-    judge.observe(header)
-    nodes = len(header.nodes)
-    most = most_records(nodes)
-
-    def observe(record: Record) -> None:
-        judge.observe(record)
-        if judge.number > most:
-            raise RunawayError(f"seed {header.seed}: {describe_runaway(nodes, judge.at_us)}")
-        then(record)
-
-    return MemoryLog(header, observe), judge
-
-
-def start_simulation(protocol: type[Protocol], log: RecordLog, script: Iterable[Statement]) -> Simulation:
-    """Start the simulation of a run with this script; steps are watched from now on."""
-    watch_steps()
-    simulation = Simulation(protocol, log)
-    simulation.director.add_script(script)
-    simulation.start()
-    return simulation
-
-
-class FaultCount(Struct):
-    """The number of faults of a kind, and how many of them touched something."""
-
-    faults: int = 0
-    touched: int = 0
-
-
-def count_faults(records: list[Record]) -> dict[str, FaultCount]:
-    """Count the faults of a run, by kind."""
-    kinds: dict[int, Fault] = {}
-    touched: set[int] = set()
-    slow: dict[int, tuple[int, ...]] = {}
-    for record in records:
-        if isinstance(record, Fault):
-            if not record.lifted:
-                kinds.setdefault(record.id, record)
-            if record.kind == "slow-disk":
-                slow[record.id] = () if record.lifted else record.nodes
-        elif isinstance(record, Step):
-            if slow and (record.stored or record.logged):
-                touched.update(number for number, nodes in slow.items() if record.node in nodes)
-        elif isinstance(record, Routed):
-            touched.update(record.by)
-        elif isinstance(record, Process) and record.event in FAULT_KIND_SEEN:
-            kind = FAULT_KIND_SEEN[record.event]
-            touched.update(n for n, fault in kinds.items() if fault.kind == kind and record.node in fault.nodes)
-    found: dict[str, FaultCount] = {}
-    for number, fault in kinds.items():
-        count = found.setdefault(fault.kind, FaultCount())
-        count.faults += 1
-        count.touched += number in touched
-    return found
-
-
-# many runs
 
 _FEW = 50
 """A level of a tree with at most so many runs is not worth the start of other processes."""
 _CHUNK = 5
 """The number of runs of a tree that are given to a worker at a time."""
-
-
-class SearchGoal(Struct, frozen=True):
-    """The violations to find: failures; with ``strict``, all; with ``assertion``, all of that assertion."""
-
-    assertion: str = ""
-    strict: bool = False
-
-    def matches(self, violation: Violation) -> bool:
-        if self.assertion:
-            return violation.assertion == self.assertion
-        return self.strict or violation.is_failure
 
 
 class Campaign(Struct, frozen=True):
@@ -228,6 +45,9 @@ class Campaign(Struct, frozen=True):
     ``runs`` is the number of runs; 0: until interrupted. If it is ``guided``, schedules that reached something new
     are varied; if not, each depends on its seed alone. With ``systematic``, a bound, the runs are the tree with
     that bound, and all have the same seed.
+
+    The runs are divided into ``parts``, each guided by its own runs only: so a part can be made anywhere, and is
+    the same wherever it is made. With ``shrinks_all``, each finding is shrunk where it is found.
     """
 
     target: str
@@ -238,15 +58,22 @@ class Campaign(Struct, frozen=True):
     runs: int
     guided: bool = True
     systematic: int = 0
+    parts: int = 1
+    shrinks_all: bool = False
+
+    def runs_of(self, part: int) -> range:
+        """Return the numbers of the runs of a part; both count from 1. Of a campaign without end: empty."""
+        return range(self.runs * (part - 1) // self.parts + 1, self.runs * part // self.parts + 1)
 
 
-class RunOutcome(Struct):
-    """The outcome of one run, small enough to be sent between processes.
+class RunOutcome(Struct, omit_defaults=True):
+    """The outcome of one run, small enough to be sent between processes, and kept in a file.
 
-    ``violations``: their number, by assertion and the assumptions broken. ``ways`` are the ways through the
-    protocol's file, if they were collected: pairs of lines executed one after the other. ``outcomes``: what the
-    analysis of the protocol counts, and ``states_at_once`` what it tells of states. ``majorities``: how many nodes
-    could talk to each other. ``broken``, ``judged``, ``given_up``, ``events``: see ``Trial``.
+    ``violations``: assertion, assumptions broken, and how many of these there were. ``ways`` are the ways through
+    the protocol's file, if they were collected: pairs of lines executed one after the other. ``outcomes``: what
+    the analysis of the protocol counts, and ``states_at_once`` what it tells of states. ``majorities``: how many
+    nodes could talk to each other. ``broken``, ``judged``, ``given_up``, ``events``: see ``Trial``.
+    ``counterexample`` is what was found, shrunk, if that was asked for.
     """
 
     schedule: Schedule
@@ -256,7 +83,7 @@ class RunOutcome(Struct):
     steps: int
     virtual_us: int
     faults: dict[str, FaultCount]
-    violations: dict[tuple[str, tuple[int | str, ...]], int]
+    violations: tuple[tuple[str, tuple[int | str, ...], int], ...]
     ways: frozenset[Way]
     outcomes: dict[str, int]
     states_at_once: frozenset[tuple[str, str]]
@@ -265,6 +92,7 @@ class RunOutcome(Struct):
     majorities: frozenset[Majority]
     given_up: bool = False
     events: tuple[ScheduledFault, ...] = ()
+    counterexample: Counterexample | None = None
 
 
 class CampaignTotals:
@@ -313,7 +141,8 @@ class CampaignTotals:
             sum_ = self.faults.setdefault(kind, FaultCount())
             sum_.faults += count.faults
             sum_.touched += count.touched
-        self.violations.update(outcome.violations)
+        for assertion, broken, times in outcome.violations:
+            self.violations[assertion, broken] += times
         self.outcomes.update(outcome.outcomes)
         self.states_at_once.update(outcome.states_at_once)
         self.broken.update(outcome.broken)
@@ -346,15 +175,18 @@ def _run(campaign: Campaign, protocol: type[Algorithm], assignment: Assignment) 
             protocol, campaign.base, assignment.schedule, strikes=strikes, branch=branch, with_situations=True
         )
     analysis = _analysis_in(protocol, trial.records)
+    violations = Counter((each.assertion, tuple(b.assumption for b in each.broken)) for each in trial.violations)
+    found = any(map(campaign.goal.matches, trial.violations))
+    is_shrunk = found and campaign.shrinks_all
     return RunOutcome(
         trial.schedule,
-        any(campaign.goal.matches(violation) for violation in trial.violations),
+        found,
         trial.situations,
         trial.struck,
         sum(isinstance(record, Step) for record in trial.records),
         trial.end_us,
         count_faults(trial.records),
-        Counter((each.assertion, tuple(b.assumption for b in each.broken)) for each in trial.violations),
+        tuple((*which, times) for which, times in violations.items()),
         frozenset(ways),
         analysis.count() if analysis is not None else {},
         analysis.states_at_once() if analysis is not None else frozenset(),
@@ -363,6 +195,7 @@ def _run(campaign: Campaign, protocol: type[Algorithm], assignment: Assignment) 
         majorities_in(trial.records),
         trial.given_up,
         trial.events,
+        counterexample_of(protocol, campaign.base, campaign.goal, trial.schedule) if is_shrunk else None,
     )
 
 
@@ -394,26 +227,39 @@ def run_campaign(
     cluster: str = "",
     for_s: float | None = None,
     corpus: Corpus | None = None,
+    part: int = 0,
+    made: Mapping[int, Iterable[RunOutcome]] = MappingProxyType({}),
 ) -> Generator[RunOutcome, None, None]:
-    """Yield the outcomes in the order of the seeds; with ``for_s``, begin no more chunks after that time.
+    """Yield the outcomes in the order of the runs; with ``for_s``, begin no more chunks after that time.
 
     A guided campaign begins with what is in ``corpus``, and adds to it. ``cluster`` is the address of a
     dask.distributed scheduler. Its workers must have this package, of the same version; a user's files travel to
-    them. Close the iterator to stop. Raises RunawayError and WorkerDiedError; with a cluster, also ImportError and
-    OSError.
+    them. ``part``: make only this part. ``made`` has, by part, the outcomes of its first runs, which were made
+    earlier; they are yielded first, and guide the others as they did. Close the iterator to stop.
+
+    Raises RunawayError, WorkerDiedError and NotRepeatedError; with a cluster, also ImportError and OSError.
     """
+    ends_s = None if for_s is None else time.monotonic() + for_s
     if campaign.systematic:
-        yield from _run_tree(campaign, workers, cluster, for_s)
+        yield from _run_tree(campaign, workers, cluster, ends_s, iter(made.get(1, ())))
         return
-    if corpus is None and campaign.guided:
-        corpus = Corpus()
-    guide = Guide(campaign.plan, campaign.seed, campaign.runs, corpus)
-    try:
-        for outcome in _distribute(campaign, guide.chunks(for_s), workers, cluster):
-            guide.add(outcome.schedule, outcome.situations, outcome.struck)
+    guides = []
+    for each in (part,) if part else range(1, campaign.parts + 1):
+        runs = campaign.runs_of(each)
+        first = runs.start - 1
+        own = Corpus() if corpus is None and campaign.guided else corpus
+        guide = Guide(campaign.plan, campaign.seed + first, len(runs), own)
+        guides.append(guide)
+        for outcome in made.get(each, ()):
+            guide.skip(outcome.schedule, outcome.situations, outcome.struck)
             yield outcome
-    finally:
-        guide.finish()
+    for guide in guides:
+        try:
+            for outcome in _distribute(campaign, guide.chunks(ends_s), workers, cluster):
+                guide.add(outcome.schedule, outcome.situations, outcome.struck)
+                yield outcome
+        finally:
+            guide.finish()
 
 
 def _distribute(
@@ -425,15 +271,24 @@ def _distribute(
     return map_chunks(work, chunks, workers, LAG)
 
 
-def _run_tree(campaign: Campaign, workers: int, cluster: str, for_s: float | None) -> Iterator[RunOutcome]:
+def _run_tree(
+    campaign: Campaign, workers: int, cluster: str, ends_s: float | None, made: Iterator[RunOutcome]
+) -> Iterator[RunOutcome]:
     """Make the runs of a systematic campaign: first those with the fewest events."""
-    ends_s = None if for_s is None else time.monotonic() + for_s
     level = roots(campaign.plan, campaign.systematic)
     done = 0
     while level:
+        wanted = level[: campaign.runs - done] if campaign.runs else level
+        following: list[Branch] = []
+        known = 0
+        for branch, outcome in zip(wanted, made, strict=False):
+            known += 1
+            following += map(branch.followed_by, outcome.events)
+            yield outcome
+        done += known
         assignments = [
             Assignment(branch.schedule(campaign.plan, campaign.seed), is_traced(done + place), branch=branch)
-            for place, branch in enumerate(level[: campaign.runs - done] if campaign.runs else level)
+            for place, branch in enumerate(wanted[known:])
         ]
         chunks = takewhile(
             lambda _: ends_s is None or time.monotonic() < ends_s,
@@ -441,8 +296,7 @@ def _run_tree(campaign: Campaign, workers: int, cluster: str, for_s: float | Non
         )
         is_small = len(assignments) <= _FEW
         outcomes = _distribute(campaign, chunks, 1 if is_small else workers, "" if is_small else cluster)
-        following: list[Branch] = []
-        for branch, outcome in zip(level, outcomes, strict=False):
+        for branch, outcome in zip(wanted[known:], outcomes, strict=False):
             done += 1
             following += map(branch.followed_by, outcome.events)
             yield outcome

@@ -18,8 +18,8 @@ from lab.recording.records import Header, Link
 from lab.script.parse import read_script
 from lab.script.statements import After, At, Statement
 from lab.tasks.extension import comparison_of
-from lab.worlds.campaign.campaign import RunawayError, judging_log, start_simulation
 from lab.worlds.campaign.schedule import SchedulePlan, draw
+from lab.worlds.campaign.trial import RunawayError, judging_log, start_simulation
 from lab.worlds.campaign.workers import map_chunks, split_seeds
 from lab.worlds.loading.targets import load_protocol
 

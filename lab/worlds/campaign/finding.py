@@ -28,8 +28,15 @@ from lab.recording.writer import Writer
 from lab.script.parse import read_script
 from lab.text import UserError
 from lab.units import format_us
-from lab.worlds.campaign.campaign import Campaign, RunawayError, Trial, header_for, run_trial, start_simulation
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault
+from lab.worlds.campaign.trial import (
+    RunawayError,
+    SearchGoal,
+    Trial,
+    header_for,
+    run_trial,
+    start_simulation,
+)
 from lab.worlds.loading.targets import split_sandbox
 
 T = TypeVar("T")
@@ -37,6 +44,8 @@ T = TypeVar("T")
 _LEAST_US = 1_000
 """The least latency: with none, messages could circulate forever at one instant."""
 _PERCENT = re.compile(r"\d+%")
+_AMOUNT = re.compile(r"±?\d[\d.]*(?:us|µs|ms|s|min|m|%)")
+_NODE = re.compile(r"\d+")
 
 
 def shrink(
@@ -204,23 +213,22 @@ class Finding(Struct, frozen=True):
 
 def shrink_finding(
     protocol: type[Algorithm],
-    campaign: Campaign,
+    base: Header,
+    goal: SearchGoal,
     drawn: Schedule,
     progress: Callable[[int], None] = lambda tried: None,
 ) -> tuple[Finding, bool]:
-    """Run the schedule again, and shrink the first violation that matches the goal.
+    """Run the schedule again, and shrink the first violation that matches the goal. Raises NotRepeatedError.
 
     Ctrl-C ends that with what is found so far; return also whether it was pressed.
     """
-    trial = run_trial(protocol, campaign.base, drawn)
-    violation = next(filter(campaign.goal.matches, trial.violations), None)
+    trial = run_trial(protocol, base, drawn)
+    violation = next(filter(goal.matches, trial.violations), None)
     if violation is None:
         raise NotRepeatedError(
             f"not deterministic: the run with seed {drawn.seed} differs when it is executed again"
         )
-    shrinking = Shrinking(
-        trial, violation, lambda schedule: run_trial(protocol, campaign.base, schedule, extend=False)
-    )
+    shrinking = Shrinking(trial, violation, lambda schedule: run_trial(protocol, base, schedule, extend=False))
     interrupted = False
     try:
         shrinking.run(progress)
@@ -228,6 +236,52 @@ def shrink_finding(
         interrupted = True
     least = shrinking.trial
     return Finding(drawn, least.schedule, shrinking.violation, shrinking.tried, least.records), interrupted
+
+
+class Counterexample(Struct, frozen=True):
+    """A shrunk finding as a campaign keeps it: the assertion violated, and the schedule that shows it.
+
+    ``broken`` are the assumptions broken, ``text`` is the violation in words.
+    """
+
+    assertion: str
+    broken: tuple[int | str, ...]
+    text: str
+    schedule: Schedule
+
+    @property
+    def size(self) -> tuple[int, ...]:
+        """What makes it small: few faults, few nodes, few triggers, an early end; then its seed."""
+        schedule = self.schedule
+        triggers = sum(bool(fault.on) for fault in schedule.faults)
+        return len(schedule.faults), len(schedule.nodes), triggers, schedule.end_us, schedule.seed
+
+    @property
+    def shape(self) -> str:
+        """What is alike in two that show the same: commands and triggers, without times and amounts.
+
+        Of n nodes the highest is ``n``, the next ``n-1``.
+        """
+        nodes = self.schedule.nodes
+        names = {node: f"n-{rank}" if rank else "n" for rank, node in enumerate(reversed(nodes))}
+
+        def abstract(fault: ScheduledFault) -> str:
+            text = _AMOUNT.sub("", f"{fault.trigger}{fault.command}")
+            return " ".join(_NODE.sub(lambda match: names.get(int(match[0]), match[0]), text).split())
+
+        return "; ".join(map(abstract, self.schedule.faults)) or "no fault"
+
+
+def counterexample_of(
+    protocol: type[Algorithm], base: Header, goal: SearchGoal, drawn: Schedule
+) -> Counterexample:
+    """Shrink what this schedule violates. Raises NotRepeatedError; KeyboardInterrupt at Ctrl-C."""
+    finding, interrupted = shrink_finding(protocol, base, goal, drawn)
+    if interrupted:
+        raise KeyboardInterrupt
+    violation = finding.violation
+    broken = tuple(each.assumption for each in violation.broken)
+    return Counterexample(violation.assertion, broken, str(violation), finding.least)
 
 
 def write_finding(protocol: type[Algorithm], base: Header, finding: Finding, path: Path, command: str) -> Path:

@@ -37,7 +37,8 @@ class Assignment(Struct, frozen=True):
 class Guide:
     """Draws the schedules for ``runs`` runs (0: without end) from ``seed`` on; ``add`` takes what they reached.
 
-    Without a corpus, each schedule depends on its seed alone.
+    Without a corpus, each schedule depends on its seed alone. Runs that were made earlier are skipped: what they
+    reached is learned at the same places, so that all later schedules are those that would have been drawn.
     """
 
     def __init__(self, plan: SchedulePlan, seed: int, runs: int, corpus: Corpus | None) -> None:
@@ -46,28 +47,42 @@ class Guide:
         self._runs = runs
         self._corpus = corpus
         self._outcomes: deque[tuple[Schedule, Situations, tuple[int, ...]]] = deque()
+        self._lengths: deque[int] = deque()
+        self._drawn = 0
+        self._chunk = range(0)
 
     def add(self, schedule: Schedule, situations: Situations, struck: tuple[int, ...] = ()) -> None:
         """Note what the next run, in the order of the seeds, has reached."""
         self._outcomes.append((schedule, situations, struck))
 
-    def chunks(self, for_s: float | None = None) -> Iterator[list[Assignment]]:
-        """Yield the runs to make, a chunk at a time; begin no more after ``for_s`` seconds."""
-        began_s = time.monotonic()
-        lengths: deque[int] = deque()
-        done = 0
-        while not self._runs or done < self._runs:
-            if for_s is not None and time.monotonic() - began_s >= for_s:
+    def skip(self, schedule: Schedule, situations: Situations, struck: tuple[int, ...]) -> None:
+        """Note what the next run has reached, which was made earlier, instead of drawing it."""
+        if not self._chunk:
+            self._begin_chunk()
+        self._chunk = self._chunk[1:]
+        self.add(schedule, situations, struck)
+
+    def chunks(self, ends_s: float | None = None) -> Iterator[list[Assignment]]:
+        """Yield the runs to make, a chunk at a time; begin no more at this monotonic time, in seconds."""
+        while self._chunk or not self._runs or self._drawn < self._runs:
+            if ends_s is not None and time.monotonic() >= ends_s:
                 return
-            length = _length(done)
-            if self._runs:
-                length = min(length, self._runs - done)
-            if len(lengths) == LAG:
-                self._learn(lengths.popleft())
-            lengths.append(length)
+            if not self._chunk:
+                self._begin_chunk()
+            places, self._chunk = self._chunk, range(0)
             struck = {} if self._corpus is None else dict(self._corpus.struck)
-            yield [self._assign(place, struck) for place in range(done, done + length)]
-            done += length
+            yield [self._assign(place, struck) for place in places]
+
+    def _begin_chunk(self) -> None:
+        """Learn from the chunk that is ``LAG`` chunks back, and begin the next one."""
+        length = _length(self._drawn)
+        if self._runs:
+            length = min(length, self._runs - self._drawn)
+        if len(self._lengths) == LAG:
+            self._learn(self._lengths.popleft())
+        self._lengths.append(length)
+        self._chunk = range(self._drawn, self._drawn + length)
+        self._drawn += length
 
     def finish(self) -> None:
         """Take what is left of the outcomes, once the last run is over."""

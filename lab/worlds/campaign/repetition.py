@@ -15,8 +15,8 @@ from lab.kernel import Step
 from lab.recording.records import Header, decode, decode_fields, differing_fields, encode
 from lab.text import UserError
 from lab.units import format_us
-from lab.worlds.campaign.campaign import run_trial
 from lab.worlds.campaign.schedule import Schedule
+from lab.worlds.campaign.trial import run_trial
 from lab.worlds.loading.targets import load_protocol
 
 

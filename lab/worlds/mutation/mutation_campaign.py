@@ -24,9 +24,10 @@ from lab.properties.registry import declared_for, register
 from lab.properties.verdicts import Violation
 from lab.protocols import Algorithm
 from lab.text import UserError
-from lab.worlds.campaign.campaign import Campaign, RunawayError, run_campaign, run_trial
+from lab.worlds.campaign.campaign import Campaign, run_campaign
 from lab.worlds.campaign.repetition import require_repeatable
 from lab.worlds.campaign.schedule import Schedule, draw
+from lab.worlds.campaign.trial import RunawayError, run_trial
 from lab.worlds.campaign.workers import map_chunks, split_seeds
 from lab.worlds.loading.own_properties import combine
 from lab.worlds.loading.targets import load_protocol
