@@ -76,7 +76,8 @@ def procedure(method: F) -> F:
 def periodic(due_us: Callable[[Any], int | None]) -> Callable[[F], F]:
     """Make the coroutine method a procedure that begins by itself at ``due_us(self)``; None: not now.
 
-    ``due_us`` is re-evaluated after each step in which none of the protocol's procedures is running.
+    ``due_us`` is computed from the declared fields, ``begun_us`` and ``heard_us``, and anew whenever one of them
+    may have changed, while none of the protocol's procedures is running.
     """
     if not callable(due_us):
         raise ProtocolError("@periodic takes a method that returns the next time: @periodic(next_check_us)")
