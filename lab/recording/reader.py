@@ -253,6 +253,10 @@ def read_header(line: bytes, where: str) -> Header:
             f"{where} has format {found}; this version reads format {FORMAT}: "
             + ("a newer version of lab can read it" if found > FORMAT else "it is too old")
         )
+    if line.startswith(b'{"record":"campaign"'):
+        raise NotARecordingError(
+            f"{where} is a campaign, not a recording of a run; see: lab campaign show {where}"
+        )
     try:
         header = decode(line)
     except UNREADABLE as error:

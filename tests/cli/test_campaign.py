@@ -222,6 +222,16 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return (folder / "small.jsonl").read_bytes()
 
 
+@pytest.mark.parametrize("command", ["replay", "verify", "show"])
+def test_a_campaign_is_no_recording_of_a_run(lab: Lab, small: bytes, command: str) -> None:
+    """The error says what it is, and the command for it."""
+    (lab.folder / "small.jsonl").write_bytes(small)
+    assert (
+        "a campaign, not a recording of a run; see: lab campaign show small.jsonl"
+        in lab(command, "small.jsonl").err
+    )
+
+
 def test_a_group_is_recorded_on_demand(lab: Lab) -> None:
     """As text and as JSON; its recording shows the violation, and is verified."""
     lab("check", "bully", "--runs", "20", *FINDS, "--keep-going", "--record", "it.jsonl", "--out", "first.jsonl")
