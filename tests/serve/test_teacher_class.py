@@ -6,7 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from lab.exercises.teacher import ClassReport, Student
+from lab.cli.serve_class import ClassDocument
+from lab.exercises.teacher import Student
 from lab.serve.admin_client import AdminConnection
 from lab.serve.data_folder import DataFolder
 from lab.serve.gradebook import SealBook
@@ -37,7 +38,7 @@ class TeacherTerminal:
 
     def student(self, name: str) -> Student:
         """Return the report on one student."""
-        report = msgspec.json.decode(self("status", "--json"), type=ClassReport)
+        report = msgspec.json.decode(self("status", "--json"), type=ClassDocument)
         return next(each for each in report.students if each.name == name)
 
 

@@ -32,7 +32,8 @@ VERIFY = ("verify", "run.jsonl")
 READERS = (
     ("show", "run.jsonl", "--watch", "all.status"),
     ("history", "run.jsonl"),
-    *(("export", "run.jsonl", "--to", form.name, "--out", "-") for form in FORMATS),
+    *(("export", "run.jsonl", "--to", form.name, "--out", "-") for form in FORMATS if form.name != "parquet"),
+    ("export", "run.jsonl", "--to", "parquet", "--out", "run.parquet", "--force"),
     ("diff", "run.jsonl", "whole.jsonl"),
     ("scenario", "from", "run.jsonl"),
     ("branches", "run.jsonl"),

@@ -25,6 +25,7 @@ USES = {
     "serve/server_context.py": (3, "the date of a start; which recordings are newer than the progress"),
     "serve/student_lists.py": (5, "until when an invitation is valid; whether a file has changed"),
     "tui/apps/classroom_app.py": (1, "the date of a solution"),
+    "worlds/campaign/campaign_recording.py": (1, "the date of a campaign"),
     "worlds/host/host.py": (1, "the date of a run"),
     "worlds/loading/config.py": (2, "the date of a run, and in its name"),
 }
