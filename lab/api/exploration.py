@@ -70,7 +70,7 @@ class Exploration:
 
     @property
     def coverage(self) -> str:
-        """What was explored, in words."""
+        """The extent of the search, in words."""
         if self.tally.stopped_by:
             return f"stopped at {self.tally.stopped_by}"
         ignored = "; ".join(self._explorer.not_distinguished)

@@ -42,10 +42,10 @@ from lab.recording.writer import Writer
 from lab.script.commands import ProtocolCommandLine
 from lab.text import sanitize
 from lab.units import format_count
+from lab.worlds.explored.counterexample import record_counterexample
 from lab.worlds.explored.explorer import INTERRUPTED, Explorer, NeverSettledError, SearchTally
 from lab.worlds.explored.local_states import SendsInstantsError
-from lab.worlds.explored.path_execution import PathExecution
-from lab.worlds.explored.states import Move, Timeouts
+from lab.worlds.explored.states import Timeouts
 from lab.worlds.loading.settings import parameters_of, target_of
 from lab.worlds.loading.targets import load_protocol
 
@@ -407,15 +407,7 @@ class _Exploration:
         assertion = explorer.violated[0]
         path = self.out or Path(f"{self.protocol.name}-{assertion}-{self.timeouts}.jsonl")
         writer = Writer(path, self.header)
-        state = explorer.first_found[assertion]
-        draws = explorer.draws_before(state)
-        execution = PathExecution(self.protocol, writer, self.timeouts, self.restarts, draws)
-        for move in explorer.path_to(state):
-            execution.perform(move)
-        if assertion in explorer.liveness:
-            _wait_for_agreement(explorer, assertion, execution, self.header.protocol.settles_within_us)
-        execution.end(f"{assertion} does not hold")
-        writer.close()
+        record_counterexample(explorer, assertion, self.protocol, writer, self.timeouts, self.restarts)
         print_failures(path)
         return path
 
@@ -441,16 +433,3 @@ def _resolve_commands(
 
 def _progress_note(tally: SearchTally) -> str:
     return f"depth {tally.depth}, {tally.frontier:,} in the frontier"
-
-
-def _wait_for_agreement(explorer: Explorer, assertion: str, execution: PathExecution, within_us: int) -> None:
-    """Let time pass until the recording shows the lack of agreement: by silence, or by the cycle."""
-    if (
-        assertion not in (A4.id, ENDS.id) and execution.is_cut
-    ):  # it may remain in force around a node that stays down
-        execution.perform(Move("strike", commands=("heal",)))
-    ends_us = execution.now_us + within_us
-    around = explorer.cycles.get(assertion) or [Move("wait", us=within_us + 1)]
-    while execution.now_us <= ends_us:
-        for move in around:
-            execution.perform(move)

@@ -104,7 +104,10 @@ All are plain JSON values.
 
 
 class StateVector:
-    """Compare declared fields, each with its owner, to their values after the previous step."""
+    """Compare declared fields, each with its owner, to their values after the previous step.
+
+    ``_items`` are the plain items of the fields whose previous value is a tuple that was converted here.
+    """
 
     def __init__(self, fields: tuple[tuple[StateField, object], ...]) -> None:
         self._fields = fields
@@ -141,10 +144,10 @@ class StateVector:
 
     def _plain(self, owner: str, field: StateField, value: Any) -> Any:
         name = field.name
+        found: Any
         if isinstance(value, tuple):
-            before, known = self._last.get(name, ()), self._items.get(name)
-            found = plain_items(owner, name, value, before if known is not None else (), known or [])
-            self._items[name] = found
+            before = self._last[name] if name in self._items else ()
+            found = self._items[name] = plain_items(owner, name, value, before, self._items.get(name, []))
         else:
             require_immutable(owner, name, value)
             self._items.pop(name, None)

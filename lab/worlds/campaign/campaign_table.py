@@ -1,4 +1,4 @@
-"""What a recorded campaign shows: its findings, grouped by their shape, and a table with a row for each run."""
+"""The contents of a recorded campaign: its findings, grouped by shape, and a table with a row for each run."""
 
 from collections.abc import Iterator
 

@@ -251,7 +251,7 @@ class Counterexample(Struct, frozen=True):
 
     @property
     def size(self) -> tuple[int, ...]:
-        """What makes it small: few faults, few nodes, few triggers, an early end; then its seed."""
+        """The key to sort by: fewest faults, nodes and triggers first, then the earliest end, then the seed."""
         schedule = self.schedule
         triggers = sum(bool(fault.on) for fault in schedule.faults)
         return len(schedule.faults), len(schedule.nodes), triggers, schedule.end_us, schedule.seed

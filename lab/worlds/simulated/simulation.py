@@ -62,7 +62,7 @@ class SimulatedIncarnation(Incarnation):
         self.paused, self.paused_at_us, self.due_us = True, at_us, None
 
     def remove_waiting(self) -> list[Message]:
-        self.due_us = None
+        self.due_us = None  # it is down: the entry in the timer queue is outdated
         inbox, self.inbox = self.inbox, []
         taken = None if self.writing is None else self.writing.received
         self.writing = None
