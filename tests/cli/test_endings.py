@@ -32,7 +32,7 @@ def test_interrupted(lab: Lab, number: signal.Signals, form: str) -> None:
         done = run.ended()
         assert (done.status, done.err) == (130, "")
         assert str(lab.folder / "a.jsonl") in done.out
-        assert done.out.startswith('{"world":"live"' if form == "json" else "bully, live, ")
+        assert done.out.startswith('{"format":1,"world":"live"' if form == "json" else "bully, live, ")
         assert run.reason() == "the process that started it has ended"
         assert is_gone(run.info.pid) == []
     assert lab.left() == []

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from rich.text import Text
+from textual.widgets import Input
 
 from lab.exercises.attempts import LocalClusters
 from lab.exercises.exercise_reader import find_exercise
@@ -65,7 +66,7 @@ def test_a_question_interrupts_no_typing(tmp_path: Path) -> None:
 
     async def test(seen: Seen, app: StudentApp) -> None:
         app.push_screen(LineDialog("a line", [Text("Type.")]))
-        await seen.until(lambda: isinstance(seen.top, LineDialog), "the line")
+        await seen.until(lambda: isinstance(seen.top, LineDialog) and isinstance(app.focused, Input), "the line")
         app.post_message(StudentApp.NoticeReceived(QUESTION))
         await seen.type("kill 5")
         assert isinstance(seen.top, LineDialog)
