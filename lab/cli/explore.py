@@ -325,7 +325,7 @@ class _Exploration:
         print_wrapped(
             f"  {format_count(tally.states, 'state')}, {format_count(tally.transitions, 'transition')}, "
             f"depth {format_count(tally.depth, 'move')}; {format_count(self.explorer.locals.replays, 'replay')}; "
-            f"{self.seconds:.1f} s, {tally.transitions / max(self.seconds, 1e-3):,.0f} transitions/s"
+            f"{self.seconds:.1f} s, {tally.states / max(self.seconds, 1e-3):,.0f} states/s"
         )
         if tally.stopped_by:
             waiting = format_count(tally.frontier, "state")

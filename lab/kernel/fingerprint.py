@@ -185,7 +185,8 @@ def _suspended(coroutine: Any, canonical: Callable[[Any], Hashable]) -> tuple[Ha
         if not isinstance(each, _MACHINERY) and not any(each is one for one in known)
     ]
     loops = tuple(canonical(_left_in(each)) for each in hidden)
-    values = tuple((name, canonical(value)) for name, value in variables.items())
+    in_order = sorted(variables.items())  # a frame that was asked before has them in the order of their first use
+    values = tuple((name, canonical(value)) for name, value in in_order)
     return (frame.f_code.co_qualname, frame.f_lasti, values, loops, _suspended(awaited, canonical))
 
 

@@ -104,13 +104,13 @@ def test_a_kill_strikes_between_two_messages_of_the_first_step() -> None:
     """The command is the first event: its step may be cut short, and nothing comes before it."""
     found = explorer(find_protocol("2pc"), Case("2pc", 3, (WITHDRAW,), "synchronous", 1, 0, 0))
     found.run(1)
-    moves = [move for move, _ in found.moves.steps(next(iter(found.seen)))]
+    moves = [move for move, _ in found.successors.steps(found.states[0])]
     commands = ("tell 3 withdraw 350",)
     assert moves == [
         Move("strike", 3, commands=commands, during=((0, "kill 3"),)),
         Move("strike", 3, commands=commands),
     ]
-    assert found.moves.fault_moves(next(iter(found.seen)), stuck=False) == []
+    assert found.successors.faults(found.states[0]) == []
 
 
 def test_a_command_to_a_node_that_is_down_is_lost() -> None:

@@ -6,7 +6,7 @@ import re
 from tests.cli.invocation import ROOT, Lab
 
 COUNTS = re.compile(
-    r"^  [\d,]+ states, [\d,]+ transitions, depth \d+ moves; [\d,]+ replays; [\d.]+ s, [\d,]+ transitions/s$",
+    r"^  [\d,]+ states, [\d,]+ transitions, depth \d+ moves; [\d,]+ replays; [\d.]+ s, [\d,]+ states/s$",
     re.MULTILINE,
 )
 

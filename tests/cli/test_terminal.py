@@ -56,12 +56,12 @@ def test_marks_in_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_line_ends_within_a_word(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """On a terminal; output to a file or pipe is not wrapped."""
-    text = "  34,077 states, 105,190 transitions, 2,000 replays; 1.0 s, 105,190 transitions/s"
+    text = "  34,077 states, 105,190 transitions, 2,000 replays; 1.0 s, 34,077 states/s"
     monkeypatch.setenv("COLUMNS", "50")
     print_wrapped(text)
     assert capsys.readouterr().out == f"{text}\n"
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     print_wrapped(text)
     assert capsys.readouterr().out == (
-        "  34,077 states, 105,190 transitions, 2,000\n  replays; 1.0 s, 105,190 transitions/s\n"
+        "  34,077 states, 105,190 transitions, 2,000\n  replays; 1.0 s, 34,077 states/s\n"
     )

@@ -206,7 +206,7 @@ def described_by_brute_force(
 
 def describe_state(explorer: Explorer, ids: tuple[int, ...], timeouts: Timeouts) -> set[Description]:
     """Return the descriptions of all states that the explorer has seen."""
-    return {_describe(explorer, state, ids, timeouts) for state in explorer.seen}
+    return {_describe(explorer, state, ids, timeouts) for state in explorer.states}
 
 
 def _describe(explorer: Explorer, state: State, ids: tuple[int, ...], timeouts: Timeouts) -> Description:

@@ -108,7 +108,7 @@ def test_the_counts_are_the_same_in_every_process() -> None:
         "from tests.explored.toys import explorer_of; from lab.protocols import Bully;"
         "explorer = explorer_of(Bully, 3, 'any', 1, 1, True);"
         "print(explorer.run(8_000), len(explorer.locals), explorer.locals.replays,"
-        "explorer.path_to(explorer.first_found['A1.1']), sorted(explorer.seen)[::1000])"
+        "explorer.path_to(explorer.first_found['A1.1']), sorted(explorer.states)[::1000])"
     )
     output = [
         subprocess.run(

@@ -147,7 +147,7 @@ def test_real_nodes_reach_the_same_state_in_a_real_network(timeouts: Timeouts) -
     """Cut by commands of the language: same nodes, same messages in flight, and every step re-executes."""
     explorer = explorer_of(Bully, 3, timeouts, 1, settled=True, cuts=1)
     explorer.run(6_000)
-    states = list(explorer.seen)
+    states = explorer.states
     cut = [number for number, state in enumerate(states) if not state[CUTS]]
     for number in cut[:: len(cut) // 60]:
         state = states[number]

@@ -58,8 +58,8 @@ def test_real_nodes_reach_the_same_state(protocol: type[Election], settled: bool
     """Paused by commands: each node has that state, timer and process, the same messages have yet to arrive."""
     explorer = explorer_of(protocol, 2, timeouts, 1, 1, settled=settled, pauses=1)
     explorer.run(20_000)
-    numbered = [number for number, state in enumerate(explorer.seen) if not state[PAUSES]]
-    states = list(explorer.seen)
+    numbered = [number for number, state in enumerate(explorer.states) if not state[PAUSES]]
+    states = explorer.states
     for number in numbered[:: max(1, len(numbered) // amount(quick=25, soak=400))]:
         state = states[number]
         log = MemoryLog(header_of(protocol, 2))
@@ -111,7 +111,7 @@ def test_an_agreement_that_a_pause_prevents_for_ever() -> None:
     assert explorer.run(10_000).stopped_by == ""
     assert explorer.violated == ["A2"]
     assert explorer.broken["A2"] == ()
-    state = list(explorer.seen)[explorer.first_found["A2"]]
+    state = explorer.states[explorer.first_found["A2"]]
     assert not explorer.moves.pauses.of[state[PAUSED]]
     path = explorer.path_to(explorer.first_found["A2"])
     records = performed(Sulking, 2, "synchronous", 0, path, quiet_us=60_000_000)
@@ -124,7 +124,7 @@ def test_messages_come_before_late_timers() -> None:
     explorer.run(20_000)
     assert explorer.tally.stopped_by == ""
     paused: Counter[str] = Counter()
-    for number, state in enumerate(explorer.seen):
+    for number, state in enumerate(explorer.states):
         if explorer.locals.views[state[1]].state.get("misses"):
             commands = {
                 command
@@ -146,12 +146,10 @@ def test_a_pause_strikes_between_two_messages() -> None:
     assert paused.unsent == 1
     resume = next(
         move
-        for move, _ in explorer.moves.fault_moves(
-            next(state for state, number in explorer.seen.items() if explorer.path_to(number) == path), stuck=False
-        )
+        for move, _ in explorer.successors.faults(explorer.states[paths.index(path)])
         if move.commands == ("resume 2",)
     )
-    first = explorer.moves.steps(next(iter(explorer.seen)))[0][0]
+    first = explorer.successors.steps(explorer.states[0])[0][0]
     assert first.what == "deliver"
     pong = first._replace(node=1, source=2)
     records = performed(Announcing, 2, "ordered", 0, [*path, resume, pong, pong])
@@ -169,9 +167,9 @@ def test_a_killed_node_takes_what_waited_with_it() -> None:
     explorer.run(50_000)
     assert explorer.tally.stopped_by == ""
     left_us = explorer.queues.left_us
-    for state in explorer.seen:
+    for state in explorer.states:
         overdue = [
             place for place in (0, 1) if any(left_us[state[2 + 2 * source + place]] < 0 for source in (0, 1))
         ]
-        ways = explorer.moves.fault_moves(state, stuck=False)
+        ways = explorer.successors.faults(state)
         assert not any(move.what == "restart" and move.node - 1 in overdue for move, _ in ways)

@@ -33,9 +33,9 @@ def found(
 
 def follow(explorer: Explorer, number: int) -> State:
     """Return the state with this number, by the explorer's own path."""
-    state = next(iter(explorer.seen))
+    state = explorer.states[0]
     for wanted in explorer.path_to(number)[len(explorer.path_to(0)) :]:
-        ways = [*explorer.moves.steps(state), *explorer.moves.fault_moves(state, stuck=False)]
+        ways = [*explorer.successors.steps(state), *explorer.successors.faults(state)]
         state = next(after for move, after in ways if move == wanted)
     return state
 

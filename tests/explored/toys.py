@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from lab.kernel import Payload, Request, Safe, Timing, on, periodic, procedure
-from lab.protocols import Election, Group, Status
+from lab.protocols import Algorithm, Election, Group, Status
 from lab.recording.records import Header
 from lab.worlds.explored.explorer import Explorer
 from lab.worlds.explored.states import Timeouts
@@ -290,7 +290,7 @@ class Beating(Election):
         self.misses = False
 
 
-def header_of(protocol: type[Election], count: int) -> Header:
+def header_of(protocol: type[Algorithm], count: int) -> Header:
     """Return the header of a run with that many nodes."""
     return simulated_header(protocol, tuple(range(1, count + 1)), TIMING)
 

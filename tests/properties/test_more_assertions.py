@@ -472,17 +472,17 @@ def test_an_exploration_knows_what_has_failed(relying: Callable[..., Explorer]) 
     explorer.run(1_500)
     assert explorer.liveness == ["A2", "highest", "never"]
     place = explorer._judge.obligations[Obligation("never")]
-    for state, number in explorer.seen.items():
+    for state, verdict in zip(explorer.states, explorer._verdicts, strict=True):
         was_killed = state[KILLS] == 0
-        assert bool(explorer._owed[number] >> place & 1) == (not was_killed)
-    assert {state[KILLS] for state in explorer.seen} == {0, 1}
+        assert bool(verdict.owed >> place & 1) == (not was_killed)
+    assert {state[KILLS] for state in explorer.states} == {0, 1}
 
 
 def test_a_property_of_ones_own_knows_it_too(relying: Callable[..., Explorer]) -> None:
     """Of kills, and of a model in which messages are late; with neither, it holds."""
     explorer = relying(never_fails, 1)
     explorer.run(1_500)
-    was_killed = sum(state[KILLS] == 0 for state in explorer.seen)
+    was_killed = sum(state[KILLS] == 0 for state in explorer.states)
     assert explorer.tally.violated["never_fails"] == was_killed > 0
     explorer = relying(never_fails, 0)
     explorer.run(1_500)

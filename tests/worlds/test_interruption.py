@@ -101,4 +101,4 @@ def test_an_exploration_stops_between_two_steps() -> None:
         tally = explorer.run(100_000)
     assert not warned
     assert tally.stopped_by == INTERRUPTED
-    assert tally.states == len(explorer.seen)
+    assert tally.states == len(explorer.states)

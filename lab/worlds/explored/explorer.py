@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Struct
 
 from lab.kernel import CommandInput
-from lab.properties.assertions import ASSUMPTION_NUMBERS, RAISES
+from lab.properties.assertions import RAISES
 from lab.properties.declarations import OverHistory
 from lab.properties.registry import RunProperties
 from lab.protocols import Algorithm
@@ -28,12 +28,11 @@ from lab.recording.records import Header
 from lab.units import format_us
 from lab.worlds.explored.local_states import Ages, LearnedError, LocalStates
 from lab.worlds.explored.moves import Draws, Moves
-from lab.worlds.explored.state_judge import StateJudge
+from lab.worlds.explored.part_changes import PartChanges, Parts
+from lab.worlds.explored.state_judge import StateJudge, StateVerdict
 from lab.worlds.explored.states import (
     BREAKS,
-    CUTS,
     NEVER_US,
-    PAUSES,
     Memories,
     Move,
     Queues,
@@ -42,6 +41,7 @@ from lab.worlds.explored.states import (
     links_of,
     with_budget,
 )
+from lab.worlds.explored.successors import MOST, Successors
 from lab.worlds.interruption import interrupted_between_steps
 
 INTERRUPTED = "Ctrl-C"
@@ -99,8 +99,8 @@ class Explorer:
         self._protocol = protocol
         self._header = header
         self._timeouts: Timeouts = timeouts
-        self._budget = (kills, restarts, cuts)
-        self._pauses = 0 if timeouts == "any" else pauses
+        self._budget = (min(kills, MOST), min(restarts, MOST), min(cuts, MOST))
+        self._pauses = 0 if timeouts == "any" else min(pauses, MOST)
         self._settled = settled
         self._commands = commands
         self._count = len(header.nodes)
@@ -111,22 +111,30 @@ class Explorer:
         """Reset the search, keeping what was learned about ages."""
         protocol, header = self._protocol, self._header
         self.tally = SearchTally()
-        self.seen: dict[State, int] = {}
+        self._seen: dict[int, int] = {}
         self.cycles: dict[str, list[Move]] = {}
-        self._owed: list[int] = []
+        self._verdicts: list[StateVerdict] = []
         parameters = msgspec.convert(header.protocol.parameters, protocol.Parameters)
         within_us = {"synchronous": header.timing.tm_us, "prompt": 0}
         self.queues = Queues(within_us.get(self._timeouts, NEVER_US))
         self.locals = LocalStates(protocol, header.nodes, header.timing, parameters, self.queues, self._ages)
         properties = RunProperties.of(header.protocol, protocol)
         assertions = properties.assertions
-        self._relies_on = properties.relies_on
         memories = Memories((each for each in assertions if isinstance(each, OverHistory)), properties.types)
-        longest_pause_us = _LONGEST_PAUSE_T * header.timing.t_us
+        longest_pause_us = _LONGEST_PAUSE_T * header.timing.t_us if self._pauses else 0
+        parts = Parts(self.queues, memories)
         self.moves = Moves(
-            self.locals, self.queues, header.nodes, self._timeouts, memories, self._commands, longest_pause_us
+            self.locals,
+            self.queues,
+            header.nodes,
+            self._timeouts,
+            memories,
+            parts if self._budget[-1] else PartChanges(parts),
+            self._commands,
+            longest_pause_us,
         )
-        self._judge = StateJudge(properties, header.nodes, self.locals, self.moves)
+        self.successors = Successors(self.moves, self._count)
+        self._judge = StateJudge(properties, header.nodes, self.locals, self.moves, self.successors)
         self.tally.violated = {each.id: 0 for each in (*assertions, RAISES)}
         self.liveness = [each.id for each in self._judge.liveness]
         self.judges_liveness = bool(self.liveness) and not BREAKS[self._timeouts]
@@ -135,9 +143,13 @@ class Explorer:
         self.broken: dict[str, tuple[int | str, ...]] = {}
         self._parents = array("q")
         self._moves: list[Move] = []
-        self._same: dict[Move, Move] = {}
         self._origins: list[tuple[Draws, list[Move]]] = []
-        self._frontier: list[State] = []
+        self._frontier: list[int] = []
+
+    @property
+    def states(self) -> list[State]:
+        """The states found, by number."""
+        return [self.successors.unpack(packed) for packed in self._seen]
 
     @property
     def not_distinguished(self) -> list[str]:
@@ -178,6 +190,9 @@ class Explorer:
                         break
         except KeyboardInterrupt:
             self.tally.stopped_by = INTERRUPTED
+        for verdict in self._judge.verdicts:
+            for assertion, _ in verdict.violated:
+                self.tally.violated[assertion] += verdict.states
         return self.tally
 
     @property
@@ -211,58 +226,64 @@ class Explorer:
         return moves[::-1]
 
     def _search(self, most_states: int, most_depth: int | None, progress: Callable[[], object]) -> None:
-        tally, seen, moves = self.tally, self.seen, self.moves
+        tally, seen, successors = self.tally, self._seen, self.successors
         origins = self._find_origins()
         kills, _, cuts = self._budget
         self._judge.begin(kills, cuts, self._pauses, BREAKS[self._timeouts])
         for state, (draws, path) in origins.items():
             self._origins.append((draws, path))
-            self._add(-1, Move("wait"), with_budget(state, *self._budget, len(self._commands), self._pauses))
+            begun = with_budget(state, *self._budget, len(self._commands), self._pauses)
+            self._add(-1, Move("wait"), self.successors.pack(begun))
         number = 0
         while self._frontier:
             if tally.depth == most_depth:
                 tally.stopped_by = f"depth {most_depth}"
                 return
-            states, self._frontier = self._frontier, []
-            for index, state in enumerate(states):
+            packed_states, self._frontier = self._frontier, []
+            for index, packed in enumerate(packed_states):
                 if number % _PROGRESS_EVERY == 0:
                     progress()
-                found = moves.steps(state)
-                if not found and self._owed[number]:
+                state = successors.unpack(packed)
+                steps, faults = successors.ways(packed, state)
+                if not steps and self._verdicts[number].owed:
                     for name in self._owed_in(number):
-                        self._violated(name, number, state)
-                found += moves.fault_moves(state, stuck=not found)
-                tally.transitions += len(found)
-                for move, after in found:
+                        self._violated(name, number, self._judge.broken(name, state))
+                ways = steps + faults
+                reached = successors.follow(packed, ways)
+                tally.transitions += len(ways)
+                for way, after in zip(ways, reached, strict=True):
                     if after in seen:
                         continue
                     if len(seen) == most_states:
                         tally.stopped_by = f"{most_states:,} states"
-                        tally.frontier = len(states) - index + len(self._frontier)
+                        tally.frontier = len(packed_states) - index + len(self._frontier)
                         return
-                    self._add(number, move, after)
+                    self._add(number, way[0], after)
                 if self._graph is not None:
-                    wait = next((seen[after] for move, after in found if move.what == "wait"), None)
-                    self._graph.add([seen[after] for _, after in found], wait)
+                    numbers = [seen[after] for after in reached]
+                    wait = next((each for each, way in enumerate(steps) if way[0].what == "wait"), None)
+                    self._graph.add(numbers, None if wait is None else numbers[wait])
                 number += 1
-                tally.frontier = len(states) - 1 - index + len(self._frontier)
+                tally.frontier = len(packed_states) - 1 - index + len(self._frontier)
             if self._frontier:
                 tally.depth += 1
 
-    def _add(self, parent: int, move: Move, state: State) -> None:
-        number = self.seen[state] = len(self.seen)
-        self.tally.states = len(self.seen)
+    def _add(self, parent: int, move: Move, packed: int) -> None:
+        number = self._seen[packed] = self.tally.states
+        self.tally.states = number + 1
         self._parents.append(parent)
-        self._moves.append(self._same.setdefault(move, move))
-        self._frontier.append(state)
-        verdict = self._judge.judge(state)
-        for assertion in verdict.violated:
-            self._violated(assertion, number, state, verdict.unmet)
-        self._owed.append(verdict.owed)
+        self._moves.append(move)
+        self._frontier.append(packed)
+        verdict = self._judge.judge(packed)
+        self._verdicts.append(verdict)
+        if not verdict.states:
+            for assertion, broken in verdict.violated:
+                self._found(assertion, number, broken)
+        verdict.states += 1
 
     def _owed_in(self, number: int) -> list[str]:
         """Return the liveness properties that do not hold in a state."""
-        owed = self._owed[number]
+        owed = self._verdicts[number].owed
         names = (each.assertion for each, place in self._judge.obligations.items() if owed >> place & 1)
         return [*dict.fromkeys(names)]
 
@@ -270,28 +291,14 @@ class Explorer:
         """Return whether a liveness property holds, or something is owed by it, in some state."""
         return liveness in self._judge.met
 
-    def _violated(self, assertion: str, number: int, state: State, unmet: tuple[str, ...] = ()) -> None:
+    def _violated(self, assertion: str, number: int, broken: tuple[int | str, ...]) -> None:
+        """Count a violation that the verdict on the state does not have."""
         self.tally.violated[assertion] += 1
-        if self.broken.get(assertion) == ():
-            return
-        broken = self._broken(assertion, state, unmet)
-        if assertion not in self.first_found or not broken:
+        self._found(assertion, number, broken)
+
+    def _found(self, assertion: str, number: int, broken: tuple[int | str, ...]) -> None:
+        if assertion not in self.first_found or (self.broken[assertion] and not broken):
             self.first_found[assertion], self.broken[assertion] = number, broken
-
-    def _broken(self, assertion: str, state: State, unmet: tuple[str, ...]) -> tuple[int | str, ...]:
-        """Return the assumptions that do not hold, of those that the assertion needs.
-
-        Liveness does not need the absence of cuts and pauses, because it is judged only among nodes that no cut
-        separates, while none is paused.
-        """
-        if assertion == RAISES.id:
-            return ()
-        is_safety = assertion not in self.liveness
-        was_cut = is_safety and state[CUTS] < self._budget[-1]
-        was_paused = is_safety and state[PAUSES] < self._pauses
-        relied = self._relies_on.get(assertion, ASSUMPTION_NUMBERS)
-        broken = {*BREAKS[self._timeouts], *((8,) if was_cut else ()), *((9,) if was_paused else ())}
-        return tuple(each for each in (*sorted(broken), *unmet) if each in relied)
 
     def _find_cycle(self) -> None:
         """Judge liveness once all states are known."""
@@ -300,16 +307,18 @@ class Explorer:
         for obligation, place in self._judge.obligations.items():
             if obligation.assertion in self.first_found:
                 continue
-            cycle = self._graph.cycle(bytearray(owed >> place & 1 for owed in self._owed))
+            cycle = self._graph.cycle(bytearray(verdict.owed >> place & 1 for verdict in self._verdicts))
             if cycle:
                 self._add_cycle(obligation.assertion, cycle)
 
     def _add_cycle(self, name: str, cycle: list[int]) -> None:
         moves = self.cycles[name] = []
-        state = next(state for state, number in self.seen.items() if number == cycle[0])
+        state = self.states[cycle[0]]
+        broken = self._judge.broken(name, state)
         for number in (*cycle[1:], cycle[0]):
-            self._violated(name, cycle[0], state)
-            move, state = next(way for way in self.moves.steps(state) if self.seen[way[1]] == number)
+            self._violated(name, cycle[0], broken)
+            steps = self.successors.steps(state)
+            move, state = next(each for each in steps if self._seen[self.successors.pack(each[1])] == number)
             moves.append(move)
 
     def _find_origins(self) -> dict[State, tuple[Draws, list[Move]]]:
@@ -317,7 +326,7 @@ class Explorer:
 
         They are the first start, or a state that this leads to without faults.
         """
-        begun = self.moves.first()
+        begun = self._first_states()
         if not self._settled:
             return {state: (draws, []) for state, draws in begun.items()}
         for state, draws in begun.items():
@@ -327,13 +336,29 @@ class Explorer:
                 return {settled: (draws, path)}
         raise NeverSettledError
 
+    def _first_states(self) -> dict[State, Draws]:
+        """Return the states in which all nodes have just come up for the first time, one after the other.
+
+        There are several if the nodes draw random numbers as they start. Each has what they draw.
+        """
+        found: dict[State, Draws] = {self.moves.all_down(): {}}
+        for node in self._header.nodes:
+            found = {
+                after: {**draws, node: move.draws}
+                for before, draws in found.items()
+                for move, after in self.successors.faults(before)
+                if move.node == node
+            }
+        return found
+
     def _settled_state(self, state: State, path: list[Move]) -> State | None:
         """Return the settled state that this one leads to without faults, and extend the path to it."""
         moves = self.moves.under("ordered" if self._timeouts == "any" else self._timeouts)
+        successors = Successors(moves, self._count)
         for _ in range(_SETTLES_WITHIN):
             if not any(links_of(state, self._count)) and self._judge.is_settled(state):
                 return state
-            steps = moves.steps(state)
+            steps = successors.steps(state)
             if not steps:
                 break
             move, state = next((each for each in steps if each[0].what == "deliver"), steps[0])

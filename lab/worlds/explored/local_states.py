@@ -46,6 +46,7 @@ _Input = Started | Message | Fired | CommandInput
 
 _EXTREMES = (1 - 2**-53, 0.0)
 """The greatest and the least random number."""
+_MOST_SPARE = 1_000
 _MOST_CHOICES = 4
 """The number of draws in a step of which both extremes are tried."""
 
@@ -113,6 +114,15 @@ class _Local(Struct, frozen=True):
     past: _Past | None
 
 
+class _SpareNodes(dict[int, Node]):
+    """Nodes that are in a local state, by its number, to save the next set-up; only the last ones are kept."""
+
+    def __setitem__(self, local: int, node: Node) -> None:
+        super().__setitem__(local, node)
+        if len(self) > _MOST_SPARE:
+            del self[next(iter(self))]
+
+
 class LocalStates:
     """The local states met so far, by number.
 
@@ -145,6 +155,8 @@ class LocalStates:
         self._locals: list[_Local] = []
         self._numbers: dict[Hashable, int] = {}
         self._killed: dict[tuple[int, bool], int] = {}
+        self._spare = _SpareNodes()
+        self._spare_aged = _SpareNodes()
         watch_steps()
 
     def __len__(self) -> int:
@@ -203,7 +215,10 @@ class LocalStates:
     def later(self, local: int, us: int) -> int:
         """Return the local state after this much time."""
         past, node = self._replay(local)
-        return self._intern(node, replace(past, now_us=past.now_us + us), (local, "later", us))
+        after = self._intern(node, replace(past, now_us=past.now_us + us), (local, "later", us))
+        if after not in self._spare:
+            self._keep(local, past, node)
+        return after
 
     def _fresh(self, node: int) -> Node:
         fresh = _Watched(self._protocol, node, self._ids, self._timing, self._parameters)
@@ -213,7 +228,12 @@ class LocalStates:
     def _replay(self, local: int) -> tuple[_Past, Node]:
         known = self._locals[local]
         assert known.past is not None
-        return known.past, self._set_up(known.node, known.past)
+        return known.past, self._spare.pop(local, None) or self._set_up(known.node, known.past)
+
+    def _keep(self, local: int, past: _Past, node: Node) -> None:
+        """Keep a node that is in this local state, for the next input to it."""
+        if past.inputs:  # else it is restored as fast, and a restored node reports all fields as changed
+            self._spare[local] = node
 
     def _set_up(self, node: int, past: _Past) -> Node:
         fresh = self._fresh(node)
@@ -256,7 +276,7 @@ class LocalStates:
     ) -> Transition:
         self.replays += 1
         waited = open_requests(node)
-        aged = self._aged_copy(node, past)
+        aged = self._spare_aged.pop(local, None) or self._aged_copy(node, past)
         step = node.step(node_input, at_us, draws)
         if len(step.draws) > len(draws):
             return Transition(local, (), frozenset(), step.draws)
@@ -296,7 +316,11 @@ class LocalStates:
         values = {name: plain(value) for name, value in node.protocol.values().items()}
         stored = {field.name: values[field.name] for field in node.protocol.fields if field.safe}
         view = NodeState(node.id, "running", 1, state=values)
-        return self._number(node.id, key, _Local(node.id, view, due_us, stored, past))
+        number = self._number(node.id, key, _Local(node.id, view, due_us, stored, past))
+        self._keep(number, past, node)
+        if aged is not None:
+            self._spare_aged[number] = aged
+        return number
 
     def _aged_copy(self, node: Node, past: _Past) -> Node | None:
         """Return the node with all that is old moved to the far past; None if nothing is old."""

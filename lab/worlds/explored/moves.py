@@ -36,11 +36,11 @@ without bound. Under ``any``, pauses are no moves of their own: a node that take
 executions.
 """
 
-from collections.abc import Container, Sequence
 from typing import NamedTuple
 
 from lab.kernel import CommandInput
 from lab.worlds.explored.local_states import LocalStates, Transition
+from lab.worlds.explored.part_changes import Parts
 from lab.worlds.explored.states import (
     COMMANDS,
     CUT,
@@ -69,7 +69,8 @@ from lab.worlds.explored.states import (
 
 Draws = dict[int, tuple[float, ...]]
 """The random numbers that each node draws as it starts."""
-_Found = list[tuple[Move, State]]
+Found = list[tuple[Move, State]]
+"""Moves, each with the state after it."""
 
 
 class _Effect(NamedTuple):
@@ -87,12 +88,23 @@ class _Effect(NamedTuple):
     draws: tuple[float, ...]
 
 
+class _Later(dict[int, int]):
+    """The local state after this much time, by local state."""
+
+    def __init__(self, locals_: LocalStates, us: int) -> None:
+        self._locals, self._us = locals_, us
+
+    def __missing__(self, local: int) -> int:
+        self[local] = after = self._locals.later(local, self._us) if self._locals.alive[local] else local
+        return after
+
+
 class Moves:
     """The moves over these local states and queues.
 
     ``memories`` numbers what properties remember, ``cuts`` the possible cuts, ``pauses`` the paused nodes.
     ``commands`` are given to nodes before any other move, as long as a state has some left. A pause lasts
-    ``longest_pause_us`` at most.
+    ``longest_pause_us`` at most; if that is 0, there are none.
     """
 
     def __init__(
@@ -102,23 +114,26 @@ class Moves:
         ids: tuple[int, ...],
         timeouts: Timeouts,
         memories: Memories,
+        parts: Parts,
         commands: tuple[tuple[int, CommandInput], ...] = (),
         longest_pause_us: int = 0,
     ) -> None:
         self.memories = memories
+        self.parts = parts
+        self.first_message = queues.first
         self._locals = locals_
         self._queues = queues
-        self._own_clocks = timeouts == "any"
+        self._time_passes = timeouts != "any"
+        self._has_pauses = longest_pause_us > 0
         self._count = count = len(ids)
         self._places = {node: place for place, node in enumerate(ids)}
         self._ids = ids
         self._commands = commands
         self.cuts = Cuts(ids, self._link)
         self.pauses = Pauses(longest_pause_us)
-        self._links = range(count, count + count * count)
         self._to = [range(count + place, count + count * count, count) for place in range(count)]
         self._from = [range(count + place * count, count + place * count + count) for place in range(count)]
-        self._of = [(*self._to[place], *self._from[place]) for place in range(count)]
+        self._of = [sorted({*self._to[place], *self._from[place]}) for place in range(count)]
         self._kill_commands = [f"kill {node}" for node in ids]
         self._pause_commands = [f"pause {node}" for node in ids]
         self._resume_moves = [Move("strike", node, commands=(f"resume {node}",)) for node in ids]
@@ -129,126 +144,150 @@ class Moves:
         self._fired: dict[int, list[_Effect]] = {}
         self._started: dict[int, list[_Effect]] = {}
         self._delivered: dict[int, dict[int, list[_Effect]]] = {}
-        self._waited: dict[int, dict[int, int]] = {}
+        self._later: dict[int, _Later] = {}
 
     def under(self, timeouts: Timeouts) -> "Moves":
         """Return the moves over the same local states and queues in another model of time."""
-        return Moves(self._locals, self._queues, self._ids, timeouts, self.memories)
+        return Moves(self._locals, self._queues, self._ids, timeouts, self.memories, self.parts)
 
-    def first(self) -> dict[State, Draws]:
-        """Return the states in which all nodes have just come up for the first time, one after the other.
-
-        There are several if the nodes draw random numbers as they start. Each has what they draw.
-        """
+    def all_down(self) -> State:
+        """Return the state in which no node has started yet; each of them may restart once."""
         down = [self._locals.stopped(node, "killed", {}) for node in self._ids]
         nothing = (0, 0, 0, 0, 0, NOBODY, WHOLE, NOTHING)
-        state = with_budget((*down, *(EMPTY for _ in self._links), *nothing), 0, self._count, 0)
-        found: dict[State, Draws] = {state: {}}
-        for place, node in enumerate(self._ids):
-            found = {
-                after: {**draws, node: move.draws}
-                for before, draws in found.items()
-                for move, after in self._restart_moves(before, place)
-            }
-        return found
+        return with_budget((*down, *(EMPTY for _ in self._delivery_moves), *nothing), 0, self._count, 0)
 
-    def steps(self, state: State) -> _Found:
-        """Return the moves without faults, each with the next state; or the next command, if one is left."""
-        found: _Found = []
-        if state[COMMANDS]:
-            self._add_command(found, state)
-            return found
-        paused = self.pauses.of[state[PAUSED]]
-        for place in range(self._count):
-            due = self._locals.due_us[state[place]]
-            fires = due is not None and (self._own_clocks or not due) and place not in paused
-            if fires and not self._has_overdue(state, place):
-                self._add_timer(found, state, place)
-        for link in self._links:
-            if state[link]:
-                self._add_deliveries(found, state, link, link % self._count in paused)
-        if not self._own_clocks:
-            self._add_wait(found, state, paused)
-        return found
+    def is_down(self, state: State, place: int) -> bool:
+        """Return whether the node is down."""
+        return not self._locals.alive[state[place]]
 
-    def _add_deliveries(self, found: _Found, state: State, link: int, waits: bool) -> None:
-        """Deliver the link's first message, as the network is or after a cut changes; lose it if it is cut.
+    # moves of a row: a state, or one that leaves its queues and its memories open
 
-        A message that ``waits`` for a paused node can only be lost.
-        """
-        if not waits or self._is_cut(state, link):
-            self._add_delivery(found, self._delivery_moves[link], state, link)
-        for commands, cut in self._cut_changes(state, link) if state[CUTS] or state[CUT] else ():
-            if not waits or link in self.cuts.stops[cut]:
-                move = self._delivery_moves[link]._replace(commands=commands)
-                self._add_delivery(found, move, self._with_cut(state, cut), link)
-
-    def _has_overdue(self, state: State, place: int) -> bool:
-        """Return whether a message to this node should have arrived before now."""
-        left_us = self._queues.left_us
-        return any(left_us[state[link]] < 0 for link in self._to[place])
-
-    def fault_moves(self, state: State, stuck: bool) -> _Found:
-        """Return the kills, restarts, pauses and their ends possible now, each with the next state.
-
-        If the world is ``stuck``, because no other move is possible, healing the cut is one, too.
-        """
-        alive = self._locals.alive
-        paused = self.pauses.of[state[PAUSED]]
-        found: _Found = []
-        if state[COMMANDS]:
-            return found
-        for place in range(self._count):
-            if alive[state[place]]:
-                if state[KILLS]:
-                    move = Move("strike", commands=(self._kill_commands[place],))
-                    found.append((move, self._killed(list(state), place)))
-                if place in paused:
-                    after = list(state)
-                    after[PAUSED] = self.pauses.end(state[PAUSED], place)
-                    self._send(found, self._resume_moves[place], after, place, paused[place].unsent, 0)
-                elif state[PAUSES]:
-                    move = Move("strike", commands=(self._pause_commands[place],))
-                    found.append((move, self._paused(list(state), place, ())))
-            elif state[RESTARTS] and self._may_restart(state, place):
-                found += self._restart_moves(state, place)
-        if stuck and state[CUT]:
-            found.append((Move("strike", commands=("heal",)), tuple(self._with_cut(state, WHOLE))))
-        return found
-
-    def _may_restart(self, state: State, place: int) -> bool:
-        was_killed = self._locals.views[state[place]].process == "killed"
-        return was_killed and not self._has_overdue(state, place)
-
-    # steps of nodes
-
-    def _add_command(self, found: _Found, state: State) -> None:
-        node, command_input = self._commands[-state[COMMANDS]]
-        after, place = list(state), self._places[node]
+    def command(self, row: State) -> Found:
+        """Return the next command of a row that has some left, with the states after it."""
+        node, command_input = self._commands[-row[COMMANDS]]
+        after, place = list(row), self._places[node]
         after[COMMANDS] -= 1
-        if self._locals.alive[state[place]]:
-            effects = self._effects(state[place], self._locals.give_command(state[place], command_input))
-            command = " ".join(("tell", str(node), command_input.command, *command_input.words))
-            self._add_steps(found, Move("strike", node, commands=(command,)), after, place, effects)
-        else:
-            found.append((Move("wait"), tuple(after)))
+        if not self._locals.alive[row[place]]:
+            return [(Move("wait"), tuple(after))]
+        found: Found = []
+        effects = self._effects(row[place], self._locals.give_command(row[place], command_input))
+        command = " ".join(("tell", str(node), command_input.command, *command_input.words))
+        self._add_steps(found, Move("strike", node, commands=(command,)), after, place, effects)
+        return found
 
-    def _add_timer(self, found: _Found, state: State, node: int) -> None:
-        local = state[node]
+    def timers(self, row: State, place: int) -> Found:
+        """Return the firing of the node's next timer, if it is due and not held back by overdue messages."""
+        local, found = row[place], Found()
+        due_us = self._locals.due_us[local]
+        if due_us is None or (self._time_passes and due_us) or self._is_paused(row, place):
+            return found
         effects = self._fired.get(local)
         if effects is None:
             effects = self._fired[local] = self._effects(local, self._locals.fire_timer(local))
-        self._add_steps(found, self._timer_moves[node], list(state), node, effects)
+        self._add_steps(found, self._timer_moves[place], list(row), place, effects)
+        return found
 
-    def _add_delivery(self, found: _Found, move: Move, state: State | list[int], link: int) -> None:
-        queues, alive = self._queues, self._locals.alive
+    def deliveries(self, row: State, link: int, message: int) -> Found:
+        """Return the moves in which a link's first message arrives, as the network is or after a cut; or is lost.
+
+        A message to a paused node can only be lost.
+        """
+        found: Found = []
+        waits = self._is_paused(row, link % self._count)
+        if not waits or self._is_cut(row, link):
+            self._add_delivery(found, self._delivery_moves[link], row, link, message)
+        for commands, cut in self._cut_changes(row, link) if row[CUTS] or row[CUT] else ():
+            if not waits or link in self.cuts.stops[cut]:
+                move = self._delivery_moves[link]._replace(commands=commands)
+                self._add_delivery(found, move, self._with_cut(row, cut), link, message)
+        return found
+
+    def strikes(self, row: State, place: int) -> Found:
+        """Return the node's kill, its pause, and the end of its pause, as far as they are possible now."""
+        found: Found = []
+        if not self._locals.alive[row[place]]:
+            return found
+        if row[KILLS]:
+            move = Move("strike", commands=(self._kill_commands[place],))
+            found.append((move, self._killed(list(row), place)))
+        pause = self.pauses.of[row[PAUSED]].get(place)
+        if pause is not None:
+            after = list(row)
+            after[PAUSED] = self.pauses.end(row[PAUSED], place)
+            self._send(found, self._resume_moves[place], after, place, pause.unsent, 0)
+        elif row[PAUSES]:
+            move = Move("strike", commands=(self._pause_commands[place],))
+            found.append((move, self._paused(list(row), place, ())))
+        return found
+
+    def restarts(self, row: State, place: int) -> Found:
+        """Return the restart of the node, for each choice of its draws. It may be the last."""
+        found: Found = []
+        local, after = row[place], list(row)
+        effects = self._started.get(local)
+        if effects is None:
+            effects = self._started[local] = self._effects(local, self._locals.start(local))
+        after[RESTARTS] -= 1
+        for other in range(self._count):
+            if other != place and not self._locals.alive[after[other]]:
+                self._discard_dead(after, other)
+        self._add_steps(found, Move("restart", self._ids[place]), after, place, effects)
+        return found
+
+    # moves of a state
+
+    def may_restart(self, state: State, place: int) -> bool:
+        """Return whether the node was killed, and no message to it is overdue."""
+        return self._locals.views[state[place]].process == "killed" and not self.has_overdue(state, place)
+
+    def has_overdue(self, state: State, place: int) -> bool:
+        """Return whether a message to this node should have arrived before now."""
+        left_us = self._queues.left_us
+        return self._has_pauses and any(left_us[state[link]] < 0 for link in self._to[place])
+
+    def waits(self, state: State) -> Found:
+        """Let time pass, if it may: whatever the paused nodes should do."""
+        if not self._time_passes:
+            return []
+        due_us, left_us, count = self._locals.due_us, self._queues.left_us, self._count
+        paused = self.pauses.of[state[PAUSED]]
+        locals_, queues = state[:count], state[count:COMMANDS]
+        if paused:
+            locals_ = tuple(local for place, local in enumerate(locals_) if place not in paused)
+            queues = tuple(queue for link, queue in enumerate(queues) if link % count not in paused)
+        dues_us = [due for local in locals_ if (due := due_us[local]) is not None]
+        wait_us = min(dues_us, default=NEVER_US)
+        if wait_us:
+            wait_us = min(wait_us, self.pauses.left_us[state[PAUSED]], *[left_us[queue] for queue in queues])
+        if not 0 < wait_us < NEVER_US:
+            return []
+        later = self._later.get(wait_us)
+        if later is None:
+            later = self._later[wait_us] = _Later(self._locals, wait_us)
+        after = [later[local] for local in state[:count]]
+        after += [self._queues.later(queue, wait_us) if queue else queue for queue in state[count:COMMANDS]]
+        after += state[COMMANDS:]
+        if paused:
+            after[PAUSED] = self.pauses.later(after[PAUSED], wait_us)
+        return [(Move("wait", us=wait_us), tuple(after))]
+
+    def heals(self, state: State) -> Found:
+        """Return the healing of the cut in force, if there is one; tried where no other move is possible."""
+        return [(Move("strike", commands=("heal",)), tuple(self._with_cut(state, WHOLE)))] if state[CUT] else []
+
+    def _is_paused(self, state: State, place: int) -> bool:
+        return place in self.pauses.of[state[PAUSED]]
+
+    # steps of nodes
+
+    def _add_delivery(self, found: Found, move: Move, row: State | list[int], link: int, message: int) -> None:
+        alive = self._locals.alive
         source, node = divmod(link - self._count, self._count)
-        local, message = state[node], queues.first[state[link]]
-        after = list(state)
-        after[link] = queues.rest[state[link]]
-        if after[CUT] and not alive[state[source]]:
+        local, after = row[node], list(row)
+        after[link] = self.parts.pop(row[link])
+        if after[CUT] and not alive[row[source]]:
             self._narrow_cut(after)
-        if not alive[local] or self._is_cut(state, link):
+        if not alive[local] or self._is_cut(row, link):
             found.append((move, tuple(after)))
             return
         known = self._delivered.setdefault(local, {})
@@ -256,20 +295,6 @@ class Moves:
         if effects is None:
             effects = known[message] = self._effects(local, self._locals.deliver(local, message))
         self._add_steps(found, move, after, node, effects)
-
-    def _restart_moves(self, state: State, node: int) -> _Found:
-        found: _Found = []
-        local = state[node]
-        effects = self._started.get(local)
-        if effects is None:
-            effects = self._started[local] = self._effects(local, self._locals.start(local))
-        after = list(state)
-        after[RESTARTS] -= 1
-        for other in range(self._count):
-            if other != node and not self._locals.alive[after[other]]:
-                self._discard_dead(after, other)
-        self._add_steps(found, Move("restart", self._ids[node]), after, node, effects)
-        return found
 
     def _effects(self, local: int, transitions: list[Transition]) -> list[_Effect]:
         return [self._effect(local, transition) for transition in transitions]
@@ -284,26 +309,26 @@ class Moves:
     def _link(self, source: int, target: int) -> int:
         return self._count + self._places[source] * self._count + self._places[target]
 
-    def _add_steps(self, found: _Found, move: Move, after: list[int], node: int, effects: list[_Effect]) -> None:
+    def _add_steps(self, found: Found, move: Move, after: list[int], node: int, effects: list[_Effect]) -> None:
         """Add the states after a step of ``node``, for each choice of what it draws."""
         for effect in effects[1:]:
             self._add_step(found, move._replace(draws=effect.draws), list(after), node, effect)
         first = effects[0]
         self._add_step(found, move._replace(draws=first.draws) if first.draws else move, after, node, first)
 
-    def _add_step(self, found: _Found, move: Move, after: list[int], node: int, effect: _Effect) -> None:
+    def _add_step(self, found: Found, move: Move, after: list[int], node: int, effect: _Effect) -> None:
         """Add the states after a step of ``node``: of the whole step, and with faults within it."""
         local, sent, released, change, _ = effect
         after[node] = local
         if change is not None:
-            after[MEMORIES] = self.memories.after(after[MEMORIES], change)
+            after[MEMORIES] = self.parts.remember(after[MEMORIES], change)
         if released:
             self._release(after, node, released)
         if not self._locals.alive[local]:
             self._discard_dead(after, node)
         self._send(found, move, after, node, sent, 0)
 
-    def _send(self, found: _Found, move: Move, after: list[int], node: int, sent: Unsent, begin: int) -> None:
+    def _send(self, found: Found, move: Move, after: list[int], node: int, sent: Unsent, begin: int) -> None:
         """Send the messages from ``begin`` on, and try all faults that may strike before each."""
         for place in range(begin, len(sent)):
             link, message = sent[place]
@@ -323,12 +348,11 @@ class Moves:
         if after[CUT] and self._is_cut(after, link):
             return
         if after[RESTARTS] or self._locals.alive[after[(link - self._count) % self._count]]:
-            after[link] = self._queues.push(after[link], message)
+            after[link] = self.parts.push(after[link], message)
 
     def _release(self, after: list[int], node: int, names: frozenset[int] | None) -> None:
         for link in self._of[node]:
-            if after[link]:
-                after[link] = self._queues.release(after[link], self._ids[node], names)
+            after[link] = self.parts.release(after[link], self._ids[node], names)
         if after[PAUSED]:
             after[PAUSED] = self.pauses.renamed(
                 after[PAUSED], lambda message: self._queues.stale(message, self._ids[node], names)
@@ -358,7 +382,7 @@ class Moves:
             return
         after[node] = self._locals.killed(after[node], False)
         for link in self._to[node]:
-            after[link] = EMPTY
+            after[link] = self.parts.clear(after[link])
         if after[CUT]:
             self._narrow_cut(after)
 
@@ -395,34 +419,3 @@ class Moves:
         return frozenset(
             link for place in dead for link in (*self._to[place], *self._from[place]) if state[link] == EMPTY
         )
-
-    # time
-
-    def _add_wait(self, found: _Found, state: State, paused: Container[int]) -> None:
-        """Let time pass, if it may: whatever the ``paused`` nodes should do."""
-        due_us, left_us, count = self._locals.due_us, self._queues.left_us, self._count
-        if paused:
-            dues_us = [due_us[state[place]] for place in range(count) if place not in paused]
-            links: Sequence[int] = [link for link in self._links if link % count not in paused]
-        else:
-            dues_us, links = [due_us[local] for local in state[:count]], self._links
-        wait_us = min((due for due in dues_us if due is not None), default=NEVER_US)
-        wait_us = min((wait_us, self.pauses.left_us[state[PAUSED]], *(left_us[state[link]] for link in links)))
-        if not 0 < wait_us < NEVER_US:
-            return
-        after = list(state)
-        for place in range(self._count):
-            after[place] = self._later(after[place], wait_us)
-        for link in self._links:
-            if after[link]:
-                after[link] = self._queues.later(after[link], wait_us)
-        if paused:
-            after[PAUSED] = self.pauses.later(after[PAUSED], wait_us)
-        found.append((Move("wait", us=wait_us), tuple(after)))
-
-    def _later(self, local: int, us: int) -> int:
-        if not self._locals.alive[local]:
-            return local
-        known = self._waited.setdefault(local, {})
-        after = known.get(us)
-        return known.setdefault(us, self._locals.later(local, us)) if after is None else after

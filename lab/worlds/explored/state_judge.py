@@ -6,14 +6,15 @@ them. So what they observe is interned as a view class, and each combination of 
 property of the user's own may observe all fields of a node.
 """
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from itertools import combinations
 from typing import NamedTuple
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.properties.assertions import A2, A4, ENDS, RAISES, no_failure_yet
+from lab.properties.assertions import A2, A4, ASSUMPTION_NUMBERS, ENDS, RAISES, no_failure_yet
 from lab.properties.declarations import (
     Agreement,
     Counterexample,
@@ -33,17 +34,19 @@ from lab.recording.snapshot import NodeState
 from lab.worlds.explored.local_states import LocalStates
 from lab.worlds.explored.moves import Moves
 from lab.worlds.explored.states import CUT, CUTS, KILLS, MEMORIES, PAUSED, PAUSES, State
+from lab.worlds.explored.successors import Successors
 
 
-class StateVerdict(NamedTuple):
-    """The verdict on a state. ``violated`` are assertions, ``unmet`` assumptions by name.
+class StateVerdict(Struct, gc=False):
+    """The verdict on states that look the same; ``states`` is how many there are so far.
 
+    ``violated`` are assertions, each with the assumptions, by number or name, that it needs and that do not hold.
     ``owed`` has a bit for each obligation that is not met, but must be in the end.
     """
 
-    violated: tuple[str, ...]
-    unmet: tuple[str, ...]
+    violated: tuple[tuple[str, tuple[int | str, ...]], ...]
     owed: int
+    states: int = 0
 
 
 class Obligation(NamedTuple):
@@ -67,6 +70,7 @@ class StateJudge:
         ids: tuple[int, ...],
         locals_: LocalStates,
         moves: Moves,
+        successors: Successors,
     ) -> None:
         assertions = properties.assertions
         built_in = next((each for each in (A2, A4, ENDS) if each in assertions), None)
@@ -87,11 +91,14 @@ class StateJudge:
         self._reads = tuple(sorted(read - {"status", "coordinator", "group"}))
         is_own = properties.types is not None
         self._needs_past = is_own or no_failure_yet in properties.assumptions
-        self._begun: tuple[int, int, int, tuple[int, ...]] | None = None
+        self._begun: tuple[int, int, int, tuple[int, ...]] = (0, 0, 0, ())
         self._types = properties.types
         self._ids = ids
         self._locals = locals_
         self._moves = moves
+        self._successors = successors
+        self._judged = successors.mask(*range(len(ids)), KILLS, CUTS, PAUSES, PAUSED, CUT, MEMORIES)
+        self._verdicts: dict[int, StateVerdict] = {}
         self._view_classes: list[int] = []
         self._paused_classes: dict[int, int] = {}
         self._views: list[LocalState] = []
@@ -99,7 +106,7 @@ class StateJudge:
         self._known: dict[tuple[int, ...], StateVerdict] = {}
         self._pairs: dict[tuple[str, int, int], bool] = {}
         self._concerned: dict[str, set[int]] = {each.id: set() for each in self._agreements}
-        self._judged: set[str] = set()
+        self._spoken_of: set[str] = set()
         self.errors: dict[str, str] = {}
 
     def begin(self, kills: int, cuts: int, pauses: int, breaks: tuple[int, ...]) -> None:
@@ -119,28 +126,52 @@ class StateJudge:
                 return f"{who} was {assertion.concerned} in any state"
             case OverHistory() if name not in memories.judged:
                 return f"no {assertion.noun} was {assertion.done} in any state"
-            case Pairwise() if name not in self._judged:
+            case Pairwise() if name not in self._spoken_of:
                 return "no two nodes were in states of the kind that it speaks of"
-            case Invariant() if name not in self._judged:
+            case Invariant() if name not in self._spoken_of:
                 return "no state was of the kind that it speaks of"
             case LeadsTo() if name not in self.met:
                 return f"no {assertion.noun} was pending in any state"
         return "" if assertion.function else "its code is not loaded"
 
-    def judge(self, state: State) -> StateVerdict:
+    @property
+    def verdicts(self) -> Iterable[StateVerdict]:
+        """The verdicts on all states judged so far."""
+        return self._known.values()
+
+    def judge(self, packed: int) -> StateVerdict:
+        """Return the verdict on a packed state."""
+        verdict = self._verdicts.get(packed & self._judged)
+        if verdict is None:
+            verdict = self._verdicts[packed & self._judged] = self._observe(self._successors.unpack(packed))
+        return verdict
+
+    def broken(self, assertion: str, state: State, unmet: tuple[str, ...] = ()) -> tuple[int | str, ...]:
+        """Return the assumptions that do not hold, of those that the assertion needs.
+
+        Liveness does not need the absence of cuts and pauses, because it is judged only among nodes that no cut
+        separates, while none is paused.
+        """
+        if assertion == RAISES.id:
+            return ()
+        _, cuts, pauses = self._past(state)
+        is_safety = all(assertion != each.id for each in self.liveness)
+        broken = {*self._begun[-1], *((8,) if cuts and is_safety else ()), *((9,) if pauses and is_safety else ())}
+        relied = self._relies_on.get(assertion, ASSUMPTION_NUMBERS)
+        return tuple(each for each in (*sorted(broken), *unmet) if each in relied)
+
+    def _observe(self, state: State) -> StateVerdict:
         view_classes = self._view_classes
         if len(view_classes) < len(self._locals):
             view_classes += [self._view_class(view) for view in self._locals.views[len(view_classes) :]]
         classes = tuple([view_classes[local] for local in state[: len(self._ids)]])
         if state[PAUSED]:
             classes = self._with_paused(state, classes)
-        past = self._past(state) if self._needs_past else (0, 0, 0)
-        key = (*classes, state[CUT], *past)
-        verdict = self._known.get(key)
-        if verdict is None:
-            verdict = self._known[key] = self._judge(classes, state[CUT], past)
-        remembered = self._moves.memories.violated[state[MEMORIES]]
-        return verdict._replace(violated=(*verdict.violated, *remembered)) if remembered else verdict
+        key = (*classes, state[CUT], state[MEMORIES], *self._past(state))
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._judge(classes, state)
+        return known
 
     def _with_paused(self, state: State, classes: tuple[int, ...]) -> tuple[int, ...]:
         """Return the view classes with those of the paused nodes as such."""
@@ -156,11 +187,9 @@ class StateJudge:
         return tuple(found)
 
     def _past(self, state: State) -> tuple[int, int, int]:
-        """Return how many kills, cuts and pauses there were before the state."""
-        if self._begun is None:
-            return 0, 0, 0
+        """Return how many kills, cuts and pauses there were before the state; no kills if they do not matter."""
         kills, cuts, pauses, _ = self._begun
-        return kills - state[KILLS], cuts - state[CUTS], pauses - state[PAUSES]
+        return kills - state[KILLS] if self._needs_past else 0, cuts - state[CUTS], pauses - state[PAUSES]
 
     def _typed(self, view: NodeState) -> LocalState:
         if self._types is not None:
@@ -181,29 +210,29 @@ class StateJudge:
             self._views.append(state)
         return number
 
-    def _judge(self, classes: tuple[int, ...], cut: int, past: tuple[int, int, int]) -> StateVerdict:
+    def _judge(self, classes: tuple[int, ...], state: State) -> StateVerdict:
         views = [self._views[observed] for observed in classes]
-        state = GlobalState(dict(zip(self._ids, views, strict=True)), self._types)
-        state.cut = self._moves.cuts.links_of(cut)
-        kills, cuts, pauses = past
-        state.failures = kills + sum(view.process == "failed" for view in views)
-        if self._begun is not None:
-            state.ever_broken = frozenset((*self._begun[-1], *((8,) if cuts else ()), *((9,) if pauses else ())))
+        whole = GlobalState(dict(zip(self._ids, views, strict=True)), self._types)
+        whole.cut = self._moves.cuts.links_of(state[CUT])
+        kills, cuts, pauses = self._past(state)
+        whole.failures = kills + sum(view.process == "failed" for view in views)
+        whole.ever_broken = frozenset((*self._begun[-1], *((8,) if cuts else ()), *((9,) if pauses else ())))
         violated = [
             each.id
             for each in self._agreements
             if any(each.disagree(one, other) for one, other in combinations(views, 2))
         ]
         violated += [each.id for each in self._pairwise if self._has_bad_pair(each, classes)]
-        violated += [each.id for each in self._invariants if self._is_violated(each, state)]
+        violated += [each.id for each in self._invariants if self._is_violated(each, whole)]
         if any(view.process == "failed" for view in views):
             violated.append(RAISES.id)
-        unmet = tuple(each.id for each in self._assumptions if self._is_violated(each, state))
+        violated += self._moves.memories.violated[state[MEMORIES]]
+        unmet = tuple(each.id for each in self._assumptions if self._is_violated(each, whole))
         owed = 0
         for liveness in self.liveness:
-            for obligation in self._owed(liveness, state, unmet):
+            for obligation in self._owed(liveness, whole, unmet):
                 owed |= 1 << self.obligations.setdefault(obligation, len(self.obligations))
-        return StateVerdict(tuple(violated), unmet, owed)
+        return StateVerdict(tuple((name, self.broken(name, state, unmet)) for name in violated), owed)
 
     def is_settled(self, state: State) -> bool:
         """Return whether all is done in the state that a cluster without faults must do."""
@@ -244,7 +273,7 @@ class StateJudge:
     def _is_violated(self, declared: Declared, state: GlobalState) -> bool:
         found = self._evaluate(declared, state)
         if found is not None:
-            self._judged.add(declared.id)
+            self._spoken_of.add(declared.id)
         return isinstance(found, Counterexample)
 
     def _has_bad_pair(self, pairwise: Pairwise, classes: tuple[int, ...]) -> bool:
@@ -257,7 +286,7 @@ class StateJudge:
             states = (self._views[one], self._views[other])
             found = self._evaluate(pairwise, *states) if all(each.values for each in states) else None
             if found is not None:
-                self._judged.add(pairwise.id)
+                self._spoken_of.add(pairwise.id)
             known = self._pairs[key] = isinstance(found, Counterexample)
         return known
 

@@ -167,7 +167,7 @@ def _explored(protocol: type[Algorithm], header: Header, bounds: Bounds, most_st
 def _digest(explorer: Explorer, nodes: tuple[int, ...]) -> bytes:
     """Return a digest of the set of all states that were reached."""
     view = _StateView(explorer, len(nodes))
-    found = {view.digest(state) for state in explorer.seen}
+    found = {view.digest(state) for state in explorer.states}
     return _hash(sorted(found))
 
 
