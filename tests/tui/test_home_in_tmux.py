@@ -9,13 +9,11 @@ import pytest
 
 from tests.tui.terminal import Terminal
 from tests.tui.terminal_screen import TerminalScreen
-from tests.tui.test_mouse_in_tmux import Mouse
+from tests.tui.test_mouse_in_tmux import LATE_S, Mouse
 
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
 
 _EXECUTE = "import os, sys; os.execvp(sys.argv[1], sys.argv[1:])"
-_LATE_S = 0.8
-"""Longer than the time in which two clicks are a double click."""
 
 
 def test_home_by_mouse_alone(tmp_path: Path, runs: Path) -> None:
@@ -51,12 +49,11 @@ def test_home_by_mouse_alone(tmp_path: Path, runs: Path) -> None:
         place = mouse.find("2pc-a-refusal")
         mouse.click(*place)
         screen.sees("One NO is enough", "Enter: lab run 2pc-a-refusal")
-        time.sleep(_LATE_S)
+        time.sleep(LATE_S)
         mouse.click(*place)
-        time.sleep(_LATE_S)
+        time.sleep(LATE_S)
         screen.sees("Enter: lab run 2pc-a-refusal")
-        mouse.click(*place)
-        mouse.click(*place)
+        mouse.double_click(*place)
         screen.sees("4 nodes", "Acknowledged")
         terminal.type("q")
         screen.sees("ended; recorded, first row under CONTINUE", "Enter: lab run 2pc-a-refusal")

@@ -2,6 +2,7 @@
 
 import shutil
 import sys
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from itertools import chain
@@ -19,6 +20,11 @@ pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is no
 _EXECUTE = "import os, sys; os.execvp(sys.argv[1], sys.argv[1:])"
 _LEFT, _DRAG, _WHEEL_UP, _WHEEL_DOWN = 0, 32, 64, 65
 """The buttons of the SGR protocol."""
+LATE_S = 0.8
+"""Longer than the time in which two clicks are a double click."""
+_NOTCHES, _LINES_A_NOTCH = 8, 2
+_LINE = 110
+"""The columns of a line of the log, without the scroll bar."""
 
 
 class Mouse:
@@ -53,24 +59,28 @@ class Mouse:
         return self._screen.text().splitlines()[y]
 
     def click(self, x: int, y: int) -> None:
-        self._send(_LEFT, x, y)
-        self._send(_LEFT, x, y, released=True)
+        self._screen.type(_press(_LEFT, x, y) + _press(_LEFT, x, y, released=True))
+
+    def double_click(self, x: int, y: int) -> None:
+        """Click twice; both are sent at once, because a busy machine could make two clicks of them."""
+        self._screen.type(2 * (_press(_LEFT, x, y) + _press(_LEFT, x, y, released=True)))
 
     def click_on(self, text: str, since: int = 0) -> None:
         self.click(*self.find(text, since))
 
     def drag(self, start: tuple[int, int], end: tuple[int, int]) -> None:
-        self._send(_LEFT, *start)
-        self._send(_DRAG, *end)
-        self._send(_LEFT, *end, released=True)
+        for sequence in (_press(_LEFT, *start), _press(_DRAG, *end), _press(_LEFT, *end, released=True)):
+            self._screen.type(sequence)
 
     def wheel(self, x: int, y: int, down: int) -> None:
         """Turn the wheel by so many notches; negative: up."""
         for _ in range(abs(down)):
-            self._send(_WHEEL_DOWN if down > 0 else _WHEEL_UP, x, y)
+            self._screen.type(_press(_WHEEL_DOWN if down > 0 else _WHEEL_UP, x, y))
 
-    def _send(self, button: int, x: int, y: int, released: bool = False) -> None:
-        self._screen.type(f"\x1b[<{button};{x + 1};{y + 1}{'m' if released else 'M'}")
+
+def _press(button: int, x: int, y: int, released: bool = False) -> str:
+    """Return what a terminal sends for a button; it counts from 1."""
+    return f"\x1b[<{button};{x + 1};{y + 1}{'m' if released else 'M'}"
 
 
 @pytest.fixture
@@ -126,13 +136,17 @@ def test_a_recording_by_mouse_alone(terminal: Terminal) -> None:
 
     # the log: the wheel scrolls, a click selects in all views, a double click goes there
     screen.sees("the run ended")
-    mouse.wheel(60, log + 5, -10)
-    mouse.until(lambda: "the run ended" not in screen.text(), "earlier lines")
+    first_line = mouse.row(log)[:_LINE].rstrip()
+    mouse.wheel(60, log + 5, -_NOTCHES)
+    lowered = log + _NOTCHES * _LINES_A_NOTCH
+    mouse.until(lambda: mouse.row(lowered)[:_LINE].rstrip() == first_line, "all notches are handled")
     x, y = mouse.find(" 4      ~ Reorganization", log)
     mouse.click(x, y)
-    mouse.until(lambda: mouse.row(y).startswith(" ") and "▶" not in mouse.row(y), "the row has the cursor")
-    mouse.click(x, y)
-    mouse.click(x, y)
+    mouse.until(lambda: mouse.row(y + 1).startswith("▶"), "the other row of its record is marked")
+    assert mouse.row(y).startswith(" ")
+    assert clock() > 9
+    time.sleep(LATE_S)
+    mouse.double_click(x, y)
     mouse.until(lambda: clock() < 9, "the moment of the row")
     assert f" {clock():.3f}  4      ~ Reorganization" in screen.text()
 
