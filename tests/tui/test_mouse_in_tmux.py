@@ -148,7 +148,7 @@ def test_a_recording_by_mouse_alone(terminal: Terminal) -> None:
     time.sleep(LATE_S)
     mouse.double_click(x, y)
     mouse.until(lambda: clock() < 9, "the moment of the row")
-    assert f" {clock():.3f}  4      ~ Reorganization" in screen.text()
+    mouse.until(lambda: f" {clock():.3f}  4      ~ Reorganization" in screen.text(), "its row")
 
     # a node, the tabs, and a message of the diagram
     mouse.click_on("─ 4 ")
