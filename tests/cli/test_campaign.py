@@ -14,7 +14,7 @@ from tests.cli.invocation import Called, Lab
 from tests.profile import amount
 from tests.waiting import wait_for
 
-RUNS = amount(quick=80, soak=20_000)
+RUNS = amount(quick=40, soak=20_000)
 KILLS = 5
 FINDS = ("--nodes", "2-3", "--faults", "kill,pause", "--find", "A1.1", "--workers", "2")
 CAMPAIGN = ("check", "bully", "--runs", str(RUNS), *FINDS, "--keep-going")
