@@ -9,7 +9,8 @@ from msgspec import Struct
 from lab.durable import owner_only
 from lab.export.excerpt import Excerpt
 from lab.export.group_pictures import write_dot
-from lab.export.svg_diagram import write_html, write_svg
+from lab.export.html_page import write_html
+from lab.export.svg_diagram import write_svg
 from lab.export.tables import write_csv_table, write_jsonl_table, write_parquet_table
 from lab.export.text_diagram import write_mermaid, write_text
 from lab.export.traces import write_perfetto, write_shiviz
