@@ -91,7 +91,7 @@ def _along(fan_out: FanOut, words: str, size: float) -> Iterator[Text]:
     shares = _SHARES if len(ways) == 1 else sorted(_SHARES[:-1])
     for share in shares:
         for way in ways:
-            yield from _beside(way, share, words, size)
+            yield from _next_to(way, share, words, size)
 
 
 def _outer_first(fan_out: FanOut) -> list[Way]:
@@ -105,7 +105,7 @@ def _angle(way: Way) -> float:
     return atan2(to_y - y, to_x - x)
 
 
-def _beside(way: Way, share: float, words: str, size: float) -> Iterator[Text]:
+def _next_to(way: Way, share: float, words: str, size: float) -> Iterator[Text]:
     """Yield the places on both sides of a point of an arrow."""
     (x, y), (to_x, to_y) = way
     at = x + (to_x - x) * share, y + (to_y - y) * share

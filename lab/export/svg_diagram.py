@@ -127,11 +127,11 @@ class Picture:
             *words,
             *names,
         ]
-        below, self.texts = self.texts, []
+        in_body, self.texts = self.texts, []
         head, top = self._head()
         legend, legend_height = self._legend(top)
         top += legend_height
-        self.texts += [each.moved((0, top)) for each in below]
+        self.texts += [each.moved((0, top)) for each in in_body]
         caption, bottom = self._caption(top + height)
         drawing = drawsvg.Drawing(round(self._frame.width), round(bottom), font_family=FONT)
         drawing.append_css(_STYLE)
@@ -544,12 +544,12 @@ class Picture:
 
     def _annotations(self, remarks: list[Annotation]) -> tuple[list[drawsvg.DrawingElement], float]:
         """Return the annotations, next to the lanes or below them, and where the body ends."""
-        shapes = list(self._beside_lanes(remarks) if self._frame.down else self._below_lanes(remarks))
+        shapes = list(self._in_margin(remarks) if self._frame.down else self._under_lanes(remarks))
         low = max((each.at[1] for each in self.texts), default=0.0)
         ends = self._end if self._frame.down else self._frame.far
         return shapes, max(ends, low) + 10 * self._k
 
-    def _beside_lanes(self, remarks: list[Annotation]) -> Iterator[drawsvg.DrawingElement]:
+    def _in_margin(self, remarks: list[Annotation]) -> Iterator[drawsvg.DrawingElement]:
         frame, k, size = self._frame, self._k, self._size
         x, row = frame.notes + 13 * k, 1.3 * self._size
         room = frame.notes_width - 13 * k
@@ -569,7 +569,7 @@ class Picture:
             at = x, max(free, self._end - row) + 0.36 * size
             yield self._text(f"… and {left_out:,} more notes", at, self._theme.faint)
 
-    def _below_lanes(self, remarks: list[Annotation]) -> Iterator[drawsvg.DrawingElement]:
+    def _under_lanes(self, remarks: list[Annotation]) -> Iterator[drawsvg.DrawingElement]:
         """Yield the annotations in rows, from the last on: each below those that begin above its text."""
         frame, k, size = self._frame, self._k, self._size
         right, row = frame.width - frame.pad, 1.35 * self._size

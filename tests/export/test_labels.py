@@ -90,8 +90,8 @@ def test_no_text_covers_another_in_random_runs(
         window.until_us,
         window.nodes,
         window.heartbeats,
-        time,
-        figure=figure,  # type: ignore[arg-type]
+        time,  # type: ignore[arg-type]
+        figure=figure,
     )
     try:
         excerpt = excerpt_in(path, options)
