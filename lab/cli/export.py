@@ -287,6 +287,8 @@ class ExportRequest(Struct, frozen=True):
     lab export run.jsonl\n
     lab export run.jsonl --to html\n
     lab export run.jsonl --out crash.svg --from 2s --until 3.5s --nodes 3,4,5\n
+    lab export run.jsonl --out crash.pdf --from 2s --until 3.5s --theme paper --width 16cm --scale broken\n
+    lab export run.jsonl --out all.svg --theme slide --zoom page --title "Node 5 was paused"\n
     lab export run.jsonl --to mermaid --from 2s --until 2.2s --out -\n
     lab export run.jsonl --to text --out - | less\n
     lab export run.jsonl --table elections\n
@@ -296,14 +298,14 @@ class ExportRequest(Struct, frozen=True):
 def export(options: ExportRequest) -> int:
     """Export a recording as a diagram, trace or table.
 
-    [bold]lab export FILE[/bold] lists the formats. Diagrams: svg, html, text, mermaid, dot. Traces for other
+    [bold]lab export FILE[/bold] lists the formats. Diagrams: svg, pdf, png, html, text, mermaid, dot. Traces for other
     tools: shiviz, perfetto, cast. Tables: csv, jsonl, parquet. In a table, a column has one type, and lists are
     JSON text; a column whose name ends in _us is a time in microseconds since the start of the run, and a column
     whose name ends in record is a record number. lab export FILE --json lists the tables with their columns.
 
     In the diagram each node has a lane in the colour of its status, and a message is an arrow from sender to
-    receiver. Heartbeats are left out. A long run has too many messages for one picture: select a window with
-    --from and --until. The window begins with the nodes, faults and messages in flight as they are at --from.
+    receiver. Heartbeats are left out. A long run is drawn in rows of time, unless you select a window with --from
+    and --until. The window begins with the nodes, faults and messages in flight as they are at --from.
     """
     if options.protocol is not None:
         load_protocol_of(options.file, options.protocol)

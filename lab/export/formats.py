@@ -10,6 +10,7 @@ from lab.durable import owner_only
 from lab.export.excerpt import Excerpt
 from lab.export.group_pictures import write_dot
 from lab.export.html_page import write_html
+from lab.export.printed import write_pdf, write_png
 from lab.export.svg_diagram import write_svg
 from lab.export.tables import write_csv_table, write_jsonl_table, write_parquet_table
 from lab.export.text_diagram import write_mermaid, write_text
@@ -34,6 +35,8 @@ class Format(Struct, frozen=True):
 
 FORMATS = (
     Format("svg", ".svg", "space-time diagram, as a picture with tooltips", write_svg),
+    Format("pdf", ".pdf", "space-time diagram, for papers and slides", write_pdf),
+    Format("png", ".png", "space-time diagram, in pixels", write_png),
     Format("html", ".html", "space-time diagram, as a page: causal past and future, search", write_html),
     Format("text", ".txt", "space-time diagram, as plain text for email and issues", write_text),
     Format("mermaid", ".mmd", "sequence diagram of a short window, for Markdown (Mermaid)", write_mermaid),

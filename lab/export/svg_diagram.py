@@ -648,10 +648,10 @@ class Picture:
         ink, edges = self._theme.ink, self._edges
         outcomes = {edge.fate for edge in edges}
         ends: Way = ((0, 0), (24, 0))
-        answers = {bool(edge.line.reply_to) for edge in edges if edge.fate == "delivered"}
-        if False in answers:
+        replies = {bool(edge.line.reply_to) for edge in edges if edge.fate == "delivered"}
+        if False in replies:
             yield "message", [line(*ends, ink, 1.2), arrow_head(*ends, ink, 6.6, False)]
-        if True in answers:
+        if True in replies:
             yield "answer", [line(*ends, ink, 0.9), arrow_head(*ends, ink, 6.6, True)]
         if "timed out" in outcomes:
             way = line(*ends, ink, 1.2, _DASHES["timed out"])
