@@ -4,11 +4,14 @@ Text in the PDF is text, in an embedded font. A pixel is 1/96 inch, so that a pi
 """
 
 import importlib
+import re
 from typing import Any, TextIO
 
 from lab.export.excerpt import Excerpt, ExportError
 from lab.export.svg_diagram import diagram_of
 
+_CREATED, _NO_DATE = re.compile(rb"(/CreationDate \(D:)(\d+)"), b"20000101000000"
+"""The same recording gives the same bytes: the date of the export is not in them."""
 _PIXELS_PER_PIXEL = 2.0
 """For screens and projectors with small pixels."""
 
@@ -16,7 +19,8 @@ _PIXELS_PER_PIXEL = 2.0
 def write_pdf(excerpt: Excerpt, out: TextIO) -> None:
     """Write to the binary file below ``out``. Raises ExportError without the extra."""
     cairo = _cairosvg()
-    out.buffer.write(cairo.svg2pdf(bytestring=_svg(excerpt)))
+    pdf = cairo.svg2pdf(bytestring=_svg(excerpt))
+    out.buffer.write(_CREATED.sub(lambda hit: hit[1] + _NO_DATE[: len(hit[2])], pdf))
 
 
 def write_png(excerpt: Excerpt, out: TextIO) -> None:

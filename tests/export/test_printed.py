@@ -22,13 +22,15 @@ _WIDTH = parse_length("16cm")
 @pytest.fixture
 def excerpt() -> Any:
     with closing(open_recording(RECORDINGS / "scenarios" / "token-lost-on-its-way.jsonl")) as store:
-        yield read_excerpt(store, ExportOptions(figure=FigureOptions(theme="paper", width=_WIDTH, title="A token")))
+        yield read_excerpt(
+            store, ExportOptions(figure=FigureOptions(theme="paper", width=_WIDTH, title="A token"))
+        )
 
 
 def _printed(write: Any, excerpt: Excerpt) -> bytes:
     out = io.TextIOWrapper(io.BytesIO())
     write(excerpt, out)
-    return out.buffer.getvalue()  # type: ignore[attr-defined, no-any-return]
+    return out.buffer.getvalue()
 
 
 def test_a_pdf_is_as_wide_as_asked_for_and_has_text(excerpt: Excerpt) -> None:
