@@ -35,12 +35,12 @@ class Format(Struct, frozen=True):
 
 FORMATS = (
     Format("svg", ".svg", "space-time diagram, as a picture with tooltips", write_svg),
-    Format("pdf", ".pdf", "space-time diagram, for papers and slides", write_pdf),
-    Format("png", ".png", "space-time diagram, in pixels", write_png),
     Format("html", ".html", "space-time diagram, as a page: causal past and future, search", write_html),
     Format("text", ".txt", "space-time diagram, as plain text for email and issues", write_text),
     Format("mermaid", ".mmd", "sequence diagram of a short window, for Markdown (Mermaid)", write_mermaid),
     Format("dot", ".dot", "history of groups, as a graph for Graphviz", write_dot),
+    Format("pdf", ".pdf", "space-time diagram, for papers and slides", write_pdf),
+    Format("png", ".png", "space-time diagram, in pixels", write_png),
     Format("shiviz", ".shiviz", "log with vector clocks, for ShiViz", write_shiviz),
     Format("perfetto", ".perfetto.json", "trace, for ui.perfetto.dev (Chrome's JSON format)", write_perfetto),
     Format("csv", ".csv", "table for spreadsheets: messages, elections, verdicts …", write_csv_table, True),
