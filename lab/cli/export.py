@@ -6,6 +6,7 @@ from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 from msgspec import Struct, field
 from rich.table import Table as Grid
 from typer import Option
@@ -23,7 +24,17 @@ from lab.cli.options import (
 from lab.cli.progress import Progress
 from lab.cli.recording_report import RecordingSummary, report_damage, summarize_recording
 from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError, print_table
-from lab.export.excerpt import ExportError, ExportOptions, Film, parse_nodes, read_excerpt
+from lab.export.excerpt import (
+    LABELS,
+    SCALES,
+    ExportError,
+    ExportOptions,
+    FigureOptions,
+    Film,
+    parse_nodes,
+    read_excerpt,
+)
+from lab.export.figure_themes import THEMES, parse_length
 from lab.export.formats import Format, default_path, format_for_file, write_file
 from lab.export.tables import COLUMNS, check_table, tables_of
 from lab.glyphs import draws_unicode
@@ -33,6 +44,7 @@ from lab.recording.records import Header
 from lab.table_files import Column
 from lab.text import did_you_mean
 from lab.tui.apps.export_formats import ALL_FORMATS, format_named
+from lab.units import parse_us
 from lab.worlds.loading.settings import duration
 
 _STANDARD_OUTPUT = Path("-")
@@ -43,6 +55,7 @@ _COLUMNS, _ROWS = range(40, 501), range(12, 201)
 _FRAMES_PER_S = range(1, 61)
 _SLOWEST, _FASTEST = 0.01, 1000.0
 _LEAST_IDLE_US = 100_000
+_NARROWEST, _WIDEST = parse_length("6cm"), parse_length("200cm")
 
 
 def complete_format(incomplete: str) -> list[tuple[str, str]]:
@@ -83,6 +96,37 @@ class ExportRequest(Struct, frozen=True):
     ] = None
     heartbeats: Annotated[bool, Option("--heartbeats", help="Include heartbeats.")] = False
     time: Annotated[str, Option(metavar="down|right", help="Pictures: direction of time.")] = "down"
+    title: Annotated[str, Option(metavar="TEXT", help="Pictures: the title.  \\[default: the protocol]")] = ""
+    caption: Annotated[str, Option(metavar="TEXT", help="Pictures: a caption below.")] = ""
+    width: Annotated[
+        str | None,
+        Option(
+            metavar="LENGTH", help="Pictures: width, such as 16cm, 6.5in, 480pt, 800px; letters keep their size."
+        ),
+    ] = None
+    theme: Annotated[str, Option(metavar="NAME", help="Pictures: light, dark, paper, slide.")] = "light"
+    zoom: Annotated[
+        str,
+        Option(
+            metavar="LEVEL",
+            help="Pictures: events draws each, page fits one page, and a time (500ms) is that of a row, in which "
+            "many messages are one shade.",
+        ),
+    ] = "auto"
+    scale: Annotated[
+        str,
+        Option(
+            metavar="log|true|broken",
+            help="Pictures: waits on a logarithmic scale, time to scale, or to scale with long waits cut out.",
+        ),
+    ] = "log"
+    labels: Annotated[
+        str,
+        Option(
+            metavar="full|short|legend",
+            help="Pictures: messages named by their kind, its initials, or only in the legend.",
+        ),
+    ] = "full"
     ascii_only: Annotated[bool, Option("--ascii", help="Text: use only ASCII characters.")] = False
     table: Annotated[
         str | None,
@@ -154,7 +198,43 @@ class ExportRequest(Struct, frozen=True):
             self.ascii_only or (self.out == _STANDARD_OUTPUT and not draws_unicode()),
             self.table_name,
             self.film(),
+            self.figure(),
         )
+
+    def figure(self) -> FigureOptions:
+        """Return how pictures are drawn. Raises UsageError."""
+        for name, value, known in (
+            ("theme", self.theme, (*THEMES,)),
+            ("scale", self.scale, SCALES),
+            ("labels", self.labels, LABELS),
+        ):
+            if value not in known:
+                raise UsageError(f"--{name} {value}: expected {' or '.join(known)}{did_you_mean(value, known)}")
+        zoom = self._zoom()
+        if isinstance(zoom, int) and self.scale == "broken":
+            raise UsageError(f"--zoom {self.zoom} has a row for each time; leave out --scale broken")
+        options = (self.title, self.caption, self._width(), self.theme, zoom, self.scale, self.labels)
+        return msgspec.convert(dict(zip(FigureOptions.__struct_fields__, options, strict=True)), FigureOptions)
+
+    def _width(self) -> float | None:
+        try:
+            width = None if self.width is None else parse_length(self.width)
+        except ValueError as error:
+            raise UsageError(f"--width {error}") from None
+        if width is not None and not _NARROWEST <= width <= _WIDEST:
+            raise UsageError(f"--width {self.width}: expected from 6cm to 200cm")
+        return width
+
+    def _zoom(self) -> int | str:
+        if self.zoom in ("auto", "events", "page"):
+            return self.zoom
+        try:
+            zoom = parse_us(self.zoom)
+        except ValueError:
+            zoom = 0
+        if zoom <= 0:
+            raise UsageError(f"--zoom {self.zoom}: expected events, page, or the time of a row, such as 500ms")
+        return zoom
 
     def path(self, chosen: Format) -> Path | None:
         """Return the file to write; None for standard output. Raises UsageError."""
@@ -207,6 +287,8 @@ class ExportRequest(Struct, frozen=True):
     lab export run.jsonl\n
     lab export run.jsonl --to html\n
     lab export run.jsonl --out crash.svg --from 2s --until 3.5s --nodes 3,4,5\n
+    lab export run.jsonl --out crash.pdf --from 2s --until 3.5s --theme paper --width 16cm --scale broken\n
+    lab export run.jsonl --out all.svg --theme slide --zoom page --title "Node 5 was paused"\n
     lab export run.jsonl --to mermaid --from 2s --until 2.2s --out -\n
     lab export run.jsonl --to text --out - | less\n
     lab export run.jsonl --table elections\n
@@ -216,14 +298,15 @@ class ExportRequest(Struct, frozen=True):
 def export(options: ExportRequest) -> int:
     """Export a recording as a diagram, trace or table.
 
-    [bold]lab export FILE[/bold] lists the formats. Diagrams: svg, html, text, mermaid, dot. Traces for other
-    tools: shiviz, perfetto, cast. Tables: csv, jsonl, parquet. In a table, a column has one type, and lists are
-    JSON text; a column whose name ends in _us is a time in microseconds since the start of the run, and a column
-    whose name ends in record is a record number. lab export FILE --json lists the tables with their columns.
+    [bold]lab export FILE[/bold] lists the formats. Diagrams: svg, pdf, png, html, text, mermaid, dot. Traces
+    for other tools: shiviz, perfetto, cast. Tables: csv, jsonl, parquet. In a table, a column has one type, and
+    lists are JSON text; a column whose name ends in _us is a time in microseconds since the start of the run, and
+    a column whose name ends in record is a record number. lab export FILE --json lists the tables with their
+    columns.
 
     In the diagram each node has a lane in the colour of its status, and a message is an arrow from sender to
-    receiver. Heartbeats are left out. A long run has too many messages for one picture: select a window with
-    --from and --until. The window begins with the nodes, faults and messages in flight as they are at --from.
+    receiver. Heartbeats are left out. A long run is drawn in rows of time, unless you select a window with --from
+    and --until. The window begins with the nodes, faults and messages in flight as they are at --from.
     """
     if options.protocol is not None:
         load_protocol_of(options.file, options.protocol)

@@ -3,17 +3,17 @@
 *Along* is the direction in which time flows, down or to the right; *across* is the direction from node to node.
 Positions are cells in the terminal and pixels in a picture. An axis gives each point of a run its position along.
 
-Elections are bursts of milliseconds between seconds of silence, so a linear axis alone cannot show both. Pictures
-have a logarithmic axis: a longer wait is always drawn longer, and the shortest is still visible. The finest axis
-of the terminal has a row for each record that shows anything, whatever the time between them. Where nothing
-happened for longer than a message may take, an extra row tells how long.
+Elections are bursts of milliseconds between seconds of silence, so a linear axis alone cannot show both. The
+finest axis of the terminal has a row for each record that shows anything, whatever the time between them. Where
+nothing happened for longer than a message may take, an extra row tells how long. The axes of pictures are in
+``lab.export.figure_axes``.
 """
 
 import sys
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
-from math import log2
 from typing import Generic, TypeVar
 
 from msgspec import Struct
@@ -76,50 +76,57 @@ def fan_out_of(edge: MessageEdge) -> tuple[int | str, ...]:
     return line.message if line.record < 0 else (edge.ends[0], line.record, line.kind)
 
 
+# many messages in a cell of time
+
+FEW = 3
+"""The most messages within one cell of time that are drawn one by one."""
+
+
+def dense_cells(
+    messages: Iterable[MessageEdge], cell_of: Callable[[MessageEdge], int | None]
+) -> dict[int, list[MessageEdge]]:
+    """Return the messages of each cell of time that has too many to draw one by one.
+
+    ``cell_of`` returns the cell that a message is in; None if it is in no single one.
+    """
+    cells: dict[int, list[MessageEdge]] = {}
+    for edge in messages:
+        cell = cell_of(edge)
+        if cell is not None:
+            cells.setdefault(cell, []).append(edge)
+    return {cell: many for cell, many in cells.items() if len(many) > FEW}
+
+
+def passing(layout: Layout[N], messages: Iterable[MessageEdge]) -> tuple[Counter[tuple[N, N]], set[tuple[N, N]]]:
+    """Return how many messages pass between each two neighbouring lanes, and where one of them is lost."""
+    gaps = list(pairwise(sorted(layout.lanes.values())))
+    counts: Counter[tuple[N, N]] = Counter()
+    lost: set[tuple[N, N]] = set()
+    for edge in messages:
+        ends = layout.ends(edge)
+        if ends is None:
+            continue
+        low, high = sorted(ends)
+        crossed = [gap for gap in gaps if low <= gap[0] and gap[1] <= high]
+        counts.update(crossed)
+        if not edge.arrived:
+            lost.update(crossed)
+    return counts, lost
+
+
 # axes of time
 
-_LEAST, _DOUBLED = 9.0, 8.0
-"""The minimum length of a wait in a picture, and the length added when its duration doubles."""
-_BETWEEN_TICKS = 42.0
-_IDLE = 100.0
-"""Waits drawn longer than this are labelled with their duration."""
+ROWS_US = (200, 1_000, 5_000, 20_000, 100_000, 500_000, 2_000_000, 10_000_000, 60_000_000)
+"""The levels of zoom: the time of a row."""
 _UNITS_US = (100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)
 _TICKS_US = [digit * unit_us for unit_us in _UNITS_US for digit in (1, 2, 5)]
 _TICKS_APART = {True: 5, False: 16}
 """The least cells between ticks, if time flows down and if it flows to the right."""
 
 
-class LogarithmicAxis:
-    """An axis of pixels, from ``begin`` on. ``times_us`` are the times of all events."""
-
-    def __init__(self, times_us: Iterable[int], begin: float, stretch: float = 1.0) -> None:
-        self._times_us = sorted(set(times_us))
-        self._places = [begin]
-        for before, after in pairwise(self._times_us):
-            wait = _LEAST + _DOUBLED * log2(1 + (after - before) / 1000)
-            self._places.append(round(self._places[-1] + wait * stretch, 1))
-
-    @property
-    def end(self) -> float:
-        return self._places[-1]
-
-    def place(self, at_us: int) -> float:
-        """Return the position of a time; between two events, that of the earlier one."""
-        return self._places[max(0, bisect_right(self._times_us, at_us) - 1)]
-
-    def ticks(self) -> Iterator[tuple[float, str]]:
-        """Yield (position, label in seconds) of events that are far enough apart to label."""
-        last, before_us = -_BETWEEN_TICKS, -1_000
-        for place, at_us in zip(self._places, self._times_us, strict=True):
-            if place - last >= _BETWEEN_TICKS:
-                yield place, f"{at_us / 1e6:.{3 if at_us - before_us >= 1_000 else 4}f}"
-                last, before_us = place, at_us
-
-    def idle_periods(self) -> Iterator[tuple[float, int]]:
-        """Yield (position of the middle, duration) of waits that are drawn much too short."""
-        for (here, since_us), (there, until_us) in pairwise(zip(self._places, self._times_us, strict=True)):
-            if there - here > _IDLE:
-                yield (here + there) / 2, until_us - since_us
+def tick_at_least(us: float) -> int:
+    """Return the least round time that is no shorter."""
+    return next((tick_us for tick_us in _TICKS_US if tick_us >= us), _TICKS_US[-1])
 
 
 class LinearAxis:
@@ -147,7 +154,7 @@ class LinearAxis:
 
     def ticks(self, top: int, along: int, down: bool) -> Iterator[tuple[int, str]]:
         """Yield the cells after ``top`` that have a label, and the labels, in seconds."""
-        tick_us = next((us for us in _TICKS_US if us >= _TICKS_APART[down] * self.us), _TICKS_US[-1])
+        tick_us = tick_at_least(_TICKS_APART[down] * self.us)
         digits = 0 if tick_us >= 1_000_000 else 4 if self.us < 1_000 else 3
         at_us = max(0, -(-top * self.us // tick_us) * tick_us)
         while (place := at_us // self.us - top) < along:

@@ -40,6 +40,26 @@ class Film(Struct, frozen=True):
     idle_us: int = 2_000_000
 
 
+SCALES = ("log", "true", "broken")
+LABELS = ("full", "short", "legend")
+
+
+class FigureOptions(Struct, frozen=True):
+    """How a picture is drawn. ``width`` is in pixels; None is that of the theme.
+
+    ``zoom`` is the time of a row in microseconds, in which many messages are drawn together; *events* draws each
+    event, *page* fits one page, and *auto* does the first where it can. ``scale`` is that of the time.
+    """
+
+    title: str = ""
+    caption: str = ""
+    width: float | None = None
+    theme: str = "light"
+    zoom: int | Literal["auto", "events", "page"] = "auto"
+    scale: Literal["log", "true", "broken"] = "log"
+    labels: Literal["full", "short", "legend"] = "full"
+
+
 class ExportOptions(Struct, frozen=True):
     """The part of a recording to export, and how to draw it. None, and no nodes, mean all."""
 
@@ -51,6 +71,7 @@ class ExportOptions(Struct, frozen=True):
     ascii: bool = False
     table: str = "messages"
     film: Film = Film()
+    figure: FigureOptions = FigureOptions()
 
 
 class Excerpt(Struct, frozen=True, dict=True):

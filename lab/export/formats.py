@@ -9,7 +9,9 @@ from msgspec import Struct
 from lab.durable import owner_only
 from lab.export.excerpt import Excerpt
 from lab.export.group_pictures import write_dot
-from lab.export.svg_diagram import write_html, write_svg
+from lab.export.html_page import write_html
+from lab.export.printed import write_pdf, write_png
+from lab.export.svg_diagram import write_svg
 from lab.export.tables import write_csv_table, write_jsonl_table, write_parquet_table
 from lab.export.text_diagram import write_mermaid, write_text
 from lab.export.traces import write_perfetto, write_shiviz
@@ -37,6 +39,8 @@ FORMATS = (
     Format("text", ".txt", "space-time diagram, as plain text for email and issues", write_text),
     Format("mermaid", ".mmd", "sequence diagram of a short window, for Markdown (Mermaid)", write_mermaid),
     Format("dot", ".dot", "history of groups, as a graph for Graphviz", write_dot),
+    Format("pdf", ".pdf", "space-time diagram, for papers and slides", write_pdf),
+    Format("png", ".png", "space-time diagram, in pixels", write_png),
     Format("shiviz", ".shiviz", "log with vector clocks, for ShiViz", write_shiviz),
     Format("perfetto", ".perfetto.json", "trace, for ui.perfetto.dev (Chrome's JSON format)", write_perfetto),
     Format("csv", ".csv", "table for spreadsheets: messages, elections, verdicts …", write_csv_table, True),

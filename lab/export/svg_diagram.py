@@ -1,25 +1,15 @@
-"""The space-time diagram as an SVG picture on white paper, and as a page around it.
+"""The space-time diagram as an SVG picture.
 
-Lanes are coloured by status. Arrows have the colour of their kind; the first arrow has the id ``m0``. Faults of
-links have a background, and walls between the lanes that they separate. The margins have the time axis,
-annotations and a legend.
-
-The page is one file, for use offline, and shows the causal past and future of a message. Its script reads the
-messages from a JSON element. The content security policy of the page allows only this script, so foreign text in
-the page cannot run code.
+Lanes are coloured by status. Arrows have the colour of their kind, and those of answers an open head; the first
+arrow has the id ``m0``. Faults of links have a background, and walls between the lanes that they separate. Where a
+row of time has too many messages to draw each, their number is a shade between the lanes. The margins have the
+time axis, annotations and a legend. No text covers another: see ``lab.export.placement``.
 """
 
-import base64
-import hashlib
-import textwrap
-from collections.abc import Hashable, Iterator
-from html import escape
-from importlib.resources import files
-from string import Template
+from collections.abc import Iterator
 from typing import Any, TextIO
 
 import drawsvg
-import msgspec
 
 from lab.analysis.spacetime import FaultInterval, MessageEdge, StatusInterval
 from lab.export.annotations import (
@@ -30,53 +20,54 @@ from lab.export.annotations import (
     describe_interval,
     describe_message,
     describe_span,
-    describe_status,
     printable,
     status_label,
 )
-from lab.export.diagram_layout import REACH, Layout, LogarithmicAxis, Position, fan_out_of
+from lab.export.diagram_layout import REACH, dense_cells, passing
 from lab.export.excerpt import Excerpt
+from lab.export.figure_frame import frame_of
+from lab.export.figure_themes import FONT
+from lab.export.message_labels import (
+    LINE,
+    FanOut,
+    Way,
+    fan_outs_of,
+    initials_of,
+    kind_names,
+    place_label,
+)
+from lab.export.placement import Anchor, Labels, Position, Text, rectangle
 from lab.export.svg_shapes import (
-    FAINT,
-    FONT,
-    HALO,
-    INK,
-    PAPER,
-    RULE,
-    Labels,
+    NOTE_SIGNS,
     arrow_head,
     cross,
+    drawn_text,
+    group,
     line,
-    text,
-    text_width,
+    star,
+    status_sign,
+    symbol,
 )
-from lab.glyphs import UNICODE
-from lab.palette import Palette
+from lab.export.text_metrics import cut_to_width, text_width, wrap_to_width
 from lab.units import CountText, format_us
 
-MOST_ARROWS = 3_000
 _XML = '<?xml version="1.0" encoding="UTF-8"?>\n'
-_LEAST_WIDTH = 640
 _STYLE = ".m:hover .way, .m:focus .way { stroke-width: 3 } .m:focus { outline: none }"
-_SCALE_NOTE = "time in seconds; waits are drawn on a logarithmic scale"
-
-_LANES = {"killed": (2.0, "2 5"), "failed": (2.0, "2 5"), "absent": (1.0, "1 5"), "paused": (5.0, "5 5")}
-"""(width, dash pattern) of a lane by state of the process; ``_WHOLE`` otherwise."""
-_WHOLE = (7.0, "")
+_SCALE_NOTES = {
+    "log": "time in seconds; waits are drawn on a logarithmic scale",
+    "true": "time in seconds, to scale",
+    "broken": "time in seconds, to scale; longer waits are cut out",
+}
+_LANES = {"killed": (0.3, "2 5"), "failed": (0.3, "2 5"), "absent": (0.15, "1 5"), "paused": (0.7, "5 5")}
+"""(width, dash pattern) of a lane by state of the process, as a part of the theme's; ``_WHOLE`` otherwise."""
+_WHOLE = (1.0, "")
 _DASHES = {"timed out": "7 3", "held": "2 4", "in flight": "2 4"}
-_STATUS_SIZE, _KIND_SIZE, _NOTE_SIZE = 11, 10.5, 12
-_LABELLED = (0.5, 0.36, 0.64, 0.24, 0.76, 0.14, 0.86)
-"""The parts of its arrow before a label."""
 _AT_ONCE = 8.0
-Way = tuple[Position, Position]
-
-_MARGIN, _RIGHT_MARGIN = 380, 150
-"""Room next to the lanes if time runs down; after their end if it runs to the right."""
-_LAST_STATUS = 150
-"""Room for the statuses of the last node, if time runs down."""
-_LETTERS = 56
-_LINE = 15
-_SIGNS = {"fault": "✖", "unmet": "✗", "met": "✓", "caption": "“", "mark": "⚑", "command": "▶", "status": "·"}
+_MARKS = {"0": "", "1": "disc", "2": "ring"}
+_KIND_COLOURS = ("sky", "orange", "green", "purple", "vermilion", "yellow")
+_MINOR = "status"
+"""The kind of the annotations that are left out first."""
+_MOST_LINES = 5
 
 
 def write_svg(excerpt: Excerpt, out: TextIO) -> None:
@@ -84,182 +75,368 @@ def write_svg(excerpt: Excerpt, out: TextIO) -> None:
     out.write(diagram_of(excerpt))
 
 
-def diagram_of(excerpt: Excerpt, header: str = _XML) -> str:
-    """Return the text of an SVG file, preceded by ``header``. Raises ExportError."""
-    excerpt.need_at_most(MOST_ARROWS, "a picture")
-    return str(_Picture(excerpt).drawn().as_svg(header=header))
+def diagram_of(excerpt: Excerpt, header: str = _XML, *, tooltips: bool = True) -> str:
+    """Return the text of an SVG file, preceded by ``header``."""
+    return str(Picture(excerpt, tooltips).drawing.as_svg(header=header))
 
 
-class _Picture:
-    """The parts of the picture. Positions are below its head; lanes lie between ``near`` and ``far``."""
+class Picture:
+    """The picture of an excerpt. ``texts`` are all of its texts, where they are in the picture."""
 
-    def __init__(self, excerpt: Excerpt) -> None:
-        right = excerpt.options.time == "right"
+    def __init__(self, excerpt: Excerpt, tooltips: bool = True) -> None:
         self._excerpt = excerpt
-        self._right = right
-        self._palette = Palette(dark=False)
-        self._labels = Labels()
-        self._remarks = annotations_in(excerpt)
-        pitch, self._begin, self._near, stretch = (96, 116, 34, 1.7) if right else (144, 44, 96, 1.0)
-        lanes = {node: self._near + pitch * (n + 0.5) for n, node in enumerate(excerpt.nodes)}
-        self._layout = Layout[float](not right, lanes, pitch, 0)
-        self._far = lanes[excerpt.nodes[-1]] + (pitch / 2 if right else _LAST_STATUS)
-        self._axis = LogarithmicAxis(self._instants(), self._begin, stretch)
-        self._end = self._axis.end
+        self._figure = excerpt.options.figure
+        self._tooltips = tooltips
+        remarks = annotations_in(excerpt)
+        self._frame = frame_of(excerpt, [*self._instants(remarks)], bool(remarks))
+        self._theme, self._k, self._size = self._frame.theme, self._frame.scale, self._frame.theme.size
+        self._palette = self._theme.palette
+        self._end = self._frame.axis.end
+        kinds = list(dict.fromkeys(printable(edge.line.kind, 28) for edge in excerpt.messages))
+        self._initials = initials_of(kinds)
+        self._styles = self._styles_of(kinds)
+        self._spelled: dict[str, None] = {}
+        """The kinds that the legend has to explain, in order of appearance."""
+        self._dense = dense_cells(excerpt.messages, self._cell) if self._frame.axis.row_us else {}
+        dense = {id(edge) for many in self._dense.values() for edge in many}
+        self._edges = [edge for edge in excerpt.messages if id(edge) not in dense]
+        self.texts: list[Text] = []
+        self.drawing = self._drawn(remarks)
 
-    def drawn(self) -> drawsvg.Drawing:
-        margin, height_below = self._annotations()
-        if self._right:
-            width = max(self._end + _RIGHT_MARGIN, _LEAST_WIDTH)
-        else:
-            width = max(self._far + (_MARGIN if self._remarks else 24), _LEAST_WIDTH)
-        head, top = self._head(width)
-        legend, legend_height = self._legend(width)
-        drawing = drawsvg.Drawing(round(width), round(top + legend_height + height_below), font_family=FONT)
+    def _drawn(self, remarks: list[Annotation]) -> drawsvg.Drawing:
+        margin, height = self._annotations(remarks)
+        self._labels = self._occupied(remarks, height)
+        ways = [self._way(edge) for edge in self._edges]
+        for way in ways:
+            self._labels.reserve(way, LINE)
+        # placed first, drawn last
+        clocks, statuses = [*self._times()], [*self._status_marks()]
+        names = [*self._names()]
+        kinds = [*self._message_labels(ways)]
+        words = [*self._status_labels()]
+        body = [
+            *self._faults(),
+            *clocks,
+            *margin,
+            *self._densities(),
+            *self._statuses(),
+            *self._arrows(ways),
+            *self._breaks(),
+            *kinds,
+            *statuses,
+            *words,
+            *names,
+        ]
+        in_body, self.texts = self.texts, []
+        head, top = self._head()
+        legend, legend_height = self._legend(top)
+        top += legend_height
+        self.texts += [each.moved((0, top)) for each in in_body]
+        caption, bottom = self._caption(top + height)
+        drawing = drawsvg.Drawing(round(self._frame.width), round(bottom), font_family=FONT)
         drawing.append_css(_STYLE)
-        drawing.append(drawsvg.Rectangle(0, 0, drawing.width, drawing.height, fill=PAPER))
-        drawing.append(head)
-        drawing.append(_translated(legend, top))
-        self._labels.reserve((0, 0, *self._xy(self._end, self._near - 8)))  # the time axis
-        for lane in self._layout.lanes.values():
-            (left, top_y), (right, bottom_y) = self._xy(self._begin, lane), self._xy(self._end, lane)
-            self._labels.reserve((left - 4, top_y - 4, right + 4, bottom_y + 4))
-        words = [*self._status_labels()]  # placed first, drawn last
-        body = _group(
-            *self._faults(), *self._times(), margin, *self._statuses(), *self._arrows(), *words, *self._names()
-        )
-        drawing.append(_translated(body, top + legend_height))
+        drawing.append(drawsvg.Rectangle(0, 0, drawing.width, drawing.height, fill=self._theme.paper))
+        drawing.append(group(head))
+        drawing.append(group(legend, class_="legend"))
+        drawing.append(group(body, transform=f"translate(0,{top:.1f})", class_="body"))
+        drawing.append(group(caption))
         return drawing
 
-    def _head(self, width: float) -> tuple[drawsvg.Group, float]:
-        title = text(printable(self._excerpt.header.protocol.title, 60), 18, (24, 32), INK, font_weight="bold")
-        lines = [*textwrap.wrap(describe_excerpt(self._excerpt), int((width - 48) / 6.4)), _SCALE_NOTE]
-        words = (text(words, 12, (24, 52 + 17 * place), FAINT) for place, words in enumerate(lines))
-        return _group(title, *words), 52 + 17 * len(lines) + 4.0
+    def _occupied(self, remarks: list[Annotation], height: float) -> Labels:
+        """Return the areas that no label may cover: margins, lanes, walls, and the lines of annotations."""
+        frame, half = self._frame, self._theme.lane / 2 + 1
+        right = frame.notes - 10 * self._k if frame.down and frame.notes_width else frame.width
+        labels = Labels(rectangle(0, 0, right if frame.down else frame.width, height))
+        labels.reserve(rectangle(0, 0, *frame.xy(self._end, frame.near - 4 * self._k)))  # the clock
+        names = frame.begin - 3 * self._k
+        labels.reserve(rectangle(0, 0, frame.width, names) if frame.down else rectangle(0, 0, names, frame.far))
+        for cell, many in self._dense.items():
+            begin, end = (frame.cell_begin(each, self._excerpt.from_us) for each in (cell, cell + 1))
+            for lane, other in passing(frame.layout, many)[0]:
+                labels.reserve(rectangle(*frame.xy(begin, lane), *frame.xy(end, other)))
+        for lane in frame.layout.lanes.values():
+            (left, top), (right, bottom) = frame.xy(frame.begin, lane), frame.xy(self._end, lane)
+            labels.reserve(rectangle(left - half, top - half, right + half, bottom + half))
+        if not frame.down:
+            labels.reserve(rectangle(0, frame.far, frame.width, height))
+        for interval in self._excerpt.fault_intervals:
+            for way in self._walls(interval):
+                labels.reserve(way, LINE)
+        for at in dict.fromkeys(self._place(remark.at_us) for remark in remarks):
+            labels.reserve((frame.xy(at, frame.near), frame.xy(at, frame.far)), LINE)
+        return labels
+
+    # texts
+
+    def _text(
+        self,
+        words: str,
+        at: Position,
+        colour: str,
+        size: float | None = None,
+        anchor: Anchor = "start",
+        bold: bool = False,
+        **style: Any,
+    ) -> drawsvg.Text:
+        return self._put(Text(words, size or self._size, at, anchor, bold=bold), colour, **style)
+
+    def _put(self, text: Text, colour: str, **style: Any) -> drawsvg.Text:
+        self.texts.append(text)
+        return drawn_text(text, colour, **style)
+
+    def _group(self, shapes: Iterator[drawsvg.DrawingElement], title: str, **attributes: Any) -> drawsvg.Group:
+        return group(shapes, title if self._tooltips else "", **attributes)
+
+    def _head(self) -> tuple[list[drawsvg.DrawingElement], float]:
+        """Return the title and the settings, and where they end."""
+        theme, k, frame = self._theme, self._k, self._frame
+        room = frame.width - 2 * frame.pad
+        y = frame.pad
+        shapes: list[drawsvg.DrawingElement] = []
+        title = self._figure.title or (self._excerpt.header.protocol.title if theme.described else "")
+        for words in wrap_to_width(printable(title, 200), 17 * k, room / 1.06) if title else []:
+            y += 17 * k
+            shapes.append(self._text(words, (frame.pad, y - 3 * k), theme.ink, 17 * k, bold=True))
+            y += 4 * k
+        if theme.described:
+            note = "true" if frame.axis.row_us else self._figure.scale
+            rows = f"; a row is {format_us(frame.axis.row_us)}" if frame.axis.row_us else ""
+            lines = [*wrap_to_width(describe_excerpt(self._excerpt), 12 * k, room), _SCALE_NOTES[note] + rows]
+            for words in lines:
+                y += 16 * k
+                shapes.append(self._text(words, (frame.pad, y - 3 * k), theme.faint, 12 * k))
+        return shapes, y + 6 * k
+
+    def _caption(self, top: float) -> tuple[list[drawsvg.DrawingElement], float]:
+        frame, size = self._frame, 1.1 * self._size
+        shapes: list[drawsvg.DrawingElement] = []
+        y = top
+        if self._figure.caption:
+            words = printable(self._figure.caption, 2000)
+            for row in wrap_to_width(words, size, frame.width - 2 * frame.pad):
+                y += 1.35 * size
+                shapes.append(self._text(row, (frame.pad, y - 0.3 * size), self._theme.ink, size))
+        return shapes, y + max(frame.pad / 2, 4)
 
     # positions
 
-    def _instants(self) -> Iterator[int]:
+    def _instants(self, remarks: list[Annotation]) -> Iterator[int]:
         """Yield the times that the axis has to show."""
         excerpt = self._excerpt
         intervals: list[StatusInterval | FaultInterval] = [*excerpt.status_intervals, *excerpt.fault_intervals]
         points = [point for each in intervals for point in (each.since, each.until)]
         points += [point for edge in excerpt.messages for point in (edge.sent, edge.end, *edge.again)]
         times = [point.at_us for point in points if point is not None]
-        times += [remark.at_us for remark in self._remarks]
+        times += [remark.at_us for remark in remarks]
         return map(excerpt.clip, (excerpt.from_us, excerpt.until_us, *times))
 
-    def _xy(self, along: float, across: float) -> Position:
-        return self._layout.xy(along, across)
+    def _place(self, at_us: int) -> float:
+        return self._frame.axis.place(self._excerpt.clip(at_us))
 
     def _until(self, interval: StatusInterval | FaultInterval) -> float:
         """Return the position along the time axis at which an interval ends."""
-        return self._end if interval.until is None else self._axis.place(interval.until.at_us)
+        return self._end if interval.until is None else self._place(interval.until.at_us)
 
-    def _ends(self, edge: MessageEdge, end_us: int, reach: float = 1.0) -> tuple[Position, Position]:
+    def _ends(self, edge: MessageEdge, end_us: int, reach: float = 1.0) -> Way:
         """Return the ends of an arrow that arrives at ``end_us``, cut off at the window.
 
         ``reach`` is the part of the way between the lanes that it covers.
         """
         source, target = edge.ends
-        begin_us, lane = edge.line.at_us, self._layout.lanes[source]
-        across = (self._layout.lanes[target] - lane) * reach
+        begin_us, lane = edge.line.at_us, self._frame.layout.lanes[source]
+        across = (self._frame.layout.lanes[target] - lane) * reach
 
         def point(at_us: int, done: float) -> Position:
             shown_us = self._excerpt.clip(at_us)
             if shown_us != at_us and end_us != begin_us:
                 done = (shown_us - begin_us) / (end_us - begin_us)
-            return self._xy(self._axis.place(at_us), lane + across * done)
+            return self._frame.xy(self._place(at_us), lane + across * done)
 
         return point(begin_us, 0.0), point(end_us, 1.0)
 
     def _is_shown(self, at_us: int) -> bool:
         return self._excerpt.clip(at_us) == at_us
 
+    def _cell(self, edge: MessageEdge) -> int | None:
+        """Return the row of time that a message is in, None if it takes longer."""
+        if edge.end is None:
+            return None
+        excerpt, row_us = self._excerpt, self._frame.axis.row_us
+        first, last = (
+            (excerpt.clip(at_us) - excerpt.from_us) // row_us for at_us in (edge.line.at_us, edge.end.at_us)
+        )
+        return first if last <= first + 1 else None
+
     # nodes
 
     def _names(self) -> Iterator[drawsvg.DrawingElement]:
-        """Yield the names of the nodes, at the beginnings of their lanes."""
-        for node, lane in self._layout.lanes.items():
-            x, y = self._xy(self._begin - (60 if self._right else 20), lane)
-            yield drawsvg.Rectangle(x - 31, y - 13, 62, 22, rx=7, fill=PAPER, stroke=FAINT)
-            yield text(f"node {node}", 12, (x, y + 2), INK, text_anchor="middle", font_weight="bold")
+        """Yield the names of the nodes, at the beginnings of their lanes; of many nodes only those with room."""
+        frame, k, size = self._frame, self._k, self._size * 1.05
+        last = -1e9
+        for node, lane in frame.layout.lanes.items():
+            long, short = f"node {node}", str(node)
+            wide = text_width(long, size, bold=True) + 14 * k
+            fits = frame.layout.pitch > (wide + 4 if frame.down else size * 2.1)
+            words = long if fits or not frame.down else short
+            half = (text_width(words, size, bold=True) if frame.down else size) / 2 + 2 * k
+            if lane - half < last:
+                continue
+            last = lane + half
+            x, y = frame.xy(frame.begin - (16 * k if frame.down else wide / 2 + 9 * k), lane)
+            shapes: list[drawsvg.DrawingElement] = []
+            if fits:
+                box = (x - wide / 2, y - 0.95 * size, wide, 1.9 * size)
+                shapes.append(drawsvg.Rectangle(*box, rx=6 * k, fill=self._theme.paper, stroke=self._theme.faint))
+            at = x, y + 0.36 * size
+            shapes.append(self._text(words, at, self._theme.ink, size, "middle", bold=True))
+            yield group(shapes, class_="n")
 
     def _statuses(self) -> Iterator[drawsvg.Group]:
         for interval in self._excerpt.status_intervals:
             start, stop = self._span(interval)
-            width, dashes = _LANES.get(interval.shown, _WHOLE)
-            lane = line(start, stop, self._status_colour(interval.shown), width, dashes)
-            yield _group(lane, class_="s", title=describe_interval(interval))
+            share, dashes = _LANES.get(interval.shown, _WHOLE)
+            colour = self._status_colour(interval.shown)
+            lane = line(start, stop, colour, share * self._theme.lane, self._scaled(dashes))
+            yield self._group(iter((lane,)), describe_interval(interval), class_="s")
 
-    def _status_labels(self) -> Iterator[drawsvg.DrawingElement]:
-        """Yield the status of a node where it changes."""
-        shown: dict[int, str] = {}
+    def _scaled(self, dashes: str) -> str:
+        return " ".join(f"{float(each) * self._k:g}" for each in dashes.split())
+
+    def _changes(self) -> Iterator[tuple[StatusInterval, Position, list[str]]]:
+        """Yield the intervals that are labelled, where, and the words to try, the longest first."""
+        before: dict[int, list[str]] = {}
         for interval in self._excerpt.status_intervals:
             start, stop = self._span(interval)
-            words, colour = describe_status(interval), self._status_colour(interval.shown)
+            words = _status_words(interval)
             is_nothing = interval.until is not None and start == stop
-            if words != shown.get(interval.node) and interval.shown != "absent" and not is_nothing:
-                shown[interval.node] = words
-                glyph = UNICODE.status.get(interval.shown, "")
-                yield text(glyph, 13, (start[0], start[1] + 4.5), colour, font_weight="bold", **HALO)
-                spot = self._labels.place(words, _STATUS_SIZE, self._label_positions(words, start))
-                if spot is not None:
-                    yield text(words, _STATUS_SIZE, spot, colour, font_weight="bold", **HALO)
+            if words != before.get(interval.node) and interval.shown != "absent" and not is_nothing:
+                before[interval.node] = words
+                yield interval, start, words
 
-    def _label_positions(self, words: str, start: Position) -> list[Position]:
-        """Return the candidate positions of a label, next to the beginning of its interval."""
-        half = text_width(words, _STATUS_SIZE) / 2
-        if self._right:
-            return [(start[0] + half + 6, start[1] + down) for down in (-8, 17, -20, 29)]
-        return [(start[0] + side * (half + 8), start[1] + down) for down in (10, 22) for side in (1, -1)]
+    def _status_marks(self) -> Iterator[drawsvg.DrawingElement]:
+        """Yield the symbol of a status where it begins, if it has room before the next one."""
+        frame, k = self._frame, self._k
+        if frame.axis.row_us and frame.layout.pitch < 24 * k:
+            return
+        room = 5.2 * k
+        last: dict[int, float] = {}
+        for interval, start, _ in reversed([*self._changes()]):
+            along = start[1 if frame.down else 0]
+            if last.get(interval.node, 1e9) - along < 1.6 * room:
+                continue
+            last[interval.node] = along
+            self._labels.reserve(
+                rectangle(start[0] - room, start[1] - room, start[0] + room, start[1] + room), "mark"
+            )
+            colour = self._status_colour(interval.shown)
+            yield drawsvg.Circle(
+                *(round(each, 1) for each in start),
+                round(room, 1),
+                fill=self._theme.paper,
+                stroke=colour,
+                stroke_width=round(0.9 * k, 1),
+            )
+            if interval.leads:
+                yield star(start, 4.6 * k, colour)
+            else:
+                yield symbol(status_sign(interval.shown), start, colour, 0.78 * k)
 
-    def _span(self, interval: StatusInterval) -> tuple[Position, Position]:
-        lane = self._layout.lanes[interval.node]
-        return self._xy(self._axis.place(interval.since.at_us), lane), self._xy(self._until(interval), lane)
+    def _status_labels(self) -> Iterator[drawsvg.DrawingElement]:
+        """Yield the status of a node where it changes, if it has room; the lane shows it in any case."""
+        for interval, start, words in self._changes():
+            found = self._labels.place(self._status_candidates(words, start))
+            if found is not None:
+                yield self._put(found, self._status_colour(interval.shown), class_="st")
+
+    def _status_candidates(self, words: list[str], start: Position) -> Iterator[Text]:
+        """Yield the places of a status, next to the beginning of its interval."""
+        size, k, (x, y) = self._size, self._k, start
+        for each in words:
+            if self._frame.down:
+                for down in (0.36, 1.1, 1.9):
+                    yield Text(each, size, (x + 7.5 * k, y + down * size), bold=True)
+                    yield Text(each, size, (x - 7.5 * k, y + down * size), "end", bold=True)
+                continue
+            for right in (6 * k, 14 * k):
+                for down in (-0.6, 1.25):
+                    yield Text(each, size, (x + right, y + down * size), bold=True)
+
+    def _span(self, interval: StatusInterval) -> Way:
+        lane = self._frame.layout.lanes[interval.node]
+        begin, end = self._place(interval.since.at_us), self._until(interval)
+        if self._frame.axis.row_us:  # so that it can be seen
+            end = min(max(end, begin + 1.5), self._end)
+        return self._frame.xy(begin, lane), self._frame.xy(end, lane)
 
     def _status_colour(self, shown: str) -> str:
-        return self._palette.status(shown) or FAINT
+        return self._palette.status(shown) or self._theme.faint
 
     # faults
 
     def _faults(self) -> Iterator[drawsvg.Group]:
-        colour = self._palette.mark("fault")
+        frame, colour = self._frame, self._palette.mark("fault")
         for interval in self._excerpt.fault_intervals:
             if not interval.fault.links:
                 continue
-            begin, end = self._axis.place(interval.since.at_us), self._until(interval)
-            (left, top), (right, bottom) = self._xy(begin, self._near), self._xy(end, self._far)
-            ground = drawsvg.Rectangle(left, top, right - left, bottom - top, fill=colour, fill_opacity=0.06)
-            walls = (
-                line(self._xy(begin, wall), self._xy(end, wall), colour, 2.5, "7 4")
-                for wall in self._walls(interval)
+            begin, end = self._place(interval.since.at_us), self._until(interval)
+            (left, top), (right, bottom) = frame.xy(begin, frame.near), frame.xy(end, frame.far)
+            opacity = 0.12 if self._theme.dark else 0.06
+            ground = drawsvg.Rectangle(
+                *(round(each, 1) for each in (left, top, right - left, bottom - top)),
+                fill=colour,
+                fill_opacity=opacity,
             )
-            yield _group(ground, *walls, class_="f", title=_describe_fault_interval(interval))
+            walls = (line(*way, colour, 2 * self._k, "7 4") for way in self._walls(interval))
+            yield self._group(iter((ground, *walls)), _describe_fault_interval(interval), class_="f")
 
-    def _walls(self, interval: FaultInterval) -> Iterator[float]:
-        """Yield the positions between neighbours whose links are cut in both directions."""
-        if interval.fault.kind in ("partition", "cut"):
-            for lane, other, both_ways in self._layout.gaps(interval.fault):
+    def _walls(self, interval: FaultInterval) -> Iterator[Way]:
+        """Yield the walls between neighbours whose links are cut in both directions."""
+        if interval.fault.links and interval.fault.kind in ("partition", "cut"):
+            begin, end = self._place(interval.since.at_us), self._until(interval)
+            for lane, other, both_ways in self._frame.layout.gaps(interval.fault):
                 if both_ways:
-                    yield (lane + other) / 2
+                    wall = (lane + other) / 2
+                    yield self._frame.xy(begin, wall), self._frame.xy(end, wall)
 
     # messages
 
-    def _arrows(self) -> Iterator[drawsvg.Group]:
+    def _styles_of(self, kinds: list[str]) -> dict[str, tuple[str, str]]:
+        """Return (colour, mark at the sender) of each kind: those of the interface, or all different."""
+        requests = list(dict.fromkeys(kind.removesuffix("Answer") for kind in kinds))
+        if self._figure.labels != "legend":
+            return {kind: (self._palette.kind(kind), "") for kind in kinds}
+        count = len(_KIND_COLOURS)
+        styles = {
+            kind: (self._palette.named(_KIND_COLOURS[n % count]), _MARKS[str(n // count % len(_MARKS))])
+            for n, kind in enumerate(requests)
+        }
+        return {kind: styles[kind.removesuffix("Answer")] for kind in kinds}
+
+    def _style(self, edge: MessageEdge) -> tuple[str, str]:
+        return self._styles[printable(edge.line.kind, 28)]
+
+    def _densities(self) -> Iterator[drawsvg.DrawingElement]:
+        """Yield the shades of rows with many messages, and their numbers where they have room."""
+        frame = self._frame
+        passed = {cell: passing(frame.layout, many) for cell, many in self._dense.items()}
+        most = max((count for counts, _ in passed.values() for count in counts.values()), default=1)
+        for cell, (counts, lost) in sorted(passed.items()):
+            begin, end = (frame.cell_begin(each, self._excerpt.from_us) for each in (cell, cell + 1))
+            for (lane, other), count in counts.items():
+                (left, top), (right, bottom) = frame.xy(begin, lane), frame.xy(end, other)
+                colour = self._palette.named("vermilion" if (lane, other) in lost else "sky")
+                opacity = round(0.12 + 0.7 * (count / most) ** 0.6, 2)
+                box = (round(each, 1) for each in (left, top, right - left, bottom - top))
+                shade = drawsvg.Rectangle(*box, fill=colour, fill_opacity=opacity)
+                yield self._group(iter((shade,)), f"{count:,} messages", class_="d")
+
+    def _arrows(self, ways: list[Way]) -> Iterator[drawsvg.Group]:
         """Yield the arrows in the order in which the messages were sent."""
         faults = {each.fault.id: describe_fault(each.fault) for each in self._excerpt.space.fault_intervals}
-        edges = self._excerpt.messages
-        ways = [self._way(edge) for edge in edges]
-        labelled: dict[Hashable, list[Way]] = {}
-        for edge, way in zip(edges, ways, strict=True):
-            self._labels.reserve_line(*way, _label_key(edge))
-            labelled.setdefault(_label_key(edge), []).append(way)
-        for number, (edge, way) in enumerate(zip(edges, ways, strict=True)):
-            title = describe_message(edge, faults)
-            shapes = self._arrow(edge, *way, _label_spots(labelled.pop(_label_key(edge), [])))
-            yield _group(*shapes, class_="m", id=f"m{number}", tabindex=0, title=title)
-            self._excerpt.progress(CountText(number, len(edges), "message", "drawn"))
+        for number, (edge, way) in enumerate(zip(self._edges, ways, strict=True)):
+            title = describe_message(edge, faults) if self._tooltips else ""
+            yield group(self._arrow(edge, *way), title, class_="m", id=f"m{number}", tabindex=0)
+            self._excerpt.progress(CountText(number, len(ways), "message", "drawn"))
 
     def _way(self, edge: MessageEdge) -> Way:
         """Return the ends of the arrow of a message."""
@@ -267,205 +444,268 @@ class _Picture:
         start, end = self._ends(edge, end_us, REACH.get(edge.fate, 1.0))
         if edge.end is not None and not edge.arrived and end_us == edge.line.at_us:
             # otherwise messages that are lost at once would be drawn on top of each other
-            end = (end[0] + _AT_ONCE, end[1]) if self._right else (end[0], end[1] + _AT_ONCE)
+            end = (end[0], end[1] + _AT_ONCE) if self._frame.down else (end[0] + _AT_ONCE, end[1])
         return start, end
 
-    def _arrow(
-        self, edge: MessageEdge, start: Position, end: Position, spots: list[Position]
-    ) -> Iterator[drawsvg.DrawingElement]:
-        """Yield the shapes of an arrow, and its label if one of ``spots`` is free."""
-        colour = self._palette.kind(edge.line.kind)
-        yield line(start, end, PAPER, 11, class_="hit", stroke_opacity=0)
-        yield line(start, end, colour, 1.4, _DASHES.get(edge.fate, ""), class_="way")
+    def _arrow(self, edge: MessageEdge, start: Position, end: Position) -> Iterator[drawsvg.DrawingElement]:
+        (colour, mark), k, theme = self._style(edge), self._k, self._theme
+        is_answer = bool(edge.line.reply_to)
+        width = theme.stroke * (0.75 if is_answer else 1.0)
+        if self._tooltips:
+            yield line(start, end, theme.paper, 11, class_="hit", stroke_opacity=0)
+        yield line(start, end, colour, width, self._scaled(_DASHES.get(edge.fate, "")), class_="way")
         if edge.end is None:
-            yield drawsvg.Circle(round(end[0], 1), round(end[1], 1), 3, fill=PAPER, stroke=colour)
+            at = (round(each, 1) for each in end)
+            yield drawsvg.Circle(*at, 3 * k, fill=theme.paper, stroke=colour, stroke_width=width)
         elif self._is_shown(edge.end.at_us):  # otherwise the arrow leaves the picture
-            fate_colour = self._palette.fate(edge.fate) or INK
-            yield arrow_head(start, end, colour) if edge.arrived else cross(end, fate_colour)
+            fate_colour = self._palette.fate(edge.fate) or theme.ink
+            yield (
+                self._head_of(start, end, colour, is_answer) if edge.arrived else cross(end, fate_colour, 3.8 * k)
+            )
         for point in edge.again:
             again_start, again_end = self._ends(edge, point.at_us)
-            yield line(again_start, again_end, colour, 1, "1 3", class_="way")
+            yield line(again_start, again_end, colour, width * 0.8, "1 3", class_="way")
             if self._is_shown(point.at_us):
-                yield arrow_head(again_start, again_end, colour)
-        words = printable(edge.line.kind, 28) + (" (late)" if edge.fate == "timed out" else "")
-        spot = self._labels.place(words, _KIND_SIZE, spots, _label_key(edge))
-        if spot is not None:
-            yield text(words, _KIND_SIZE, spot, colour, **HALO)
+                yield self._head_of(again_start, again_end, colour, is_answer)
+        if mark:
+            yield symbol(mark, start, colour, 0.8 * k)
+
+    def _head_of(self, start: Position, end: Position, colour: str, is_answer: bool) -> drawsvg.DrawingElement:
+        return arrow_head(start, end, colour, 6.6 * self._k, is_answer)
+
+    def _message_labels(self, ways: list[Way]) -> Iterator[drawsvg.DrawingElement]:
+        """Yield the labels of the fan-outs, the largest first, then those of answers."""
+        every = fan_outs_of(self._edges, ways)
+        for fan_out in sorted(every, key=lambda each: (each.is_answer, -len(each.ways))):
+            kind = printable(fan_out.kind, 28)
+            names = kind_names(self._figure.labels, kind, self._initials, self._size * 0.95)
+            label = place_label(self._labels, fan_out, names)
+            if label is None or label.text.words != kind:
+                self._spelled[kind] = None
+            yield from self._joint(fan_out)
+            if label is not None:
+                colour = self._styles[kind][0]
+                if label.leader is not None:
+                    yield line(*label.leader, colour, 0.5 * self._theme.stroke, class_="leader")
+                yield self._put(label.text, colour, class_="k")
+
+    def _joint(self, fan_out: FanOut) -> Iterator[drawsvg.DrawingElement]:
+        """Yield the point that the arrows of a fan-out have in common."""
+        if len(fan_out.ways) > 1 and not fan_out.is_answer:
+            x, y = (round(each, 1) for each in fan_out.start)
+            colour = self._styles[printable(fan_out.kind, 28)][0]
+            yield drawsvg.Circle(x, y, round(2.2 * self._k, 1), fill=colour)
 
     # the margins
 
     def _times(self) -> Iterator[drawsvg.DrawingElement]:
         """Yield labelled times, and the length of long waits."""
-        for along, clock in self._axis.ticks():
-            yield line(self._xy(along, self._near - 8), self._xy(along, self._far), RULE, 1)
-            yield self._time_label(along, clock)
-        for along, idle_us in self._axis.idle_periods():
-            words = f"{'⋯' if self._right else '⋮'} {format_us(round(idle_us, -3))}"
-            yield self._time_label(along, words, font_style="italic")
+        frame, k = self._frame, self._k
+        free = Labels(rectangle(0, 0, frame.width, 1e9))
+        apart = 42 * k if frame.down else text_width("000.0000", self._size) + 14 * k
+        for along, clock in frame.axis.ticks(apart):
+            text = free.place([self._clock(along, clock)])
+            if text is not None:
+                yield line(frame.xy(along, frame.near - 5 * k), frame.xy(along, frame.far), self._theme.rule, 1)
+                yield self._put(text, self._theme.faint, class_="tick")
+        for wait in frame.axis.waits():
+            words = f"{'' if wait.broken else '… '}{format_us(round(wait.us, -3))}"
+            text = free.place([self._clock(wait.middle, words, 0), self._clock(wait.middle, words, 1)])
+            if text is not None:
+                yield self._put(text, self._theme.faint, font_style="italic", class_="wait")
 
-    def _time_label(self, along: float, words: str, **style: str) -> drawsvg.Text:
-        (x, y), anchor = self._xy(along, self._near - 14), "middle" if self._right else "end"
-        return text(words, 11, (x, y if self._right else y + 4), FAINT, text_anchor=anchor, **style)
+    def _clock(self, along: float, words: str, row: int = 0) -> Text:
+        frame, size = self._frame, self._size
+        x, y = frame.xy(along, frame.near - (9 + 13 * row) * self._k)
+        return (
+            Text(words, size, (x, y + 0.36 * size), "end") if frame.down else Text(words, size, (x, y), "middle")
+        )
 
-    def _annotations(self) -> tuple[drawsvg.Group, float]:
-        """Return the annotations, next to the lanes or below them, and where they end."""
-        group = drawsvg.Group()
-        return group, self._draw_below_lanes(group) if self._right else self._draw_in_margin(group)
+    def _breaks(self) -> Iterator[drawsvg.DrawingElement]:
+        """Yield the marks of a broken axis: a cut across all lanes."""
+        frame, k = self._frame, self._k
+        for wait in frame.axis.waits():
+            if not wait.broken:
+                continue
+            for along, colour, width in (
+                (wait.middle, self._theme.paper, 7 * k),
+                (wait.middle - 3.5 * k, self._theme.faint, 0.7 * k),
+                (wait.middle + 3.5 * k, self._theme.faint, 0.7 * k),
+            ):
+                yield self._zigzag(along, colour, width)
 
-    def _draw_in_margin(self, group: drawsvg.Group) -> float:
-        free: float = self._begin - _LINE
-        x = self._far + 24
-        for remark in self._remarks:
-            colour, y = self._palette.mark(remark.kind), self._axis.place(remark.at_us)
-            shown, lines = max(y, free), _wrapped(remark)
-            group.append(line((self._near, y), (self._far, y), colour, 1, "1 4"))
-            group.append(line((self._far, y), (x - 4, shown), colour, 1))
+    def _zigzag(self, along: float, colour: str, width: float) -> drawsvg.Lines:
+        frame, k = self._frame, self._k
+        count = max(2, round((frame.far - frame.near) / (9 * k)))
+        step = (frame.far - frame.near) / count
+        points = [frame.xy(along + (2 * k if n % 2 else -2 * k), frame.near + n * step) for n in range(count + 1)]
+        flat = (round(each, 1) for point in points for each in point)
+        return drawsvg.Lines(*flat, fill="none", stroke=colour, stroke_width=round(width, 2))
+
+    def _annotations(self, remarks: list[Annotation]) -> tuple[list[drawsvg.DrawingElement], float]:
+        """Return the annotations, next to the lanes or below them, and where the body ends."""
+        shapes = list(self._in_margin(remarks) if self._frame.down else self._under_lanes(remarks))
+        low = max((each.at[1] for each in self.texts), default=0.0)
+        ends = self._end if self._frame.down else self._frame.far
+        return shapes, max(ends, low) + 10 * self._k
+
+    def _in_margin(self, remarks: list[Annotation]) -> Iterator[drawsvg.DrawingElement]:
+        frame, k, size = self._frame, self._k, self._size
+        x, row = frame.notes + 13 * k, 1.3 * self._size
+        room = frame.notes_width - 13 * k
+        wrapped = [(each, wrap_to_width(printable(each.text, 400), size, room, _MOST_LINES)) for each in remarks]
+        kept, left_out = _most_important(wrapped, (self._end - frame.begin) / row)
+        free = 0.0
+        for remark, lines in kept:
+            colour, y = self._palette.mark(remark.kind), self._place(remark.at_us)
+            shown = max(y, free)
+            yield line((frame.near, y), (frame.far, y), colour, 0.8 * k, "1 4")
+            yield line((frame.far, y), (frame.notes - 3 * k, shown), colour, 0.8 * k)
+            yield from self._sign(remark, (frame.notes + 3 * k, shown))
             for place, words in enumerate(lines):
-                at = x + (0 if place == 0 else 16), shown + 4 + _LINE * place
-                group.append(text(words, _NOTE_SIZE, at, colour))
-            free = shown + _LINE * len(lines) + 4
-        return max(self._end, free) + 24
+                yield self._text(words, (x, shown + 0.36 * size + row * place), colour, class_="note")
+            free = shown + row * len(lines) + 0.35 * size
+        if left_out:
+            at = x, max(free, self._end - row) + 0.36 * size
+            yield self._text(f"… and {left_out:,} more notes", at, self._theme.faint)
 
-    def _draw_below_lanes(self, group: drawsvg.Group) -> float:
-        """Draw the annotations in rows, each in the first row with room for it."""
-        rows: list[float] = []
-        top = self._far + 24
-        for remark in self._remarks:
-            colour, at = self._palette.mark(remark.kind), self._axis.place(remark.at_us)
-            words = printable(f"{_SIGNS[remark.kind]} {remark.text}", 110)
-            wide = text_width(words, _NOTE_SIZE)
-            x = max(self._begin, min(at, self._end + _RIGHT_MARGIN - wide))  # keep it inside the picture
-            row = next((row for row, free in enumerate(rows) if free <= x), len(rows))
-            rows[row : row + 1] = [x + wide + 16]
-            y = top + _LINE * row
-            group.append(line((at, self._near), (at, y - 10), colour, 1, "1 4"))
-            group.append(text(words, _NOTE_SIZE, (x, y), colour, **{**HALO, "text_anchor": "start"}))
-        return top + _LINE * len(rows) + 12
+    def _under_lanes(self, remarks: list[Annotation]) -> Iterator[drawsvg.DrawingElement]:
+        """Yield the annotations in rows, from the last on: each below those that begin above its text."""
+        frame, k, size = self._frame, self._k, self._size
+        right, row = frame.width - frame.pad, 1.35 * self._size
+        placed: list[tuple[float, float, int]] = []
+        lines: list[drawsvg.DrawingElement] = []
+        words_: list[drawsvg.DrawingElement] = []
+        most = int((frame.far - frame.near) / row) + 6
+        for remark in reversed(remarks):
+            colour, at = self._palette.mark(remark.kind), self._place(remark.at_us)
+            words = cut_to_width(
+                printable(remark.text, 110), size, min(frame.width * 0.62, right - frame.pad) - 12 * k
+            )
+            wide = text_width(words, size) + 12 * k
+            x = max(frame.pad, min(at, right - wide))  # keep it inside the picture
+            over = [down for left, end, down in placed if left < x + wide + 8 * k and x < end + 8 * k]
+            down = max(over, default=-1) + 1
+            if down >= most and remark.kind == _MINOR:
+                continue
+            placed.append((x, x + wide, down))
+            y = frame.far + 20 * k + row * down
+            lines.append(line((at, frame.near), (at, y - 0.8 * size), colour, 0.8 * k, "1 4"))
+            box = (x - 2, y - 0.8 * size, wide + 2, 1.06 * size)
+            words_.append(drawsvg.Rectangle(*(round(each, 1) for each in box), fill=self._theme.paper))
+            words_ += self._sign(remark, (x + 4 * k, y - 0.34 * size))
+            words_.append(self._text(words, (x + 12 * k, y), colour, class_="note"))
+        yield from (*lines, *words_)
 
-    def _legend(self, width: float) -> tuple[drawsvg.Group, float]:
+    def _sign(self, remark: Annotation, at: Position) -> Iterator[drawsvg.DrawingElement]:
+        colour = self._palette.mark(remark.kind)
+        yield symbol(NOTE_SIGNS[remark.kind], at, colour, 0.85 * self._k)
+
+    def _legend(self, top: float) -> tuple[list[drawsvg.DrawingElement], float]:
         """Return the legend of the lanes and arrows that occur, and its height."""
-        group = drawsvg.Group()
-        x, y = 24.0, 8.0
-        for words, signs in (*self._lane_signs(), *self._arrow_signs()):
-            wide = 40 + text_width(words, 11) + 22
-            if x + wide > width - 24:
-                x, y = 24.0, y + 20
-            entry = _group(*signs, text(words, 11, (38, 4), INK), transform=f"translate({x:.1f},{y:.1f})")
-            group.append(entry)
+        frame, k, size = self._frame, self._k, self._size
+        shapes: list[drawsvg.DrawingElement] = []
+        x, y = frame.pad, 8.0 * k
+        for words, signs in (*self._lane_signs(), *self._arrow_signs(), *self._kind_signs()):
+            wide = 30 * k + text_width(words, size) + 14 * k
+            if x + wide - 14 * k > frame.width - frame.pad and x > frame.pad:
+                x, y = frame.pad, y + 1.6 * size
+            move = f"translate({x:.1f},{top + y:.1f}) scale({k:.3f})"
+            shapes.append(group(signs, transform=move))
+            shapes.append(self._text(words, (x + 29 * k, top + y + 0.36 * size), self._theme.ink))
             x += wide
-        return group, y + 16
+        return shapes, y + 12 * k if shapes else 0.0
 
     def _lane_signs(self) -> Iterator[tuple[str, list[drawsvg.DrawingElement]]]:
-        intervals = self._excerpt.status_intervals
+        """Yield the entries of the legend, drawn at scale 1."""
+        intervals, theme = self._excerpt.status_intervals, self._theme
         for shown in dict.fromkeys(interval.shown for interval in intervals):
-            wide, dashes = _LANES.get(shown, _WHOLE)
-            sign = line((0, 0), (30, 0), self._status_colour(shown), wide, dashes)
-            yield f"{UNICODE.status.get(shown, '')} {status_label(shown)}", [sign]
+            share, dashes = _LANES.get(shown, _WHOLE)
+            colour = self._status_colour(shown)
+            sign = line((0, 0), (24, 0), colour, share * 5, dashes)
+            badge = drawsvg.Circle(12, 0, 5.2, fill=theme.paper, stroke=colour, stroke_width=0.9)
+            yield status_label(shown), [sign, badge, symbol(status_sign(shown), (12, 0), colour, 0.78)]
         if any(interval.leads for interval in intervals):
-            yield "its own coordinator", [text("★", 13, (10, 5), self._palette.named("yellow"))]
+            colour = self._status_colour("Normal")
+            badge = drawsvg.Circle(12, 0, 5.2, fill=theme.paper, stroke=colour, stroke_width=0.9)
+            yield "its own coordinator", [badge, star((12, 0), 4.6, colour)]
         if any(interval.fault.links for interval in self._excerpt.fault_intervals):
-            ground = drawsvg.Rectangle(0, -7, 30, 14, fill=self._palette.mark("fault"), fill_opacity=0.15)
-            yield "a fault of links is in force", [ground]
+            ground = drawsvg.Rectangle(0, -6, 24, 12, fill=self._palette.mark("fault"), fill_opacity=0.15)
+            yield "fault of links in force", [ground]
+        if self._dense:
+            colour = self._palette.named("sky")
+            shades = [
+                drawsvg.Rectangle(8 * n, -5, 8, 10, fill=colour, fill_opacity=0.2 + 0.3 * n) for n in range(3)
+            ]
+            yield f"many messages in {format_us(self._frame.axis.row_us)}", shades
+            if any(lost for many in self._dense.values() for _, lost in [passing(self._frame.layout, many)]):
+                yield (
+                    "some of them lost",
+                    [drawsvg.Rectangle(0, -5, 24, 10, fill=self._palette.named("vermilion"), fill_opacity=0.5)],
+                )
 
     def _arrow_signs(self) -> Iterator[tuple[str, list[drawsvg.DrawingElement]]]:
-        outcomes = {edge.fate for edge in self._excerpt.messages}
-        if "delivered" in outcomes:
-            yield "message", [line((0, 0), (30, 0), INK, 1.4), arrow_head((0, 0), (30, 0), INK)]
+        ink, edges = self._theme.ink, self._edges
+        outcomes = {edge.fate for edge in edges}
+        ends: Way = ((0, 0), (24, 0))
+        replies = {bool(edge.line.reply_to) for edge in edges if edge.fate == "delivered"}
+        if False in replies:
+            yield "message", [line(*ends, ink, 1.2), arrow_head(*ends, ink, 6.6, False)]
+        if True in replies:
+            yield "answer", [line(*ends, ink, 0.9), arrow_head(*ends, ink, 6.6, True)]
         if "timed out" in outcomes:
-            way = line((0, 0), (30, 0), INK, 1.4, _DASHES["timed out"])
-            yield "arrived after its request timed out", [way, arrow_head((0, 0), (30, 0), INK)]
+            way = line(*ends, ink, 1.2, _DASHES["timed out"])
+            yield "arrived after its request timed out", [way, arrow_head(*ends, ink, 6.6, True)]
         lost = [fate for fate in REACH if fate in outcomes and fate not in ("in flight", "held")]
         if lost:
-            yield " or ".join(lost), [line((0, 0), (22, 0), INK, 1.4), cross((22, 0), self._palette.mark("fault"))]
+            yield (
+                " or ".join(lost),
+                [line((0, 0), (18, 0), ink, 1.2), cross((18, 0), self._palette.mark("fault"), 4)],
+            )
         going = [fate for fate in ("in flight", "held") if fate in outcomes]
         if going:
-            yield " or ".join(going), [line((0, 0), (30, 0), INK, 1.4, _DASHES[going[0]])]
+            yield " or ".join(going), [line(*ends, ink, 1.2, _DASHES[going[0]])]
+
+    def _kind_signs(self) -> Iterator[tuple[str, list[drawsvg.DrawingElement]]]:
+        """Yield the kinds that no label, or only their initials, name at some arrow."""
+        in_legend = self._figure.labels == "legend"
+        every = self._styles if in_legend else self._spelled
+        for kind in sorted(every, key=[*self._styles].index):
+            if in_legend and kind.endswith("Answer") and kind.removesuffix("Answer") in self._styles:
+                continue  # it has the style of its request, and the head of an answer
+            colour, mark = self._styles[kind]
+            is_answer = kind.endswith("Answer")
+            signs = [line((0, 0), (24, 0), colour, 1.2), arrow_head((0, 0), (24, 0), colour, 6.6, is_answer)]
+            signs += [symbol(mark, (0, 0), colour, 0.8)] if mark else []
+            yield kind if in_legend else f"{self._initials[kind]} = {kind}", signs
 
 
-def _label_key(edge: MessageEdge) -> Hashable:
-    """Return what messages with the same label have in common."""
-    return fan_out_of(edge), edge.fate == "timed out"
+def _status_words(interval: StatusInterval) -> list[str]:
+    """Return the words for a status, the longest first."""
+    label = status_label(interval.shown)
+    if label in ("Normal", "Reorganization") and interval.coordinator is not None:
+        short = (
+            "leads" if interval.leads or interval.coordinator == interval.node else f"under {interval.coordinator}"
+        )
+        return [f"{label}, leads" if short == "leads" else f"{label} {short}", short]
+    return [label]
 
 
-def _label_spots(ways: list[Way]) -> list[Position]:
-    """Return the places for a label: of a fan-out first near the sender, of a message first in the middle."""
-    shares = _LABELLED if len(ways) == 1 else sorted(_LABELLED)
-    return [
-        (x + (to_x - x) * share, y + (to_y - y) * share - 3) for share in shares for (x, y), (to_x, to_y) in ways
-    ]
-
-
-def _group(*elements: drawsvg.DrawingElement, title: str = "", **attributes: Any) -> drawsvg.Group:
-    group = drawsvg.Group(**attributes)
-    if title:
-        group.append_title(title)
-    group.extend(elements)
-    return group
-
-
-def _translated(group: drawsvg.Group, down: float) -> drawsvg.Group:
-    return _group(group, transform=f"translate(0,{down:.1f})")
-
-
-def _wrapped(remark: Annotation) -> list[str]:
-    return textwrap.wrap(f"{_SIGNS[remark.kind]} {printable(remark.text, 400)}", _LETTERS, break_long_words=True)
+def _most_important(
+    notes: list[tuple[Annotation, list[str]]], rows: float
+) -> tuple[list[tuple[Annotation, list[str]]], int]:
+    """Return the notes that fit so many rows, and how many are left out. Only minor ones are."""
+    used = sum(len(lines) + 0.3 for remark, lines in notes if remark.kind != _MINOR)
+    kept = []
+    for remark, lines in notes:
+        if remark.kind == _MINOR:
+            if used + len(lines) > rows:
+                continue
+            used += len(lines) + 0.3
+        kept.append((remark, lines))
+    return kept, len(notes) - len(kept)
 
 
 def _describe_fault_interval(interval: FaultInterval) -> str:
     shown, touched = printable(describe_fault(interval.fault)), f"{interval.fault.touched:,}"
     return f"{shown}\n{describe_span(interval)}\naffected: {touched}"
-
-
-# the page
-
-
-_COLOURS = ("green", "orange", "sky", "vermilion", "purple", "yellow")
-_ON_DARK = {INK: "#e6e6e6", FAINT: "#9a9a9a", RULE: "#2e2e2e", PAPER: "#16181c"}
-
-
-def write_html(excerpt: Excerpt, out: TextIO) -> None:
-    """Write the page as one file. Raises ExportError."""
-    folder = files("lab.export")
-    script = (folder / "page.js").read_text("utf-8")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    page = Template((folder / "page.html").read_text("utf-8")).substitute(
-        title=escape(printable(excerpt.header.protocol.title, 60)),
-        description=escape(describe_excerpt(excerpt)),
-        digest=digest,
-        dark=_dark(),
-        style=(folder / "page.css").read_text("utf-8"),
-        diagram=diagram_of(excerpt, header=""),
-        messages=_in_script(_messages(excerpt)),
-        script=script,
-    )
-    out.write(page)
-
-
-def _messages(excerpt: Excerpt) -> list[dict[str, Any]]:
-    """Return, for each message, its nodes by position, the record of its arrival, and its sender's clock."""
-    place = {node: n for n, node in enumerate(excerpt.header.nodes)}
-    return [
-        {
-            "from": place[edge.line.source or 0],
-            "to": place[edge.line.target or 0],
-            "taken": edge.end.record if edge.arrived and edge.end is not None else None,
-            "clock": excerpt.clocks.get(edge.line.message, ()),
-        }
-        for edge in excerpt.messages
-    ]
-
-
-def _in_script(value: Any) -> str:
-    """Encode as JSON that cannot end the script element."""
-    return msgspec.json.encode(value).decode().replace("<", "\\u003c")
-
-
-def _dark() -> str:
-    """Return the style rules that replace the diagram's colours on a dark background."""
-    light, dark = Palette(dark=False), Palette(dark=True)
-    colours = {**_ON_DARK, **{light.named(each): dark.named(each) for each in _COLOURS}}
-    return "\n".join(
-        f'  svg [{paint}="{before}"] {{ {paint}: {after}; }}'
-        for before, after in colours.items()
-        for paint in ("fill", "stroke")
-    )

@@ -15,7 +15,7 @@ from tests.recording.samples import eventful_lines, write_lines
 MISTAKES = """
 run.jsonl --to gif
 run.jsonl --to svgg
-run.jsonl --out run.png
+run.jsonl --out run.bmp
 run.jsonl --out run
 run.jsonl --to svg --from soon
 run.jsonl --to svg --until 5

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from lab.export.svg_diagram import write_html
+from lab.export.html_page import write_html
 from lab.recording.reader import open_recording
 from tests.export.windows import RECORDINGS, evil_recording, excerpt_in, written
 from tests.waiting import WAIT_S

@@ -9,6 +9,7 @@ label, it is shortened or left out.
 
 from collections import Counter
 from collections.abc import Hashable, Iterator
+from functools import partial
 from itertools import chain, pairwise
 
 from msgspec import Struct
@@ -16,14 +17,12 @@ from rich.cells import cell_len
 from rich.style import Style
 
 from lab.analysis.spacetime import MessageEdge
-from lab.export.diagram_layout import Position, fan_out_of
+from lab.export.diagram_layout import FEW, Position, dense_cells, fan_out_of, passing
 from lab.styles import fit
 from lab.text import sanitize
 from lab.tui.views.diagram_canvas import Canvas, Spot
 from lab.tui.views.diagram_scene import DIMMED, Scene
 
-_FEW = 3
-"""The most messages within one cell of time that are drawn one by one."""
 _LEAST_LABEL = 6
 """The fewest cells that are worth a part of a label."""
 _NAMED_PITCH = 24
@@ -69,7 +68,7 @@ def draw_arrows(canvas: Canvas, scene: Scene) -> list[FanOut]:
     Return what is to be labelled.
     """
     edges = scene.messages()
-    dense = _dense_cells(scene, edges)
+    dense = dense_cells(edges, partial(_cell, scene))
     for cell, many in dense.items():
         _draw_density(canvas, scene, cell, many)
     fan_outs: dict[Hashable, FanOut] = {}
@@ -126,37 +125,19 @@ def _cell(scene: Scene, edge: MessageEdge) -> int | None:
     return first if first == last else None
 
 
-def _dense_cells(scene: Scene, edges: list[MessageEdge]) -> dict[int, list[MessageEdge]]:
-    """Return the messages of each cell of time that has too many to draw one by one."""
-    cells: dict[int, list[MessageEdge]] = {}
-    for edge in edges:
-        cell = _cell(scene, edge)
-        if cell is not None:
-            cells.setdefault(cell, []).append(edge)
-    return {cell: many for cell, many in cells.items() if len(many) > _FEW}
-
-
 def _draw_density(canvas: Canvas, scene: Scene, cell: int, many: list[MessageEdge]) -> None:
     plane, signs = scene.plane, scene.signs
-    gaps = list(pairwise(sorted(plane.lanes.values())))
-    passing: Counter[tuple[int, int]] = Counter()
-    lost: set[tuple[int, int]] = set()
-    for edge in many:
-        low, high = sorted(plane.ends(edge) or (0, 0))
-        crossed = [gap for gap in gaps if low <= gap[0] and gap[1] <= high]
-        passing.update(crossed)
-        if not edge.arrived:
-            lost.update(crossed)
-    for (lane, next_lane), count in passing.items():
+    counts, lost = passing(plane, many)
+    for (lane, next_lane), count in counts.items():
         style = scene.styles.warning if (lane, next_lane) in lost else scene.styles.accent
         style = style if scene.cone is None else DIMMED
-        sign, room = signs.density[0 if count <= _FEW else 1 if count < 16 else 2], next_lane - lane - 1
+        sign, room = signs.density[0 if count <= FEW else 1 if count < 16 else 2], next_lane - lane - 1
         if plane.down:
             text = f" {count} " if room >= len(str(count)) + 4 else str(count) if count > 1 else ""
             canvas.put(*plane.cell(cell, lane + 1), f"{text:{sign}^{room}}"[:room], style, many[0])
             continue
         for across in range(lane + 1, next_lane):
-            upright = signs.density[2] if count > _FEW else signs.across[1]
+            upright = signs.density[2] if count > FEW else signs.across[1]
             canvas.put(*plane.cell(cell, across), upright, style, many[0])
         if count > 1 and room > 1:
             canvas.put(*plane.cell(cell, (lane + next_lane) // 2), str(count), style, many[0])

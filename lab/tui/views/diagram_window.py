@@ -13,7 +13,7 @@ from lab.analysis.causality import CausalEvent, CausalFuture, causal_event, caus
 from lab.analysis.delivery import delivery_outcome
 from lab.analysis.group_history import Point
 from lab.analysis.spacetime import MessageEdge, SpaceTime
-from lab.export.diagram_layout import Axis, LinearAxis, RecordAxis, RowOrder
+from lab.export.diagram_layout import ROWS_US, Axis, LinearAxis, RecordAxis, RowOrder
 from lab.kernel import CommandInput, Fired, Received, Step
 from lab.recording.reader import RecordStore
 from lab.recording.records import Keyframe, Record
@@ -141,7 +141,7 @@ def _is_seen_from(edge: MessageEdge, record: int) -> bool:
 
 # the focus
 
-_US = (0, 200, 1_000, 5_000, 20_000, 100_000, 500_000, 2_000_000, 10_000_000, 60_000_000)
+_US = (0, *ROWS_US)
 """The scales: the time of a cell. At the finest one, rows stand for records."""
 _AT_ONCE = 1_000
 """The most records read in a frame."""
