@@ -170,6 +170,6 @@ def live(
         arguments.link or usual_link(arguments.timing, simulated=False),
         secrets.randbelow(1 << 31) if seed is None else seed,
         str(path.absolute() if folder is None else Path(folder.name, path)),
-        lines,
+        script="\n".join(lines),
     )
     return LiveCluster(config, arguments.own_target, folder)

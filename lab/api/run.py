@@ -13,13 +13,14 @@ import weakref
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec.structs import replace
 
 from lab.analysis.elections import ElectionLog, SettledElection
 from lab.analysis.history import History
 from lab.export.excerpt import ExportError, ExportOptions, read_excerpt
+from lab.export.figure_options import figure_options
 from lab.export.svg_diagram import write_svg
 from lab.export.tables import table_of, tables_of
 from lab.properties.judge import Judge
@@ -159,11 +160,28 @@ class Run:
 
     # pictures and files
 
-    def svg(self, start: Time | None = None, end: Time | None = None, nodes: Sequence[int] = ()) -> str:
-        """Return the space-time diagram, of a part of the run or of some nodes, as SVG. Raises ExportError."""
+    def svg(
+        self,
+        start: Time | None = None,
+        end: Time | None = None,
+        nodes: Sequence[int] = (),
+        *,
+        title: str = "",
+        caption: str = "",
+        width: str | None = None,
+        theme: str = "light",
+        zoom: str = "auto",
+        scale: str = "log",
+        labels: str = "full",
+    ) -> str:
+        """Return the space-time diagram, of a part of the run or of some nodes, as SVG.
+
+        The options are those of ``lab export``. Raises ExportError; ValueError if an option is none of its values.
+        """
         from_us, until_us = (None if each is None else us_of(each) for each in (start, end))
+        figure = figure_options(title, caption, width, theme, zoom, scale, labels)
         out = io.StringIO()
-        write_svg(read_excerpt(self._store, ExportOptions(from_us, until_us, tuple(nodes))), out)
+        write_svg(read_excerpt(self._store, ExportOptions(from_us, until_us, tuple(nodes), figure=figure)), out)
         return out.getvalue()
 
     def _repr_html_(self) -> str:
@@ -246,28 +264,30 @@ def simulate(
 ) -> Run:
     """Simulate a run in virtual time: the same arguments give the same bytes.
 
-    ``nodes`` is their number or their ids. ``script`` are lines of the command language (``"at 2s kill 5"``),
-    ``faults`` are kinds of random faults (``"kill,pause"``), drawn from the seed. ``t`` is the bound T for a
-    request and its answer; a message takes ``latency`` plus or minus ``jitter``, by default Tm/4 and Tm/8.
-    ``parameters`` are those of the protocol, as ``--set`` of ``lab run`` has them.
+    ``nodes`` is their number or their ids. ``script`` are lines of the command language (``"at 2s kill 5"``), each
+    of which may follow the one before it; ``faults`` are kinds of random faults (``"kill,pause"``), drawn from the
+    seed. ``t`` is the bound T for a request and its answer; a message takes ``latency`` plus or minus ``jitter``,
+    by default Tm/4 and Tm/8. ``parameters`` are those of the protocol, as ``--set`` of ``lab run`` has them.
 
     Raises TargetError for an unknown protocol, UserError for wrong settings, CommandError for a wrong script.
     """
     cluster = ClusterArguments(protocol, nodes, t, parameters, latency, jitter)
     found, timing, ids, values = cluster.protocol, cluster.timing, cluster.ids, cluster.parameters
     settings, end_us = cluster.settings, us_of(for_)
-    lines = lines_of(script, Scope(found, ids, values))
+    lines, drawn = lines_of(script, Scope(found, ids, values)), tuple[str, ...]()
     if faults:
         kinds = fault_kinds(faults, settings.written)
         plan = replace(plan_of(found, (len(ids), len(ids)), kinds, timing), gaps=False)
         names = dict(zip(range(1, len(ids) + 1), ids, strict=True))
-        lines += tuple(str(fault.renamed(names)) for fault in draw(plan, seed).faults)
+        drawn = tuple(str(fault.renamed(names)) for fault in draw(plan, seed).faults)
 
     def config_in(folder: Path) -> RunConfig:
         link = cluster.link or usual_link(timing, simulated=True)
         target, recording = settings.target, str(folder / _RECORDING)
+        world: Literal["simulated"] = "simulated"
+        text = "\n".join(lines)
         return RunConfig(
-            "", target, ids, timing, values, link, seed, recording, lines, end_us, world="simulated", speed=None
+            "", target, ids, timing, values, link, seed, recording, drawn, end_us, world, speed=None, script=text
         )
 
     return _simulated(config_in, end_us, cluster.own_target)

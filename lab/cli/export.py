@@ -6,7 +6,6 @@ from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 from msgspec import Struct, field
 from rich.table import Table as Grid
 from typer import Option
@@ -25,16 +24,13 @@ from lab.cli.progress import Progress
 from lab.cli.recording_report import RecordingSummary, report_damage, summarize_recording
 from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError, print_table
 from lab.export.excerpt import (
-    LABELS,
-    SCALES,
     ExportError,
     ExportOptions,
-    FigureOptions,
     Film,
     parse_nodes,
     read_excerpt,
 )
-from lab.export.figure_themes import THEMES, parse_length
+from lab.export.figure_options import FigureOptions, figure_options
 from lab.export.formats import Format, default_path, format_for_file, write_file
 from lab.export.tables import COLUMNS, check_table, tables_of
 from lab.glyphs import draws_unicode
@@ -44,7 +40,6 @@ from lab.recording.records import Header
 from lab.table_files import Column
 from lab.text import did_you_mean
 from lab.tui.apps.export_formats import ALL_FORMATS, format_named
-from lab.units import parse_us
 from lab.worlds.loading.settings import duration
 
 _STANDARD_OUTPUT = Path("-")
@@ -55,7 +50,6 @@ _COLUMNS, _ROWS = range(40, 501), range(12, 201)
 _FRAMES_PER_S = range(1, 61)
 _SLOWEST, _FASTEST = 0.01, 1000.0
 _LEAST_IDLE_US = 100_000
-_NARROWEST, _WIDEST = parse_length("6cm"), parse_length("200cm")
 
 
 def complete_format(incomplete: str) -> list[tuple[str, str]]:
@@ -203,42 +197,18 @@ class ExportRequest(Struct, frozen=True):
 
     def figure(self) -> FigureOptions:
         """Return how pictures are drawn. Raises UsageError."""
-        for name, value, known in (
-            ("theme", self.theme, (*THEMES,)),
-            ("scale", self.scale, SCALES),
-            ("labels", self.labels, LABELS),
-        ):
-            if value not in known:
-                raise UsageError(f"--{name} {value}: expected {' or '.join(known)}{did_you_mean(value, known)}")
-        zoom = self._zoom()
-        if isinstance(zoom, int) and self.scale == "broken":
-            raise UsageError(f"--zoom {self.zoom} has a row for each time; leave out --scale broken")
-        options = (self.title, self.caption, self._width(), self.theme, zoom, self.scale, self.labels)
-        return msgspec.convert(dict(zip(FigureOptions.__struct_fields__, options, strict=True)), FigureOptions)
-
-    def _width(self) -> float | None:
         try:
-            width = None if self.width is None else parse_length(self.width)
+            return figure_options(
+                self.title, self.caption, self.width, self.theme, self.zoom, self.scale, self.labels
+            )
         except ValueError as error:
-            raise UsageError(f"--width {error}") from None
-        if width is not None and not _NARROWEST <= width <= _WIDEST:
-            raise UsageError(f"--width {self.width}: expected from 6cm to 200cm")
-        return width
-
-    def _zoom(self) -> int | str:
-        if self.zoom in ("auto", "events", "page"):
-            return self.zoom
-        try:
-            zoom = parse_us(self.zoom)
-        except ValueError:
-            zoom = 0
-        if zoom <= 0:
-            raise UsageError(f"--zoom {self.zoom}: expected events, page, or the time of a row, such as 500ms")
-        return zoom
+            raise UsageError(f"--{error}") from None
 
     def path(self, chosen: Format) -> Path | None:
         """Return the file to write; None for standard output. Raises UsageError."""
         if self.out == _STANDARD_OUTPUT:
+            if not chosen.is_text and sys.stdout.isatty():
+                raise UsageError(f"--out -: {chosen.name} is not text for a terminal; name a file, or use a pipe")
             return None
         path = default_path(self.file, chosen, Path(), self.table_name) if self.out is None else self.out
         if is_same_file(path, self.file):

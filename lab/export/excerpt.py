@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from lab.analysis.causality import Causality, Clock
 from lab.analysis.spacetime import FaultInterval, MessageEdge, SpaceTime, StatusInterval
+from lab.export.figure_options import FigureOptions
 from lab.kernel import Fired, Received, Step
 from lab.properties.judge import Judge
 from lab.properties.verdicts import Violation
@@ -38,26 +39,6 @@ class Film(Struct, frozen=True):
     speed: float = 1.0
     view: str = "log"
     idle_us: int = 2_000_000
-
-
-SCALES = ("log", "true", "broken")
-LABELS = ("full", "short", "legend")
-
-
-class FigureOptions(Struct, frozen=True):
-    """How a picture is drawn. ``width`` is in pixels; None is that of the theme.
-
-    ``zoom`` is the time of a row in microseconds, in which many messages are drawn together; *events* draws each
-    event, *page* fits one page, and *auto* does the first where it can. ``scale`` is that of the time.
-    """
-
-    title: str = ""
-    caption: str = ""
-    width: float | None = None
-    theme: str = "light"
-    zoom: int | Literal["auto", "events", "page"] = "auto"
-    scale: Literal["log", "true", "broken"] = "log"
-    labels: Literal["full", "short", "legend"] = "full"
 
 
 class ExportOptions(Struct, frozen=True):

@@ -23,7 +23,7 @@ Opener = Callable[[str, int], int]
 class Format(Struct, frozen=True):
     """A format. ``write`` writes an excerpt, and raises ExportError if it cannot.
 
-    A format of tables writes the table that the options name.
+    A format of tables writes the table that the options name; one that is not text, bytes below the text file.
     """
 
     name: str
@@ -31,6 +31,7 @@ class Format(Struct, frozen=True):
     help: str
     write: Callable[[Excerpt, TextIO], None]
     is_table: bool = False
+    is_text: bool = True
 
 
 FORMATS = (
@@ -39,13 +40,13 @@ FORMATS = (
     Format("text", ".txt", "space-time diagram, as plain text for email and issues", write_text),
     Format("mermaid", ".mmd", "sequence diagram of a short window, for Markdown (Mermaid)", write_mermaid),
     Format("dot", ".dot", "history of groups, as a graph for Graphviz", write_dot),
-    Format("pdf", ".pdf", "space-time diagram, for papers and slides", write_pdf),
-    Format("png", ".png", "space-time diagram, in pixels", write_png),
+    Format("pdf", ".pdf", "space-time diagram, for papers and slides", write_pdf, is_text=False),
+    Format("png", ".png", "space-time diagram, in pixels", write_png, is_text=False),
     Format("shiviz", ".shiviz", "log with vector clocks, for ShiViz", write_shiviz),
     Format("perfetto", ".perfetto.json", "trace, for ui.perfetto.dev (Chrome's JSON format)", write_perfetto),
     Format("csv", ".csv", "table for spreadsheets: messages, elections, verdicts …", write_csv_table, True),
     Format("jsonl", ".jsonl", "table as JSON Lines", write_jsonl_table, True),
-    Format("parquet", ".parquet", "table as Apache Parquet, for data frames", write_parquet_table, True),
+    Format("parquet", ".parquet", "table as Apache Parquet, for data frames", write_parquet_table, True, False),
 )
 
 

@@ -159,6 +159,9 @@ class Picture:
             labels.reserve(rectangle(left - half, top - half, right + half, bottom + half))
         if not frame.down:
             labels.reserve(rectangle(0, frame.far, frame.width, height))
+        for wait in frame.axis.waits():
+            if wait.broken:
+                labels.reserve(rectangle(*frame.xy(wait.begin, frame.near), *frame.xy(wait.end, frame.far)))
         for interval in self._excerpt.fault_intervals:
             for way in self._walls(interval):
                 labels.reserve(way, LINE)

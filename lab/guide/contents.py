@@ -74,7 +74,7 @@ SECTIONS = (
         "build",
         "Build: your own protocol, and the laboratory itself",
         *("your-own-protocol", "raft", "scenarios", "checking", "library", "testing"),
-        *("mutation", "ci", "sandbox", "architecture"),
+        *("figures", "mutation", "ci", "sandbox", "architecture"),
     ),
     Section(
         "reference",

@@ -175,8 +175,8 @@ def _pictures_of(page: Page) -> list[Path]:
     """Return the pictures that a page shows. In a wheel they lie in the package, beside the shipped recordings."""
     names = re.findall(r"!\[[^\]]*\]\(([^)\s]+)\)", page.text)
     relative = [page.path.parent / name for name in names]
-    in_package = Path(__file__).parents[1] / "recordings"
-    return [path if path.exists() else in_package / path.name for path in relative]
+    package = Path(__file__).parents[1]
+    return [path if path.exists() else package.joinpath(*path.parts[-3:]) for path in relative]
 
 
 def _summary(page: Page) -> str:

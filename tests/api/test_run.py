@@ -15,6 +15,7 @@ from lab.export.excerpt import ExportError
 from lab.export.tables import tables_of
 from lab.protocols import Bully
 from lab.recording.reader import NotARecordingError
+from lab.recording.records import Process
 from lab.script.scope import CommandError
 from lab.text import UserError
 from lab.worlds.loading.user_module import TargetError
@@ -108,6 +109,23 @@ def test_pictures(run: Run) -> None:
     assert len(part) < len(whole)
     assert "A1.1 holds" in run._repr_html_()
     assert "<svg" in run._repr_html_()
+
+
+def test_a_picture_has_the_options_of_the_export(run: Run) -> None:
+    drawn = run.svg("1.9s", theme="paper", scale="broken", title="Node 5 crashes", width="12cm")
+    assert "Node 5 crashes" in drawn
+    assert f'width="{round(12 * 96 / 2.54)}"' in drawn
+    with pytest.raises(ValueError, match=r"theme papr: expected .* did you mean paper\?"):
+        run.svg(theme="papr")
+    with pytest.raises(ValueError, match="width 3cm: expected from 6cm to 200cm"):
+        run.svg(width="3cm")
+
+
+def test_a_line_of_the_script_may_follow_the_one_before() -> None:
+    """As in a scenario: its time is counted from then."""
+    run = lab.simulate("bully", nodes=3, script=("at 2s kill 3", "then after 1s: restart 3"), for_="5s")
+    restarts = [each.at_us for each in run.records if isinstance(each, Process) and each.event == "started"]
+    assert restarts[-1] == 3_000_000
 
 
 def test_a_run_that_is_too_long_for_a_picture(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

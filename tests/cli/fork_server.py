@@ -121,11 +121,7 @@ def _warm_up() -> None:
     for module in pkgutil.walk_packages(lab.__path__, "lab."):
         if not module.name.startswith("lab.tui.") and not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-    for late in (
-        "typer._adapters",
-        "typer.rich_utils",
-    ):  # at the first option that typer reads, and the first help
-        importlib.import_module(late)
+    importlib.import_module("typer.rich_utils")  # at the first help
     for protocol in (None, *PROTOCOLS.values()):
         parse("heal", protocol)
     all_exercises()

@@ -33,6 +33,13 @@ run.jsonl --to svg --out folder
 run.jsonl --to svg --out bound.svg --until 500ms --force
 run.jsonl --to dot
 run.jsonl --to mermaid --heartbeats
+run.jsonl --to svg --theme papr
+run.jsonl --to svg --scale brken
+run.jsonl --to svg --labels none
+run.jsonl --to svg --width 3cm
+run.jsonl --to svg --width wide
+run.jsonl --to svg --zoom 0s
+run.jsonl --to svg --zoom 500ms --scale broken
 gone.jsonl --to svg
 there.svg --to svg
 empty.jsonl

@@ -11,8 +11,9 @@ import pytest
 
 from lab.export.annotations import status_label
 from lab.export.diagram_layout import fan_out_of
-from lab.export.excerpt import Excerpt, ExportError, FigureOptions
+from lab.export.excerpt import Excerpt, ExportError
 from lab.export.figure_axes import LogarithmicAxis
+from lab.export.figure_options import FigureOptions
 from lab.export.html_page import write_html
 from lab.export.svg_diagram import Picture, diagram_of, write_svg
 from lab.recording.reader import FileRecords, open_recording

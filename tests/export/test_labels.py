@@ -9,7 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from lab.export.excerpt import Excerpt, ExportError, ExportOptions, FigureOptions, read_excerpt
+from lab.export.excerpt import Excerpt, ExportError, ExportOptions, read_excerpt
+from lab.export.figure_options import FigureOptions
 from lab.export.placement import Labels, Text, overlap, overlapping, rectangle
 from lab.export.svg_diagram import Picture, diagram_of
 from lab.export.text_metrics import cut_to_width, text_width, wrap_to_width

@@ -32,8 +32,12 @@ VERIFY = ("verify", "run.jsonl")
 READERS = (
     ("show", "run.jsonl", "--watch", "all.status"),
     ("history", "run.jsonl"),
-    *(("export", "run.jsonl", "--to", form.name, "--out", "-") for form in FORMATS if form.name != "parquet"),
-    ("export", "run.jsonl", "--to", "parquet", "--out", "run.parquet", "--force"),
+    *(("export", "run.jsonl", "--to", form.name, "--out", "-") for form in FORMATS if form.is_text),
+    *(
+        ("export", "run.jsonl", "--to", form.name, "--out", f"run{form.suffix}", "--force")
+        for form in FORMATS
+        if not form.is_text
+    ),
     ("diff", "run.jsonl", "whole.jsonl"),
     ("scenario", "from", "run.jsonl"),
     ("branches", "run.jsonl"),
