@@ -22,7 +22,13 @@ import lab.kernel
 import lab.protocols
 from lab.cli.program import COMMANDS, load_command
 from lab.kernel import Protocol
-from lab.properties.assertions import ASSERTIONS, ASSUMPTION_NUMBERS, ASSUMPTIONS, BUILT_IN
+from lab.properties.assertions import (
+    ASSERTIONS,
+    ASSUMPTION_NUMBERS,
+    ASSUMPTIONS,
+    BUILT_IN,
+    BUILT_IN_ASSUMPTIONS,
+)
 from lab.properties.declarations import Agreement, Eventually, LeadsTo
 from lab.properties.registry import assumptions_of
 from lab.protocols import PROTOCOLS, TASKS
@@ -98,10 +104,10 @@ def _promises() -> str:
 
 
 def _assumptions() -> str:
-    return _table(
-        ("no.", "assumption"),
-        ((f"`{name}`" if isinstance(name, str) else str(name), text) for name, text in ASSUMPTIONS.items()),
-    )
+    """Return the table of the built-in ones, whatever other protocols are loaded."""
+    numbered = ((str(number), ASSUMPTIONS[number]) for number in ASSUMPTION_NUMBERS)
+    named = ((f"`{each.id}`", each.statement) for each in BUILT_IN_ASSUMPTIONS)
+    return _table(("no.", "assumption"), itertools.chain(numbered, named))
 
 
 def _states() -> str:
