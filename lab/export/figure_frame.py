@@ -140,7 +140,8 @@ def _axis(
     natural = LogarithmicAxis(times_us, begin, stretch)
     share = (room or page) / max(1.0, natural.end - begin)
     count = len(excerpt.messages)
-    if options.zoom == "events" or (options.zoom == "auto" and count <= _MANY and _is_short(natural, room, k)):
+    is_for_screen = options.zoom == "auto" and THEMES[options.theme].described
+    if options.zoom == "events" or (is_for_screen and count <= _MANY and _is_short(natural, room, k)):
         return natural if room is None else LogarithmicAxis(times_us, begin, stretch * share)
     if share >= _SHORTENED and count <= _MOST_ON_A_PAGE:
         return LogarithmicAxis(times_us, begin, stretch * (share if room else min(1.0, share)))

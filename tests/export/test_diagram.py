@@ -277,3 +277,14 @@ def test_forty_nodes_and_a_minute_fit_a_page(tmp_path: Path, time: str) -> None:
     assert width == pytest.approx(643, abs=1)
     assert height < 1.5 * width
     assert len(_groups(root, "d")) > 40
+
+
+@pytest.mark.parametrize("name", ["3pc-a-partition-breaks-it", "partition-in-two", "figure-10-9"])
+def test_a_picture_for_a_paper_fits_a_page(name: str) -> None:
+    """Unless each event is asked for."""
+    with closing(open_recording(RECORDINGS / "scenarios" / f"{name}.jsonl")) as found:
+        roots = [
+            _root(excerpt_in(found, figure=FigureOptions(theme="paper", zoom=zoom))) for zoom in ("auto", "events")
+        ]
+    page, whole = (float(root.get("height", "nan")) / float(root.get("width", "nan")) for root in roots)
+    assert page < 1.6 < whole
