@@ -59,6 +59,18 @@ def lab(tmp_path: Path, home: Path, installed: Path) -> Lab:
     return Lab(tmp_path, home, (str(installed / "bin" / "lab"),))
 
 
+def test_the_description_has_no_links_into_the_checkout(wheel: Path) -> None:
+    """An index shows the README without the files beside it."""
+    with zipfile.ZipFile(wheel) as files:
+        (name,) = [each for each in files.namelist() if each.endswith(".dist-info/METADATA")]
+        metadata = files.read(name).decode()
+    assert "Description-Content-Type: text/markdown" in metadata
+    description = metadata.partition("\n\n")[2]
+    assert "A laboratory for coordinator election" in description
+    assert "first steps" in description
+    assert all(target.startswith("https://") for target in re.findall(r"\]\(([^)]*)\)", description))
+
+
 def test_contents_of_the_wheel(wheel: Path) -> None:
     """The package, the grammar, the recordings, the scenarios; no tests or leftovers."""
     with zipfile.ZipFile(wheel) as archive:
