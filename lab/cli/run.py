@@ -125,8 +125,7 @@ class RunOptions(Settings, frozen=True, kw_only=True):
         Option(
             metavar="COMMAND",
             help='Give a command, usually with a trigger: "at 2s kill 5", "when all normal partition 1 2 | 3 4 '
-            '5", "on send EnterElection 4->1 kill 4". Repeatable; one that begins with then or after follows the '
-            "one before it. All commands: lab ctl --help",
+            '5", "on send EnterElection 4->1 kill 4". Repeatable. All commands: lab ctl --help',
         ),
     ] = field(default_factory=list)
     script: Annotated[
@@ -238,9 +237,6 @@ def run_config(options: RunOptions) -> RunConfig:
     for line in options.do:
         checker.check(line)
     script = "" if options.script is None else checker.check_script(options.script)
-    commands = tuple(options.do)
-    if any(line.split()[:1] in (["then"], ["after"]) for line in commands[1:]):
-        commands, script = (), "\n".join([*commands, script])
     timing = options.timing()
     run = new_run_name(protocol.name)
     return RunConfig(
@@ -252,7 +248,7 @@ def run_config(options: RunOptions) -> RunConfig:
         options.link() or usual_link(timing, options.sim),
         options.seed_or(secrets.randbelow(1 << 31)),
         str(recording_path(options.record, run)),
-        commands,
+        tuple(options.do),
         options.end_us(),
         "simulated" if options.sim else "live",
         speed,

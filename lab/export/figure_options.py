@@ -19,8 +19,8 @@ class FigureOptions(Struct, frozen=True):
     """How a picture is drawn. ``width`` is in pixels; None is that of the theme.
 
     ``zoom`` is the time of a row in microseconds, in which many messages are drawn together; *events* draws each
-    event, *page* fits one page, and *auto* does that for papers and slides, and draws each event where it can on the
-    screen. ``scale`` is that of the time.
+    event, *page* fits one page, and *auto* does that for papers and slides; on the screen, it draws each event where
+    it can. ``scale`` is that of the time.
     """
 
     title: str = ""

@@ -22,7 +22,7 @@ OPTIONS = {
     "tour": "",
     "export": (
         "--to --out --from --until --nodes --time --heartbeats --ascii --force --table --view --size --speed "
-        "--fps --idle --protocol --json"
+        "--fps --idle --protocol --json --title --caption --width --theme --zoom --scale --labels"
     ),
     "verify": "--protocol --properties --strict --junit --json",
     "show": "--node --kind --only --heartbeats --watch --blocked --view --at --protocol --json",

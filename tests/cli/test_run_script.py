@@ -1,11 +1,7 @@
 """``lab run --do`` and ``--script``: unmet expectations and commands that were never due are reported."""
 
-from contextlib import closing
-
 import pytest
 
-from lab.recording.reader import open_recording
-from lab.recording.records import Commanded
 from tests.cli.invocation import Called, Lab
 
 SCRIPT = """\
@@ -92,17 +88,3 @@ def test_a_successful_script(lab: Lab) -> None:
     (lab.folder / "s.script").write_text(lines)
     done = _run(lab, "--script", "s.script")
     assert (done.status, done.err) == (0, "")
-
-
-def test_a_command_that_begins_with_then_follows_the_one_before(lab: Lab) -> None:
-    """Its time is counted from then; also if a script comes after them."""
-    (lab.folder / "a.script").write_text("expect all normal within 2s\n")
-    follows = ("--do", "at 1s kill 5", "--do", "then after 500ms: restart 5", "--script", "a.script")
-    done = _run(lab, *follows, "--record", "a.jsonl")
-    assert (done.status, done.err) == (0, "")
-    with closing(open_recording(lab.folder / "a.jsonl")) as store:
-        restarts = [
-            each.at_us for each in store.records() if isinstance(each, Commanded) and "restart" in each.text
-        ]
-    assert len(restarts) == 1
-    assert 1_500_000 <= restarts[0] < 1_600_000

@@ -318,7 +318,10 @@ class ListDialog(Dialog[R]):
         self.frame(keys=keys)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        result = self._results[int(event.option_id or 0)]
+        place = int(event.option_id or 0)
+        if place >= len(self._results):
+            return  # other rows were put between the key and this event
+        result = self._results[place]
         assert result is not None
         self.submit(result)
 
