@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -274,7 +274,8 @@ def simulate(
     cluster = ClusterArguments(protocol, nodes, t, parameters, latency, jitter)
     found, timing, ids, values = cluster.protocol, cluster.timing, cluster.ids, cluster.parameters
     settings, end_us = cluster.settings, us_of(for_)
-    lines, drawn = lines_of(script, Scope(found, ids, values)), tuple[str, ...]()
+    text = "\n".join(lines_of(script, Scope(found, ids, values)))
+    drawn: tuple[str, ...] = ()
     if faults:
         kinds = fault_kinds(faults, settings.written)
         plan = replace(plan_of(found, (len(ids), len(ids)), kinds, timing), gaps=False)
@@ -284,10 +285,20 @@ def simulate(
     def config_in(folder: Path) -> RunConfig:
         link = cluster.link or usual_link(timing, simulated=True)
         target, recording = settings.target, str(folder / _RECORDING)
-        world: Literal["simulated"] = "simulated"
-        text = "\n".join(lines)
         return RunConfig(
-            "", target, ids, timing, values, link, seed, recording, drawn, end_us, world, speed=None, script=text
+            "",
+            target,
+            ids,
+            timing,
+            values,
+            link,
+            seed,
+            recording,
+            commands=drawn,
+            end_us=end_us,
+            world="simulated",
+            speed=None,
+            script=text,
         )
 
     return _simulated(config_in, end_us, cluster.own_target)

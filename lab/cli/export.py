@@ -23,13 +23,7 @@ from lab.cli.options import (
 from lab.cli.progress import Progress
 from lab.cli.recording_report import RecordingSummary, report_damage, summarize_recording
 from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError, print_table
-from lab.export.excerpt import (
-    ExportError,
-    ExportOptions,
-    Film,
-    parse_nodes,
-    read_excerpt,
-)
+from lab.export.excerpt import ExportError, ExportOptions, Film, parse_nodes, read_excerpt
 from lab.export.figure_options import FigureOptions, figure_options
 from lab.export.formats import Format, default_path, format_for_file, write_file
 from lab.export.tables import COLUMNS, check_table, tables_of

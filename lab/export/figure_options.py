@@ -1,4 +1,4 @@
-"""How a picture is drawn, and the texts by which a user says so."""
+"""The options of a picture, and the texts by which a user gives them."""
 
 from typing import Literal
 
@@ -16,11 +16,11 @@ _NARROWEST, _WIDEST = parse_length("6cm"), parse_length("200cm")
 
 
 class FigureOptions(Struct, frozen=True):
-    """How a picture is drawn. ``width`` is in pixels; None is that of the theme.
+    """The options of a picture. ``width`` is in pixels; None is that of the theme.
 
     ``zoom`` is the time of a row in microseconds, in which many messages are drawn together; *events* draws each
-    event, *page* fits one page, and *auto* does that for papers and slides; on the screen, it draws each event where
-    it can. ``scale`` is that of the time.
+    event, *page* fits one page, and *auto* does that for papers and slides; on the screen, it draws each event
+    where it can. ``scale`` is that of the time.
     """
 
     title: str = ""

@@ -1,4 +1,4 @@
-"""Where the texts of a picture go, so that none covers another, nor a line that it does not name.
+"""Place the texts of a picture so that none covers another, nor a line that it does not name.
 
 A text is a rectangle, perhaps turned; what it must not cover are rectangles and lines. All are convex polygons,
 and two of these are apart if and only if a side of one of them separates them. ``Labels`` tries the candidates for

@@ -11,7 +11,7 @@ from lab.export.excerpt import Excerpt, ExportError
 from lab.export.svg_diagram import diagram_of
 
 _CREATED, _NO_DATE = re.compile(rb"(/CreationDate \(D:)(\d+)"), b"20000101000000"
-"""The same recording gives the same bytes: the date of the export is not in them."""
+"""The date of a PDF, and what replaces it, so that the same recording gives the same bytes."""
 _PIXELS_PER_PIXEL = 2.0
 """For screens and projectors with small pixels."""
 

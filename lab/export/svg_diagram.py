@@ -63,7 +63,7 @@ _LANES = {"killed": (0.3, "2 5"), "failed": (0.3, "2 5"), "absent": (0.15, "1 5"
 _WHOLE = (1.0, "")
 _DASHES = {"timed out": "7 3", "held": "2 4", "in flight": "2 4"}
 _AT_ONCE = 8.0
-_MARKS = {"0": "", "1": "disc", "2": "ring"}
+_MARKS = ("", "disc", "ring")
 _KIND_COLOURS = ("sky", "orange", "green", "purple", "vermilion", "yellow")
 _MINOR = "status"
 """The kind of the annotations that are left out first."""
@@ -410,7 +410,7 @@ class Picture:
             return {kind: (self._palette.kind(kind), "") for kind in kinds}
         count = len(_KIND_COLOURS)
         styles = {
-            kind: (self._palette.named(_KIND_COLOURS[n % count]), _MARKS[str(n // count % len(_MARKS))])
+            kind: (self._palette.named(_KIND_COLOURS[n % count]), _MARKS[n // count % len(_MARKS)])
             for n, kind in enumerate(requests)
         }
         return {kind: styles[kind.removesuffix("Answer")] for kind in kinds}

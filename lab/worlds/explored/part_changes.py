@@ -1,4 +1,4 @@
-"""What moves do to the queues and the memories of a state, or of any state.
+"""Changes of the queues and the memories of a state by moves, or of those of any state.
 
 Moves change a queue by four operations, and the memories by one. On the ``Parts`` of a state, an operation returns
 the number of the queue, or of the memories, after it. On ``PartChanges`` it returns the number of a *change*: the
@@ -42,7 +42,7 @@ class Parts:
 
 
 class PartChanges(Parts):
-    """The same operations, noted to be applied to the ``parts`` of states later.
+    """Note the same operations, to apply them to the ``parts`` of states later.
 
     The change CLEARED ends with a queue that is EMPTY, whatever it was.
     """
