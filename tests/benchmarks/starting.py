@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 
 from lab.recording.records import Fault, Process
+from lab.recording.snapshot import NodeState
 from tests.benchmarks.figures import Figure, median, p95
 from tests.worlds.live import STEADY, LiveRun
 
@@ -52,17 +53,23 @@ def measure(folder: Path, quick: bool) -> list[Figure]:
 def _replaced_ms(folder: Path, count: int) -> list[float]:
     """Return the time from the kill of a node to the start of its next incarnation."""
     folder.mkdir()
-    instants = [f"at {500 + 60 * number}ms" for number in range(count)]
-    commands = tuple(f"{instant} {verb} 3" for instant in instants for verb in ("kill", "restart"))
     times, killed_us = [], 0
-    with LiveRun(folder, nodes=NODES, timing=STEADY, commands=commands) as run:
-        run.until(lambda cluster: cluster.nodes[3].incarnation == count + 1, "all lives", 60)
+    with LiveRun(folder, nodes=NODES, timing=STEADY) as run:
+        run.process_is(3, "running")
+        for life in range(2, count + 2):
+            run.order("kill 3")
+            run.order("restart 3")
+            run.until(lambda cluster: _lives(cluster.nodes[3], life), f"life {life}")  # noqa: B023
         for record in run.tail.records:
             if isinstance(record, Fault) and record.kind == "kill":
                 killed_us = record.at_us
             elif isinstance(record, Process) and record.event == "started" and killed_us:
                 times.append((record.at_us - killed_us) / 1000)
     return times
+
+
+def _lives(node: NodeState, incarnation: int) -> bool:
+    return node.process == "running" and node.incarnation == incarnation
 
 
 def _pss_mb(pid: int) -> float:
