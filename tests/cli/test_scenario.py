@@ -186,7 +186,8 @@ def test_ctrl_c_ends_a_check(lab: Lab, files: Path) -> None:
     assert info is not None
     checking.send_signal(signal.SIGINT)
     out, err = checking.communicate(timeout=WAIT_S)
-    assert (checking.returncode, err) == (130, b"3 runs, 1 of them live: about 60 s\n")
+    assert checking.returncode == 130
+    assert err.startswith(b"3 runs, 1 of them live: about 60 s\n")  # then progress, if the machine is slow
     assert b"good" in out
     assert out.endswith(b"\ninterrupted: 2 of 3 runs, 1 of them failed\n")
     assert is_gone(info.pid) == []

@@ -7,6 +7,7 @@ import pytest
 
 from lab.recording.records import Routed
 from lab.worlds.json_lines import MOST_PENDING
+from tests.profile import amount
 from tests.waiting import wait_for
 from tests.worlds.live import LiveRun
 from tests.worlds.protocols import Spill
@@ -42,7 +43,7 @@ def test_a_node_killed_from_outside_with_much_data_queued(tmp_path: Path) -> Non
     """Its connection closes while the host waits to write; its successor gets the same file descriptor."""
     with LiveRun(tmp_path, nodes=(1, 2, 3), protocol=Spill) as run:
         run.process_is(2, "running")
-        for incarnation in range(1, 5):
+        for incarnation in range(1, amount(quick=3, soak=5)):
             run.order("pause 2")
             run.process_is(2, "paused")
             size = run.path.stat().st_size

@@ -352,7 +352,8 @@ def test_an_endless_step_fails_the_node(sandboxes: Sandboxes) -> None:
     code = (
         "from lab.protocols import Bully\nclass Mine(Bully):\n    def started(self):\n        while True: pass\n"
     )
-    assert "did not return" in first_failure(records_of(sandboxes.load(code), 1))
+    failure = first_failure(records_of(sandboxes.load(code), 1))
+    assert "did not return" in failure or "did not reply" in failure  # the latter if the machine is slow
 
 
 def test_a_child_that_sleeps_is_ended(sandboxes: Sandboxes) -> None:
