@@ -20,7 +20,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from lab.kernel import Fired, Received, Step
+from lab.kernel import Fired, Received, Step, Wrote
 from lab.recording.records import Process, Record
 
 Clock = tuple[int, ...]
@@ -83,7 +83,8 @@ def causal_event(number: int, record: Record | None) -> CausalEvent | None:
         given = record.input
         received = (given.source, given.serial) if isinstance(given, Received) else None
         sent = tuple((record.node, message.serial) for message in record.sent)
-        return CausalEvent(number, record.at_us, record.node, received, sent, isinstance(given, Fired))
+        fired = isinstance(given, Fired | Wrote)  # a program has timers of its own
+        return CausalEvent(number, record.at_us, record.node, received, sent, fired)
     if isinstance(record, Process):
         return CausalEvent(number, record.at_us, record.node, crashed=record.event in _CRASHES)
     return None

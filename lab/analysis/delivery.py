@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec import Struct
 
 from lab.analysis.inspection import message_in, message_received, sending_of
-from lab.kernel import CommandInput, Fired, Message, Received, Started, Step
+from lab.kernel import CommandInput, Fired, Message, Received, Started, Step, Wrote
 from lab.recording.log_lines import LogLine, lines_of
 from lab.recording.reader import RecordStore
 from lab.recording.records import Fault, Header, Injected, Process, Record, Routed
@@ -262,6 +262,8 @@ class _Tracer:
                 return f"sent because a timer of {procedure} fired"
             case CommandInput(command, words):
                 return f"sent because of the command {' '.join((command, *words))}"
+            case Wrote():
+                return "sent by the program"
             case Started():
                 return "sent because the node started"
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 from lab.analysis.causality import Causality, Clock
 from lab.analysis.spacetime import FaultInterval, MessageEdge, SpaceTime, StatusInterval
 from lab.export.figure_options import FigureOptions
-from lab.kernel import Fired, Received, Step
+from lab.kernel import Fired, Received, Step, Wrote
 from lab.properties.judge import Judge
 from lab.properties.verdicts import Violation
 from lab.recording.log_lines import LogLine
@@ -262,7 +262,7 @@ class VectorClocks:
             given = record.input
             if isinstance(given, Received):
                 causality.received(record.node, self.sent.get((given.source, given.serial), causality.zero))
-            elif isinstance(given, Fired):
+            elif isinstance(given, Fired | Wrote):  # a program has timers of its own
                 causality.fired(record.node)
             stamp = causality.stamp(record.node, number)
             self.sent.update(((record.node, message.serial), stamp) for message in record.sent)

@@ -18,7 +18,7 @@ from lab.analysis.history import History
 from lab.analysis.spacetime import MessageEdge
 from lab.export.excerpt import Excerpt, ExportError
 from lab.export.traces import arrivals_of
-from lab.kernel import CommandInput, Fired, Message, Received, Step
+from lab.kernel import CommandInput, Fired, Message, Received, Step, Wrote
 from lab.properties.verdicts import Violation
 from lab.recording.records import Header, Injected
 from lab.table_files import (
@@ -312,6 +312,8 @@ def _input(step: Step) -> tuple[Cell, Cell, Cell, Cell]:
         return "received", given.source, given.serial, None
     if isinstance(given, Fired):
         return "fired", None, None, sanitize(given.procedure)
+    if isinstance(given, Wrote):
+        return "wrote", None, None, "log" if given.log else None
     if isinstance(given, CommandInput):
         return "command", None, None, sanitize(given.command)
     return "started", None, None, None

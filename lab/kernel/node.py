@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Any
 
-from msgspec import Struct, json
+from msgspec import Raw, Struct, json
 
 from lab.kernel.draws import Draws, NodeRandom
 from lab.kernel.errors import DriverError, ProtocolError
@@ -24,7 +24,7 @@ from lab.kernel.plain import format_plain
 from lab.kernel.procedure import RunningProcedure, procedure_name
 from lab.kernel.protocol import Port, Protocol, Timing
 from lab.kernel.state import Changes, StateVector
-from lab.kernel.step import CommandInput, Fired, Input, Message, Received, Started, Step, Wait
+from lab.kernel.step import CommandInput, Fired, Input, Message, Received, Started, Step, Wait, Wrote
 from lab.kernel.timers import Timers
 from lab.kernel.traps import Ask, Sleep, Trap, Until, foreign_await, foreign_raise
 
@@ -187,6 +187,8 @@ class Node(SteppedNode, Port):
                 self._on_timer(given)
             elif isinstance(given, CommandInput):
                 self._on_command(given)
+            elif isinstance(given, Wrote):
+                self.protocol.on_line(given.line, given.log)
             else:
                 self._on_start(given)
             if self._ready or self._conditions:
@@ -280,7 +282,14 @@ class Node(SteppedNode, Port):
         """Add a message to this step. Raises ProtocolError for a node that does not exist."""
         if target not in self._ids:
             raise self._no_such_node(target)
-        self._post(target, type(payload).__name__, encode(payload), reply_to)
+        self.post(target, type(payload).__name__, encode(payload), reply_to)
+
+    def post(self, target: int, kind: str, body: Raw, reply_to: int = 0) -> int:
+        """Add a message to this step whose body is encoded already; return its serial."""
+        serial = self._serial
+        self._serial = serial + 1
+        self._sent.append(Message(self.id, target, serial, kind, body, reply_to))
+        return serial
 
     def _no_such_node(self, target: int) -> ProtocolError:
         known = " ".join(map(str, sorted(self._ids)))
@@ -364,7 +373,7 @@ class Node(SteppedNode, Port):
             self._is_timer_known = False
         kind = self._kinds.get(message.kind)
         if kind is None:
-            self.note(f"{message.kind} is not a message of this protocol")
+            self.protocol.on_other(message)
             return
         decode, handler = kind
         payload = decode(message.body)
@@ -464,7 +473,7 @@ class Node(SteppedNode, Port):
             running.ask(trap)
             kind, body = type(trap.request).__name__, encode(trap.request)
             for peer in trap.peers:
-                serial = self._post(peer, kind, body, 0)
+                serial = self.post(peer, kind, body)
                 self._requests[serial] = running
                 running.requests.append(serial)
             until_us = self.now_us + trap.within_us
@@ -485,13 +494,7 @@ class Node(SteppedNode, Port):
             self._timers.cancel(running.timer)
         running.clear_wait()
 
-    def _post(self, target: int, kind: str, body: Any, reply_to: int) -> int:
-        serial = self._serial
-        self._serial = serial + 1
-        self._sent.append(Message(self.id, target, serial, kind, body, reply_to))
-        return serial
-
-    def _fail(self, cause: Started | Received | Fired | CommandInput, error: BaseException) -> Step:
+    def _fail(self, cause: Started | Received | Fired | CommandInput | Wrote, error: BaseException) -> Step:
         self.halted = True
         self._current = None
         while self._running:

@@ -26,13 +26,14 @@ from collections.abc import Callable, Coroutine, Hashable, Iterable, Sequence
 from inspect import iscoroutinefunction
 from typing import Any, ClassVar, TypeVar
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from lab.kernel.draws import NodeRandom
-from lab.kernel.errors import ProtocolError
+from lab.kernel.errors import DriverError, ProtocolError
 from lab.kernel.payload import Payload, Request, answer_type
 from lab.kernel.protocol_command import ProtocolCommand
 from lab.kernel.state import StateField, declared_fields
+from lab.kernel.step import Message
 from lab.kernel.traps import Ask, Sleep, Until, duration, trap
 
 __all__ = ["Protocol", "Timing", "on", "periodic", "procedure"]
@@ -103,6 +104,8 @@ class Port(ABC):
 
     @abstractmethod
     def send(self, target: int, payload: Payload) -> None: ...
+    @abstractmethod
+    def post(self, target: int, kind: str, body: Raw, reply_to: int = 0) -> int: ...
     @abstractmethod
     def begin(self, method: str, key: Hashable | None = None) -> None: ...
     @abstractmethod
@@ -252,6 +255,14 @@ class Protocol:
 
     def started(self) -> None:
         """Begin the first procedures: the node has started, and its stable storage is restored."""
+
+    def on_other(self, message: Message) -> None:
+        """Handle a message of a kind that no handler is for: note it."""
+        self.note(f"{message.kind} is not a message of this protocol")
+
+    def on_line(self, line: str, log: bool) -> None:
+        """Handle a line that a program wrote: ``lab.protocols.program`` has nodes that stand for programs."""
+        raise DriverError(f"node {self.id} stands for no program, so none has written {line!r}")
 
     @property
     def now_us(self) -> int:

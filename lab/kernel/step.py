@@ -12,7 +12,7 @@ from msgspec import Raw, Struct, field
 
 from lab.kernel.log import Log
 
-__all__ = ["CommandInput", "Fired", "Input", "Message", "Received", "Started", "Step", "Wait"]
+__all__ = ["CommandInput", "Fired", "Input", "Message", "Received", "Started", "Step", "Wait", "Wrote"]
 
 
 class Message(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -62,7 +62,14 @@ class CommandInput(Struct, frozen=True, omit_defaults=True, tag="told", tag_fiel
     words: tuple[str, ...] = ()
 
 
-Input = Started | Message | Fired | CommandInput
+class Wrote(Struct, frozen=True, omit_defaults=True, tag="wrote", tag_field="type", gc=False):
+    """The program that the node stands for wrote this line, to its ``log`` or else to its standard output."""
+
+    line: str
+    log: bool = False
+
+
+Input = Started | Message | Fired | CommandInput | Wrote
 """The inputs of a node. A step refers to a message as ``Received``."""
 
 
@@ -89,7 +96,7 @@ class Step(Struct, frozen=True, omit_defaults=True, tag="step", tag_field="recor
     at_us: int
     node: int
     incarnation: int = field(name="life")
-    input: Started | Received | Fired | CommandInput
+    input: Started | Received | Fired | CommandInput | Wrote
     changed: dict[str, Any] = {}
     stored: dict[str, Any] = {}
     sent: tuple[Message, ...] = ()

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.analysis.causality import Causality, Clock
-from lab.kernel import Fired, Log, Received, Started, Step, Wait
+from lab.kernel import Fired, Log, Received, Started, Step, Wait, Wrote
 from lab.properties.assertions import ASSUMPTION_NUMBERS, RAISES, describe_state
 from lab.properties.checks import (
     AgreementChecker,
@@ -222,6 +222,8 @@ class Judge:
             for wait in self._waits[node]:
                 if wait.procedure == given.procedure and wait.until_us is not None:
                     self._conditions.fired(node, max(wait.until_us, wait.since_us), step.at_us)
+        elif isinstance(given, Wrote):
+            self._causality.fired(node)  # a program has timers of its own
         self._waits[node] = step.waits
         if step.changes_state or isinstance(given, Started):
             before = given.stored if isinstance(given, Started) else view.state

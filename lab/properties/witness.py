@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.kernel import CommandInput, Fired, Message, Received, Started, Step, Wait
+from lab.kernel import CommandInput, Fired, Message, Received, Started, Step, Wait, Wrote
 from lab.properties.verdicts import Broken, Violation, WitnessState
 from lab.recording.reader import RecordStore
 from lab.recording.records import Fault, Injected, Process, Record
@@ -99,6 +99,8 @@ class _CausalWalk:
                 f"{node} receives {message.kind} from {message.source}",
                 f"sends {message.kind} to {node}",
             )
+        if isinstance(given, Wrote):
+            return None, f"the program of {node} writes a line", ""
         if isinstance(given, Fired):
             cause, wait = self._waiting(number, step, given.procedure)
             if wait is None or wait.until_us is None:

@@ -15,6 +15,8 @@ from lab.protocols.election import Election, Status
 from lab.protocols.field import Field
 from lab.protocols.history import FormedGroup, Group
 from lab.protocols.invitation import InvitationElection
+from lab.protocols.lenses import LENSES
+from lab.protocols.program import Program
 from lab.protocols.ring import Ring
 from lab.protocols.sources import SourceFile, files_in, files_of, source_of
 from lab.protocols.stack import ELECTION, stacked
@@ -27,6 +29,7 @@ from lab.protocols.two_phase import TwoPhaseCommit
 __all__ = [
     "CURRICULUM",
     "ELECTION",
+    "LENSES",
     "PROTOCOLS",
     "TASKS",
     "Algorithm",
@@ -42,6 +45,7 @@ __all__ = [
     "FormedGroup",
     "Group",
     "InvitationElection",
+    "Program",
     "Ring",
     "SourceFile",
     "Status",
@@ -90,6 +94,8 @@ def find_protocol(name: str, parameters: Mapping[str, Any] = MappingProxyType({}
                 f"{name} runs above an election, and {chosen!r} is not one; known: {elections}"
             )
         return stacked(TASKS[name], election)
+    if name in LENSES:
+        return LENSES[name]
     try:
         return PROTOCOLS[name]
     except KeyError:

@@ -11,8 +11,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.kernel import DriverError, Input, Message, Node, Protocol, Received, Started, Step
+from lab.kernel import DriverError, Input, Message, Node, Received, Started, Step
 from lab.kernel.storage import AlteredStorage, DamagedStorageError, WriteLog
+from lab.protocols import Algorithm
 from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import NotARecordingError, RecordStore
 from lab.recording.records import (
@@ -60,7 +61,7 @@ class Report(Struct):
 
 def reexecute(
     store: RecordStore,
-    protocol: type[Protocol],
+    protocol: type[Algorithm],
     source: str,
     most: int = 20,
     progress: Callable[[int], None] = lambda done: None,
@@ -105,7 +106,7 @@ class Reexecution:
     ``source_differs`` the source lines at which procedures wait are not compared. Raises NotARecordingError.
     """
 
-    def __init__(self, header: Header, protocol: type[Protocol], source_differs: bool) -> None:
+    def __init__(self, header: Header, protocol: type[Algorithm], source_differs: bool) -> None:
         self.steps = 0
         self.nodes: dict[int, Node] = {}
         self.incarnations: dict[int, int] = {}
@@ -150,7 +151,7 @@ class Reexecution:
             return f"an event of node {record.node}, which is not in the header"
         if record.event == "wiped":
             self.stores[record.node] = WriteLog()
-        elif record.event == "failed" and record.why:
+        elif record.event == "failed" and record.why and not self._protocol.is_program:
             return self._damage_differs(record, storage)
         elif record.event in _STORAGE_FAULTS:
             altered = _STORAGE_FAULTS[record.event](storage, record)

@@ -117,9 +117,14 @@ class Channel:
 
     # a socket that does not block
 
+    @property
+    def is_full(self) -> bool:
+        """True if too much waits already for another line."""
+        return self._pending_size > MOST_PENDING
+
     def put(self, line: bytes) -> bool:
         """Queue a line, given without newline; return False if too much waits already."""
-        if self._pending_size > MOST_PENDING:
+        if self.is_full:
             return False
         self._pending += (line, b"\n")
         self._pending_size += len(line) + 1

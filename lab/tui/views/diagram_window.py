@@ -14,7 +14,7 @@ from lab.analysis.delivery import delivery_outcome
 from lab.analysis.group_history import Point
 from lab.analysis.spacetime import MessageEdge, SpaceTime
 from lab.export.diagram_layout import ROWS_US, Axis, LinearAxis, RecordAxis, RowOrder
-from lab.kernel import CommandInput, Fired, Received, Step
+from lab.kernel import CommandInput, Fired, Received, Step, Wrote
 from lab.recording.reader import RecordStore
 from lab.recording.records import Keyframe, Record
 from lab.text import sanitize
@@ -427,6 +427,8 @@ class Selection:
                 what = f"received {kind or 'a message'} from {source}"
             case Fired(procedure):
                 what = f"{sanitize(procedure, 30)}: timer expired"
+            case Wrote():
+                what = "the program wrote a line"
             case CommandInput(command, words):
                 what = f"received the command {sanitize(' '.join((command, *words)), 40)}"
             case _:

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.style import Style
 
 from lab.analysis.inspection import FieldChange, Inspection, Inspector, PendingWait
-from lab.kernel import CommandInput, Fired, Message, Received, Started, Step
+from lab.kernel import CommandInput, Fired, Message, Received, Started, Step, Wrote
 from lab.recording.log_lines import format_body, format_entries, format_value
 from lab.recording.snapshot import NodeState
 from lab.replay.source_listing import Listing
@@ -168,6 +168,8 @@ def _describe_input(step: Step, received: Message | None) -> str:
             return f"start of incarnation {incarnation}"
         case Fired(procedure=procedure):
             return f"timer of {procedure}"
+        case Wrote(line=line, log=log):
+            return f"the program wrote{' to its log' if log else ''}: {sanitize(line, 200)}"
         case CommandInput(command=command, words=words):
             return f"command {' '.join((command, *words))}"
         case Received(source=source, serial=serial):

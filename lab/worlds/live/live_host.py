@@ -16,8 +16,9 @@ from lab.worlds.fork_server import Forked, NotForked, ProcessChange, decode_repo
 from lab.worlds.host.host import Host, earliest_us
 from lab.worlds.host.runs import RunFolder
 from lab.worlds.json_lines import GARBAGE, Channel
-from lab.worlds.live.live_world import Connection, LiveWorld
-from lab.worlds.live.node_process import Hello
+from lab.worlds.live.connections import Connection, ProgramLog
+from lab.worlds.live.live_world import LiveWorld
+from lab.worlds.live.wire import Hello
 from lab.worlds.loading.config import InitialCommands, RunConfig
 from lab.worlds.loading.targets import load_protocol
 
@@ -136,17 +137,15 @@ class LiveHost(Host):
         trio.lowlevel.notify_closing(peer)
         peer.close()
 
-    async def _greet(self, peer: socket.socket) -> Connection | None:
+    async def _greet(self, peer: socket.socket) -> Connection | ProgramLog | None:
         """Read the ``Hello``; return None if it is not of a node that is expected."""
         channel, lines = Channel(peer), list[bytes]()
         while not lines:
             await trio.lowlevel.wait_readable(peer)
             lines = channel.receive()
-        hello = _decode_hello(lines[0])
-        connection = Connection(peer, hello)
-        return connection if self.world.on_hello(hello, connection) else None
+        return self.world.on_hello(_decode_hello(lines[0]), peer)
 
-    async def _read_node(self, connection: Connection) -> None:
+    async def _read_node(self, connection: Connection | ProgramLog) -> None:
         while True:
             await trio.lowlevel.wait_readable(connection)
             if not self.world.read(connection):

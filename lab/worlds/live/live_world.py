@@ -17,92 +17,33 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from lab.kernel import CommandInput, Message, Protocol, Received, Step
+from lab.kernel import CommandInput, Message, Node
 from lab.kernel.storage import AlteredStorage, flip, tear, unwrite
 from lab.output import print_remark
+from lab.protocols import Algorithm
 from lab.recording.records import Event, Process, Record, Stall
 from lab.recording.writer import RecordLog
 from lab.worlds.fork_server import Fork, Forked, ProcessChange, Signal
 from lab.worlds.json_lines import GARBAGE, Channel, TooLongError
-from lab.worlds.live.node_process import (
+from lab.worlds.live.connections import Connection, NotAStepError, ProgramConnection, ProgramLog
+from lab.worlds.live.stable_storage import alter, truncate, wipe
+from lab.worlds.live.stall_detector import StallDetector
+from lab.worlds.live.wire import (
     NOT_STARTED_PREFIX,
     STALL_PREFIX,
-    Hello,
+    WELCOME,
+     Hello,
     NodeJob,
     NotStarted,
     SlowDisk,
     Start,
 )
-from lab.worlds.live.stable_storage import alter, truncate, wipe
-from lab.worlds.live.stall_detector import StallDetector
-from lab.worlds.world import Incarnation, World, disk_random, storage_record
+from lab.worlds.world import World, disk_random, storage_record
 
 _encode = msgspec.json.Encoder().encode
-_decode_step = msgspec.json.Decoder(Step).decode
 _decode_not_started = msgspec.json.Decoder(NotStarted).decode
 _decode_stall = msgspec.json.Decoder(Stall).decode
 _LEAST_WAIT_US = 5_000
-
-
-class NotAStepError(Exception):
-    """A node process sent something that is not a valid step of its node."""
-
-
-class Connection(Channel, Incarnation):
-    """A connected node process, and with it an incarnation of its node.
-
-    It is ``paused`` as soon as its node is, even before its process is seen to have stopped. From then on until
-    the node resumes, lines from the process wait in ``backlog``.
-    """
-
-    def __init__(self, peer: socket.socket, hello: Hello) -> None:
-        Channel.__init__(self, peer)
-        Incarnation.__init__(self, hello.node, hello.incarnation)
-        self.backlog: list[bytes] = []
-        self.writing = False
-        # what has been written to the process, and no step has taken in yet
-        self._messages: dict[tuple[int, int], list[Message]] = {}
-        self._commands: list[CommandInput] = []
-
-    def begin(self, start: Start) -> None:
-        """Queue the node's start."""
-        self.put(_encode(start))
-
-    def give(self, node_input: Message | CommandInput) -> bool:
-        """Queue an input, which the process takes in when it runs; return False if too much waits already."""
-        if not self.put(_encode(node_input)):
-            return False
-        if isinstance(node_input, Message):
-            self._messages.setdefault((node_input.source, node_input.serial), []).append(node_input)
-        else:
-            self._commands.append(node_input)
-        return True
-
-    def read_step(self, line: bytes) -> tuple[Step, Message | None]:
-        """Return (the step, the message that it took in). Raises NotAStepError for an impossible one."""
-        try:
-            step = _decode_step(line)
-        except GARBAGE as error:
-            raise NotAStepError(str(error)) from None
-        if step.node != self.id or step.incarnation != self.number:
-            raise NotAStepError(f"a step of node {step.node}, incarnation {step.incarnation}")
-        if isinstance(step.input, CommandInput) and (not self._commands or self._commands.pop(0) != step.input):
-            raise NotAStepError(f"command {step.input.command}, which it was not given")
-        if not isinstance(step.input, Received):
-            return step, None
-        key = (step.input.source, step.input.serial)
-        copies = self._messages.get(key)
-        if not copies:
-            raise NotAStepError(f"message {key[1]} of node {key[0]}, which was not delivered to it")
-        message = copies.pop()
-        if not copies:
-            del self._messages[key]
-        return step, message
-
-    def remove_waiting(self) -> list[Message]:
-        waiting = [message for copies in self._messages.values() for message in copies]
-        self._messages.clear()
-        return waiting
 
 
 class _Child(Struct):
@@ -116,6 +57,7 @@ class _Child(Struct):
     phase: Literal["forked", "up", "dying", "gone"] = "forked"
     pid: int = 0
     connection: Connection | None = None
+    log: ProgramLog | None = None
     stopped_us: int | None = None
     resumed_us: int = -1
     resume_wanted: bool = False
@@ -132,7 +74,7 @@ class LiveWorld(World[Connection]):
     writes both after the recording, so that everything is recorded before anyone can see it.
     """
 
-    def __init__(self, protocol: type[Protocol], log: RecordLog, storage: Path, port: int) -> None:
+    def __init__(self, protocol: type[Algorithm], log: RecordLog, storage: Path, port: int) -> None:
         super().__init__(protocol, log)
         self.unflushed: dict[int, Connection] = {}
         self.requests: list[Fork[NodeJob] | Signal] = []
@@ -145,6 +87,7 @@ class LiveWorld(World[Connection]):
         self._disk_random: dict[int, Random] = {}
         self._slow_disks_us: dict[int, int] = {}
         self._writes = dict.fromkeys(self.ids, 0)  # by the steps recorded
+        self._is_program = protocol.is_program
         self._stalls = StallDetector(self.header.timing.tp_us, _LEAST_WAIT_US)
 
     @property
@@ -186,19 +129,23 @@ class LiveWorld(World[Connection]):
 
     # messages
 
-    def read(self, connection: Connection) -> bool:
+    def read(self, connection: Connection | ProgramLog) -> bool:
         """Take in what the node's socket holds now, at most a chunk; return False at its end."""
         try:
             for line in connection.receive():
-                self._receive(connection, line)
+                if isinstance(connection, ProgramLog):
+                    self._receive_log(connection, line)
+                else:
+                    self._receive(connection, line)
         except (EOFError, OSError):
             return False
         except (NotAStepError, TooLongError) as error:
+            assert isinstance(connection, Connection)
             self._fail(connection, error)
             return False
         return True
 
-    def _drain(self, connection: Connection) -> None:
+    def _drain(self, connection: Connection | ProgramLog) -> None:
         """Take in all that a node's socket holds."""
         while connection.fileno() >= 0 and select.select([connection], [], [], 0)[0]:
             if not self.read(connection):
@@ -206,13 +153,14 @@ class LiveWorld(World[Connection]):
 
     def _receive(self, connection: Connection, line: bytes) -> None:
         """Take in a step of a node; if the node is paused, keep it in the backlog. Raises NotAStepError."""
-        if connection.paused:
+        if isinstance(connection, ProgramConnection):
+            self._receive_from_program(connection, line)
+        elif connection.paused:
             connection.backlog.append(line)
         elif self.incarnations.get(connection.id) is not connection:
             return
         elif line.startswith(NOT_STARTED_PREFIX):
-            child = self._children[connection.id]
-            child.failed, child.why = True, _decode_not_started(line).why
+            self._take_not_started(connection, line)
         elif line.startswith(STALL_PREFIX):
             self._take_stall(connection, line)
         else:
@@ -220,6 +168,39 @@ class LiveWorld(World[Connection]):
             self._writes[step.node] += step.stores
             self.take_step(connection, step, message)
             self.deliver_due()
+
+    def _take_not_started(self, connection: Connection, line: bytes) -> None:
+        child = self._children[connection.id]
+        child.failed, child.why = True, _decode_not_started(line).why
+
+    def _receive_from_program(self, program: ProgramConnection, line: bytes) -> None:
+        if line.startswith(NOT_STARTED_PREFIX):
+            self._take_not_started(program, line)
+        else:
+            program.take_line(line)
+            self._feed(program)
+            self.deliver_due()
+
+    def _receive_log(self, log: ProgramLog, line: bytes) -> None:
+        program = self.incarnations.get(log.id)
+        if isinstance(program, ProgramConnection) and program.number == log.number:
+            program.take_line(line, is_log=True)
+            self._feed(program)
+
+    def _feed(self, program: ProgramConnection) -> None:
+        """Let the node of a program take the inputs that wait, unless it is in a step, paused, or down."""
+        if program.in_step:
+            return
+        program.in_step = True
+        while program.inputs and not program.paused and self.incarnations.get(program.id) is program:
+            given = program.inputs.popleft()
+            step = program.step(given, self.now_us)
+            self.unflushed[program.id] = program
+            self.take_step(program, step, given if isinstance(given, Message) else None)
+            if step.failed:
+                self._children[program.id].failed = True
+                self.kill(program.id)
+        program.in_step = False
 
     def deliver_due(self) -> None:
         """Deliver the messages that are due."""
@@ -229,6 +210,8 @@ class LiveWorld(World[Connection]):
     def deliver(self, incarnation: Connection, node_input: Message | CommandInput) -> None:
         if incarnation.give(node_input):
             self.unflushed[incarnation.id] = incarnation
+            if isinstance(incarnation, ProgramConnection):
+                self._feed(incarnation)
         elif isinstance(node_input, Message):
             self.drop(node_input, "overflow")
 
@@ -343,16 +326,30 @@ class LiveWorld(World[Connection]):
             self.requests.append(Signal(child.pid, signal.SIGKILL))  # it was killed before its pid was known
         self._begin_if_ready()
 
-    def on_hello(self, hello: Hello, connection: Connection) -> bool:
-        """Accept a process's connection; return False if it is not an expected node."""
+    def on_hello(self, hello: Hello, peer: socket.socket) -> Connection | ProgramLog | None:
+        """Accept a process's connection; return None if it is not of a node that is expected."""
         child = self._children.get(hello.node)
         if child is None or child.number != hello.incarnation or not _is_same(child.token, hello.token):
-            return False
-        if child.connection is not None or child.phase != "forked":
-            return False
-        child.connection = connection
+            return None
+        if child.phase != "forked" or (child.log if hello.is_log else child.connection) is not None:
+            return None
+        if hello.is_log:
+            child.log = ProgramLog(peer, hello)
+            peer.send(WELCOME)
+            return child.log
+        if self._is_program:
+            child.connection = ProgramConnection(peer, hello, self._new_node(hello.node))
+            peer.send(WELCOME)
+        else:
+            child.connection = Connection(peer, hello)
         self._begin_if_ready()
-        return True
+        return child.connection
+
+    def _new_node(self, node: int) -> Node:
+        """Return the node that stands for a program."""
+        header = self.header
+        parameters = msgspec.convert(header.protocol.parameters, self.protocol_class.Parameters)
+        return Node(self.protocol_class, node, self.ids, header.timing, parameters, header.seed)
 
     def on_process_change(self, report: ProcessChange) -> None:
         """Record what the operating system reports about a process."""
@@ -362,7 +359,7 @@ class LiveWorld(World[Connection]):
         child = self._children[node]
         if report.what == "ended":
             del self._by_pid[report.pid]
-            self._on_ended(node, child)
+            self._on_ended(node, child, report.status)
         elif report.what == "stopped" and child.stopped_us is None and child.phase == "up":
             self._on_stopped(node, child)
         elif report.what == "continued" and child.phase == "up":
@@ -393,11 +390,17 @@ class LiveWorld(World[Connection]):
         connection.begin(Start(child.number, self.serials[node], self._slow_disks_us.get(node, 0)))
         self.unflushed[node] = connection
         self.record(Process(self.now_us, node, "started", child.number, child.pid))
+        if isinstance(connection, ProgramConnection):
+            self._feed(connection)
 
-    def _on_ended(self, node: int, child: _Child) -> None:
+    def _on_ended(self, node: int, child: _Child, status: int) -> None:
         connection = self.incarnations.get(node)
         if connection is not None and child.phase == "up":
             self._drain(connection)  # what it sent before it ended, the traceback included
+            if child.log is not None:
+                self._drain(child.log)
+            if self._is_program and status >= 0 and not child.failed:
+                child.failed, child.why = True, f"the program ended by itself, with status {status}"
             child.failed |= bool(self.cluster.nodes[node].traceback)
             if self.incarnations.get(node) is connection:
                 child.phase = "dying"
@@ -442,6 +445,8 @@ class LiveWorld(World[Connection]):
                 self._receive(connection, line)
         except NotAStepError as error:
             self._fail(connection, error)
+        if isinstance(connection, ProgramConnection):
+            self._feed(connection)
 
     def _fail(self, connection: Connection, error: Exception) -> None:
         """Kill a node that misbehaves (it sent garbage), as failed."""

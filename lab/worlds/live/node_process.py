@@ -21,83 +21,28 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
 
-from lab.kernel import CommandInput, Message, Protocol, Started, Step
+from lab.kernel import CommandInput, Message, Started, Step
 from lab.kernel.node import SteppedNode, new_node
 from lab.kernel.storage import DamagedStorageError
+from lab.protocols import Algorithm
 from lab.worlds.fork_server import ForkServer, exit_with, silence
 from lab.worlds.json_lines import Channel, to_line
+from lab.worlds.live.program_process import become_program
 from lab.worlds.live.stable_storage import StableStorage
 from lab.worlds.live.stall_detector import StallDetector
+from lab.worlds.live.wire import COMMAND_PREFIX, SLOW_DISK_PREFIX, Hello, NodeJob, NotStarted, SlowDisk, Start
 from lab.worlds.loading.config import RunConfig
 from lab.worlds.watchdog import watch_steps
 
 _decode_message = msgspec.json.Decoder(Message).decode
 _decode_command = msgspec.json.Decoder(CommandInput).decode
 
-COMMAND_PREFIX = b'{"type":"told"'
-"""The line of a ``CommandInput`` begins so, and that of a message never does."""
-
-
-class Hello(Struct, frozen=True):
-    """From a node process: it is ready. ``token`` was given to it at its fork."""
-
-    node: int
-    incarnation: int
-    token: str
-
-
-class Start(Struct, frozen=True):
-    """From the host: the node begins; see ``kernel.Started``. ``slow_disk_us`` as in ``SlowDisk``."""
-
-    incarnation: int
-    serial: int
-    slow_disk_us: int = 0
-
-
-class SlowDisk(Struct, frozen=True, tag="slow_disk", tag_field="type"):
-    """From the host, among the inputs: each write to stable storage takes this much longer from now on."""
-
-    us: int
-
-
-SLOW_DISK_PREFIX = b'{"type":"slow_disk"'
-"""The line of a ``SlowDisk`` begins so, and that of an input never does."""
-
-
-class NotStarted(Struct, frozen=True, tag="not_started", tag_field="record"):
-    """From a node process, instead of its first step: it cannot start."""
-
-    why: str
-
-
-NOT_STARTED_PREFIX = b'{"record":"not_started"'
-"""The line of a ``NotStarted`` begins so, and that of a step never does."""
-
-
-STALL_PREFIX = b'{"record":"stall"'
-"""The line of a ``Stall``, which a node process sends before the steps that come after it."""
-
 _LEAST_WAIT_US = 50_000
 """A shorter one would cost fifty nodes too much of a processor."""
 
 
-class NodeJob(Struct, frozen=True):
-    """Run this incarnation of a node, which says Hello to the host on this port, with this token.
-
-    ``origin_ns`` is the run's time 0 on the machine's monotonic clock, ``storage`` the folder of stable storage.
-    """
-
-    node: int
-    incarnation: int
-    port: int
-    token: str
-    origin_ns: int
-    storage: str
-
-
-def start_fork_server(config: RunConfig, protocol: type[Protocol]) -> socket.socket:
+def start_fork_server(config: RunConfig, protocol: type[Algorithm]) -> socket.socket:
     """Fork the fork server; return the host's end of its channel. Call before any thread or loop exists."""
     ours, its = socket.socketpair()
     gc.collect()
@@ -111,7 +56,7 @@ def start_fork_server(config: RunConfig, protocol: type[Protocol]) -> socket.soc
 
 
 class _NodeForkServer(ForkServer[NodeJob]):
-    def __init__(self, host: socket.socket, config: RunConfig, protocol: type[Protocol]) -> None:
+    def __init__(self, host: socket.socket, config: RunConfig, protocol: type[Algorithm]) -> None:
         super().__init__(host, NodeJob)
         self._config = config
         self._protocol = protocol
@@ -125,16 +70,19 @@ class _NodeForkServer(ForkServer[NodeJob]):
         if self._prctl is not None:
             pr_set_pdeathsig = 1  # on Linux, the kernel kills it at once
             self._prctl(pr_set_pdeathsig, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() == self.pid:
-            watch_steps()
-            gc.disable()  # until it has started: collecting garbage in a long log takes longer than reading it
-            with contextlib.suppress(EOFError, ConnectionError):
-                config = self._config
-                tempfile.tempdir = job.storage  # the files of a sandbox go with the run's folder
-                node = new_node(
-                    self._protocol, job.node, config.nodes, config.timing, self._parameters, config.seed, self
-                )
-                _NodeProcess(job, node, config.timing.tp_us).run()
+        if os.getppid() != self.pid:
+            return 0
+        if self._protocol.is_program:
+            return become_program(self._parameters.program, job)
+        watch_steps()
+        gc.disable()  # until it has started: collecting garbage in a long log takes longer than reading it
+        with contextlib.suppress(EOFError, ConnectionError):
+            config = self._config
+            tempfile.tempdir = job.storage  # the files of a sandbox go with the run's folder
+            node = new_node(
+                self._protocol, job.node, config.nodes, config.timing, self._parameters, config.seed, self
+            )
+            _NodeProcess(job, node, config.timing.tp_us).run()
         return 0
 
 

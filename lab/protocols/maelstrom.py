@@ -1,0 +1,156 @@
+"""Maelstrom's protocol between a program and the network: a line of JSON for each message.
+
+    {"src": "n1", "dest": "n2", "body": {"type": "echo", "msg_id": 7, "echo": "hello"}}
+
+A program reads such lines from its standard input and writes them to its standard output. Its first line is ``init``,
+which names it (``n1``) and all nodes; it answers ``init_ok``. ``type`` is the kind of a message, ``msg_id`` a number
+of its sender's, and ``in_reply_to`` the ``msg_id`` of the request that a message answers.
+
+A ``Message`` of the kernel has the body as it was written, byte for byte. Its kind is the type in the form that kinds
+have here, ``RequestVote`` for ``request_vote``, so that scripts can name it. A program may pass on a message in the
+name of another sender, as a Raft node does for a client; the body of such a message holds its sender, too.
+
+Source: Maelstrom's ``doc/protocol.md``.
+"""
+
+import re
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from lab.kernel import Message
+from lab.text import sanitize
+
+__all__ = ["Maelstrom", "NotAMessageError", "WrittenMessage", "kind_of"]
+
+_MOST_REQUESTS = 10_000
+_LONGEST = 80
+_LONGEST_KIND = 40
+_encode = msgspec.json.Encoder().encode
+
+
+class NotAMessageError(ValueError):
+    """A line that a program wrote is no message; the text says what was expected."""
+
+
+class WrittenMessage(Struct, frozen=True):
+    """A message that a program wrote. ``target`` is a node, or None if ``dest`` names none.
+
+    ``reply_to`` is the serial of the request that it answers, or 0. ``encoded`` is what the ``Message`` has as body.
+    """
+
+    dest: str
+    target: int | None
+    kind: str
+    body: dict[str, Any]
+    encoded: Raw
+    reply_to: int
+
+
+class _Envelope(Struct, forbid_unknown_fields=True):
+    """A line. ``id`` is a number that Maelstrom gives to messages; it is ignored, as there."""
+
+    src: str
+    dest: str
+    body: Raw
+    id: int | None = None
+
+
+class _PassedOn(Struct, forbid_unknown_fields=True):
+    """The body of a message that was written in the name of another sender."""
+
+    src: str
+    body: Raw
+
+
+_decode_envelope = msgspec.json.Decoder(_Envelope).decode
+_decode_passed_on = msgspec.json.Decoder(_PassedOn).decode
+_decode_body = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class Maelstrom:
+    """One side of the conversation with the program of a node: its lines, and the requests that it may answer."""
+
+    def __init__(self, node: int, nodes: tuple[int, ...]) -> None:
+        self.name = _name(node)
+        self._node = node
+        self._names = {_name(each): each for each in nodes}
+        self._requests: dict[tuple[str, int], int] = {}
+
+    def init_line(self) -> str:
+        """Return the first line that a program reads."""
+        body = {"type": "init", "msg_id": 1, "node_id": self.name, "node_ids": list(self._names)}
+        return _line("c0", self.name, _encode(body))
+
+    def request_line(self, client: str, number: int, body: dict[str, Any]) -> str:
+        """Return a request of a client's."""
+        return _line(client, self.name, _encode({**body, "msg_id": number}))
+
+    def message_line(self, message: Message) -> str:
+        """Return a message of another node as the program reads it, and remember it if it can be answered."""
+        source, encoded = _name(message.source), bytes(message.body)
+        try:
+            passed_on = _decode_passed_on(encoded)
+        except (ValueError, RecursionError):
+            pass
+        else:
+            source, encoded = passed_on.src, bytes(passed_on.body)
+        number = body_of(message).get("msg_id")
+        if isinstance(number, int):
+            self._requests[source, number] = message.serial
+            if len(self._requests) > _MOST_REQUESTS:
+                del self._requests[next(iter(self._requests))]
+        return _line(source, self.name, encoded)
+
+    def read(self, line: str) -> WrittenMessage:
+        """Return the message in a line that the program wrote. Raises NotAMessageError."""
+        try:
+            envelope = _decode_envelope(line)
+            body = _decode_body(envelope.body)
+        except (ValueError, RecursionError) as error:
+            raise NotAMessageError(
+                f"not a message: {sanitize(line, _LONGEST)} ({error}); "
+                'expected a line such as {"src": "n1", "dest": "n2", "body": {"type": "echo"}}'
+            ) from None
+        encoded = Raw(bytes(envelope.body))
+        if envelope.src != self.name:
+            encoded = Raw(_encode(_PassedOn(envelope.src, encoded)))
+        answered = body.get("in_reply_to")
+        reply_to = self._requests.get((envelope.dest, answered), 0) if isinstance(answered, int) else 0
+        target = self._names.get(envelope.dest)
+        return WrittenMessage(envelope.dest, target, kind_of(body), body, encoded, reply_to)
+
+    def node_of(self, name: object) -> int | None:
+        """Return the node of this name, or with this number; None if there is none."""
+        if isinstance(name, int):
+            name = _name(name)
+        return self._names.get(name) if isinstance(name, str) else None
+
+
+def body_of(message: Message) -> dict[str, Any]:
+    """Return the body of a message as the program that sent it wrote it; empty if it is no object."""
+    encoded = bytes(message.body)
+    try:
+        encoded = bytes(_decode_passed_on(encoded).body)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return _decode_body(encoded)
+    except (ValueError, RecursionError):
+        return {}
+
+
+def kind_of(body: dict[str, Any]) -> str:
+    """Return the kind of a message: its type as one word that begins with a capital letter."""
+    words = re.findall(r"[A-Za-z0-9]+", str(body.get("type", "")))
+    kind = "".join(word[0].upper() + word[1:] for word in words)[:_LONGEST_KIND]
+    return kind if kind[:1].isalpha() else f"Message{kind}"
+
+
+def _name(node: int) -> str:
+    return f"n{node}"
+
+
+def _line(source: str, target: str, body: bytes) -> str:
+    return _encode({"src": source, "dest": target, "body": Raw(body)}).decode()

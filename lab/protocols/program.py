@@ -1,0 +1,183 @@
+"""Programs as nodes: any program that reads and writes messages as lines, in any language.
+
+The node that stands for a program is as deterministic as every other: its inputs are the messages that are delivered
+to the program and the lines that the program writes. It sends what these lines say, and computes from both what the
+node shows: Status, Coordinator, and whatever else a class declares. Such a class is a **lens**: it overrides
+``on_ready``, ``on_sent`` and ``on_received``, and declares its fields as every protocol does.
+
+    class Elected(Program):
+        term: Displayed[int] = 0
+
+        def on_received(self, peer: int | None, body: dict[str, Any]) -> None:
+            if body["type"] == "leader":
+                self.status, self.coordinator, self.term = Status.NORMAL, peer, body["term"]
+
+So a recording can be verified, and an older one be read with a better lens. What the program itself does between its
+lines is not known, and cannot be executed again.
+
+A program may also say by itself what its node shows, with a message to ``lab``:
+
+    {"src": "n1", "dest": "lab", "body": {"type": "lab_state", "status": "Normal", "coordinator": "n3", "group":
+    ["n1", "n3"], "term": 7}}
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import count
+from typing import Any, ClassVar
+
+from msgspec import Struct
+
+from lab.kernel import Displayed, Message, Timing, command
+from lab.kernel.protocol import Port
+from lab.protocols.definition import Definition
+from lab.protocols.election import Election, Status
+from lab.protocols.maelstrom import Maelstrom, NotAMessageError, WrittenMessage, body_of
+from lab.text import sanitize
+
+__all__ = ["Program"]
+
+_LONGEST_NOTE = 500
+_LONGEST_FACT = 60
+_MOST_FACTS = 8
+_STATUSES = {each.value: each for each in Status}
+_STATE = ("type", "msg_id", "status", "coordinator", "group", "definition")
+
+
+class Program(Election):
+    """Programs in any language, which read and write messages as lines of JSON (Maelstrom's protocol)."""
+
+    name: ClassVar[str] = "program"
+    is_program: ClassVar[bool] = True
+
+    class Parameters(Struct, frozen=True):
+        """The program of the nodes."""
+
+        program: str = ""
+        """The command that starts it, as a shell has it: ./my_node --verbose."""
+
+    facts: Displayed[tuple[str, ...]] = ()
+    """What else it says of itself."""
+
+    _language: ClassVar[Maelstrom]  # an instance's own, as in ``Protocol``
+    _lines: ClassVar[list[str]]
+    _request_numbers: ClassVar[Iterator[int]]
+
+    def __init__(
+        self, port: Port, node: int, peers: tuple[int, ...], timing: Timing, parameters: Struct
+    ) -> None:
+        super().__init__(port, node, peers, timing, parameters)
+        keep = object.__setattr__
+        keep(self, "_language", Maelstrom(node, tuple(sorted((node, *peers)))))
+        keep(self, "_lines", [])
+        keep(self, "_request_numbers", count(1))
+
+    def take_lines(self) -> list[str]:
+        """Return the lines that the program is to read after this step, once."""
+        lines, self._lines[:] = self._lines[:], []
+        return lines
+
+    # what a lens overrides
+
+    def on_ready(self) -> None:
+        """Show that the program has answered ``init``: by default, it is Normal."""
+        self.status, self.processing = Status.NORMAL, True
+
+    def on_sent(self, peer: int | None, body: dict[str, Any]) -> None:
+        """Show what follows from a message that the program sends to a peer, or to a client (None)."""
+
+    def on_received(self, peer: int | None, body: dict[str, Any]) -> None:
+        """Show what follows from a message that the program is given, from a peer or a client (None)."""
+
+    # the inputs
+
+    def started(self) -> None:
+        self._write(self._language.init_line())
+
+    def on_other(self, message: Message) -> None:
+        self._write(self._language.message_line(message))
+        self.on_received(message.source, body_of(message))
+
+    def on_line(self, line: str, log: bool) -> None:
+        if log:
+            self.note(sanitize(line, _LONGEST_NOTE))
+            return
+        try:
+            written = self._language.read(line)
+        except NotAMessageError as error:
+            self.note(str(error))
+            return
+        if written.target is not None:
+            self._port.post(written.target, written.kind, written.encoded, written.reply_to)
+            self.on_sent(written.target, written.body)
+        else:
+            self._on_line_to_others(written)
+
+    def _on_line_to_others(self, written: WrittenMessage) -> None:
+        body = written.body
+        if written.dest == "lab":
+            self._show(body)
+        elif written.dest == "c0" and body.get("type") == "init_ok":
+            self.on_ready()
+        elif written.dest.startswith("c"):
+            self.note(f"to client {sanitize(written.dest, 20)}: {_text(body)}")
+            self.on_sent(None, body)
+        else:
+            self.note(f"to nobody, as there is no {sanitize(written.dest, 20)}: {_text(body)}")
+
+    def _show(self, body: dict[str, Any]) -> None:
+        """Show what the program says of itself; note what is not understood."""
+        if "status" in body:
+            self.status = self._understood("status", body["status"], _STATUSES.get(str(body["status"])), self.status)
+        if "coordinator" in body:
+            known = body["coordinator"]
+            found = None if known is None else self._language.node_of(known)
+            self.coordinator = None if known is None else self._understood("coordinator", known, found, None)
+        if "group" in body:
+            named = body["group"] if isinstance(body["group"], list) else [body["group"]]
+            self.up = frozenset(found for each in named if (found := self._language.node_of(each)) is not None)
+            if len(self.up) != len(named):
+                self._understood("group", body["group"], None, None)
+        if "definition" in body:
+            version = body["definition"]
+            number = version if isinstance(version, int) else None
+            known_version = self._understood("definition", version, number, self.definition.version)
+            self.definition = Definition(known_version, self.coordinator, tuple(sorted(self.up)))
+        self.processing = self.status is Status.NORMAL
+        facts = [f"{name} {_text(value)}" for name, value in body.items() if name not in _STATE]
+        self.facts = tuple(sanitize(each, _LONGEST_FACT) for each in facts[:_MOST_FACTS])
+
+    def _understood(self, name: str, said: Any, found: Any, otherwise: Any) -> Any:
+        """Return what was found; if that is None, note that the value was not understood, and return the other."""
+        if found is None:
+            self.note(f"lab_state: {_text(said)} is no {name}")
+            return otherwise
+        return found
+
+    def _write(self, line: str) -> None:
+        self._lines.append(line)
+
+    # a request by hand
+
+    @command(to="named", words="JSON", example='tell 1 rpc {"type":"read","key":1}')
+    def rpc(self, *words: str) -> None:
+        """Send a client's request to the program; the answer is in the log."""
+        body = json.loads(" ".join(words))
+        self._write(self._language.request_line(f"c{self.id}", next(self._request_numbers), body))
+        self.on_received(None, body)
+
+    @classmethod
+    def objection(cls, command: str, words: tuple[str, ...], nodes: Sequence[int], parameters: Any) -> str:
+        if command != "rpc":
+            return ""
+        try:
+            body = json.loads(" ".join(words))
+        except (ValueError, RecursionError):
+            body = None
+        if isinstance(body, dict) and isinstance(body.get("type"), str):
+            return ""
+        return 'write the body of a request as JSON: tell 1 rpc {"type":"read","key":1}'
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
