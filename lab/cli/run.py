@@ -44,7 +44,7 @@ from lab.cli.terminal import (
     require_terminal,
 )
 from lab.output import print_error, print_line, print_remark
-from lab.protocols import PROTOCOLS, TASKS
+from lab.protocols import LENSES, PROTOCOLS, TASKS
 from lab.recording.reader import NotARecordingError, open_recording
 from lab.scenario.file import SUFFIX, Scenario, World, find, is_path, names, read_scenario, suggestion
 from lab.scenario.report import report_of
@@ -56,6 +56,7 @@ from lab.tui.terminal.guard import run_guarded
 from lab.units import CountText, format_us
 from lab.worlds.launch import HostFailedError, HostProcess, HostRefusedError
 from lab.worlds.loading.config import NotRunnableError, RunConfig, new_run_name
+from lab.worlds.loading.programs import lens_target, program_command
 from lab.worlds.loading.settings import Settings, as_option, parameters_of, target_of, usual_link
 from lab.worlds.loading.targets import UnknownNameError, absolute_target, load_protocol, sandboxed_target
 from lab.worlds.loading.user_module import TargetError
@@ -71,11 +72,32 @@ class RunOptions(Settings, frozen=True, kw_only=True):
     protocol: Annotated[
         str,
         Argument(
-            metavar="PROTOCOL|SCENARIO",
-            help="A protocol (bully, or your own FILE.py:CLASS), or a scenario (a name, or FILE.scenario).",
+            metavar="[PROTOCOL|SCENARIO]",
+            help="A protocol (bully, or your own FILE.py:CLASS), or a scenario (a name, or FILE.scenario). With "
+            "--program: the first argument of the program.",
             autocompletion=complete_target,
+            show_default=False,
         ),
-    ]
+    ] = ""
+    arguments: Annotated[
+        list[str], Argument(metavar="[-- ARGUMENT…]", help="With --program: the arguments of the program.")
+    ] = field(default_factory=list)
+    program: Annotated[
+        str | None,
+        Option(
+            metavar="COMMAND",
+            help="Run this program as every node, in any language: it reads and writes messages as lines of JSON "
+            "(Maelstrom's protocol). See lab guide programs.",
+        ),
+    ] = None
+    lens: Annotated[
+        str | None,
+        Option(
+            metavar="NAME|FILE.py:CLASS",
+            help="With --program: what reads the state of the nodes off their messages: election, raft, bully, or "
+            "a class of yours.",
+        ),
+    ] = None
     nodes: Annotated[
         str | None,
         Option(
@@ -176,6 +198,8 @@ class RunOptions(Settings, frozen=True, kw_only=True):
     lab run bully --sim --speed 0.1 --do "on send EnterElection freeze"\n
     lab run bully --sim --headless --for 10m --do "at 1m kill coordinator" --nodes 100 --seed 7\n
     lab run my_election.py:MyElection   (see lab guide your-own-protocol)\n
+    lab run --program ./my_node --nodes 3 --t 1s   (a program in any language; see lab guide programs)\n
+    lab run --program ./raft.py --lens raft --do "at 8s kill coordinator" -- --verbose\n
     lab run coordinator-dies   (a scenario; lab scenario list shows all)\n
     lab run my.scenario   (your own scenario; see lab guide scenarios)"""
 )
@@ -197,12 +221,35 @@ def run(options: RunOptions) -> int:
         )
     if options.sandbox:
         announce_sandbox()
+    options = _with_program(options)
     scenario = find_scenario(options.protocol, options.sandbox)
     if scenario is not None:
         return _run_scenario(scenario, options)
     config = run_config(options)
     watches = _watches(options.watch, config)
     return run_headless(config, options.json) if options.headless else run_with_interface(config, watches=watches)
+
+
+def _with_program(options: RunOptions) -> RunOptions:
+    """Return the options with the lens as protocol, and the program as its parameter."""
+    if options.program is None:
+        if options.lens is not None:
+            raise UsageError("--lens requires --program: lab run --program ./my_node --lens raft")
+        if options.arguments:
+            more = " ".join(options.arguments)
+            raise UsageError(f"{more}: expected one protocol or scenario; only --program has arguments")
+        if not options.protocol:
+            raise UsageError(
+                "name a protocol or a scenario: lab run bully; or a program: lab run --program ./my_node"
+            )
+        return options
+    if options.sandbox:
+        raise UsageError("--sandbox is for protocols in Python; a program runs with your rights, so trust it")
+    arguments = [*filter(None, [options.protocol]), *options.arguments]
+    command = program_command(options.program, arguments)
+    return replace(
+        options, protocol=lens_target(options.lens), set_=[*options.set_, f"program={command}"], arguments=[]
+    )
 
 
 @app.command()
@@ -233,6 +280,8 @@ def run_config(options: RunOptions) -> RunConfig:
     protocol = load_protocol(options.target)
     nodes = _nodes(options)
     parameters = parameters_of(protocol, options.set_)
+    if protocol.is_program and not parameters.get("program"):
+        raise UsageError(f"{protocol.name} shows what programs do: add --program ./my_node")
     checker = CommandChecker(protocol, nodes, parameters, options.sim, options.headless)
     for line in options.do:
         checker.check(line)
@@ -272,7 +321,7 @@ def _nodes(options: RunOptions) -> tuple[int, ...]:
 
 def find_scenario(target: str, sandbox: bool = False) -> Scenario | None:
     """Return the scenario with that name; None for a protocol. Raises UserError if it names neither."""
-    if target in (*PROTOCOLS, *TASKS):
+    if target in (*PROTOCOLS, *TASKS, *LENSES):
         return None
     if is_path(target) or target in names():
         return read_scenario(find(target), sandbox)

@@ -137,6 +137,9 @@ class Protocol:
     upper_protocol: ClassVar["type[Protocol] | None"] = None
     """The protocol of the layer above this one in the same node. The tables below include its declarations."""
 
+    is_program: ClassVar[bool] = False
+    """True if its nodes stand for programs, which are executed only once: in a live run."""
+
     node_class: ClassVar[Callable[..., Any] | None] = None
     """The class of its nodes, if they are executed in another process."""
 

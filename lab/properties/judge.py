@@ -217,13 +217,12 @@ class Judge:
         due_us = step.at_us
         if isinstance(given, Received):
             due_us = self._received(node, given.source, given.serial, step.at_us)
-        elif isinstance(given, Fired):
+        elif isinstance(given, Fired | Wrote):  # a program has timers of its own
             self._causality.fired(node)
+            procedure = given.procedure if isinstance(given, Fired) else ""
             for wait in self._waits[node]:
-                if wait.procedure == given.procedure and wait.until_us is not None:
+                if wait.procedure == procedure and wait.until_us is not None:
                     self._conditions.fired(node, max(wait.until_us, wait.since_us), step.at_us)
-        elif isinstance(given, Wrote):
-            self._causality.fired(node)  # a program has timers of its own
         self._waits[node] = step.waits
         if step.changes_state or isinstance(given, Started):
             before = given.stored if isinstance(given, Started) else view.state

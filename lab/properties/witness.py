@@ -99,8 +99,6 @@ class _CausalWalk:
                 f"{node} receives {message.kind} from {message.source}",
                 f"sends {message.kind} to {node}",
             )
-        if isinstance(given, Wrote):
-            return None, f"the program of {node} writes a line", ""
         if isinstance(given, Fired):
             cause, wait = self._waiting(number, step, given.procedure)
             if wait is None or wait.until_us is None:
@@ -112,7 +110,8 @@ class _CausalWalk:
             return cause, f"{given.procedure} of {node}: {event}", f"waits for {wait.what}"
         if isinstance(given, CommandInput):
             return None, f"{node} gets the command {' '.join((given.command, *given.words))}", ""
-        return None, f"{node} starts" + (f" for the {_ordinal(given)} time" if given.incarnation > 1 else ""), ""
+        text = f"the program of {node} writes a line" if isinstance(given, Wrote) else _describe_start(node, given)
+        return None, text, ""
 
     def _sending(self, number: int, given: Received) -> tuple[int | None, Message | None]:
         """Return (record that sent it, message); a forged message has no such record."""
@@ -154,6 +153,10 @@ def _change(step: Step) -> list[str]:
         return []
     led = status in ("Reorganization", "Normal") and isinstance(coordinator, int)
     return [f"becomes {status} under {coordinator}" if led else f"becomes {status}"]
+
+
+def _describe_start(node: int, given: Started) -> str:
+    return f"{node} starts" + (f" for the {_ordinal(given)} time" if given.incarnation > 1 else "")
 
 
 def _ordinal(given: Started) -> str:

@@ -36,9 +36,6 @@ class Algorithm(Protocol):
     Or its place, as ``module:class``: it is loaded only where it is needed, and never by the process of a node.
     """
 
-    is_program: ClassVar[bool] = False
-    """True if its nodes stand for programs (``lab.protocols.program``): they run live, and only there."""
-
     writes_text: ClassVar[bool] = False
     """True if logs show the values in its messages by their ``str``, and not as JSON."""
 

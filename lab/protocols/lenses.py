@@ -1,7 +1,7 @@
 """Built-in lenses: what programs that speak a well-known protocol show, read off their messages.
 
-A lens knows messages only. So it shows a change with the message that tells of it, which may be later than the program
-itself knew.
+A lens knows messages only. So it shows a change with the message that tells of it, which may be later than the
+program itself knew.
 """
 
 from typing import Any, ClassVar
@@ -11,7 +11,17 @@ from lab.protocols.election import Status
 from lab.protocols.maelstrom import kind_of
 from lab.protocols.program import Program
 
-__all__ = ["LENSES", "BullyLens", "RaftLens"]
+__all__ = ["LENSES", "BullyLens", "ElectionLens", "RaftLens"]
+
+
+class ElectionLens(Program):
+    """Programs that elect a coordinator, and say themselves whom they follow (``lab_state``)."""
+
+    name: ClassVar[str] = "program-election"
+    promises: ClassVar[tuple[str, ...]] = ("A1.1", "A2")
+
+    def on_ready(self) -> None:
+        self.status = Status.ELECTION
 
 
 class RaftLens(Program):
@@ -47,7 +57,7 @@ class RaftLens(Program):
 
 
 class BullyLens(Program):
-    """Programs that speak bully as Garcia-Molina's listings name its messages: EnterElection, SetCoordinator, NewState.
+    """Programs that speak bully, with messages as in the listings: EnterElection, SetCoordinator, NewState.
 
     Small letters with underscores will do: ``enter_election``.
     """
@@ -80,5 +90,5 @@ class BullyLens(Program):
         self.status, self.coordinator, self.processing = status, coordinator, status is Status.NORMAL
 
 
-LENSES: dict[str, type[Program]] = {each.name: each for each in (Program, RaftLens, BullyLens)}
+LENSES: dict[str, type[Program]] = {each.name: each for each in (Program, ElectionLens, RaftLens, BullyLens)}
 """The lenses by name; the first one shows only what programs say of themselves."""

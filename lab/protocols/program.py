@@ -37,7 +37,6 @@ from lab.text import sanitize
 
 __all__ = ["Program"]
 
-_LONGEST_NOTE = 500
 _LONGEST_FACT = 60
 _MOST_FACTS = 8
 _STATUSES = {each.value: each for each in Status}
@@ -63,9 +62,7 @@ class Program(Election):
     _lines: ClassVar[list[str]]
     _request_numbers: ClassVar[Iterator[int]]
 
-    def __init__(
-        self, port: Port, node: int, peers: tuple[int, ...], timing: Timing, parameters: Struct
-    ) -> None:
+    def __init__(self, port: Port, node: int, peers: tuple[int, ...], timing: Timing, parameters: Struct) -> None:
         super().__init__(port, node, peers, timing, parameters)
         keep = object.__setattr__
         keep(self, "_language", Maelstrom(node, tuple(sorted((node, *peers)))))
@@ -100,8 +97,7 @@ class Program(Election):
 
     def on_line(self, line: str, log: bool) -> None:
         if log:
-            self.note(sanitize(line, _LONGEST_NOTE))
-            return
+            return  # it is shown as it is
         try:
             written = self._language.read(line)
         except NotAMessageError as error:
@@ -128,7 +124,9 @@ class Program(Election):
     def _show(self, body: dict[str, Any]) -> None:
         """Show what the program says of itself; note what is not understood."""
         if "status" in body:
-            self.status = self._understood("status", body["status"], _STATUSES.get(str(body["status"])), self.status)
+            self.status = self._understood(
+                "status", body["status"], _STATUSES.get(str(body["status"])), self.status
+            )
         if "coordinator" in body:
             known = body["coordinator"]
             found = None if known is None else self._language.node_of(known)

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from lab.kernel import CommandInput, Message, Payload, Step, encode
+from lab.kernel import CommandInput, Message, Payload, Step, Wrote, encode
 from lab.protocols import OWN_PROTOCOLS, PROTOCOLS, TASKS, Algorithm
 from lab.recording.records import (
     Captioned,
@@ -109,7 +109,7 @@ _Event = Process | Stall | Commanded | Captioned | Expected | Injected | End
 
 LINE_TYPES = (
     *("message", "status", "process", "command", "caption", "mark", "expectation", "stall"),
-    *("protocol-command", "log", "note", "failure", "end"),
+    *("protocol-command", "log", "note", "stderr", "failure", "end"),
 )
 """The values of ``LogLine.what``."""
 
@@ -117,7 +117,8 @@ LINE_TYPES = (
 class LogLine(Struct, frozen=True, omit_defaults=True, gc=False):
     """A line: a message sent from ``source`` to ``target``, or an event at ``source`` (None: at no node).
 
-    ``what`` is one of LINE_TYPES; *log* is what a step appended to a log of the node, before its messages left.
+    ``what`` is one of LINE_TYPES; *log* is what a step appended to a log of the node, before its messages left;
+    *stderr* is a line that a program wrote to its standard error.
     """
 
     record: int
@@ -142,7 +143,7 @@ def count_lines(record: Record) -> int:
     if isinstance(record, Step):
         is_command = isinstance(record.input, CommandInput)
         lines = len(record.sent) + len(record.notes) + sum(map(bool, record.logged.values()))
-        return lines + _has_status(record) + bool(record.failed) + is_command
+        return lines + _has_status(record) + bool(record.failed) + is_command + _is_stderr(record)
     return isinstance(record, _Event)
 
 
@@ -199,6 +200,8 @@ def _step_lines(number: int, step: Step) -> list[LogLine]:
     ]
     lines += [_message_line(number, step.at_us, message) for message in step.sent]
     lines += [LogLine(number, step.at_us, "note", note, step.node) for note in step.notes]
+    if isinstance(step.input, Wrote) and step.input.log:
+        lines.append(LogLine(number, step.at_us, "stderr", step.input.line, step.node))
     if step.failed:
         lines.append(LogLine(number, step.at_us, "failure", step.failed.rpartition("\n")[2], step.node))
     return lines
@@ -216,6 +219,10 @@ def _message_line(number: int, at_us: int, message: Message) -> LogLine:
         message.serial,
         message.reply_to,
     )
+
+
+def _is_stderr(step: Step) -> bool:
+    return isinstance(step.input, Wrote) and step.input.log
 
 
 def _has_status(step: Step) -> bool:

@@ -7,10 +7,11 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from lab.kernel import CommandInput, Payload, Protocol
+from lab.kernel import CommandInput, Payload, Protocol, encode
 from lab.network import Cut, Delay, Duplicate, Hold, Links, Lose, Reorder, Rule, links_among
 from lab.network import Slow as SlowRule
 from lab.protocols import Election
+from lab.protocols.maelstrom import kind_of
 from lab.recording.cluster_state import ClusterState
 from lab.recording.snapshot import NodeState
 from lab.script.scope import CommandError, Scope, format_link, join_words, require_node
@@ -120,6 +121,7 @@ class _Command(Struct, frozen=True):
 
     def check(self, scope: Scope) -> None:
         """Raise CommandError if it can never be executed in the run."""
+        self.check_storage(scope)
         for named in self.named:
             scope.require_nodes(named.ids)
             if (twice := first_duplicate(named.ids)) is not None:
@@ -128,6 +130,9 @@ class _Command(Struct, frozen=True):
                 scope.require_election(
                     "there is no coordinator", f"name a node by its number, such as {scope.ids[-1]}"
                 )
+
+    def check_storage(self, scope: Scope) -> None:
+        """Raise CommandError if it is about stable storage that the laboratory does not keep."""
 
 
 # faults
@@ -146,6 +151,10 @@ class NodeCommand(_Command, frozen=True):
     @property
     def named(self) -> tuple[Nodes, ...]:
         return (self.nodes,)
+
+    def check_storage(self, scope: Scope) -> None:
+        if self.verb in ("wipe", "unwrite", "tear", "flip"):
+            scope.require_storage(self.verb)
 
 
 class LinkFault(_Command, frozen=True):
@@ -245,6 +254,9 @@ class SlowDisk(_Command, frozen=True):
     def named(self) -> tuple[Nodes, ...]:
         return (self.nodes,)
 
+    def check_storage(self, scope: Scope) -> None:
+        scope.require_storage("slow-disk")
+
 
 class Partition(_Command, frozen=True):
     """Groups of nodes that cannot reach each other; a single group is cut off from all other nodes."""
@@ -318,11 +330,25 @@ class Inject(_Command, frozen=True):
         return join_words("inject", format_link(self.source, self.target), self.kind, body)
 
     def check(self, scope: Scope) -> None:
-        self.payload(scope)
+        self.encoded(scope)
 
-    def payload(self, scope: Scope) -> Payload:
-        """Return the payload of the message. Raises CommandError if the protocol has no such message."""
+    def encoded(self, scope: Scope) -> msgspec.Raw:
+        """Return the body of the message. Raises CommandError if the protocol has no such message."""
         scope.require_link(self.source, self.target)
+        return self._body_for_program() if scope.protocol.is_program else encode(self._payload(scope))
+
+    def _body_for_program(self) -> msgspec.Raw:
+        try:
+            body = msgspec.json.decode(self.body, type=dict[str, object])
+        except (ValueError, RecursionError) as error:
+            raise CommandError(f"not the body of a message: {error}; write an object of JSON") from None
+        if kind_of(body) != self.kind:
+            raise CommandError(
+                f'{self.kind}: write its type in the body, such as {{"type":"request_vote","term":3}}'
+            )
+        return msgspec.Raw(self.body.encode())
+
+    def _payload(self, scope: Scope) -> Payload:
         scope.require_kinds([self.kind])
         kind = scope.protocol.payloads[self.kind]
         try:

@@ -71,12 +71,21 @@ class Scope:
 
     def require_kinds(self, kinds: Iterable[str]) -> None:
         """Check that the protocol has these kinds of messages; an empty name is any kind."""
+        if self.protocol.is_program:
+            return  # what programs say is not known before
         known = sorted(self.protocol.payloads)
         for kind in filter(None, kinds):
             if kind not in known:
                 name = self.protocol.name
                 sent = f"{name} has {', '.join(known)}" if known else f"{name} has none"
                 raise CommandError(f"unknown kind of message {kind}; {sent}{did_you_mean(kind, known)}")
+
+    def require_storage(self, verb: str) -> None:
+        """Check that the laboratory keeps the stable storage of the nodes: programs keep their own."""
+        if self.protocol.is_program:
+            raise CommandError(
+                f"{verb}: programs keep their own files, which it cannot reach; kill and restart can be used"
+            )
 
     def require_election(self, otherwise: str, instead: str = "name nodes by number, or write at 2s") -> None:
         """Check that the protocol elects a coordinator.

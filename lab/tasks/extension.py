@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from msgspec import Struct
 
 from lab.kernel.plain import format_plain
-from lab.protocols import OWN_PROTOCOLS, PROTOCOLS, TASKS, Algorithm
+from lab.protocols import LENSES, OWN_PROTOCOLS, PROTOCOLS, TASKS, Algorithm
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header, Record
 from lab.recording.snapshot import NodeState
@@ -110,7 +110,7 @@ class Extension:
         By default, the fields that the protocol declares as ``Displayed``.
         """
         info = self.header.protocol
-        protocol = OWN_PROTOCOLS.get(info.name)
+        protocol = OWN_PROTOCOLS.get(info.name) or LENSES.get(info.name)
         names = () if protocol is None else (field.name for field in protocol.fields if field.displayed)
         shown = [f"{name} {format_plain(node.state[name])}" for name in names if name in node.state]
         return NodeText([(sanitize(", ".join(shown), 80), styles.accent)]) if shown else None
@@ -157,7 +157,7 @@ def extension_of(header: Header) -> Extension:
 def extension_class_of(header: Header) -> type[Extension]:
     """Return the class of it; of a protocol that is not loaded here, one that a built-in protocol recognizes."""
     name = header.protocol.name
-    protocol = PROTOCOLS.get(name) or TASKS.get(name) or OWN_PROTOCOLS.get(name)
+    protocol = PROTOCOLS.get(name) or TASKS.get(name) or OWN_PROTOCOLS.get(name) or LENSES.get(name)
     if protocol is not None:
         return extension_class(protocol)
     return next((each for each in built_in_extensions() if each.recognizes(header)), Extension)

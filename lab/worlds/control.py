@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.kernel import Message, Timing, encode
+from lab.kernel import Message, Timing
 from lab.network import Links, Rule
 from lab.protocols import Election
 from lab.recording.cluster_state import ClusterState
@@ -146,6 +146,7 @@ class Control:
         return outcome
 
     def _execute(self, command: Command, statement: Statement, cluster: ClusterState) -> CommandOutcome:
+        command.check_storage(Scope(self._run.protocol_class, ()))
         match command:
             case NodeCommand():
                 return self._act_on_nodes(command, statement, cluster)
@@ -204,9 +205,9 @@ class Control:
     def _inject(self, command: Inject, statement: Statement, cluster: ClusterState) -> CommandOutcome:
         """Forge a message."""
         run, source, target = self._run, command.source, command.target
-        payload = command.payload(Scope(run.protocol_class, cluster.nodes))
+        body = command.encoded(Scope(run.protocol_class, cluster.nodes))
         fault = run.next_fault()
-        message = Message(source, target, -fault, command.kind, encode(payload))
+        message = Message(source, target, -fault, command.kind, body)
         broken = (CAUSES["inject"],)
         run.record(Fault(run.now_us, fault, "inject", statement.text, (), broken, line=statement.line))
         run.record(Injected(run.now_us, message))

@@ -32,7 +32,7 @@ from lab.worlds.live.wire import (
     NOT_STARTED_PREFIX,
     STALL_PREFIX,
     WELCOME,
-     Hello,
+    Hello,
     NodeJob,
     NotStarted,
     SlowDisk,

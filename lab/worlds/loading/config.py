@@ -10,20 +10,21 @@ import msgspec
 from msgspec import Struct
 
 from lab import __version__
-from lab.kernel import Timing
+from lab.kernel import Protocol, Timing
 from lab.protocols import Algorithm, source_of
 from lab.recording.records import FORMAT, ExerciseAttempt, Header, Link, ProtocolInfo
 from lab.recording.writer import Writer
 from lab.script.director import Director
 from lab.script.parse import parse, read_script
 from lab.script.statements import Statement
+from lab.text import UserError
 from lab.worlds.json_lines import to_line
 from lab.worlds.loading.targets import load_protocol, recorded_target
 
 _LONGEST_NAME = 16
 
 
-class NotRunnableError(Exception):
+class NotRunnableError(UserError):
     """The run cannot begin with this configuration; the text is for the user."""
 
 
@@ -142,6 +143,8 @@ def header_of(config: RunConfig, protocol: type[Algorithm]) -> Header:
     A simulated run has no date and no random name, so that the bytes of its recording depend on the configuration
     alone.
     """
+    if config.world == "simulated":
+        require_simulable(protocol)
     file, source = source_of(protocol)
     info = ProtocolInfo(
         protocol.name,
@@ -169,6 +172,15 @@ def header_of(config: RunConfig, protocol: type[Algorithm]) -> Header:
         scenario=config.scenario or config.script,
         exercise=config.exercise,
     )
+
+
+def require_simulable(protocol: type[Protocol]) -> None:
+    """Raise NotRunnableError if the nodes stand for programs, which cannot be executed again."""
+    if protocol.is_program:
+        raise NotRunnableError(
+            f"{protocol.name} runs programs, which cannot be simulated, nor executed again from a recording; "
+            "run them live: lab run --program ./my_node"
+        )
 
 
 def settling_us(protocol: type[Algorithm], parameters: dict[str, Any], timing: Timing, nodes: int) -> int:

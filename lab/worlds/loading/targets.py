@@ -39,11 +39,13 @@ from lab.properties.declarations import Assertion, Declared
 from lab.properties.registry import register
 from lab.protocols import (
     ELECTION,
+    LENSES,
     OWN_PROTOCOLS,
     PROTOCOLS,
     TASKS,
     Algorithm,
     Election,
+    Program,
     Task,
     UnknownProtocolError,
     find_protocol,
@@ -62,7 +64,7 @@ _WITH = " with "
 _SANDBOXED = "sandboxed "
 _YOURS = "one-of-your-own"
 """No protocol has this name: a name in a recording never makes a file run."""
-_BASES = (Algorithm, Election, Task)
+_BASES = (Algorithm, Election, Task, Program)
 
 
 class UnknownNameError(TargetError):
@@ -355,7 +357,7 @@ def _check_name(protocol: type[Algorithm]) -> None:
             f"the name of {protocol.__name__} is {name!r}: write small letters, digits and hyphens, "
             "such as name: ClassVar[str] = 'my-election'"
         )
-    if PROTOCOLS.get(name, protocol) is not protocol or name in TASKS:
+    if PROTOCOLS.get(name, protocol) is not protocol or name in TASKS or name in LENSES:
         raise DeclarationError(
             f"{protocol.__name__} has the name {name!r}, which is the name of a built-in protocol: choose another"
         )

@@ -48,7 +48,7 @@ from lab.script.commands import LinkFault, NodeCommand, Partition, ProtocolComma
 from lab.script.parse import parse
 from lab.script.scope import CommandError
 from lab.script.statements import Statement
-from lab.worlds.loading.config import NotRunnableError, RunConfig
+from lab.worlds.loading.config import NotRunnableError, RunConfig, require_simulable
 from lab.worlds.simulated.simulation import SimulatedIncarnation, Simulation
 
 _OVER = ("started", "resumed", "failed")
@@ -289,6 +289,7 @@ def open_branch(
 
     Raises OSError if the recording cannot be written, and NotBranchableError; see ``reexecute_to``.
     """
+    require_simulable(protocol)
     parent, recording = Path(config.parent), Path(config.recording)
     try:
         lines = open_recording(parent)
