@@ -2,18 +2,19 @@
 
     {"src": "n1", "dest": "n2", "body": {"type": "echo", "msg_id": 7, "echo": "hello"}}
 
-A program reads such lines from its standard input and writes them to its standard output. Its first line is ``init``,
-which names it (``n1``) and all nodes; it answers ``init_ok``. ``type`` is the kind of a message, ``msg_id`` a number
-of its sender's, and ``in_reply_to`` the ``msg_id`` of the request that a message answers.
+A program reads such lines from its standard input and writes them to its standard output. Its first line is
+``init``, which names it (``n1``) and all nodes; it answers ``init_ok``. ``type`` is the kind of a message,
+``msg_id`` a number of its sender's, and ``in_reply_to`` the ``msg_id`` of the request that a message answers.
 
-A ``Message`` of the kernel has the body as it was written, byte for byte. Its kind is the type in the form that kinds
-have here, ``RequestVote`` for ``request_vote``, so that scripts can name it. A program may pass on a message in the
-name of another sender, as a Raft node does for a client; the body of such a message holds its sender, too.
+A ``Message`` of the kernel has the body as it was written, byte for byte. Its kind is the type in the form that
+kinds have here, ``RequestVote`` for ``request_vote``, so that scripts can name it. A program may pass on a message
+in the name of another sender, as a Raft node does for a client; the body of such a message holds its sender, too.
 
 Source: Maelstrom's ``doc/protocol.md``.
 """
 
 import re
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -22,7 +23,7 @@ from msgspec import Raw, Struct
 from lab.kernel import Message
 from lab.text import sanitize
 
-__all__ = ["Maelstrom", "NotAMessageError", "WrittenMessage", "kind_of"]
+__all__ = ["Maelstrom", "NotAMessageError", "WrittenMessage", "body_of", "kind_of"]
 
 _MOST_REQUESTS = 10_000
 _LONGEST = 80
@@ -37,7 +38,8 @@ class NotAMessageError(ValueError):
 class WrittenMessage(Struct, frozen=True):
     """A message that a program wrote. ``target`` is a node, or None if ``dest`` names none.
 
-    ``reply_to`` is the serial of the request that it answers, or 0. ``encoded`` is what the ``Message`` has as body.
+    ``reply_to`` is the serial of the request that it answers, or 0. ``encoded`` is what the ``Message`` has as
+    body.
     """
 
     dest: str
@@ -131,14 +133,11 @@ class Maelstrom:
 def body_of(message: Message) -> dict[str, Any]:
     """Return the body of a message as the program that sent it wrote it; empty if it is no object."""
     encoded = bytes(message.body)
-    try:
+    with suppress(ValueError, RecursionError):
         encoded = bytes(_decode_passed_on(encoded).body)
-    except (ValueError, RecursionError):
-        pass
-    try:
+    with suppress(ValueError, RecursionError):
         return _decode_body(encoded)
-    except (ValueError, RecursionError):
-        return {}
+    return {}
 
 
 def kind_of(body: dict[str, Any]) -> str:

@@ -1,9 +1,9 @@
 """Programs as nodes: any program that reads and writes messages as lines, in any language.
 
-The node that stands for a program is as deterministic as every other: its inputs are the messages that are delivered
-to the program and the lines that the program writes. It sends what these lines say, and computes from both what the
-node shows: Status, Coordinator, and whatever else a class declares. Such a class is a **lens**: it overrides
-``on_ready``, ``on_sent`` and ``on_received``, and declares its fields as every protocol does.
+The node that stands for a program is as deterministic as every other: its inputs are the messages that are
+delivered to the program and the lines that the program writes. It sends what these lines say, and computes from
+both what the node shows: Status, Coordinator, and whatever else a class declares. Such a class is a **lens**: it
+overrides ``on_ready``, ``on_sent`` and ``on_received``, and declares its fields as every protocol does.
 
     class Elected(Program):
         term: Displayed[int] = 0
@@ -12,8 +12,8 @@ node shows: Status, Coordinator, and whatever else a class declares. Such a clas
             if body["type"] == "leader":
                 self.status, self.coordinator, self.term = Status.NORMAL, peer, body["term"]
 
-So a recording can be verified, and an older one be read with a better lens. What the program itself does between its
-lines is not known, and cannot be executed again.
+So a recording can be verified, and an older one be read with a better lens. What the program itself does between
+its lines is not known, and cannot be executed again.
 
 A program may also say by itself what its node shows, with a message to ``lab``:
 

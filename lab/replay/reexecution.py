@@ -11,9 +11,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.kernel import DriverError, Input, Message, Node, Received, Started, Step
+from lab.kernel import DriverError, Input, Message, Node, Protocol, Received, Started, Step
 from lab.kernel.storage import AlteredStorage, DamagedStorageError, WriteLog
-from lab.protocols import Algorithm
 from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import NotARecordingError, RecordStore
 from lab.recording.records import (
@@ -61,7 +60,7 @@ class Report(Struct):
 
 def reexecute(
     store: RecordStore,
-    protocol: type[Algorithm],
+    protocol: type[Protocol],
     source: str,
     most: int = 20,
     progress: Callable[[int], None] = lambda done: None,
@@ -106,7 +105,7 @@ class Reexecution:
     ``source_differs`` the source lines at which procedures wait are not compared. Raises NotARecordingError.
     """
 
-    def __init__(self, header: Header, protocol: type[Algorithm], source_differs: bool) -> None:
+    def __init__(self, header: Header, protocol: type[Protocol], source_differs: bool) -> None:
         self.steps = 0
         self.nodes: dict[int, Node] = {}
         self.incarnations: dict[int, int] = {}

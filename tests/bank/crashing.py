@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from lab.kernel import CommandInput, Fired, Received, Started, Step
+from lab.kernel import CommandInput, Fired, Received, Step
 from lab.properties.judge import Judge
 from lab.properties.verdicts import Violation
 from lab.protocols import Algorithm
@@ -101,7 +101,7 @@ class Crashed(Rig):
                 return procedure.partition(" ")[0], role
             case CommandInput(command):
                 return command, role
-            case Started():
+            case _:
                 return "started", role
 
     # what must hold

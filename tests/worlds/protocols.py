@@ -14,7 +14,7 @@ from lab.kernel import Payload, Request, Safe, command, on, procedure
 from lab.protocols import Bully, Election
 from lab.protocols.bully import NewState, NewStateAnswer
 from lab.worlds.json_lines import to_line
-from lab.worlds.live.node_process import Hello, NodeJob
+from lab.worlds.live.wire import Hello, NodeJob
 
 __all__ = ["ALL", "Board", "Brittle", "Flood", "PingPong", "Rude", "Scribe", "Spill", "Twofaced"]
 

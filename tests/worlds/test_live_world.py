@@ -13,8 +13,8 @@ from lab.recording.records import Captioned, Link, Process, Routed
 from lab.recording.writer import MemoryLog
 from lab.script.parse import parse
 from lab.worlds.fork_server import Fork, Forked, ProcessChange, Signal
-from lab.worlds.live.live_world import Connection, LiveWorld
-from lab.worlds.live.node_process import Hello
+from lab.worlds.live.live_world import LiveWorld
+from lab.worlds.live.wire import Hello
 from tests.harness import simulated_header
 
 BODY = msgspec.Raw(b"{}")
@@ -37,7 +37,7 @@ class World(LiveWorld):
             job = request.job
             hello = Hello(job.node, job.incarnation, job.token)
             self.on_forked(Forked(request.serial, 100 + request.serial))
-            assert self.on_hello(hello, Connection(ours, hello))
+            assert self.on_hello(hello, ours) is not None
 
     def taken_requests(self) -> list[object]:
         """Return the new requests to the fork server."""

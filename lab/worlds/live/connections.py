@@ -1,7 +1,7 @@
 """The connections of the host to its nodes, each with an incarnation of its node.
 
-A node process makes the steps of its node, and sends them. A program knows nothing of steps: the host makes those of
-its node, from the lines that it is given and those that it writes.
+A node process makes the steps of its node, and sends them. A program knows nothing of steps: the host makes those
+of its node, from the lines that it is given and those that it writes.
 """
 
 import socket
@@ -10,8 +10,8 @@ from collections import deque
 import msgspec
 
 from lab.kernel import CommandInput, Message, Node, Received, Started, Step, Wrote
-from lab.worlds.json_lines import GARBAGE, Channel, LineBuffer, TooLongError
 from lab.protocols import Program
+from lab.worlds.json_lines import GARBAGE, Channel, LineBuffer, TooLongError
 from lab.worlds.live.wire import Hello, Start
 from lab.worlds.world import Incarnation
 

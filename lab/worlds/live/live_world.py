@@ -17,14 +17,13 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from lab.kernel import CommandInput, Message, Node
+from lab.kernel import CommandInput, Message, Node, Protocol
 from lab.kernel.storage import AlteredStorage, flip, tear, unwrite
 from lab.output import print_remark
-from lab.protocols import Algorithm
 from lab.recording.records import Event, Process, Record, Stall
 from lab.recording.writer import RecordLog
 from lab.worlds.fork_server import Fork, Forked, ProcessChange, Signal
-from lab.worlds.json_lines import GARBAGE, Channel, TooLongError
+from lab.worlds.json_lines import GARBAGE, TooLongError
 from lab.worlds.live.connections import Connection, NotAStepError, ProgramConnection, ProgramLog
 from lab.worlds.live.stable_storage import alter, truncate, wipe
 from lab.worlds.live.stall_detector import StallDetector
@@ -74,7 +73,7 @@ class LiveWorld(World[Connection]):
     writes both after the recording, so that everything is recorded before anyone can see it.
     """
 
-    def __init__(self, protocol: type[Algorithm], log: RecordLog, storage: Path, port: int) -> None:
+    def __init__(self, protocol: type[Protocol], log: RecordLog, storage: Path, port: int) -> None:
         super().__init__(protocol, log)
         self.unflushed: dict[int, Connection] = {}
         self.requests: list[Fork[NodeJob] | Signal] = []
@@ -395,12 +394,10 @@ class LiveWorld(World[Connection]):
 
     def _on_ended(self, node: int, child: _Child, status: int) -> None:
         connection = self.incarnations.get(node)
+        if self._is_program and child.phase in ("forked", "up"):
+            self._on_program_ended(child, status)
         if connection is not None and child.phase == "up":
             self._drain(connection)  # what it sent before it ended, the traceback included
-            if child.log is not None:
-                self._drain(child.log)
-            if self._is_program and status >= 0 and not child.failed:
-                child.failed, child.why = True, f"the program ended by itself, with status {status}"
             child.failed |= bool(self.cluster.nodes[node].traceback)
             if self.incarnations.get(node) is connection:
                 child.phase = "dying"
@@ -414,6 +411,14 @@ class LiveWorld(World[Connection]):
         if child.restart_wanted:
             self._fork(node)
         self._begin_if_ready()
+
+    def _on_program_ended(self, child: _Child, status: int) -> None:
+        """Take in what a program wrote before it ended; it has failed, unless a signal ended it."""
+        for connection in (child.log, child.connection):
+            if connection is not None:
+                self._drain(connection)
+        if status >= 0 and not child.failed:
+            child.failed, child.why = True, f"the program ended by itself, with status {status}"
 
     def _on_stopped(self, node: int, child: _Child) -> None:
         connection = self.incarnations.get(node)

@@ -22,10 +22,10 @@ from pathlib import Path
 
 import msgspec
 
-from lab.kernel import CommandInput, Message, Started, Step
+from lab.kernel import CommandInput, Message, Protocol, Started, Step
 from lab.kernel.node import SteppedNode, new_node
 from lab.kernel.storage import DamagedStorageError
-from lab.protocols import Algorithm
+from lab.protocols import Program
 from lab.worlds.fork_server import ForkServer, exit_with, silence
 from lab.worlds.json_lines import Channel, to_line
 from lab.worlds.live.program_process import become_program
@@ -42,7 +42,7 @@ _LEAST_WAIT_US = 50_000
 """A shorter one would cost fifty nodes too much of a processor."""
 
 
-def start_fork_server(config: RunConfig, protocol: type[Algorithm]) -> socket.socket:
+def start_fork_server(config: RunConfig, protocol: type[Protocol]) -> socket.socket:
     """Fork the fork server; return the host's end of its channel. Call before any thread or loop exists."""
     ours, its = socket.socketpair()
     gc.collect()
@@ -56,7 +56,7 @@ def start_fork_server(config: RunConfig, protocol: type[Algorithm]) -> socket.so
 
 
 class _NodeForkServer(ForkServer[NodeJob]):
-    def __init__(self, host: socket.socket, config: RunConfig, protocol: type[Algorithm]) -> None:
+    def __init__(self, host: socket.socket, config: RunConfig, protocol: type[Protocol]) -> None:
         super().__init__(host, NodeJob)
         self._config = config
         self._protocol = protocol
@@ -72,7 +72,7 @@ class _NodeForkServer(ForkServer[NodeJob]):
             self._prctl(pr_set_pdeathsig, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != self.pid:
             return 0
-        if self._protocol.is_program:
+        if isinstance(self._parameters, Program.Parameters):
             return become_program(self._parameters.program, job)
         watch_steps()
         gc.disable()  # until it has started: collecting garbage in a long log takes longer than reading it

@@ -1,7 +1,7 @@
 """The process of a program that is a node: it becomes the program, which speaks with the host itself.
 
-The connection to the host is the program's standard input and output, and a second one is its log, standard error. So
-a signal of the host's strikes the program, and nothing stands between.
+The connection to the host is the program's standard input and output, and a second one is its log, standard
+error. So a signal of the host's strikes the program, and nothing stands between.
 """
 
 import os

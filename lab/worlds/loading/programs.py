@@ -14,7 +14,10 @@ _PREFIX = "program-"
 
 
 def lens_target(lens: str | None, written: Written = as_option) -> str:
-    """Return the target of a lens by name (raft), or of a class in a user's file. Raises SettingError, TargetError."""
+    """Return the target of a lens by name (raft), or of a class in a user's file.
+
+    Raises SettingError, TargetError.
+    """
     if lens is None:
         return next(iter(LENSES))
     if not names_file(lens):
@@ -28,14 +31,17 @@ def lens_target(lens: str | None, written: Written = as_option) -> str:
     found = load_protocol(lens)
     if not found.is_program:
         raise SettingError(
-            f"{written('lens', lens)}: {found.__name__} is a protocol, not a lens: write class {found.__name__}(Program), "
-            "with Program from lab.protocols"
+            f"{written('lens', lens)}: {found.__name__} is a protocol, not a lens: write class "
+            f"{found.__name__}(Program), with Program from lab.protocols"
         )
     return lens
 
 
 def program_command(command: str, arguments: Sequence[str] = (), written: Written = as_option) -> str:
-    """Return the command as one text, its program by its whole path. Raises SettingError if it cannot be executed."""
+    """Return the command as one text, its program by its whole path.
+
+    Raises SettingError if it cannot be executed.
+    """
     got = written("program", command)
     try:
         program, *words = shlex.split(command)

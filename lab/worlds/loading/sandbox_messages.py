@@ -6,7 +6,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from lab.kernel import CommandInput, Fired, Message, ProtocolCommand, Started, Step, Timing
+from lab.kernel import CommandInput, Fired, Message, ProtocolCommand, Started, Step, Timing, Wrote
 
 # requests to the child
 
@@ -45,7 +45,7 @@ class Feed(Struct, frozen=True, tag="feed"):
 
     now_us: int
     message: Message | None = None
-    given: Started | Fired | CommandInput | None = None
+    given: Started | Fired | CommandInput | Wrote | None = None
     draws: tuple[float, ...] = ()
 
 

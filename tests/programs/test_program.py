@@ -1,0 +1,220 @@
+"""The node that stands for a program: its steps follow from the lines that the program reads and writes."""
+
+import json
+from typing import Any
+
+import pytest
+from msgspec import Raw
+
+from lab.kernel import CommandInput, DriverError, Fired, Message, Node, Started, Step, Timing, Wrote
+from lab.protocols import LENSES, Bully, Program
+from lab.protocols.lenses import BullyLens, ElectionLens, RaftLens
+from lab.recording.records import decode, encode
+
+TIMING = Timing(1000, 1000)
+
+
+class Talk:
+    """The node 1 of three, as a host has it: what it shows, and the lines that its program reads."""
+
+    def __init__(self, protocol: type[Program] = Program) -> None:
+        self.node = Node(protocol, 1, (1, 2, 3), TIMING)
+        self.state: dict[str, Any] = {}
+        self.step = self.give(Started({}, 1, 1))
+
+    def give(self, given: Started | Message | CommandInput | Wrote) -> Step:
+        self.step = self.node.step(given, 0)
+        self.state.update(self.step.changed)
+        program = self.node.protocol
+        assert isinstance(program, Program)
+        self.lines = program.take_lines()
+        return self.step
+
+    def write(self, target: str, **body: Any) -> Step:
+        return self.give(Wrote(json.dumps({"src": "n1", "dest": target, "body": body})))
+
+    def receive(self, source: int, **body: Any) -> Step:
+        return self.give(Message(source, 1, 1, "Any", Raw(json.dumps(body).encode())))
+
+    def shown(self) -> tuple[Any, Any]:
+        return self.state["status"], self.state["coordinator"]
+
+
+def test_a_program_is_named_before_anything_else() -> None:
+    """It is Down until it has answered init."""
+    talk = Talk()
+    assert json.loads(talk.lines[0])["body"]["type"] == "init"
+    assert talk.shown() == ("Down", None)
+    talk.write("c0", type="init_ok", in_reply_to=1)
+    assert talk.shown() == ("Normal", None)
+    assert talk.step.sent == ()
+
+
+def test_what_it_writes_is_sent() -> None:
+    """With serials as of every node."""
+    talk = Talk()
+    steps = [talk.write("n2", type="ping"), talk.write("n3", type="ping")]
+    assert [(m.source, m.target, m.serial, m.kind) for step in steps for m in step.sent] == [
+        (1, 2, 1, "Ping"),
+        (1, 3, 2, "Ping"),
+    ]
+
+
+def test_what_it_receives_is_a_line() -> None:
+    """With the name of its sender, and the body as that wrote it."""
+    talk = Talk()
+    talk.receive(2, type="ping", msg_id=3)
+    assert [json.loads(line) for line in talk.lines] == [
+        {"src": "n2", "dest": "n1", "body": {"type": "ping", "msg_id": 3}}
+    ]
+
+
+@pytest.mark.parametrize("text", ["n9", "3", "", "somebody", "x" * 10_000])
+def test_a_message_to_nobody_is_noted(text: str) -> None:
+    """And the program goes on."""
+    talk = Talk()
+    (note,) = talk.write(text, type="ping").notes
+    assert note.startswith("to nobody, as there is no ")
+    assert len(talk.write("n2", type="ping").sent) == 1
+
+
+def test_a_line_that_is_no_message_is_noted() -> None:
+    """And the program goes on: Maelstrom would not listen to it any more."""
+    talk = Talk()
+    (note,) = talk.give(Wrote("Traceback (most recent call last):")).notes
+    assert note.startswith("not a message: Traceback")
+    assert len(talk.write("n2", type="ping").sent) == 1
+
+
+def test_its_log_is_no_message() -> None:
+    """Not even if it looks like one."""
+    talk = Talk()
+    step = talk.give(Wrote('{"src":"n1","dest":"n2","body":{}}', log=True))
+    assert (step.sent, step.notes) == ((), ())
+
+
+def test_lab_state_shows_what_the_program_says() -> None:
+    """Names or numbers of nodes; whatever else it says, as text."""
+    talk = Talk()
+    talk.write(
+        "lab", type="lab_state", status="Normal", coordinator="n3", group=["n1", 3], definition=4, term=7, x=[1]
+    )
+    assert talk.shown() == ("Normal", 3)
+    assert (talk.state["up"], talk.state["facts"]) == ([1, 3], ["term 7", "x [1]"])
+    assert talk.state["definition"] == {"version": 4, "coordinator": 3, "members": [1, 3]}
+    assert talk.step.sent == ()
+    talk.write("lab", type="lab_state", status="Election", coordinator=None)
+    assert talk.shown() == ("Election", None)
+
+
+@pytest.mark.parametrize(
+    ("body", "note"),
+    [
+        ({"status": "Happy"}, "lab_state: Happy is no status"),
+        ({"status": 3}, "lab_state: 3 is no status"),
+        ({"status": []}, "lab_state: [] is no status"),
+        ({"coordinator": "n9"}, "lab_state: n9 is no coordinator"),
+        ({"coordinator": [1]}, "lab_state: [1] is no coordinator"),
+        ({"group": ["n1", "n9"]}, 'lab_state: ["n1","n9"] is no group'),
+        ({"definition": "new"}, "lab_state: new is no definition"),
+    ],
+)
+def test_lab_state_that_is_not_understood_is_noted(body: dict[str, Any], note: str) -> None:
+    """What was said, and what it is not."""
+    assert note in Talk().write("lab", type="lab_state", **body).notes
+
+
+def test_a_request_by_hand() -> None:
+    """It comes from a client of this node's own, with a number of its own; the answer is noted."""
+    talk = Talk()
+    for number in (1, 2):
+        talk.give(CommandInput("rpc", ('{"type":"read",', '"key":1}')))
+        (line,) = talk.lines
+        assert json.loads(line) == {
+            "src": "c1",
+            "dest": "n1",
+            "body": {"type": "read", "key": 1, "msg_id": number},
+        }
+    (note,) = talk.write("c1", type="read_ok", value=3, in_reply_to=2).notes
+    assert note == 'to client c1: {"type":"read_ok","value":3,"in_reply_to":2}'
+
+
+@pytest.mark.parametrize("words", [("read",), ("{",), ("[]",), ("{}",), ('{"type":3}',), ("[" * 9999,)])
+def test_a_request_by_hand_is_json(words: tuple[str, ...]) -> None:
+    """An object with a type; the refusal shows one."""
+    refusal = Program.refusal("rpc", words, (1, 2), Program.Parameters())
+    assert refusal == 'write the body of a request as JSON: tell 1 rpc {"type":"read","key":1}'
+
+
+def test_a_node_without_a_program_has_written_nothing() -> None:
+    """A driver's mistake."""
+    node = Node(Bully, 1, (1, 2), TIMING)
+    node.step(Started({}, 1, 1), 0)
+    with pytest.raises(DriverError, match="node 1 stands for no program"):
+        node.step(Wrote("hello"), 0)
+
+
+def test_a_node_of_a_program_has_no_timers() -> None:
+    """The program has them."""
+    talk = Talk()
+    assert talk.node.next_timer() is None
+    with pytest.raises(DriverError):
+        talk.node.step(Fired("anything"), 0)
+
+
+def test_the_line_is_in_the_record() -> None:
+    """A step of a program is read back as it was written."""
+    talk = Talk()
+    for step in (talk.write("n2", type="ping"), talk.give(Wrote("oops", log=True))):
+        assert decode(encode(step)).input == step.input  # type: ignore[union-attr]
+    assert b'"input":{"type":"wrote","line":"oops","log":true}' in encode(step)
+
+
+# lenses
+
+
+def test_raft_follows_the_leader_of_the_newest_term() -> None:
+    """Terms only grow; a leader of an older term is ignored."""
+    talk = Talk(RaftLens)
+    talk.write("c0", type="init_ok")
+    assert talk.shown() == ("Election", None)
+    talk.receive(2, type="append_entries", term=3)
+    assert (talk.shown(), talk.state["term"]) == (("Normal", 2), 3)
+    talk.receive(3, type="append_entries", term=2)
+    assert talk.shown() == ("Normal", 2)
+    talk.receive(3, type="request_vote", term=4)
+    assert (talk.shown(), talk.state["term"]) == (("Election", None), 4)
+    talk.write("n2", type="AppendEntries", term=4)
+    assert talk.shown() == ("Normal", 1)
+    talk.receive(3, type="append_entries_res", term="x")
+    assert talk.shown() == ("Normal", 1)
+
+
+def test_bully_by_the_messages_of_the_listings() -> None:
+    """Election, Reorganization, Normal: as a member, and as the coordinator."""
+    talk = Talk(BullyLens)
+    talk.receive(3, type="enter_election")
+    assert talk.shown() == ("Election", None)
+    talk.receive(3, type="SetCoordinator")
+    assert talk.shown() == ("Reorganization", 3)
+    talk.receive(3, type="new_state")
+    assert talk.shown() == ("Normal", 3)
+    for kind, status in (("set_coordinator", "Reorganization"), ("new_state", "Normal")):
+        talk.write("n2", type=kind)
+        assert talk.shown() == (status, 1)
+
+
+def test_an_election_says_itself_whom_it_follows() -> None:
+    """Until then it is in Election, so that nothing is judged of a node that has said nothing."""
+    talk = Talk(ElectionLens)
+    talk.write("c0", type="init_ok")
+    assert talk.shown() == ("Election", None)
+    assert ElectionLens.promises
+
+
+def test_every_lens_is_a_program_by_its_name() -> None:
+    """``--lens raft`` is program-raft."""
+    for name, lens in LENSES.items():
+        assert lens.name == name
+        assert lens.is_program
+        assert name == "program" or name.startswith("program-")
