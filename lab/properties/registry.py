@@ -96,6 +96,12 @@ def assumptions_of(assertion: Assertion, given: tuple[int | str, ...] | None) ->
     return own if given is None else (*given, *(each for each in own if isinstance(each, str)))
 
 
+def runs_programs(info: ProtocolInfo) -> bool:
+    """Return whether the nodes of a run stand for programs, as far as this process has its protocol."""
+    protocol = installed_protocol(info)
+    return protocol is not None and protocol.is_program
+
+
 def installed_protocol(info: ProtocolInfo) -> type[Algorithm] | None:
     """Return the protocol of a run if this process has it: a built-in one, or one of the user's own."""
     try:

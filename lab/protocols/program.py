@@ -28,7 +28,7 @@ from typing import Any, ClassVar
 
 from msgspec import Struct
 
-from lab.kernel import Displayed, Message, Timing, command
+from lab.kernel import Message, Timing, command
 from lab.kernel.protocol import Port
 from lab.protocols.definition import Definition
 from lab.protocols.election import Election, Status
@@ -48,6 +48,7 @@ class Program(Election):
 
     name: ClassVar[str] = "program"
     is_program: ClassVar[bool] = True
+    extension: ClassVar[str | type] = "lab.tasks.program_extension:ProgramExtension"
 
     class Parameters(Struct, frozen=True):
         """The program of the nodes."""
@@ -55,7 +56,7 @@ class Program(Election):
         program: str = ""
         """The command that starts it, as a shell has it: ./my_node --verbose."""
 
-    facts: Displayed[tuple[str, ...]] = ()
+    facts: tuple[str, ...] = ()
     """What else it says of itself."""
 
     _language: ClassVar[Maelstrom]  # an instance's own, as in ``Protocol``
@@ -145,10 +146,10 @@ class Program(Election):
         facts = [f"{name} {_text(value)}" for name, value in body.items() if name not in _STATE]
         self.facts = tuple(sanitize(each, _LONGEST_FACT) for each in facts[:_MOST_FACTS])
 
-    def _understood(self, name: str, said: Any, found: Any, otherwise: Any) -> Any:
+    def _understood(self, name: str, given: Any, found: Any, otherwise: Any) -> Any:
         """Return what was found; if that is None, note that the value was not understood, and return the other."""
         if found is None:
-            self.note(f"lab_state: {_text(said)} is no {name}")
+            self.note(f"lab_state: {_text(given)} is no {name}")
             return otherwise
         return found
 

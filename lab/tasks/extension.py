@@ -113,7 +113,7 @@ class Extension:
         protocol = OWN_PROTOCOLS.get(info.name) or LENSES.get(info.name)
         names = () if protocol is None else (field.name for field in protocol.fields if field.displayed)
         shown = [f"{name} {format_plain(node.state[name])}" for name in names if name in node.state]
-        return NodeText([(sanitize(", ".join(shown), 80), styles.accent)]) if shown else None
+        return NodeText([(f"{sanitize(', '.join(shown), 80)}  ", styles.accent)]) if shown else None
 
     def view(self, word: str) -> View | None:
         """Return the view with this word."""

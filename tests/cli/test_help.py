@@ -16,7 +16,7 @@ from tests.cli.invocation import ROOT, Lab
 OPTIONS = {
     "run": (
         "--nodes --t --tm --tp --latency --jitter --sim --live --speed --set --properties --sandbox --do --script "
-        "--record --seed --headless --for --json --watch"
+        "--record --seed --headless --for --json --watch --program --lens"
     ),
     "replay": "--compare --protocol --properties --watch",
     "tour": "",
@@ -156,7 +156,6 @@ def test_the_version(lab: Lab) -> None:
     ("words", "result", "where"),
     [
         (("frob",), "frob", "lab --help"),
-        (("run",), "protocol", "lab run --help"),
         (("run", "bully", "--frob"), "--frob", "lab run --help"),
         (("run", "bully", "--nodes"), "--nodes", "lab run --help"),
         (("show",), "file", "lab show --help"),

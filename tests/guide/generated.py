@@ -318,7 +318,16 @@ def _mutation_rules() -> str:
     return _table(("rule", "what is changed"), ((f"`{rule.id}`", rule.text) for rule in RULES))
 
 
+def _node(language: str, suffix: str) -> str:
+    """Return the example of a program that is a node, in this language."""
+    source = Path(lab.__file__).with_name("guide") / "build" / "nodes" / f"elect.{suffix}"
+    return f"```{language}\n{source.read_text('utf-8')}```"
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
+    "node-python": lambda: _node("python", "py"),
+    "node-javascript": lambda: _node("js", "js"),
+    "node-go": lambda: _node("go", "go"),
     "assertions": _assertions,
     "promises": _promises,
     "assumptions": _assumptions,

@@ -31,23 +31,23 @@ def main(mood: str) -> None:
                 time.sleep(1)
         elif body["type"] == "ask_all":
             for each in others:
-                say(name, each, type="are_you_there", msg_id=body["msg_id"])
+                write(name, each, type="are_you_there", msg_id=body["msg_id"])
         elif body["type"] == "are_you_there":
             if mood == "garbage":
                 os.write(1, b"I am no message\n\xff\xfe\n{}\n\n")
             answer(name, message, type="i_am_there", in_reply_to=body["msg_id"])
         elif body["type"] == "i_am_there":
-            say(name, "lab", type="lab_state", status="Normal", heard=message["src"])
+            write(name, "lab", type="lab_state", status="Normal", heard=message["src"])
         elif "msg_id" in body:
             answer(name, message, **{**body, "type": f"{body['type']}_ok", "in_reply_to": body["msg_id"]})
 
 
 def answer(name: str, message: dict[str, Any], **body: Any) -> None:
     """Answer a message."""
-    say(name, message["src"], **body)
+    write(name, message["src"], **body)
 
 
-def say(name: str, target: str, **body: Any) -> None:
+def write(name: str, target: str, **body: Any) -> None:
     """Write a message."""
     print(json.dumps({"src": name, "dest": target, "body": body}), flush=True)
 

@@ -33,7 +33,6 @@ class Talkers(LiveRun):
     def is_ready(self) -> None:
         """Wait until all programs have answered init."""
         self.until(lambda c: all(node.status == "Normal" for node in c.nodes.values()), "all programs are ready")
-        return self
 
     def heard(self, node: int) -> list[str]:
         """Return whom the node says that it has heard, in this order."""

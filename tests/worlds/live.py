@@ -13,7 +13,7 @@ import socket
 import types
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 import msgspec
 import psutil
@@ -122,7 +122,7 @@ class LiveRun:
         self.ready: HostReady
         self._driver: FeedClient | None = None
 
-    def __enter__(self) -> "LiveRun":
+    def __enter__(self) -> Self:
         self.ready = self.host.ready()
         return self
 

@@ -12,6 +12,7 @@ from rich.text import Text
 from lab.analysis.inspection import LastStep, message_received
 from lab.kernel import Received
 from lab.palette import Palette
+from lab.properties.registry import runs_programs
 from lab.protocols import Algorithm, UnknownProtocolError, find_protocol
 from lab.protocols.departures import Quotation
 from lab.protocols.texts import transcriptions_of
@@ -436,6 +437,10 @@ class CodeView(RowsView):
         except UnknownProtocolError:
             return Algorithm
 
+    @cached_property
+    def _is_program(self) -> bool:
+        return runs_programs(self._source.store.header.protocol)
+
     def _ran_pieces(self, found: LastStep | None) -> Line:
         ran, bar = self._ran, (f" {self._styles.glyphs.whole} ", self._styles.accent)
         if found is None:
@@ -443,6 +448,8 @@ class CodeView(RowsView):
         if ran is None:
             return [bar, ("the executed lines appear when time stops", DIM)]
         if ran.is_exact and not ran.lines:
+            if self._is_program:
+                return [bar, (f"node {ran.node} is a program; this is the lens that reads its state", Style())]
             nothing = f"node {ran.node} executed none of this in record {ran.number}: it keeps an answer"
             return [bar, (f"{nothing} until it has enough", Style())]
         text = f"node {ran.node} executed in record {ran.number}"

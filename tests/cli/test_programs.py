@@ -1,0 +1,256 @@
+"""``lab run --program``: the page of the guide, as printed; the mistakes; and what a program cannot do."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from lab.guide.contents import find_page
+from tests.cli.invocation import Lab
+
+TALKER = Path(__file__).parents[1] / "programs" / "talker.py"
+PAGE = find_page("programs").text
+MAELSTROM = os.environ.get("LAB_MAELSTROM_DEMO", "")
+"""The folder ``demo`` of a copy of Maelstrom, whose licence keeps it out of this repository."""
+
+
+def _blocks(language: str) -> list[str]:
+    found: list[str] = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    return found
+
+
+def _save(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def run(lab: Lab) -> Path:
+    """Return the recording of programs that talk."""
+    path = lab.folder / "run.jsonl"
+    done = lab(
+        *("run", "--program", f"{sys.executable} {TALKER} echo", "--nodes", "2", "--t", "1s", "--headless"),
+        *("--for", "4s", "--do", 'when all.status == Normal tell 1 rpc {"type":"ask_all"}', "--record", str(path)),
+    )
+    assert "status" not in done.err
+    return path
+
+
+@pytest.mark.live
+def test_the_first_node_of_the_page(lab: Lab) -> None:
+    """In Python: the leader is killed, and the next one takes over."""
+    python, lens = _blocks("python")
+    _save(lab.folder, "elect.py", python)
+    _, headless, _ = _blocks("sh")
+    done = lab(*shlex.split(headless)[1:])
+    shown, _, a2 = _blocks("text")[0].rstrip().partition("\n  A1.1")
+    for line in shown.splitlines():
+        assert line in done.out, done.out
+    assert "\n  A2 holds" in done.out
+    assert a2
+
+
+@pytest.mark.live
+@pytest.mark.parametrize(
+    ("language", "name", "needs", "program"),
+    [
+        ("js", "elect.js", "node", "./elect.js"),
+        ("go", "elect.go", "go", "go run elect.go"),
+    ],
+)
+def test_the_other_nodes_of_the_page(lab: Lab, language: str, name: str, needs: str, program: str) -> None:
+    """Where the machine has their language: the highest leads, and after its death the next one."""
+    if shutil.which(needs) is None:
+        pytest.skip(f"this machine has no {needs}")
+    (text,) = _blocks(language)
+    _save(lab.folder, name, text)
+    done = lab(
+        *(
+            "run",
+            "--program",
+            program,
+            "--lens",
+            "election",
+            "--nodes",
+            "3",
+            "--t",
+            "1s",
+            "--headless",
+            "--for",
+            "30s",
+        ),
+        *(
+            "--do",
+            "when all.coordinator == 3 kill 3",
+            "--do",
+            "when 2.coordinator == 2 and 1.coordinator == 2 kill all",
+        ),
+        *("--do", "expect 1.coordinator == 2"),
+    )
+    assert "all under 3" in done.out
+    assert "all under 2" in done.out
+
+
+@pytest.mark.live
+def test_the_lens_of_the_page(lab: Lab) -> None:
+    """Its property is judged over what it reads; verify executes it again."""
+    _, lens = _blocks("python")
+    _save(lab.folder, "raft_lens.py", lens)
+    code = (
+        "import json, sys, time\n"
+        "me = json.loads(input())['body']['node_id']\n"
+        "say = lambda to, **b: print(json.dumps(dict(src=me, dest=to, body=b)), flush=True)\n"
+        "say('c0', type='init_ok', in_reply_to=1)\n"
+        "other = 'n2' if me == 'n1' else 'n1'\n"
+        "say(other, type='append_entries', term=1)\n"
+        "sys.stdin.read()\n"
+    )
+    _save(lab.folder, "two.py", f"#!{sys.executable}\n{code}")
+    done = lab(
+        *("run", "--program", "./two.py", "--lens", "raft_lens.py", "--nodes", "2", "--headless", "--for", "3s"),
+        *("--record", "two.jsonl"),
+    )
+    assert done.status == 1
+    assert re.search(r"one_leader_per_term fails .*: [12] and [12] lead term 1", done.out), done.out
+    verified = lab("verify", "two.jsonl", "--protocol", "raft_lens.py")
+    assert verified.status == 1
+    assert "what the programs did to write their lines is taken as given" in verified.out
+    assert "one_leader_per_term fails" in verified.out
+    assert "differs" not in verified.out
+
+
+@pytest.mark.live
+def test_a_run_of_programs_is_a_recording_like_any_other(lab: Lab, run: Path) -> None:
+    """It is verified, shown, exported as table and picture; an edited line is found."""
+    verified = lab("verify", str(run))
+    assert "run.jsonl: holds; " in verified.out
+    shown = lab("show", str(run), "--only", "stderr")
+    assert re.search(r"stderr: n1 is process \d+", shown.out)
+    assert "AreYouThere" in lab("show", str(run)).out
+    steps = lab("export", str(run), "--table", "steps", "--out", "-").out
+    assert ",wrote," in steps
+    assert "AreYouThere" in lab("export", str(run), "--to", "svg", "--out", "-").out
+    edited = lab.folder / "edited.jsonl"
+    text = run.read_text()
+    assert text.count('"status":"Normal"') > 1
+    edited.write_text(text.replace('"status":"Normal"', '"status":"Election"', 1))
+    found = lab("verify", str(edited))
+    assert found.status == 1
+    assert "step of node" in found.out
+
+
+@pytest.mark.live
+def test_what_cannot_be_executed_again_says_so(lab: Lab, run: Path) -> None:
+    """Branches; and all commands that execute a protocol many times."""
+    says = "runs programs, which cannot be simulated, nor executed again from a recording"
+    for words in (
+        ("branch", str(run), "--at", "1s", "--headless", "--for", "1s"),
+        ("check", "program-raft", "--runs", "1"),
+        ("explore", "program-raft"),
+        ("run", "--program", "cat", "--sim", "--headless", "--for", "1s"),
+    ):
+        done = lab(*words)
+        assert done.status == 2, words
+        assert says in done.err, words
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (
+            ("--program", "./nothing"),
+            "lab: --program ./nothing: there is no such file; name a program, such as --program ./my_node",
+        ),
+        (("--program", "no-such-word"), "lab: --program no-such-word: it is not in the PATH; name a program"),
+        (("--program", ""), "lab: --program: name a program, such as --program ./my_node"),
+        (("--program", "'"), "lab: --program ': No closing quotation; write it as a shell would read it"),
+        (
+            ("--program", "./plain.txt"),
+            "./plain.txt cannot be executed; make it executable (chmod +x ./plain.txt)",
+        ),
+        (("--program", "plain.txt"), "plain.txt cannot be executed; write ./plain.txt, or name its interpreter"),
+        (("--lens", "raft"), "lab: --lens requires --program: lab run --program ./my_node --lens raft"),
+        (
+            ("--program", "cat", "--lens", "rafd"),
+            "unknown lens; known: election, raft, bully, or FILE.py:CLASS for your own; did you mean raft?",
+        ),
+        (
+            ("--program", "cat", "--lens", "own.py"),
+            "own.py: Own is a protocol, not a lens: write class Own(Program)",
+        ),
+        (("--program", "cat", "--sandbox"), "a program runs with your rights, so trust it"),
+        (("program-raft",), "lab: program-raft shows what programs do: add --program ./my_node"),
+        (("bully", "more"), "lab: more: expected one protocol or scenario; only --program has arguments"),
+        ((), "lab: name a protocol or a scenario: lab run bully; or a program: lab run --program ./my_node"),
+        (
+            ("--program", "cat", "--headless", "--for", "1s", "--do", "slow-disk 1 5ms"),
+            "slow-disk: programs keep their own files",
+        ),
+        (
+            ("--program", "cat", "--headless", "--for", "1s", "--do", "wipe 1"),
+            "wipe: programs keep their own files",
+        ),
+        (
+            ("--program", "cat", "--headless", "--for", "1s", "--do", 'inject 1->2 Hello {"type":"hi"}'),
+            "Hello: write its type in the body",
+        ),
+        (
+            ("--program", "cat", "--headless", "--for", "1s", "--do", "tell 1 rpc read"),
+            "write the body of a request as JSON",
+        ),
+    ],
+)
+def test_mistakes(lab: Lab, words: tuple[str, ...], error: str) -> None:
+    """Each says what was got, and what to write."""
+    (lab.folder / "plain.txt").write_text("text")
+    (lab.folder / "own.py").write_text(
+        "from lab.protocols import Election\n\n\nclass Own(Election):\n    name = 'own'\n"
+    )
+    done = lab("run", *words)
+    assert done.status == 2
+    assert error in done.err
+
+
+@pytest.mark.live
+def test_a_program_has_arguments(lab: Lab) -> None:
+    """In quotes, or after two hyphens; the recording has the whole command, with the program's whole path."""
+    code = "import sys; sys.stderr.write(' '.join(sys.argv[1:]) + chr(10)); sys.stderr.flush(); sys.stdin.read()"
+    _save(lab.folder, "words.py", f"#!{sys.executable}\n{code}\n")
+    done = lab(
+        *(
+            "run",
+            "--program",
+            "./words.py one",
+            "--nodes",
+            "1",
+            "--headless",
+            "--for",
+            "3s",
+            "--record",
+            "w.jsonl",
+        ),
+        *("--", "two words", "--three"),
+    )
+    assert "recorded in" in done.out
+    header = json.loads((lab.folder / "w.jsonl").read_text().partition("\n")[0])
+    command = shlex.split(header["protocol"]["parameters"]["program"])
+    assert command == [str(lab.folder / "words.py"), "one", "two words", "--three"]
+    assert "stderr: one two words --three" in lab("show", "w.jsonl").out
+
+
+@pytest.mark.live
+@pytest.mark.skipif(not MAELSTROM, reason="LAB_MAELSTROM_DEMO names no folder with Maelstrom's demo nodes")
+def test_raft_of_maelstrom(lab: Lab) -> None:
+    """Unmodified: it elects, and elects again after its leader was killed."""
+    done = lab(
+        *("run", "--program", f"{sys.executable} {MAELSTROM}/python/raft.py", "--lens", "raft", "--nodes", "3"),
+        *("--t", "2s", "--headless", "--for", "40s", "--do", "when all normal kill coordinator"),
+    )
+    assert len(re.findall(r"all under \d", done.out)) >= 2
