@@ -18,7 +18,7 @@ from msgspec import Struct
 from lab.foreign_file import read_foreign_text
 from lab.kernel import Timing
 from lab.properties.assertions import RAISES
-from lab.protocols import Algorithm
+from lab.protocols import LENSES, Algorithm
 from lab.recording.records import Link
 from lab.script.commands import WorldCommand
 from lab.script.parse import numbered_lines, read_script
@@ -27,6 +27,7 @@ from lab.script.statements import After, At, Every, ExpectViolation, Statement
 from lab.text import UserError, did_you_mean, sanitize
 from lab.units import format_us
 from lab.worlds.loading.own_properties import load_properties
+from lab.worlds.loading.programs import lens_target, program_command
 from lab.worlds.loading.settings import SettingError, Settings, parameters_of
 from lab.worlds.loading.targets import (
     absolute_target,
@@ -74,6 +75,8 @@ KEYS: dict[str, Key] = {
     "shows": Key(_TEXT, 'shows = """What to look at."""'),
     "source": Key(_TEXT, 'source = "Garcia-Molina 1982, section 4"'),
     "protocol": Key(_TEXT, 'protocol = "bully"', needed=True),
+    "program": Key(_TEXT, 'program = "./my_node --verbose"'),
+    "lens": Key(_TEXT, 'lens = "raft"'),
     "nodes": Key(_NUMBER, 'nodes = "5"'),
     "t": Key(_TEXT, 't = "200ms"'),
     "tm": Key(_TEXT, 'tm = "80ms"'),
@@ -159,7 +162,7 @@ def read_head(text: str) -> Head:
     mistakes += [
         Mistake(1, 0, f"the head has no {name}: {key.example}")
         for name, key in KEYS.items()
-        if key.needed and name not in found
+        if key.needed and name not in found and not (name == "protocol" and "program" in found)
     ]
     return Head(values, tuple(mistakes), text)
 
@@ -300,7 +303,7 @@ class _ScenarioReader:
             last = self._text.removesuffix("\n").count("\n") + 1
             self._wrong(Mistake(last, 0, "there is no line --- between the head and the script"))
             return None
-        values = head.values
+        values = self._with_program(head.values)
         settings = _settings_in(values)
         protocol = self._protocol(settings.target) if "protocol" in values else None
         found = Scenario(
@@ -332,6 +335,37 @@ class _ScenarioReader:
         except SettingError as error:
             self._wrong(self._head.mistake(first_key(str(error)), str(error)))
         return None
+
+    def _with_program(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Return the values with the lens as protocol and the program as its parameter, if there is a program.
+
+        Its file, and that of its lens, are relative to the folder of the scenario. It runs live only.
+        """
+        if "program" not in values:
+            if "lens" in values:
+                self._wrong(self._head.mistake("lens", 'lens requires a program: program = "./my_node"'))
+            return values
+        if "protocol" in values:
+            self._wrong(self._head.mistake("protocol", "protocol: leave it out; a program has a lens instead"))
+        if self._sandbox:
+            text = "program: a program cannot be confined to a sandbox; run it without, if you trust it"
+            self._wrong(self._head.mistake("program", text))
+            return {**values, "protocol": next(iter(LENSES))}
+        if "simulated" in values.get("worlds", ()):
+            self._wrong(self._head.mistake("worlds", 'worlds: programs run only live: worlds = ["live"]'))
+        folder = self._path.parent
+        command = self._try(lambda: program_command(values["program"], (), as_key, folder))
+        lens = values.get("lens")
+        try:
+            target = lens_target(None if lens is None else absolute_target(lens, folder), as_key)
+        except TargetError as error:
+            self._wrong(self._head.mistake("lens", str(error)))
+            target = next(iter(LENSES))
+        except SettingError as error:
+            self._wrong(self._head.mistake("lens", str(error)))
+            target = next(iter(LENSES))
+        parameters = {**values.get("set", {}), "program": command or ""}
+        return {**values, "protocol": target, "set": parameters, "worlds": ["live"]}
 
     def _protocol(self, named: str) -> tuple[str, type[Algorithm]] | None:
         """Return the absolute target of the protocol and its class; None if it cannot be loaded."""

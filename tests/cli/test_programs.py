@@ -46,10 +46,10 @@ def run(lab: Lab) -> Path:
 @pytest.mark.live
 def test_the_first_node_of_the_page(lab: Lab) -> None:
     """In Python: the leader is killed, and the next one takes over."""
-    python, lens = _blocks("python")
+    python, _ = _blocks("python")
     _save(lab.folder, "elect.py", python)
     _, headless, _ = _blocks("sh")
-    done = lab(*shlex.split(headless)[1:])
+    done = lab(*shlex.split(headless.replace("--for 9s", "--for 20s"))[1:])
     shown, _, a2 = _blocks("text")[0].rstrip().partition("\n  A1.1")
     for line in shown.splitlines():
         assert line in done.out, done.out
@@ -254,3 +254,43 @@ def test_raft_of_maelstrom(lab: Lab) -> None:
         *("--t", "2s", "--headless", "--for", "40s", "--do", "when all normal kill coordinator"),
     )
     assert len(re.findall(r"all under \d", done.out)) >= 2
+
+
+@pytest.mark.live
+def test_a_scenario_of_programs(lab: Lab) -> None:
+    """The program and the lens lie beside the scenario; it runs live, and its expectations are checked."""
+    folder = lab.folder / "course"
+    folder.mkdir()
+    python, _ = _blocks("python")
+    _save(folder, "elect.py", python)
+    (folder / "takeover.scenario").write_text(
+        'title = "The next one takes over"\nprogram = "./elect.py"\nnodes = 3\nt = "1s"\n'
+        'for = "40s"\n---\nwhen all.coordinator == 3 kill 3\nthen expect 2.coordinator == 2 within 20s\n'
+    )
+    done = lab("run", "course/takeover.scenario", "--headless", "--for", "25s")
+    assert done.status == 0, done.out
+    assert "all under 2" in done.out
+    assert "takeover, live, seed 1: passed" in done.out
+    sandboxed = lab("run", "course/takeover.scenario", "--sandbox", "--headless")
+    assert sandboxed.status == 2
+    assert "a program cannot be confined to a sandbox" in sandboxed.err
+
+
+@pytest.mark.parametrize(
+    ("head", "error"),
+    [
+        ('lens = "raft"\nprotocol = "bully"', ":2:1: lens requires a program"),
+        ('program = "cat"\nprotocol = "bully"', ":3:1: protocol: leave it out; a program has a lens instead"),
+        ('program = "./nothing"', ':2:1: program = "./nothing": there is no such file'),
+        ('program = "cat"\nlens = "rafd"', ':3:1: lens = "rafd": unknown lens'),
+        ('program = "cat"\nlens = "lens.py"', ":3:1: "),
+        ('program = "cat"\nworlds = ["simulated"]', ":3:1: worlds: programs run only live"),
+        ("program = 3", "program = 3 has the wrong type"),
+    ],
+)
+def test_mistakes_in_the_head(lab: Lab, head: str, error: str) -> None:
+    """With their places."""
+    (lab.folder / "s.scenario").write_text(f'title = "x"\n{head}\nfor = "2s"\n---\nat 1s kill 1\n')
+    done = lab("run", "s.scenario", "--headless")
+    assert done.status == 2
+    assert error in done.err

@@ -4,6 +4,7 @@ import os
 import shlex
 import shutil
 from collections.abc import Sequence
+from pathlib import Path
 
 from lab.protocols import LENSES
 from lab.text import did_you_mean
@@ -37,8 +38,10 @@ def lens_target(lens: str | None, written: Written = as_option) -> str:
     return lens
 
 
-def program_command(command: str, arguments: Sequence[str] = (), written: Written = as_option) -> str:
-    """Return the command as one text, its program by its whole path.
+def program_command(
+    command: str, arguments: Sequence[str] = (), written: Written = as_option, folder: Path = Path()
+) -> str:
+    """Return the command as one text, its program by its whole path; a relative one is in ``folder``.
 
     Raises SettingError if it cannot be executed.
     """
@@ -49,9 +52,10 @@ def program_command(command: str, arguments: Sequence[str] = (), written: Writte
         if not command.strip():
             raise SettingError(f"{got}: name a program, such as {written('program', './my_node')}") from None
         raise SettingError(f"{got}: {error}; write it as a shell would read it") from None
-    found = shutil.which(os.path.expanduser(program))
+    path = Path(folder, Path(program).expanduser()).absolute()
+    found = shutil.which(path if "/" in program else program)
     if found is None:
-        if os.path.isfile(program):
+        if path.is_file():
             how = f"make it executable (chmod +x {program})" if "/" in program else f"write ./{program}"
             raise SettingError(
                 f"{got}: {program} cannot be executed; {how}, or name its interpreter: 'python3 {program}'"
