@@ -103,11 +103,9 @@ def _steps(operation: Operation) -> Iterator[tuple[Any, Any]]:
 
 
 def _wrong_form(operation: Operation, got: Any) -> HistoryError:
-    return HistoryError(
-        f"event {operation.index}: {operation.f} of client {operation.process} has {format_value(got)}: expected "
-        f'a list of ["send" key message] and ["poll"], with [offset message] and {{key [[offset message]]}} in the '
-        f"result"
-    )
+    form = 'a list of ["send" key message] and ["poll"], with [offset message] and {key [[offset message]]} done'
+    has = f"{operation.f} of client {operation.process} has {format_value(got)}"
+    return HistoryError(f"event {operation.index}: {has}: expected {form}")
 
 
 def _sends(operation: Operation) -> Iterator[_Sent]:

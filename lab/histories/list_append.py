@@ -187,10 +187,9 @@ class _Key:
         for number, elements in appends.items():
             for one, other in pairwise(elements):
                 if places.get(other, len(places)) < places.get(one, len(places)):
-                    text = (
-                        f"{self._transactions[number].name} appended {format_value(one)} to {format_value(self._key)} "
-                        f"before {format_value(other)}, and the list is {format_value(self._order)}"
-                    )
+                    appended = f"{format_value(one)} to {format_value(self._key)} before {format_value(other)}"
+                    name = self._transactions[number].name
+                    text = f"{name} appended {appended}, and the list is {format_value(self._order)}"
                     yield Anomaly("incompatible order", text, self._operations(number))
 
     def _dirty_update(self) -> Iterator[Anomaly]:

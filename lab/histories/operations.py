@@ -46,7 +46,7 @@ class HistoryError(ValueError):
     """Events that no clients can have made: what is wrong, with which event, and what was expected."""
 
 
-class ErrorReply(Struct, frozen=True):
+class ErrorReply(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """An error that a client was given. ``code``: a number of Maelstrom's protocol, or any other name."""
 
     code: int | str
@@ -57,7 +57,7 @@ class ErrorReply(Struct, frozen=True):
         return f"{name}: {self.text}" if self.text else name
 
 
-class Event(Struct, frozen=True):
+class Event(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """The invocation of an operation, or its completion.
 
     ``value`` is the argument at an invocation, and the result at a completion. ``index`` numbers the events of a

@@ -14,12 +14,6 @@ from msgspec import Struct
 _BARE = re.compile(r"[A-Za-z_][\w.-]*")
 
 
-class Keyword(str):
-    """A keyword of EDN, such as ``:append``; in a comparison it is its name."""
-
-    __slots__ = ()
-
-
 class _Boolean(Struct, frozen=True):
     """True or false, which Python takes for 1 and 0."""
 

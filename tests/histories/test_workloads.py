@@ -136,8 +136,8 @@ def test_a_final_read_must_have_an_acceptable_sum() -> None:
     (finding,) = counter(adds, 8).findings
     assert finding.kind == "wrong sum"
     assert finding.text == (
-        "f reads 8 in the end (0 ms to 0 ms); expected 5 to 6 or 15 to 16: 5 was acknowledged, and 2 adds may have "
-        "happened"
+        "f reads 8 in the end (0 ms to 0 ms); expected 5 to 6 or 15 to 16: 5 was acknowledged, and 2 adds may "
+        "have happened"
     )
     assert counter([(-3, "ok"), (2, "info")], -3).word == "holds"
     assert kinds(counter(adds, None)) == ["wrong sum", "impossible sum"]
