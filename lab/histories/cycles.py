@@ -14,7 +14,7 @@ from lab.histories.anomalies import Anomaly
 from lab.histories.dependency_graph import Budget, DependencyGraph, Edge, EdgeKind
 from lab.histories.transactions import Transaction, real_time_pairs, session_pairs
 
-MAX_STEPS = 3_000_000
+MAX_STEPS = 1_000_000
 """The default bound on the steps that the searches for cycles take together."""
 
 
@@ -65,11 +65,11 @@ def find_cycles(
     """Return the cycles as anomalies, and whether the search for worse or shorter ones came to its end.
 
     ``extra``: also the order of sessions or of real time, once cycles without it are found. ``known``: a component
-    that holds all transactions of one of these anomalies is not shown again by a cycle with an rw edge.
+    that holds all transactions of one of these anomalies is not shown again by a cycle with an rw edge, if the
+    anomaly rules out as much.
     """
     budget = Budget(max_steps)
     number_of = {each.operation.index: number for number, each in enumerate(transactions)}
-    known_sets = [{number_of[each.index] for each in anomaly.operations} for anomaly in known]
     reported: list[set[int]] = []
     found = []
     for orders in ((), (extra,)) if extra else ((),):
@@ -78,7 +78,13 @@ def find_cycles(
         for search in _SEARCHES if cyclic else ():
             first = orders if orders and search.first != ("rw",) else search.first
             rest = (*search.rest, *orders)
-            shown = [*reported, *known_sets] if "rw" in first else list(reported)
+            shown = list(reported)
+            if "rw" in first:
+                shown += [
+                    {number_of[each.index] for each in anomaly.operations}
+                    for anomaly in known
+                    if orders or anomaly.violates("snapshot isolation")
+                ]
             for component in graph.components(tuple(dict.fromkeys((*first, *rest))), cyclic):
                 if not any(each <= component for each in shown):
                     own = Budget(max_steps) if search is _SEARCHES[-1] else budget  # some cycle is there

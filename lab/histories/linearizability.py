@@ -34,7 +34,7 @@ _MOST_STATES_SHOWN = 8
 
 
 class KeyLinearization(Struct, frozen=True):
-    """The search for an order of the operations on one key.
+    """The search for an order of the operations on one key, ``operations``.
 
     ``order``: all that happened, in an order that fits; or, if none does, a longest order of operations with which
     the search came to the return of ``misfit``. ``possible`` are then the states in which the object could be, as
@@ -49,6 +49,7 @@ class KeyLinearization(Struct, frozen=True):
     misfit: Operation | None
     possible: tuple[str, ...]
     explored: int
+    operations: tuple[Operation, ...]
 
 
 class LinearizabilityResult(CheckResult, frozen=True):
@@ -225,7 +226,8 @@ class _Frame(NamedTuple):
 
 
 def _search(key: Hashable, operations: Sequence[Operation], model: Model, max_states: int) -> KeyLinearization:
-    events = _Events(operations)
+    every = tuple(operations)
+    events = _Events(every)
     step, operation_at, return_of, bit_of = model.step, events.operation_at, events.return_of, events.bit_of
     is_read = [model.is_read(operation) for operation in operations]
     following = events.next
@@ -251,7 +253,7 @@ def _search(key: Hashable, operations: Sequence[Operation], model: Model, max_st
                 entry = following[entry]
                 continue
             if len(seen) >= max_states:
-                return KeyLinearization(key, "undecided", (), (), None, (), len(seen))
+                return KeyLinearization(key, "undecided", (), (), None, (), len(seen), every)
             seen.add(configuration)
             last = _Frame(entry, state, base, window, optional, last, last.depth + 1 if last else 1)
             base, window, optional, state = configuration
@@ -265,14 +267,14 @@ def _search(key: Hashable, operations: Sequence[Operation], model: Model, max_st
                 possible = tuple(model.format_state(each) for each in list(blocked.states)[:_MOST_STATES_SHOWN])
                 order = events.operations_of(blocked.longest)
                 misfit = operations[events.returning_at[blocked.entry]]
-                return KeyLinearization(key, "fails", order, _points_us(order), misfit, possible, len(seen))
+                return KeyLinearization(key, "fails", order, _points_us(order), misfit, possible, len(seen), every)
             entry, state, base, window, optional, last, _ = last
             number = operation_at[entry]
             has_alternative = not is_read[number]
             events.put_back(entry, return_of[number])
         entry = following[entry]
     order = events.operations_of(last)
-    return KeyLinearization(key, "holds", order, _points_us(order), None, (), len(seen))
+    return KeyLinearization(key, "holds", order, _points_us(order), None, (), len(seen), every)
 
 
 class _Blocked:

@@ -227,6 +227,6 @@ def test_a_torn_history_is_accepted_if_asked_for(cut: int) -> None:
     whole = History.of_events(list(history.events())[:-1])
     for lines, read in ((edn_lines, read_edn_history), (jsonl_lines, read_jsonl_history)):
         text = "\n".join(lines(history))[:-cut]
-        with pytest.raises(HistoryFileError, match="line 7: .*"):
+        with pytest.raises(HistoryFileError, match="line 7: "):
             read(text)
         assert read(text, accept_torn=True) == whole

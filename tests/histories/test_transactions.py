@@ -153,6 +153,19 @@ def test_an_acknowledged_append_that_no_later_read_has_is_lost() -> None:
     assert anomaly.text == "T2 appended 2 to x, and was over before T4 and 1 more read it without that element"
 
 
+def test_what_is_lost_in_real_time_hides_nothing_worse() -> None:
+    """Write skew in transactions that are over, one after the other, so that the second lost the first."""
+    history = transactions_of("rx ry ax1", "rx ry ay1")
+    assert check_list_append(history).ruled_out == (
+        "serializable",
+        "strong session serializable",
+        "strict serializable",
+    )
+    result = check_list_append(history, "strict serializable")
+    assert result.ruled_out == check_list_append(history).ruled_out
+    assert sorted(each.kind for each in result.findings) == ["G2-item", "lost append"]
+
+
 def test_nothing_seen_is_not_judged() -> None:
     """No transactions; none that depends on another; only failed ones."""
     for history in (History(()), transactions_of("ax1", "ay1"), transactions_of(("ax1", "fail"), "rx")):
