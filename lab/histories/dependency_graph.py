@@ -77,7 +77,7 @@ class DependencyGraph:
         low: dict[int, int] = {}
         path: list[int] = []
         on_path: set[int] = set()
-        found = []
+        found: list[set[int]] = []
         for start in starts:
             if start in order:
                 continue
@@ -103,8 +103,9 @@ class DependencyGraph:
                     if calls:
                         low[calls[-1][0]] = min(low[calls[-1][0]], low[vertex])
                     if low[vertex] == order[vertex]:
-                        component = set(path[path.index(vertex) :])
-                        del path[len(path) - len(component) :]
+                        component = set[int]()
+                        while vertex not in component:
+                            component.add(path.pop())
                         on_path -= component
                         if len(component) > 1:
                             found.append(component)

@@ -14,10 +14,19 @@ from typing import Any
 from lab.histories.values import freeze
 
 _DEEPEST = 200
-_SPACE = re.compile(r"(?:[\s,]+|;[^\n]*)+")
-_NUMBER = re.compile(r"([+-]?\d+)(?:(N)|((?:\.\d*)?(?:[eE][+-]?\d+)?M?))(?![^\s,()\[\]{}\";])")
-_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
-_WORD = re.compile(r"[^\s,()\[\]{}\";]+")
+_LONGEST_NUMBER = 4000
+_TOKEN = re.compile(
+    r"""(?>[\s,]+|;[^\n]*)*
+    (?: (?P<number> [+-]?\d+ (?: N | (?:\.\d*)? (?:[eE][+-]?\d+)? M? ) (?![^\s,()\[\]{}";]) )
+      | (?P<string> "(?:[^"\\]|\\.)*" )
+      | (?P<opening> \#\{ | [\[({] )
+      | (?P<closing> [\])}] )
+      | (?P<discard> \#_ )
+      | (?P<word> [^\s,()\[\]{}";]+ )
+      | (?P<quote> " )
+      | (?P<end> \Z ) )""",
+    re.VERBOSE | re.DOTALL,
+)
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "\\": "\\"}
 _CHARACTERS = {"newline": "\n", "space": " ", "tab": "\t", "return": "\r"}
@@ -53,9 +62,12 @@ class EdnError(ValueError):
 def read_edn(text: str) -> Iterator[tuple[int, Any]]:
     """Yield each form of a text with the number of its line, from 1. Raises EdnError."""
     reader = _Reader(text)
-    while not reader.at_end():
-        line = reader.line()
-        yield line, reader.form(0)
+    line, counted = 1, 0
+    while (form := reader.next_form()) is not None:
+        place, value = form
+        line += text.count("\n", counted, place)
+        counted = place
+        yield line, value
 
 
 def format_edn(value: Any) -> str:
@@ -99,104 +111,103 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self._text = text
         self._place = 0
-        self._line = 1
-        self._counted = 0
+        self._began = 0
 
-    def line(self) -> int:
-        """Return the number of the line."""
-        self._line += self._text.count("\n", self._counted, self._place)
-        self._counted = self._place
-        return self._line
+    def next_form(self) -> tuple[int, Any] | None:
+        """Read a form, and return it with the place where it begins; None at the end."""
+        kind, token = self._next()
+        while kind == "discard":
+            self._form(*self._next(), 1)
+            kind, token = self._next()
+        return None if kind == "end" else (self._began, self._form(kind, token, 0))
 
-    def at_end(self, depth: int = 0) -> bool:
-        """Pass over what is no form, and return whether nothing else follows."""
-        while True:
-            if space := _SPACE.match(self._text, self._place):
-                self._place = space.end()
-            if not self._text.startswith("#_", self._place):
-                return self._place >= len(self._text)
-            self._place += 2
-            self.form(depth + 1)
+    def _next(self) -> tuple[str, str]:
+        """Return the kind and the text of the next token."""
+        found = _TOKEN.match(self._text, self._place)
+        assert found is not None
+        assert found.lastgroup is not None
+        self._place = found.end()
+        token = found[found.lastgroup]
+        self._began = self._place - len(token)
+        return found.lastgroup, token
 
-    def form(self, depth: int) -> Any:
-        """Read a form."""
+    def _error(self, message: str, place: int | None = None, is_torn: bool = False) -> EdnError:
+        line = self._text.count("\n", 0, self._began if place is None else place) + 1
+        return EdnError(line, message, is_torn)
+
+    def _form(self, kind: str, token: str, depth: int) -> Any:
+        """Return the form that begins with this token."""
+        value: Any = None
         if depth > _DEEPEST:
-            raise EdnError(self.line(), f"forms stand in each other more than {_DEEPEST} deep: expected fewer")
-        if self.at_end(depth):
-            raise EdnError(self.line(), "the text ends: expected a value", is_torn=True)
-        text, place = self._text, self._place
-        opening = "#{" if text.startswith("#{", place) else text[place]
-        if opening in _CLOSING:
-            return self._collection(opening, depth)
-        if opening == '"':
-            return self._string()
-        if number := _NUMBER.match(text, place):
-            self._place = number.end()
-            return self._number(number)
-        word = _WORD.match(text, place)
-        if word is None:
-            raise EdnError(self.line(), f"{opening} stands alone: expected a value")
-        self._place = word.end()
-        return self._word(word[0], depth)
+            raise self._error(f"forms stand in each other more than {_DEEPEST} deep: expected fewer")
+        if kind == "number":
+            value = self._number(token)
+        elif kind == "word":
+            value = self._word(token, depth)
+        elif kind == "string":
+            value = _ESCAPE.sub(self._unescape, token[1:-1]) if "\\" in token else token[1:-1]
+        elif kind == "opening":
+            value = self._collection(token, depth)
+        elif kind == "discard":
+            self._form(*self._next(), depth + 1)
+            value = self._form(*self._next(), depth + 1)
+        elif kind == "closing":
+            raise self._error(f"{token} stands alone: expected a value")
+        elif kind == "quote":
+            raise self._error('the text ends within a string: expected "', is_torn=True)
+        else:
+            raise self._error("the text ends: expected a value", is_torn=True)
+        return value
 
     def _collection(self, opening: str, depth: int) -> Any:
-        line = self.line()
-        self._place += len(opening)
+        place = self._began
         closing = _CLOSING[opening]
         found = []
-        while not self.at_end(depth) and self._text[self._place] != closing:
-            found.append(self.form(depth + 1))
-        if self._place >= len(self._text):
-            raise EdnError(
-                self.line(), f"the text ends: expected {closing} for the {opening} in line {line}", True
-            )
-        self._place += 1
+        while True:
+            kind, token = self._next()
+            if kind == "closing" and token == closing:
+                break
+            if kind == "end":
+                line = self._text.count("\n", 0, place) + 1
+                message = f"the text ends: expected {closing} for the {opening} in line {line}"
+                raise self._error(message, is_torn=True)
+            if kind == "discard":
+                self._form(*self._next(), depth + 1)
+            else:
+                found.append(self._form(kind, token, depth + 1))
         if opening == "#{":
             return frozenset(map(freeze, found))
         if opening != "{":
             return found
         if len(found) % 2:
-            raise EdnError(line, "a map has a key without a value: expected both")
+            raise self._error("a map has a key without a value: expected both", place)
         return {
             key if isinstance(key, str) else freeze(key): value
             for key, value in zip(found[::2], found[1::2], strict=True)
         }
 
-    def _string(self) -> str:
-        string = _STRING.match(self._text, self._place)
-        if string is None:
-            raise EdnError(self.line(), 'the text ends within a string: expected "', is_torn=True)
-        line = self.line()
-        self._place = string.end()
+    def _unescape(self, escape: re.Match[str]) -> str:
+        name = escape[1]
+        if len(name) == 5:
+            return chr(int(name[1:], 16))
+        if name not in _ESCAPES:
+            raise self._error(f'\\{name} in a string: expected one of \\n \\t \\r \\b \\f \\" \\\\ \\u0000')
+        return _ESCAPES[name]
 
-        def unescape(escape: re.Match[str]) -> str:
-            name = escape[1]
-            if len(name) == 5:
-                return chr(int(name[1:], 16))
-            if name not in _ESCAPES:
-                raise EdnError(line, f'\\{name} in a string: expected one of \\n \\t \\r \\b \\f \\" \\\\ \\u0000')
-            return _ESCAPES[name]
-
-        return _ESCAPE.sub(unescape, string[1])
-
-    def _number(self, number: re.Match[str]) -> int | float:
-        whole, _, rest = number.groups()
-        if rest:
-            return float((whole + rest).removesuffix("M"))
-        if len(whole) > 4000:
-            raise EdnError(self.line(), f"a number of {len(whole):,} digits: expected at most 4,000")
-        return int(whole)
+    def _number(self, token: str) -> int | float:
+        if len(token) > _LONGEST_NUMBER:
+            raise self._error(f"a number of {len(token):,} digits: expected at most {_LONGEST_NUMBER:,}")
+        whole = token.removesuffix("N")
+        return float(token.removesuffix("M")) if set(whole) & set(".eEM") else int(whole)
 
     def _word(self, word: str, depth: int) -> Any:
         if word in _CONSTANTS:
             return _CONSTANTS[word]
-        if word.startswith(":") and len(word) > 1:
+        if word[0] == ":" and len(word) > 1:
             return Keyword(word[1:])
-        if word.startswith("\\") and (len(word) == 2 or word[1:] in _CHARACTERS):
+        if word[0] == "\\" and (len(word) == 2 or word[1:] in _CHARACTERS):
             return _CHARACTERS.get(word[1:], word[1:])
-        if word.startswith("#") and len(word) > 1 and word[1].isalpha():
-            return self.form(depth + 1)
-        raise EdnError(
-            self.line(),
-            f"{word[:40]} is no value: expected nil, true, false, a number, a string, a :keyword, [, ( or {{",
-        )
+        if word[0] == "#" and len(word) > 1 and word[1].isalpha():
+            return self._form(*self._next(), depth + 1)
+        expected = "nil, true, false, a number, a string, a :keyword, [, ( or {"
+        raise self._error(f"{word[:40]} is no value: expected {expected}")

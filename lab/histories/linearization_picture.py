@@ -122,7 +122,8 @@ def draw_text(chart: LinearizationChart, ascii_only: bool = False) -> list[str]:
 
 def _label(bar: OperationBar, ascii_only: bool) -> str:
     mark = ("x" if ascii_only else "✗") if bar.is_misfit else "" if bar.number is None else str(bar.number)
-    return f"{mark} {bar.label} " if mark else f" {bar.label} "
+    label = bar.label.replace("→", "->").replace("…", "...") if ascii_only else bar.label
+    return f"{mark} {label} "
 
 
 def _columns(chart: LinearizationChart, labels: Sequence[str]) -> tuple[list[int], int]:

@@ -145,6 +145,7 @@ class _Key:
     def anomalies(self) -> Iterator[Anomaly]:
         """Yield what is wrong with single reads of this key, and with its order."""
         for number, elements in self.reads:
+            yield from self._repeated(number, elements)
             yield from self._wrong_elements(number, elements)
         if self._incompatible is not None:
             (one, short), (other, long) = self._incompatible
@@ -157,25 +158,31 @@ class _Key:
         yield from self._turned_around()
         yield from self._dirty_update()
 
+    def _describe_read(self, number: int, elements: Elements) -> str:
+        return f"{self._transactions[number].name} read {format_value(self._key)} as {format_value(elements)}"
+
+    def _repeated(self, number: int, elements: Elements) -> Iterator[Anomaly]:
+        if len(set(elements)) < len(elements):
+            element, times = Counter(elements).most_common(1)[0]
+            times_text = f"with {format_value(element)} {times} times, which was appended once"
+            text = f"{self._describe_read(number, elements)}, {times_text}"
+            yield Anomaly("duplicate element", text, self._operations(number))
+
     def _wrong_elements(self, number: int, elements: Elements) -> Iterator[Anomaly]:
-        reader, key = self._transactions[number], format_value(self._key)
-        read = f"{reader.name} read {key} as {format_value(elements)}"
-        for element, times in Counter(elements).items():
-            if times > 1:
-                text = f"{read}, with {format_value(element)} {times} times, which was appended once"
-                yield Anomaly("duplicate element", text, self._operations(number))
+        writer_of, transactions = self.writer_of, self._transactions
         for element in elements:
-            writer = self.writer_of.get(element)
+            writer = writer_of.get(element)
             if writer is None:
-                text = f"{read}, and nobody appended {format_value(element)}"
+                text = f"{self._describe_read(number, elements)}, and nobody appended {format_value(element)}"
                 yield Anomaly("garbage read", text, self._operations(number))
-            elif self._transactions[writer].operation.outcome == "fail":
-                name = self._transactions[writer].name
-                text = f"{read}, and {name}, which appended {format_value(element)}, failed"
+            elif transactions[writer].operation.outcome == "fail":
+                failed = f"{transactions[writer].name}, which appended {format_value(element)}, failed"
+                text = f"{self._describe_read(number, elements)}, and {failed}"
                 yield Anomaly("G1a", text, self._operations(number, writer))
-        last = self.writer_of.get(elements[-1]) if elements else None
+        last = writer_of.get(elements[-1]) if elements else None
         if last is not None and last != number and self._last_of[last] != elements[-1]:
-            text = f"{read}, and {self._transactions[last].name} appended {format_value(self._last_of[last])} too"
+            final = format_value(self._last_of[last])
+            text = f"{self._describe_read(number, elements)}, and {transactions[last].name} appended {final} too"
             yield Anomaly("G1b", text, self._operations(number, last))
 
     def _turned_around(self) -> Iterator[Anomaly]:

@@ -26,18 +26,22 @@ class _Object(Struct, frozen=True):
     members: frozenset[tuple[Hashable, Hashable]]
 
 
+_SIMPLE = frozenset((int, str, float, type(None)))
 _BOOLEANS = (_Boolean(False), _Boolean(True))
 
 
 def freeze(value: Any) -> Hashable:
     """Return a hashable value, equal to that of another value exactly if JSON calls the two the same."""
+    kind = type(value)
     frozen: Hashable = value
-    if type(value) is bool:
+    if kind in _SIMPLE:
+        pass
+    elif kind is list or kind is tuple:
+        frozen = tuple(map(freeze, value))
+    elif kind is bool:
         frozen = _BOOLEANS[value]
     elif isinstance(value, Mapping):
         frozen = _Object(frozenset((freeze(key), freeze(member)) for key, member in value.items()))
-    elif isinstance(value, list | tuple):
-        frozen = tuple(map(freeze, value))
     elif isinstance(value, Set):
         frozen = frozenset(map(freeze, value))
     return frozen
@@ -46,19 +50,21 @@ def freeze(value: Any) -> Hashable:
 def format_value(value: Any) -> str:
     """Return a value as short text: ``["x", [1, null]]`` → ``[x [1 nil]]``."""
     match value:
-        case None:
-            text = "nil"
         case bool():
             text = "true" if value else "false"
-        case _Boolean():
-            text = format_value(value.value)
+        case int() | float():
+            text = str(value)
         case str():
             text = value if _BARE.fullmatch(value) else json.dumps(value, ensure_ascii=False)
+        case list() | tuple():
+            text = "[" + " ".join(map(format_value, value)) + "]"
+        case None:
+            text = "nil"
+        case _Boolean():
+            text = format_value(value.value)
         case Mapping() | _Object():
             members = value.members if isinstance(value, _Object) else value.items()
             text = "{" + ", ".join(f"{format_value(key)} {format_value(member)}" for key, member in members) + "}"
-        case list() | tuple():
-            text = "[" + " ".join(map(format_value, value)) + "]"
         case Set():
             text = "#{" + " ".join(sorted(map(format_value, value))) + "}"
         case _:

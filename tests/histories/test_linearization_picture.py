@@ -39,9 +39,9 @@ def test_an_order_that_fits_is_numbered() -> None:
     (part,) = check_linearizability(history, Register()).keys
     assert draw_text(lay_out(part), ascii_only=True) == [
         "   0 ms",
-        "a  |1 write 1 ---|",
-        "b   |2 read → 1 |",
-        "c                 | write 2 has no known outcome >",
+        "a  |1 write 1 ----|",
+        "b   |2 read -> 1 |",
+        "c                  | write 2 has no known outcome >",
         "numbered: an order that fits",
     ]
 
