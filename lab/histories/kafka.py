@@ -99,13 +99,20 @@ def _steps(operation: Operation) -> Iterator[tuple[Any, Any]]:
         raise _wrong_form(operation, called)
     if operation.outcome == "ok" and (not isinstance(done, list | tuple) or len(done) != len(called)):
         raise _wrong_form(operation, done)
-    yield from zip(called, done or [None] * len(called), strict=True)
+    for one, other in zip(called, done or [None] * len(called), strict=True):
+        if other is not None and (not isinstance(other, list | tuple) or list(other[:1]) != [one[0]]):
+            raise _wrong_form(operation, other)
+        yield one, other
 
 
 def _wrong_form(operation: Operation, got: Any) -> HistoryError:
     form = 'a list of ["send" key message] and ["poll"], with [offset message] and {key [[offset message]]} done'
     has = f"{operation.f} of client {operation.process} has {format_value(got)}"
     return HistoryError(f"event {operation.index}: {has}: expected {form}")
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, list | tuple) and len(value) == 2 and type(value[0]) is int
 
 
 def _sends(operation: Operation) -> Iterator[_Sent]:
@@ -116,7 +123,7 @@ def _sends(operation: Operation) -> Iterator[_Sent]:
             _, key, message = called
             offset = None
             if done is not None:
-                if len(done) != 3 or not isinstance(done[2], list | tuple) or len(done[2]) != 2:
+                if len(done) != 3 or not _is_pair(done[2]):
                     raise _wrong_form(operation, done)
                 offset = done[2][0]
             yield _Sent(freeze(key), offset, freeze(message), operation)
@@ -128,7 +135,7 @@ def _polls(operation: Operation) -> Iterator[_Polled]:
             if len(done) != 2 or not isinstance(done[1], Mapping):
                 raise _wrong_form(operation, done)
             for key, pairs in done[1].items():
-                if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
+                if not isinstance(pairs, list | tuple) or not all(map(_is_pair, pairs)):
                     raise _wrong_form(operation, done)
                 yield _Polled(freeze(key), [(offset, freeze(message)) for offset, message in pairs], operation)
 

@@ -62,24 +62,22 @@ class LinearizabilityResult(CheckResult, frozen=True):
 def check_linearizability(history: History, model: Model, max_states: int = MAX_STATES) -> LinearizabilityResult:
     """Return whether the history is linearizable, with a witness or a counterexample for each key that is not.
 
-    ``max_states`` bounds the configurations of all keys together: beyond it, what was not decided is *undecided*.
+    ``max_states`` bounds the configurations of each key: beyond it, the key is *undecided*. Raises HistoryError
+    for an operation that the model does not know.
     """
     parts: dict[Hashable, list[Operation]] = {}
     for operation in history.operations:
         if operation.outcome != "fail" or model.is_observation(operation):
             parts.setdefault(model.key(operation), []).append(operation)
-    keys = []
-    left = max_states
-    for key, operations in parts.items():
-        keys.append(_search(key, operations, model, left))
-        left -= keys[-1].explored
-    judged = sum(len(operations) for operations in parts.values())
-    definite = sum(each.outcome != "info" for operations in parts.values() for each in operations)
-    word = _verdict(keys, definite)
+    keys = [_search(key, operations, model, max_states) for key, operations in parts.items()]
+    every = [each for operations in parts.values() for each in operations]
+    judged = len(every)
+    definite = sum(each.outcome != "info" for each in every)
+    word = _verdict(keys, any(each.outcome != "info" and model.is_observation(each) for each in every))
     where = f" on {format_count(len(keys), 'key')}" if len(keys) > 1 else ""
     evidence = f"{format_count(judged, 'operation')} of {format_count(len(history.processes), 'client')}{where}"
     if word == "not judged":
-        evidence = "no operation has a known outcome that reports anything"
+        evidence = "no operation has a known outcome that reports anything of the state"
     elif word == "undecided":
         undecided = [format_value(each.key) for each in keys if each.word == "undecided"]
         of_keys = f" on {', '.join(undecided)}" if len(keys) > 1 else ""
@@ -101,13 +99,13 @@ def check_linearizability(history: History, model: Model, max_states: int = MAX_
     )
 
 
-def _verdict(keys: Sequence[KeyLinearization], definite: int) -> Word:
+def _verdict(keys: Sequence[KeyLinearization], has_observations: bool) -> Word:
     words = {each.word for each in keys}
     if "fails" in words:
         return "fails"
     if "undecided" in words:
         return "undecided"
-    return "holds" if definite else "not judged"
+    return "holds" if has_observations else "not judged"
 
 
 def _finding(part: KeyLinearization, names_key: bool) -> Finding:

@@ -16,10 +16,10 @@ a step::
 Here: the services of Maelstrom that are linearizable (lin-kv, lin-tso), a register as in Knossos, and a counter.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any, Protocol
 
-from lab.histories.operations import KEY_DOES_NOT_EXIST, PRECONDITION_FAILED, Operation
+from lab.histories.operations import KEY_DOES_NOT_EXIST, PRECONDITION_FAILED, HistoryError, Operation
 from lab.histories.values import format_value, freeze
 
 State = Hashable
@@ -45,8 +45,11 @@ class Model(Protocol):
         return None
 
     def is_observation(self, operation: Operation) -> bool:
-        """Return whether an operation that *failed* reports something of the state, so that it must fit too."""
-        return False
+        """Return whether the outcome of the operation, which is known, reports something of the state.
+
+        One that *failed* must fit too if it does. Without any that reports something, nothing is judged.
+        """
+        return operation.outcome == "ok"
 
     def is_read(self, operation: Operation) -> bool:
         """Return whether the operation never changes the state, whatever it is: the search is shorter then."""
@@ -71,11 +74,13 @@ class Register(Model):
         return _step(state, operation, operation.value, operation.result)
 
     def is_observation(self, operation: Operation) -> bool:
-        """Return whether it failed for the value that the register had."""
+        """Return whether it is a read or a cas that succeeded, or that failed for the value there was."""
+        if operation.outcome == "ok":
+            return operation.f != "write"
         code = None if operation.error is None else operation.error.code
-        if operation.f == "cas":
-            return code in (KEY_DOES_NOT_EXIST, PRECONDITION_FAILED)
-        return operation.f == "read" and code == KEY_DOES_NOT_EXIST
+        return (operation.f == "cas" and code == PRECONDITION_FAILED) or (
+            operation.f in ("read", "cas") and code == KEY_DOES_NOT_EXIST
+        )
 
     def is_read(self, operation: Operation) -> bool:
         """Return whether it is a read, or failed."""
@@ -105,14 +110,22 @@ class KeyValue(Register):
         """Do what the register of this key does."""
         result = operation.result
         if operation.f == "read" and operation.outcome == "ok":
-            if not isinstance(result, list | tuple) or len(result) != 2:
-                return None
-            result = result[1]
+            result = _pair(operation, result)[1]
         return _step(state, operation, operation.value[1], result)
 
     def key(self, operation: Operation) -> Hashable:
         """Return the key."""
-        return freeze(operation.value[0])
+        return freeze(_pair(operation, operation.value)[0])
+
+
+def _pair(operation: Operation, value: Any) -> Sequence[Any]:
+    if isinstance(value, list | tuple) and len(value) == 2:
+        return value
+    raise HistoryError(f"event {operation.index}: {operation} has {format_value(value)}: expected [key value]")
+
+
+def _unknown(operation: Operation, expected: str) -> HistoryError:
+    return HistoryError(f"event {operation.index}: {operation}: expected {expected}")
 
 
 def _step(state: State, operation: Operation, argument: Any, result: Any) -> State | None:
@@ -125,7 +138,9 @@ def _step(state: State, operation: Operation, argument: Any, result: Any) -> Sta
     if f == "write":
         return (freeze(argument),)
     if f != "cas":
-        raise ValueError(f"{operation}: expected read, write or cas")
+        raise _unknown(operation, "read, write or cas")
+    if not isinstance(argument, list | tuple) or len(argument) not in (2, 3):
+        raise _unknown(operation, "a cas with two values, from and to")
     expected, new, *creates = argument
     is_set = state == (freeze(expected),) or (state == MISSING and any(creates))
     if outcome == "fail":
@@ -151,6 +166,8 @@ class TimestampOracle(Model):
     def step(self, state: State, operation: Operation) -> State | None:
         """Return the next number that is free."""
         assert isinstance(state, int)
+        if operation.f != "ts":
+            raise _unknown(operation, "ts")
         if operation.outcome == "info":
             return state + 1
         result = operation.result
@@ -172,10 +189,16 @@ class Counter(Model):
         """Add, or read."""
         assert isinstance(state, int)
         if operation.f == "add":
-            return state + int(operation.value)
+            if not isinstance(operation.value, int):
+                raise _unknown(operation, "an integer to add")
+            return state + operation.value
         if operation.f != "read":
-            raise ValueError(f"{operation}: expected add or read")
+            raise _unknown(operation, "add or read")
         return state if operation.outcome == "info" or operation.result == state else None
+
+    def is_observation(self, operation: Operation) -> bool:
+        """Return whether it is a read that succeeded."""
+        return operation.f == "read" and operation.outcome == "ok"
 
     def is_read(self, operation: Operation) -> bool:
         """Return whether it is a read."""

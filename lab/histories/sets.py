@@ -81,7 +81,7 @@ def _check_set(checker: str, history: History, add: str, must_be_fresh: bool) ->
     reads = [
         (each, _elements(each.result))
         for each in history.operations
-        if each.f == "read" and each.outcome == "ok" and isinstance(each.result, Sequence | AbstractSet)
+        if each.f == "read" and each.outcome == "ok" and isinstance(each.result, list | tuple | AbstractSet)
     ]
     elements = element_histories(history, add, reads)
     findings = [*_wrong_reads(elements, reads, history, add), *_lost(elements.values())]

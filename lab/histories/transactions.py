@@ -76,7 +76,7 @@ def read_transactions(history: History, write: str) -> list[Transaction]:
 
 def _steps(operation: Operation, write: str) -> tuple[MicroOperation, ...]:
     called = _micro_operations(operation, operation.value, write)
-    if operation.outcome != "ok" or operation.result is None:
+    if operation.outcome != "ok" or (operation.result is None and not any(step.is_read for step in called)):
         return called
     done = _micro_operations(operation, operation.result, write)
     if [(each.is_read, each.key) for each in called] != [(each.is_read, each.key) for each in done] or any(

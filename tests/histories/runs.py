@@ -85,3 +85,33 @@ def _execute(store: dict[str, int], call: _Call) -> _Answer:
         return _Answer("fail", None, ErrorReply(PRECONDITION_FAILED))
     store[key] = argument[1]
     return _Answer("ok", None, None)
+
+
+def run_of_transactions(rng: random.Random, transactions: int, clients: int) -> History:
+    """Return the history of a strictly serializable database of lists, of which new ones are used in turn."""
+    builder = HistoryBuilder()
+    lists: dict[int, list[int]] = {}
+    called: dict[str, list[list[Any]]] = {}
+    executed: dict[str, list[list[Any]]] = {}
+    completed = element = oldest = 0
+    while completed < transactions:
+        name = f"c{rng.randrange(clients)}"
+        if name not in called:
+            called[name] = []
+            for _ in range(rng.randint(1, 4)):
+                key = oldest + rng.randrange(5)
+                element += 1
+                called[name].append(["append", key, element] if rng.random() < 0.5 else ["r", key, None])
+            oldest = element // 64
+            builder.invoke(name, "txn", called[name], completed)
+        elif name not in executed:
+            executed[name] = []
+            for f, key, value in called[name]:
+                if f == "append":
+                    lists[key] = [*lists.get(key, []), value]
+                executed[name].append([f, key, value if f == "append" else lists.get(key, [])])
+        else:
+            completed += 1
+            del called[name]
+            builder.complete(name, "ok", executed.pop(name), completed)
+    return builder.history()
