@@ -39,7 +39,7 @@ class _Sent(NamedTuple):
 
 
 class _Polled(NamedTuple):
-    """What one poll returned of a key, in its order: (offset, message)."""
+    """The messages of a key that one poll returned, in its order: (offset, message)."""
 
     key: Hashable
     pairs: list[tuple[int, Hashable]]

@@ -39,7 +39,7 @@ class ElementHistory(Struct):
     last_missing: Operation | None = None
 
     @property
-    def fate(self) -> str:
+    def outcome(self) -> str:
         """One of ``stable``, ``lost``, ``never read``."""
         present, missing = self.last_present, self.last_missing
         if present is not None and (missing is None or missing.index < present.index):
@@ -56,7 +56,7 @@ class ElementHistory(Struct):
 
     @property
     def _is_missed(self) -> bool:
-        """Whether a read called after the element was known has it not."""
+        """True if a read called after the element was known has it not."""
         return (
             self.known_index is not None
             and self.last_missing is not None
@@ -85,18 +85,18 @@ def _check_set(checker: str, history: History, add: str, must_be_fresh: bool) ->
     ]
     elements = element_histories(history, add, reads)
     findings = [*_wrong_reads(elements, reads, history, add), *_lost(elements.values())]
-    stale = [each for each in elements.values() if each.fate == "stable" and each.stable_latency_us > 0]
+    stale = [each for each in elements.values() if each.outcome == "stable" and each.stable_latency_us > 0]
     if must_be_fresh:
         findings += [_stale(each) for each in stale[:MOST_FINDINGS]]
-    fates = Counter(each.fate for each in elements.values())
-    latencies = sorted(each.stable_latency_us for each in elements.values() if each.fate == "stable")
+    outcomes = Counter(each.outcome for each in elements.values())
+    latencies = sorted(each.stable_latency_us for each in elements.values() if each.outcome == "stable")
     statistics = {
         "called": sum(each.f == add for each in history.operations),
         "acknowledged": sum(each.f == add and each.outcome == "ok" for each in history.operations),
         "reads": len(reads),
-        "stable": fates["stable"],
-        "lost": fates["lost"],
-        "never read": fates["never read"],
+        "stable": outcomes["stable"],
+        "lost": outcomes["lost"],
+        "never read": outcomes["never read"],
         "stale": len(stale),
         **{
             f"stable_latency_p{share}_us": _percentile(latencies, share)
@@ -105,10 +105,10 @@ def _check_set(checker: str, history: History, add: str, must_be_fresh: bool) ->
         },
     }
     word: Word = "holds"
-    decided = fates["stable"] + fates["lost"]
+    decided = outcomes["stable"] + outcomes["lost"]
     evidence = f"{format_count(decided, 'element')} in {format_count(len(reads), 'read')}"
-    if fates["never read"]:
-        evidence += f"; {fates['never read']:,} never read"
+    if outcomes["never read"]:
+        evidence += f"; {outcomes['never read']:,} never read"
     if findings:
         word = "fails"
     elif not decided:
@@ -155,7 +155,7 @@ def _know(element: ElementHistory, by: Operation) -> None:
 
 
 def _lost(elements: Iterable[ElementHistory]) -> Iterator[Finding]:
-    lost = [each for each in elements if each.fate == "lost"]
+    lost = [each for each in elements if each.outcome == "lost"]
     for each in lost[:MOST_FINDINGS]:
         read = each.last_missing
         assert read is not None
