@@ -55,6 +55,13 @@ class Model(Protocol):
         """Return whether the operation never changes the state, whatever it is: the search is shorter then."""
         return operation.outcome == "fail"
 
+    def effect(self, operation: Operation) -> Hashable | None:
+        """Return what an operation without a known outcome does, if another with the same effect can stand for it.
+
+        None if the model cannot know. The search tries only the first called of those with the same effect.
+        """
+        return None
+
     def format_state(self, state: State) -> str:
         """Return a state as text."""
         return format_value(state)
@@ -85,6 +92,10 @@ class Register(Model):
     def is_read(self, operation: Operation) -> bool:
         """Return whether it is a read, or failed."""
         return operation.f == "read" or operation.outcome == "fail"
+
+    def effect(self, operation: Operation) -> Hashable | None:
+        """Return the operation and its argument."""
+        return operation.f, freeze(operation.value)
 
     def format_state(self, state: State) -> str:
         """Return the value as text."""

@@ -304,6 +304,16 @@ def _with_new_clients(events: Sequence[Event]) -> History:
     return History.of_events([*events[:-2], *[msgspec.structs.replace(each, process="z") for each in events[-2:]]])
 
 
+def test_the_search_does_not_try_what_makes_no_difference() -> None:
+    """Reads at once in every order; and crashed writes of the same value, each in the place of another."""
+    reads = [(f"r{number}", 2, 90, READ, None, 1) for number in range(14)]
+    history = history_of(("a", 0, 1, WRITE, 1, None), *reads, ("b", 3, 80, READ, None, 2))
+    assert check_linearizability(history, Register()).statistics["states"] < 20
+    writes = [(f"w{number}", 2, None, WRITE, number % 2, None) for number in range(16)]
+    history = history_of(("a", 0, 1, WRITE, 3, None), *writes, ("b", 3, 80, READ, None, 2))
+    assert check_linearizability(history, Register()).statistics["states"] < 100
+
+
 def test_a_store_that_works_is_never_blamed() -> None:
     """Hundreds of operations, answers lost; one wrong answer is found."""
     for seed in range(amount(8, 300)):
