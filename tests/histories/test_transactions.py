@@ -26,6 +26,7 @@ LISTS: dict[str, tuple[list[Any], list[str]]] = {
     "long fork": (["ax1", "ay1", "rx1 ry", "rx ry1"], ["G-nonadjacent"]),
     "read-only anomaly": (["rx ry ax1", "ay1", "ry1 rx", "rx1 ry1"], ["G2-item"]),
     "incompatible orders": (["ax1", "ax2", "ax3", "rx12", "rx132"], ["incompatible order"]),
+    "no order where reads disagree": (["ax1 ay1", "ax2 ay2", "rx12", "rx21", "ry21"], ["incompatible order"]),
     "its own appends turned around": (["ax1 ax2", "rx21"], ["G1b", "incompatible order"]),
     "duplicate": (["ax1", "rx11"], ["duplicate element"]),
     "garbage": (["ax1", "rx19"], ["garbage read"]),
@@ -33,6 +34,7 @@ LISTS: dict[str, tuple[list[Any], list[str]]] = {
     "not its own write": (["ax1", "rx1 ax2 rx1", "rx12"], ["internal"]),
     "unrepeatable read": (["ax1", "rx rx1"], ["internal", "G-single"]),
     "its own future write": (["rx1 ax1"], ["future read"]),
+    "an append nobody saw": (["ax2 ay1", "ry1 ax1", "rx1"], ["G1c"]),
     "an unknown outcome, seen": ([("ax1 ay1", "info"), "rx1 ry"], ["G-single"]),
     "an unknown outcome, not seen": ([("ax1 ay1", "info"), "rx ry", "az1", "rz1"], []),
 }
