@@ -59,7 +59,7 @@ def run_of_a_store(
             call, answer = called.pop(name), answered.pop(name)
             if wrong and completed > operations // 2 and call.f == "read" and answer.outcome == "ok":
                 answer, wrong = _Answer("ok", [call.key, 99], None), False
-            if rng.random() < lost_answers:
+            elif rng.random() < lost_answers:
                 answer = _Answer("info", None, ErrorReply(0))
                 names[place] = f"c{clients + completed}"
             builder.complete(name, answer.outcome, answer.result, now_us, answer.error)

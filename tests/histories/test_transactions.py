@@ -9,7 +9,7 @@ from lab.histories.anomalies import MODELS, ConsistencyModel
 from lab.histories.list_append import check_list_append
 from lab.histories.operations import History, HistoryBuilder, HistoryError, Outcome
 from lab.histories.rw_register import check_rw_register
-from lab.histories.transactions import read_transactions
+from lab.histories.transactions import read_transactions, real_time_pairs
 from tests.histories.brute import is_serializable
 from tests.histories.building import concurrent_transactions, transactions_of
 from tests.profile import amount
@@ -128,6 +128,12 @@ def test_a_stale_read_is_wrong_in_real_time_alone() -> None:
         check_list_append(concurrent_transactions("ax1", "ax2", "rx12", "rx1"), "strict serializable").word
         == "holds"
     )
+
+
+def test_real_time_has_no_more_edges_than_it_needs() -> None:
+    """Each transaction leads to those that overlap its successors, not to all after it."""
+    serial = read_transactions(transactions_of(*[f"a{key}1" for key in "abcdefgh"]), "append")
+    assert list(real_time_pairs(serial)) == [(number, number + 1) for number in range(7)]
 
 
 def test_a_client_that_goes_back_breaks_its_session() -> None:
