@@ -143,10 +143,13 @@ class _Key:
         return form.format(names[0], format_value(self._key), names[1], format_value(element))
 
     def anomalies(self) -> Iterator[Anomaly]:
-        """Yield what is wrong with single reads of this key, and with its order."""
+        """Yield what is wrong with single reads of this key, once for each element, and with its order."""
+        shown = set()
         for number, elements in self.reads:
-            yield from self._repeated(number, elements)
-            yield from self._wrong_elements(number, elements)
+            for element, anomaly in self._wrong_elements(number, elements):
+                if (element, anomaly.kind) not in shown:
+                    shown.add((element, anomaly.kind))
+                    yield anomaly
         if self._incompatible is not None:
             (one, short), (other, long) = self._incompatible
             names = self._transactions[one].name, self._transactions[other].name
@@ -161,29 +164,27 @@ class _Key:
     def _describe_read(self, number: int, elements: Elements) -> str:
         return f"{self._transactions[number].name} read {format_value(self._key)} as {format_value(elements)}"
 
-    def _repeated(self, number: int, elements: Elements) -> Iterator[Anomaly]:
+    def _wrong_elements(self, number: int, elements: Elements) -> Iterator[tuple[Any, Anomaly]]:
+        writer_of, transactions = self.writer_of, self._transactions
         if len(set(elements)) < len(elements):
             element, times = Counter(elements).most_common(1)[0]
-            times_text = f"with {format_value(element)} {times} times, which was appended once"
-            text = f"{self._describe_read(number, elements)}, {times_text}"
-            yield Anomaly("duplicate element", text, self._operations(number))
-
-    def _wrong_elements(self, number: int, elements: Elements) -> Iterator[Anomaly]:
-        writer_of, transactions = self.writer_of, self._transactions
+            repeated = f"with {format_value(element)} {times} times, which was appended once"
+            text = f"{self._describe_read(number, elements)}, {repeated}"
+            yield element, Anomaly("duplicate element", text, self._operations(number))
         for element in elements:
             writer = writer_of.get(element)
             if writer is None:
                 text = f"{self._describe_read(number, elements)}, and nobody appended {format_value(element)}"
-                yield Anomaly("garbage read", text, self._operations(number))
+                yield element, Anomaly("garbage read", text, self._operations(number))
             elif transactions[writer].operation.outcome == "fail":
                 failed = f"{transactions[writer].name}, which appended {format_value(element)}, failed"
                 text = f"{self._describe_read(number, elements)}, and {failed}"
-                yield Anomaly("G1a", text, self._operations(number, writer))
+                yield element, Anomaly("G1a", text, self._operations(number, writer))
         last = writer_of.get(elements[-1]) if elements else None
         if last is not None and last != number and self._last_of[last] != elements[-1]:
             final = format_value(self._last_of[last])
             text = f"{self._describe_read(number, elements)}, and {transactions[last].name} appended {final} too"
-            yield Anomaly("G1b", text, self._operations(number, last))
+            yield elements[-1], Anomaly("G1b", text, self._operations(number, last))
 
     def _turned_around(self) -> Iterator[Anomaly]:
         """Yield the transactions whose appends are not in the order in which they made them."""

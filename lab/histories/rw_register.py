@@ -45,9 +45,12 @@ def check_rw_register(
     graph = DependencyGraph()
     _add_edges(graph, transactions, writer_of)
     anomalies = [each for transaction in transactions for each in _internal(transaction)]
+    wrong: dict[tuple[Hashable, Any, str], Anomaly] = {}
     for number, transaction in enumerate(transactions):
         for key, value in _first_reads(transaction).items():
-            anomalies += _wrong_value(transactions, number, key, value, writer_of, final)
+            for anomaly in _wrong_value(transactions, number, key, value, writer_of, final):
+                wrong.setdefault((key, value, anomaly.kind), anomaly)
+    anomalies += wrong.values()
     anomalies += lost_updates(transactions, _named)
     statistics = {
         "keys": len({step.key for transaction in transactions for step in transaction.steps}),

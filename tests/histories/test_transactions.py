@@ -30,6 +30,7 @@ LISTS: dict[str, tuple[list[Any], list[str]]] = {
     "its own appends turned around": (["ax1 ax2", "rx21"], ["G1b", "incompatible order"]),
     "duplicate": (["ax1", "rx11"], ["duplicate element"]),
     "garbage": (["ax1", "rx19"], ["garbage read"]),
+    "garbage seen twice": (["ax1", "rx19", "rx19"], ["garbage read"]),
     "dirty update": (["ax1", ("ax2", "fail"), "ax3", "rx123"], ["G1a", "dirty update"]),
     "not its own write": (["ax1", "rx1 ax2 rx1", "rx12"], ["internal"]),
     "unrepeatable read": (["ax1", "rx rx1"], ["internal", "G-single"]),
@@ -62,6 +63,7 @@ REGISTERS: dict[str, tuple[list[Any], list[str]]] = {
     "long fork": (["wx1", "wy1", "rx1 ry_", "rx_ ry1"], ["G-nonadjacent"]),
     "not its own write": (["wx1", "wx2 rx1"], ["internal"]),
     "garbage": (["wx1", "rx9"], ["garbage read"]),
+    "garbage seen twice": (["wx1", "rx9", "rx9"], ["garbage read"]),
     "its own future write": (["rx1 wx1"], ["future read"]),
     "an unknown outcome, seen": ([("wx1 wy1", "info"), "rx1 ry_"], ["G-single"]),
 }
