@@ -24,6 +24,7 @@ LISTS: dict[str, tuple[list[Any], list[str]]] = {
     "circular information flow": (["ax1 ry1", "ay1 rx1"], ["G1c"]),
     "read skew": (["ax1 ay1", "rx ry1", "rx1"], ["G-single"]),
     "long fork": (["ax1", "ay1", "rx1 ry", "rx ry1"], ["G-nonadjacent"]),
+    "a long fork, and a write skew in it": (["ax1", "ay1", "rx1 ry rz aw1", "rx ry1 rw az1"], ["G-nonadjacent"]),
     "read-only anomaly": (["rx ry ax1", "ay1", "ry1 rx", "rx1 ry1"], ["G2-item"]),
     "incompatible orders": (["ax1", "ax2", "ax3", "rx12", "rx132"], ["incompatible order"]),
     "no order where reads disagree": (["ax1 ay1", "ax2 ay2", "rx12", "rx21", "ry21"], ["incompatible order"]),
