@@ -15,6 +15,7 @@ FILES = sorted((ROOT / "lab").rglob("*.py"))
     ("rooms", "strangers"),
     [
         ("lab.kernel lab.network lab.protocols", "asyncio textual trio lark"),
+        ("lab.histories.workloads lab.histories.history_files", "asyncio textual trio lark lab.kernel"),
         ("lab.recording lab.replay lab.analysis lab.script", "asyncio textual trio"),
         ("lab.scenario.from_recording lab.scenario.run_scenario", "asyncio textual trio multiprocessing"),
     ],

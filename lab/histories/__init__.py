@@ -1,0 +1,1 @@
+"""Histories of client operations, and their checkers: linearizability, transactions, Maelstrom's workloads."""

@@ -1,0 +1,117 @@
+"""Workloads that add to a counter and read its sum: g-counter, which only grows, and pn-counter.
+
+A final read, which the workload makes once it has let the system come to rest, must return the sum of all adds
+that were acknowledged, and of any of those without a known outcome: each of these counts once, or not at all. So
+the acceptable sums are a set, in general with gaps.
+
+Any other read may miss adds, since these counters are consistent in the end only. But it cannot have counted what
+was not called yet: it lies between the sums of all negative and of all positive adds called before it returned,
+other than those that failed.
+"""
+
+from collections.abc import Sequence
+
+from lab.histories.operations import History, HistoryError, Operation
+from lab.histories.results import CheckResult, Finding, Word
+from lab.histories.values import format_value
+from lab.units import format_count
+
+_MOST_SUMS = 200_000
+"""The number of acceptable sums beyond which only their least and their greatest are kept."""
+
+
+def check_g_counter(history: History) -> CheckResult:
+    """Return whether the final reads have acceptable sums. Raises HistoryError for an add below 0."""
+    for each in history.operations:
+        if each.f == "add" and _delta(each) < 0:
+            raise HistoryError(f"event {each.index}: {each}: expected 0 or more, since this counter only grows")
+    return _check_counter("g-counter", history)
+
+
+def check_pn_counter(history: History) -> CheckResult:
+    """Return whether the final reads have acceptable sums. Raises HistoryError for an add of no integer."""
+    return _check_counter("pn-counter", history)
+
+
+def _delta(add: Operation) -> int:
+    if not isinstance(add.value, int) or isinstance(add.value, bool):
+        raise HistoryError(f"event {add.index}: {add}: expected an integer to add")
+    return add.value
+
+
+def _check_counter(checker: str, history: History) -> CheckResult:
+    adds = [each for each in history.operations if each.f == "add"]
+    reads = [each for each in history.operations if each.f == "read" and each.outcome == "ok"]
+    final = [each for each in reads if each.is_final]
+    definite = sum(_delta(each) for each in adds if each.outcome == "ok")
+    perhaps = [_delta(each) for each in adds if each.outcome == "info"]
+    acceptable = acceptable_sums(definite, perhaps)
+    findings = []
+    for read in final:
+        if not any(read.result in span for span in acceptable):
+            text = (
+                f"{read.process} reads {format_value(read.result)} in the end ({read.interval}); expected "
+                f"{format_spans(acceptable)}: {definite} was acknowledged, and "
+                f"{format_count(len(perhaps), 'add')} may have happened"
+            )
+            findings.append(Finding("wrong sum", text, (read,)))
+    findings += _impossible(adds, reads)
+    word: Word = "fails" if findings else "holds"
+    evidence = f"{format_count(len(final), 'final read')} of {format_count(len(adds), 'add')}"
+    if not final and not findings:
+        word = "not judged"
+        evidence = "there is no final read"
+    statistics = {
+        "adds": len(adds),
+        "acknowledged": sum(each.outcome == "ok" for each in adds),
+        "without a known outcome": len(perhaps),
+        "reads": len(reads),
+        "final reads": len(final),
+        "least acceptable": acceptable[0].start,
+        "greatest acceptable": acceptable[-1].stop - 1,
+    }
+    return CheckResult(checker, word, evidence, tuple(findings), statistics)
+
+
+def acceptable_sums(definite: int, perhaps: Sequence[int]) -> list[range]:
+    """Return the sums of a number and of any of the others, as ranges in order.
+
+    Where there are too many to list, the one range that holds them all.
+    """
+    sums = {definite}
+    for delta in perhaps:
+        sums |= {each + delta for each in sums}
+        if len(sums) > _MOST_SUMS:
+            least = definite + sum(each for each in perhaps if each < 0)
+            return [range(least, definite + sum(each for each in perhaps if each > 0) + 1)]
+    spans: list[range] = []
+    for each in sorted(sums):
+        if spans and each == spans[-1].stop:
+            spans[-1] = range(spans[-1].start, each + 1)
+        else:
+            spans.append(range(each, each + 1))
+    return spans
+
+
+def format_spans(spans: Sequence[range], most: int = 6) -> str:
+    """Return ranges as text: ``3 to 5 or 9``."""
+    parts = [f"{each.start} to {each.stop - 1}" if len(each) > 1 else f"{each.start}" for each in spans[:most]]
+    return " or ".join(parts) + (f" or {len(spans) - most} more ranges" if len(spans) > most else "")
+
+
+def _impossible(adds: Sequence[Operation], reads: Sequence[Operation]) -> list[Finding]:
+    called = sorted([(each.index, _delta(each)) for each in adds if each.outcome != "fail"])
+    findings = []
+    least = greatest = place = 0
+    for read in sorted(reads, key=lambda each: each.completed_index or 0):
+        while place < len(called) and called[place][0] < (read.completed_index or 0):
+            delta = called[place][1]
+            least, greatest, place = least + min(delta, 0), greatest + max(delta, 0), place + 1
+        result = read.result
+        if not isinstance(result, int) or isinstance(result, bool) or not least <= result <= greatest:
+            text = (
+                f"{read.process} reads {format_value(result)} ({read.interval}); expected {least} to {greatest}, "
+                f"with what was called before it returned"
+            )
+            findings.append(Finding("impossible sum", text, (read,)))
+    return findings

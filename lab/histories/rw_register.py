@@ -1,0 +1,147 @@
+"""Transactions that read and write registers (txn-rw-register): what their reads reveal, and what is wrong.
+
+A read shows one value, not the order of all: so less can be inferred than of lists, and *holds* means less. For
+each key, whose writes all have values of their own:
+
+- **wr** leads from the writer of a value to its readers;
+- a transaction that read a value and then wrote another put the second after the first, or there is a cycle of ww
+  and wr edges between it and the writer of the first, which is as bad: so **rw** leads from the other readers of
+  the first to it;
+- nil is what a register has before all writes: **rw** leads from its readers to the writers, save those that read
+  what another wrote, which come after that writer anyway.
+
+Edges ww are not inferred: the only certain ones stand beside an edge wr. So G0 is never found here.
+"""
+
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any
+
+from lab.histories.anomalies import Anomaly, ConsistencyModel
+from lab.histories.cycles import MAX_STEPS
+from lab.histories.dependency_graph import DependencyGraph, Edge
+from lab.histories.list_append import lost_updates
+from lab.histories.operations import History
+from lab.histories.transaction_result import TransactionResult, judge_transactions
+from lab.histories.transactions import Transaction, read_transactions
+from lab.histories.values import format_value
+
+
+def check_rw_register(
+    history: History, model: ConsistencyModel = "serializable", max_steps: int = MAX_STEPS
+) -> TransactionResult:
+    """Return whether the model allows these transactions, as far as can be inferred, with the anomalies found.
+
+    The models ``strong session serializable`` and ``strict serializable`` also keep the order of each client, or
+    of real time. ``max_steps`` bounds the search for cycles. Raises HistoryError if an operation is no transaction
+    of reads and writes, or a value was written twice.
+    """
+    transactions = read_transactions(history, "w")
+    writer_of: dict[tuple[Hashable, Any], int] = {}
+    final: dict[tuple[int, Hashable], Any] = {}
+    for number, transaction in enumerate(transactions):
+        for key, value in transaction.writes():
+            writer_of[key, value] = number
+            final[number, key] = value
+    graph = DependencyGraph()
+    _add_edges(graph, transactions, writer_of)
+    anomalies = [each for transaction in transactions for each in _internal(transaction)]
+    wrong: dict[tuple[Hashable, Any, str], Anomaly] = {}
+    for number, transaction in enumerate(transactions):
+        for key, value in _first_reads(transaction).items():
+            for anomaly in _wrong_value(transactions, number, key, value, writer_of, final):
+                wrong.setdefault((key, value, anomaly.kind), anomaly)
+    anomalies += wrong.values()
+    anomalies += lost_updates(transactions, _named)
+    statistics = {
+        "keys": len({step.key for transaction in transactions for step in transaction.steps}),
+        "reads": sum(1 for transaction in transactions for _ in transaction.reads()),
+        "writes": len(writer_of),
+    }
+    return judge_transactions("txn-rw-register", transactions, graph, anomalies, model, statistics, max_steps)
+
+
+def _named(key: Hashable, value: Any) -> str:
+    return f"{format_value(key)} = {format_value(value)}"
+
+
+def _first_reads(transaction: Transaction) -> dict[Hashable, Any]:
+    """Return the value of each key that the transaction read before it wrote it."""
+    found: dict[Hashable, Any] = {}
+    if transaction.operation.outcome == "ok":
+        written = set()
+        for is_read, key, value in transaction.steps:
+            if not is_read:
+                written.add(key)
+            elif key not in written:
+                found.setdefault(key, value)
+    return found
+
+
+def _add_edges(
+    graph: DependencyGraph, transactions: Sequence[Transaction], writer_of: dict[tuple[Hashable, Any], int]
+) -> None:
+    readers: dict[tuple[Hashable, Any], list[int]] = {}
+    next_writers: dict[tuple[Hashable, Any], list[tuple[int, Any]]] = {}
+    for number, transaction in enumerate(transactions):
+        if not transaction.committed:
+            continue
+        reads = _first_reads(transaction)
+        for key, value in reads.items():
+            readers.setdefault((key, value), []).append(number)
+        for key, value in dict(transaction.writes()).items():
+            seen = reads.get(key)
+            writer = writer_of.get((key, seen))
+            is_known = writer is not None and transactions[writer].committed
+            next_writers.setdefault((key, seen if is_known else None), []).append((number, value))
+    for (key, value), numbers in readers.items():
+        writer = writer_of.get((key, value))
+        for number in numbers:
+            name = transactions[number].name
+            if writer is not None and transactions[writer].committed:
+                text = f"{name} read {_named(key, value)}, which {transactions[writer].name} wrote"
+                graph.add(Edge(writer, number, "wr", text))
+            for other, written in next_writers.get((key, value), ()):
+                overwritten = f"before {transactions[other].name} wrote {format_value(written)}"
+                text = f"{name} read {_named(key, value)} {overwritten}"
+                graph.add(Edge(number, other, "rw", text))
+
+
+def _wrong_value(
+    transactions: Sequence[Transaction],
+    number: int,
+    key: Hashable,
+    value: Any,
+    writer_of: dict[tuple[Hashable, Any], int],
+    final: dict[tuple[int, Hashable], Any],
+) -> Iterator[Anomaly]:
+    if value is None:
+        return
+    reader = transactions[number]
+    read = f"{reader.name} read {_named(key, value)}"
+    writer = writer_of.get((key, value))
+    if writer is None:
+        yield Anomaly("garbage read", f"{read}, which nobody wrote", (reader.operation,))
+        return
+    by = transactions[writer]
+    operations = (reader.operation, by.operation)
+    if writer == number:
+        yield Anomaly("future read", f"{read} before it wrote that itself", (reader.operation,))
+    elif by.operation.outcome == "fail":
+        yield Anomaly("G1a", f"{read}, and {by.name}, which wrote that, failed", operations)
+    elif final[writer, key] != value:
+        text = f"{read}, over which {by.name} itself wrote {format_value(final[writer, key])}"
+        yield Anomaly("G1b", text, operations)
+
+
+def _internal(transaction: Transaction) -> Iterator[Anomaly]:
+    """Yield what a transaction cannot have read after its own reads and writes."""
+    if transaction.operation.outcome != "ok":
+        return
+    expected: dict[Hashable, Any] = {}
+    for is_read, key, value in transaction.steps:
+        if is_read and key in expected and expected[key] != value:
+            text = (
+                f"{transaction.name} read {_named(key, value)}, and had left {format_value(expected[key])} there"
+            )
+            yield Anomaly("internal", text, (transaction.operation,))
+        expected[key] = value
