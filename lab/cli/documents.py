@@ -38,6 +38,7 @@ DOCUMENTS = {
     "campaign-show": DocumentPlace("campaign:CampaignDocument", "lab campaign show FILE --json"),
     "check": DocumentPlace("campaign_report:CheckDocument", "lab check PROTOCOL --json"),
     "compare": DocumentPlace("compare:document_type", "lab compare PROTOCOL… --json"),
+    "consistency": DocumentPlace("consistency:ConsistencyDocument", "lab consistency FILE --json"),
     "diff": DocumentPlace("branch:DiffDocument", "lab diff A B --json"),
     "exercise-check": DocumentPlace("exercise:ExerciseCheckDocument", "lab exercise check --json"),
     "exercise-grade": DocumentPlace("exercise:GradeDocument", "lab exercise grade FILE… --json"),

@@ -114,7 +114,11 @@ class Operation(Struct, frozen=True):
     def __str__(self) -> str:
         called = f"{self.process} {self.f}" + ("" if self.value is None else f" {format_value(self.value)}")
         if self.outcome == "ok":
-            return called if self.result in (None, self.value) else f"{called} → {format_value(self.result)}"
+            return (
+                called
+                if self.value is not None and self.result in (None, self.value)
+                else f"{called} → {format_value(self.result)}"
+            )
         why = "" if self.error is None else f" ({self.error})"
         return f"{called} {'failed' if self.outcome == 'fail' else 'has no known outcome'}{why}"
 

@@ -18,6 +18,7 @@ OPTIONS = {
         "--nodes --t --tm --tp --latency --jitter --sim --live --speed --set --properties --sandbox --do --script "
         "--record --seed --headless --for --json --watch --program --lens"
     ),
+    "consistency": "--workload --model --states --accept-torn --out --json",
     "replay": "--compare --protocol --properties --watch",
     "tour": "",
     "export": (

@@ -43,6 +43,10 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("compare", "bully", "ring", "--runs", "1", "--task", "none", *ONE_WORKER),
         ("compare", "2pc", "3pc", "--runs", "1", *ONE_WORKER),
     ),
+    "consistency": (
+        ("consistency", "history.edn", "--workload", "register"),
+        ("consistency", "transactions.edn", "--workload", "txn-list-append"),
+    ),
     "diff": (("diff", "run.jsonl", "branch.jsonl"), ("diff", "run.jsonl", "run.jsonl")),
     "exercise-check": (("exercise", "check", "two-coordinators"),),
     "exercise-grade": (("exercise", "grade", "run.jsonl"),),

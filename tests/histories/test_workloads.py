@@ -14,7 +14,7 @@ from lab.histories.operations import ErrorReply, History, HistoryBuilder, Histor
 from lab.histories.replies import check_echo, check_unique_ids
 from lab.histories.results import CheckResult
 from lab.histories.sets import check_broadcast, check_g_set
-from lab.histories.workloads import CHECKERS
+from lab.histories.workloads import WORKLOADS
 from tests.histories.building import history_of
 from tests.profile import amount
 
@@ -26,10 +26,10 @@ def kinds(result: CheckResult) -> list[str]:
     return [each.kind for each in result.findings]
 
 
-@pytest.mark.parametrize("name", CHECKERS)
+@pytest.mark.parametrize("name", WORKLOADS)
 def test_nothing_is_not_judged(name: str) -> None:
     """Neither a history without operations, nor one in which nobody knows any outcome."""
-    assert CHECKERS[name](History(())).word == "not judged"
+    assert WORKLOADS[name].check(History(())).word == "not judged"
 
 
 def test_echo() -> None:

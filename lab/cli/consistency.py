@@ -1,0 +1,229 @@
+"""``lab consistency``: check a history of client operations."""
+
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Struct
+from typer import Argument, Option
+
+from lab.cli.documents import Document, print_json
+from lab.cli.options import Json, command, one_of, whole_number, writable
+from lab.cli.progress import Progress
+from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError, console
+from lab.durable import write_durably
+from lab.foreign_file import LARGEST_DATA, read_foreign_text
+from lab.glyphs import draws_unicode
+from lab.histories.anomalies import MODELS
+from lab.histories.history_files import edn_lines, jsonl_lines, read_edn_history, read_jsonl_history
+from lab.histories.linearizability import MAX_STATES, LinearizabilityResult
+from lab.histories.linearization_picture import text_picture
+from lab.histories.operations import History, HistoryError
+from lab.histories.results import CheckResult
+from lab.histories.transaction_result import TransactionResult
+from lab.histories.workloads import DEFAULT_MODEL, WORKLOADS
+from lab.output import print_line
+from lab.text import sanitize
+from lab.units import format_count
+
+_SUFFIXES = {".edn": edn_lines, ".jsonl": jsonl_lines}
+_MOST_FINDINGS = 10
+
+
+def _complete_workload(incomplete: str) -> list[tuple[str, str]]:
+    return [(name, each.does) for name, each in WORKLOADS.items() if name.startswith(incomplete)]
+
+
+class ConsistencyOptions(Struct, frozen=True):
+    """The options of ``lab consistency``."""
+
+    file: Annotated[
+        Path, Argument(metavar="FILE", help="A history: EDN as Jepsen and Maelstrom write it, or JSON Lines.")
+    ]
+    workload: Annotated[
+        str,
+        Option(
+            metavar="NAME",
+            help=f"What the clients did: {', '.join(WORKLOADS)}.",
+            autocompletion=_complete_workload,
+        ),
+    ]
+    model: Annotated[
+        str | None,
+        Option(metavar="MODEL", help=f"Of transactions: {', '.join(MODELS)}.  \\[default: {DEFAULT_MODEL}]"),
+    ] = None
+    states: Annotated[
+        str | None,
+        Option(
+            metavar="NUMBER",
+            help=f"Bound the search for a linearization of a key; beyond it, nothing is decided.  "
+            f"\\[default: {MAX_STATES}]",
+        ),
+    ] = None
+    accept_torn: Annotated[
+        bool,
+        Option("--accept-torn", help="Leave out a last line that was cut off: its writer was interrupted."),
+    ] = False
+    out: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE",
+            help="Also write the history as EDN, for Elle and Knossos, or as JSON Lines: FILE.edn, FILE.jsonl.",
+        ),
+    ] = None
+    json: Json = False
+
+
+class OutcomeCounts(Struct, frozen=True):
+    """How many operations were called, and how many have each outcome."""
+
+    called: int
+    ok: int
+    fail: int
+    info: int
+
+
+class ConsistencyFinding(Struct, frozen=True):
+    """Something that is wrong, in words; ``operations`` are the indexes of the invocations that show it."""
+
+    kind: str
+    text: str
+    operations: tuple[int, ...]
+
+
+class ConsistencyDocument(Document, frozen=True):
+    """The verdict on a history: *holds*, *fails*, *undecided* or *not judged*, and what it rests on.
+
+    ``statistics`` depend on the workload; those that end in ``_us`` are microseconds. ``ruled_out`` are the
+    consistency models of transactions that do not allow this history, the weakest first.
+    """
+
+    file: str
+    workload: str
+    checker: str
+    verdict: str
+    evidence: str
+    operations: OutcomeCounts
+    findings: tuple[ConsistencyFinding, ...]
+    statistics: dict[str, int]
+    ruled_out: tuple[str, ...] = ()
+
+
+@command(
+    epilog="""Examples:\n
+    lab consistency history.edn --workload lin-kv\n
+    lab consistency history.edn --workload txn-list-append --model "snapshot isolation"\n
+    lab consistency history.jsonl --workload register --out history.edn"""
+)
+def consistency(options: ConsistencyOptions) -> int:
+    """Check a history of client operations: linearizability, transactions, and Maelstrom's workloads.
+
+    Linearizability is checked by the search of Wing and Gong, with the memory of Lowe, for each key by itself. If
+    no order of the operations fits, the longest one that does is drawn, with the operation that does not fit.
+    Transactions are checked for the anomalies of Adya, as Elle does: cycles of dependencies, told in words, each
+    with the weakest consistency model that it rules out. A history with nothing to judge is not judged.
+
+    Exit status: 0 the history holds; 1 it fails, is undecided, or nothing was judged; 2 usage error, or FILE is no
+    history.
+    """
+    workload = WORKLOADS[one_of("--workload", options.workload, tuple(WORKLOADS))]
+    if options.model is not None and workload.transactions is None:
+        named = " and ".join(name for name, each in WORKLOADS.items() if each.transactions is not None)
+        raise UsageError(f"--model applies to transactions: {named}; leave it out")
+    model = DEFAULT_MODEL if options.model is None else one_of("--model", options.model, MODELS)
+    states = MAX_STATES if options.states is None else whole_number("--states", options.states, 1)
+    out = None if options.out is None else _checked(options.out)
+    history = _read(options.file, options.accept_torn)
+    with Progress(f"checking {options.file.name}"):
+        try:
+            result = workload.check(history, model, states)
+        except HistoryError as error:
+            raise UsageError(f"{options.file}: {error}; is its workload {options.workload}?") from None
+    if out is not None:
+        write_durably(out, "".join(f"{line}\n" for line in _SUFFIXES[out.suffix](history)).encode())
+    if options.json:
+        print_json(_document(options, history, result))
+    else:
+        _print(options, history, result)
+    return 0 if result.word == "holds" else EXIT_NOT_AS_EXPECTED
+
+
+def _checked(out: Path) -> Path:
+    if out.suffix not in _SUFFIXES:
+        raise UsageError(f"--out {out}: name a file that ends in {' or '.join(_SUFFIXES)}")
+    return writable("--out", out)
+
+
+def _read(path: Path, accept_torn: bool) -> History:
+    """Return the history in the file; its suffix says its form, or else its first characters do."""
+    try:
+        text = read_foreign_text(path, LARGEST_DATA)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}; name a history, such as history.edn") from None
+    is_json = path.suffix == ".jsonl" or (path.suffix != ".edn" and text.lstrip().startswith('{"'))
+    read = read_jsonl_history if is_json else read_edn_history
+    try:
+        return read(text, accept_torn)
+    except HistoryError as error:
+        hint = "; --accept-torn leaves it out" if "interrupted?" in str(error) else ""
+        raise UsageError(f"{path}: {error}{hint}") from None
+
+
+def _document(options: ConsistencyOptions, history: History, result: CheckResult) -> ConsistencyDocument:
+    return ConsistencyDocument(
+        str(options.file),
+        options.workload,
+        result.checker,
+        result.word,
+        result.evidence,
+        _counts(history),
+        tuple(
+            ConsistencyFinding(each.kind, each.text, tuple(operation.index for operation in each.operations))
+            for each in result.findings
+        ),
+        result.statistics,
+        result.ruled_out if isinstance(result, TransactionResult) else (),
+    )
+
+
+def _counts(history: History) -> OutcomeCounts:
+    return OutcomeCounts(len(history.operations), *(history.count(each) for each in ("ok", "fail", "info")))
+
+
+def _print(options: ConsistencyOptions, history: History, result: CheckResult) -> None:
+    counts = _counts(history)
+    called = format_count(counts.called, "operation")
+    clients = format_count(len(history.processes), "client")
+    print_line(
+        f"{options.file}: {options.workload}, {called} of {clients}: {counts.ok:,} ok, {counts.fail:,} failed, "
+        f"{counts.info:,} without a known outcome"
+    )
+    verdict, *_ = str(result).splitlines()
+    print_line(f"  {sanitize(verdict)}")
+    for each in result.findings[:_MOST_FINDINGS]:
+        print_line(f"  {sanitize(str(each))}")
+    if (more := len(result.findings) - _MOST_FINDINGS) > 0:
+        print_line(f"  … and {more:,} more: --json")
+    if isinstance(result, LinearizabilityResult):
+        _print_pictures(result)
+    if isinstance(result, TransactionResult):
+        _print_models(result)
+    for name, value in result.statistics.items():
+        if name.endswith("_us"):
+            print_line(f"  {name.removesuffix('_us').replace('_', ' ')}: {value / 1000:g} ms")
+
+
+def _print_pictures(result: LinearizabilityResult) -> None:
+    """Draw the search of each key that is not linearizable."""
+    width = console().width - 4
+    for part in result.keys:
+        if part.misfit is not None:
+            print_line()
+            for line in text_picture(part, max(40, width), ascii_only=not draws_unicode()):
+                print_line(f"  {sanitize(line)}")
+
+
+def _print_models(result: TransactionResult) -> None:
+    if result.ruled_out:
+        print_line(f"  ruled out: {', '.join(result.ruled_out)}")
+    for each in result.allowed[:_MOST_FINDINGS]:
+        print_line(f"  allowed by this model: {sanitize(str(each))}")
