@@ -65,6 +65,7 @@ REGISTERS: dict[str, tuple[list[Any], list[str]]] = {
     "not its own write": (["wx1", "wx2 rx1"], ["internal"]),
     "garbage": (["wx1", "rx9"], ["garbage read"]),
     "garbage seen twice": (["wx1", "rx9", "rx9"], ["garbage read"]),
+    "nil is before a write after garbage, too": (["rx9 wx1 wy1", "rx_ ry1"], ["garbage read", "G-single"]),
     "its own future write": (["rx1 wx1"], ["future read"]),
     "an unknown outcome, seen": ([("wx1 wy1", "info"), "rx1 ry_"], ["G-single"]),
 }
