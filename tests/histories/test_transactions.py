@@ -190,6 +190,8 @@ def test_a_search_that_ends_early_decides_nothing() -> None:
     """It holds nowhere; a cycle is still a cycle, though a worse one may be there."""
     skew = transactions_of(*LISTS["write skew"][0])
     assert check_list_append(skew, "snapshot isolation", max_steps=1).word == "undecided"
+    assert check_list_append(skew, "serializable", max_steps=2).word == "fails"
+    assert "cycles ended after 2 steps" in check_list_append(skew, "serializable", max_steps=2).evidence
     assert check_list_append(skew, "serializable").word == "fails"
 
 
