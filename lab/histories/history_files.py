@@ -46,7 +46,7 @@ def edn_lines(history: History) -> Iterator[str]:
         value = event.value
         if event.type == "invoke":
             arguments[event.process] = value
-        elif event.type != "ok" or value is None:
+        elif value is None:
             value = arguments[event.process]
         line: dict[Keyword, Any] = {
             Keyword("index"): event.index,

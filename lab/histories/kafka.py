@@ -6,7 +6,7 @@ from where its last poll ended, until an ``assign`` (or ``subscribe``) places it
 can go wrong:
 
 - **inconsistent offset**: two messages at one offset of a key; **duplicate**: a message at two offsets;
-- **lost write**: a message was acknowledged at an offset, later ones of the key were polled, it never was;
+- **lost write**: a message was acknowledged at an offset, the key was polled up to there or further, it never was;
 - **nonmonotonic poll**: a client is given an offset not above its last one of the key, within a poll or from one
   to the next; **poll skip**: above it, but past a message that exists; **nonmonotonic send**: a client's next
   message to a key gets no higher offset;
@@ -209,7 +209,12 @@ def _lost(sent: list[_Sent], polled: list[_Polled]) -> Iterator[Finding]:
             if key not in last or offset > last[key][0]:
                 last[key] = offset, operation
     for key, acknowledged, message, operation in sent:
-        if acknowledged is not None and key in last and acknowledged < last[key][0] and (key, message) not in seen:
+        if (
+            acknowledged is not None
+            and key in last
+            and acknowledged <= last[key][0]
+            and (key, message) not in seen
+        ):
             beyond, poll = last[key]
             text = (
                 f"{operation.process} sent {format_value(message)} to {format_value(key)}, acknowledged at offset "

@@ -50,6 +50,8 @@ def judge_transactions(
     word: Word = "holds"
     dependencies = sum(counts.values())
     evidence = f"{model}: {format_count(committed, 'committed transaction')}, {format_dependencies(dependencies)}"
+    if not is_complete:
+        evidence += f"; the search for the worst and shortest cycles ended after {format_count(max_steps, 'step')}"
     if violations:
         word = "fails"
     elif not dependencies:
@@ -57,7 +59,6 @@ def judge_transactions(
         evidence = f"{model}: no transaction is seen to depend on another"
     elif not is_complete:
         word = "undecided"
-        evidence += f"; the search for cycles ended after {format_count(max_steps, 'step')}"
     return TransactionResult(
         checker=checker,
         word=word,

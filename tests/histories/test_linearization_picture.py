@@ -70,3 +70,18 @@ def test_the_layout_has_no_characters() -> None:
         (3, 7, None, None, False),
     ]
     assert chart.times_us == (0, 2_000, 5_000, 9_000, 10_000, 20_000, 21_000, 22_000, 25_000)
+
+
+def test_a_client_has_room_between_its_operations() -> None:
+    history = history_of(("a", 0, 1, "write", 1, None), ("a", 2, 3, "read", None, 1))
+    (part,) = check_linearizability(history, Register()).keys
+    assert text_picture(part)[1] == "a  ├1 write 1 ┤ ├2 read → 1 ┤"
+
+
+def test_the_misfit_is_shown_however_long_ago_it_was_called() -> None:
+    others = [("b", 10 * number, 10 * number + 5, "write", number, None) for number in range(1, 30)]
+    history = history_of(("a", 0, 500, "read", None, 99), *others)
+    (part,) = check_linearizability(history, Register()).keys
+    chart = lay_out(part, most=3)
+    assert [bar.is_misfit for bar in chart.bars] == [True, False, False]
+    assert chart.left_out == 27

@@ -65,6 +65,7 @@ REGISTERS: dict[str, tuple[list[Any], list[str]]] = {
     "not its own write": (["wx1", "wx2 rx1"], ["internal"]),
     "garbage": (["wx1", "rx9"], ["garbage read"]),
     "garbage seen twice": (["wx1", "rx9", "rx9"], ["garbage read"]),
+    "nil is before a write after garbage, too": (["rx9 wx1 wy1", "rx_ ry1"], ["garbage read", "G-single"]),
     "its own future write": (["rx1 wx1"], ["future read"]),
     "an unknown outcome, seen": ([("wx1 wy1", "info"), "rx1 ry_"], ["G-single"]),
 }
@@ -189,6 +190,8 @@ def test_a_search_that_ends_early_decides_nothing() -> None:
     """It holds nowhere; a cycle is still a cycle, though a worse one may be there."""
     skew = transactions_of(*LISTS["write skew"][0])
     assert check_list_append(skew, "snapshot isolation", max_steps=1).word == "undecided"
+    assert check_list_append(skew, "serializable", max_steps=2).word == "fails"
+    assert "cycles ended after 2 steps" in check_list_append(skew, "serializable", max_steps=2).evidence
     assert check_list_append(skew, "serializable").word == "fails"
 
 

@@ -73,6 +73,18 @@ def test_an_element_that_later_reads_have_is_stable() -> None:
     assert finding.text == "1 was known at 10 ms; b still reads without it (20 ms to 30 ms)"
 
 
+def test_the_last_stale_read_ends_the_latency() -> None:
+    result = sets(
+        ("a", 0, 10_000, "add", 1, None),
+        ("b", 20_000, 21_000, "read", None, []),
+        ("b", 22_000, 23_000, "read", None, [1]),
+        ("b", 35_000, 36_000, "read", None, []),
+        ("b", 40_000, 41_000, "read", None, [1]),
+        ("b", 42_000, 43_000, "read", None, [1]),
+    )
+    assert (result.word, result.statistics["stable_latency_p50_us"]) == ("holds", 25_000)
+
+
 def test_an_element_is_lost_if_the_last_read_lacks_it() -> None:
     """Acknowledged and never seen, or seen and gone again; also one that was only seen, without an outcome."""
     gone = sets(
@@ -147,6 +159,13 @@ def test_another_read_may_miss_adds_and_invent_none() -> None:
     assert counter([(5, "ok"), (-2, "ok")], 3, other=-2).word == "holds"
     assert kinds(counter([(5, "ok"), (-2, "ok")], 3, other=6)) == ["impossible sum"]
     assert kinds(counter([(5, "ok"), (-2, "fail")], 5, other=-1)) == ["impossible sum"]
+
+
+def test_a_read_may_count_what_is_called_before_it_returns() -> None:
+    overlapping = history_of(("r", 0, 5, "read", None, 3), ("a", 1, 9, "add", 3, None))
+    assert not check_g_counter(overlapping).findings
+    later = history_of(("r", 0, 5, "read", None, 3), ("a", 6, 9, "add", 3, None))
+    assert kinds(check_g_counter(later)) == ["impossible sum"]
 
 
 def test_without_a_final_read_a_counter_is_not_judged() -> None:
