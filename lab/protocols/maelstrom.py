@@ -15,6 +15,7 @@ Source: Maelstrom's ``doc/protocol.md``.
 
 import re
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -28,6 +29,8 @@ __all__ = ["Maelstrom", "NotAMessageError", "WrittenMessage", "body_of", "kind_o
 _MOST_REQUESTS = 10_000
 _LONGEST = 80
 _LONGEST_KIND = 40
+_PASSED_ON = b'{"src":'
+"""The body of a message that was written in the name of another sender begins so."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -91,14 +94,8 @@ class Maelstrom:
 
     def message_line(self, message: Message) -> str:
         """Return a message of another node as the program reads it, and remember it if it can be answered."""
-        source, encoded = _name(message.source), bytes(message.body)
-        try:
-            passed_on = _decode_passed_on(encoded)
-        except (ValueError, RecursionError):
-            pass
-        else:
-            source, encoded = passed_on.src, bytes(passed_on.body)
-        number = body_of(message).get("msg_id")
+        source, encoded = _written_by(message)
+        number = _object_in(encoded).get("msg_id")
         if isinstance(number, int):
             self._requests[source, number] = message.serial
             if len(self._requests) > _MOST_REQUESTS:
@@ -132,9 +129,20 @@ class Maelstrom:
 
 def body_of(message: Message) -> dict[str, Any]:
     """Return the body of a message as the program that sent it wrote it; empty if it is no object."""
+    return _object_in(_written_by(message)[1])
+
+
+def _written_by(message: Message) -> tuple[str, bytes]:
+    """Return the name of the sender that the message names, and its body as it was written."""
     encoded = bytes(message.body)
-    with suppress(ValueError, RecursionError):
-        encoded = bytes(_decode_passed_on(encoded).body)
+    if encoded.startswith(_PASSED_ON):
+        with suppress(ValueError, RecursionError):
+            passed_on = _decode_passed_on(encoded)
+            return passed_on.src, bytes(passed_on.body)
+    return _name(message.source), encoded
+
+
+def _object_in(encoded: bytes) -> dict[str, Any]:
     with suppress(ValueError, RecursionError):
         return _decode_body(encoded)
     return {}
@@ -142,7 +150,12 @@ def body_of(message: Message) -> dict[str, Any]:
 
 def kind_of(body: dict[str, Any]) -> str:
     """Return the kind of a message: its type as one word that begins with a capital letter."""
-    words = re.findall(r"[A-Za-z0-9]+", str(body.get("type", "")))
+    return _kind_of_type(str(body.get("type", "")))
+
+
+@lru_cache(1000)
+def _kind_of_type(name: str) -> str:
+    words = re.findall(r"[A-Za-z0-9]+", name)
     kind = "".join(word[0].upper() + word[1:] for word in words)[:_LONGEST_KIND]
     return kind if kind[:1].isalpha() else f"Message{kind}"
 
