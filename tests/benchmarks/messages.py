@@ -37,7 +37,7 @@ def measure(folder: Path, quick: bool) -> list[Figure]:
         Figure("message there and back through the host", ratio, "×", 3, "less", shown),
         Figure("messages through one host", passed, "/s", 15_000, "more", "4 nodes, 20 on their way on each link"),
         Figure(
-            "messages of programs through it", of_programs / passed, "×", 0.25, "more", f"{of_programs:,.0f} /s"
+            "messages of programs through it", of_programs / passed, "×", 0.25, "more", f"{of_programs:.0f} /s"
         ),
     ]
 
