@@ -115,11 +115,11 @@ class ConsistencyDocument(Document, frozen=True):
     lab consistency history.jsonl --workload register --out history.edn"""
 )
 def consistency(options: ConsistencyOptions) -> int:
-    """Check a history of client operations: linearizability, transactions, and Maelstrom's workloads.
+    """Check a history of client operations: linearizability, anomalies of transactions.
 
     Linearizability is checked by the search of Wing and Gong, with the memory of Lowe, for each key by itself. If
     no order of the operations fits, the longest one that does is drawn, with the operation that does not fit.
-    Transactions are checked for the anomalies of Adya, as Elle does: cycles of dependencies, told in words, each
+    Transactions are checked for the anomalies of Adya, as Elle does: cycles of dependencies, in words, each
     with the weakest consistency model that it rules out. A history with nothing to judge is not judged.
 
     Exit status: 0 the history holds; 1 it fails, is undecided, or nothing was judged; 2 usage error, or FILE is no

@@ -147,9 +147,9 @@ def test_a_run_of_programs_is_a_recording_like_any_other(lab: Lab, run: Path) ->
 
 
 @pytest.mark.live
-def test_what_cannot_be_executed_again_says_so(lab: Lab, run: Path) -> None:
+def test_what_cannot_be_executed_again_is_refused(lab: Lab, run: Path) -> None:
     """Branches; and all commands that execute a protocol many times."""
-    says = "runs programs, which cannot be simulated, nor executed again from a recording"
+    refusal = "runs programs, which cannot be simulated, nor executed again from a recording"
     for words in (
         ("branch", str(run), "--at", "1s", "--headless", "--for", "1s"),
         ("check", "program-raft", "--runs", "1"),
@@ -158,7 +158,7 @@ def test_what_cannot_be_executed_again_says_so(lab: Lab, run: Path) -> None:
     ):
         done = lab(*words)
         assert done.status == 2, words
-        assert says in done.err, words
+        assert refusal in done.err, words
 
 
 @pytest.mark.parametrize(

@@ -53,16 +53,16 @@ def _python(code: str) -> str:
 
 
 def test_programs_talk(tmp_path: Path) -> None:
-    """A request by hand, messages from node to node, answers that name their requests; all of it re-executes."""
+    """A request by hand, messages from node to node, replies that name their requests; all of it re-executes."""
     with Talkers(tmp_path) as run:
         run.is_ready()
         run.order('tell 2 rpc {"type":"ask_all"}')
         run.hears(2, "n1", "n3")
         sent = [message for step in run.tail.of(Step) for message in step.sent]
         asked = {message.serial: message.target for message in sent if message.kind == "AreYouThere"}
-        answers = {message.source: message.reply_to for message in sent if message.kind == "IAmThere"}
+        replies = {message.source: message.reply_to for message in sent if message.kind == "IAmThere"}
         assert sorted(asked.values()) == [1, 3]
-        assert {source: asked[serial] for source, serial in answers.items()} == {1: 1, 3: 3}
+        assert {source: asked[serial] for source, serial in replies.items()} == {1: 1, 3: 3}
         received = [step.input for step in run.tail.of(Step) if isinstance(step.input, Received)]
         assert len(received) == 4
 

@@ -93,7 +93,7 @@ def test_its_log_is_no_message() -> None:
     assert (step.sent, step.notes) == ((), ())
 
 
-def test_lab_state_shows_what_the_program_says() -> None:
+def test_lab_state_is_shown() -> None:
     """Names or numbers of nodes; whatever else it says, as text."""
     talk = Talk()
     talk.write(
@@ -204,7 +204,7 @@ def test_bully_by_the_messages_of_the_listings() -> None:
         assert talk.shown() == (status, 1)
 
 
-def test_an_election_says_itself_whom_it_follows() -> None:
+def test_an_election_reports_whom_it_follows() -> None:
     """Until then it is in Election, so that nothing is judged of a node that has said nothing."""
     talk = Talk(ElectionLens)
     talk.write("c0", type="init_ok")
