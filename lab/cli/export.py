@@ -92,7 +92,10 @@ class ExportRequest(Struct, frozen=True):
             metavar="LENGTH", help="Pictures: width, such as 16cm, 6.5in, 480pt, 800px; letters keep their size."
         ),
     ] = None
-    theme: Annotated[str, Option(metavar="NAME", help="Pictures: light, dark, paper, slide.")] = "light"
+    theme: Annotated[
+        str,
+        Option(metavar="NAME", help="Pictures: light, dark, paper, slide; auto: light, and a page as its reader's system."),
+    ] = "auto"
     zoom: Annotated[
         str,
         Option(

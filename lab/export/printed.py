@@ -30,7 +30,7 @@ def write_png(excerpt: Excerpt, out: TextIO) -> None:
 
 
 def _svg(excerpt: Excerpt) -> bytes:
-    return diagram_of(excerpt, tooltips=False).encode()
+    return diagram_of(excerpt, medium="print").encode()
 
 
 def _cairosvg() -> Any:
