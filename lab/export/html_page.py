@@ -172,7 +172,7 @@ def _variables(theme: Theme) -> str:
     palette = theme.palette
     colours = {name: getattr(theme, name) for name in ("paper", "ink", "faint", "rule")}
     colours |= {"past": palette.named("sky"), "future": palette.named("orange"), "fault": palette.named("vermilion")}
-    colours |= {"good": palette.named("green"), "shade": "#22262c" if theme.dark else "#f3f4f6"}
+    colours |= {"good": palette.named("green"), "shade": "#1d2025" if theme.dark else "#f3f4f6"}
     values = " ".join(f"--{name}: {colour};" for name, colour in colours.items())
     statuses = " ".join(
         f".status-{colour} {{ color: {palette.named(colour)}; }}" for colour in _COLOURS

@@ -315,7 +315,7 @@ document.getElementById("previous").addEventListener("click", () => step(-1));
 document.getElementById("next").addEventListener("click", () => step(1));
 chapterList.addEventListener("change", () => {
   const chosen = chapterList.selectedIndex - 1;
-  if (chosen < 0) goTo(run.from_us); else goToRecord(run.chapters[chosen][0]);
+  goTo(chosen < 0 ? run.from_us : run.chapters[chosen][1]);
 });
 body.addEventListener("click", event => {
   const note = event.target.closest("[data-record]"), corner = body.getBoundingClientRect();
