@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lab.export.diagram_layout import ROWS_US, Layout, Position
 from lab.export.excerpt import Excerpt
@@ -113,6 +114,23 @@ def _frame_right(excerpt: Excerpt, theme: Theme, times_us: Sequence[int], has_no
     layout = Layout[float](False, lanes, pitch, 0)
     notes_width = 300 * k if has_notes else 0.0
     return Frame(theme, k, layout, axis, near, far, begin, width, far + 12 * k, notes_width, pad)
+
+
+def frame_in_band(
+    excerpt: Excerpt, times_us: Sequence[int], theme: Theme, begin: float, height: float
+) -> Frame:
+    """Return a frame without margins, for a film: ``begin`` pixels left of it, its lanes in a band of this height.
+
+    Time flows to the right, for as long as it takes.
+    """
+    k, count = theme.size / _SIZE, len(excerpt.nodes)
+    near = 1.9 * theme.size
+    pitch = (height - near) / count
+    lanes = {node: near + pitch * (n + 0.5) for n, node in enumerate(excerpt.nodes)}
+    axis = _axis(replace(excerpt, options=replace(excerpt.options, time="right")), times_us, begin, k, _NATURAL_PAGE)
+    return Frame(
+        theme, k, Layout[float](False, lanes, pitch, 0), axis, near, height, begin, axis.end + begin, height, 0.0, 0.0
+    )
 
 
 def _pad(theme: Theme) -> float:

@@ -129,7 +129,7 @@ class _Panels:
 
     def body(self) -> str:
         parts = self._picture.parts
-        shapes = [*parts.faults, *parts.rules, *parts.lanes]
+        shapes = [*parts.faults, *parts.rules, *parts.lanes, *parts.labels]
         size = self._picture.frame.width - self._x, parts.height - self._y
         return _panel(shapes, (self._x, self._y), size)
 

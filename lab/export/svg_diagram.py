@@ -6,7 +6,7 @@ row of time has too many messages to draw each, their number is a shade between 
 time axis, annotations and a legend. No text covers another: see ``lab.export.placement``.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, TextIO
 
 import drawsvg
@@ -26,7 +26,7 @@ from lab.export.annotations import (
 )
 from lab.export.diagram_layout import REACH, dense_cells, passing
 from lab.export.excerpt import Excerpt
-from lab.export.figure_frame import frame_of
+from lab.export.figure_frame import Frame, frame_of
 from lab.export.figure_themes import FONT
 from lab.export.message_labels import (
     LINE,
@@ -70,8 +70,9 @@ _MINOR = "status"
 """The kind of the annotations that are left out first."""
 _MOST_LINES = 5
 
-Medium = Literal["svg", "print", "page"]
-"""What a picture is drawn for: a file with tooltips, a medium without, or a page."""
+Medium = Literal["svg", "print", "page", "film"]
+"""What a picture is drawn for: a file with tooltips, a medium without, a page, or a film."""
+FrameMaker = Callable[[Excerpt, Sequence[int], bool], Frame]
 Shapes = Sequence[drawsvg.DrawingElement]
 
 
@@ -88,13 +89,16 @@ def diagram_of(excerpt: Excerpt, header: str = _XML, medium: Medium = "svg") -> 
 class Parts(Struct, frozen=True):
     """The parts of a picture besides its head, in the order in which they are drawn.
 
-    ``times`` are the lines and the labels of the time axis. ``height`` is that of all together.
+    ``times`` are the lines and the labels of the time axis, ``labels`` those of messages and statuses, ``texts``
+    all of these texts. ``height`` is that of all together.
     """
 
     faults: Shapes
     times: Shapes
     lanes: Shapes
+    labels: Shapes
     names: Shapes
+    texts: tuple[Text, ...]
     height: float
 
     @property
@@ -111,15 +115,16 @@ class Parts(Struct, frozen=True):
 class Picture:
     """The picture of an excerpt. ``texts`` are all of its texts, where they are in the picture.
 
-    A picture for a page has no tooltips at the messages, which its script describes.
+    A picture for a page has no tooltips at the messages, which its script describes. One for a film has the frame
+    of the film, and no annotations.
     """
 
-    def __init__(self, excerpt: Excerpt, medium: Medium = "svg") -> None:
+    def __init__(self, excerpt: Excerpt, medium: Medium = "svg", make_frame: FrameMaker = frame_of) -> None:
         self._excerpt = excerpt
         self._figure = excerpt.options.figure
         self._medium = medium
-        remarks = annotations_in(excerpt)
-        self.frame = frame_of(excerpt, [*self._instants(remarks)], bool(remarks))
+        remarks = [] if medium == "film" else annotations_in(excerpt)
+        self.frame = make_frame(excerpt, [*self._instants(remarks)], bool(remarks))
         self._theme, self._k, self._size = self.frame.theme, self.frame.scale, self.frame.theme.size
         self._palette = self._theme.palette
         self._end = self.frame.axis.end
@@ -145,7 +150,7 @@ class Picture:
         self.texts += [each.moved((0, top)) for each in in_body]
         parts = self.parts
         caption, bottom = self._caption(top + parts.height)
-        body = [*parts.faults, *parts.times, *parts.lanes, *parts.names]
+        body = [*parts.faults, *parts.times, *parts.lanes, *parts.labels, *parts.names]
         drawing = drawsvg.Drawing(round(self.frame.width), round(bottom), font_family=FONT)
         drawing.append_css(_STYLE)
         drawing.append(drawsvg.Rectangle(0, 0, drawing.width, drawing.height, fill=self._theme.paper))
@@ -193,11 +198,9 @@ class Picture:
             *self._statuses(),
             *self._arrows(ways),
             *self._breaks(),
-            *kinds,
-            *statuses,
-            *words,
         ]
-        return Parts([*self._faults()], clocks, lanes, names, height)
+        labels = [*kinds, *statuses, *words]
+        return Parts([*self._faults()], clocks, lanes, labels, names, tuple(self.texts), height)
 
     def _occupied(self, remarks: list[Annotation], height: float) -> Labels:
         """Return the areas that no label may cover: margins, lanes, walls, and the lines of annotations."""
@@ -245,7 +248,7 @@ class Picture:
         return drawn_text(text, colour, **style)
 
     def _group(self, shapes: Iterator[drawsvg.DrawingElement], title: str, **attributes: Any) -> drawsvg.Group:
-        return group(shapes, title if self._medium != "print" else "", **attributes)
+        return group(shapes, title if self._medium in ("svg", "page") else "", **attributes)
 
     def _head(self) -> tuple[list[drawsvg.DrawingElement], float]:
         """Return the title and the settings, and where they end."""
@@ -510,7 +513,7 @@ class Picture:
         (colour, mark), k, theme = self._style(edge), self._k, self._theme
         is_answer = bool(edge.line.reply_to)
         width = theme.stroke * (0.75 if is_answer else 1.0)
-        if self._medium != "print":
+        if self._medium in ("svg", "page"):
             yield line(start, end, theme.paper, 11, class_="hit", stroke_opacity=0)
         yield line(start, end, colour, width, self._scaled(_DASHES.get(edge.fate, "")), class_="way")
         if edge.end is None:
