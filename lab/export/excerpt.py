@@ -41,7 +41,7 @@ class Film(Struct, frozen=True):
     idle_us: int = 2_000_000
 
 
-class PictureFilm(Struct, frozen=True):
+class DiagramFilm(Struct, frozen=True):
     """The options of a film of the space-time diagram. Sizes are pixels.
 
     ``speed`` is that of the recorded time, in which no wait is longer than ``idle_us``; None: as fast as the
@@ -66,7 +66,7 @@ class ExportOptions(Struct, frozen=True):
     ascii: bool = False
     table: str = "messages"
     film: Film = Film()
-    picture_film: PictureFilm = PictureFilm()
+    diagram_film: DiagramFilm = DiagramFilm()
     figure: FigureOptions = FigureOptions()
 
 

@@ -29,7 +29,7 @@ _NATURAL_PAGE = 1000.0
 _ROW = 6.0
 _STRETCH = {True: 1.0, False: 1.7}
 """Lengths along the axis, if time flows down and if it flows to the right."""
-_CLOCK_ROWS = 34.0
+_CLOCK_ROWS, _FILM_CLOCK_ROWS = 34.0, 25.0
 _FLIGHTS = 6
 _SIZE = 11.0
 """The lengths here are those of labels of this size."""
@@ -117,17 +117,19 @@ def _frame_right(excerpt: Excerpt, theme: Theme, times_us: Sequence[int], has_no
 
 
 def frame_in_band(
-    excerpt: Excerpt, times_us: Sequence[int], theme: Theme, begin: float, height: float
+    excerpt: Excerpt, times_us: Sequence[int], theme: Theme, begin: float, height: float, stretch: float
 ) -> Frame:
-    """Return a frame without margins, for a film: ``begin`` pixels left of it, its lanes in a band of this height.
+    """Return a frame without margins, for a film: its lanes in a band of this height, time to the right.
 
-    Time flows to the right, for as long as it takes.
+    The lanes begin at ``begin``, and end where the time does; ``stretch`` is the length of the axis by its length
+    in a picture with labels of normal size.
     """
     k, count = theme.size / _SIZE, len(excerpt.nodes)
-    near = 1.9 * theme.size
+    near = max(1.9 * theme.size, _FILM_CLOCK_ROWS * stretch)
     pitch = (height - near) / count
     lanes = {node: near + pitch * (n + 0.5) for n, node in enumerate(excerpt.nodes)}
-    axis = _axis(replace(excerpt, options=replace(excerpt.options, time="right")), times_us, begin, k, _NATURAL_PAGE)
+    to_the_right = replace(excerpt, options=replace(excerpt.options, time="right"))
+    axis = _axis(to_the_right, times_us, begin, stretch, _NATURAL_PAGE * stretch)
     return Frame(
         theme, k, Layout[float](False, lanes, pitch, 0), axis, near, height, begin, axis.end + begin, height, 0.0, 0.0
     )

@@ -20,7 +20,7 @@ _COLOURS = ("green", "orange", "sky", "vermilion", "purple", "yellow")
 _BLENDS, _APART = 24, 10
 """The most steps to a colour, and how far apart they are at least: Pillow confuses colours that are closer."""
 _TRANSPARENT = 255
-_GIF_FRAMES_PER_S, _MP4_FRAMES_PER_S = 12, 30
+_GIF_FRAMES_PER_S, _MP4_FRAMES_PER_S = 12, 25
 _GIF_TICK_US = 10_000
 _MOST_GIF_FRAMES_PER_S = 50
 """Viewers show faster films much slower."""
@@ -29,7 +29,7 @@ _NO_FFMPEG = "this requires the program ffmpeg: apt install ffmpeg, or brew inst
 
 def write_gif(excerpt: Excerpt, out: TextIO) -> None:
     """Write to the binary file below ``out``. Raises ExportError without the extra."""
-    frames_per_s = excerpt.options.picture_film.frames_per_s or _GIF_FRAMES_PER_S
+    frames_per_s = excerpt.options.diagram_film.frames_per_s or _GIF_FRAMES_PER_S
     if frames_per_s > _MOST_GIF_FRAMES_PER_S:
         raise ExportError(f"--fps {frames_per_s}: a GIF has {_MOST_GIF_FRAMES_PER_S} frames a second at most")
     film = FilmFrames(excerpt, frames_per_s)
@@ -127,7 +127,7 @@ def write_mp4(excerpt: Excerpt, out: TextIO) -> None:
     ffmpeg = shutil.which("ffmpeg")
     if ffmpeg is None:
         raise ExportError(_NO_FFMPEG)
-    frames_per_s = excerpt.options.picture_film.frames_per_s or _MP4_FRAMES_PER_S
+    frames_per_s = excerpt.options.diagram_film.frames_per_s or _MP4_FRAMES_PER_S
     film = FilmFrames(excerpt, frames_per_s)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "film.mp4")  # ffmpeg goes back in its output, which may be a pipe
@@ -140,7 +140,7 @@ def _encode(ffmpeg: str, film: FilmFrames, frames_per_s: int, path: Path) -> Non
     width, height = film.size
     raw = ("-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", f"{frames_per_s}", "-i", "-")
     # yuv420p and the index at the front: what every browser and presentation program plays
-    coded = ("-c:v", "libx264", "-crf", "18", "-pix_fmt", "yuv420p", "-movflags", "+faststart")
+    coded = ("-c:v", "libx264", "-preset", "veryfast", "-crf", "18", "-pix_fmt", "yuv420p", "-movflags", "+faststart")
     process = subprocess.Popen(
         [ffmpeg, "-loglevel", "error", "-y", *raw, *coded, str(path)],
         stdin=subprocess.PIPE,

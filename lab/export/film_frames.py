@@ -27,7 +27,7 @@ from lab.export.film_shots import Screen, Shot, shots_of
 from lab.export.placement import Text
 from lab.export.printed import load_cairosvg
 from lab.export.svg_diagram import Picture, Shapes
-from lab.export.svg_shapes import group, status_sign, symbol, text
+from lab.export.svg_shapes import group, star, status_sign, symbol, text
 from lab.export.text_metrics import cut_to_width, text_width, wrap_to_width
 from lab.units import CountText
 
@@ -37,7 +37,9 @@ _LETTERS, _SMALLEST_LETTERS = 17.0, 8.0
 _PITCH_PER_LETTER = 1.7
 _PAD, _TITLE, _CAPTION = 26.0, 30.0, 33.0
 _CAPTION_ROWS = 2
-_MOST_ARROWS, _MOST_ROWS = 1_000, 400
+_MOST_ARROWS, _MOST_ROWS = 1_000, 800
+_STRETCH = 1.3
+"""How much longer the time axis is than on a page."""
 _TILE = 8_000
 """The greatest width of what CairoSVG draws at once; it could not draw 32,768 pixels."""
 _AHEAD = 1.0
@@ -57,7 +59,7 @@ class FilmFrames:
     def __init__(self, excerpt: Excerpt, frames_per_s: int) -> None:
         self._pillow = load_pillow()
         self._excerpt = _with_zoom(excerpt)
-        film, figure = excerpt.options.picture_film, excerpt.options.figure
+        film, figure = excerpt.options.diagram_film, excerpt.options.figure
         self.size = film.width, film.height
         self._u = film.height / _HEIGHT
         self._theme = _film_theme(THEMES[figure.theme], len(excerpt.nodes), self._u)
@@ -83,7 +85,9 @@ class FilmFrames:
         return self._theme
 
     def _make_frame(self, excerpt: Excerpt, times_us: Sequence[int], has_notes: bool) -> Frame:
-        return frame_in_band(excerpt, times_us, self._theme, 14 * self._u, self._band)
+        return frame_in_band(
+            excerpt, times_us, self._theme, begin=14 * self._u, height=self._band, stretch=_STRETCH * self._u
+        )
 
     # what is drawn once
 
@@ -169,13 +173,28 @@ class FilmFrames:
         image.paste(badge, (at_x, top))
 
     def _badge(self, clock: str) -> Any:
-        """Return the time that stands at the cursor."""
-        size = 20 * self._u
-        wide, high = round(text_width(clock, size, bold=True) + 14 * self._u), round(1.4 * size)
-        ground = drawsvg.Rectangle(0, 0, wide, high, fill=self._theme.palette.named("sky"))
-        middle = wide / 2, 1.04 * size
-        words = text(clock, size, middle, self._theme.paper, text_anchor="middle", font_weight="bold")
-        return self._rendered([ground, words], (wide, high))
+        """Return the time that stands at the cursor, put together of its letters."""
+        letters = [self._letter(each) for each in clock]
+        pad = round(7 * self._u)
+        size = sum(each.width for each in letters) + 2 * pad, letters[0].height
+        image = self._pillow.new("RGB", size, self._theme.palette.named("sky"))
+        for letter in letters:
+            image.paste(letter, (pad, 0))
+            pad += letter.width
+        return image
+
+    def _letter(self, letter: str) -> Any:
+        if letter not in self._letters:
+            size = 20 * self._u
+            wide, high = round(text_width(letter, size, bold=True)), round(1.4 * size)
+            ground = drawsvg.Rectangle(0, 0, wide, high, fill=self._theme.palette.named("sky"))
+            drawn = text(letter, size, (0, 1.04 * size), self._theme.paper, font_weight="bold")
+            self._letters[letter] = self._rendered([ground, drawn], (wide, high))
+        return self._letters[letter]
+
+    @cached_property
+    def _letters(self) -> dict[str, Any]:
+        return {}
 
     # the words around the diagram
 
@@ -259,10 +278,11 @@ class FilmFrames:
                 y = lane + 0.36 * size
                 yield text(f"{interval.node}", size, (_PAD * u, y), theme.ink, font_weight="bold")
                 yield text(words, 0.85 * size, (_PAD * u + 1.5 * size, y), colour)
-            if not interval.leads:
-                yield symbol(status_sign(interval.shown), (sign_x, lane), colour, min(1.6 * u, pitch / 9))
+            scale = min(1.6 * u, pitch / 9)
+            if interval.leads:
+                yield star((sign_x, lane), 5.5 * scale, colour)
             else:
-                yield symbol("disc", (sign_x, lane), colour, min(1.6 * u, pitch / 9))
+                yield symbol(status_sign(interval.shown), (sign_x, lane), colour, scale)
 
 
 def _status_words(interval: StatusInterval) -> str:

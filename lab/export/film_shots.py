@@ -49,7 +49,7 @@ def shots_of(
 ) -> list[Shot]:
     """Return the shots, in order. Raises ExportError if the film would last for hours."""
     frame_us = 1_000_000 // frames_per_s
-    film = excerpt.options.picture_film
+    film = excerpt.options.diagram_film
     if film.speed is None:
         places = _even_places(knots, screen.width * _SCREENS_PER_S / frames_per_s)
     else:
@@ -69,7 +69,7 @@ def _even_places(knots: Sequence[Knot], step: float) -> list[float]:
 
 def _recorded_places(excerpt: Excerpt, knots: Sequence[Knot], speed: float, frames_per_s: int) -> list[float]:
     """Return the place at each frame, with waits shortened."""
-    film = Film(frames_per_s=frames_per_s, speed=speed, idle_us=excerpt.options.picture_film.idle_us)
+    film = Film(frames_per_s=frames_per_s, speed=speed, idle_us=excerpt.options.diagram_film.idle_us)
     pace = Pace(busy_us(excerpt), excerpt.from_us, excerpt.until_us, film)
     times_us, places = zip(*knots, strict=True)
     return [float(interpolate(moment_us, times_us, places)) for _, moment_us in frames(pace, film)]
