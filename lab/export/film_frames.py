@@ -77,7 +77,7 @@ class FilmFrames:
 
     def __iter__(self) -> Iterator[FilmFrame]:
         for number, shot in enumerate(self.shots):
-            self._excerpt.progress(CountText(number, len(self.shots), "frame", "drawn"))
+            self._excerpt.progress(CountText(number, len(self.shots), "frame", "filmed"))
             yield FilmFrame(self._drawn(shot), shot.lasts_us)
 
     @property
@@ -121,7 +121,7 @@ class FilmFrames:
         for left in range(0, width, _TILE):
             size = min(_TILE, width - left), height
             image.paste(self._rendered(shapes, size, (left, 0)), (left, 0))
-            self._excerpt.progress(CountText(left, width, "pixel", "drawn"))
+            self._excerpt.progress(CountText(left, width, "pixel", "rendered"))
         return image
 
     def _rendered(self, shapes: Shapes, size: tuple[int, int], origin: tuple[int, int] = (0, 0)) -> Any:

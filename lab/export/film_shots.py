@@ -22,7 +22,7 @@ _READ_US, _READ_PER_LETTER_US, _LONGEST_READ_US = 900_000, 40_000, 4_500_000
 _TURN_US = 600_000
 _TURN_AT, _TURN_TO = 0.85, 0.12
 """Where on the screen the cursor is when the camera turns, and after that."""
-_LONGEST_US = 1_200_000_000
+_LONGEST_US = 600_000_000
 
 
 class Shot(Struct, frozen=True):
@@ -56,7 +56,7 @@ def shots_of(
         places = _recorded_places(excerpt, knots, film.speed, frames_per_s)
     if len(places) * frame_us > _LONGEST_US:
         raise ExportError(
-            f"this film would last {len(places) * frame_us // 60_000_000} minutes (20 at most): choose a shorter "
+            f"this film would last {len(places) * frame_us // 60_000_000} minutes (10 at most): choose a shorter "
             "window with --from and --until, or --zoom 500ms, or a greater --speed"
         )
     return [*_with_camera(_with_stops(places, knots, chapters, frame_us), knots, screen, frame_us)]
@@ -94,6 +94,7 @@ def _with_stops(
 def _with_camera(shots: Iterator[Shot], knots: Sequence[Knot], screen: Screen, frame_us: int) -> Iterator[Shot]:
     camera = knots[0][1] - screen.margin
     last = max(camera, knots[-1][1] + screen.margin - screen.width)
+    place = knots[0][1]
     for shot in shots:
         if shot.place > camera + _TURN_AT * screen.width and camera < last:
             turned = min(last, shot.place - _TURN_TO * screen.width)
@@ -101,6 +102,8 @@ def _with_camera(shots: Iterator[Shot], knots: Sequence[Knot], screen: Screen, f
             for number in range(1, count + 1):
                 share = number / count
                 eased = share * share * (3 - 2 * share)
-                yield replace(shot, lasts_us=frame_us, camera=camera + (turned - camera) * eased)
+                moved = place + (shot.place - place) * eased  # at a high speed, from one screen to another
+                yield replace(shot, lasts_us=frame_us, place=moved, camera=camera + (turned - camera) * eased)
             camera = turned
+        place = shot.place
         yield replace(shot, camera=camera)
