@@ -24,10 +24,10 @@ from lab.cli.progress import Progress
 from lab.cli.recording_report import RecordingSummary, report_damage, summarize_recording
 from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError, print_table
 from lab.export.excerpt import (
+    DiagramFilm,
     ExportError,
     ExportOptions,
     Film,
-    DiagramFilm,
     parse_nodes,
     read_excerpt,
 )
@@ -155,7 +155,7 @@ class ExportRequest(Struct, frozen=True):
         str | None,
         Option(
             metavar="FACTOR",
-            help=r"Films: speed of the recorded time.  \[default: 1; gif, mp4: so that every event can be followed]",
+            help=r"Films: speed of the recorded time.  \[default: 1; gif, mp4: slow enough for every event]",
         ),
     ] = None
     fps: Annotated[
@@ -244,9 +244,11 @@ class ExportRequest(Struct, frozen=True):
         return path
 
     def film(self) -> Film:
-        """Return the options of a film of the interface. Raises UsageError; an unknown view is found when filming."""
+        """Return the options of a cast. Raises UsageError; an unknown view is only found when filming."""
         size = self._film_size("columns and rows", "120x40", _COLUMNS, _ROWS)
-        return Film(*size, self._fps() or Film().frames_per_s, self._film_speed() or 1.0, self.view, self._idle_us())
+        return Film(
+            *size, self._fps() or Film().frames_per_s, self._film_speed() or 1.0, self.view, self._idle_us()
+        )
 
     def diagram_film(self) -> DiagramFilm:
         """Return the options of a film of the diagram. Raises UsageError."""
@@ -308,18 +310,18 @@ class ExportRequest(Struct, frozen=True):
     lab export run.jsonl --to cast --view diagram --speed 0.5"""
 )
 def export(options: ExportRequest) -> int:
-    """Export a recording as a diagram, trace or table.
+    """Export a recording as a diagram, film, trace or table.
 
     [bold]lab export FILE[/bold] lists the formats. Diagrams: svg, pdf, png, html, text, mermaid, dot. Films:
-    gif, mp4, cast. Traces for other tools: shiviz, perfetto. Tables: csv, jsonl, parquet. In a table, a column has one type, and
-    lists are JSON text; a column whose name ends in _us is a time in microseconds since the start of the run, and
-    a column whose name ends in record is a record number. lab export FILE --json lists the tables with their
-    columns.
+    gif, mp4, cast. Traces for other tools: shiviz, perfetto. Tables: csv, jsonl, parquet. In a table, a column has
+    one type, and lists are JSON text; a column whose name ends in _us is a time in microseconds since the start of
+    the run, and a column whose name ends in record is a record number. lab export FILE --json lists the tables with
+    their columns.
 
     In the diagram each node has a lane in the colour of its status, and a message is an arrow from sender to
     receiver. Heartbeats are left out. A long run is drawn in rows of time, unless you select a window with --from
-    and --until. The window begins with the nodes, faults and messages in flight as they are at --from. The options of
-    pictures are those of svg, pdf, png and html and, but for --time and --width, of gif and mp4.
+    and --until. The window begins with the nodes, faults and messages in flight as they are at --from. The options
+    of pictures are those of svg, pdf, png and html and, but for --time and --width, of gif and mp4.
     """
     if options.protocol is not None:
         load_protocol_of(options.file, options.protocol)

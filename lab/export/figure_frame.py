@@ -116,6 +116,17 @@ def _frame_right(excerpt: Excerpt, theme: Theme, times_us: Sequence[int], has_no
     return Frame(theme, k, layout, axis, near, far, begin, width, far + 12 * k, notes_width, pad)
 
 
+def with_zoom(excerpt: Excerpt, most_arrows: int, most_rows: int) -> Excerpt:
+    """Return the excerpt with each event drawn or, if it has more messages, with rows of time, unless asked for."""
+    figure = excerpt.options.figure
+    if figure.zoom != "auto":
+        return excerpt
+    lasts_us = excerpt.until_us - excerpt.from_us
+    row_us = next((us for us in ROWS_US if lasts_us / us <= most_rows), ROWS_US[-1])
+    figure = replace(figure, zoom="events" if len(excerpt.messages) <= most_arrows else row_us)
+    return replace(excerpt, options=replace(excerpt.options, figure=figure))
+
+
 def frame_in_band(
     excerpt: Excerpt, times_us: Sequence[int], theme: Theme, begin: float, height: float, stretch: float
 ) -> Frame:
@@ -131,7 +142,17 @@ def frame_in_band(
     to_the_right = replace(excerpt, options=replace(excerpt.options, time="right"))
     axis = _axis(to_the_right, times_us, begin, stretch, _NATURAL_PAGE * stretch)
     return Frame(
-        theme, k, Layout[float](False, lanes, pitch, 0), axis, near, height, begin, axis.end + begin, height, 0.0, 0.0
+        theme,
+        k,
+        Layout[float](False, lanes, pitch, 0),
+        axis,
+        near,
+        height,
+        begin,
+        axis.end + begin,
+        height,
+        0.0,
+        0.0,
     )
 
 

@@ -140,7 +140,18 @@ def _encode(ffmpeg: str, film: FilmFrames, frames_per_s: int, path: Path) -> Non
     width, height = film.size
     raw = ("-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", f"{frames_per_s}", "-i", "-")
     # yuv420p and the index at the front: what every browser and presentation program plays
-    coded = ("-c:v", "libx264", "-preset", "veryfast", "-crf", "18", "-pix_fmt", "yuv420p", "-movflags", "+faststart")
+    coded = (
+        "-c:v",
+        "libx264",
+        "-preset",
+        "veryfast",
+        "-crf",
+        "18",
+        "-pix_fmt",
+        "yuv420p",
+        "-movflags",
+        "+faststart",
+    )
     process = subprocess.Popen(
         [ffmpeg, "-loglevel", "error", "-y", *raw, *coded, str(path)],
         stdin=subprocess.PIPE,

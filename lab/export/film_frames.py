@@ -1,8 +1,9 @@
 """The frames of a film of the space-time diagram, as pixels.
 
-The diagram is drawn once, by the means of all pictures, and converted by CairoSVG (extra ``figures``). A frame shows
-it up to the cursor: a message in flight is an arrow that has not arrived. A label appears as a whole when the cursor
-comes to it. At the left are the nodes with their Status at the cursor, below is the title of the chapter, large.
+The diagram is drawn once, by the means of all pictures, and converted by CairoSVG (extra ``figures``). A frame
+shows it up to the cursor: a message in flight is an arrow that has not arrived. A label appears as a whole when the
+cursor comes to it. At the left are the nodes with their Status at the cursor, below is the title of the chapter,
+large.
 """
 
 import importlib
@@ -18,11 +19,10 @@ from msgspec.structs import replace
 
 from lab.analysis.spacetime import StatusInterval
 from lab.export.annotations import printable, status_label
-from lab.export.diagram_layout import ROWS_US
 from lab.export.excerpt import Excerpt, ExportError
-from lab.export.figure_frame import Frame, frame_in_band
+from lab.export.figure_frame import Frame, frame_in_band, with_zoom
 from lab.export.figure_themes import FONT, THEMES, Theme
-from lab.export.film import Chapter, chapters_of, interpolate
+from lab.export.film import chapters_of, interpolate
 from lab.export.film_shots import Screen, Shot, shots_of
 from lab.export.placement import Text
 from lab.export.printed import load_cairosvg
@@ -54,11 +54,15 @@ class FilmFrame(Struct, frozen=True):
 
 
 class FilmFrames:
-    """The frames of the film of an excerpt. Raises ExportError without the extra, or if the film is too long."""
+    """The frames of the film of an excerpt. Raises ExportError without the extra, or if the film is too long.
+
+    On the screen, the diagram is right of ``left``, in a band of the height ``band`` below ``top``; ``frame`` is that
+    of the whole diagram.
+    """
 
     def __init__(self, excerpt: Excerpt, frames_per_s: int) -> None:
         self._pillow = load_pillow()
-        self._excerpt = _with_zoom(excerpt)
+        self._excerpt = with_zoom(excerpt, _MOST_ARROWS, _MOST_ROWS)
         film, figure = excerpt.options.diagram_film, excerpt.options.figure
         self.size = film.width, film.height
         self._u = film.height / _HEIGHT
@@ -66,14 +70,14 @@ class FilmFrames:
         self._title = printable(figure.title or excerpt.header.protocol.title, 200)
         self._subtitle = printable(figure.caption, 500)
         self._chapters = chapters_of(excerpt)
-        self._top = (_PAD + 1.3 * _TITLE + (26 if self._subtitle else 0)) * self._u
-        self._band = film.height - self._top - (_PAD + _CAPTION * 1.3 * _CAPTION_ROWS + 8) * self._u
-        self._left = _column_width(self._excerpt, self._u)
+        self.top = (_PAD + 1.3 * _TITLE + (26 if self._subtitle else 0)) * self._u
+        self.band = film.height - self.top - (_PAD + _CAPTION * 1.3 * _CAPTION_ROWS + 8) * self._u
+        self.left = _column_width(self._excerpt, self._u)
         self._picture = Picture(self._excerpt, "film", self._make_frame)
-        self._frame = self._picture.frame
-        self._knots = self._frame.axis.knots
-        screen = Screen(film.width - self._left, 14 * self._u)
-        self.shots = shots_of(self._excerpt, self._knots, self._chapters, screen, frames_per_s)
+        self.frame = self._picture.frame
+        self.knots = self.frame.axis.knots
+        screen = Screen(film.width - self.left, 14 * self._u)
+        self.shots = shots_of(self._excerpt, self.knots, self._chapters, screen, frames_per_s)
 
     def __iter__(self) -> Iterator[FilmFrame]:
         for number, shot in enumerate(self.shots):
@@ -86,7 +90,7 @@ class FilmFrames:
 
     def _make_frame(self, excerpt: Excerpt, times_us: Sequence[int], has_notes: bool) -> Frame:
         return frame_in_band(
-            excerpt, times_us, self._theme, begin=14 * self._u, height=self._band, stretch=_STRETCH * self._u
+            excerpt, times_us, self._theme, begin=14 * self._u, height=self.band, stretch=_STRETCH * self._u
         )
 
     # what is drawn once
@@ -106,7 +110,7 @@ class FilmFrames:
     @cached_property
     def _texts(self) -> list[tuple[float, float, Text]]:
         """The begin and the end along the axis of every text beside the lanes."""
-        texts = (each for each in self._picture.parts.texts if each.at[1] > self._frame.near)
+        texts = (each for each in self._picture.parts.texts if each.at[1] > self.frame.near)
         reach = [([x for x, _ in each.corners], each) for each in texts]
         return sorted(((min(xs), max(xs), each) for xs, each in reach), key=lambda each: each[:2])
 
@@ -116,7 +120,7 @@ class FilmFrames:
 
     def _tiles(self, shapes: Shapes, ground: str) -> Any:
         """Draw the shapes in tiles; return them as one image."""
-        width, height = round(self._frame.width), round(self._band)
+        width, height = round(self.frame.width), round(self.band)
         image = self._pillow.new("RGB", (width, height), ground)
         for left in range(0, width, _TILE):
             size = min(_TILE, width - left), height
@@ -135,10 +139,10 @@ class FilmFrames:
     # a frame
 
     def _drawn(self, shot: Shot) -> Any:
-        left, top, (width, height) = round(self._left), round(self._top), self.size
+        left, top = round(self.left), round(self.top)
         image = self._background(shot.chapter).copy()
         camera, place = round(shot.camera), round(shot.place)
-        seen = self._diagram.crop((max(0, camera), 0, max(0, camera, place), round(self._band)))
+        seen = self._diagram.crop((max(0, camera), 0, max(0, camera, place), round(self.band)))
         image.paste(seen, (left + max(0, -camera), top))
         self._paste_labels(image, camera, place)
         image.paste(self._column(place), (0, top))
@@ -147,7 +151,7 @@ class FilmFrames:
 
     def _paste_labels(self, image: Any, camera: int, place: int) -> None:
         """Paste the rest of the labels that the cursor has come to, but not passed."""
-        ahead, left, top = _AHEAD * self._theme.size, round(self._left), round(self._top)
+        ahead, left, top = _AHEAD * self._theme.size, round(self.left), round(self.top)
         first = bisect_right(self._texts, place - self._longest_text, key=lambda each: each[0])
         for begin, end, each in self._texts[first:]:
             if begin > place + ahead:
@@ -163,11 +167,11 @@ class FilmFrames:
             image.paste(self._labels.crop(box), (left + box[0] - camera, top + box[1]), mask)
 
     def _draw_cursor(self, image: Any, x: int, place: int) -> None:
-        u, top = self._u, round(self._top)
+        u, top = self._u, round(self.top)
         colour = self._theme.palette.named("sky")
         half = max(1, round(1.5 * u))
-        image.paste(colour, (x - half, top, x + half, top + round(self._band)))
-        times_us, places = zip(*self._knots, strict=True)
+        image.paste(colour, (x - half, top, x + half, top + round(self.band)))
+        times_us, places = zip(*self.knots, strict=True)
         badge = self._badge(f"{interpolate(place, places, times_us) / 1e6:.3f} s")
         at_x = max(0, min(x - badge.width // 2, self.size[0] - badge.width - half))
         image.paste(badge, (at_x, top))
@@ -224,7 +228,7 @@ class FilmFrames:
         chapter = self._chapters[number]
         is_violation = any(each.record == chapter.record for each in self._excerpt.violations)
         colour = self._theme.palette.named("vermilion") if is_violation else self._theme.ink
-        y = self._top + self._band + 14 * u
+        y = self.top + self.band + 14 * u
         clock = f"{chapter.at_us / 1e6:.3f} s"
         wide = text_width("000.000 s", size) + 24 * u
         yield text(clock, size, (pad, y + size), self._theme.faint)
@@ -242,7 +246,7 @@ class FilmFrames:
         )
         key = tuple((each.shown, each.coordinator, each.leads) for each in shown)
         if key not in self._columns:
-            size = round(self._left), round(self._band)
+            size = round(self.left), round(self.band)
             self._columns[key] = self._rendered([*self._node_texts(shown)], size)
         return self._columns[key]
 
@@ -257,22 +261,24 @@ class FilmFrames:
 
     @cached_property
     def _begins(self) -> dict[int, list[float]]:
-        clip, axis = self._excerpt.clip, self._frame.axis
+        clip, axis = self._excerpt.clip, self.frame.axis
         return {
             node: [axis.place(clip(each.since.at_us)) for each in intervals]
             for node, intervals in self._intervals.items()
         }
 
     def _node_texts(self, shown: Sequence[StatusInterval]) -> Iterator[drawsvg.DrawingElement]:
-        u, theme, pitch = self._u, self._theme, self._frame.layout.pitch
+        u, theme, pitch = self._u, self._theme, self.frame.layout.pitch
         two_rows = pitch > 54 * u
         size = min(20 * u, 0.86 * pitch)
-        sign_x = self._left - 14 * u
-        for interval, lane in zip(shown, self._frame.layout.lanes.values(), strict=True):
+        sign_x = self.left - 14 * u
+        for interval, lane in zip(shown, self.frame.layout.lanes.values(), strict=True):
             colour = theme.palette.status(interval.shown) or theme.faint
             words = _status_words(interval)
             if two_rows:
-                yield text(f"node {interval.node}", size, (_PAD * u, lane - 0.1 * size), theme.ink, font_weight="bold")
+                yield text(
+                    f"node {interval.node}", size, (_PAD * u, lane - 0.1 * size), theme.ink, font_weight="bold"
+                )
                 yield text(words, 0.85 * size, (_PAD * u, lane + 0.95 * size), colour)
             else:
                 y = lane + 0.36 * size
@@ -307,17 +313,6 @@ def _film_theme(theme: Theme, nodes: int, u: float) -> Theme:
     return replace(
         theme, size=size, described=False, lane=max(3.0, 9 * u * share), stroke=max(1.0, 2 * u * share), width=None
     )
-
-
-def _with_zoom(excerpt: Excerpt) -> Excerpt:
-    """Return the excerpt with each event drawn, or with rows of time if there are very many."""
-    figure, count = excerpt.options.figure, len(excerpt.messages)
-    if isinstance(figure.zoom, int) or figure.zoom == "events":
-        return excerpt
-    lasts_us = excerpt.until_us - excerpt.from_us
-    row_us = next((us for us in ROWS_US if lasts_us / us <= _MOST_ROWS), ROWS_US[-1])
-    zoom: Any = "events" if count <= _MOST_ARROWS else row_us
-    return replace(excerpt, options=replace(excerpt.options, figure=replace(figure, zoom=zoom)))
 
 
 def load_pillow() -> Any:

@@ -2,8 +2,8 @@
 
 The cursor moves along the time axis: at the same pace everywhere, so that a burst of messages can be followed as
 well as a wait, or in recorded time at a given speed. It stops at every chapter for as long as its title takes to
-read. The camera stands still, and turns to the next part of the diagram when the cursor comes near the border: what
-stands still can be read, and takes no bytes.
+read. The camera stands still, and turns to the next part of the diagram when the cursor comes near the border:
+what stands still can be read, and takes no bytes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -83,7 +83,9 @@ def _with_stops(
     yield Shot(_OPENING_US, places[0], 0.0, -1)
     told = -1
     for place in places:
-        while told + 1 < len(chapters) and (stop := interpolate(chapters[told + 1].at_us, times_us, along)) <= place:
+        while (
+            told + 1 < len(chapters) and (stop := interpolate(chapters[told + 1].at_us, times_us, along)) <= place
+        ):
             told += 1
             read_us = min(_READ_US + _READ_PER_LETTER_US * len(chapters[told].title), _LONGEST_READ_US)
             yield Shot(read_us, float(stop), 0.0, told)

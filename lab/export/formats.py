@@ -39,13 +39,17 @@ class Format(Struct, frozen=True):
 
 FORMATS = (
     Format("svg", ".svg", "space-time diagram, as a picture with tooltips", write_svg),
-    Format("html", ".html", "space-time diagram, as a page: time slider, play, causal past and future", write_html),
+    Format(
+        "html", ".html", "space-time diagram, as a page: time slider, play, causal past and future", write_html
+    ),
     Format("text", ".txt", "space-time diagram, as plain text for email and issues", write_text),
     Format("mermaid", ".mmd", "sequence diagram of a short window, for Markdown (Mermaid)", write_mermaid),
     Format("dot", ".dot", "history of groups, as a graph for Graphviz", write_dot),
     Format("pdf", ".pdf", "space-time diagram, for papers and slides", write_pdf, is_text=False),
     Format("png", ".png", "space-time diagram, in pixels", write_png, is_text=False),
-    Format("gif", ".gif", "film of the space-time diagram, for slides", write_gif, is_text=False, is_diagram_film=True),
+    Format(
+        "gif", ".gif", "film of the space-time diagram, for slides", write_gif, is_text=False, is_diagram_film=True
+    ),
     Format("mp4", ".mp4", "the same film as a video, by ffmpeg", write_mp4, is_text=False, is_diagram_film=True),
     Format("shiviz", ".shiviz", "log with vector clocks, for ShiViz", write_shiviz),
     Format("perfetto", ".perfetto.json", "trace, for ui.perfetto.dev (Chrome's JSON format)", write_perfetto),

@@ -1,9 +1,9 @@
 """The space-time diagram as a page: one file, for use offline.
 
-The names of the nodes and the time axis stay in sight beside the diagram, as panels of their own. A cursor in time,
-moved by a slider, by the keys or by playing, shows the state of every node, what happened, and the verdicts; see
-``page_time.js``. A message shows its causal past and future; see ``page_messages.js``. The scripts read the run from
-a JSON element. The content security policy of the page allows only these scripts, so foreign text in the page
+The names of the nodes and the time axis stay in sight beside the diagram, as panels of their own. A cursor in
+time, moved by a slider, by the keys or by playing, shows the state of every node, what happened, and the verdicts;
+see ``page_time.js``. A message shows its causal past and future; see ``page_messages.js``. The scripts read the run
+from a JSON element. The content security policy of the page allows only these scripts, so foreign text in the page
 cannot run code.
 """
 
@@ -20,9 +20,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.export.annotations import describe_excerpt, printable
-from lab.export.diagram_layout import ROWS_US
 from lab.export.excerpt import Excerpt
 from lab.export.figure_axes import Knot
+from lab.export.figure_frame import with_zoom
 from lab.export.figure_themes import FONT, THEMES, Theme
 from lab.export.page_data import RunData, run_data
 from lab.export.svg_diagram import Picture, Shapes
@@ -57,7 +57,10 @@ class PageData(Struct, frozen=True):
 
 def write_html(excerpt: Excerpt, out: TextIO) -> None:
     """Write the page as one file. Raises ExportError."""
-    excerpt = _with_zoom(excerpt)
+    if excerpt.options.figure.zoom == "events":
+        excerpt.need_at_most(_MOST_ASKED_FOR, "a page")
+    if THEMES[excerpt.options.figure.theme].described:  # the others fit one page
+        excerpt = with_zoom(excerpt, MOST_ARROWS, _MOST_ROWS)
     picture = Picture(excerpt, "page")
     theme = picture.frame.theme
     folder = files("lab.export")
@@ -86,19 +89,6 @@ def write_html(excerpt: Excerpt, out: TextIO) -> None:
         script=script,
     )
     out.write(page)
-
-
-def _with_zoom(excerpt: Excerpt) -> Excerpt:
-    """Return the excerpt with each event drawn, or with rows of time if there are very many. Raises ExportError."""
-    figure, count = excerpt.options.figure, len(excerpt.messages)
-    if figure.zoom == "events":
-        excerpt.need_at_most(_MOST_ASKED_FOR, "a page")
-    if figure.zoom != "auto" or not THEMES[figure.theme].described:
-        return excerpt
-    lasts_us = excerpt.until_us - excerpt.from_us
-    row_us = next((us for us in ROWS_US if lasts_us / us <= _MOST_ROWS), ROWS_US[-1])
-    zoom: Any = "events" if count <= MOST_ARROWS else row_us
-    return replace(excerpt, options=replace(excerpt.options, figure=replace(figure, zoom=zoom)))
 
 
 class _Panels:
@@ -171,12 +161,14 @@ def _colours(theme: Theme) -> str:
 def _variables(theme: Theme) -> str:
     palette = theme.palette
     colours = {name: getattr(theme, name) for name in ("paper", "ink", "faint", "rule")}
-    colours |= {"past": palette.named("sky"), "future": palette.named("orange"), "fault": palette.named("vermilion")}
+    colours |= {
+        "past": palette.named("sky"),
+        "future": palette.named("orange"),
+        "fault": palette.named("vermilion"),
+    }
     colours |= {"good": palette.named("green"), "shade": "#1d2025" if theme.dark else "#f3f4f6"}
     values = " ".join(f"--{name}: {colour};" for name, colour in colours.items())
-    statuses = " ".join(
-        f".status-{colour} {{ color: {palette.named(colour)}; }}" for colour in _COLOURS
-    )
+    statuses = " ".join(f".status-{colour} {{ color: {palette.named(colour)}; }}" for colour in _COLOURS)
     return f":root {{ color-scheme: {'dark' if theme.dark else 'light'}; {values} }}\n{statuses}"
 
 

@@ -657,12 +657,10 @@ class Picture:
             box = (x - 2, y - 0.8 * size, wide + 2, 1.06 * size)
             words_.append(drawsvg.Rectangle(*(round(each, 1) for each in box), fill=self._theme.paper))
             words_ += self._sign(remark, (x + 4 * k, y - 0.34 * size))
-            words_.append(
-                self._text(words, (x + 12 * k, y), colour, class_="note", **self._moment(remark))
-            )
+            words_.append(self._text(words, (x + 12 * k, y), colour, class_="note", **self._moment(remark)))
         yield from (*lines, *words_)
 
-    def _moment(self, remark: Annotation) -> dict[str, int]:
+    def _moment(self, remark: Annotation) -> dict[str, Any]:
         """Return the attributes by which the script of a page finds the record of an annotation."""
         return {"data_record": remark.record} if self._medium == "page" else {}
 

@@ -102,7 +102,18 @@ def test_a_film_of_a_window(folder: Lab) -> None:
 
 
 def test_the_options_of_pictures_apply_to_a_page(folder: Lab) -> None:
-    options = ["--theme", "dark", "--title", "A <title>", "--caption", "Below.", "--time", "right", "--zoom", "20ms"]
+    options = [
+        "--theme",
+        "dark",
+        "--title",
+        "A <title>",
+        "--caption",
+        "Below.",
+        "--time",
+        "right",
+        "--zoom",
+        "20ms",
+    ]
     assert folder("export", "run.jsonl", "--to", "html", *options).status == 0
     page = (folder.folder / "run.html").read_text("utf-8")
     assert "<h1>A &lt;title&gt;</h1>" in page
