@@ -117,7 +117,7 @@ def _frame_right(excerpt: Excerpt, theme: Theme, times_us: Sequence[int], has_no
 
 
 def with_zoom(excerpt: Excerpt, most_arrows: int, most_rows: int) -> Excerpt:
-    """Return the excerpt with each event drawn or, if it has more messages, with rows of time, unless asked for."""
+    """Return the excerpt with each event drawn or, if it has more messages and no zoom, with rows of time."""
     figure = excerpt.options.figure
     if figure.zoom != "auto":
         return excerpt

@@ -1,9 +1,9 @@
 """The frames of a film of the space-time diagram, as pixels.
 
 The diagram is drawn once, by the means of all pictures, and converted by CairoSVG (extra ``figures``). A frame
-shows it up to the cursor: a message in flight is an arrow that has not arrived. A label appears as a whole when the
-cursor comes to it. At the left are the nodes with their Status at the cursor, below is the title of the chapter,
-large.
+shows it up to the cursor: a message in flight is an arrow that has not arrived. A label appears as a whole when
+the cursor comes to it. At the left are the nodes with their Status at the cursor, below is the title of the
+chapter, large.
 """
 
 import importlib
@@ -56,8 +56,8 @@ class FilmFrame(Struct, frozen=True):
 class FilmFrames:
     """The frames of the film of an excerpt. Raises ExportError without the extra, or if the film is too long.
 
-    On the screen, the diagram is right of ``left``, in a band of the height ``band`` below ``top``; ``frame`` is that
-    of the whole diagram.
+    On the screen, the diagram is right of ``left``, in a band of the height ``band`` below ``top``; ``frame`` is
+    that of the whole diagram.
     """
 
     def __init__(self, excerpt: Excerpt, frames_per_s: int) -> None:

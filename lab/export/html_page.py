@@ -2,8 +2,8 @@
 
 The names of the nodes and the time axis stay in sight beside the diagram, as panels of their own. A cursor in
 time, moved by a slider, by the keys or by playing, shows the state of every node, what happened, and the verdicts;
-see ``page_time.js``. A message shows its causal past and future; see ``page_messages.js``. The scripts read the run
-from a JSON element. The content security policy of the page allows only these scripts, so foreign text in the page
+see ``page_time.js``. A message shows its causal past and future; see ``page_messages.js``. The scripts read the
+run from a JSON element. The content security policy of the page allows only these scripts, so foreign text in the page
 cannot run code.
 """
 
@@ -17,7 +17,6 @@ from typing import Any, TextIO
 import drawsvg
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
 from lab.export.annotations import describe_excerpt, printable
 from lab.export.excerpt import Excerpt

@@ -206,7 +206,7 @@ def test_every_event_can_be_stepped_to(browser: Browser, tmp_path: Path) -> None
 
 
 def test_a_click_on_a_message_goes_there_and_shows_it(browser: Browser, tmp_path: Path) -> None:
-    """With its text in full; a second click lets go. A click on a note goes to its record, any other to its time."""
+    """With its text in full; a second click lets go. A click on a note goes to its record, others to a time."""
     excerpt = _show(browser, tmp_path)
     wanted = ("NewState", 4)  # between neighbours, so that no status covers its middle
     number = next(n for n, edge in enumerate(excerpt.messages) if (edge.line.kind, edge.ends[1]) == wanted)
