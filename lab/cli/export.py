@@ -315,8 +315,8 @@ def export(options: ExportRequest) -> int:
     [bold]lab export FILE[/bold] lists the formats. Diagrams: svg, pdf, png, html, text, mermaid, dot. Films:
     gif, mp4, cast. Traces for other tools: shiviz, perfetto. Tables: csv, jsonl, parquet. In a table, a column has
     one type, and lists are JSON text; a column whose name ends in _us is a time in microseconds since the start of
-    the run, and a column whose name ends in record is a record number. lab export FILE --json lists the tables with
-    their columns.
+    the run, and a column whose name ends in record is a record number. lab export FILE --json lists the tables
+    with their columns.
 
     In the diagram each node has a lane in the colour of its status, and a message is an arrow from sender to
     receiver. Heartbeats are left out. A long run is drawn in rows of time, unless you select a window with --from

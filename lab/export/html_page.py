@@ -3,8 +3,8 @@
 The names of the nodes and the time axis stay in sight beside the diagram, as panels of their own. A cursor in
 time, moved by a slider, by the keys or by playing, shows the state of every node, what happened, and the verdicts;
 see ``page_time.js``. A message shows its causal past and future; see ``page_messages.js``. The scripts read the
-run from a JSON element. The content security policy of the page allows only these scripts, so foreign text in the page
-cannot run code.
+run from a JSON element. The content security policy of the page allows only these scripts, so foreign text in the
+page cannot run code.
 """
 
 import base64
