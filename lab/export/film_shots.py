@@ -26,7 +26,7 @@ _LONGEST_US = 600_000_000
 
 
 class Shot(Struct, frozen=True):
-    """What is shown for ``lasts_us``: the cursor and the left border, in pixels of the diagram.
+    """A view of the diagram for ``lasts_us``: where the cursor and the left border are, in its pixels.
 
     ``chapter`` is the number of the chapter, -1 before the first.
     """
@@ -81,16 +81,17 @@ def _with_stops(
     """Yield a shot for each place and for each chapter on the way; the last lasts."""
     times_us, along = zip(*knots, strict=True)
     yield Shot(_OPENING_US, places[0], 0.0, -1)
-    told = -1
+    latest = -1
     for place in places:
         while (
-            told + 1 < len(chapters) and (stop := interpolate(chapters[told + 1].at_us, times_us, along)) <= place
+            latest + 1 < len(chapters)
+            and (stop := interpolate(chapters[latest + 1].at_us, times_us, along)) <= place
         ):
-            told += 1
-            read_us = min(_READ_US + _READ_PER_LETTER_US * len(chapters[told].title), _LONGEST_READ_US)
-            yield Shot(read_us, float(stop), 0.0, told)
-        yield Shot(frame_us, place, 0.0, told)
-    yield Shot(_CLOSING_US, places[-1], 0.0, told)
+            latest += 1
+            read_us = min(_READ_US + _READ_PER_LETTER_US * len(chapters[latest].title), _LONGEST_READ_US)
+            yield Shot(read_us, float(stop), 0.0, latest)
+        yield Shot(frame_us, place, 0.0, latest)
+    yield Shot(_CLOSING_US, places[-1], 0.0, latest)
 
 
 def _with_camera(shots: Iterator[Shot], knots: Sequence[Knot], screen: Screen, frame_us: int) -> Iterator[Shot]:

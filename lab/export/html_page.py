@@ -48,7 +48,7 @@ class AxisData(Struct, frozen=True):
 
 
 class PageData(Struct, frozen=True):
-    """What the scripts of a page read."""
+    """The content of the JSON element that the scripts of a page read."""
 
     axis: AxisData
     run: RunData
@@ -80,8 +80,8 @@ def write_html(excerpt: Excerpt, out: TextIO) -> None:
         direction="down" if picture.frame.down else "right",
         columns=f"{panels.left:.0f}px auto",
         corner=f"{panels.top:.0f}px",
-        above=panels.above(),
-        beside=panels.beside(),
+        above=panels.top_panel(),
+        beside=panels.side_panel(),
         body=panels.body(),
         legend=_svg(picture.legend(_LEGEND_WIDTH * picture.frame.scale)),
         data=_in_script(PageData(panels.axis(), run_data(excerpt, picture.drawn))),
@@ -106,12 +106,12 @@ class _Panels:
         self._x, self._y = (across, along) if self._down else (along - 2 * overlap, across)
         self.left, self.top = (across, along + overlap / 2) if self._down else (along, across + overlap / 2)
 
-    def above(self) -> str:
+    def top_panel(self) -> str:
         """Return the panel that stays at the top: the names if time flows down, otherwise the times."""
         shapes = self._picture.parts.names if self._down else self._picture.parts.ticks
         return _panel(shapes, (self._x, 0), (self._picture.frame.width - self._x, self.top))
 
-    def beside(self) -> str:
+    def side_panel(self) -> str:
         """Return the panel that stays at the left: the times if time flows down, otherwise the names."""
         shapes = self._picture.parts.ticks if self._down else self._picture.parts.names
         return _panel(shapes, (0, self._y), (self.left, self._picture.parts.height - self._y))

@@ -49,7 +49,7 @@ class MessageData(Struct, frozen=True):
 
 
 class EventLine(Struct, frozen=True, array_like=True):
-    """What else happened at a record, at a node by place, or at none."""
+    """An event other than a message, at a node by place, or at none."""
 
     record: int
     at_us: int
@@ -116,14 +116,14 @@ def _states(excerpt: Excerpt) -> Iterator[StateChange]:
     place = {node: n for n, node in enumerate(excerpt.nodes)}
     for interval in excerpt.status_intervals:
         group = None if interval.group is None else f"{interval.group[0]}.{interval.group[1]}"
-        is_up = interval.process in ("running", "paused")
+        has_state = interval.process in ("running", "paused")
         yield StateChange(
             place[interval.node],
             interval.since.record,
             interval.since.at_us,
             status_label(interval.shown),
-            interval.coordinator if is_up else None,
-            group if is_up else None,
+            interval.coordinator if has_state else None,
+            group if has_state else None,
             interval.leads,
         )
 

@@ -176,7 +176,7 @@ class Picture:
 
     @property
     def settings(self) -> list[str]:
-        """What was run, and how the time is drawn."""
+        """The settings of the run, and how the time is drawn."""
         row_us = self.frame.axis.row_us
         rows = f"; a row is {format_us(row_us)}" if row_us else ""
         return [describe_excerpt(self._excerpt), _SCALE_NOTES["true" if row_us else self._figure.scale] + rows]

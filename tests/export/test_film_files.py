@@ -169,8 +169,8 @@ def test_an_mp4_is_the_same_film(store: FileRecords, tmp_path: Path) -> None:
     file.write_bytes(_written(write_mp4, excerpt))
     asked = "codec_name,width,height,pix_fmt,r_frame_rate,nb_frames"
     words = ("ffprobe", "-v", "error", "-show_entries", f"stream={asked}", "-of", "default=noprint_wrappers=1")
-    told = subprocess.run([*words, str(file)], capture_output=True, text=True, check=True).stdout
-    known = dict(line.split("=") for line in told.split())
+    probed = subprocess.run([*words, str(file)], capture_output=True, text=True, check=True).stdout
+    known = dict(line.split("=") for line in probed.split())
     lasts_us = sum(shot.lasts_us for shot in film.shots)
     assert int(known.pop("nb_frames")) == pytest.approx(lasts_us * 8 / 1e6, abs=2)
     assert known == {
@@ -197,7 +197,7 @@ def test_without_ffmpeg_the_error_has_the_next_step(store: FileRecords, monkeypa
 def test_an_error_of_ffmpeg_is_passed_on(
     store: FileRecords, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
 ) -> None:
-    """Whether it ends at once or after the last frame."""
+    """It may end at once, or after the last frame."""
     program = tmp_path / "ffmpeg"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)

@@ -24,7 +24,7 @@ _KEYS = {"ArrowLeft": 37, "ArrowRight": 39, "Home": 36, "End": 35, "Tab": 9, "Es
 _LINE = (
     "const [box, line] = [diagram, document.getElementById('cursor')].map(each => each.getBoundingClientRect());"
 )
-_IN_SIGHT = f"(() => {{ {_LINE} return line.top >= box.top && line.bottom <= box.bottom; }})()"
+_VISIBLE = f"(() => {{ {_LINE} return line.top >= box.top && line.bottom <= box.bottom; }})()"
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ def _click(browser: Browser, target: str) -> None:
 
 @pytest.mark.parametrize("time", ["down", "right"])
 @pytest.mark.parametrize("theme", ["auto", "slide"])
-def test_the_names_and_the_times_stay_in_sight(browser: Browser, tmp_path: Path, time: str, theme: str) -> None:
+def test_the_names_and_the_times_stay_visible(browser: Browser, tmp_path: Path, time: str, theme: str) -> None:
     """However far one scrolls, each name is at its lane, and each label of the axis at its line."""
     _show(browser, tmp_path, time=time, theme=theme)
     browser.resize(700, 640)
@@ -131,9 +131,9 @@ def test_the_table_has_the_state_of_every_node_at_the_cursor(
             nodes = timeline.at(record).nodes.values()
             assert [row[0] for row in rows] == [f"{node.id}" for node in nodes]
             for row, node in zip(rows, nodes, strict=True):
-                is_up = node.process in ("running", "paused")
+                has_state = node.process in ("running", "paused")
                 group = None if node.group is None else f"{node.group[0]}.{node.group[1]}"
-                known = ["–" if each is None or not is_up else f"{each}" for each in (node.coordinator, group)]
+                known = ["–" if each is None or not has_state else f"{each}" for each in (node.coordinator, group)]
                 expected = (
                     node.status if node.process == "running" else node.process.replace("absent", "not started")
                 )
@@ -175,11 +175,11 @@ def test_the_slider_is_reached_and_moved_by_the_keyboard(browser: Browser, tmp_p
     for key, at_us in (("End", excerpt.until_us), ("Home", excerpt.from_us)):
         _press(browser, key)
         assert browser.finds("Number(slider.value)") == at_us
-        assert browser.finds(_IN_SIGHT)
+        assert browser.finds(_VISIBLE)
     moved = "slider.value = 4_100_000; slider.dispatchEvent(new Event('input'));"
     browser.finds(f"{moved} 0")
     assert browser.finds("cursor.at") == 4_100_000
-    assert browser.finds(_IN_SIGHT)
+    assert browser.finds(_VISIBLE)
     assert browser.finds("document.getElementById('now').textContent") == "4.100"
 
 
@@ -190,12 +190,12 @@ def test_every_event_can_be_stepped_to(browser: Browser, tmp_path: Path) -> None
         f"""(() => {{ const seen = [];
           for (let n = 1; n < moments.length; n++) {{
             step(1);
-            seen.push([cursor.at, {_IN_SIGHT}, details.textContent]);
+            seen.push([cursor.at, {_VISIBLE}, details.textContent]);
           }}
           return seen; }})()"""
     )
     assert [at_us for at_us, _, _ in found] == sorted(at_us for at_us, _, _ in found)
-    assert all(is_in_sight for _, is_in_sight, _ in found)
+    assert all(is_visible for _, is_visible, _ in found)
     everything = "\n".join(text for _, _, text in found)
     texts = browser.finds("messages.map(message => message.text)")
     ended = [edge.end is not None and edge.end.record <= excerpt.last for edge in excerpt.messages]
@@ -381,7 +381,7 @@ def test_a_minute_of_many_nodes(
     chosen = "chapterList.selectedIndex = 1 + run.chapters.findIndex(each => each[2].startsWith('kill'))"
     browser.finds(f"{chosen}; chapterList.dispatchEvent(new Event('change'));")
     assert browser.finds("[...states.rows].at(-1).cells[1].textContent") == "killed"
-    assert browser.finds(_IN_SIGHT)
+    assert browser.finds(_VISIBLE)
     browser.type("..")
     assert browser.finds("cursor.at") > 20_000_000
 
