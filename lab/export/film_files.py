@@ -15,9 +15,10 @@ from typing import Any, TextIO
 from lab.export.excerpt import Excerpt, ExportError
 from lab.export.figure_themes import Theme
 from lab.export.film_frames import FilmFrame, FilmFrames, load_pillow
+from lab.export.svg_diagram import fault_opacity
 
 _COLOURS = ("green", "orange", "sky", "vermilion", "purple", "yellow")
-_BLENDS, _APART = 24, 10
+_BLENDS, _APART = 24, 8
 """The most steps to a colour, and how far apart they are at least: Pillow confuses colours that are closer."""
 _TRANSPARENT = 255
 _GIF_FRAMES_PER_S, _MP4_FRAMES_PER_S = 12, 25
@@ -48,7 +49,7 @@ class _GifWriter:
         self._chops = importlib.import_module("PIL.ImageChops")
         self._gif = importlib.import_module("PIL.GifImagePlugin")
         self._palette = self._image.new("P", (1, 1))
-        self._palette.putpalette([part for colour in _palette(theme) for part in bytes.fromhex(colour[1:])])
+        self._palette.putpalette([*b"".join(_palette(theme))])
         self._shown: Any = None
         """The pixels of the last frame, as RGB and as numbers of colours."""
         self._waiting: FilmFrame | None = None
@@ -107,19 +108,27 @@ class _GifWriter:
         self._out.write(b"".join(self._gif.getdata(image, box[:2], duration=lasts_ms, disposal=1, **settings)))
 
 
-def _palette(theme: Theme) -> list[str]:
-    """Return at most 255 colours: those of the theme in steps from the background, and the shades of faults."""
+def _palette(theme: Theme) -> list[bytes]:
+    """Return at most 255 colours: those of the theme, and steps from the background to them."""
     paper = bytes.fromhex(theme.paper[1:])
-    full = [theme.ink, theme.faint, theme.rule, *(theme.palette.named(name) for name in _COLOURS)]
-    found = [theme.paper]
+    names = [theme.ink, theme.faint, theme.rule, *(theme.palette.named(name) for name in _COLOURS)]
+    full = [bytes.fromhex(name[1:]) for name in names]
+    fault = bytes.fromhex(theme.palette.mark("fault")[1:])
+    found = [paper, *full, _mixed(paper, fault, fault_opacity(theme))]
     for colour in full:
-        parts = bytes.fromhex(colour[1:])
-        far = max(abs(high - low) for low, high in zip(paper, parts, strict=True))
-        steps = max(1, min(_BLENDS, far // _APART))
-        for step in range(1, steps + 1):
-            mixed = (round(low + (high - low) * step / steps) for low, high in zip(paper, parts, strict=True))
-            found.append(f"#{bytes(mixed).hex()}")
-    return [*dict.fromkeys(found)][:_TRANSPARENT]
+        for step in range(1, _BLENDS):
+            mixed = _mixed(paper, colour, step / _BLENDS)
+            if all(_apart(mixed, other) >= _APART for other in found):
+                found.append(mixed)
+    return found[:_TRANSPARENT]
+
+
+def _mixed(paper: bytes, colour: bytes, share: float) -> bytes:
+    return bytes(round(low + (high - low) * share) for low, high in zip(paper, colour, strict=True))
+
+
+def _apart(one: bytes, other: bytes) -> int:
+    return max(abs(part - other_part) for part, other_part in zip(one, other, strict=True))
 
 
 def write_mp4(excerpt: Excerpt, out: TextIO) -> None:

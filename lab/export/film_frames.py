@@ -36,6 +36,8 @@ _HEIGHT = 720
 _LETTERS, _SMALLEST_LETTERS = 17.0, 8.0
 _PITCH_PER_LETTER = 1.7
 _PAD, _TITLE, _CAPTION = 26.0, 30.0, 33.0
+_BOLD = 1.08
+"""How much wider bold letters are."""
 _CAPTION_ROWS = 2
 _MOST_ARROWS, _MOST_ROWS = 1_000, 800
 _STRETCH = 1.3
@@ -69,7 +71,7 @@ class FilmFrames:
         self._theme = _film_theme(THEMES[figure.theme], len(excerpt.nodes), self._u)
         self._title = printable(figure.title or excerpt.header.protocol.title, 200)
         self._subtitle = printable(figure.caption, 500)
-        self._chapters = chapters_of(excerpt)
+        self.chapters = chapters_of(excerpt)
         self.top = (_PAD + 1.3 * _TITLE + (26 if self._subtitle else 0)) * self._u
         self.band = film.height - self.top - (_PAD + _CAPTION * 1.3 * _CAPTION_ROWS + 8) * self._u
         self.left = _column_width(self._excerpt, self._u)
@@ -77,7 +79,7 @@ class FilmFrames:
         self.frame = self._picture.frame
         self.knots = self.frame.axis.knots
         screen = Screen(film.width - self.left, 14 * self._u)
-        self.shots = shots_of(self._excerpt, self.knots, self._chapters, screen, frames_per_s)
+        self.shots = shots_of(self._excerpt, self.knots, self.chapters, screen, frames_per_s)
 
     def __iter__(self) -> Iterator[FilmFrame]:
         for number, shot in enumerate(self.shots):
@@ -215,7 +217,7 @@ class FilmFrames:
     def _head(self) -> Iterator[drawsvg.DrawingElement]:
         u, room = self._u, self.size[0] - 2 * _PAD * self._u
         y = (_PAD + 0.8 * _TITLE) * u
-        title = cut_to_width(self._title, _TITLE * u, room / 1.06)
+        title = cut_to_width(self._title, _TITLE * u, room / _BOLD)
         yield text(title, _TITLE * u, (_PAD * u, y), self._theme.ink, font_weight="bold")
         if self._subtitle:
             words = cut_to_width(self._subtitle, 20 * u, room)
@@ -225,14 +227,15 @@ class FilmFrames:
         if number < 0:
             return
         u, size, pad = self._u, _CAPTION * self._u, _PAD * self._u
-        chapter = self._chapters[number]
+        chapter = self.chapters[number]
         is_violation = any(each.record == chapter.record for each in self._excerpt.violations)
         colour = self._theme.palette.named("vermilion") if is_violation else self._theme.ink
         y = self.top + self.band + 14 * u
         clock = f"{chapter.at_us / 1e6:.3f} s"
         wide = text_width("000.000 s", size) + 24 * u
         yield text(clock, size, (pad, y + size), self._theme.faint)
-        lines = wrap_to_width(printable(chapter.title, 200), size, self.size[0] - 2 * pad - wide, _CAPTION_ROWS)
+        room = (self.size[0] - 2 * pad - wide) / _BOLD
+        lines = wrap_to_width(printable(chapter.title, 200), size, room, _CAPTION_ROWS)
         for row, words in enumerate(lines):
             yield text(words, size, (pad + wide, y + size + 1.3 * size * row), colour, font_weight="bold")
 

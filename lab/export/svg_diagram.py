@@ -27,7 +27,7 @@ from lab.export.annotations import (
 from lab.export.diagram_layout import REACH, dense_cells, passing
 from lab.export.excerpt import Excerpt
 from lab.export.figure_frame import Frame, frame_of
-from lab.export.figure_themes import FONT
+from lab.export.figure_themes import FONT, Theme
 from lab.export.message_labels import (
     LINE,
     FanOut,
@@ -441,11 +441,10 @@ class Picture:
                 continue
             begin, end = self._place(interval.since.at_us), self._until(interval)
             (left, top), (right, bottom) = frame.xy(begin, frame.near), frame.xy(end, frame.far)
-            opacity = 0.12 if self._theme.dark else 0.06
             ground = drawsvg.Rectangle(
                 *(round(each, 1) for each in (left, top, right - left, bottom - top)),
                 fill=colour,
-                fill_opacity=opacity,
+                fill_opacity=fault_opacity(self._theme),
             )
             walls = (line(*way, colour, 2 * self._k, "7 4") for way in self._walls(interval))
             yield self._group(iter((ground, *walls)), _describe_fault_interval(interval), class_="f")
@@ -745,6 +744,11 @@ class Picture:
             signs = [line((0, 0), (24, 0), colour, 1.2), arrow_head((0, 0), (24, 0), colour, 6.6, is_answer)]
             signs += [symbol(mark, (0, 0), colour, 0.8)] if mark else []
             yield kind if in_legend else f"{self._initials[kind]} = {kind}", signs
+
+
+def fault_opacity(theme: Theme) -> float:
+    """Return the opacity of the background of a fault."""
+    return 0.12 if theme.dark else 0.06
 
 
 def _status_words(interval: StatusInterval) -> list[str]:

@@ -3,7 +3,9 @@
 import io
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TextIO
@@ -17,6 +19,7 @@ from lab.export.figure_options import FigureOptions
 from lab.export.film import chapters_of
 from lab.export.film_files import write_gif, write_mp4
 from lab.export.film_frames import FilmFrames
+from lab.export.text_metrics import text_width
 from lab.recording.reader import FileRecords, open_recording
 from tests.export.test_printed import needs_cairo
 from tests.export.windows import RECORDINGS
@@ -158,6 +161,33 @@ def test_letters_are_large(store: FileRecords) -> None:
         assert film.theme.size == 17
         sizes = [float(each.args["font-size"]) for each in film._caption(0)]
         assert min(sizes) == 33
+
+
+def test_every_text_fits_the_screen(store: FileRecords) -> None:
+    """The longest titles of chapters too, and a long title of the film."""
+    film = FilmFrames(_excerpt(store, DiagramFilm(1280, 720), title="A long title " * 9, window=(0, 9_000_000)), 8)
+    texts = [*film._head(), *(text for number in range(len(film.chapters)) for text in film._caption(number))]
+    assert len(texts) > 30
+    for each in texts:
+        is_bold = each.args.get("font-weight") == "bold"
+        wide = text_width(each.escaped_text, each.args["font-size"], bold=is_bold)
+        assert each.args["x"] + wide < 1280, each.escaped_text
+
+
+def test_a_gif_has_the_colours_of_the_theme(store: FileRecords) -> None:
+    """Those of large areas exactly: the background, the lanes, and the shade of a partition."""
+    with closing(open_recording(RECORDINGS / "scenarios" / "partition-in-two.jsonl")) as partition:
+        excerpt = _excerpt(partition, window=(1_400_000, 1_450_000))
+        drawn = FilmFrames(excerpt, 8)
+        image = drawn._drawn(drawn.shots[-1])
+        gif: Any = Image.open(io.BytesIO(_written(write_gif, excerpt)))
+    gif.seek(gif.n_frames - 1)
+    pairs = Counter(zip(image.getdata(), gif.convert("RGB").getdata(), strict=True))
+    common = {drawn_as: shown_as for (drawn_as, shown_as), count in pairs.items() if count > 500}
+    assert any(red > green + 5 > 230 for red, green, _ in common), "the shade of the partition"
+    assert len(common) >= 4
+    for drawn_as, shown_as in common.items():
+        assert max(abs(one - other) for one, other in zip(drawn_as, shown_as, strict=True)) <= 2
 
 
 @needs_ffmpeg
