@@ -280,8 +280,7 @@ function playOn(now) {
   playing.at = Math.min(playing.at + passed * rate(playing.at), run.until_us);
   const moment = momentAt(playing.at), isOver = playing.at >= run.until_us;
   // a reader who asked for less motion sees the cursor at the events only
-  if (!stillness.matches || moment !== cursor.moment || isOver)
-    moveCursor(stillness.matches && !isOver ? moments[moment].at : playing.at, moment);
+  moveCursor(stillness.matches && !isOver ? moments[moment].at : playing.at, moment);
   if (isOver) pause();
   else playing.frame = requestAnimationFrame(playOn);
 }
