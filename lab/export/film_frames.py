@@ -44,6 +44,8 @@ _STRETCH = 1.3
 """How much longer the time axis is than on a page."""
 _TILE = 8_000
 """The greatest width of what CairoSVG draws at once; it could not draw 32,768 pixels."""
+_MOST_PIXELS = 150_000_000
+"""The pixels of the longest diagram, which takes twice three bytes for each."""
 _AHEAD = 1.0
 """How far before a label the cursor is when it appears, in sizes of its letters."""
 
@@ -77,6 +79,11 @@ class FilmFrames:
         self.left = _column_width(self._excerpt, self._u)
         self._picture = Picture(self._excerpt, "film", self._make_frame)
         self.frame = self._picture.frame
+        if self.frame.width * self.band > _MOST_PIXELS:
+            raise ExportError(
+                f"the diagram of this film is {self.frame.width:,.0f} pixels long, too much for its height: choose "
+                "a shorter window with --from and --until, --zoom 500ms, or a smaller --size"
+            )
         self.knots = self.frame.axis.knots
         screen = Screen(film.width - self.left, 14 * self._u)
         self.shots = shots_of(self._excerpt, self.knots, self.chapters, screen, frames_per_s)

@@ -47,7 +47,7 @@ class Screen(Struct, frozen=True):
 def shots_of(
     excerpt: Excerpt, knots: Sequence[Knot], chapters: Sequence[Chapter], screen: Screen, frames_per_s: int
 ) -> list[Shot]:
-    """Return the shots, in order. Raises ExportError if the film would last for hours."""
+    """Return the shots, in order. Raises ExportError if the film would last for more than ten minutes."""
     frame_us = 1_000_000 // frames_per_s
     film = excerpt.options.diagram_film
     if film.speed is None:

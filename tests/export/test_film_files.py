@@ -154,6 +154,14 @@ def test_a_film_of_hours_is_refused(store: FileRecords) -> None:
         FilmFrames(_excerpt(store, DiagramFilm(480, 270, 8, 0.001, 600_000_000), window=(0, 9_000_000)), 8)
 
 
+def test_a_diagram_that_takes_too_much_memory_is_refused(
+    store: FileRecords, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lab.export.film_frames._MOST_PIXELS", 100_000)
+    with pytest.raises(ExportError, match=r"pixels long.*a smaller --size"):
+        FilmFrames(_excerpt(store), 8)
+
+
 def test_letters_are_large(store: FileRecords) -> None:
     """On a screen of 720 lines: a label has 17, the caption 33 pixels, whatever the theme."""
     for theme in ("auto", "paper", "dark"):
