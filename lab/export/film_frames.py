@@ -81,8 +81,8 @@ class FilmFrames:
         self.frame = self._picture.frame
         if self.frame.width * self.band > _MOST_PIXELS:
             raise ExportError(
-                f"the diagram of this film is {self.frame.width:,.0f} pixels long, too much for its height: choose "
-                "a shorter window with --from and --until, --zoom 500ms, or a smaller --size"
+                f"the diagram of this film is {self.frame.width:,.0f} pixels long, too many for its height: "
+                "choose a shorter window with --from and --until, --zoom 500ms, or a smaller --size"
             )
         self.knots = self.frame.axis.knots
         screen = Screen(film.width - self.left, 14 * self._u)

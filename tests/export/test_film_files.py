@@ -157,7 +157,7 @@ def test_a_film_of_hours_is_refused(store: FileRecords) -> None:
 def test_a_diagram_that_takes_too_much_memory_is_refused(
     store: FileRecords, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lab.export.film_frames._MOST_PIXELS", 100_000)
+    monkeypatch.setattr("lab.export.film_frames._MOST_PIXELS", 10_000)
     with pytest.raises(ExportError, match=r"pixels long.*a smaller --size"):
         FilmFrames(_excerpt(store), 8)
 
