@@ -23,7 +23,14 @@ from lab.cli.options import (
 from lab.cli.progress import Progress
 from lab.cli.recording_report import RecordingSummary, report_damage, summarize_recording
 from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError, print_table
-from lab.export.excerpt import ExportError, ExportOptions, Film, parse_nodes, read_excerpt
+from lab.export.excerpt import (
+    DiagramFilm,
+    ExportError,
+    ExportOptions,
+    Film,
+    parse_nodes,
+    read_excerpt,
+)
 from lab.export.figure_options import FigureOptions, figure_options
 from lab.export.formats import Format, default_path, format_for_file, write_file
 from lab.export.tables import COLUMNS, check_table, tables_of
@@ -41,6 +48,8 @@ _DEFAULT_TABLE, _DEFAULT_TABLE_FORMAT = "messages", "csv"
 
 _SIZE = re.compile(r"(\d{1,4})[x×](\d{1,4})")
 _COLUMNS, _ROWS = range(40, 501), range(12, 201)
+_FILM_WIDTHS, _FILM_HEIGHTS = range(480, 3841, 2), range(270, 2161, 2)
+"""Even, because the colours of a video have half as many pixels."""
 _FRAMES_PER_S = range(1, 61)
 _SLOWEST, _FASTEST = 0.01, 1000.0
 _LEAST_IDLE_US = 100_000
@@ -92,7 +101,13 @@ class ExportRequest(Struct, frozen=True):
             metavar="LENGTH", help="Pictures: width, such as 16cm, 6.5in, 480pt, 800px; letters keep their size."
         ),
     ] = None
-    theme: Annotated[str, Option(metavar="NAME", help="Pictures: light, dark, paper, slide.")] = "light"
+    theme: Annotated[
+        str,
+        Option(
+            metavar="NAME",
+            help="Pictures: light, dark, paper, slide; auto is light, and in a page as its reader's system.",
+        ),
+    ] = "auto"
     zoom: Annotated[
         str,
         Option(
@@ -129,11 +144,26 @@ class ExportRequest(Struct, frozen=True):
         str,
         Option(metavar="NAME", help="cast: the view to show: log, diagram, network, code …"),
     ] = "log"
-    size: Annotated[str, Option(metavar="COLSxROWS", help="cast: size of the terminal.")] = "120x40"
-    speed: Annotated[str, Option(metavar="FACTOR", help="cast: playback speed.")] = "1"
-    fps: Annotated[int, Option(metavar="N", help="cast: frames per second.")] = 10
+    size: Annotated[
+        str | None,
+        Option(
+            metavar="WxH",
+            help=r"cast: columns and rows of the terminal; gif, mp4: pixels.  \[default: 120x40; 1280x720]",
+        ),
+    ] = None
+    speed: Annotated[
+        str | None,
+        Option(
+            metavar="FACTOR",
+            help=r"Films: speed of the recorded time.  \[default: 1; gif, mp4: slow enough for every event]",
+        ),
+    ] = None
+    fps: Annotated[
+        int | None,
+        Option(metavar="N", help=r"Films: frames per second.  \[default: cast 10, gif 12, mp4 25]"),
+    ] = None
     idle: Annotated[
-        str, Option(metavar="TIME", help="cast: shorten longer pauses between events to this time.")
+        str, Option(metavar="TIME", help="Films with a speed: shorten longer waits between events to this time.")
     ] = "2s"
     force: Annotated[bool, Option("--force", help="Overwrite an existing file.")] = False
     protocol: OwnProtocol = None
@@ -173,8 +203,8 @@ class ExportRequest(Struct, frozen=True):
             raise UsageError(f"--out {self.out} does not imply a format; add --to {known}")
         return found
 
-    def excerpt_options(self) -> ExportOptions:
-        """Return what to export. Raises UsageError."""
+    def excerpt_options(self, chosen: Format) -> ExportOptions:
+        """Return what to export in this format. Raises UsageError."""
         if self.time not in ("down", "right"):
             raise UsageError(f"--time {self.time}: expected down or right")
         return ExportOptions(
@@ -185,7 +215,8 @@ class ExportRequest(Struct, frozen=True):
             "right" if self.time == "right" else "down",
             self.ascii_only or (self.out == _STANDARD_OUTPUT and not draws_unicode()),
             self.table_name,
-            self.film(),
+            Film() if chosen.is_diagram_film else self.film(),
+            self.diagram_film() if chosen.is_diagram_film else DiagramFilm(),
             self.figure(),
         )
 
@@ -213,22 +244,39 @@ class ExportRequest(Struct, frozen=True):
         return path
 
     def film(self) -> Film:
-        """Return the parsed options. Raises UsageError; an unknown view is only found when filming."""
-        if self.fps not in _FRAMES_PER_S:
+        """Return the options of a cast. Raises UsageError; an unknown view is only found when filming."""
+        size = self._film_size("columns and rows", "120x40", _COLUMNS, _ROWS)
+        return Film(
+            *size, self._fps() or Film().frames_per_s, self._film_speed() or 1.0, self.view, self._idle_us()
+        )
+
+    def diagram_film(self) -> DiagramFilm:
+        """Return the options of a film of the diagram. Raises UsageError."""
+        if self.width is not None:
+            raise UsageError(f"--width {self.width}: a film has a --size in pixels, such as 1280x720")
+        size = self._film_size("even numbers of pixels", "1280x720", _FILM_WIDTHS, _FILM_HEIGHTS)
+        return DiagramFilm(*size, self._fps(), self._film_speed(), self._idle_us())
+
+    def _fps(self) -> int | None:
+        if self.fps is not None and self.fps not in _FRAMES_PER_S:
             raise UsageError(f"--fps {self.fps}: expected a whole number from 1 to {_FRAMES_PER_S[-1]}")
-        return Film(*self._film_size(), self.fps, self._film_speed(), self.view, self._idle_us())
+        return self.fps
 
-    def _film_size(self) -> tuple[int, int]:
-        size = _SIZE.fullmatch(self.size)
-        columns, rows = (int(size[1]), int(size[2])) if size is not None else (0, 0)
-        if columns not in _COLUMNS or rows not in _ROWS:
+    def _film_size(self, what: str, default: str, widths: range, heights: range) -> tuple[int, int]:
+        given = default if self.size is None else self.size
+        size = _SIZE.fullmatch(given)
+        width, height = (int(size[1]), int(size[2])) if size is not None else (0, 0)
+        if width not in widths or height not in heights:
             raise UsageError(
-                f"--size {self.size}: expected columns and rows, such as 120x40, from "
-                f"{_COLUMNS[0]}x{_ROWS[0]} to {_COLUMNS[-1]}x{_ROWS[-1]}"
+                f"--size {given}: expected {what}, such as {default}, from "
+                f"{widths[0]}x{heights[0]} to {widths[-1]}x{heights[-1]}"
             )
-        return columns, rows
+        return width, height
 
-    def _film_speed(self) -> float:
+    def _film_speed(self) -> float | None:
+        """Return the speed, None if none was asked for."""
+        if self.speed is None:
+            return None
         try:
             speed = float(self.speed.removesuffix("x"))
         except ValueError:
@@ -257,20 +305,23 @@ class ExportRequest(Struct, frozen=True):
     lab export run.jsonl --to text --out - | less\n
     lab export run.jsonl --table elections\n
     lab export run.jsonl --table messages --out messages.parquet\n
+    lab export run.jsonl --out crash.gif --from 1.9s --until 3s --theme dark --title "Node 5 crashes"
+
     lab export run.jsonl --to cast --view diagram --speed 0.5"""
 )
 def export(options: ExportRequest) -> int:
-    """Export a recording as a diagram, trace or table.
+    """Export a recording as a diagram, film, trace or table.
 
-    [bold]lab export FILE[/bold] lists the formats. Diagrams: svg, pdf, png, html, text, mermaid, dot. Traces
-    for other tools: shiviz, perfetto, cast. Tables: csv, jsonl, parquet. In a table, a column has one type, and
-    lists are JSON text; a column whose name ends in _us is a time in microseconds since the start of the run, and
-    a column whose name ends in record is a record number. lab export FILE --json lists the tables with their
-    columns.
+    [bold]lab export FILE[/bold] lists the formats. Diagrams: svg, pdf, png, html, text, mermaid, dot. Films:
+    gif, mp4, cast. Traces for other tools: shiviz, perfetto. Tables: csv, jsonl, parquet. In a table, a column has
+    one type, and lists are JSON text; a column whose name ends in _us is a time in microseconds since the start of
+    the run, and a column whose name ends in record is a record number. lab export FILE --json lists the tables
+    with their columns.
 
     In the diagram each node has a lane in the colour of its status, and a message is an arrow from sender to
     receiver. Heartbeats are left out. A long run is drawn in rows of time, unless you select a window with --from
-    and --until. The window begins with the nodes, faults and messages in flight as they are at --from.
+    and --until. The window begins with the nodes, faults and messages in flight as they are at --from. The options
+    of pictures are those of svg, pdf, png and html and, but for --time and --width, of gif and mp4.
     """
     if options.protocol is not None:
         load_protocol_of(options.file, options.protocol)
@@ -283,7 +334,8 @@ def export(options: ExportRequest) -> int:
             else:
                 _list_formats(options.file, store.header)
             return 0
-        chosen, excerpt = options.format(), options.excerpt_options()
+        chosen = options.format()
+        excerpt = options.excerpt_options(chosen)
         path, size = options.path(chosen), 0
         try:
             if chosen.is_table:

@@ -23,8 +23,11 @@ COMMANDS = {
     "verify": ("Re-execute recordings and check the protocol's assertions.", "recordings"),
     "show": ("Print a recording as text.", "show"),
     "history": ("Show the history of groups in a recording.", "history"),
-    "consistency": ("Check a history of client operations: linearizability, anomalies of transactions.", "consistency"),
-    "export": ("Export a recording as a diagram, trace or table.", "export"),
+    "consistency": (
+        "Check a history of client operations: linearizability, anomalies of transactions.",
+        "consistency",
+    ),
+    "export": ("Export a recording as a diagram, film, trace or table.", "export"),
     "branch": ("Continue a recording from any record, with new commands.", "branch"),
     "branches": ("Show recordings and their branches as a tree.", "branch"),
     "diff": ("Find the first difference between two recordings.", "branch"),

@@ -41,6 +41,20 @@ class Film(Struct, frozen=True):
     idle_us: int = 2_000_000
 
 
+class DiagramFilm(Struct, frozen=True):
+    """The options of a film of the space-time diagram. Sizes are pixels.
+
+    ``speed`` is that of the recorded time, in which no wait is longer than ``idle_us``; None: as fast as the
+    diagram can be followed. ``frames_per_s`` is None for what suits the format.
+    """
+
+    width: int = 1280
+    height: int = 720
+    frames_per_s: int | None = None
+    speed: float | None = None
+    idle_us: int = 2_000_000
+
+
 class ExportOptions(Struct, frozen=True):
     """The part of a recording to export, and how to draw it. None, and no nodes, mean all."""
 
@@ -52,6 +66,7 @@ class ExportOptions(Struct, frozen=True):
     ascii: bool = False
     table: str = "messages"
     film: Film = Film()
+    diagram_film: DiagramFilm = DiagramFilm()
     figure: FigureOptions = FigureOptions()
 
 

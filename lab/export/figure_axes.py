@@ -24,6 +24,8 @@ _BREAK = 30.0
 _MOST_DIGITS = 4
 
 Tick = tuple[float, str]
+Knot = tuple[int, float]
+"""A time in microseconds, and its position."""
 
 
 class Wait(Struct, frozen=True):
@@ -56,6 +58,11 @@ class LogarithmicAxis:
     @property
     def end(self) -> float:
         return self._places[-1]
+
+    @property
+    def knots(self) -> list[Knot]:
+        """The times whose positions are not on a straight line between those of their neighbours."""
+        return [*zip(self._times_us, self._places, strict=True)]
 
     def place(self, at_us: int) -> float:
         """Return the position of a time; between two events, that of the earlier one."""
@@ -116,6 +123,11 @@ class TrueAxis:
     @property
     def end(self) -> float:
         return self._places[-1]
+
+    @property
+    def knots(self) -> list[Knot]:
+        """The times between which the scale is the same."""
+        return [*zip(self._times_us, self._places, strict=True)]
 
     def place(self, at_us: int) -> float:
         knot = max(1, min(bisect_right(self._times_us, at_us), len(self._times_us) - 1))

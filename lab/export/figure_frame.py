@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lab.export.diagram_layout import ROWS_US, Layout, Position
 from lab.export.excerpt import Excerpt
@@ -28,7 +29,7 @@ _NATURAL_PAGE = 1000.0
 _ROW = 6.0
 _STRETCH = {True: 1.0, False: 1.7}
 """Lengths along the axis, if time flows down and if it flows to the right."""
-_CLOCK_ROWS = 34.0
+_CLOCK_ROWS, _FILM_CLOCK_ROWS = 34.0, 25.0
 _FLIGHTS = 6
 _SIZE = 11.0
 """The lengths here are those of labels of this size."""
@@ -113,6 +114,46 @@ def _frame_right(excerpt: Excerpt, theme: Theme, times_us: Sequence[int], has_no
     layout = Layout[float](False, lanes, pitch, 0)
     notes_width = 300 * k if has_notes else 0.0
     return Frame(theme, k, layout, axis, near, far, begin, width, far + 12 * k, notes_width, pad)
+
+
+def with_zoom(excerpt: Excerpt, most_arrows: int, most_rows: int) -> Excerpt:
+    """Return the excerpt with each event drawn or, if it has more messages and no zoom, with rows of time."""
+    figure = excerpt.options.figure
+    if figure.zoom != "auto":
+        return excerpt
+    lasts_us = excerpt.until_us - excerpt.from_us
+    row_us = next((us for us in ROWS_US if lasts_us / us <= most_rows), ROWS_US[-1])
+    figure = replace(figure, zoom="events" if len(excerpt.messages) <= most_arrows else row_us)
+    return replace(excerpt, options=replace(excerpt.options, figure=figure))
+
+
+def frame_in_band(
+    excerpt: Excerpt, times_us: Sequence[int], theme: Theme, begin: float, height: float, stretch: float
+) -> Frame:
+    """Return a frame without margins, for a film: its lanes in a band of this height, time to the right.
+
+    The lanes begin at ``begin``, and end where the time does; ``stretch`` is the length of the axis by its length
+    in a picture with labels of normal size.
+    """
+    k, count = theme.size / _SIZE, len(excerpt.nodes)
+    near = max(1.9 * theme.size, _FILM_CLOCK_ROWS * stretch)
+    pitch = (height - near) / count
+    lanes = {node: near + pitch * (n + 0.5) for n, node in enumerate(excerpt.nodes)}
+    to_the_right = replace(excerpt, options=replace(excerpt.options, time="right"))
+    axis = _axis(to_the_right, times_us, begin, stretch, _NATURAL_PAGE * stretch)
+    return Frame(
+        theme,
+        k,
+        Layout[float](False, lanes, pitch, 0),
+        axis,
+        near,
+        height,
+        begin,
+        axis.end + begin,
+        height,
+        0.0,
+        0.0,
+    )
 
 
 def _pad(theme: Theme) -> float:

@@ -26,7 +26,7 @@ class FigureOptions(Struct, frozen=True):
     title: str = ""
     caption: str = ""
     width: float | None = None
-    theme: str = "light"
+    theme: str = "auto"
     zoom: int | Literal["auto", "events", "page"] = "auto"
     scale: Literal["log", "true", "broken"] = "log"
     labels: Literal["full", "short", "legend"] = "full"
@@ -36,7 +36,7 @@ def figure_options(
     title: str = "",
     caption: str = "",
     width: str | None = None,
-    theme: str = "light",
+    theme: str = "auto",
     zoom: str = "auto",
     scale: str = "log",
     labels: str = "full",

@@ -14,7 +14,8 @@ _LENGTH = re.compile(r"(\d+(?:\.\d+)?)(px|pt|mm|cm|in|)")
 class Theme(Struct, frozen=True):
     """A theme. ``size`` is that of a label; ``described``: the head has the settings of the run.
 
-    ``width`` is that of the picture, if none is asked for; None: as wide as the nodes need.
+    ``width`` is that of the picture, if none is asked for; None: as wide as the nodes need. A page with the theme
+    *auto* is dark where its reader prefers that.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Theme(Struct, frozen=True):
 THEMES = {
     each.name: each
     for each in (
+        Theme("auto", False, 11.0),
         Theme("light", False, 11.0),
         Theme("dark", True, 11.0),
         Theme("paper", False, 9.6, described=False, lane=4.5, stroke=0.9, width=17 * 96 / 2.54),

@@ -5,7 +5,7 @@ begin at faults, elections, captions and marks of the script, and verdicts.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, groupby, pairwise
 
 from msgspec import Struct
@@ -39,11 +39,11 @@ class Pace:
 
     def seen_us(self, moment_us: int) -> int:
         """Return the film time at which that moment of the run is shown."""
-        return _interpolate(moment_us, self._moments_us, self._seen_us)
+        return interpolate(moment_us, self._moments_us, self._seen_us)
 
     def moment_us(self, seen_us: int) -> int:
         """Return the moment of the run shown at that film time."""
-        return _interpolate(seen_us, self._seen_us, self._moments_us)
+        return interpolate(seen_us, self._seen_us, self._moments_us)
 
 
 def frames(pace: Pace, film: Film) -> Iterator[tuple[int, int]]:
@@ -55,7 +55,16 @@ def frames(pace: Pace, film: Film) -> Iterator[tuple[int, int]]:
     yield pace.lasts_us, pace.until_us
 
 
-def _interpolate(value: int, xs: list[float], ys: list[float]) -> int:
+def busy_us(excerpt: Excerpt) -> Iterator[int]:
+    """Yield the times at which something happens."""
+    yield from (line.at_us for line in excerpt.events)
+    for edge in excerpt.messages:
+        yield edge.sent.at_us
+        if edge.end is not None:
+            yield edge.end.at_us
+
+
+def interpolate(value: float, xs: Sequence[float], ys: Sequence[float]) -> int:
     """Map ``value`` from the rising ``xs`` to the rising ``ys``, linearly between two of them."""
     place = max(1, min(bisect_right(xs, value), len(xs) - 1))
     low, high = xs[place - 1], xs[place]

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from lab.durable import owner_only
 from lab.export.excerpt import Excerpt
+from lab.export.film_files import write_gif, write_mp4
 from lab.export.group_pictures import write_dot
 from lab.export.html_page import write_html
 from lab.export.printed import write_pdf, write_png
@@ -23,7 +24,8 @@ Opener = Callable[[str, int], int]
 class Format(Struct, frozen=True):
     """A format. ``write`` writes an excerpt, and raises ExportError if it cannot.
 
-    A format of tables writes the table that the options name; one that is not text, bytes below the text file.
+    A format of tables writes the table that the options name; one that is not text, bytes below the text file. A
+    film of the diagram has its own options.
     """
 
     name: str
@@ -32,16 +34,23 @@ class Format(Struct, frozen=True):
     write: Callable[[Excerpt, TextIO], None]
     is_table: bool = False
     is_text: bool = True
+    is_diagram_film: bool = False
 
 
 FORMATS = (
     Format("svg", ".svg", "space-time diagram, as a picture with tooltips", write_svg),
-    Format("html", ".html", "space-time diagram, as a page: causal past and future, search", write_html),
+    Format(
+        "html", ".html", "space-time diagram, as a page: time slider, play, causal past and future", write_html
+    ),
     Format("text", ".txt", "space-time diagram, as plain text for email and issues", write_text),
     Format("mermaid", ".mmd", "sequence diagram of a short window, for Markdown (Mermaid)", write_mermaid),
     Format("dot", ".dot", "history of groups, as a graph for Graphviz", write_dot),
     Format("pdf", ".pdf", "space-time diagram, for papers and slides", write_pdf, is_text=False),
     Format("png", ".png", "space-time diagram, in pixels", write_png, is_text=False),
+    Format(
+        "gif", ".gif", "film of the space-time diagram, for slides", write_gif, is_text=False, is_diagram_film=True
+    ),
+    Format("mp4", ".mp4", "the same film as a video, by ffmpeg", write_mp4, is_text=False, is_diagram_film=True),
     Format("shiviz", ".shiviz", "log with vector clocks, for ShiViz", write_shiviz),
     Format("perfetto", ".perfetto.json", "trace, for ui.perfetto.dev (Chrome's JSON format)", write_perfetto),
     Format("csv", ".csv", "table for spreadsheets: messages, elections, verdicts …", write_csv_table, True),

@@ -18,22 +18,22 @@ _PIXELS_PER_PIXEL = 2.0
 
 def write_pdf(excerpt: Excerpt, out: TextIO) -> None:
     """Write to the binary file below ``out``. Raises ExportError without the extra."""
-    cairo = _cairosvg()
+    cairo = load_cairosvg()
     pdf = cairo.svg2pdf(bytestring=_svg(excerpt))
     out.buffer.write(_CREATED.sub(lambda hit: hit[1] + _NO_DATE[: len(hit[2])], pdf))
 
 
 def write_png(excerpt: Excerpt, out: TextIO) -> None:
     """Write to the binary file below ``out``. Raises ExportError without the extra."""
-    cairo = _cairosvg()
+    cairo = load_cairosvg()
     out.buffer.write(cairo.svg2png(bytestring=_svg(excerpt), scale=_PIXELS_PER_PIXEL))
 
 
 def _svg(excerpt: Excerpt) -> bytes:
-    return diagram_of(excerpt, tooltips=False).encode()
+    return diagram_of(excerpt, medium="print").encode()
 
 
-def _cairosvg() -> Any:
+def load_cairosvg() -> Any:
     try:
         return importlib.import_module("cairosvg")
     except ImportError:

@@ -6,10 +6,11 @@ row of time has too many messages to draw each, their number is a shade between 
 time axis, annotations and a legend. No text covers another: see ``lab.export.placement``.
 """
 
-from collections.abc import Iterator
-from typing import Any, TextIO
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal, TextIO
 
 import drawsvg
+from msgspec import Struct
 
 from lab.analysis.spacetime import FaultInterval, MessageEdge, StatusInterval
 from lab.export.annotations import (
@@ -25,8 +26,8 @@ from lab.export.annotations import (
 )
 from lab.export.diagram_layout import REACH, dense_cells, passing
 from lab.export.excerpt import Excerpt
-from lab.export.figure_frame import frame_of
-from lab.export.figure_themes import FONT
+from lab.export.figure_frame import Frame, frame_of
+from lab.export.figure_themes import FONT, Theme
 from lab.export.message_labels import (
     LINE,
     FanOut,
@@ -69,41 +70,118 @@ _MINOR = "status"
 """The kind of the annotations that are left out first."""
 _MOST_LINES = 5
 
+Medium = Literal["svg", "print", "page", "film"]
+"""What a picture is drawn for: a file with tooltips, a medium without, a page, or a film."""
+FrameMaker = Callable[[Excerpt, Sequence[int], bool], Frame]
+Shapes = Sequence[drawsvg.DrawingElement]
+
 
 def write_svg(excerpt: Excerpt, out: TextIO) -> None:
     """Write the diagram as one file, with tooltips. Raises ExportError."""
     out.write(diagram_of(excerpt))
 
 
-def diagram_of(excerpt: Excerpt, header: str = _XML, *, tooltips: bool = True) -> str:
+def diagram_of(excerpt: Excerpt, header: str = _XML, medium: Medium = "svg") -> str:
     """Return the text of an SVG file, preceded by ``header``."""
-    return str(Picture(excerpt, tooltips).drawing.as_svg(header=header))
+    return str(Picture(excerpt, medium).drawing.as_svg(header=header))
+
+
+class Parts(Struct, frozen=True):
+    """The parts of a picture besides its head, in the order in which they are drawn.
+
+    ``times`` are the lines and the labels of the time axis, ``labels`` those of messages and statuses, ``texts``
+    all of these texts. ``height`` is that of all together.
+    """
+
+    faults: Shapes
+    times: Shapes
+    lanes: Shapes
+    labels: Shapes
+    names: Shapes
+    texts: tuple[Text, ...]
+    height: float
+
+    @property
+    def rules(self) -> Shapes:
+        """The lines of the time axis."""
+        return [each for each in self.times if not isinstance(each, drawsvg.Text)]
+
+    @property
+    def ticks(self) -> Shapes:
+        """The labels of the time axis."""
+        return [each for each in self.times if isinstance(each, drawsvg.Text)]
 
 
 class Picture:
-    """The picture of an excerpt. ``texts`` are all of its texts, where they are in the picture."""
+    """The picture of an excerpt. ``texts`` are all of its texts, where they are in the picture.
 
-    def __init__(self, excerpt: Excerpt, tooltips: bool = True) -> None:
+    A picture for a page has no tooltips at the messages, which its script describes. One for a film has the frame
+    of the film, and no annotations.
+    """
+
+    def __init__(self, excerpt: Excerpt, medium: Medium = "svg", make_frame: FrameMaker = frame_of) -> None:
         self._excerpt = excerpt
         self._figure = excerpt.options.figure
-        self._tooltips = tooltips
-        remarks = annotations_in(excerpt)
-        self._frame = frame_of(excerpt, [*self._instants(remarks)], bool(remarks))
-        self._theme, self._k, self._size = self._frame.theme, self._frame.scale, self._frame.theme.size
+        self._medium = medium
+        remarks = [] if medium == "film" else annotations_in(excerpt)
+        self.frame = make_frame(excerpt, [*self._instants(remarks)], bool(remarks))
+        self._theme, self._k, self._size = self.frame.theme, self.frame.scale, self.frame.theme.size
         self._palette = self._theme.palette
-        self._end = self._frame.axis.end
+        self._end = self.frame.axis.end
         kinds = list(dict.fromkeys(printable(edge.line.kind, 28) for edge in excerpt.messages))
         self._initials = initials_of(kinds)
         self._styles = self._styles_of(kinds)
         self._spelled: dict[str, None] = {}
         """The kinds that the legend has to explain, in order of appearance."""
-        self._dense = dense_cells(excerpt.messages, self._cell) if self._frame.axis.row_us else {}
+        self._dense = dense_cells(excerpt.messages, self._cell) if self.frame.axis.row_us else {}
         dense = {id(edge) for many in self._dense.values() for edge in many}
+        self._numbers = {id(edge): number for number, edge in enumerate(excerpt.messages)}
         self._edges = [edge for edge in excerpt.messages if id(edge) not in dense]
         self.texts: list[Text] = []
-        self.drawing = self._drawn(remarks)
+        self.parts = self._drawn(remarks)
+        self.drawing = self._whole()
 
-    def _drawn(self, remarks: list[Annotation]) -> drawsvg.Drawing:
+    def _whole(self) -> drawsvg.Drawing:
+        """Return the picture, with its head, legend and caption."""
+        in_body, self.texts = self.texts, []
+        head, top = self._head()
+        legend, legend_height = self._legend(top, self.frame.width)
+        top += legend_height
+        self.texts += [each.moved((0, top)) for each in in_body]
+        parts = self.parts
+        caption, bottom = self._caption(top + parts.height)
+        body = [*parts.faults, *parts.times, *parts.lanes, *parts.labels, *parts.names]
+        drawing = drawsvg.Drawing(round(self.frame.width), round(bottom), font_family=FONT)
+        drawing.append_css(_STYLE)
+        drawing.append(drawsvg.Rectangle(0, 0, drawing.width, drawing.height, fill=self._theme.paper))
+        drawing.append(group(head))
+        drawing.append(group(legend, class_="legend"))
+        drawing.append(group(body, transform=f"translate(0,{top:.1f})", class_="body"))
+        drawing.append(group(caption))
+        return drawing
+
+    def legend(self, width: float) -> drawsvg.Drawing:
+        """Return the legend alone, of this width."""
+        in_picture, self.texts = self.texts, []
+        shapes, height = self._legend(0, width)
+        self.texts = in_picture
+        drawing = drawsvg.Drawing(round(width), max(1, round(height)), font_family=FONT)
+        drawing.append(group(shapes))
+        return drawing
+
+    @property
+    def drawn(self) -> frozenset[int]:
+        """The numbers of the messages that have an arrow of their own."""
+        return frozenset(self._numbers[id(edge)] for edge in self._edges)
+
+    @property
+    def settings(self) -> list[str]:
+        """The settings of the run, and how the time is drawn."""
+        row_us = self.frame.axis.row_us
+        rows = f"; a row is {format_us(row_us)}" if row_us else ""
+        return [describe_excerpt(self._excerpt), _SCALE_NOTES["true" if row_us else self._figure.scale] + rows]
+
+    def _drawn(self, remarks: list[Annotation]) -> Parts:
         margin, height = self._annotations(remarks)
         self._labels = self._occupied(remarks, height)
         ways = [self._way(edge) for edge in self._edges]
@@ -114,37 +192,19 @@ class Picture:
         names = [*self._names()]
         kinds = [*self._message_labels(ways)]
         words = [*self._status_labels()]
-        body = [
-            *self._faults(),
-            *clocks,
+        lanes = [
             *margin,
             *self._densities(),
             *self._statuses(),
             *self._arrows(ways),
             *self._breaks(),
-            *kinds,
-            *statuses,
-            *words,
-            *names,
         ]
-        in_body, self.texts = self.texts, []
-        head, top = self._head()
-        legend, legend_height = self._legend(top)
-        top += legend_height
-        self.texts += [each.moved((0, top)) for each in in_body]
-        caption, bottom = self._caption(top + height)
-        drawing = drawsvg.Drawing(round(self._frame.width), round(bottom), font_family=FONT)
-        drawing.append_css(_STYLE)
-        drawing.append(drawsvg.Rectangle(0, 0, drawing.width, drawing.height, fill=self._theme.paper))
-        drawing.append(group(head))
-        drawing.append(group(legend, class_="legend"))
-        drawing.append(group(body, transform=f"translate(0,{top:.1f})", class_="body"))
-        drawing.append(group(caption))
-        return drawing
+        labels = [*kinds, *statuses, *words]
+        return Parts([*self._faults()], clocks, lanes, labels, names, tuple(self.texts), height)
 
     def _occupied(self, remarks: list[Annotation], height: float) -> Labels:
         """Return the areas that no label may cover: margins, lanes, walls, and the lines of annotations."""
-        frame, half = self._frame, self._theme.lane / 2 + 1
+        frame, half = self.frame, self._theme.lane / 2 + 1
         right = frame.notes - 10 * self._k if frame.down and frame.notes_width else frame.width
         labels = Labels(rectangle(0, 0, right if frame.down else frame.width, height))
         labels.reserve(rectangle(0, 0, *frame.xy(self._end, frame.near - 4 * self._k)))  # the clock
@@ -188,11 +248,11 @@ class Picture:
         return drawn_text(text, colour, **style)
 
     def _group(self, shapes: Iterator[drawsvg.DrawingElement], title: str, **attributes: Any) -> drawsvg.Group:
-        return group(shapes, title if self._tooltips else "", **attributes)
+        return group(shapes, title if self._medium in ("svg", "page") else "", **attributes)
 
     def _head(self) -> tuple[list[drawsvg.DrawingElement], float]:
         """Return the title and the settings, and where they end."""
-        theme, k, frame = self._theme, self._k, self._frame
+        theme, k, frame = self._theme, self._k, self.frame
         room = frame.width - 2 * frame.pad
         y = frame.pad
         shapes: list[drawsvg.DrawingElement] = []
@@ -202,16 +262,14 @@ class Picture:
             shapes.append(self._text(words, (frame.pad, y - 3 * k), theme.ink, 17 * k, bold=True))
             y += 4 * k
         if theme.described:
-            note = "true" if frame.axis.row_us else self._figure.scale
-            rows = f"; a row is {format_us(frame.axis.row_us)}" if frame.axis.row_us else ""
-            lines = [*wrap_to_width(describe_excerpt(self._excerpt), 12 * k, room), _SCALE_NOTES[note] + rows]
-            for words in lines:
+            settings, scale = self.settings
+            for words in (*wrap_to_width(settings, 12 * k, room), scale):
                 y += 16 * k
                 shapes.append(self._text(words, (frame.pad, y - 3 * k), theme.faint, 12 * k))
         return shapes, y + 6 * k
 
     def _caption(self, top: float) -> tuple[list[drawsvg.DrawingElement], float]:
-        frame, size = self._frame, 1.1 * self._size
+        frame, size = self.frame, 1.1 * self._size
         shapes: list[drawsvg.DrawingElement] = []
         y = top
         if self._figure.caption:
@@ -234,7 +292,7 @@ class Picture:
         return map(excerpt.clip, (excerpt.from_us, excerpt.until_us, *times))
 
     def _place(self, at_us: int) -> float:
-        return self._frame.axis.place(self._excerpt.clip(at_us))
+        return self.frame.axis.place(self._excerpt.clip(at_us))
 
     def _until(self, interval: StatusInterval | FaultInterval) -> float:
         """Return the position along the time axis at which an interval ends."""
@@ -246,14 +304,14 @@ class Picture:
         ``reach`` is the part of the way between the lanes that it covers.
         """
         source, target = edge.ends
-        begin_us, lane = edge.line.at_us, self._frame.layout.lanes[source]
-        across = (self._frame.layout.lanes[target] - lane) * reach
+        begin_us, lane = edge.line.at_us, self.frame.layout.lanes[source]
+        across = (self.frame.layout.lanes[target] - lane) * reach
 
         def point(at_us: int, done: float) -> Position:
             shown_us = self._excerpt.clip(at_us)
             if shown_us != at_us and end_us != begin_us:
                 done = (shown_us - begin_us) / (end_us - begin_us)
-            return self._frame.xy(self._place(at_us), lane + across * done)
+            return self.frame.xy(self._place(at_us), lane + across * done)
 
         return point(begin_us, 0.0), point(end_us, 1.0)
 
@@ -264,7 +322,7 @@ class Picture:
         """Return the row of time that a message is in, None if it takes longer."""
         if edge.end is None:
             return None
-        excerpt, row_us = self._excerpt, self._frame.axis.row_us
+        excerpt, row_us = self._excerpt, self.frame.axis.row_us
         first, last = (
             (excerpt.clip(at_us) - excerpt.from_us) // row_us for at_us in (edge.line.at_us, edge.end.at_us)
         )
@@ -274,7 +332,7 @@ class Picture:
 
     def _names(self) -> Iterator[drawsvg.DrawingElement]:
         """Yield the names of the nodes, at the beginnings of their lanes; of many nodes only those with room."""
-        frame, k, size = self._frame, self._k, self._size * 1.05
+        frame, k, size = self.frame, self._k, self._size * 1.05
         last = -1e9
         for node, lane in frame.layout.lanes.items():
             long, short = f"node {node}", str(node)
@@ -318,7 +376,7 @@ class Picture:
 
     def _status_marks(self) -> Iterator[drawsvg.DrawingElement]:
         """Yield the symbol of a status where it begins, if it has room before the next one."""
-        frame, k = self._frame, self._k
+        frame, k = self.frame, self._k
         if frame.axis.row_us and frame.layout.pitch < 24 * k:
             return
         room = 5.2 * k
@@ -355,7 +413,7 @@ class Picture:
         """Yield the places of a status, next to the beginning of its interval."""
         size, k, (x, y) = self._size, self._k, start
         for each in words:
-            if self._frame.down:
+            if self.frame.down:
                 for down in (0.36, 1.1, 1.9):
                     yield Text(each, size, (x + 7.5 * k, y + down * size), bold=True)
                     yield Text(each, size, (x - 7.5 * k, y + down * size), "end", bold=True)
@@ -365,11 +423,11 @@ class Picture:
                     yield Text(each, size, (x + right, y + down * size), bold=True)
 
     def _span(self, interval: StatusInterval) -> Way:
-        lane = self._frame.layout.lanes[interval.node]
+        lane = self.frame.layout.lanes[interval.node]
         begin, end = self._place(interval.since.at_us), self._until(interval)
-        if self._frame.axis.row_us:  # so that it can be seen
+        if self.frame.axis.row_us:  # so that it can be seen
             end = min(max(end, begin + 1.5), self._end)
-        return self._frame.xy(begin, lane), self._frame.xy(end, lane)
+        return self.frame.xy(begin, lane), self.frame.xy(end, lane)
 
     def _status_colour(self, shown: str) -> str:
         return self._palette.status(shown) or self._theme.faint
@@ -377,17 +435,16 @@ class Picture:
     # faults
 
     def _faults(self) -> Iterator[drawsvg.Group]:
-        frame, colour = self._frame, self._palette.mark("fault")
+        frame, colour = self.frame, self._palette.mark("fault")
         for interval in self._excerpt.fault_intervals:
             if not interval.fault.links:
                 continue
             begin, end = self._place(interval.since.at_us), self._until(interval)
             (left, top), (right, bottom) = frame.xy(begin, frame.near), frame.xy(end, frame.far)
-            opacity = 0.12 if self._theme.dark else 0.06
             ground = drawsvg.Rectangle(
                 *(round(each, 1) for each in (left, top, right - left, bottom - top)),
                 fill=colour,
-                fill_opacity=opacity,
+                fill_opacity=fault_opacity(self._theme),
             )
             walls = (line(*way, colour, 2 * self._k, "7 4") for way in self._walls(interval))
             yield self._group(iter((ground, *walls)), _describe_fault_interval(interval), class_="f")
@@ -396,10 +453,10 @@ class Picture:
         """Yield the walls between neighbours whose links are cut in both directions."""
         if interval.fault.links and interval.fault.kind in ("partition", "cut"):
             begin, end = self._place(interval.since.at_us), self._until(interval)
-            for lane, other, both_ways in self._frame.layout.gaps(interval.fault):
+            for lane, other, both_ways in self.frame.layout.gaps(interval.fault):
                 if both_ways:
                     wall = (lane + other) / 2
-                    yield self._frame.xy(begin, wall), self._frame.xy(end, wall)
+                    yield self.frame.xy(begin, wall), self.frame.xy(end, wall)
 
     # messages
 
@@ -420,7 +477,7 @@ class Picture:
 
     def _densities(self) -> Iterator[drawsvg.DrawingElement]:
         """Yield the shades of rows with many messages, and their numbers where they have room."""
-        frame = self._frame
+        frame = self.frame
         passed = {cell: passing(frame.layout, many) for cell, many in self._dense.items()}
         most = max((count for counts, _ in passed.values() for count in counts.values()), default=1)
         for cell, (counts, lost) in sorted(passed.items()):
@@ -437,8 +494,9 @@ class Picture:
         """Yield the arrows in the order in which the messages were sent."""
         faults = {each.fault.id: describe_fault(each.fault) for each in self._excerpt.space.fault_intervals}
         for number, (edge, way) in enumerate(zip(self._edges, ways, strict=True)):
-            title = describe_message(edge, faults) if self._tooltips else ""
-            yield group(self._arrow(edge, *way), title, class_="m", id=f"m{number}", tabindex=0)
+            title = describe_message(edge, faults) if self._medium == "svg" else ""
+            named = {"id": f"m{self._numbers[id(edge)]}", "tabindex": 0 if self._medium == "svg" else -1}
+            yield group(self._arrow(edge, *way), title, class_="m", **named)
             self._excerpt.progress(CountText(number, len(ways), "message", "drawn"))
 
     def _way(self, edge: MessageEdge) -> Way:
@@ -447,14 +505,14 @@ class Picture:
         start, end = self._ends(edge, end_us, REACH.get(edge.fate, 1.0))
         if edge.end is not None and not edge.arrived and end_us == edge.line.at_us:
             # otherwise messages that are lost at once would be drawn on top of each other
-            end = (end[0], end[1] + _AT_ONCE) if self._frame.down else (end[0] + _AT_ONCE, end[1])
+            end = (end[0], end[1] + _AT_ONCE) if self.frame.down else (end[0] + _AT_ONCE, end[1])
         return start, end
 
     def _arrow(self, edge: MessageEdge, start: Position, end: Position) -> Iterator[drawsvg.DrawingElement]:
         (colour, mark), k, theme = self._style(edge), self._k, self._theme
         is_answer = bool(edge.line.reply_to)
         width = theme.stroke * (0.75 if is_answer else 1.0)
-        if self._tooltips:
+        if self._medium in ("svg", "page"):
             yield line(start, end, theme.paper, 11, class_="hit", stroke_opacity=0)
         yield line(start, end, colour, width, self._scaled(_DASHES.get(edge.fate, "")), class_="way")
         if edge.end is None:
@@ -503,7 +561,7 @@ class Picture:
 
     def _times(self) -> Iterator[drawsvg.DrawingElement]:
         """Yield labelled times, and the length of long waits."""
-        frame, k = self._frame, self._k
+        frame, k = self.frame, self._k
         free = Labels(rectangle(0, 0, frame.width, 1e9))
         apart = 42 * k if frame.down else text_width("000.0000", self._size) + 14 * k
         for along, clock in frame.axis.ticks(apart):
@@ -518,7 +576,7 @@ class Picture:
                 yield self._put(text, self._theme.faint, font_style="italic", class_="wait")
 
     def _clock(self, along: float, words: str, row: int = 0) -> Text:
-        frame, size = self._frame, self._size
+        frame, size = self.frame, self._size
         x, y = frame.xy(along, frame.near - (9 + 13 * row) * self._k)
         return (
             Text(words, size, (x, y + 0.36 * size), "end") if frame.down else Text(words, size, (x, y), "middle")
@@ -526,7 +584,7 @@ class Picture:
 
     def _breaks(self) -> Iterator[drawsvg.DrawingElement]:
         """Yield the marks of a broken axis: a cut across all lanes."""
-        frame, k = self._frame, self._k
+        frame, k = self.frame, self._k
         for wait in frame.axis.waits():
             if not wait.broken:
                 continue
@@ -538,7 +596,7 @@ class Picture:
                 yield self._zigzag(along, colour, width)
 
     def _zigzag(self, along: float, colour: str, width: float) -> drawsvg.Lines:
-        frame, k = self._frame, self._k
+        frame, k = self.frame, self._k
         count = max(2, round((frame.far - frame.near) / (9 * k)))
         step = (frame.far - frame.near) / count
         points = [frame.xy(along + (2 * k if n % 2 else -2 * k), frame.near + n * step) for n in range(count + 1)]
@@ -547,13 +605,13 @@ class Picture:
 
     def _annotations(self, remarks: list[Annotation]) -> tuple[list[drawsvg.DrawingElement], float]:
         """Return the annotations, next to the lanes or below them, and where the body ends."""
-        shapes = list(self._in_margin(remarks) if self._frame.down else self._under_lanes(remarks))
+        shapes = list(self._in_margin(remarks) if self.frame.down else self._under_lanes(remarks))
         low = max((each.at[1] for each in self.texts), default=0.0)
-        ends = self._end if self._frame.down else self._frame.far
+        ends = self._end if self.frame.down else self.frame.far
         return shapes, max(ends, low) + 10 * self._k
 
     def _in_margin(self, remarks: list[Annotation]) -> Iterator[drawsvg.DrawingElement]:
-        frame, k, size = self._frame, self._k, self._size
+        frame, k, size = self.frame, self._k, self._size
         x, row = frame.notes + 13 * k, 1.3 * self._size
         room = frame.notes_width - 13 * k
         wrapped = [(each, wrap_to_width(printable(each.text, 400), size, room, _MOST_LINES)) for each in remarks]
@@ -566,7 +624,8 @@ class Picture:
             yield line((frame.far, y), (frame.notes - 3 * k, shown), colour, 0.8 * k)
             yield from self._sign(remark, (frame.notes + 3 * k, shown))
             for place, words in enumerate(lines):
-                yield self._text(words, (x, shown + 0.36 * size + row * place), colour, class_="note")
+                at = x, shown + 0.36 * size + row * place
+                yield self._text(words, at, colour, class_="note", **self._moment(remark))
             free = shown + row * len(lines) + 0.35 * size
         if left_out:
             at = x, max(free, self._end - row) + 0.36 * size
@@ -574,7 +633,7 @@ class Picture:
 
     def _under_lanes(self, remarks: list[Annotation]) -> Iterator[drawsvg.DrawingElement]:
         """Yield the annotations in rows, from the last on: each below those that begin above its text."""
-        frame, k, size = self._frame, self._k, self._size
+        frame, k, size = self.frame, self._k, self._size
         right, row = frame.width - frame.pad, 1.35 * self._size
         placed: list[tuple[float, float, int]] = []
         lines: list[drawsvg.DrawingElement] = []
@@ -597,21 +656,25 @@ class Picture:
             box = (x - 2, y - 0.8 * size, wide + 2, 1.06 * size)
             words_.append(drawsvg.Rectangle(*(round(each, 1) for each in box), fill=self._theme.paper))
             words_ += self._sign(remark, (x + 4 * k, y - 0.34 * size))
-            words_.append(self._text(words, (x + 12 * k, y), colour, class_="note"))
+            words_.append(self._text(words, (x + 12 * k, y), colour, class_="note", **self._moment(remark)))
         yield from (*lines, *words_)
+
+    def _moment(self, remark: Annotation) -> dict[str, Any]:
+        """Return the attributes by which the script of a page finds the record of an annotation."""
+        return {"data_record": remark.record} if self._medium == "page" else {}
 
     def _sign(self, remark: Annotation, at: Position) -> Iterator[drawsvg.DrawingElement]:
         colour = self._palette.mark(remark.kind)
         yield symbol(NOTE_SIGNS[remark.kind], at, colour, 0.85 * self._k)
 
-    def _legend(self, top: float) -> tuple[list[drawsvg.DrawingElement], float]:
-        """Return the legend of the lanes and arrows that occur, and its height."""
-        frame, k, size = self._frame, self._k, self._size
+    def _legend(self, top: float, width: float) -> tuple[list[drawsvg.DrawingElement], float]:
+        """Return the legend of the lanes and arrows that occur, for a picture of this width, and its height."""
+        frame, k, size = self.frame, self._k, self._size
         shapes: list[drawsvg.DrawingElement] = []
         x, y = frame.pad, 8.0 * k
         for words, signs in (*self._lane_signs(), *self._arrow_signs(), *self._kind_signs()):
             wide = 30 * k + text_width(words, size) + 14 * k
-            if x + wide - 14 * k > frame.width - frame.pad and x > frame.pad:
+            if x + wide - 14 * k > width - frame.pad and x > frame.pad:
                 x, y = frame.pad, y + 1.6 * size
             move = f"translate({x:.1f},{top + y:.1f}) scale({k:.3f})"
             shapes.append(group(signs, transform=move))
@@ -640,8 +703,8 @@ class Picture:
             shades = [
                 drawsvg.Rectangle(8 * n, -5, 8, 10, fill=colour, fill_opacity=0.2 + 0.3 * n) for n in range(3)
             ]
-            yield f"many messages in {format_us(self._frame.axis.row_us)}", shades
-            if any(lost for many in self._dense.values() for _, lost in [passing(self._frame.layout, many)]):
+            yield f"many messages in {format_us(self.frame.axis.row_us)}", shades
+            if any(lost for many in self._dense.values() for _, lost in [passing(self.frame.layout, many)]):
                 yield (
                     "some of them lost",
                     [drawsvg.Rectangle(0, -5, 24, 10, fill=self._palette.named("vermilion"), fill_opacity=0.5)],
@@ -681,6 +744,11 @@ class Picture:
             signs = [line((0, 0), (24, 0), colour, 1.2), arrow_head((0, 0), (24, 0), colour, 6.6, is_answer)]
             signs += [symbol(mark, (0, 0), colour, 0.8)] if mark else []
             yield kind if in_legend else f"{self._initials[kind]} = {kind}", signs
+
+
+def fault_opacity(theme: Theme) -> float:
+    """Return the opacity of the background of a fault."""
+    return 0.12 if theme.dark else 0.06
 
 
 def _status_words(interval: StatusInterval) -> list[str]:

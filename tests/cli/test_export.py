@@ -13,7 +13,7 @@ from tests.cli.invocation import ROOT, SHIPPED, Lab
 from tests.recording.samples import eventful_lines, write_lines
 
 MISTAKES = """
-run.jsonl --to gif
+run.jsonl --to tiff
 run.jsonl --to svgg
 run.jsonl --out run.bmp
 run.jsonl --out run
@@ -95,9 +95,13 @@ def test_the_format_follows_from_the_suffix(folder: Lab, each: object) -> None:
     """Every format's suffix gives the same file as --to."""
     chosen = next(one for one in ALL_FORMATS if one is each)
     source = "run.jsonl"
+    if chosen.name == "mp4" and shutil.which("ffmpeg") is None:
+        pytest.skip("no ffmpeg: apt-get install ffmpeg")
     if chosen.name == "dot":
         source = str(ROOT / "recordings" / "scenarios" / "invitation-partition-in-two.jsonl")
-    words = ("export", source, "--from", "1s", "--until", "1200ms")
+    words = ["export", source, "--from", "1s", "--until", "1200ms"]
+    if chosen.is_diagram_film:
+        words += ["--size", "480x270", "--fps", "5"]
     named = folder(*words, "--out", f"one{chosen.suffix}")
     result = folder(*words, "--to", chosen.name, "--out", "other")
     assert (named.status, result.status) == (0, 0), (named, result)

@@ -3,6 +3,7 @@
 import json
 import shlex
 import shutil
+import struct
 from collections.abc import Callable
 
 import pytest
@@ -27,6 +28,12 @@ MISTAKES = """
 --to cast --view logs
 --to cast --view bank
 --to cast --nodes 1,2
+--to gif --size 120x40
+--to gif --size 1281x720
+--to gif --width 16cm
+--to gif --fps 60
+--to gif --speed 0.01 --idle 100000s
+--to mp4 --fps 61
 --to shiviz --from 1us --until 2us
 """
 
@@ -72,3 +79,45 @@ def test_the_size_of_a_cast(folder: Lab) -> None:
     head, *events = map(json.loads, (folder.folder / "film.cast").read_text("utf-8").splitlines())
     assert (head["width"], head["height"]) == (60, 20)
     assert events[-1][0] == 0.5
+
+
+@pytest.mark.parametrize("name", ["gif", "mp4"])
+def test_an_interrupted_film_leaves_no_file(folder: Lab, name: str) -> None:
+    """On a terminal it shows its progress; Ctrl-C ends it, and the program that encodes it."""
+    if name == "mp4" and shutil.which("ffmpeg") is None:
+        pytest.skip("no ffmpeg: apt-get install ffmpeg")
+    called, _ = folder.interrupted("export", "run.jsonl", "--to", name, when=rb"\d+ of \d,?\d* frames in .*filmed")
+    assert called.status == 130
+    assert [path.name for path in folder.folder.iterdir()] == ["run.jsonl"]
+
+
+def test_a_film_of_a_window(folder: Lab) -> None:
+    """In the format that the suffix says, of the size and at the speed asked for."""
+    options = "--from 1.6s --until 1.7s --size 640x360 --fps 4 --speed 0.1 --theme dark --title Election"
+    done = folder("export", "run.jsonl", "--out", "film.gif", *options.split())
+    assert (done.status, done.err) == (0, "")
+    film = (folder.folder / "film.gif").read_bytes()
+    assert film[:6] == b"GIF89a"
+    assert struct.unpack("<HH", film[6:10]) == (640, 360)
+
+
+def test_the_options_of_pictures_apply_to_a_page(folder: Lab) -> None:
+    options = [
+        "--theme",
+        "dark",
+        "--title",
+        "A <title>",
+        "--caption",
+        "Below.",
+        "--time",
+        "right",
+        "--zoom",
+        "20ms",
+    ]
+    assert folder("export", "run.jsonl", "--to", "html", *options).status == 0
+    page = (folder.folder / "run.html").read_text("utf-8")
+    assert "<h1>A &lt;title&gt;</h1>" in page
+    assert '<p class="caption">Below.</p>' in page
+    assert "color-scheme: dark" in page
+    assert '<div id="diagram" class="right"' in page
+    assert "a row is 20ms" in page

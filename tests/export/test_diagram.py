@@ -209,13 +209,15 @@ def test_foreign_text_stays_text(tmp_path: Path) -> None:
 
 
 def test_too_many_messages_are_drawn_in_rows(store: FileRecords, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The head has the time of a row. A page needs each message, and refuses."""
+    """The head has the time of a row; that of a page too, unless each message is asked for."""
     monkeypatch.setattr("lab.export.figure_frame._MANY", 100)
     monkeypatch.setattr("lab.export.figure_frame._MOST_ON_A_PAGE", 100)
     assert "; a row is " in diagram_of(excerpt_in(store))
     monkeypatch.setattr("lab.export.html_page.MOST_ARROWS", 100)
+    assert "; a row is " in written(write_html, excerpt_in(store))
+    monkeypatch.setattr("lab.export.html_page._MOST_ASKED_FOR", 100)
     with pytest.raises(ExportError, match=r"too many for a page \(100 at most\).*--from"):
-        written(write_html, excerpt_in(store))
+        written(write_html, excerpt_in(store, figure=FigureOptions(zoom="events")))
 
 
 def test_a_longer_wait_is_drawn_longer() -> None:

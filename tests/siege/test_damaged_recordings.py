@@ -36,7 +36,11 @@ READERS = (
     *(
         ("export", "run.jsonl", "--to", form.name, "--out", f"run{form.suffix}", "--force")
         for form in FORMATS
-        if not form.is_text
+        if not form.is_text and not form.is_diagram_film
+    ),
+    (
+        *("export", "run.jsonl", "--to", "gif", "--out", "run.gif", "--force"),
+        *("--size", "480x270", "--fps", "1", "--speed", "1000"),
     ),
     ("diff", "run.jsonl", "whole.jsonl"),
     ("scenario", "from", "run.jsonl"),

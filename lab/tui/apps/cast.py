@@ -16,7 +16,7 @@ from textual.app import App
 from textual.pilot import Pilot
 
 from lab.export.excerpt import Excerpt, ExportError
-from lab.export.film import Pace, chapters_of, frames
+from lab.export.film import Pace, busy_us, chapters_of, frames
 from lab.glyphs import UNICODE
 from lab.recording.records import encode
 from lab.styles import ThemeStyles
@@ -57,7 +57,7 @@ def write_cast(excerpt: Excerpt, out: TextIO) -> None:
 
 async def _write(excerpt: Excerpt, out: TextIO) -> None:
     film = excerpt.options.film
-    pace = Pace(_busy_us(excerpt), excerpt.from_us, excerpt.until_us, film)
+    pace = Pace(busy_us(excerpt), excerpt.from_us, excerpt.until_us, film)
     chapters = [(pace.seen_us(chapter.at_us), chapter.title) for chapter in chapters_of(excerpt)]
     rows: list[str] = []
     async with _loaded_screen(excerpt) as (pilot, screen):
@@ -76,14 +76,6 @@ async def _write(excerpt: Excerpt, out: TextIO) -> None:
                 _event(out, seen_us, "m", sanitize(chapters.pop(0)[1]))
             excerpt.progress(CountText(round(seen_us / 1e6), round(pace.lasts_us / 1e6), "second", "filmed"))
     _event(out, pace.lasts_us, "o", f"\x1b[{film.rows};{film.columns}H{_SHOW_CURSOR}")
-
-
-def _busy_us(excerpt: Excerpt) -> Iterator[int]:
-    yield from (line.at_us for line in excerpt.events)
-    for arrow in excerpt.messages:
-        yield arrow.sent.at_us
-        if arrow.end is not None:
-            yield arrow.end.at_us
 
 
 def _cast_header(excerpt: Excerpt) -> dict[str, Any]:

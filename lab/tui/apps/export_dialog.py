@@ -54,7 +54,7 @@ class ExportDialog(FileDialog):
 
     DEFAULT_CSS = """
     ExportDialog > Vertical { max-height: 100%; }
-    ExportDialog OptionList { max-height: 13; margin-bottom: 1; }
+    ExportDialog OptionList { max-height: 15; margin-bottom: 1; }
     ExportDialog Horizontal { height: 1; }
     ExportDialog Horizontal Static { width: auto; margin-right: 1; }
     ExportDialog .time { width: 14; margin-right: 2; }

@@ -227,8 +227,8 @@ _MESSAGE_TRIGGER = re.compile(r"(?:^|[\s:])(?:on (?:send|deliver|drop)|before (?
 """The trigger at the end of a text: the kind of message if it is complete, and the word that is not."""
 _EXPORT = "export "
 FORMATS = (
-    *("svg", "html", "text", "mermaid", "dot", "pdf", "png", "shiviz", "perfetto", "csv", "jsonl", "parquet"),
-    "cast",
+    *("svg", "html", "text", "mermaid", "dot", "pdf", "png", "gif", "mp4", "shiviz", "perfetto"),
+    *("csv", "jsonl", "parquet", "cast"),
 )
 """The names of ``lab.tui.apps.export_formats``, which load slowly."""
 
