@@ -163,7 +163,7 @@ def test_every_rule_has_its_assertion() -> None:
 
 
 _NOT_RULES = {"C1", "A1", "A3", "F11", "T0"}
-"""Control characters (C1), a key (F11), a transaction (T0), and short forms of several assertions (A1 for A1.1)."""
+"""Control characters (C1), a key (F11), a transaction (T0), short forms of assertions (A1 for A1.1)."""
 
 
 def _prose(source: str) -> str:
