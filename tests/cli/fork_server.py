@@ -1,8 +1,9 @@
 """Calls of ``lab`` without the cost of its imports: each is a fork of a process that has done them.
 
 A call has its own process, as with ``python -m lab``: folder, environment, descriptors, signals and exit status
-are its own, and no call sees the effects of another. The host of a run is a fork of its call in turn. Tests use
-``ForkServer``; run as a program, the module is the server.
+are its own, and no call sees the effects of another. The host of a run is a fork of its call in turn, and so are
+the workers of a campaign: a call has at most the thread of its progress line, which sleeps then. ``Lab.fresh`` and
+``Lab.begin`` start workers as users do. Tests use ``ForkServer``; run as a program, the module is the server.
 """
 
 import atexit
@@ -28,6 +29,7 @@ from lab.cli import main
 from lab.exercises.exercise_reader import all_exercises
 from lab.protocols import PROTOCOLS
 from lab.script.parse import parse
+from lab.worlds.campaign import workers
 from lab.worlds.launch import ForkedHost, HostProcess
 
 __all__ = ["ForkServer"]
@@ -127,6 +129,7 @@ def _warm_up() -> None:
     all_exercises()
     gc.freeze()  # or each fork would look through all that at its end
     HostProcess._start_process = ForkedHost._start_process  # type: ignore[assignment, method-assign]
+    workers.start_method = "fork"
 
 
 def _run() -> int:
