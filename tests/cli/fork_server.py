@@ -35,6 +35,7 @@ from lab.worlds.launch import ForkedHost, HostProcess
 __all__ = ["ForkServer"]
 
 _LARGEST_CALL = 1 << 16
+_LEAST_WAIT_S = 90
 _NEW_MOUNT_NAMESPACE = 0x20000
 """CLONE_NEWNS of Linux."""
 
@@ -93,7 +94,7 @@ def _serve(control: socket.socket) -> None:
         control.send(str(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])).encode())
     words, folder, environment, limit_s, mount = json.loads(call)
     resource.setrlimit(resource.RLIMIT_CPU, (limit_s, limit_s))
-    signal.alarm(3 * limit_s)  # on a busy machine, it waits as well
+    signal.alarm(max(3 * limit_s, _LEAST_WAIT_S))  # on a busy machine, it waits as well
     nothing = os.open(os.devnull, os.O_RDONLY)
     for number, each in enumerate([nothing, *descriptors]):
         os.dup2(each, number)

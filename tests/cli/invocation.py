@@ -103,8 +103,8 @@ class Lab:
     ) -> Called:
         """Call it without a terminal and wait. With variables that imports read, it runs in a fresh process.
 
-        A call that is not in a fresh process ends by a signal after ``limit_s`` seconds of computing, or thrice
-        as long in all.
+        A call that is not in a fresh process ends by a signal after ``limit_s`` seconds of computing, or when it
+        waits for far longer.
         """
         given = dict(environment or {})
         if self._may_be_warm and given.keys() <= {"COLUMNS", "XDG_DATA_HOME"}:
