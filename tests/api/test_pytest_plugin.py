@@ -239,7 +239,8 @@ def test_the_commands_of_the_workflow(tests: pytest.Pytester) -> None:
     assert kept is not None
     written(tests, TWO_LINES)
     for number, line in enumerate(lines):
-        options = shlex.split(line.replace("${{ github.run_number }}", "41"))
+        assert line.startswith("-n auto ")
+        options = shlex.split(line.replace("auto", "1").replace("${{ github.run_number }}", "41"))  # for one test
         assert ("--lab-seed" in options) == bool(number)
         run(tests, *options).assert_outcomes(failed=1)
         folder = tests.path / kept[1]
