@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from lab.recording.reader import open_recording
-from tests.cli.invocation import Called, Lab
+from tests.cli.invocation import Lab
 from tests.profile import amount
 from tests.waiting import wait_for
 

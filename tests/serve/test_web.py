@@ -1,7 +1,6 @@
 """The server for browsers: who may log in, and that nothing else is available."""
 
 import asyncio
-import contextlib
 import os
 import signal
 from collections.abc import Iterator

@@ -190,7 +190,7 @@ def test_a_message_describes_the_end_of_a_run() -> None:
     assert home.describe_end(("run", "bully"), before) == text
 
 
-def test_what_is_slow_enough_to_follow_is_slow(tmp_path: Path, short_path: Path) -> None:
+def test_what_is_slow_enough_to_follow_is_slow(tmp_path: Path, short_path: Path) -> None:  # noqa: F811
     """Every message is in flight for half a second, and no node takes another one for crashed."""
     lab = Lab(tmp_path, short_path)
     for name in CURRICULUM:
