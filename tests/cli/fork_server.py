@@ -131,6 +131,11 @@ def _warm_up() -> None:
     gc.freeze()  # or each fork would look through all that at its end
     HostProcess._start_process = ForkedHost._start_process  # type: ignore[assignment, method-assign]
     workers.start_method = "fork"
+    os.register_at_fork(after_in_child=_default_sigterm)  # a worker is ended by it; a call has a handler
+
+
+def _default_sigterm() -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _run() -> int:
