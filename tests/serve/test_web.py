@@ -391,7 +391,7 @@ def test_a_browser_that_floods_input_costs_bounded_memory(server: Server, is_pac
                 is_refused = await _is_refused(terminal)
                 never(lambda: memory().rss > before + (32 << 20), "the server keeps what it cannot pass on", 1)
             finally:
-                session.resume()
+                session.kill()
             terminal.transport.abort()
             return is_refused
 
