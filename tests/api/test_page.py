@@ -9,6 +9,7 @@ import nbformat
 import pytest
 
 from lab.guide.contents import find_page
+from tests.profile import amount
 
 PYTHON, TEXT = (
     re.findall(rf"^```{language}\n(.*?)^```$", find_page("library").text, re.MULTILINE | re.DOTALL)
@@ -39,8 +40,10 @@ def test_the_notebook(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_a_test_of_a_protocol() -> None:
+    """The test of the page; in the profile ``quick``, with fewer runs."""
     names: dict[str, object] = {}
-    exec(TEST, names)
+    assert "runs=100" in TEST
+    exec(TEST.replace("runs=100", f"runs={amount(quick=20, soak=100)}"), names)
     test = names["test_my_election_survives_crashes"]
     assert callable(test)
     test()

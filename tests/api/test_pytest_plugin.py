@@ -1,4 +1,7 @@
-"""The plugin for pytest, in processes of its own, on a user's protocol with a bug; and ``lab guide testing``."""
+"""The plugin for pytest, on a user's protocol with a bug; and ``lab guide testing``.
+
+Most of its sessions are within the process of the tests: a process of its own imports for two seconds.
+"""
 
 import os
 import re
@@ -39,7 +42,12 @@ def written(tests: pytest.Pytester, *parts: str) -> None:
 
 
 def run(tests: pytest.Pytester, *options: str) -> pytest.RunResult:
-    """Run the tests without what other plugins of this environment would print."""
+    """Run the tests in a session within this one, without what other plugins of this environment would print."""
+    return tests.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:textual-snapshot", *options)
+
+
+def run_apart(tests: pytest.Pytester, *options: str) -> pytest.RunResult:
+    """Run the tests in a process of their own."""
     return tests.runpytest_subprocess("-p", "no:cacheprovider", *options)
 
 
@@ -57,7 +65,7 @@ def test_two_lines_report_the_schedule_the_witness_and_the_commands(tests: pytes
     """As the page shows it; the commands do what they say."""
     assert len(TWO_LINES.splitlines()) == 2
     written(tests, TWO_LINES)
-    result = run(tests)
+    result = run_apart(tests)
     result.assert_outcomes(failed=1)
     shown = result.stdout.str().replace(f"{tests.path}/", "")
     assert REPORT in shown
@@ -146,7 +154,7 @@ def test_a_run_that_fails_is_explained(tests: pytest.Pytester) -> None:
 def test_the_reports_of_parallel_workers(tests: pytest.Pytester) -> None:
     """The report for the build server has the recordings and the commands as properties."""
     written(tests, TWO_LINES, TWO_LINES.replace("crashes", "more_crashes"))
-    result = run(tests, "-n", "2", "--junit-xml", "report.xml")
+    result = run_apart(tests, "-n", "2", "--junit-xml", "report.xml")
     result.assert_outcomes(failed=2)
     assert len(recordings(tests.path / ".lab")) == 2
     for case in ET.parse(tests.path / "report.xml").iter("testcase"):
@@ -216,7 +224,7 @@ def test_other_tests_load_nothing(tests: pytest.Pytester) -> None:
         "    assert [name for name in sys.modules if name.split('.')[0] == 'lab'] == "
         "['lab', 'lab.api', 'lab.api.pytest_plugin']\n"
     )
-    run(tests).assert_outcomes(passed=1)
+    run_apart(tests).assert_outcomes(passed=1)
 
 
 # the page
@@ -231,7 +239,8 @@ def test_the_commands_of_the_workflow(tests: pytest.Pytester) -> None:
     assert kept is not None
     written(tests, TWO_LINES)
     for number, line in enumerate(lines):
-        options = shlex.split(line.replace("${{ github.run_number }}", "41"))
+        assert line.startswith("-n auto ")
+        options = shlex.split(line.replace("auto", "1").replace("${{ github.run_number }}", "41"))  # for one test
         assert ("--lab-seed" in options) == bool(number)
         run(tests, *options).assert_outcomes(failed=1)
         folder = tests.path / kept[1]

@@ -26,8 +26,9 @@ from tests.worlds.live import is_gone
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
-RUNS = amount(quick=40, soak=400)
+RUNS = amount(quick=36, soak=400)
 """More than the first chunks, which are drawn before anything is known."""
+RUNS_ON_CLUSTER = amount(quick=6, soak=400)
 NO_HALT = f"{FOLDER / 'mutants.py'}:NoHalt"
 HASHED = """
 from tests.campaign.test_workers import NO_HALT, campaign, described
@@ -105,7 +106,7 @@ def test_a_cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed")
     file = tmp_path / "own.py"
     file.write_text(OWN)
-    wanted = campaign(str(file))
+    wanted = campaign(str(file), RUNS_ON_CLUSTER)
     with distributed.LocalCluster(
         n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
     ) as local:

@@ -1,8 +1,9 @@
 """Calls of ``lab`` without the cost of its imports: each is a fork of a process that has done them.
 
 A call has its own process, as with ``python -m lab``: folder, environment, descriptors, signals and exit status
-are its own, and no call sees the effects of another. The host of a run is a fork of its call in turn. Tests use
-``ForkServer``; run as a program, the module is the server.
+are its own, and no call sees the effects of another. The host of a run is a fork of its call in turn, and so are
+the workers of a campaign: a call has at most the thread of its progress line, which sleeps then. ``Lab.fresh`` and
+``Lab.begin`` start workers as users do. Tests use ``ForkServer``; run as a program, the module is the server.
 """
 
 import atexit
@@ -28,11 +29,13 @@ from lab.cli import main
 from lab.exercises.exercise_reader import all_exercises
 from lab.protocols import PROTOCOLS
 from lab.script.parse import parse
+from lab.worlds.campaign import workers
 from lab.worlds.launch import ForkedHost, HostProcess
 
 __all__ = ["ForkServer"]
 
 _LARGEST_CALL = 1 << 16
+_LEAST_WAIT_S = 90
 _NEW_MOUNT_NAMESPACE = 0x20000
 """CLONE_NEWNS of Linux."""
 
@@ -91,7 +94,7 @@ def _serve(control: socket.socket) -> None:
         control.send(str(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])).encode())
     words, folder, environment, limit_s, mount = json.loads(call)
     resource.setrlimit(resource.RLIMIT_CPU, (limit_s, limit_s))
-    signal.alarm(3 * limit_s)  # on a busy machine, it waits as well
+    signal.alarm(max(3 * limit_s, _LEAST_WAIT_S))  # on a busy machine, it waits as well
     nothing = os.open(os.devnull, os.O_RDONLY)
     for number, each in enumerate([nothing, *descriptors]):
         os.dup2(each, number)
@@ -127,6 +130,12 @@ def _warm_up() -> None:
     all_exercises()
     gc.freeze()  # or each fork would look through all that at its end
     HostProcess._start_process = ForkedHost._start_process  # type: ignore[assignment, method-assign]
+    workers.start_method = "fork"
+    os.register_at_fork(after_in_child=_default_sigterm)  # a worker is ended by it; a call has a handler
+
+
+def _default_sigterm() -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _run() -> int:

@@ -103,8 +103,8 @@ class Lab:
     ) -> Called:
         """Call it without a terminal and wait. With variables that imports read, it runs in a fresh process.
 
-        A call that is not in a fresh process ends by a signal after ``limit_s`` seconds of computing, or thrice
-        as long in all.
+        A call that is not in a fresh process ends by a signal after ``limit_s`` seconds of computing, or when it
+        waits for far longer.
         """
         given = dict(environment or {})
         if self._may_be_warm and given.keys() <= {"COLUMNS", "XDG_DATA_HOME"}:
@@ -120,7 +120,7 @@ class Lab:
             env=self._environment | dict(environment or {}),
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=_LIMIT_S,
+            timeout=3 * _LIMIT_S,
             check=False,
         )
         return Called(done.returncode, done.stdout.decode(), done.stderr.decode())
@@ -208,7 +208,7 @@ class Lab:
                 stdin=subprocess.DEVNULL,
                 stdout=writing,
                 stderr=subprocess.PIPE,
-                timeout=_LIMIT_S,
+                timeout=3 * _LIMIT_S,
                 check=False,
             )
         finally:
@@ -260,7 +260,7 @@ class Running:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM if kind is None else signal.SIGKILL)
         if not self.process.stdout or not self.process.stdout.closed:
-            self.process.communicate(timeout=_LIMIT_S)
+            self.process.communicate(timeout=3 * _LIMIT_S)
         if self._info is not None and kind is None:
             assert is_gone(self._info.pid) == []
 
@@ -289,7 +289,7 @@ class Running:
 
     def ended(self) -> Called:
         """Wait for its end."""
-        out, err = self.process.communicate(timeout=_LIMIT_S)
+        out, err = self.process.communicate(timeout=3 * _LIMIT_S)
         return Called(self.process.returncode, out.decode(), err.decode())
 
     def reason(self) -> str:

@@ -10,12 +10,13 @@ from random import Random
 import pytest
 
 from lab.recording.reader import open_recording
-from tests.cli.invocation import Called, Lab
+from tests.cli.invocation import Lab
 from tests.profile import amount
 from tests.waiting import wait_for
 
-RUNS = amount(quick=40, soak=20_000)
+RUNS = amount(quick=16, soak=20_000)
 KILLS = 5
+LIMIT_S = amount(quick=60, soak=36_000)
 FINDS = ("--nodes", "2-3", "--faults", "kill,pause", "--find", "A1.1", "--workers", "2")
 CAMPAIGN = ("check", "bully", "--runs", str(RUNS), *FINDS, "--keep-going")
 SMALL = ("check", "bully", "--runs", "12", "--nodes", "2", "--faults", "kill,pause", "--workers", "1")
@@ -31,20 +32,10 @@ def _kill(process: "subprocess.Popen[bytes]") -> None:
     process.communicate()
 
 
-def _ended(process: "subprocess.Popen[bytes]") -> Called:
-    out, err = process.communicate()
-    return Called(process.returncode, out.decode(), err.decode())
-
-
-def _made(lab: Lab, *words: str) -> Called:
-    """Call it in a process that may take as long as it likes."""
-    return _ended(lab.begin(*words))
-
-
 def test_killed_five_times(lab: Lab) -> None:
     """SIGKILL at five drawn moments: resumed, it has the table of one that was not killed, byte for byte."""
     whole, killed = lab.folder / "whole.jsonl", lab.folder / "killed.jsonl"
-    assert _made(lab, *CAMPAIGN, "--record", whole.name, "--out", "found.jsonl").status == 1
+    assert lab(*CAMPAIGN, "--record", whole.name, "--out", "found.jsonl", limit_s=LIMIT_S).status == 1
     moments = sorted(Random("moments").sample(range(1, RUNS - KILLS), KILLS))
     for number, moment in enumerate(moments):
         start = ("--resume",) if number else (*CAMPAIGN[1:], "--record")
@@ -53,11 +44,11 @@ def test_killed_five_times(lab: Lab) -> None:
         wait_for(lambda: _lines(killed) > moment, f"{moment} runs are made", within_s)  # noqa: B023 - called at once
         _kill(process)
         assert moment < _lines(killed)
-    resumed = _made(lab, "check", "--resume", killed.name, "--keep-going", "--out", "found.jsonl")
+    resumed = lab("check", "--resume", killed.name, "--keep-going", "--out", "found.jsonl", limit_s=LIMIT_S)
     assert resumed.status == 1
     assert f"campaign: killed.jsonl has {RUNS:,} runs, all of them" in resumed.err
     assert resumed.out.startswith(f"bully: {RUNS:,} runs from seed 1 on, ")
-    tables = [lab("campaign", "table", path.name, limit_s=600).out for path in (whole, killed)]
+    tables = [lab("campaign", "table", path.name, limit_s=LIMIT_S).out for path in (whole, killed)]
     assert tables[0].count("\n") == RUNS + 1
     assert tables[0] == tables[1]
 
@@ -66,9 +57,9 @@ def test_two_halves(lab: Lab) -> None:
     """Made apart, and merged, they have the table of the whole, byte for byte."""
     words = (*CAMPAIGN, "--parts", "2", "--out", "found.jsonl")
     for name, part in (("whole", ()), ("one", ("--part", "1")), ("two", ("--part", "2"))):
-        assert _made(lab, *words, *part, "--record", f"{name}.jsonl").status == 1
+        assert lab(*words, *part, "--record", f"{name}.jsonl", limit_s=LIMIT_S).status == 1
     assert _lines(lab.folder / "one.jsonl") == RUNS // 2 + 1
-    merged = lab("campaign", "merge", "one.jsonl", "two.jsonl", "--out", "merged.jsonl", limit_s=600)
+    merged = lab("campaign", "merge", "one.jsonl", "two.jsonl", "--out", "merged.jsonl", limit_s=LIMIT_S)
     assert (merged.status, merged.out) == (0, f"merged.jsonl: {RUNS:,} runs\n")
     for form in ("csv", "jsonl"):
         tables = [lab("campaign", "table", f"{name}.jsonl", "--to", form).out for name in ("whole", "merged")]
@@ -119,16 +110,16 @@ def test_the_report_is_that_of_a_campaign_at_once(lab: Lab) -> None:
 
 def test_it_stops_at_the_first_finding(lab: Lab) -> None:
     """Resumed, it reports that one again; with --keep-going it goes on after it."""
-    words = ("check", "bully", "--runs", "20", *FINDS, "--out", "found.jsonl")
+    words = ("check", "bully", "--runs", "8", *FINDS, "--out", "found.jsonl")
     first = lab(*words, "--record", "it.jsonl")
     made = _lines(lab.folder / "it.jsonl") - 1
     assert first.status == 1
-    assert made < 20
+    assert made < 8
     again = lab("check", "--resume", "it.jsonl", "--out", "found.jsonl")
     assert (again.status, again.out.splitlines()[1:]) == (1, first.out.splitlines()[1:])
     assert _lines(lab.folder / "it.jsonl") - 1 == made
     assert lab("check", "--resume", "it.jsonl", "--keep-going", "--out", "found.jsonl").status == 1
-    assert _lines(lab.folder / "it.jsonl") - 1 == 20
+    assert _lines(lab.folder / "it.jsonl") - 1 == 8
 
 
 def test_a_protocol_of_ones_own(lab: Lab) -> None:
@@ -234,9 +225,9 @@ def test_a_campaign_is_no_recording_of_a_run(lab: Lab, small: bytes, command: st
 
 def test_a_group_is_recorded_on_demand(lab: Lab) -> None:
     """As text and as JSON; its recording shows the violation, and is verified."""
-    lab("check", "bully", "--runs", "20", *FINDS, "--keep-going", "--record", "it.jsonl", "--out", "first.jsonl")
+    lab("check", "bully", "--runs", "8", *FINDS, "--keep-going", "--record", "it.jsonl", "--out", "first.jsonl")
     document = json.loads(lab("campaign", "show", "it.jsonl", "--json").out)
-    assert (document["format"], document["planned"], document["runs"]) == (1, 20, 20)
+    assert (document["format"], document["planned"], document["runs"]) == (1, 8, 8)
     group = document["groups"][0]
     assert (group["assertion"], group["broken"], group["failure"]) == ("A1.1", [9], False)
     assert group["found"] == len(group["runs"]) > 1

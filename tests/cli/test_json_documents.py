@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -76,9 +77,10 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
 ELSEWHERE = {"serve-status"}
 
 
-@pytest.fixture
-def folder(lab: Lab) -> Lab:
-    """Return a folder with recordings: live, a branch, damaged, of a bank, of groups, of a campaign."""
+@pytest.fixture(scope="module")
+def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with recordings: live, a branch, damaged, of a bank, of groups, of a campaign."""
+    lab = Lab(tmp_path_factory.mktemp("recordings"), tmp_path_factory.mktemp("h"))
     shutil.copy(SHIPPED, lab.folder / "run.jsonl")
     lines = SHIPPED.read_bytes().splitlines(keepends=True)
     (lab.folder / "damaged.jsonl").write_bytes(b"".join([*lines[:90], b'{"record":\n', *lines[91:]])[:-9])
@@ -88,6 +90,13 @@ def folder(lab: Lab) -> Lab:
     assert lab(*CAMPAIGN).status == 1
     branch = ("--at", "2s", "--headless", "--for", "1s", "--record", "branch.jsonl")
     assert lab("branch", "run.jsonl", *branch).status == 0
+    return lab.folder
+
+
+@pytest.fixture
+def folder(lab: Lab, recordings: Path) -> Lab:
+    """Return a folder with copies of the recordings."""
+    shutil.copytree(recordings, lab.folder, dirs_exist_ok=True)
     return lab
 
 

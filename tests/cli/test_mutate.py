@@ -29,7 +29,7 @@ def test_the_report(lab: Lab, transcript: Callable[[str, str], None]) -> None:
 
 def test_the_exit_status(lab: Lab) -> None:
     """0 if none survived or the score is high enough; a session without any mutant has shown nothing."""
-    one = ("--workers", "1")
+    one = ("--runs", "2", "--workers", "1")
     assert lab(*WORDS, *one, "--only", "unsafe").status == 0
     guards = (*WORDS, *one, "--only", "guard,unsafe", "--no-explore")
     done = lab(*guards, "--at-least", "51")

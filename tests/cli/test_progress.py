@@ -14,10 +14,10 @@ from tests.exercises.attempts import run_attempt, solution_of
 from tests.tui.terminal import colours, without_codes
 
 COLUMNS, ROWS = 120, 24
-CHECK = ("check", "bully", "--runs", "10", "--workers", "1", "--json")
+CHECK = ("check", "bully", "--runs", "4", "--workers", "1", "--json")
 EXPLORE = ("explore", "bully", "--timeouts", "prompt", "--json")
 WORK = {
-    "check": (CHECK, r"checking bully: \d+ of 10 runs in"),
+    "check": (CHECK, r"checking bully: \d of 4 runs in"),
     "systematic": (
         ("check", "2pc", "--systematic", "2", "--nodes", "2", "--workers", "1", "--json"),
         r"checking 2pc: [\d,]+ runs in .* more runs known",
@@ -139,7 +139,7 @@ def test_plain_lines_in_a_log_file(impatient: Lab) -> None:
     assert len(lines) > 1
     for line in lines:
         assert re.fullmatch(
-            r"checking bully: \d+ of 10 runs in 0:\d\d(, \d:\d\d left)?(, [\d.]+/s, [\d,]+ steps)?", line
+            r"checking bully: \d of 4 runs in 0:\d\d(, \d:\d\d left)?(, [\d.]+/s, [\d,]+ steps)?", line
         ), line
     assert called.out.startswith("{")
 
@@ -169,7 +169,7 @@ def test_the_terminal_gets_what_it_can_show(impatient: Lab, variables: dict[str,
 
 def test_a_dumb_terminal_gets_plain_lines(impatient: Lab) -> None:
     called = impatient.on_terminal(*CHECK, environment={"PYTHONPATH": str(ROOT), "TERM": "dumb"})
-    assert re.match(r"checking bully: \d+ of 10 runs in 0:\d\d", called.err)
+    assert re.match(r"checking bully: \d of 4 runs in 0:\d\d", called.err)
     assert "\x1b" not in called.err
 
 

@@ -10,7 +10,11 @@ import pytest
 
 from lab.guide.contents import find_page
 from tests.cli.invocation import Called, Lab
+from tests.profile import amount
 
+RIGHT = amount(quick=20, soak=100)
+COMPARED = amount(quick=5, soak=20)
+"""How many runs of those on the page are made."""
 RAFT = Path(__file__).parents[2] / "lab" / "guide" / "build" / "raft.py"
 
 
@@ -74,7 +78,7 @@ def test_raft_runs(raft: Lab) -> None:
 def test_raft_is_checked(raft: Lab) -> None:
     """The right one holds; the wrong one is found and shrunk to two nodes."""
     _, _, right, wrong, *_ = _commands("raft")
-    done = raft(*right)
+    done = raft(*right, "--runs", str(RIGHT))
     assert done.status == 0, done
     assert "no failure: A2, one_leader_per_term, a_leader_is_elected held in every consistent state" in done.out
     found = raft(*wrong)
@@ -101,8 +105,8 @@ def test_raft_is_explored(raft: Lab) -> None:
 def test_raft_and_bully(raft: Lab) -> None:
     """Under a partition bully has several coordinators in every run, and Raft in none."""
     *_, compared = _commands("raft")
-    done = raft(*compared, "--json")
+    done = raft(*compared, "--runs", str(COMPARED), "--json")
     assert done.status == 0, done
     protocols = json.loads(done.out)["protocols"]
     several = {each["protocol"]: each["figures"]["several_coordinators"]["runs"] for each in protocols}
-    assert several == {"bully": 20, "raft": 0}
+    assert several == {"bully": COMPARED, "raft": 0}

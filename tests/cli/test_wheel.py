@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from lab.exercises.exercise_reader import all_exercises
 from tests.cli.invocation import ROOT, SHIPPED, Lab
 from tests.exercises.exercise_files import shipped_exercises
+from tests.profile import SOAK
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("pip") is None, reason="there is no pip")
 
@@ -110,18 +111,24 @@ def test_no_solution_is_in_the_wheel(wheel: Path) -> None:
 
 
 def test_its_exercises_are_judged_as_in_the_checkout(wheel: Path, tmp_path: Path) -> None:
-    """All conditions are the same; every accepted answer is recognized, and opens the explanation."""
+    """All conditions are the same; every accepted answer is recognized, and opens the explanation.
+
+    That takes long, by intent: so in the profile ``quick`` only in every fourth exercise.
+    """
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path)
     library = tmp_path / "lab" / "exercises" / "library"
-    for teacher, student in zip(shipped_exercises(), all_exercises(library), strict=True):
+    answered = 0
+    for number, (teacher, student) in enumerate(zip(shipped_exercises(), all_exercises(library), strict=True)):
         assert (teacher.name, teacher.may, student.edition) == (student.name, student.may, "student")
         for task, same in zip(teacher.tasks, student.tasks, strict=True):
             kept = replace(task, locked=same.locked, explanation=same.explanation, answer=())
             assert kept == same, f"{teacher.name}, task {task.number}"
-            for answer in task.accepted_answers[:1]:
+            for answer in task.accepted_answers[:1] if SOAK or number % 4 == 0 else ():
+                answered += 1
                 assert same.explanation_after(answer) == task.explanation
                 assert not same.accepts(f"{answer}, or not")
+    assert answered > 3
 
 
 def test_a_teacher_s_wheel_has_the_solutions(tmp_path: Path) -> None:

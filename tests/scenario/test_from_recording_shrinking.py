@@ -9,6 +9,7 @@ from lab.scenario.from_recording import ScenarioSource, make_scenario
 from lab.scenario.run_scenario import run_simulated
 from lab.script.statements import Expectation
 from lab.worlds.campaign.finding import fewer
+from tests.profile import amount
 from tests.scenario.recorded_runs import random_recording, session
 
 
@@ -65,7 +66,7 @@ def test_a_script_without_effect_on_the_outcome_is_kept(tmp_path: Path) -> None:
     assert made.notes == ("not shrunk: the outcome is the same without any command, so all are kept",)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(amount(quick=5, soak=20)))
 def test_the_outcome_stays(tmp_path: Path, seed: int) -> None:
     """Of random recordings: it passes, and no single line could be removed."""
     recording, shown = random_recording(tmp_path / "run.jsonl", seed)

@@ -3,8 +3,6 @@
 import asyncio
 import os
 import shutil
-import subprocess
-import sys
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import closing
@@ -40,6 +38,8 @@ from lab.tui.apps.home_preview import (
 from lab.tui.widgets.dialogs import FilterableList
 from lab.tui.widgets.key_lines import KeyLine
 from lab.worlds.host.runs import RunInfo
+from tests.cli.conftest import home as short_path  # noqa: F401 - a fixture
+from tests.cli.invocation import Lab
 from tests.tui.recorded import SHIPPED
 from tests.waiting import WAIT_S
 
@@ -190,15 +190,15 @@ def test_a_message_describes_the_end_of_a_run() -> None:
     assert home.describe_end(("run", "bully"), before) == text
 
 
-def test_what_is_slow_enough_to_follow_is_slow(tmp_path: Path) -> None:
+def test_what_is_slow_enough_to_follow_is_slow(tmp_path: Path, short_path: Path) -> None:  # noqa: F811
     """Every message is in flight for half a second, and no node takes another one for crashed."""
+    lab = Lab(tmp_path, short_path)
     for name in CURRICULUM:
         item = next(item for item in home.home_items() if item.section == "start" and item.title == name)
         slow = next(variant for variant in item.variants if variant.name.startswith("slow"))
         file = tmp_path / f"{name}.jsonl"
         options = ["--sim", "--headless", "--for", "40s", "--record", str(file), "--json"]
-        command = [sys.executable, "-m", "lab", *slow.arguments, *options]
-        subprocess.run(command, check=False, capture_output=True, timeout=WAIT_S)
+        lab(*slow.arguments, *options)
         with closing(open_recording(file)) as store:
             excerpt = read_excerpt(store, ExportOptions(), lambda _: None)
         flights = [edge.end.at_us - edge.line.at_us for edge in excerpt.messages if edge.end is not None]

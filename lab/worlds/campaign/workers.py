@@ -15,6 +15,9 @@ T = TypeVar("T")
 C = TypeVar("C", bound=Sequence[Any])
 """A chunk of work: seeds or schedules."""
 
+start_method = "spawn"
+"""How a worker process starts: not as a fork, since this process may have threads."""
+
 
 class WorkerDiedError(Exception):
     """A worker process died at work; the text is for the user."""
@@ -47,7 +50,7 @@ def _on_processes(work: Callable[[C], list[T]], chunks: Iterator[C], workers: in
     from multiprocessing import active_children, get_context  # noqa: PLC0415
 
     others = active_children()
-    with ProcessPoolExecutor(workers, get_context("spawn"), _begin_worker) as pool:
+    with ProcessPoolExecutor(workers, get_context(start_method), _begin_worker) as pool:
         try:
             yield from in_order(chunks, lambda chunk: pool.submit(work, chunk), min(2 * workers, at_once))
         except BrokenProcessPool:
