@@ -379,7 +379,10 @@ class _ScenarioReader:
             if properties:
                 load_properties(properties, as_key(key, "FILE.py"))
             key = "protocol"
-            return target, load_protocol(target)
+            found = load_protocol(target)
+            if found.is_program and "program" not in self._head.values:
+                raise TargetError(f"{found.name} shows what programs do: leave it out, and write program and lens")
+            return target, found
         except TargetError as error:
             self._wrong(self._head.mistake(key, str(error)))
             return None

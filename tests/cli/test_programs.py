@@ -286,6 +286,7 @@ def test_a_scenario_of_programs(lab: Lab) -> None:
         ('program = "cat"\nlens = "lens.py"', ":3:1: "),
         ('program = "cat"\nworlds = ["simulated"]', ":3:1: worlds: programs run only live"),
         ("program = 3", "program = 3 has the wrong type"),
+        ('protocol = "program"\nset = { program = "cat" }', ":2:1: program shows what programs do: leave it out"),
     ],
 )
 def test_mistakes_in_the_head(lab: Lab, head: str, error: str) -> None:
