@@ -93,6 +93,11 @@ def make_scenario(source: ScenarioSource, shrink: bool, on_progress: Callable[[s
     """
     with contextlib.closing(open_recording(source.recording)) as lines:
         protocol = recorded_protocol(lines.header.protocol, source.target or None)
+        if protocol.is_program:
+            raise UnsuitableRecordingError(
+                f"{source.recording} is a run of programs, which cannot be executed again to see whether a scenario "
+                "has the same outcome; write one by hand, with the program in its head: lab guide programs"
+            )
         try:
             history = read_history(lines)
         except CommandError as error:

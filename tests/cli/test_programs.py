@@ -153,6 +153,9 @@ def test_what_cannot_be_executed_again_is_refused(lab: Lab, run: Path) -> None:
     for words in (
         ("branch", str(run), "--at", "1s", "--headless", "--for", "1s"),
         ("check", "program-raft", "--runs", "1"),
+        ("mutate", "program-raft", "--runs", "1"),
+        ("compare", "program-raft", "bully", "--runs", "1"),
+        ("scale", "program-raft"),
         ("explore", "program-raft"),
         ("run", "--program", "cat", "--sim", "--headless", "--for", "1s"),
     ):
@@ -243,6 +246,32 @@ def test_a_program_has_arguments(lab: Lab) -> None:
     command = shlex.split(header["protocol"]["parameters"]["program"])
     assert command == [str(lab.folder / "words.py"), "one", "two words", "--three"]
     assert "stderr: one two words --three" in lab("show", "w.jsonl").out
+
+
+@pytest.mark.live
+@pytest.mark.skipif(not MAELSTROM, reason="LAB_MAELSTROM_DEMO names no folder with Maelstrom's demo nodes")
+@pytest.mark.parametrize(
+    ("node", "request_", "answer"),
+    [
+        ("python/echo.py", '{"type":"echo","echo":"hi"}', '"echo":"hi"'),
+        ("python/broadcast.py", '{"type":"broadcast","message":7}', '"type":"broadcast_ok"'),
+        ("js/echo.js", '{"type":"echo","echo":"hi"}', '"echo":"hi"'),
+        ("js/echo_minimal.js", '{"type":"echo","echo":"hi"}', '"echo":"hi"'),
+        ("js/gossip.js", '{"type":"read"}', '"type":"read_ok"'),
+        ("js/crdt_gset.js", '{"type":"add","element":7}', '"type":"add_ok"'),
+        ("js/crdt_pn_counter.js", '{"type":"add","delta":7}', '"type":"add_ok"'),
+    ],
+)
+def test_nodes_of_maelstrom(lab: Lab, node: str, request_: str, answer: str) -> None:
+    """Unmodified: they start, and answer a request."""
+    if node.startswith("js/") and shutil.which("node") is None:
+        pytest.skip("this machine has no node")
+    interpreter = "node" if node.startswith("js/") else sys.executable
+    done = lab(
+        *("run", "--program", f"{interpreter} {MAELSTROM}/{node}", "--nodes", "3", "--headless", "--for", "9s"),
+        *("--do", "when all.status == Normal tell all rpc " + request_, "--record", "m.jsonl"),
+    )
+    assert done.out.count(answer) >= 3, done.out
 
 
 @pytest.mark.live
