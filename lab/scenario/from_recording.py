@@ -95,8 +95,8 @@ def make_scenario(source: ScenarioSource, shrink: bool, on_progress: Callable[[s
         protocol = recorded_protocol(lines.header.protocol, source.target or None)
         if protocol.is_program:
             raise UnsuitableRecordingError(
-                f"{source.recording} is a run of programs, which cannot be executed again to see whether a scenario "
-                "has the same outcome; write one by hand, with the program in its head: lab guide programs"
+                f"{source.recording} is a run of programs, which cannot be executed again to compare outcomes; "
+                "write a scenario by hand, with the program in its head: lab guide programs"
             )
         try:
             history = read_history(lines)
