@@ -16,10 +16,11 @@ import msgspec
 from msgspec import Struct, field
 
 from lab.kernel import Message, Step, Timing
-from lab.recording.snapshot import ProcessState, Snapshot
+from lab.recording.snapshot import ProcessState, Snapshot, SnapshotDifference
 from lab.units import format_us
 
-FORMAT = 1
+FORMAT = 2
+"""The format that is written. Since format 2, most keyframes hold a difference; format 1 is read as well."""
 
 
 class Link(Struct, frozen=True, gc=False):
@@ -278,12 +279,14 @@ class Injected(Struct, frozen=True, omit_defaults=True, tag="injected", tag_fiel
 class Keyframe(Struct, frozen=True, omit_defaults=True, tag="keyframe", tag_field="record"):
     """The state after the record before this one, from which a reader can start.
 
-    ``digest`` is that of all lines before it, in recordings of exercises.
+    It is a whole ``snapshot``, or the ``difference`` from that of the last keyframe that has one. ``digest`` is
+    that of all lines before it, in recordings of exercises.
     """
 
     at_us: int
-    snapshot: Snapshot
+    snapshot: Snapshot | None = None
     digest: str = ""
+    difference: SnapshotDifference | None = None
 
 
 class End(Struct, frozen=True, omit_defaults=True, tag="end", tag_field="record", gc=False):

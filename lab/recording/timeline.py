@@ -7,7 +7,6 @@ from msgspec import Struct
 
 from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import UNREADABLE, RecordStore
-from lab.recording.records import Keyframe
 
 
 class _Time(Struct):
@@ -58,9 +57,9 @@ class Timeline:
 
     def _from(self, keyframe: int | None) -> ClusterState:
         if keyframe is not None:
-            record = self._store.record(keyframe)
-            if isinstance(record, Keyframe):
-                cluster = ClusterState.resume(record.snapshot, self._store.header)
+            snapshot = self._store.snapshot(keyframe)
+            if snapshot is not None:
+                cluster = ClusterState.resume(snapshot, self._store.header)
                 cluster.record = keyframe
                 return cluster
         return ClusterState.of(self._store.header)
