@@ -23,22 +23,21 @@ from lab.recording.records import End, Header, Keyframe, Record, encode
 from lab.recording.snapshot import Snapshot, difference_between
 
 KEYFRAME_EVERY = 1000
-_KEYFRAME_SHARE = 8
-_SNAPSHOT_SHARE = 16
-_KEYFRAME_SHARE_1 = 2
-"""How many times its size must be written after a keyframe, or after one with a snapshot, before the next one.
-
-The last is that of format 1.
-"""
+_PER_KEYFRAME = 8
+"""After a keyframe, as many times its size must be written before the next one."""
+_PER_KEYFRAME_OF_FORMAT_1 = 2
+_PER_SNAPSHOT = 16
+"""After a keyframe with a snapshot, as many times its size must be written before the next such one."""
 _DIGITS = 16
 _LONGEST_START = 64
+"""The snapshot of a keyframe begins within this many bytes."""
 
 
 class Chain:
     """The lines added so far, each with its newline: ``count`` lines, ``size`` bytes.
 
     ``snapshot_at`` is the offset of the last keyframe with a whole snapshot, or 0. ``is_keyframe_due``: the next
-    line must be a keyframe; ``is_snapshot_due``: the next keyframe must have a whole snapshot. Those of hundreds of
+    line must be a keyframe. ``is_snapshot_due``: the next keyframe must have a whole snapshot. Those of hundreds of
     nodes are large, and come less often: all keyframes together take a fifth of a long recording at most.
     """
 
@@ -48,7 +47,8 @@ class Chain:
         self.snapshot_at = 0
         self.is_keyframe_due = False
         self._keyframe_at = self._keyframe_size = self._snapshot_size = 0
-        self._share = _KEYFRAME_SHARE_1 if header.format == 1 else _KEYFRAME_SHARE
+        self._has_differences = header.format > 1
+        self._per_keyframe = _PER_KEYFRAME if self._has_differences else _PER_KEYFRAME_OF_FORMAT_1
         self._hash = None if header.exercise is None else hashlib.sha256()
         self._has_digests_of_parent = header.exercise is None and header.parent is not None
 
@@ -66,9 +66,8 @@ class Chain:
     @property
     def is_snapshot_due(self) -> bool:
         """True if the next keyframe must have a whole snapshot."""
-        return self._share == _KEYFRAME_SHARE_1 or (
-            self.size - self.snapshot_at >= _SNAPSHOT_SHARE * self._snapshot_size
-        )
+        written = self.size - self.snapshot_at
+        return not self._has_differences or written >= _PER_SNAPSHOT * self._snapshot_size
 
     def add(self, line: bytes) -> None:
         """Add the next line."""
@@ -81,7 +80,8 @@ class Chain:
         self.count += 1
         self.size += len(line)
         self.is_keyframe_due = (
-            self.count % KEYFRAME_EVERY == 0 and self.size - self._keyframe_at >= self._share * self._keyframe_size
+            self.count % KEYFRAME_EVERY == 0
+            and self.size - self._keyframe_at >= self._per_keyframe * self._keyframe_size
         )
 
 
@@ -153,8 +153,8 @@ class Writer:
 
     ``append`` collects records, ``flush`` passes all of them to the operating system in one write: after it, no
     crash of the process loses them. ``size`` is the number of bytes flushed, ``keyframe_offset`` the offset of the
-    last flushed keyframe that has a whole snapshot, or 0. Raises OSError if the file cannot be written, BeingWrittenError if another run has
-    it.
+    last flushed keyframe that has a whole snapshot, or 0. Raises OSError if the file cannot be written,
+    BeingWrittenError if another run has it.
     """
 
     def __init__(self, path: Path, header: Header) -> None:

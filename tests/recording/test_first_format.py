@@ -13,7 +13,7 @@ from lab.recording.records import encode
 
 SHIPPED = sorted((Path(__file__).parents[2] / "recordings").rglob("*.jsonl"))
 DIGESTS = msgspec.json.decode((Path(__file__).parent / "first_format.json").read_bytes(), type=dict[str, str])
-"""By the name of the recording: of the state after each record, and of all log lines, as format 1's reader had them."""
+"""By the name of the recording: of its states and log lines, as the versions that wrote format 1 read them."""
 
 
 def test_every_shipped_recording_is_looked_at() -> None:
