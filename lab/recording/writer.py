@@ -37,7 +37,7 @@ class Chain:
     """The lines added so far, each with its newline: ``count`` lines, ``size`` bytes.
 
     ``snapshot_at`` is the offset of the last keyframe with a whole snapshot, or 0. ``is_keyframe_due``: the next
-    line must be a keyframe. ``is_snapshot_due``: the next keyframe must have a whole snapshot. Those of hundreds of
+    line must be a keyframe. ``is_snapshot_due``: the next keyframe must have a whole snapshot. Those of many
     nodes are large, and come less often: all keyframes together take a fifth of a long recording at most.
     """
 
