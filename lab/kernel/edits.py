@@ -1,20 +1,25 @@
-"""Edits: what a longer value took over from the one before it, and what is new.
+"""Edits: what a longer list took over from the one before it, and what is new in it.
 
 A list that grows, shrinks or changes in a few places is written as pieces of its predecessor with new items between
 them, so that a record does not grow with the list. A short list, or one that is mostly new, is written whole.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import compress, count, islice, repeat
-from operator import eq, ne
+from collections.abc import Callable, Iterator, Sequence
+from itertools import compress, count
+from operator import is_not
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, json
 
-__all__ = ["Edit", "Piece", "edit_between", "edited"]
+__all__ = ["Edit", "Piece", "edit_between", "edited", "is_same"]
 
-SHORTEST = 8
+_SHORTEST = 8
 """A list of fewer items is always written whole."""
+
+_EXACT = (int, str, bool, type(None))
+"""Types of which equal values are written equally."""
+
+_encode = json.Encoder(order="deterministic").encode
 
 
 class Piece(Struct, frozen=True, array_like=True, omit_defaults=True):
@@ -35,26 +40,26 @@ def edited(before: Any, edit: Edit) -> list[Any]:
     after: list[Any] = []
     taken = 0  # no item is taken over twice, whatever a foreign recording asks for: lists would grow without bound
     for piece in edit:
-        start, end = max(taken, piece.start), max(0, piece.end)
-        after += known[start:end]
+        end = max(taken, min(piece.end, len(known)))
+        after += known[max(taken, piece.start) : end]
         after += piece.new
-        taken = max(taken, min(end, len(known)))
+        taken = end
     return after
 
 
 def edit_between(
-    before: Sequence[Any], after: Sequence[Any], make: Callable[[Sequence[Any]], list[Any]] = list
+    before: Sequence[Any], after: Sequence[Any], plain: Callable[[Sequence[Any]], list[Any]] = list
 ) -> Edit | None:
     """Return the edit that turns one sequence into the other, or None if the whole is as short.
 
-    ``make`` makes plain items of those of ``after`` that are new.
+    ``plain`` converts those items of ``after`` that are new.
     """
-    if len(after) < SHORTEST or not before:
+    if len(after) < _SHORTEST or not before:
         return None
     parts = list(_parts_between(before, after))
     if 2 * (len(parts) + sum(last - first for _, _, first, last in parts)) > len(after):
         return None
-    return tuple(Piece(start, end, make(after[first:last])) for start, end, first, last in parts)
+    return tuple([Piece(start, end, plain(after[first:last])) for start, end, first, last in parts])
 
 
 _Part = tuple[int, int, int, int]
@@ -62,30 +67,43 @@ _Part = tuple[int, int, int, int]
 
 
 def _parts_between(before: Sequence[Any], after: Sequence[Any]) -> Iterator[_Part]:
-    dropped = _dropped(before, after)
+    dropped = _count_dropped(before, after[0])
     kept = before[dropped:]
-    head = _count_equal(kept, after, min(len(kept), len(after)))
-    rest = min(len(kept), len(after)) - head
-    tail = _count_equal(islice(reversed(kept), rest), islice(reversed(after), rest), rest)
-    at, start, end, last = dropped, dropped + head, len(before) - tail, len(after) - tail
-    if end - start == last - head:  # items were replaced in their places
-        for place in compress(count(), map(ne, before[start:end], after[head:last])):
-            yield at, start + place, head + place, head + place + 1
-            at = start + place + 1
+    head = _count_same(kept, after)
+    tail = _count_same(kept[head:][::-1], after[head:][::-1])
+    at, end, last = dropped, len(before) - tail, len(after) - tail
+    if end - (dropped + head) == last - head:  # items were replaced in their places
+        for place in _differences(before[dropped + head : end], after[head:last]):
+            yield at, dropped + head + place, head + place, head + place + 1
+            at = dropped + head + place + 1
     else:
-        yield at, start, head, last
+        yield at, dropped + head, head, last
         at = end
     if at < len(before):
         yield at, len(before), last, last
 
 
-def _dropped(before: Sequence[Any], after: Sequence[Any]) -> int:
+def _count_dropped(before: Sequence[Any], first: Any) -> int:
     """Return how many items at the beginning are gone, as in a queue or a window of the newest."""
-    if before[0] == after[0]:
-        return 0
-    return next(compress(count(), map(eq, before, repeat(after[0]))), 0)
+    return next((place for place, each in enumerate(before) if is_same(each, first)), 0)
 
 
-def _count_equal(one: Iterable[Any], other: Iterable[Any], most: int) -> int:
-    """Return how many items at the beginning of both are equal; ``most`` if all are."""
-    return next(compress(count(), map(ne, one, other)), most)
+def _count_same(one: Sequence[Any], other: Sequence[Any]) -> int:
+    """Return how many items at the beginning of both are the same."""
+    return next(_differences(one, other), min(len(one), len(other)))
+
+
+def _differences(one: Sequence[Any], other: Sequence[Any]) -> Iterator[int]:
+    """Yield the places at which the sequences differ; most items are the same objects."""
+    for place in compress(count(), map(is_not, one, other)):
+        if not is_same(one[place], other[place]):
+            yield place
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Return whether both are written equally: 1, 1.0 and True are equal, but are not the same."""
+    if one is other:
+        return True
+    if type(one) is not type(other) or one != other:
+        return False
+    return type(one) in _EXACT or _encode(one) == _encode(other)

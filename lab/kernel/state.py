@@ -10,8 +10,8 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, 
 
 import msgspec
 
-from lab.kernel.errors import ProtocolError
 from lab.kernel.edits import Edit, edit_between
+from lab.kernel.errors import ProtocolError
 from lab.kernel.log import Log
 from lab.kernel.plain import plain, require_immutable
 
@@ -110,8 +110,8 @@ class Changes(msgspec.Struct, frozen=True):
 class StateVector:
     """Compare declared fields, each with its owner, to their values after the previous step.
 
-    A value is checked and converted when it is made: of a long tuple, the items that are new. ``_sorted`` are the
-    plain items of the fields whose previous value is a set.
+    A value is checked and converted once, when it is made; of a longer tuple, the items that are new. ``_sorted``
+    are the plain items of the fields whose previous value is a set.
     """
 
     def __init__(self, fields: tuple[tuple[StateField, object], ...]) -> None:
@@ -134,11 +134,11 @@ class StateVector:
         for field, owner in self._fields:
             name = field.name
             value = getattr(owner, name)
-            before = last.get(name)
-            if before is value and name in last:
-                continue
-            if before == value and type(before) is type(value) and name in last:
-                continue
+            before = None
+            if name in last:
+                before = last[name]
+                if before is value or (before == value and type(before) is type(value)):
+                    continue
             if field.log:
                 found.logged[name] = _appended(type(owner).__name__, name, before or Log(), value)
             else:
@@ -147,25 +147,26 @@ class StateVector:
         return found
 
     def _add(self, found: Changes, owner: str, field: StateField, before: Any, value: Any) -> None:
-        """Add the change of a field: an edit if that is shorter than the value."""
+        """Add the change of a field: an edit of its earlier value if that is shorter than the new one."""
         name = field.name
 
         def made(items: Any) -> Any:
             require_immutable(owner, name, items)
             return plain(items)
 
-        edit, whole = None, None
+        edit = None
         if isinstance(value, tuple):
             edit = edit_between(before, value, made) if isinstance(before, tuple) else None
-        elif isinstance(value, frozenset):
-            whole = made(value)
-            edit = edit_between(self._sorted.get(name, ()), whole)
-        if isinstance(whole, list):
-            self._sorted[name] = whole
+            whole = made(value) if edit is None else None
         else:
-            self._sorted.pop(name, None)
+            whole = made(value)
+        if isinstance(value, frozenset):
+            edit = edit_between(self._sorted.get(name, ()), whole)
+            self._sorted[name] = whole
+        elif name in self._sorted:
+            del self._sorted[name]
         if edit is None:
-            (found.stored if field.safe else found.changed)[name] = made(value) if whole is None else whole
+            (found.stored if field.safe else found.changed)[name] = whole
         else:
             (found.stored_edits if field.safe else found.edits)[name] = edit
         if not isinstance(value, field.kinds):

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from lab.kernel.edits import Edit, edited
 from lab.kernel.log import Log
 
-__all__ = ["EVERY_WAIT", "CommandInput", "Fired", "Input", "Message", "Received", "Started", "Step", "Wait", "Waits"]
+__all__ = ["EVERY_WAIT", "CommandInput", "Fired", "Input", "Message", "Received", "Started", "Step", "Wait", "Waits", "contents_after"]
 
 
 class Message(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -90,9 +90,9 @@ class Step(Struct, frozen=True, omit_defaults=True, tag="step", tag_field="recor
     ``logged`` the entries appended to logs there. Long lists that changed little are in ``edits``, of volatile
     fields, and in ``stored_edits`` instead. What is stored is on disk before any message of ``sent`` leaves.
 
-    ``ended`` are the procedures that no longer wait, or have ended; ``began`` are the waits that began, each
-    instead of an earlier one of its procedure. ``answered`` is the procedure that has the message received as one
-    of its answers, and waits for the others. A node that starts, or has failed, has no earlier waits.
+    ``ended`` are the procedures that wait no longer; ``began`` are the waits that began, each in place of an
+    earlier one of its procedure. ``answered`` is the procedure that has received one of its answers, and waits for
+    the others. A node that starts, or has failed, has no earlier waits.
 
     ``late``: the input was an answer to a request that no longer waits. ``failed`` is the traceback of a node that
     raised; such a step sends and stores nothing. ``draws`` are the random numbers that it drew.
@@ -127,27 +127,27 @@ class Step(Struct, frozen=True, omit_defaults=True, tag="step", tag_field="recor
         return bool(self.stored or self.logged or self.stored_edits)
 
     @property
-    def changed_fields(self) -> dict[str, None]:
-        """Return the names of the declared fields that changed, without logs."""
-        return dict.fromkeys((*self.changed, *self.stored, *self.edits, *self.stored_edits))
+    def changes_waits(self) -> bool:
+        """Return whether the step changes where the node waits."""
+        return bool(self.began or self.ended or self.answered or self.failed or isinstance(self.input, Started))
+
+    def values_after(self, before: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the new values of the fields that changed, without logs, given the state before."""
+        values = {**self.changed, **self.stored}
+        for name, edit in (*self.edits.items(), *self.stored_edits.items()):
+            values[name] = edited(before.get(name), edit)
+        return values
 
     def storage_after(self, before: Mapping[str, Any]) -> dict[str, Any]:
         """Return the contents of stable storage after this step, given those before; grown logs are ``Log``."""
         return contents_after(before, self.stored, self.logged, self.stored_edits)
 
     def state_after(self, before: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the declared state after this step, given the state before."""
+        """Return the declared state after this step, given the state before; grown logs are ``Log``."""
         after = {**self.storage_after(before), **self.changed}
         for name, edit in self.edits.items():
             after[name] = edited(before.get(name), edit)
         return after
-
-    def values_after(self, before: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values of ``changed_fields`` after this step, given the state before."""
-        values = {**self.changed, **self.stored}
-        for name, edit in (*self.edits.items(), *self.stored_edits.items()):
-            values[name] = edited(before.get(name), edit)
-        return values
 
     def whole(self, before: Mapping[str, Any], waits: tuple[Wait, ...]) -> "Step":
         """Return this step with whole values and all ``waits`` after it, given the state before."""
@@ -176,38 +176,39 @@ class Waits:
 
     def apply(self, step: Step) -> None:
         """Apply the next step of the node."""
-        if step.failed or isinstance(step.input, Started) or (step.ended and step.ended[0] == EVERY_WAIT):
+        if not step.changes_waits:
+            return
+        self._now = None
+        if step.failed or isinstance(step.input, Started) or EVERY_WAIT in step.ended:
             self._by_procedure.clear()
             self._answered.clear()
-        else:
-            if step.answered and isinstance(step.input, Received):
-                self._answered.setdefault(step.answered, set()).add(step.input.source)
-            for procedure in step.ended:
-                self._by_procedure.pop(procedure, None)
+        if step.answered and isinstance(step.input, Received):
+            self._answered.setdefault(step.answered, set()).add(step.input.source)
+        for procedure in step.ended:
+            self._by_procedure.pop(procedure, None)
         for wait in step.began:
             self._by_procedure[wait.procedure] = wait
             self._answered.pop(wait.procedure, None)
-        self._now = None
 
     def of(self, procedure: str) -> Wait | None:
         """Return the wait of the procedure, or None if it does not wait."""
-        self._settle()
+        self._remove_answered(procedure)
         return self._by_procedure.get(procedure)
 
     def now(self) -> tuple[Wait, ...]:
         """Return all waits, in the order in which their procedures began."""
         if self._now is None:
-            self._settle()
+            for procedure in list(self._answered):
+                self._remove_answered(procedure)
             self._now = tuple(self._by_procedure.values())
         return self._now
 
-    def _settle(self) -> None:
-        for procedure, sources in self._answered.items():
-            wait = self._by_procedure.get(procedure)
-            if wait is not None:
-                missing = tuple(peer for peer in wait.peers if peer not in sources)
-                self._by_procedure[procedure] = replace(wait, peers=missing)
-        self._answered.clear()
+    def _remove_answered(self, procedure: str) -> None:
+        """Remove the peers that have answered from a wait; only now, as a wait for many peers is long."""
+        sources, wait = self._answered.pop(procedure, None), self._by_procedure.get(procedure)
+        if sources and wait is not None:
+            missing = tuple(peer for peer in wait.peers if peer not in sources)
+            self._by_procedure[procedure] = replace(wait, peers=missing)
 
 
 def contents_after(
@@ -217,8 +218,12 @@ def contents_after(
     edits: Mapping[str, Edit],
 ) -> dict[str, Any]:
     """Return the contents of stable storage after a write; grown logs are ``Log``."""
-    logs = {name: _log(before.get(name)) + new for name, new in logged.items()}
-    return {**before, **stored, **logs, **{name: edited(before.get(name), edit) for name, edit in edits.items()}}
+    after = {**before, **stored}
+    for name, new in logged.items():
+        after[name] = _log(before.get(name)) + new
+    for name, edit in edits.items():
+        after[name] = edited(before.get(name), edit)
+    return after
 
 
 def _log(value: Any) -> Log[Any]:

@@ -23,7 +23,7 @@ import msgspec
 from msgspec import Struct
 
 from lab.foreign_file import open_foreign
-from lab.recording.records import FORMAT, Header, Keyframe, Record, decode
+from lab.recording.records import FORMAT, Header, Keyframe, Record, decode, decoder_of
 from lab.recording.snapshot import Snapshot, snapshot_after
 from lab.text import UserError
 
@@ -73,9 +73,9 @@ class RecordStore:
     last line was cut off, and is left out.
     """
 
-    header: Header
-
-    def __init__(self) -> None:
+    def __init__(self, header: Header) -> None:
+        self.header = header
+        self.decode = decoder_of(header.format)
         self.offsets = array("Q", [0])
         self.keyframes: list[int] = []
         self.times_us: list[int] = []
@@ -105,7 +105,7 @@ class RecordStore:
         """Return the record with that number, or None if it cannot be read (see ``damage`` and ``unknown``)."""
         line = self.raw(number)
         try:
-            return decode(line)
+            return self.decode(line)
         except UNREADABLE as error:
             self._note_unreadable(number, line, error)
             return None
@@ -176,13 +176,12 @@ class FileRecords(RecordStore):
     """
 
     def __init__(self, path: Path, follow_links: bool = True) -> None:
-        super().__init__()
         self.path = path
         with open_foreign(path, LARGEST_RECORDING, follow_links) as file:
             size = os.fstat(file.fileno()).st_size
             if size == 0:
                 raise NotARecordingError(f"{path} is empty, not a recording")
-            self.header = read_header_from(file, str(path))
+            super().__init__(read_header_from(file, str(path)))
             self._map = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
         self._index(size)
 
@@ -243,7 +242,7 @@ class FileRecords(RecordStore):
 
     def _index_last_line(self, size: int) -> None:
         try:
-            decode(self._map[self.offsets[-1] : size])
+            self.decode(self._map[self.offsets[-1] : size])
         except UNREADABLE:
             self.torn = True
         else:
@@ -254,8 +253,7 @@ class FeedRecords(RecordStore):
     """The lines of a feed, kept in an unnamed temporary file."""
 
     def __init__(self, header_line: bytes) -> None:
-        super().__init__()
-        self.header = read_header(header_line, "the feed")
+        super().__init__(read_header(header_line, "the feed"))
         self._file: Any = tempfile.TemporaryFile("w+b", buffering=0)  # noqa: SIM115
         self.append(header_line)
 

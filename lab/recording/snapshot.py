@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from lab.kernel import Wait
+from lab.kernel.edits import Edit, edit_between, edited, is_same
 
 ProcessState = Literal["absent", "running", "paused", "killed", "failed"]
 
@@ -120,11 +121,11 @@ class Snapshot(Struct, frozen=True):
 class NodeDifference(Struct, frozen=True, omit_defaults=True):
     """A node as against the base: of its ``state``, only the fields with new values.
 
-    ``grown``: the items appended to lists. ``gone``: the fields that it no longer has.
+    ``edits``: long lists that changed little. ``gone``: the fields that it no longer has.
     """
 
     node: NodeState
-    grown: dict[str, list[Any]] = {}
+    edits: dict[str, Edit] = {}
     gone: tuple[str, ...] = ()
 
 
@@ -146,7 +147,13 @@ def difference_between(base: Snapshot, now: Snapshot) -> SnapshotDifference:
     return SnapshotDifference(
         now.record,
         now.at_us,
-        tuple(_node_difference(before.get(node.id), node) for node in now.nodes if before.get(node.id) != node),
+        tuple(
+            [
+                _node_difference(before.get(node.id), node)
+                for node in now.nodes
+                if not is_same(before.get(node.id), node)
+            ]
+        ),
         now.in_flight,
         now.faults,
         now.messages,
@@ -158,18 +165,18 @@ def _node_difference(base: NodeState | None, now: NodeState) -> NodeDifference:
     if base is None:
         return NodeDifference(now)
     changed: dict[str, Any] = {}
-    grown: dict[str, list[Any]] = {}
+    edits: dict[str, Edit] = {}
     for name, value in now.state.items():
         before = base.state.get(name)
-        if name not in base.state or type(before) is not type(value):
+        if name in base.state and is_same(before, value):
+            continue
+        edit = edit_between(before, value) if isinstance(before, list) and isinstance(value, list) else None
+        if edit is None:
             changed[name] = value
-        elif before != value:
-            if before and isinstance(value, list) and value[: len(before)] == before:
-                grown[name] = value[len(before) :]
-            else:
-                changed[name] = value
+        else:
+            edits[name] = edit
     gone = tuple(name for name in base.state if name not in now.state)
-    return NodeDifference(replace(now, state=changed), grown, gone)
+    return NodeDifference(replace(now, state=changed), edits, gone)
 
 
 def snapshot_after(base: Snapshot, difference: SnapshotDifference) -> Snapshot:
@@ -191,7 +198,6 @@ def snapshot_after(base: Snapshot, difference: SnapshotDifference) -> Snapshot:
 def _node_after(base: NodeState | None, difference: NodeDifference) -> NodeState:
     before = {} if base is None else base.state
     state = {name: value for name, value in before.items() if name not in difference.gone}
-    for name, items in difference.grown.items():
-        known = state.get(name)
-        state[name] = [*(known if isinstance(known, list) else []), *items]
+    for name, edit in difference.edits.items():
+        state[name] = edited(state.get(name), edit)
     return replace(difference.node, state={**state, **difference.node.state})

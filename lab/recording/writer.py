@@ -10,6 +10,7 @@ import errno
 import fcntl
 import hashlib
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
@@ -17,10 +18,12 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from lab.durable import owner_only
+from lab.kernel import Step
 from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import KEYFRAME_START, RecordStore
 from lab.recording.records import End, Header, Keyframe, Record, encode
 from lab.recording.snapshot import Snapshot, difference_between
+from lab.recording.step_fold import StepFold
 
 KEYFRAME_EVERY = 1000
 _PER_KEYFRAME = 8
@@ -29,8 +32,7 @@ _PER_KEYFRAME_OF_FORMAT_1 = 2
 _PER_SNAPSHOT = 16
 """After a keyframe with a snapshot, as many times its size must be written before the next such one."""
 _DIGITS = 16
-_LONGEST_START = 64
-"""The snapshot of a keyframe begins within this many bytes."""
+_WHOLE = re.compile(KEYFRAME_START + rb',"at_us":\d+,"snapshot":')
 
 
 class Chain:
@@ -72,7 +74,7 @@ class Chain:
     def add(self, line: bytes) -> None:
         """Add the next line."""
         if line.startswith(KEYFRAME_START):
-            if b'"snapshot":{' in line[:_LONGEST_START]:
+            if _WHOLE.match(line):
                 self.snapshot_at, self._snapshot_size = self.size, len(line)
             self._keyframe_at, self._keyframe_size = self.size, len(line)
         if self._hash is not None:
@@ -165,7 +167,7 @@ class Writer:
         self._chain = Chain(header)
         self._pending: list[bytes] = []
         self._cluster = ClusterState.of(header)
-        self._unfolded: list[Record] = []
+        self._unfolded: list[Record | None] = []
         self._base: Snapshot | None = None
         self._file = open_exclusive(path)
         os.ftruncate(self._file, 0)  # only after the lock is held
@@ -175,10 +177,12 @@ class Writer:
     @property
     def cluster(self) -> ClusterState:
         """The cluster after the last record; always the same object."""
-        if self._unfolded:
-            self._cluster.apply_all(self._unfolded)
-            self._unfolded.clear()
+        self._fold()
         return self._cluster
+
+    def _fold(self) -> None:
+        self._cluster.apply_all(self._unfolded)
+        self._unfolded.clear()
 
     @property
     def count(self) -> int:
@@ -209,15 +213,40 @@ class Writer:
         return Keyframe(now.at_us, None, digest, difference_between(self._base, now))
 
     def copy(self, store: RecordStore, last: int, cluster: ClusterState) -> None:
-        """Copy the records of another recording up to ``last``, byte for byte.
+        """Copy the records of another recording up to ``last``, byte for byte unless it has another format.
 
         ``cluster`` is the state after them; the writer takes ownership of it.
         """
-        for number in range(1, last + 1):
-            self._put(store.raw(number))
-            if number % KEYFRAME_EVERY == 0:
-                self.flush()
+        if store.header.format == self.header.format:
+            for number in range(1, last + 1):
+                self._put(store.raw(number))
+                if number % KEYFRAME_EVERY == 0:
+                    self.flush()
+        else:
+            self.convert(store, last)
         self._cluster, self._unfolded = cluster, []
+
+    def convert(
+        self, store: RecordStore, last: int, progress: Callable[[int], None] = lambda done: None
+    ) -> None:
+        """Copy the records of a recording of format 1 up to ``last``, each in this format.
+
+        Records have the same numbers, and keyframes the same places. A line that cannot be read is copied as it is.
+        ``progress`` is called with the number of records done, every thousand.
+        """
+        steps = StepFold()
+        for number in range(1, last + 1):
+            record = store.record(number)
+            if isinstance(record, Keyframe):
+                record = self._keyframe()
+            elif isinstance(record, Step):
+                record = steps.change_of(record)
+            self._put(store.raw(number) if record is None else encode(record))
+            self._unfolded.append(record)
+            if number % KEYFRAME_EVERY == 0:
+                self._fold()  # the records would take memory
+                self.flush()
+                progress(number)
 
     def flush(self) -> None:
         """Write the records appended since the last flush."""
