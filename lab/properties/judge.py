@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.analysis.causality import Causality, Clock
-from lab.kernel import Fired, Log, Received, Started, Step, Wait
+from lab.kernel import Fired, Log, Received, Started, Step, Waits
 from lab.properties.assertions import ASSUMPTION_NUMBERS, RAISES, describe_state
 from lab.properties.checks import (
     AgreementChecker,
@@ -94,7 +94,7 @@ class Judge:
         self._unmet: list[EventuallyChecker] = []
         self._assumed: dict[str, list[str]] = {}
         self._shown_since: dict[int, tuple[int, int]] = {}
-        self._waits: dict[int, tuple[Wait, ...]] = dict.fromkeys(nodes, ())
+        self._waits = {node: Waits() for node in nodes}
         self._epochs = {node: self._epoch(view, self._values(view)) for node, view in self._views.items()}
         self._in_flight: dict[tuple[int, int], tuple[Clock, int, int]] = {}
         self._copies: dict[tuple[int, int], int] = {}

@@ -3,6 +3,7 @@
 A step of format 1 holds whole values and all waits. ``change_of`` makes of it what a step holds since.
 """
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -10,14 +11,18 @@ from msgspec.structs import replace
 from lab.kernel import Received, Started, Step, Wait, Waits
 from lab.kernel.edits import Edit, edit_between
 from lab.kernel.step import EVERY_WAIT
+from lab.recording.records import encode
+from lab.recording.snapshot import NodeState
 
 
 class StepFold:
     """The state and the waits of each node after its last step."""
 
-    def __init__(self) -> None:
-        self._states: dict[int, dict[str, Any]] = {}
-        self._waits: dict[int, Waits] = {}
+    def __init__(self, nodes: Iterable[NodeState] = ()) -> None:
+        """Start with these nodes; without any at the start of a run."""
+        views = tuple(nodes)
+        self._states = {view.id: view.state for view in views}
+        self._waits = {view.id: Waits(view.waits) for view in views}
 
     def state_before(self, step: Step) -> dict[str, Any]:
         """Return the declared state of the node before its next step; grown logs are ``Log``."""
@@ -40,6 +45,18 @@ class StepFold:
         before = self.state_before(step)
         self.apply(step)
         return step.whole(before, self.waits(step.node))
+
+    def is_same(self, step: Step, other: Step, waits: Sequence[Wait]) -> bool:
+        """Apply the next step of its node; return whether the other one, after which it has ``waits``, is the same.
+
+        One may have whole values, and the other changes.
+        """
+        before = self.state_before(step)
+        self.apply(step)
+        if encode(step) == encode(other):
+            return True
+        whole = step.whole(before, self.waits(step.node))
+        return encode(whole) == encode(other.whole(before, tuple(waits)))
 
     def change_of(self, step: Step) -> Step:
         """Apply the next step of its node, which has whole values and all waits; return what it changes."""

@@ -28,6 +28,7 @@ from lab.recording.records import (
     encode,
 )
 from lab.recording.snapshot import Snapshot, difference_between
+from lab.recording.step_fold import StepFold
 from lab.recording.writer import Chain
 
 _STORAGE_FAULTS: dict[str, Callable[[WriteLog, Process], AlteredStorage | None]] = {
@@ -114,6 +115,7 @@ class Reexecution:
         self.serials: dict[int, int] = dict.fromkeys(header.nodes, 1)
         self.messages: dict[tuple[int, int], tuple[Message, int]] = {}
         self.cluster = ClusterState.of(header)
+        self._steps = StepFold()
         self._base: Snapshot | None = None
         self._is_base_lost = False
         self._source_differs = source_differs
@@ -280,18 +282,21 @@ class Reexecution:
             executed = node.step(given, recorded.at_us, recorded.draws)
         except DriverError as error:
             return f"its input is impossible: {error}"
-        if self._source_differs:
-            recorded, executed = _without_lines(recorded), _without_lines(executed)
-        was, now = encode(recorded), encode(executed)
-        if was == now:
+        before = self._steps.state_before(recorded)
+        if self._steps.is_same(recorded, executed, node.waits()):
             return None
-        return _describe(decode_fields(was), decode_fields(now))
+        was, now = recorded.whole(before, self._steps.waits(node.id)), executed.whole(before, node.waits())
+        if self._source_differs:
+            was, now = _without_lines(was), _without_lines(now)
+        return None if encode(was) == encode(now) else _describe(decode_fields(encode(was)), decode_fields(encode(now)))
 
 
-def _without_lines(step: Step) -> Step:
-    return replace(step, waits=tuple(replace(wait, line=0) for wait in step.waits))
+def _without_lines(whole: Step) -> Step:
+    return replace(whole, began=tuple(replace(wait, line=0) for wait in whole.began))
 
 
 def _describe(was: dict[str, Any], now: dict[str, Any]) -> str:
+    for step in (was, now):
+        step["waits"] = step.pop("began", None)
     parts = [f"{name}: recorded {one}, re-executed {other}" for name, one, other in differing_fields(was, now)]
     return f"step of node {was.get('node')} differs in {'; '.join(parts)}"

@@ -9,6 +9,7 @@ import pytest
 from msgspec import Raw
 
 from lab.kernel import Fired, Message, Received, Started, Step, Timing, Wait
+from lab.kernel.edits import Piece
 from lab.recording.records import (
     FORMAT,
     Captioned,
@@ -89,7 +90,7 @@ EXAMPLES: dict[str, Record] = {
     "keyframe with a difference": Keyframe(
         99,
         difference=SnapshotDifference(
-            98, 99, (NodeDifference(NodeState(1, "running"), {"log": ["a"]}, ("up",)),), (), (), {"AreYouUp": 4}, 7
+            98, 99, (NodeDifference(NodeState(1, "running"), {"log": (Piece(0, 1, ["a"]),)}, ("up",)),), (), (), {"AreYouUp": 4}, 7
         ),
     ),
     "end": End(5, "its time limit was reached"),
