@@ -86,7 +86,7 @@ def _format_setting(name: str, value: Any) -> str:
 class Parent(Struct, frozen=True):
     """The origin of a branch: the run ``run`` in the file ``recording``, relative to the folder of the branch.
 
-    The branch has the records of its parent up to ``record``, at ``at_us``, byte for byte.
+    The branch has the records of its parent up to ``record``, at ``at_us``: byte for byte if both have one format.
     """
 
     recording: str
