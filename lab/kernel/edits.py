@@ -6,7 +6,7 @@ them, so that a record does not grow with the list. A short list, or one that is
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import compress, count
-from operator import is_not
+from operator import is_, is_not
 from typing import Any
 
 from msgspec import Struct, json
@@ -102,8 +102,9 @@ def _differences(one: Sequence[Any], other: Sequence[Any]) -> Iterator[int]:
 
 def is_same(one: Any, other: Any) -> bool:
     """Return whether both are written equally: 1, 1.0 and True are equal, but are not the same."""
-    if one is other:
+    kind = type(one)
+    if one is other or (kind is type(other) is tuple and len(one) == len(other) and all(map(is_, one, other))):
         return True
-    if type(one) is not type(other) or one != other:
+    if kind is not type(other) or one != other:
         return False
-    return type(one) in _EXACT or _encode(one) == _encode(other)
+    return kind in _EXACT or _encode(one) == _encode(other)

@@ -275,13 +275,15 @@ class Node(SteppedNode, Port):
 
     def _waits_begun(self) -> tuple[Wait, ...]:
         """Return the waits that began in this step, and are not over yet."""
-        waited = [running for running in self._waited if running.waits_for is not None and not running.ended]
-        self._waited.clear()
+        waited, self._waited = self._waited, []
         if len(waited) > 1:
             waited = sorted(dict.fromkeys(waited), key=_serial_of)
+        began = []
         for running in waited:
-            running.is_recorded = True
-        return tuple([running.wait() for running in waited])
+            if running.waits_for is not None and not running.ended:
+                running.is_recorded = True
+                began.append(running.wait())
+        return tuple(began)
 
     def _waits_ended(self) -> tuple[str, ...]:
         ended = tuple(self._ended)
@@ -461,7 +463,7 @@ class Node(SteppedNode, Port):
                         raise ProtocolError(f"{running.name} loops without waiting: add a self.sleep or self.ask")
                     self._advance(running, value)
             for running in self._running.values():
-                if running.condition_holds():
+                if type(running.waits_for) is Until and running.waits_for.condition():
                     break
             else:
                 return

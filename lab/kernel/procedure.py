@@ -5,7 +5,7 @@ from typing import Any
 
 from lab.kernel.payload import Payload
 from lab.kernel.step import Wait
-from lab.kernel.traps import Ask, Trap, Until
+from lab.kernel.traps import Ask, Trap
 
 __all__ = ["RunningProcedure", "procedure_name"]
 
@@ -94,10 +94,6 @@ class RunningProcedure:
         """Return the replies in the order in which the peers were asked."""
         assert isinstance(self.waits_for, Ask)
         return {peer: self.replies[peer] for peer in self.waits_for.peers if peer in self.replies}
-
-    def condition_holds(self) -> bool:
-        """Return whether the procedure waits for a condition that holds now."""
-        return isinstance(self.waits_for, Until) and self.waits_for.condition()
 
     def wait(self) -> Wait:
         """Return the wait for the record of the step."""

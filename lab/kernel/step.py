@@ -176,19 +176,19 @@ class Waits:
 
     def apply(self, step: Step) -> None:
         """Apply the next step of the node."""
-        if not step.changes_waits:
-            return
         self._now = None
-        if step.failed or isinstance(step.input, Started) or EVERY_WAIT in step.ended:
+        given, ended = step.input, step.ended
+        if isinstance(given, Started) or step.failed or (ended and EVERY_WAIT in ended):
             self._by_procedure.clear()
             self._answered.clear()
-        if step.answered and isinstance(step.input, Received):
-            self._answered.setdefault(step.answered, set()).add(step.input.source)
-        for procedure in step.ended:
+        if step.answered and isinstance(given, Received):
+            self._answered.setdefault(step.answered, set()).add(given.source)
+        for procedure in ended:
             self._by_procedure.pop(procedure, None)
         for wait in step.began:
             self._by_procedure[wait.procedure] = wait
-            self._answered.pop(wait.procedure, None)
+            if self._answered:
+                self._answered.pop(wait.procedure, None)
 
     def of(self, procedure: str) -> Wait | None:
         """Return the wait of the procedure, or None if it does not wait."""

@@ -132,7 +132,8 @@ class ClusterState:
 
     def apply_all(self, records: Iterable[Record | None]) -> None:
         """Apply the next records, in this order. Steps that only send take a short way: most do."""
-        nodes, newest, sent, counts = self._nodes, self._newest, self._sent, self.messages
+        nodes, newest, waits = self._nodes, self._newest, self._waits
+        sent, counts = self._sent, self.messages
         for record in records:
             self.record += 1
             if (
@@ -152,7 +153,7 @@ class ClusterState:
                 self._arrived(given.source, given.serial)
             newest[record.node] = record
             if record.began or record.ended or record.answered:
-                self._waits_of(record.node).apply(record)
+                (waits.get(record.node) or self._waits_of(record.node)).apply(record)
             if messages:
                 self.lines += len(messages)
                 for message in messages:

@@ -30,6 +30,7 @@ from tests.benchmarks import (
     scaling,
     serving,
     simulation,
+    sizes,
     starting,
 )
 from tests.benchmarks.figures import Figure, table
@@ -49,6 +50,7 @@ ALL: dict[str, Measure] = {
     "starting": starting.measure,
     "kernel": kernel.measure,
     "recordings": recordings.measure,
+    "sizes": sizes.measure,
     "judging": judging.measure,
     "simulation": simulation.measure,
     "exploring": exploring.measure,
