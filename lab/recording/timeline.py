@@ -33,8 +33,7 @@ class Timeline:
         keyframe = self._store.keyframe_before(number)
         if number < self._cluster.record or (keyframe is not None and keyframe > self._cluster.record):
             self._cluster = self._from(keyframe)
-        for record in self._store.records(self._cluster.record + 1, number + 1):
-            self._cluster.apply(record)
+        self._cluster.apply_all(self._store.records(self._cluster.record + 1, number + 1))
         return self._cluster
 
     def record_at(self, at_us: int) -> int:

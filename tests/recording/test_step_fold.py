@@ -10,13 +10,21 @@ from hypothesis import strategies as some
 from msgspec import Struct, convert, json
 from msgspec.structs import replace
 
+from lab.analysis.group_history import GroupLog
+from lab.analysis.history import History
 from lab.kernel import Node, Step, Wait, as_lists
+from lab.kernel.edits import Piece
 from lab.kernel.plain import plain
 from lab.kernel.step import EVERY_WAIT
-from lab.protocols import CURRICULUM, TASKS, find_protocol
+from lab.properties.judge import Judge
+from lab.protocols import CURRICULUM, TASKS, TwoPhaseCommit, find_protocol
+from lab.recording.log_lines import count_lines, lines_of
 from lab.recording.records import decode, decode_format_1, encode
 from lab.recording.step_fold import StepFold
+from lab.script.predicates import Suspicions
 from lab.script.scope import CommandError
+from lab.tasks.bank.commit_history import CommitLog
+from lab.worlds.campaign.situations import SituationReader
 from tests.harness import Rig
 from tests.worlds.random_faults import random_commands
 
@@ -133,3 +141,45 @@ def test_a_step_of_a_foreign_recording_is_folded() -> None:
     fold.apply(odd)
     assert fold.waits(step.node) == ()
     assert fold.whole(odd).changed["nothing"] == []
+
+
+ABSURD = some.one_of(some.integers(-5, 12), some.sampled_from((-(10**30), 10**30, 2**63, -(2**63))))
+FIELDS = some.sampled_from(("status", "coordinator", "group", "up", "definition", "open", "locks", "log", "version"))
+EDITS = some.dictionaries(
+    FIELDS, some.lists(some.builds(Piece, ABSURD, ABSURD, some.lists(some.integers(), max_size=3)), max_size=3).map(tuple)
+)
+PROCEDURES = some.sampled_from(("check", "election", "*", "nothing"))
+
+
+@settings(max_examples=60, deadline=None)
+@given(some.data())
+def test_foreign_edits_harm_no_reader(data: some.DataObject) -> None:
+    """Steps with absurd edits and waits, of a bank: every fold goes on, and lists stay as short as the lines."""
+    rig = Rig((1, 2, 3), protocol=TwoPhaseCommit).started()
+    rig.do("tell 3 transactions 5")
+    rig.run(1_500_000)
+    records = list(rig.records)
+    for number in data.draw(some.lists(some.integers(1, len(records) - 1), min_size=1, max_size=8)):
+        step = records[number]
+        if isinstance(step, Step):
+            records[number] = replace(
+                step,
+                edits=data.draw(EDITS),
+                stored_edits=data.draw(EDITS),
+                ended=tuple(data.draw(some.lists(PROCEDURES, max_size=2))),
+                answered=data.draw(PROCEDURES),
+            )
+    history = History(rig.header)
+    folds = Judge(rig.header), GroupLog(), Suspicions(), CommitLog(()), SituationReader(TwoPhaseCommit, True)
+    fold = StepFold()
+    for number, record in enumerate(records):
+        read = decode(encode(record))
+        history.observe(read)
+        for each in folds:
+            each.observe(read)
+        assert len(lines_of(number, read)) == count_lines(read)
+        if isinstance(read, Step):
+            assert encode(fold.whole(read))
+    longest = [value for view in history.cluster.nodes.values() for value in view.state.values()]
+    assert max(len(value) for value in longest if isinstance(value, list)) < 200
+    assert folds[0].verdicts()
