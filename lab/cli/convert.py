@@ -25,7 +25,10 @@ class ConvertOptions(Struct, frozen=True):
     out: Annotated[
         Path | None,
         Option(
-            "--out", "-o", metavar="FILE", help="Write to this file. Default: beside the recording, as NAME-2.jsonl."
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Write to this file. Default: beside the recording, as NAME-2.jsonl.",
         ),
     ] = None
     force: Annotated[
@@ -41,8 +44,8 @@ class ConvertOptions(Struct, frozen=True):
 def convert(options: ConvertOptions) -> int:
     """Rewrite a recording of an earlier version in the present format.
 
-    Every recording of an earlier version can be opened as it is; the present format takes less space, above all if
-    there are many nodes or many open transactions. The converted recording has the same records with the same
+    Every recording of an earlier version can be opened as it is; the present format takes less space, above all
+    with many nodes or many open transactions. The converted recording has the same records with the same
     numbers, so its branches and bookmarks remain right, and lab diff finds no difference. An attempt at an exercise
     is not converted: its digests would have to be computed anew.
     """

@@ -1,7 +1,8 @@
 """Edits: what a longer list took over from the one before it, and what is new in it.
 
-A list that grows, shrinks or changes in a few places is written as pieces of its predecessor with new items between
-them, so that a record does not grow with the list. A short list, or one that is mostly new, is written whole.
+A list that grows, shrinks or changes in a few places is written as pieces of its predecessor with new items
+between them, so that a record does not grow with the list. A short list, or one that is mostly new, is written
+whole.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -44,7 +44,9 @@ class RunningProcedure:
         "waits_for",
     )
 
-    def __init__(self, method: str, key: Hashable | None, coroutine: Coroutine[Any, Any, None], serial: int) -> None:
+    def __init__(
+        self, method: str, key: Hashable | None, coroutine: Coroutine[Any, Any, None], serial: int
+    ) -> None:
         self.method = method
         self.key = key
         self.name = procedure_name(method, key)

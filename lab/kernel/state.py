@@ -154,12 +154,9 @@ class StateVector:
             require_immutable(owner, name, items)
             return plain(items)
 
-        edit = None
-        if isinstance(value, tuple):
-            edit = edit_between(before, value, made) if isinstance(before, tuple) else None
-            whole = made(value) if edit is None else None
-        else:
-            whole = made(value)
+        are_tuples = isinstance(value, tuple) and isinstance(before, tuple)
+        edit = edit_between(before, value, made) if are_tuples else None
+        whole: Any = made(value) if edit is None else None
         if isinstance(value, frozenset):
             edit = edit_between(self._sorted.get(name, ()), whole)
             self._sorted[name] = whole

@@ -14,7 +14,19 @@ from msgspec.structs import replace
 from lab.kernel.edits import Edit, edited
 from lab.kernel.log import Log
 
-__all__ = ["EVERY_WAIT", "CommandInput", "Fired", "Input", "Message", "Received", "Started", "Step", "Wait", "Waits", "contents_after"]
+__all__ = [
+    "EVERY_WAIT",
+    "CommandInput",
+    "Fired",
+    "Input",
+    "Message",
+    "Received",
+    "Started",
+    "Step",
+    "Wait",
+    "Waits",
+    "contents_after",
+]
 
 
 class Message(Struct, frozen=True, omit_defaults=True, gc=False):

@@ -19,8 +19,8 @@ from lab.recording.writer import Writer, open_exclusive
 def convert_recording(store: RecordStore, path: Path, progress: Callable[[int], None] = lambda done: None) -> None:
     """Write the recording in the present format to this file, which gets all of it or is left as it was.
 
-    ``progress`` is called with the number of records done, every thousand. Raises NotARecordingError for a recording
-    that cannot be converted, OSError, or BeingWrittenError if a run writes to the file.
+    ``progress`` is called with the number of records done, every thousand. Raises NotARecordingError for a
+    recording that cannot be converted, OSError, or BeingWrittenError if a run writes to the file.
     """
     header = store.header
     if header.format == FORMAT:

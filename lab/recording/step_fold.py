@@ -1,4 +1,4 @@
-"""The state and the waits of each node, folded from its steps alone; and steps with whole values in place of changes.
+"""The state and the waits of each node, folded from its steps alone; steps with whole values in place of changes.
 
 A step of format 1 holds whole values and all waits. ``change_of`` makes of it what a step holds since.
 """
@@ -47,7 +47,7 @@ class StepFold:
         return step.whole(before, self.waits(step.node))
 
     def is_same(self, step: Step, other: Step, waits: Sequence[Wait]) -> bool:
-        """Apply the next step of its node; return whether the other one, after which it has ``waits``, is the same.
+        """Apply the next step of its node; return whether the other one, with ``waits`` after it, is the same.
 
         One may have whole values, and the other changes.
         """

@@ -226,13 +226,11 @@ class Writer:
             self.convert(store, last)
         self._cluster, self._unfolded = cluster, []
 
-    def convert(
-        self, store: RecordStore, last: int, progress: Callable[[int], None] = lambda done: None
-    ) -> None:
+    def convert(self, store: RecordStore, last: int, progress: Callable[[int], None] = lambda done: None) -> None:
         """Copy the records of a recording of format 1 up to ``last``, each in this format.
 
-        Records have the same numbers, and keyframes the same places. A line that cannot be read is copied as it is.
-        ``progress`` is called with the number of records done, every thousand.
+        Records have the same numbers, and keyframes the same places. A line that cannot be read is copied as it
+        is. ``progress`` is called with the number of records done, every thousand.
         """
         steps = StepFold()
         for number in range(1, last + 1):

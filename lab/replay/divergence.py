@@ -2,8 +2,8 @@
 
 Only events are compared. Of the headers, only what determines a run is compared, not when and where it ran.
 Keyframes, which only sum up the records before them, are skipped. So is a line that cannot be read, together with
-its counterpart in the other recording: its content is unknown. Recordings of different formats are compared step by
-step with whole values and all waits.
+its counterpart in the other recording: its content is unknown. Recordings of different formats are compared step
+by step with whole values and all waits.
 """
 
 from bisect import bisect_right
@@ -100,7 +100,7 @@ def find_divergence(
 
 
 def lines_that_differ(one: RecordStore, here: int, other: RecordStore, there: int) -> tuple[bytes, bytes]:
-    """Return the lines of two records; if the recordings differ in format, both with whole values and all waits."""
+    """Return the lines of two records; if they differ in format, both with whole values and all waits."""
     if one.header.format == other.header.format:
         return one.raw(here), other.raw(there)
     sides = ((one, here), (other, there))

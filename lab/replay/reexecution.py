@@ -288,7 +288,11 @@ class Reexecution:
         was, now = recorded.whole(before, self._steps.waits(node.id)), executed.whole(before, node.waits())
         if self._source_differs:
             was, now = _without_lines(was), _without_lines(now)
-        return None if encode(was) == encode(now) else _describe(decode_fields(encode(was)), decode_fields(encode(now)))
+        return (
+            None
+            if encode(was) == encode(now)
+            else _describe(decode_fields(encode(was)), decode_fields(encode(now)))
+        )
 
 
 def _without_lines(whole: Step) -> Step:

@@ -63,7 +63,9 @@ def test_it_refuses_what_it_cannot_convert(lab: Lab, old: Path, tmp_path: Path) 
     assert "line 101 cannot be read" in lab("convert", str(damaged)).refused()
     attempt = tmp_path / "attempt.jsonl"
     exercise = b',"exercise":{"name":"pause","student":"Ada"}}\n'
-    attempt.write_bytes(b"".join([lines[0].rstrip(b"}\n") + lines[0][len(lines[0].rstrip(b"}\n")) : -2] + exercise]))
+    attempt.write_bytes(
+        b"".join([lines[0].rstrip(b"}\n") + lines[0][len(lines[0].rstrip(b"}\n")) : -2] + exercise])
+    )
     assert "it is an attempt at the exercise pause" in lab("convert", str(attempt)).refused()
     assert "is not a recording" in lab("convert", str(ROOT / "README.md")).refused()
     assert sorted(os.listdir(tmp_path)) == ["attempt.jsonl", "damaged.jsonl", "new.jsonl", "old.jsonl"]

@@ -65,7 +65,7 @@ def test_B8_enter_election_stops_the_nodes_own_election() -> None:
     solo, step = lone(2, (1, 2, 3, 4))
     step = solo.fire_timer()
     assert asked(step) == [("EnterElection", 1)]
-    halting = solo.hear(4, EnterElection())
+    solo.hear(4, EnterElection())
     assert solo.waits == ()
     assert not solo.protocol.is_running(solo.protocol.election)
     late = solo.reply(step.sent[0], EnterElectionAnswer(Definition(), 0))
@@ -78,7 +78,7 @@ def test_B8_enter_election_at_the_coordinator() -> None:
     """B8: a coordinator in the middle of its Check enters the election like any other node."""
     solo = lead((1, 2), node=3, ids=(1, 2, 3, 4))
     checked = solo.fire_timer()
-    step = solo.hear(4, EnterElection())
+    solo.hear(4, EnterElection())
     assert solo.waits == ()
     assert solo.protocol.status is Status.ELECTION
     assert reply_all(solo, checked, AreYouUpAnswer()).late

@@ -90,7 +90,13 @@ EXAMPLES: dict[str, Record] = {
     "keyframe with a difference": Keyframe(
         99,
         difference=SnapshotDifference(
-            98, 99, (NodeDifference(NodeState(1, "running"), {"log": (Piece(0, 1, ["a"]),)}, ("up",)),), (), (), {"AreYouUp": 4}, 7
+            98,
+            99,
+            (NodeDifference(NodeState(1, "running"), {"log": (Piece(0, 1, ["a"]),)}, ("up",)),),
+            (),
+            (),
+            {"AreYouUp": 4},
+            7,
         ),
     ),
     "end": End(5, "its time limit was reached"),

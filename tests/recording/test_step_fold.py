@@ -4,7 +4,6 @@ from contextlib import suppress
 from random import Random
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 from msgspec import Struct, convert, json
@@ -144,9 +143,12 @@ def test_a_step_of_a_foreign_recording_is_folded() -> None:
 
 
 ABSURD = some.one_of(some.integers(-5, 12), some.sampled_from((-(10**30), 10**30, 2**63, -(2**63))))
-FIELDS = some.sampled_from(("status", "coordinator", "group", "up", "definition", "open", "locks", "log", "version"))
+FIELDS = some.sampled_from(
+    ("status", "coordinator", "group", "up", "definition", "open", "locks", "log", "version")
+)
 EDITS = some.dictionaries(
-    FIELDS, some.lists(some.builds(Piece, ABSURD, ABSURD, some.lists(some.integers(), max_size=3)), max_size=3).map(tuple)
+    FIELDS,
+    some.lists(some.builds(Piece, ABSURD, ABSURD, some.lists(some.integers(), max_size=3)), max_size=3).map(tuple),
 )
 PROCEDURES = some.sampled_from(("check", "election", "*", "nothing"))
 

@@ -80,7 +80,10 @@ class Grown:
 
     def _same_as_parent(self) -> int:
         """Return how many records are those of the parent, whatever its format."""
-        with contextlib.closing(open_recording(self.parent)) as one, contextlib.closing(open_recording(self.path)) as two:
+        with (
+            contextlib.closing(open_recording(self.parent)) as one,
+            contextlib.closing(open_recording(self.path)) as two,
+        ):
             return find_divergence(one, two).same
 
     def checked(self) -> bytes:

@@ -17,6 +17,7 @@ from lab.kernel.storage import (
     read_log,
 )
 
+
 class StableStorage:
     """The stable storage of one node. ``values`` are the contents when it was opened.
 
