@@ -46,8 +46,8 @@ def convert(options: ConvertOptions) -> int:
 
     Every recording of an earlier version can be opened as it is; the present format takes less space, above all
     with many nodes or many open transactions. The converted recording has the same records with the same
-    numbers, so its branches and bookmarks remain right, and lab diff finds no difference. An attempt at an exercise
-    is not converted: its digests would have to be computed anew.
+    numbers, so its branches and bookmarks remain right, and lab diff finds no difference. An attempt at an
+    exercise is not converted: its digests would have to be computed anew.
     """
     interrupt_on_signals()
     path = options.file
