@@ -28,7 +28,7 @@ class ConvertOptions(Struct, frozen=True):
             "--out",
             "-o",
             metavar="FILE",
-            help="Write to this file. Default: beside the recording, as NAME-2.jsonl.",
+            help="Write to this file. Default: NAME-2.jsonl in the same folder.",
         ),
     ] = None
     force: Annotated[

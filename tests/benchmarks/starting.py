@@ -56,10 +56,10 @@ def _replaced_ms(folder: Path, count: int) -> list[float]:
     times, killed_us = [], 0
     with LiveRun(folder, nodes=NODES, timing=STEADY) as run:
         run.process_is(3, "running")
-        for life in range(2, count + 2):
+        for incarnation in range(2, count + 2):
             run.order("kill 3")
             run.order("restart 3")
-            run.until(lambda cluster: _lives(cluster.nodes[3], life), f"life {life}")  # noqa: B023
+            run.until(lambda cluster: _lives(cluster.nodes[3], incarnation), f"incarnation {incarnation}")  # noqa: B023
         for record in run.tail.records:
             if isinstance(record, Fault) and record.kind == "kill":
                 killed_us = record.at_us

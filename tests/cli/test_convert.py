@@ -23,7 +23,7 @@ def old(tmp_path: Path) -> Path:
     return path
 
 
-def test_it_writes_a_file_beside_the_recording(lab: Lab, old: Path) -> None:
+def test_it_writes_a_second_file(lab: Lab, old: Path) -> None:
     """The recording itself stays as it is; diff finds no difference, and verify says the same of both."""
     before, new = old.read_bytes(), old.with_name("old-2.jsonl")
     done = lab("convert", str(old))

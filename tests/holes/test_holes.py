@@ -1,8 +1,9 @@
-"""Every hole of a listing: the shipped recording shows it byte for byte, and the repaired protocol closes it.
+"""Every hole of a listing: the shipped recording shows it record by record, and the repaired protocol closes it.
 
 ``pytest tests/holes --rewrite`` writes the recordings.
 """
 
+from contextlib import closing
 from pathlib import Path
 from typing import get_args
 
@@ -15,6 +16,7 @@ from lab.protocols import Algorithm, Bully, BullyTanenbaum, InvitationElection, 
 from lab.recording.reader import open_recording
 from lab.recording.records import End, Header
 from lab.recording.writer import Writer
+from lab.replay.divergence import find_divergence
 from lab.script.parse import parse
 from lab.worlds.simulated.simulation import Simulation
 from tests.holes.cases import HOLES, Hole

@@ -41,7 +41,7 @@ def test_states_and_log_lines_are_the_same(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
-def test_the_converted_recording_says_the_same(path: Path, tmp_path: Path) -> None:
+def test_the_converted_recording_is_equal(path: Path, tmp_path: Path) -> None:
     """The same states, log lines and verdicts, at the same records; and it re-executes like the recording."""
     old, new = FileRecords(path), tmp_path / path.name
     convert_recording(old, new)
