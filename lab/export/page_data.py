@@ -168,5 +168,5 @@ def _verdicts(excerpt: Excerpt) -> Iterator[VerdictData]:
         found = ASSERTIONS.get(name)
         statement = "" if found is None else printable(found.statement)
         yield VerdictData(
-            name, statement, verdict.evidence.since, first.get((name, False)), first.get((name, True))
+            printable(name), statement, verdict.evidence.since, first.get((name, False)), first.get((name, True))
         )

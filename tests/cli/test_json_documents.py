@@ -85,6 +85,9 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines = SHIPPED.read_bytes().splitlines(keepends=True)
     (lab.folder / "damaged.jsonl").write_bytes(b"".join([*lines[:90], b'{"record":\n', *lines[91:]])[:-9])
     (lab.folder / "fails.scenario").write_text(FAILING)
+    histories = re.findall(r"^```edn\n(.*?)^```$", find_page("histories").text, re.MULTILINE | re.DOTALL)
+    for name, text in zip(("history.edn", "transactions.edn"), histories, strict=True):
+        (lab.folder / name).write_text(text)
     assert lab(*GROUPS).status == 0
     assert lab(*BANK, *BLOCKED).status == 0
     assert lab(*CAMPAIGN).status == 1
