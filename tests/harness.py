@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from lab.analysis.elections import agreed_coordinator
-from lab.kernel import Message, Node, Payload, Protocol, Started, Step, Timing
+from lab.kernel import Message, Node, Payload, Protocol, Started, Step, Timing, Wait
 from lab.network import Hold, Links, Lose, Rule
 from lab.protocols import Algorithm, Bully
 from lab.recording.cluster_state import ClusterState
@@ -198,6 +198,11 @@ class Solo:
     def protocol(self) -> Any:
         """The protocol object of the node."""
         return self.node.protocol
+
+    @property
+    def waits(self) -> tuple[Wait, ...]:
+        """All waits of the node after its last step."""
+        return self.node.waits()
 
     def start(self, stored: dict[str, Any] | None = None, incarnation: int = 1, serial: int = 1) -> Step:
         """Start the node."""

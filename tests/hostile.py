@@ -28,7 +28,7 @@ _FIXED = ("record", "world")
 """The fields without which a line is no record at all."""
 _ENUMERATED = ("event", "fate", "type")
 """The fields with a few values only; a record with another cannot be read."""
-_MAPPINGS = ("parameters", "changed", "stored", "logged", "payload")
+_MAPPINGS = ("parameters", "changed", "stored", "logged", "edits", "stored_edits", "payload")
 """The fields with names that a protocol gave."""
 
 

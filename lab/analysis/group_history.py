@@ -162,7 +162,7 @@ class GroupLog:
         """Add the next record."""
         self.record += 1
         if isinstance(record, Step):
-            fields = chain(record.changed, record.stored)
+            fields = chain(record.changed, record.stored, record.edits, record.stored_edits)
             if isinstance(record.input, Started) or not _GROUP_FIELDS.isdisjoint(fields):
                 self._step(record, Point(self.record, record.at_us))
         elif isinstance(record, Process):
@@ -189,7 +189,7 @@ class GroupLog:
     def _step(self, step: Step, now: Point) -> None:
         before = self._nodes.get(step.node) or NodeState(step.node)
         state = step.input.stored if isinstance(step.input, Started) else before.state
-        changed = {**step.changed, **step.stored}
+        changed = step.values_after(state)
         view = NodeState(step.node, state={**state, **changed})
         self._nodes[step.node] = view
         was = self._in.get(step.node)

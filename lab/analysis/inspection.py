@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from lab.kernel import Message, Received, Started, Step, Wait
+from lab.kernel.step import EVERY_WAIT
 from lab.recording.log_lines import format_process_event
 from lab.recording.reader import FileRecords, RecordStore
 from lab.recording.records import PROCESS_AFTER, Injected, Process, Record
@@ -66,9 +67,10 @@ def first_of_wait(store: RecordStore, number: int, node: int, wait: Wait) -> Ste
     found = None
     for _, record in _back(store, number, -1, b"%d" % node):
         if isinstance(record, Step) and record.node == node:
-            if not any(_is_same(each, wait) for each in record.waits):
+            is_here = any(_is_same(each, wait) for each in record.began)
+            found = record if is_here else found
+            if is_here != (EVERY_WAIT in record.ended):  # in whole steps, a wait that began earlier is there too
                 break
-            found = record
     return found
 
 
@@ -119,8 +121,8 @@ class StoredFields:
         if record.logged:
             self.logs.update(dict.fromkeys(record.logged))
             self.names.update(dict.fromkeys(record.logged))
-        if record.stored:
-            self.names.update(dict.fromkeys(record.stored))
+        if record.stores:
+            self.names.update(dict.fromkeys((*record.stored, *record.stored_edits)))
         if isinstance(record.input, Started):
             self.names.update(dict.fromkeys(record.input.stored))
 
@@ -178,14 +180,15 @@ class Inspector:
         step, given = last.step, last.step.input
         earlier = self._timeline.at(last.number - 1).nodes.get(step.node)
         before = {} if earlier is None or isinstance(given, Started) else earlier.state
-        state = self._timeline.at(last.number).nodes[step.node].state
+        now = self._timeline.at(last.number).nodes[step.node]
+        state = now.state
         received = message_received(self._store, last.number, given) if isinstance(given, Received) else None
         held = {} if last.wiped else {name: state[name] for name in self._safe.names if name in state}
         return Inspection(
             last,
             received,
             tuple(self._changes(last, before)),
-            tuple(self._pending(last, wait) for wait in step.waits),
+            tuple(self._pending(last, wait) for wait in now.waits),
             state,
             held,
             tuple(self._safe.logs),
@@ -193,15 +196,17 @@ class Inspector:
 
     def _changes(self, last: LastStep, before: dict[str, Any]) -> Iterator[FieldChange]:
         step = last.step
-        for name, after in {**step.changed, **step.stored}.items():
-            yield FieldChange(name, before.get(name), after, name in step.stored, name not in before)
+        given = step.input
+        for name, after in step.values_after(given.stored if isinstance(given, Started) else before).items():
+            is_safe = name in step.stored or name in step.stored_edits
+            yield FieldChange(name, before.get(name), after, is_safe, name not in before)
 
     def _pending(self, last: LastStep, wait: Wait) -> PendingWait:
         began = first_of_wait(self._store, last.number, last.step.node, wait) if wait.peers else None
         if began is None:
             return PendingWait(wait, is_known=not wait.peers)
         asked = next(
-            each.peers for each in began.waits if (each.procedure, each.line) == (wait.procedure, wait.line)
+            each.peers for each in began.began if (each.procedure, each.line) == (wait.procedure, wait.line)
         )
         return PendingWait(wait, tuple(peer for peer in asked if peer not in wait.peers))
 

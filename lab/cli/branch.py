@@ -41,7 +41,7 @@ from lab.recording.log_lines import count_lines
 from lab.recording.reader import FileRecords, RecordStore, open_recording
 from lab.recording.records import End, decode_fields, differing_fields
 from lab.recording.timeline import Timeline
-from lab.replay.divergence import Divergence, find_divergence, header_differences
+from lab.replay.divergence import Divergence, find_divergence, header_differences, lines_that_differ
 from lab.script.statements import At
 from lab.text import sanitize
 from lab.units import format_ranges, parse_us
@@ -409,7 +409,7 @@ def _differing_fields(a: RecordStore, b: RecordStore, divergence: Divergence) ->
     if divergence.one is None or divergence.other is None:
         return []
     try:
-        one, other = decode_fields(a.raw(divergence.one)), decode_fields(b.raw(divergence.other))
+        one, other = map(decode_fields, lines_that_differ(a, divergence.one, b, divergence.other))
     except (msgspec.DecodeError, RecursionError):
         return []  # an unreadable line has no fields
     return list(differing_fields(one, other)) if one["record"] == other["record"] else []

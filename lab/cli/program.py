@@ -31,6 +31,7 @@ COMMANDS = {
     "branch": ("Continue a recording from any record, with new commands.", "branch"),
     "branches": ("Show recordings and their branches as a tree.", "branch"),
     "diff": ("Find the first difference between two recordings.", "branch"),
+    "convert": ("Rewrite a recording of an earlier version in the present format.", "convert"),
     "check": ("Test a protocol with random faults, in many simulated runs.", "check"),
     "campaign": ("Show, merge and tabulate campaigns recorded by lab check --record.", "campaign"),
     "mutate": ("Test the tests: mutate a protocol, and see which mutants no property notices.", "mutate"),

@@ -359,7 +359,7 @@ def authenticity_error(
             return f"line {number + 1} cannot be read: {sanitize(store.damage[number], 100)}"
         if found := laws.observe(record) or run.check(number, record) or _chain_error(chain, record):
             return f"line {number + 1} is not authentic: {sanitize(found, 200)}"
-        chain.add(store.raw(number) + b"\n", isinstance(record, Keyframe))
+        chain.add(store.raw(number) + b"\n")
     return laws.finish()
 
 
@@ -380,4 +380,6 @@ def _header_error(exercise: Exercise, store: RecordStore) -> str:
 def _chain_error(chain: Chain, record: Record | None) -> str:
     if isinstance(record, Keyframe) != chain.is_keyframe_due:
         return "a keyframe is missing or misplaced"
+    if isinstance(record, Keyframe) and (record.snapshot is not None) != chain.is_snapshot_due:
+        return "a keyframe has a difference in place of a snapshot, or the other way round"
     return chain.mismatch(record)

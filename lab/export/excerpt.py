@@ -18,7 +18,7 @@ from lab.properties.judge import Judge
 from lab.properties.verdicts import Violation
 from lab.recording.log_lines import LogLine
 from lab.recording.reader import FileRecords
-from lab.recording.records import Header, Keyframe, Process, Record
+from lab.recording.records import Header, Process, Record
 from lab.recording.timeline import Timeline
 from lab.units import CountText, first_duplicate, format_ranges, format_us
 
@@ -238,9 +238,9 @@ def _read(
 ) -> SpaceTime:
     """Read the window, from the keyframe before it."""
     keyframe = store.keyframe_before(first - 1)
-    start = None if keyframe is None else store.record(keyframe)
-    begin = keyframe + 1 if keyframe is not None and isinstance(start, Keyframe) else 1
-    space = SpaceTime(store.header, start.snapshot if isinstance(start, Keyframe) else None)
+    start = None if keyframe is None else store.snapshot(keyframe)
+    begin = 1 if keyframe is None or start is None else keyframe + 1
+    space = SpaceTime(store.header, start)
     for number, record in enumerate(store.records(begin), begin):
         if number > last and number % _RECORDS_BETWEEN_CHECKS == 0 and not _has_open(space, until_us):
             break

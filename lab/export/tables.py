@@ -21,6 +21,8 @@ from lab.export.traces import arrivals_of
 from lab.kernel import CommandInput, Fired, Message, Received, Step, Wrote
 from lab.properties.verdicts import Violation
 from lab.recording.records import Header, Injected
+from lab.recording.step_fold import StepFold
+from lab.recording.timeline import Timeline
 from lab.table_files import (
     Cell,
     Column,
@@ -290,8 +292,11 @@ def _counted(excerpt: Excerpt) -> Iterable[Row]:
 
 
 def _steps(excerpt: Excerpt) -> Iterator[Row]:
-    for number, record in enumerate(excerpt.store.records(excerpt.first, excerpt.last + 1), excerpt.first):
-        if isinstance(record, Step) and record.node in excerpt.nodes:
+    before = Timeline(excerpt.store).at(excerpt.first - 1)
+    steps = StepFold(before.nodes.values())
+    for number, change in enumerate(excerpt.store.records(excerpt.first, excerpt.last + 1), excerpt.first):
+        if isinstance(change, Step) and change.node in excerpt.nodes:
+            record = steps.whole(change)
             yield (
                 number,
                 record.at_us,
@@ -301,7 +306,7 @@ def _steps(excerpt: Excerpt) -> Iterator[Row]:
                 record.late,
                 *map(json_cell, (record.changed, record.stored, record.logged)),
                 len(record.sent),
-                *map(json_cell, (record.waits, record.notes)),
+                *map(json_cell, (record.began, record.notes)),
                 sanitize(record.failed) or None,
             )
 

@@ -7,7 +7,7 @@ from lab.kernel.payload import Payload, Request, encode
 from lab.kernel.protocol import Protocol, Timing, on, periodic, procedure
 from lab.kernel.protocol_command import ProtocolCommand, command
 from lab.kernel.state import Auxiliary, Displayed, Safe
-from lab.kernel.step import CommandInput, Fired, Input, Message, Received, Started, Step, Wait, Wrote
+from lab.kernel.step import CommandInput, Fired, Input, Message, Received, Started, Step, Wait, Waits, Wrote
 
 __all__ = [
     "Auxiliary",
@@ -30,6 +30,7 @@ __all__ = [
     "Step",
     "Timing",
     "Wait",
+    "Waits",
     "Wrote",
     "as_lists",
     "command",

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from functools import cache
+from operator import attrgetter
 from typing import Any
 
 from msgspec import Raw, Struct, json
@@ -20,7 +21,7 @@ from lab.kernel.errors import DriverError, ProtocolError
 from lab.kernel.failure import format_traceback
 from lab.kernel.layers import Layer, layers_of
 from lab.kernel.payload import Payload, encode
-from lab.kernel.plain import format_plain
+from lab.kernel.plain import format_plain, plain
 from lab.kernel.procedure import RunningProcedure, procedure_name
 from lab.kernel.protocol import Port, Protocol, Timing
 from lab.kernel.state import Changes, StateVector
@@ -34,8 +35,11 @@ _MOST_ADVANCES = 10_000
 """The limit of resumptions within one step: a procedure that never waits fails the node instead of hanging it."""
 
 
-_NO_CHANGES: Changes = ({}, {}, {})
+_NO_CHANGES = Changes()
 """The changes of a step that assigned nothing, as values are immutable. Steps share it: nobody changes one."""
+
+
+_serial_of = attrgetter("serial")
 
 
 @cache
@@ -89,11 +93,13 @@ class Node(SteppedNode, Port):
     # more attributes than Python keeps without a dictionary: with it, a step takes a fifteenth longer
     __slots__ = (
         "_announced",
+        "_answered",
         "_begun",
         "_conditions",
         "_current",
         "_displayed",
         "_draws",
+        "_ended",
         "_heard",
         "_ids",
         "_incarnation",
@@ -103,6 +109,7 @@ class Node(SteppedNode, Port):
         "_layers",
         "_notes",
         "_planned",
+        "_procedures",
         "_random",
         "_ready",
         "_requests",
@@ -115,6 +122,7 @@ class Node(SteppedNode, Port):
         "_timer",
         "_timer_needs_heard",
         "_timers",
+        "_waited",
         "halted",
         "id",
         "protocol",
@@ -150,6 +158,10 @@ class Node(SteppedNode, Port):
         self._sent: list[Message] = []
         self._notes: list[str] = []
         self._late = False
+        self._procedures = 0
+        self._waited: list[RunningProcedure] = []
+        self._ended: list[str] = []
+        self._answered = ""
         self._announced: tuple[int, Fired] | None = None
         self._timer: tuple[int, Fired] | None = None
         self._is_timer_known = False
@@ -193,27 +205,33 @@ class Node(SteppedNode, Port):
                 self._on_start(given)
             if self._ready or self._conditions:
                 self._run()
-            changed, stored, logged = self._changes() if self.touched else _NO_CHANGES
+            changes = self._changes() if self.touched else _NO_CHANGES
             if self._displayed:
-                self._note_displayed({**changed, **stored})
+                self._note_displayed(changes)
             drawn = self._end_draws()
         except DriverError:
             raise
         except (Exception, SystemExit) as error:  # a handler cannot end the program that runs its node
             return self._fail(cause, error)
+        answered, self._answered = self._answered, ""
         return Step(
             now_us,
             self.id,
             self._incarnation,
             cause,
-            changed,
-            stored,
+            changes.changed,
+            changes.stored,
             tuple(self._sent),
-            self.waits() if self._running else (),
+            self._waits_begun() if self._waited else (),
             tuple(self._notes),
             self._late,
-            logged=logged,
-            draws=drawn,
+            "",
+            changes.logged,
+            drawn,
+            changes.edits,
+            changes.stored_edits,
+            self._waits_ended() if self._ended else (),
+            answered,
         )
 
     def next_timer(self) -> tuple[int, Fired] | None:
@@ -257,7 +275,27 @@ class Node(SteppedNode, Port):
         """Return where each running procedure waits, in the order in which they began."""
         return tuple(running.wait() for running in self._running.values() if running.waits_for is not None)
 
-    def _note_displayed(self, changed: dict[str, Any]) -> None:
+    def _waits_begun(self) -> tuple[Wait, ...]:
+        """Return the waits that began in this step, and are not over yet."""
+        waited, self._waited = self._waited, []
+        if len(waited) > 1:
+            waited = sorted(dict.fromkeys(waited), key=_serial_of)
+        began = []
+        for running in waited:
+            if running.waits_for is not None and not running.ended:
+                running.is_recorded = True
+                began.append(running.wait())
+        return tuple(began)
+
+    def _waits_ended(self) -> tuple[str, ...]:
+        ended = tuple(self._ended)
+        self._ended.clear()
+        return ended
+
+    def _note_displayed(self, changes: Changes) -> None:
+        changed = {**changes.changed, **changes.stored}
+        for name in (*changes.edits, *changes.stored_edits):
+            changed[name] = plain(getattr(self.protocol.layer_of(name), name))
         shown = [f"{name} {format_plain(changed[name])}" for name in self._displayed if name in changed]
         if shown:
             self._notes.append(", ".join(shown))
@@ -321,7 +359,9 @@ class Node(SteppedNode, Port):
             current.successor = True
         elif name not in self._running:
             start = getattr(self.protocol.layer_of(method), method)
-            running = RunningProcedure(method, key, start() if key is None else start(key))
+            self._procedures += 1
+            coroutine = start() if key is None else start(key)
+            running = RunningProcedure(method, key, coroutine, self._procedures)
             self._running[name] = running
             if key is None:
                 self._begun[name] = self.now_us
@@ -344,6 +384,7 @@ class Node(SteppedNode, Port):
         del self._running[name]
         self._is_timer_known = False
         self._forget_wait(running)
+        self._note_end(running)
         running.ended = True
         running.coroutine.close()
 
@@ -394,6 +435,8 @@ class Node(SteppedNode, Port):
             return
         if running.add_reply(message.source, payload):
             self._resume(running, running.ordered_replies())
+        else:
+            self._answered = running.name
 
     def _on_timer(self, given: Fired) -> None:
         announced, due = self._announced, self.earliest_timer()
@@ -429,7 +472,7 @@ class Node(SteppedNode, Port):
                         raise ProtocolError(f"{running.name} loops without waiting: add a self.sleep or self.ask")
                     self._advance(running, value)
             for running in self._running.values():
-                if running.condition_holds():
+                if type(running.waits_for) is Until and running.waits_for.condition():
                     break
             else:
                 return
@@ -446,6 +489,7 @@ class Node(SteppedNode, Port):
         except StopIteration:
             self._current = None
             del self._running[running.name]
+            self._note_end(running)
             if running.successor:
                 self.begin(running.method, running.key)
             return
@@ -484,6 +528,11 @@ class Node(SteppedNode, Port):
             until_us = None if trap.within_us is None else self.now_us + trap.within_us
         timer = None if until_us is None else self._timers.set(until_us, running.name)
         running.wait_for(trap, self.now_us, until_us, timer)
+        self._waited.append(running)
+
+    def _note_end(self, running: RunningProcedure) -> None:
+        if running.is_recorded:
+            self._ended.append(running.name)
 
     def _forget_wait(self, running: RunningProcedure) -> None:
         for serial in running.requests:

@@ -1,7 +1,6 @@
 """Plain JSON values: what a protocol's immutable values are in records and in stable storage.
 
-A value is checked and converted once, when it is made: what a longer tuple shares with an earlier one, and what
-equals a struct that was met before, costs next to nothing.
+A struct that equals one met before is neither checked nor converted again.
 """
 
 from enum import Enum
@@ -13,7 +12,7 @@ import msgspec
 from lab.kernel.errors import ProtocolError
 from lab.kernel.log import Log
 
-__all__ = ["format_plain", "plain", "plain_items", "require_immutable"]
+__all__ = ["format_plain", "plain", "require_immutable"]
 
 _REMEMBERED = 256
 """The number of structs remembered, by the process: groups pass equal values on from node to node."""
@@ -35,30 +34,6 @@ def plain(value: Any) -> Any:
         return list(value)
     encoded = _ENCODER.encode(value)
     return _decode_struct(encoded) if isinstance(value, msgspec.Struct) else _DECODER.decode(encoded)
-
-
-def plain_items(
-    owner: str, name: str, items: tuple[Any, ...], before: tuple[Any, ...], known: list[Any]
-) -> list[Any]:
-    """Convert the items of a tuple; ``known`` are those of an earlier value of the same field, ``before``.
-
-    Items that ``before`` has at its beginning, from where the first one is found, or at its end are the same
-    objects, so they are not checked and converted again. Raises ProtocolError for a mutable item.
-    """
-    skipped = next((place for place, each in enumerate(before) if each is items[0]), 0) if items else 0
-    first = _count_same(items, before[skipped:])
-    last = _count_same(items[first:][::-1], before[skipped + first :][::-1])
-    made = items[first : len(items) - last]
-    require_immutable(owner, name, made)
-    return [*known[skipped : skipped + first], *plain(made), *known[len(before) - last :]]
-
-
-def _count_same(items: tuple[Any, ...], others: tuple[Any, ...]) -> int:
-    """Return how many items at the beginning of both are the same objects."""
-    for place, (item, other) in enumerate(zip(items, others, strict=False)):
-        if item is not other:
-            return place
-    return min(len(items), len(others))
 
 
 def require_immutable(owner: str, name: str, value: Any) -> None:

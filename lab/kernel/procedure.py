@@ -5,7 +5,7 @@ from typing import Any
 
 from lab.kernel.payload import Payload
 from lab.kernel.step import Wait
-from lab.kernel.traps import Ask, Trap, Until
+from lab.kernel.traps import Ask, Trap
 
 __all__ = ["RunningProcedure", "procedure_name"]
 
@@ -19,22 +19,24 @@ class RunningProcedure:
     """The running instance of a procedure for one ``key``; ``name`` is unique within the node.
 
     ``successor`` is set when the procedure began itself anew: the new instance starts once this one returns.
-    ``ended`` is set when it was stopped, so that a pending resumption is skipped.
+    ``ended`` is set when it was stopped, so that a pending resumption is skipped. ``serial`` orders the procedures
+    of a node by when they began. ``is_recorded``: a step has recorded that it waits.
     """
 
     __slots__ = (
         "_line",
-        "_peers",
         "_wait",
         "_what",
         "coroutine",
         "ended",
         "enough",
+        "is_recorded",
         "key",
         "method",
         "name",
         "replies",
         "requests",
+        "serial",
         "since_us",
         "successor",
         "timer",
@@ -42,13 +44,17 @@ class RunningProcedure:
         "waits_for",
     )
 
-    def __init__(self, method: str, key: Hashable | None, coroutine: Coroutine[Any, Any, None]) -> None:
+    def __init__(
+        self, method: str, key: Hashable | None, coroutine: Coroutine[Any, Any, None], serial: int
+    ) -> None:
         self.method = method
         self.key = key
         self.name = procedure_name(method, key)
         self.coroutine = coroutine
+        self.serial = serial
         self.successor = False
         self.ended = False
+        self.is_recorded = False
         self.replies: dict[int, Payload] = {}
         self.enough = 0
         self.clear_wait()
@@ -61,7 +67,6 @@ class RunningProcedure:
         self.since_us = 0
         self.until_us: int | None = None
         self._what = ""
-        self._peers: tuple[int, ...] = ()
         self._wait: Wait | None = None
         self._line = 0
 
@@ -73,7 +78,6 @@ class RunningProcedure:
     def add_reply(self, source: int, answer: Payload) -> bool:
         """Add a reply; return whether there are enough now."""
         self.replies[source] = answer
-        self._peers = tuple([peer for peer in self._peers if peer != source])
         self._wait = None
         return len(self.replies) >= self.enough
 
@@ -84,7 +88,7 @@ class RunningProcedure:
         self.until_us = until_us
         self.timer = timer
         if isinstance(trap, Ask):
-            self._what, self._peers = f"{type(trap.request).__name__} answers", trap.peers
+            self._what = f"{type(trap.request).__name__} answers"
         else:
             self._what = trap.what
 
@@ -93,15 +97,13 @@ class RunningProcedure:
         assert isinstance(self.waits_for, Ask)
         return {peer: self.replies[peer] for peer in self.waits_for.peers if peer in self.replies}
 
-    def condition_holds(self) -> bool:
-        """Return whether the procedure waits for a condition that holds now."""
-        return isinstance(self.waits_for, Until) and self.waits_for.condition()
-
     def wait(self) -> Wait:
         """Return the wait for the record of the step."""
-        if self._wait is None:  # cached: a node that waits for a thousand peers takes many steps meanwhile
+        if self._wait is None:
             self._line = self._line or _line_of(self.coroutine)
-            self._wait = Wait(self.name, self._line, self._what, self.since_us, self.until_us, self._peers)
+            asked = self.waits_for.peers if isinstance(self.waits_for, Ask) else ()
+            missing = tuple(peer for peer in asked if peer not in self.replies) if self.replies else asked
+            self._wait = Wait(self.name, self._line, self._what, self.since_us, self.until_us, missing)
         return self._wait
 
 

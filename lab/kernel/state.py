@@ -10,9 +10,10 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, 
 
 import msgspec
 
+from lab.kernel.edits import Edit, edit_between
 from lab.kernel.errors import ProtocolError
 from lab.kernel.log import Log
-from lab.kernel.plain import plain, plain_items, require_immutable
+from lab.kernel.plain import plain, require_immutable
 
 __all__ = ["Auxiliary", "Displayed", "Safe", "StateField", "declared_fields"]
 
@@ -96,23 +97,27 @@ def _type_text(declared: Any) -> str:
     return declared.__name__ if isinstance(declared, type) else str(declared).replace("typing.", "")
 
 
-Changes = tuple[dict[str, Any], dict[str, Any], dict[str, list[Any]]]
-"""(changed, stored, logged): new values of volatile fields, of fields in stable storage, and new entries of logs.
+class Changes(msgspec.Struct, frozen=True):
+    """What a step changed, in plain JSON values; the fields are those of ``Step``."""
 
-All are plain JSON values.
-"""
+    changed: dict[str, Any] = {}
+    stored: dict[str, Any] = {}
+    logged: dict[str, list[Any]] = {}
+    edits: dict[str, Edit] = {}
+    stored_edits: dict[str, Edit] = {}
 
 
 class StateVector:
     """Compare declared fields, each with its owner, to their values after the previous step.
 
-    ``_items`` are the plain items of the fields whose previous value is a tuple that was converted here.
+    A value is checked and converted once, when it is made; of a longer tuple, the items that are new. ``_sorted``
+    are the plain items of the fields whose previous value is a set.
     """
 
     def __init__(self, fields: tuple[tuple[StateField, object], ...]) -> None:
         self._fields = fields
         self._last: dict[str, Any] = {}
-        self._items: dict[str, list[Any]] = {}
+        self._sorted: dict[str, list[Any]] = {}
 
     def restore(self, stored: dict[str, Any]) -> None:
         """Restore the safe fields from storage (JSON values). Raises msgspec.ValidationError."""
@@ -124,38 +129,46 @@ class StateVector:
 
     def changes(self) -> Changes:
         """Return the changes since the last call. Raises ProtocolError for a mutable value or a shortened log."""
-        changed: dict[str, Any] = {}
-        stored: dict[str, Any] = {}
-        logged: dict[str, list[Any]] = {}
+        found = Changes({}, {}, {}, {}, {})
         last = self._last
         for field, owner in self._fields:
             name = field.name
             value = getattr(owner, name)
+            before = None
             if name in last:
                 before = last[name]
                 if before is value or (before == value and type(before) is type(value)):
                     continue
             if field.log:
-                logged[name] = _appended(type(owner).__name__, name, last.get(name) or Log(), value)
+                found.logged[name] = _appended(type(owner).__name__, name, before or Log(), value)
             else:
-                (stored if field.safe else changed)[name] = self._plain(type(owner).__name__, field, value)
+                self._add(found, type(owner).__name__, field, before, value)
             last[name] = value
-        return changed, stored, logged
+        return found
 
-    def _plain(self, owner: str, field: StateField, value: Any) -> Any:
+    def _add(self, found: Changes, owner: str, field: StateField, before: Any, value: Any) -> None:
+        """Add the change of a field: an edit of its earlier value if that is shorter than the new one."""
         name = field.name
-        found: Any
-        if isinstance(value, tuple):
-            before = self._last[name] if name in self._items else ()
-            found = self._items[name] = plain_items(owner, name, value, before, self._items.get(name, []))
+
+        def made(items: Any) -> Any:
+            require_immutable(owner, name, items)
+            return plain(items)
+
+        are_tuples = isinstance(value, tuple) and isinstance(before, tuple)
+        edit = edit_between(before, value, made) if are_tuples else None
+        whole: Any = made(value) if edit is None else None
+        if isinstance(value, frozenset):
+            edit = edit_between(self._sorted.get(name, ()), whole)
+            self._sorted[name] = whole
+        elif name in self._sorted:
+            del self._sorted[name]
+        if edit is None:
+            (found.stored if field.safe else found.changed)[name] = whole
         else:
-            require_immutable(owner, name, value)
-            self._items.pop(name, None)
-            found = plain(value)
+            (found.stored_edits if field.safe else found.edits)[name] = edit
         if not isinstance(value, field.kinds):
             kind = _type_text(field.type)
             raise ProtocolError(f"{owner}.{name} is {value!r}, and is declared as {kind}")
-        return found
 
 
 def _restored(field: StateField, stored: Any) -> Any:

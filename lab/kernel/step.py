@@ -5,14 +5,29 @@ one line of JSON, the host writes that line to the recording, and the interface 
 microseconds since the run began.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec import Raw, Struct, field
+from msgspec.structs import replace
 
+from lab.kernel.edits import Edit, edited
 from lab.kernel.log import Log
 
-__all__ = ["CommandInput", "Fired", "Input", "Message", "Received", "Started", "Step", "Wait", "Wrote"]
+__all__ = [
+    "EVERY_WAIT",
+    "CommandInput",
+    "Fired",
+    "Input",
+    "Message",
+    "Received",
+    "Started",
+    "Step",
+    "Wait",
+    "Waits",
+    "Wrote",
+    "contents_after",
+]
 
 
 class Message(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -84,13 +99,23 @@ class Wait(Struct, frozen=True, omit_defaults=True, gc=False):
     peers: tuple[int, ...] = ()
 
 
+EVERY_WAIT = "*"
+"""In ``Step.ended``: all earlier waits ended."""
+
+
 class Step(Struct, frozen=True, omit_defaults=True, tag="step", tag_field="record", gc=False):
-    """The effects of one input on a node, at one instant.
+    """The effects of one input on a node, at one instant: what changed, never what stayed.
 
     ``changed`` holds the new values of volatile fields, ``stored`` those of fields in stable storage, and
-    ``logged`` the entries appended to logs there; the latter two are on disk before any message of ``sent``
-    leaves. ``late``: the input was an answer to a request that no longer waits. ``failed`` is the traceback of a
-    node that raised; such a step sends and stores nothing. ``draws`` are the random numbers that it drew.
+    ``logged`` the entries appended to logs there. Long lists that changed little are in ``edits``, of volatile
+    fields, and in ``stored_edits`` instead. What is stored is on disk before any message of ``sent`` leaves.
+
+    ``ended`` are the procedures that wait no longer; ``began`` are the waits that began, each in place of an
+    earlier one of its procedure. ``answered`` is the procedure that has received one of its answers, and waits for
+    the others. A node that starts, or has failed, has no earlier waits.
+
+    ``late``: the input was an answer to a request that no longer waits. ``failed`` is the traceback of a node that
+    raised; such a step sends and stores nothing. ``draws`` are the random numbers that it drew.
     """
 
     at_us: int
@@ -100,38 +125,125 @@ class Step(Struct, frozen=True, omit_defaults=True, tag="step", tag_field="recor
     changed: dict[str, Any] = {}
     stored: dict[str, Any] = {}
     sent: tuple[Message, ...] = ()
-    waits: tuple[Wait, ...] = ()
+    began: tuple[Wait, ...] = ()
     notes: tuple[str, ...] = ()
     late: bool = False
     failed: str = ""
     logged: dict[str, list[Any]] = {}
     draws: tuple[float, ...] = ()
+    edits: dict[str, Edit] = {}
+    stored_edits: dict[str, Edit] = {}
+    ended: tuple[str, ...] = ()
+    answered: str = ""
 
     @property
     def changes_state(self) -> bool:
         """Return whether any declared field changed."""
-        return bool(self.changed or self.stored or self.logged)
+        return bool(self.changed or self.edits or self.stores)
 
     @property
     def stores(self) -> bool:
         """Return whether the step writes to stable storage."""
-        return bool(self.stored or self.logged)
+        return bool(self.stored or self.logged or self.stored_edits)
+
+    @property
+    def changes_waits(self) -> bool:
+        """Return whether the step changes where the node waits."""
+        return bool(self.began or self.ended or self.answered or self.failed or isinstance(self.input, Started))
+
+    def values_after(self, before: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the new values of the fields that changed, without logs, given the state before."""
+        values = {**self.changed, **self.stored}
+        for name, edit in (*self.edits.items(), *self.stored_edits.items()):
+            values[name] = edited(before.get(name), edit)
+        return values
 
     def storage_after(self, before: Mapping[str, Any]) -> dict[str, Any]:
         """Return the contents of stable storage after this step, given those before; grown logs are ``Log``."""
-        return contents_after(before, self.stored, self.logged)
+        return contents_after(before, self.stored, self.logged, self.stored_edits)
 
     def state_after(self, before: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the declared state after this step, given the state before."""
-        return {**self.storage_after(before), **self.changed}
+        """Return the declared state after this step, given the state before; grown logs are ``Log``."""
+        after = {**self.storage_after(before), **self.changed}
+        for name, edit in self.edits.items():
+            after[name] = edited(before.get(name), edit)
+        return after
+
+    def whole(self, before: Mapping[str, Any], waits: tuple[Wait, ...]) -> "Step":
+        """Return this step with whole values and all ``waits`` after it, given the state before."""
+        values = self.values_after(before)
+        return replace(
+            self,
+            changed={name: values[name] for name in (*self.changed, *self.edits)},
+            stored={name: values[name] for name in (*self.stored, *self.stored_edits)},
+            edits={},
+            stored_edits={},
+            began=waits,
+            ended=(EVERY_WAIT,),
+            answered="",
+        )
+
+
+class Waits:
+    """The waits of a node, folded from its steps."""
+
+    __slots__ = ("_answered", "_by_procedure", "_now")
+
+    def __init__(self, waits: Iterable[Wait] = ()) -> None:
+        self._by_procedure = {wait.procedure: wait for wait in waits}
+        self._answered: dict[str, set[int]] = {}
+        self._now: tuple[Wait, ...] | None = None
+
+    def apply(self, step: Step) -> None:
+        """Apply the next step of the node."""
+        self._now = None
+        given, ended = step.input, step.ended
+        if isinstance(given, Started) or step.failed or (ended and EVERY_WAIT in ended):
+            self._by_procedure.clear()
+            self._answered.clear()
+        if step.answered and isinstance(given, Received):
+            self._answered.setdefault(step.answered, set()).add(given.source)
+        for procedure in ended:
+            self._by_procedure.pop(procedure, None)
+        for wait in step.began:
+            self._by_procedure[wait.procedure] = wait
+            if self._answered:
+                self._answered.pop(wait.procedure, None)
+
+    def of(self, procedure: str) -> Wait | None:
+        """Return the wait of the procedure, or None if it does not wait."""
+        self._remove_answered(procedure)
+        return self._by_procedure.get(procedure)
+
+    def now(self) -> tuple[Wait, ...]:
+        """Return all waits, in the order in which their procedures began."""
+        if self._now is None:
+            for procedure in list(self._answered):
+                self._remove_answered(procedure)
+            self._now = tuple(self._by_procedure.values())
+        return self._now
+
+    def _remove_answered(self, procedure: str) -> None:
+        """Remove the peers that have answered from a wait; only now, as a wait for many peers is long."""
+        sources, wait = self._answered.pop(procedure, None), self._by_procedure.get(procedure)
+        if sources and wait is not None:
+            missing = tuple(peer for peer in wait.peers if peer not in sources)
+            self._by_procedure[procedure] = replace(wait, peers=missing)
 
 
 def contents_after(
-    before: Mapping[str, Any], stored: Mapping[str, Any], logged: Mapping[str, list[Any]]
+    before: Mapping[str, Any],
+    stored: Mapping[str, Any],
+    logged: Mapping[str, list[Any]],
+    edits: Mapping[str, Edit],
 ) -> dict[str, Any]:
-    """Return the contents of stable storage after a write of values and of log entries; grown logs are ``Log``."""
-    logs = {name: _log(before.get(name)) + new for name, new in logged.items()}
-    return {**before, **stored, **logs}
+    """Return the contents of stable storage after a write; grown logs are ``Log``."""
+    after = {**before, **stored}
+    for name, new in logged.items():
+        after[name] = _log(before.get(name)) + new
+    for name, edit in edits.items():
+        after[name] = edited(before.get(name), edit)
+    return after
 
 
 def _log(value: Any) -> Log[Any]:

@@ -19,6 +19,7 @@ from zlib import crc32
 from msgspec import DecodeError, Struct, json
 from msgspec.structs import replace
 
+from lab.kernel.edits import Edit
 from lab.kernel.log import as_lists
 from lab.kernel.step import Step, contents_after
 
@@ -34,6 +35,7 @@ __all__ = [
     "read_log",
     "tear",
     "unwrite",
+    "write_of",
 ]
 
 NEWEST = 100
@@ -45,10 +47,11 @@ _OLD = b"{"
 
 
 class Write(Struct, omit_defaults=True):
-    """A forced write: the fields replaced, and the entries appended to logs."""
+    """A forced write: the fields replaced, the entries appended to logs, and the long lists edited."""
 
     stored: dict[str, Any] = {}
     logged: dict[str, list[Any]] = {}
+    edits: dict[str, Edit] = {}
 
 
 _decode = json.Decoder(Write).decode
@@ -84,6 +87,11 @@ class AlteredStorage(Struct, frozen=True):
 # the log
 
 
+def write_of(step: Step) -> Write:
+    """Return what a step writes."""
+    return Write(step.stored, step.logged, step.stored_edits)
+
+
 def encode_write(write: Write) -> bytes:
     """Return the record of a write."""
     content = json.encode(write)
@@ -110,7 +118,7 @@ def contents_of(writes: Iterable[Write]) -> dict[str, Any]:
     """Return the contents of stable storage after these writes."""
     values: dict[str, Any] = {}
     for write in writes:
-        values = contents_after(values, write.stored, write.logged)
+        values = contents_after(values, write.stored, write.logged, write.edits)
     return as_lists(values)
 
 
@@ -231,7 +239,7 @@ class WriteLog:
     def append(self, step: Step) -> None:
         """Write what a step stores."""
         self.values = step.storage_after(self.values)
-        self._records.append(encode_write(Write(step.stored, step.logged)))
+        self._records.append(encode_write(write_of(step)))
         if len(self._records) > 2 * _SEPARATE:
             older = read_log(b"".join(self._records[:_SEPARATE]))[0]
             self._records[:_SEPARATE] = [encode_write(Write(contents_of(older)))]

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.analysis.causality import Causality, Clock
-from lab.kernel import Fired, Log, Received, Started, Step, Wait, Wrote
+from lab.kernel import Fired, Log, Received, Started, Step, Waits, Wrote
 from lab.properties.assertions import ASSUMPTION_NUMBERS, RAISES, describe_state
 from lab.properties.checks import (
     AgreementChecker,
@@ -94,7 +94,7 @@ class Judge:
         self._unmet: list[EventuallyChecker] = []
         self._assumed: dict[str, list[str]] = {}
         self._shown_since: dict[int, tuple[int, int]] = {}
-        self._waits: dict[int, tuple[Wait, ...]] = dict.fromkeys(nodes, ())
+        self._waits = {node: Waits() for node in nodes}
         self._epochs = {node: self._epoch(view, self._values(view)) for node, view in self._views.items()}
         self._in_flight: dict[tuple[int, int], tuple[Clock, int, int]] = {}
         self._copies: dict[tuple[int, int], int] = {}
@@ -219,11 +219,11 @@ class Judge:
             due_us = self._received(node, given.source, given.serial, step.at_us)
         elif isinstance(given, Fired | Wrote):  # a program has timers of its own
             self._causality.fired(node)
-            procedure = given.procedure if isinstance(given, Fired) else ""
-            for wait in self._waits[node]:
-                if wait.procedure == procedure and wait.until_us is not None:
-                    self._conditions.fired(node, max(wait.until_us, wait.since_us), step.at_us)
-        self._waits[node] = step.waits
+            wait = self._waits[node].of(given.procedure) if isinstance(given, Fired) else None
+            if wait is not None and wait.until_us is not None:
+                self._conditions.fired(node, max(wait.until_us, wait.since_us), step.at_us)
+        if step.changes_waits:
+            self._waits[node].apply(step)
         if step.changes_state or isinstance(given, Started):
             before = given.stored if isinstance(given, Started) else view.state
             if isinstance(given, Started) and self._types is not None:
@@ -231,11 +231,12 @@ class Judge:
                     node, view.process, state=given.stored, values=self._types.initial(given.stored)
                 )
                 self._views[node] = initial
-            state = {**before, **step.stored, **step.changed}
+            values = step.values_after(before)
+            state = {**before, **values}
             for name, entries in step.logged.items():
                 log = before.get(name)
                 state[name] = (log if isinstance(log, Log) else Log(plain_entries(log))) + entries
-            changed = LocalState(node, view.process, state=state, values=self._typed(step, view))
+            changed = LocalState(node, view.process, state=state, values=self._typed(step, view, values))
             self._enter_history(self._views[node], changed)
             self._enter(changed)
         if step.sent:
@@ -253,13 +254,13 @@ class Judge:
                 Violation(RAISES.id, self.number, self.at_us, (failed,), {}, (), error, other_broken)
             )
 
-    def _typed(self, step: Step, view: LocalState) -> dict[str, Any]:
+    def _typed(self, step: Step, view: LocalState, changed: dict[str, Any]) -> dict[str, Any]:
         """Return the typed values of the fields after a step, if a property of the user's own needs them."""
         if self._types is None:
             return {}
         given = step.input
         before = self._types.initial(given.stored) if isinstance(given, Started) else view.values
-        values = {**before, **self._types.typed(step.stored), **self._types.typed(step.changed)}
+        values = {**before, **self._types.typed(changed)}
         if step.logged:
             self._types.append(values, step.logged)
         return values
@@ -315,7 +316,7 @@ class Judge:
         process = PROCESS_AFTER[record.event]
         self._enter(LocalState(node, process, state=state, values=view.values if lives else {}))
         if record.event in ("killed", "failed"):
-            self._waits[node] = ()
+            self._waits[node] = Waits()
             self._causality.crashed(node, self.number)
 
     # what has happened

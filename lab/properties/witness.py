@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.kernel import CommandInput, Fired, Message, Received, Started, Step, Wait, Wrote
+from lab.kernel.step import EVERY_WAIT
 from lab.properties.verdicts import Broken, Violation, WitnessState
 from lab.recording.reader import RecordStore
 from lab.recording.records import Fault, Injected, Process, Record
@@ -127,15 +128,25 @@ class _CausalWalk:
     def _waiting(self, number: int, step: Step, procedure: str) -> tuple[int | None, Wait | None]:
         """Return (step that began the wait that timed out, the wait in its last state)."""
         began, wait = None, None
+        answered: set[int] = set()
         for earlier, record in self._before(number):
             if not isinstance(record, Step) or record.node != step.node:
                 continue
-            here = next((each for each in record.waits if each.procedure == procedure), None)
-            if here is None or record.incarnation != step.incarnation:
+            if record.incarnation != step.incarnation:
                 break
-            if wait is not None and (here.since_us, here.what) != (wait.since_us, wait.what):
+            here = next((each for each in record.began if each.procedure == procedure), None)
+            if here is not None:
+                if wait is not None and (here.since_us, here.what) != (wait.since_us, wait.what):
+                    break
+                missing = tuple(peer for peer in here.peers if peer not in answered)
+                began, wait = earlier, wait or replace(here, peers=missing)
+            if record.ended == (EVERY_WAIT,):  # its waits may have begun earlier
+                if here is None:
+                    break
+            elif here is not None or procedure in record.ended:
                 break
-            began, wait = earlier, wait or here
+            elif record.answered == procedure and isinstance(record.input, Received):
+                answered.add(record.input.source)
         return began, wait
 
     def _before(self, number: int) -> Iterator[tuple[int, Record | None]]:

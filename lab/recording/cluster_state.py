@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from lab.kernel import Fired, Message, Received, Started, Step, as_lists
+from lab.kernel import Fired, Message, Received, Started, Step, Waits, as_lists
 from lab.recording.log_lines import count_lines
 from lab.recording.records import (
     FAULT_KIND_SEEN,
@@ -51,6 +51,7 @@ class ClusterState:
         self.lines = 0
         self._nodes = {node: NodeState(node) for node in nodes}
         self._newest: dict[int, Step] = {}
+        self._waits: dict[int, Waits] = {}
         self._in_flight: dict[tuple[int, int], InFlightMessage] = {}
         self._sent: dict[tuple[int, int], tuple[Message, int]] = {}
         self._derived: dict[type, Any] = {}
@@ -86,7 +87,7 @@ class ClusterState:
                 view.incarnation,
                 view.pid,
                 as_lists(view.state),
-                step.waits,
+                self._waits_of(node).now(),
                 step.at_us,
                 step.failed,
             )
@@ -131,7 +132,8 @@ class ClusterState:
 
     def apply_all(self, records: Iterable[Record | None]) -> None:
         """Apply the next records, in this order. Steps that only send take a short way: most do."""
-        nodes, newest, sent, counts = self._nodes, self._newest, self._sent, self.messages
+        nodes, newest, waits = self._nodes, self._newest, self._waits
+        sent, counts = self._sent, self.messages
         for record in records:
             self.record += 1
             if (
@@ -150,6 +152,8 @@ class ClusterState:
             if isinstance(given, Received) and sent.pop((given.source, given.serial), None) is None:
                 self._arrived(given.source, given.serial)
             newest[record.node] = record
+            if record.began or record.ended or record.answered:
+                (waits.get(record.node) or self._waits_of(record.node)).apply(record)
             if messages:
                 self.lines += len(messages)
                 for message in messages:
@@ -187,9 +191,17 @@ class ClusterState:
         if step.stores and (self.faults or self._fast_again):
             self._count_slow_write(node, step.at_us)
         self._newest[node] = step
+        if step.changes_waits:
+            self._waits_of(node).apply(step)
         for message in step.sent:
             self.messages[message.kind] = self.messages.get(message.kind, 0) + 1
             self._add_in_flight(message, step.at_us)
+
+    def _waits_of(self, node: int) -> Waits:
+        waits = self._waits.get(node)
+        if waits is None:
+            waits = self._waits[node] = Waits(self._nodes[node].waits)
+        return waits
 
     def _count_slow_write(self, node: int, at_us: int) -> None:
         """Count a write for the fault that made it slow, if any: one in force, or ended since the write began."""
@@ -241,6 +253,7 @@ class ClusterState:
             )
         if record.event in ("killed", "failed"):
             view = replace(view, waits=())
+            self._waits.pop(record.node, None)
         if record.event == "killed":
             view = replace(view, state={"status": "Down", **_log_of(view)})  # rule M4
         if record.event == "started":

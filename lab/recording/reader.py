@@ -23,7 +23,8 @@ import msgspec
 from msgspec import Struct
 
 from lab.foreign_file import open_foreign
-from lab.recording.records import FORMAT, Header, Record, decode
+from lab.recording.records import FORMAT, Header, Keyframe, Record, decode, decoder_of
+from lab.recording.snapshot import Snapshot, snapshot_after
 from lab.text import UserError
 
 
@@ -41,9 +42,11 @@ class _LinesAt(Struct):
         messages: dict[str, int]
 
     at_us: int
-    snapshot: _Of
+    snapshot: _Of | None = None
+    difference: _Of | None = None
 
 
+_READABLE = range(1, FORMAT + 1)
 _KNOWN = {kind.__struct_config__.tag for kind in typing.get_args(Record)}
 LARGEST_RECORDING = 1 << 34
 """The most bytes of a recording: 16 GB, some fifty million records."""
@@ -53,8 +56,8 @@ _PIECE = 1 << 22
 _SHORTEST_LINE = 32
 """The least average number of bytes of the lines in a piece; it bounds the index of a hostile file."""
 _NEWLINE = re.compile(b"\n")
-_KEYFRAME = b'{"record":"keyframe"'
-_KEYFRAME_LINE = b"\n" + _KEYFRAME
+KEYFRAME_START = b'{"record":"keyframe"'
+_KEYFRAME_LINE = b"\n" + KEYFRAME_START
 UNREADABLE = (ValueError, RecursionError)
 """The exceptions of decoding: ValueError covers msgspec and Unicode errors, RecursionError deep nesting."""
 
@@ -70,14 +73,17 @@ class RecordStore:
     last line was cut off, and is left out.
     """
 
-    header: Header
-
-    def __init__(self) -> None:
+    def __init__(self, header: Header) -> None:
+        self.header = header
+        self.decode = decoder_of(header.format)
         self.offsets = array("Q", [0])
         self.keyframes: list[int] = []
         self.times_us: list[int] = []
         self.lines_at: list[int] = []
         self.heartbeats_at: list[int] = []
+        self._whole: int | None = None
+        self._base_of: dict[int, int] = {}
+        self._base: tuple[int, Snapshot] | None = None
         self.damage: dict[int, str] = {}
         self.unknown: set[int] = set()
         self.torn = False
@@ -99,7 +105,7 @@ class RecordStore:
         """Return the record with that number, or None if it cannot be read (see ``damage`` and ``unknown``)."""
         line = self.raw(number)
         try:
-            return decode(line)
+            return self.decode(line)
         except UNREADABLE as error:
             self._note_unreadable(number, line, error)
             return None
@@ -114,16 +120,43 @@ class RecordStore:
         place = bisect_right(self.keyframes, number)
         return self.keyframes[place - 1] if place else None
 
+    def snapshot(self, keyframe: int) -> Snapshot | None:
+        """Return the state that this keyframe holds, or None if it cannot be read."""
+        record = self.record(keyframe)
+        if not isinstance(record, Keyframe):
+            return None
+        if record.snapshot is not None:
+            self._base = keyframe, record.snapshot
+            return record.snapshot
+        base = self._base_of.get(keyframe)
+        if base is None or record.difference is None:
+            return None
+        if self._base is not None and self._base[0] == base:
+            return snapshot_after(self._base[1], record.difference)
+        whole = self.record(base)
+        if not isinstance(whole, Keyframe) or whole.snapshot is None:
+            return None
+        self._base = base, whole.snapshot
+        return snapshot_after(whole.snapshot, record.difference)
+
     def _add_keyframe(self, number: int, line: bytes) -> None:
+        """Add a keyframe to the index. One that is damaged is ignored, with the differences that follow it."""
         try:
             keyframe = _lines_at(line)
         except UNREADABLE:
-            return  # ignore a damaged keyframe
-        snapshot = keyframe.snapshot
+            self._whole = None
+            return
+        if keyframe.snapshot is not None:
+            self._whole = number
+        elif self._whole is not None:
+            self._base_of[number] = self._whole
+        counted = keyframe.snapshot or keyframe.difference
+        if counted is None or self._whole is None:
+            return
         self.keyframes.append(number)
         self.times_us.append(keyframe.at_us)
-        self.lines_at.append(snapshot.lines)
-        self.heartbeats_at.append(sum(snapshot.messages.get(kind, 0) for kind in self.header.protocol.heartbeats))
+        self.lines_at.append(counted.lines)
+        self.heartbeats_at.append(sum(counted.messages.get(kind, 0) for kind in self.header.protocol.heartbeats))
 
     def _note_unreadable(self, number: int, line: bytes, error: Exception) -> None:
         try:
@@ -143,13 +176,12 @@ class FileRecords(RecordStore):
     """
 
     def __init__(self, path: Path, follow_links: bool = True) -> None:
-        super().__init__()
         self.path = path
         with open_foreign(path, LARGEST_RECORDING, follow_links) as file:
             size = os.fstat(file.fileno()).st_size
             if size == 0:
                 raise NotARecordingError(f"{path} is empty, not a recording")
-            self.header = read_header_from(file, str(path))
+            super().__init__(read_header_from(file, str(path)))
             self._map = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
         self._index(size)
 
@@ -201,16 +233,16 @@ class FileRecords(RecordStore):
             raise NotARecordingError(
                 f"{self.path} is not a recording: line {len(self) + 1} is longer than {_LONGEST_LINE >> 20} MB"
             )
-        at = self._map.find(_KEYFRAME_LINE, start, end + len(_KEYFRAME))
+        at = self._map.find(_KEYFRAME_LINE, start, end + len(KEYFRAME_START))
         while at >= 0:
             keyframes.append(at + 1)
-            at = self._map.find(_KEYFRAME_LINE, at + 1, end + len(_KEYFRAME))
+            at = self._map.find(_KEYFRAME_LINE, at + 1, end + len(KEYFRAME_START))
         if hasattr(mmap, "MADV_DONTNEED"):
             self._map.madvise(mmap.MADV_DONTNEED, start, end - start)  # the index has touched all of its pages
 
     def _index_last_line(self, size: int) -> None:
         try:
-            decode(self._map[self.offsets[-1] : size])
+            self.decode(self._map[self.offsets[-1] : size])
         except UNREADABLE:
             self.torn = True
         else:
@@ -221,14 +253,13 @@ class FeedRecords(RecordStore):
     """The lines of a feed, kept in an unnamed temporary file."""
 
     def __init__(self, header_line: bytes) -> None:
-        super().__init__()
-        self.header = read_header(header_line, "the feed")
+        super().__init__(read_header(header_line, "the feed"))
         self._file: Any = tempfile.TemporaryFile("w+b", buffering=0)  # noqa: SIM115
         self.append(header_line)
 
     def append(self, line: bytes) -> None:
         """Add a line, without its newline."""
-        if line.startswith(_KEYFRAME):
+        if line.startswith(KEYFRAME_START):
             self._add_keyframe(len(self), line)
         self._file.write(line + b"\n")
         self.offsets.append(self.offsets[-1] + len(line) + 1)
@@ -247,10 +278,12 @@ def read_header(line: bytes, where: str) -> Header:
     Raises NotARecordingError.
     """
     start = re.match(rb'\{"record":"header","format":(\d{1,9})\b', line)
-    if start and int(start[1]) != FORMAT:  # checked first: this version may not be able to decode a newer header
+    if (
+        start and int(start[1]) not in _READABLE
+    ):  # checked first: this version may not be able to decode a newer header
         found = int(start[1])
         raise NotARecordingError(
-            f"{where} has format {found}; this version reads format {FORMAT}: "
+            f"{where} has format {found}; this version reads formats 1 to {FORMAT}: "
             + ("a newer version of lab can read it" if found > FORMAT else "it is too old")
         )
     if line.startswith(b'{"record":"campaign"'):
@@ -263,8 +296,8 @@ def read_header(line: bytes, where: str) -> Header:
         raise NotARecordingError(f"{where} is not a recording: it has no header line ({error})") from None
     if not isinstance(header, Header):
         raise NotARecordingError(f"{where} is not a recording: it has no header line")
-    if header.format != FORMAT:
-        raise NotARecordingError(f"{where} has format {header.format}; this version reads format {FORMAT}")
+    if header.format not in _READABLE:
+        raise NotARecordingError(f"{where} has format {header.format}; this version reads formats 1 to {FORMAT}")
     return header
 
 

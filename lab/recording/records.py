@@ -10,16 +10,21 @@ saw the events, and every prefix of it is a consistent cut.
 """
 
 from collections.abc import Callable
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 import msgspec
 from msgspec import Struct, field
 
-from lab.kernel import Message, Step, Timing
-from lab.recording.snapshot import ProcessState, Snapshot
+from lab.kernel import Message, Started, Step, Timing, Wait
+from lab.kernel.step import EVERY_WAIT, CommandInput, Fired, Received
+from lab.recording.snapshot import ProcessState, Snapshot, SnapshotDifference
 from lab.units import format_us
 
-FORMAT = 1
+FORMAT = 2
+"""The format that is written. Its steps hold what changed, and most of its keyframes a difference.
+
+Format 1 is read as well: the waits of its steps are all waits of the node.
+"""
 
 
 class Link(Struct, frozen=True, gc=False):
@@ -81,7 +86,7 @@ def _format_setting(name: str, value: Any) -> str:
 class Parent(Struct, frozen=True):
     """The origin of a branch: the run ``run`` in the file ``recording``, relative to the folder of the branch.
 
-    The branch has the records of its parent up to ``record``, at ``at_us``, byte for byte.
+    The branch has the records of its parent up to ``record``, at ``at_us``: byte for byte if both have one format.
     """
 
     recording: str
@@ -278,12 +283,14 @@ class Injected(Struct, frozen=True, omit_defaults=True, tag="injected", tag_fiel
 class Keyframe(Struct, frozen=True, omit_defaults=True, tag="keyframe", tag_field="record"):
     """The state after the record before this one, from which a reader can start.
 
-    ``digest`` is that of all lines before it, in recordings of exercises.
+    It is a whole ``snapshot``, or the ``difference`` from that of the last keyframe that has one. ``digest`` is
+    that of all lines before it, in recordings of exercises.
     """
 
     at_us: int
-    snapshot: Snapshot
+    snapshot: Snapshot | None = None
     digest: str = ""
+    difference: SnapshotDifference | None = None
 
 
 class End(Struct, frozen=True, omit_defaults=True, tag="end", tag_field="record", gc=False):
@@ -307,6 +314,68 @@ decode: Callable[[bytes | memoryview], Record] = msgspec.json.Decoder(Record).de
 
 Raises ValueError (msgspec.DecodeError is one) or RecursionError.
 """
+
+
+class _StepOfFormat1(Struct, tag="step", tag_field="record", gc=False):
+    """A step of format 1, with whole values and all waits."""
+
+    at_us: int
+    node: int
+    incarnation: int = field(name="life")
+    input: Started | Received | Fired | CommandInput
+    changed: dict[str, Any] = {}
+    stored: dict[str, Any] = {}
+    sent: tuple[Message, ...] = ()
+    waits: tuple[Wait, ...] = ()
+    notes: tuple[str, ...] = ()
+    late: bool = False
+    failed: str = ""
+    logged: dict[str, list[Any]] = {}
+    draws: tuple[float, ...] = ()
+
+
+_decode_format_1: Callable[[bytes | memoryview], Any] = msgspec.json.Decoder(
+    Header
+    | _StepOfFormat1
+    | Routed
+    | Process
+    | Stall
+    | Fault
+    | Commanded
+    | Captioned
+    | Expected
+    | Injected
+    | Keyframe
+    | End
+).decode
+
+
+def decode_format_1(line: bytes | memoryview) -> Record:
+    """Decode a line of a recording of format 1: a step there ends all earlier waits. Raises like ``decode``."""
+    record = _decode_format_1(line)
+    if not isinstance(record, _StepOfFormat1):
+        return cast(Record, record)
+    return Step(
+        record.at_us,
+        record.node,
+        record.incarnation,
+        record.input,
+        record.changed,
+        record.stored,
+        record.sent,
+        record.waits,
+        record.notes,
+        record.late,
+        record.failed,
+        record.logged,
+        record.draws,
+        ended=(EVERY_WAIT,),
+    )
+
+
+def decoder_of(format_number: int) -> Callable[[bytes | memoryview], Record]:
+    """Return the function that decodes the lines of recordings of this format."""
+    return decode_format_1 if format_number == 1 else decode
 
 
 T = TypeVar("T")

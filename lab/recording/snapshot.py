@@ -1,10 +1,16 @@
-"""The state of a cluster after a record: its nodes, the messages in flight, the faults in force."""
+"""The state of a cluster after a record: its nodes, the messages in flight, the faults in force.
+
+A *difference* is such a state as against an earlier one, the *base*. Most of what a node knows stays the same for
+thousands of records: its group, its Definition, the beginning of its log.
+"""
 
 from typing import Any, Literal
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from lab.kernel import Wait
+from lab.kernel.edits import Edit, edit_between, edited, is_same
 
 ProcessState = Literal["absent", "running", "paused", "killed", "failed"]
 
@@ -110,3 +116,88 @@ class Snapshot(Struct, frozen=True):
     faults: tuple[ActiveFault, ...]
     messages: dict[str, int]
     lines: int
+
+
+class NodeDifference(Struct, frozen=True, omit_defaults=True):
+    """A node as against the base: of its ``state``, only the fields with new values.
+
+    ``edits``: long lists that changed little. ``gone``: the fields that it no longer has.
+    """
+
+    node: NodeState
+    edits: dict[str, Edit] = {}
+    gone: tuple[str, ...] = ()
+
+
+class SnapshotDifference(Struct, frozen=True):
+    """A snapshot as against a base; nodes that are the same are left out."""
+
+    record: int
+    at_us: int
+    nodes: tuple[NodeDifference, ...]
+    in_flight: tuple[InFlightMessage, ...] = field(name="flights")
+    faults: tuple[ActiveFault, ...]
+    messages: dict[str, int]
+    lines: int
+
+
+def difference_between(base: Snapshot, now: Snapshot) -> SnapshotDifference:
+    """Return the later snapshot as against the base."""
+    before = {node.id: node for node in base.nodes}
+    return SnapshotDifference(
+        now.record,
+        now.at_us,
+        tuple(
+            [
+                _node_difference(before.get(node.id), node)
+                for node in now.nodes
+                if not is_same(before.get(node.id), node)
+            ]
+        ),
+        now.in_flight,
+        now.faults,
+        now.messages,
+        now.lines,
+    )
+
+
+def _node_difference(base: NodeState | None, now: NodeState) -> NodeDifference:
+    if base is None:
+        return NodeDifference(now)
+    changed: dict[str, Any] = {}
+    edits: dict[str, Edit] = {}
+    for name, value in now.state.items():
+        before = base.state.get(name)
+        if name in base.state and is_same(before, value):
+            continue
+        edit = edit_between(before, value) if isinstance(before, list) and isinstance(value, list) else None
+        if edit is None:
+            changed[name] = value
+        else:
+            edits[name] = edit
+    gone = tuple(name for name in base.state if name not in now.state)
+    return NodeDifference(replace(now, state=changed), edits, gone)
+
+
+def snapshot_after(base: Snapshot, difference: SnapshotDifference) -> Snapshot:
+    """Return the snapshot that differs from the base in this."""
+    nodes = {node.id: node for node in base.nodes}
+    for each in difference.nodes:
+        nodes[each.node.id] = _node_after(nodes.get(each.node.id), each)
+    return Snapshot(
+        difference.record,
+        difference.at_us,
+        tuple(nodes.values()),
+        difference.in_flight,
+        difference.faults,
+        difference.messages,
+        difference.lines,
+    )
+
+
+def _node_after(base: NodeState | None, difference: NodeDifference) -> NodeState:
+    before = {} if base is None else base.state
+    state = {name: value for name, value in before.items() if name not in difference.gone}
+    for name, edit in difference.edits.items():
+        state[name] = edited(state.get(name), edit)
+    return replace(difference.node, state={**state, **difference.node.state})

@@ -7,7 +7,6 @@ from msgspec import Struct
 
 from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import UNREADABLE, RecordStore
-from lab.recording.records import Keyframe
 
 
 class _Time(Struct):
@@ -34,8 +33,7 @@ class Timeline:
         keyframe = self._store.keyframe_before(number)
         if number < self._cluster.record or (keyframe is not None and keyframe > self._cluster.record):
             self._cluster = self._from(keyframe)
-        for record in self._store.records(self._cluster.record + 1, number + 1):
-            self._cluster.apply(record)
+        self._cluster.apply_all(self._store.records(self._cluster.record + 1, number + 1))
         return self._cluster
 
     def record_at(self, at_us: int) -> int:
@@ -58,9 +56,9 @@ class Timeline:
 
     def _from(self, keyframe: int | None) -> ClusterState:
         if keyframe is not None:
-            record = self._store.record(keyframe)
-            if isinstance(record, Keyframe):
-                cluster = ClusterState.resume(record.snapshot, self._store.header)
+            snapshot = self._store.snapshot(keyframe)
+            if snapshot is not None:
+                cluster = ClusterState.resume(snapshot, self._store.header)
                 cluster.record = keyframe
                 return cluster
         return ClusterState.of(self._store.header)

@@ -10,6 +10,7 @@ import errno
 import fcntl
 import hashlib
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
@@ -17,28 +18,39 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from lab.durable import owner_only
+from lab.kernel import Step
 from lab.recording.cluster_state import ClusterState
-from lab.recording.reader import RecordStore
+from lab.recording.reader import KEYFRAME_START, RecordStore
 from lab.recording.records import End, Header, Keyframe, Record, encode
+from lab.recording.snapshot import Snapshot, difference_between
+from lab.recording.step_fold import StepFold
 
 KEYFRAME_EVERY = 1000
+_PER_KEYFRAME = 8
+"""After a keyframe, as many times its size must be written before the next one."""
+_PER_KEYFRAME_OF_FORMAT_1 = 2
+_PER_SNAPSHOT = 16
+"""After a keyframe with a snapshot, as many times its size must be written before the next such one."""
 _DIGITS = 16
+_WHOLE = re.compile(KEYFRAME_START + rb',"at_us":\d+,"snapshot":')
 
 
 class Chain:
     """The lines added so far, each with its newline: ``count`` lines, ``size`` bytes.
 
-    ``keyframe_at`` is the offset of the last keyframe, or 0. ``is_keyframe_due``: the next line must be a
-    keyframe. Keyframes of hundreds of nodes are large and come less often, so that they never take more than half
-    of the file.
+    ``snapshot_at`` is the offset of the last keyframe with a whole snapshot, or 0. ``is_keyframe_due``: the next
+    line must be a keyframe. ``is_snapshot_due``: the next keyframe must have a whole snapshot. Those of many
+    nodes are large, and come less often: all keyframes together take a fifth of a long recording at most.
     """
 
     def __init__(self, header: Header) -> None:
         self.count = 0
         self.size = 0
-        self.keyframe_at = 0
+        self.snapshot_at = 0
         self.is_keyframe_due = False
-        self._keyframe_size = 0
+        self._keyframe_at = self._keyframe_size = self._snapshot_size = 0
+        self._has_differences = header.format > 1
+        self._per_keyframe = _PER_KEYFRAME if self._has_differences else _PER_KEYFRAME_OF_FORMAT_1
         self._hash = None if header.exercise is None else hashlib.sha256()
         self._has_digests_of_parent = header.exercise is None and header.parent is not None
 
@@ -53,16 +65,25 @@ class Chain:
             return ""
         return "the lines before it were edited"
 
-    def add(self, line: bytes, is_keyframe: bool = False) -> None:
+    @property
+    def is_snapshot_due(self) -> bool:
+        """True if the next keyframe must have a whole snapshot."""
+        written = self.size - self.snapshot_at
+        return not self._has_differences or written >= _PER_SNAPSHOT * self._snapshot_size
+
+    def add(self, line: bytes) -> None:
         """Add the next line."""
-        if is_keyframe:
-            self.keyframe_at, self._keyframe_size = self.size, len(line)
+        if line.startswith(KEYFRAME_START):
+            if _WHOLE.match(line):
+                self.snapshot_at, self._snapshot_size = self.size, len(line)
+            self._keyframe_at, self._keyframe_size = self.size, len(line)
         if self._hash is not None:
             self._hash.update(line)
         self.count += 1
         self.size += len(line)
         self.is_keyframe_due = (
-            self.count % KEYFRAME_EVERY == 0 and self.size - self.keyframe_at >= 2 * self._keyframe_size
+            self.count % KEYFRAME_EVERY == 0
+            and self.size - self._keyframe_at >= self._per_keyframe * self._keyframe_size
         )
 
 
@@ -134,8 +155,8 @@ class Writer:
 
     ``append`` collects records, ``flush`` passes all of them to the operating system in one write: after it, no
     crash of the process loses them. ``size`` is the number of bytes flushed, ``keyframe_offset`` the offset of the
-    last flushed keyframe, or 0. Raises OSError if the file cannot be written, BeingWrittenError if another run has
-    it.
+    last flushed keyframe that has a whole snapshot, or 0. Raises OSError if the file cannot be written,
+    BeingWrittenError if another run has it.
     """
 
     def __init__(self, path: Path, header: Header) -> None:
@@ -146,7 +167,8 @@ class Writer:
         self._chain = Chain(header)
         self._pending: list[bytes] = []
         self._cluster = ClusterState.of(header)
-        self._unfolded: list[Record] = []
+        self._unfolded: list[Record | None] = []
+        self._base: Snapshot | None = None
         self._file = open_exclusive(path)
         os.ftruncate(self._file, 0)  # only after the lock is held
         self.append(header)
@@ -155,10 +177,12 @@ class Writer:
     @property
     def cluster(self) -> ClusterState:
         """The cluster after the last record; always the same object."""
-        if self._unfolded:
-            self._cluster.apply_all(self._unfolded)
-            self._unfolded.clear()
+        self._fold()
         return self._cluster
+
+    def _fold(self) -> None:
+        self._cluster.apply_all(self._unfolded)
+        self._unfolded.clear()
 
     @property
     def count(self) -> int:
@@ -177,21 +201,50 @@ class Writer:
         self._put(encode(record))
         self._unfolded.append(record)
         if self._chain.is_keyframe_due:
-            keyframe = Keyframe(self.cluster.at_us, self.cluster.snapshot(), self._chain.digest)
-            self._put(encode(keyframe), is_keyframe=True)
+            keyframe = self._keyframe()
+            self._put(encode(keyframe))
             self._unfolded.append(keyframe)
 
+    def _keyframe(self) -> Keyframe:
+        now, digest = self.cluster.snapshot(), self._chain.digest
+        if self._base is None or self._chain.is_snapshot_due:
+            self._base = now
+            return Keyframe(now.at_us, now, digest)
+        return Keyframe(now.at_us, None, digest, difference_between(self._base, now))
+
     def copy(self, store: RecordStore, last: int, cluster: ClusterState) -> None:
-        """Copy the records of another recording up to ``last``, byte for byte.
+        """Copy the records of another recording up to ``last``, byte for byte unless it has another format.
 
         ``cluster`` is the state after them; the writer takes ownership of it.
         """
-        keyframe = store.keyframe_before(last)
-        for number in range(1, last + 1):
-            self._put(store.raw(number), is_keyframe=number == keyframe)
-            if number % KEYFRAME_EVERY == 0:
-                self.flush()
+        if store.header.format == self.header.format:
+            for number in range(1, last + 1):
+                self._put(store.raw(number))
+                if number % KEYFRAME_EVERY == 0:
+                    self.flush()
+        else:
+            self.convert(store, last)
         self._cluster, self._unfolded = cluster, []
+
+    def convert(self, store: RecordStore, last: int, progress: Callable[[int], None] = lambda done: None) -> None:
+        """Copy the records of a recording of format 1 up to ``last``, each in this format.
+
+        Records have the same numbers, and keyframes the same places. A line that cannot be read is copied as it
+        is. ``progress`` is called with the number of records done, every thousand.
+        """
+        steps = StepFold()
+        for number in range(1, last + 1):
+            record = store.record(number)
+            if isinstance(record, Keyframe):
+                record = self._keyframe()
+            elif isinstance(record, Step):
+                record = steps.change_of(record)
+            self._put(store.raw(number) if record is None else encode(record))
+            self._unfolded.append(record)
+            if number % KEYFRAME_EVERY == 0:
+                self._fold()  # the records would take memory
+                self.flush()
+                progress(number)
 
     def flush(self) -> None:
         """Write the records appended since the last flush."""
@@ -203,7 +256,7 @@ class Writer:
             written = os.write(self._file, data)
             self.size += written
             data = data[written:]
-        self.keyframe_offset = self._chain.keyframe_at
+        self.keyframe_offset = self._chain.snapshot_at
 
     def close(self) -> None:
         """Flush, sync the recording to disk, and close it."""
@@ -213,7 +266,7 @@ class Writer:
         finally:
             os.close(self._file)
 
-    def _put(self, line: bytes, is_keyframe: bool = False) -> None:
+    def _put(self, line: bytes) -> None:
         line += b"\n"
         self._pending.append(line)
-        self._chain.add(line, is_keyframe)
+        self._chain.add(line)

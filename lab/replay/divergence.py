@@ -2,7 +2,8 @@
 
 Only events are compared. Of the headers, only what determines a run is compared, not when and where it ran.
 Keyframes, which only sum up the records before them, are skipped. So is a line that cannot be read, together with
-its counterpart in the other recording: its content is unknown.
+its counterpart in the other recording: its content is unknown. Recordings of different formats are compared step
+by step with whole values and all waits.
 """
 
 from bisect import bisect_right
@@ -11,8 +12,11 @@ from itertools import zip_longest
 
 from msgspec import Struct
 
+from lab.kernel import Step
 from lab.recording.reader import RecordStore
 from lab.recording.records import Header, decode_fields, differing_fields, encode
+from lab.recording.step_fold import StepFold
+from lab.recording.timeline import Timeline
 
 _EVERY = 10_000
 
@@ -45,6 +49,7 @@ class Comparison:
         self.same = 0
         self.divergence: Divergence | None = None
         self._skipped = 0
+        self._folds = None if one.header.format == other.header.format else (StepFold(), StepFold())
 
     def advance(self, most: int) -> bool:
         """Compare at most ``most`` records; return whether there is nothing more to compare at present."""
@@ -52,7 +57,7 @@ class Comparison:
             here, there = self._next(self.one), self._next(self.other)
             if here is None or there is None:
                 return True
-            if self.one.raw(here) == self.other.raw(there):
+            if self._is_same(here, there):
                 self.same += 1
             elif _is_damaged(self.one, here) | _is_damaged(self.other, there):
                 self._skipped += 1
@@ -69,6 +74,11 @@ class Comparison:
         """Return the number of the same record in the other recording; None after the divergence."""
         place = number - bisect_right(self.one.keyframes, number)
         return None if place > self.same + self._skipped else _number_at(self.other, place)
+
+    def _is_same(self, here: int, there: int) -> bool:
+        if self._folds is None:
+            return self.one.raw(here) == self.other.raw(there)
+        return _whole(self.one, here, self._folds[0]) == _whole(self.other, there, self._folds[1])
 
     def _next(self, store: RecordStore) -> int | None:
         number = _number_at(store, self.same + self._skipped + 1)
@@ -87,6 +97,22 @@ def find_divergence(
     while not comparison.advance(_EVERY):
         progress(comparison.same)
     return comparison.so_far()
+
+
+def lines_that_differ(one: RecordStore, here: int, other: RecordStore, there: int) -> tuple[bytes, bytes]:
+    """Return the lines of two records; if they differ in format, both with whole values and all waits."""
+    if one.header.format == other.header.format:
+        return one.raw(here), other.raw(there)
+    sides = ((one, here), (other, there))
+    left, right = (_whole(store, at, StepFold(Timeline(store).at(at - 1).nodes.values())) for store, at in sides)
+    return left, right
+
+
+def _whole(store: RecordStore, number: int, fold: StepFold) -> bytes:
+    record = store.record(number)
+    if record is None:
+        return store.raw(number)
+    return encode(fold.whole(record) if isinstance(record, Step) else record)
 
 
 def _number_at(store: RecordStore, place: int) -> int:

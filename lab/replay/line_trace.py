@@ -14,10 +14,11 @@ from typing import Any
 
 import msgspec
 
-from lab.kernel import CommandInput, Fired, Input, Message, Node, Received, Started, Step, Wait
+from lab.kernel import CommandInput, Fired, Input, Message, Node, Received, Started, Step, Wait, Waits
 from lab.protocols import ELECTION, Algorithm, UnknownProtocolError, files_of, find_protocol, source_of
 from lab.recording.reader import RecordStore
-from lab.recording.records import Header, Injected, ProtocolInfo, encode
+from lab.recording.records import Header, Injected, ProtocolInfo
+from lab.recording.step_fold import StepFold
 from lab.replay.source_listing import Function, Listing
 
 
@@ -26,12 +27,14 @@ def approximate_lines(listing: Listing, step: Step, kind: str, before: Sequence[
 
     ``kind`` is the kind of the message received, or empty; ``before`` are the waits of the node before the step.
     """
+    earlier = {wait.procedure: wait for wait in before}
+    waits = Waits(before)
+    waits.apply(step)
+    later = {wait.procedure: wait for wait in waits.now()}
     lines: dict[int, None] = {}
     handler = listing.handler_of(kind)
-    for function in (*_begun(listing, step), *([] if handler is None else [handler])):
+    for function in (*_begun(listing, step, bool(later)), *([] if handler is None else [handler])):
         lines.update(dict.fromkeys(range(function.line, function.last + 1)))
-    earlier = {wait.procedure: wait for wait in before}
-    later = {wait.procedure: wait for wait in step.waits}
     for procedure in dict.fromkeys([*earlier, *later]):
         was, now = earlier.get(procedure), later.get(procedure)
         if was is None or now is None or (was.line, was.what, was.since_us) != (now.line, now.what, now.since_us):
@@ -39,13 +42,13 @@ def approximate_lines(listing: Listing, step: Step, kind: str, before: Sequence[
     return tuple(lines)
 
 
-def _begun(listing: Listing, step: Step) -> tuple[Function, ...]:
+def _begun(listing: Listing, step: Step, waits: bool) -> tuple[Function, ...]:
     match step.input:
         case Started():
             return listing.named("started")[:1]
         case CommandInput(command=command):
             return listing.named(command)[:1]
-        case Fired(procedure=procedure) if not step.waits:
+        case Fired(procedure=procedure) if not waits:
             return listing.named(procedure)[:1]
     return ()
 
@@ -121,12 +124,13 @@ def trace_lines(
     step = inputs[-1][1]
     try:
         node = _node(store.header, step.node, protocol)
+        steps = StepFold()
         for place, (at, recorded, given) in enumerate(inputs[:-1]):
-            _compare(at, recorded, node.step(given, recorded.at_us, recorded.draws))
+            _compare(at, steps, recorded, node, node.step(given, recorded.at_us, recorded.draws))
             if place % _YIELD_EVERY == 0:
                 yield
         trace = _Trace(protocol)
-        _compare(number, step, trace.step(node, inputs[-1][2], step))
+        _compare(number, steps, step, node, trace.step(node, inputs[-1][2], step))
     except TraceUnavailableError:
         raise
     except Exception as error:  # a protocol may raise anything, above all on inputs that never occurred
@@ -139,8 +143,8 @@ def _node(header: Header, node: int, protocol: type[Algorithm]) -> Node:
     return Node(protocol, node, header.nodes, header.timing, parameters)
 
 
-def _compare(number: int, recorded: Step, executed: Step) -> None:
-    if encode(recorded) != encode(executed):
+def _compare(number: int, steps: StepFold, recorded: Step, node: Node, executed: Step) -> None:
+    if not steps.is_same(recorded, executed, node.waits()):
         raise TraceUnavailableError(f"record {number} differs from its re-execution")
 
 

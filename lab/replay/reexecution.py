@@ -27,6 +27,8 @@ from lab.recording.records import (
     differing_fields,
     encode,
 )
+from lab.recording.snapshot import Snapshot, difference_between
+from lab.recording.step_fold import StepFold
 from lab.recording.writer import Chain
 
 _STORAGE_FAULTS: dict[str, Callable[[WriteLog, Process], AlteredStorage | None]] = {
@@ -113,6 +115,9 @@ class Reexecution:
         self.serials: dict[int, int] = dict.fromkeys(header.nodes, 1)
         self.messages: dict[tuple[int, int], tuple[Message, int]] = {}
         self.cluster = ClusterState.of(header)
+        self._steps = StepFold()
+        self._base: Snapshot | None = None
+        self._is_base_lost = False
         self._source_differs = source_differs
         self._header = header
         self._protocol = protocol
@@ -126,7 +131,9 @@ class Reexecution:
     def check(self, number: int, record: Record | None) -> str | None:
         """Apply the next record; return how it differs from the re-execution, or None."""
         found = None
-        if isinstance(record, Step):
+        if record is None:
+            self._base, self._is_base_lost = None, True  # it may have been a keyframe
+        elif isinstance(record, Step):
             found = self._step(record)
         elif isinstance(record, Routed):
             found = self._routed(record)
@@ -134,14 +141,25 @@ class Reexecution:
             found = self._injected(record.message)
         elif isinstance(record, Process):
             found = self._process(record)
-        elif isinstance(record, Keyframe) and encode(record.snapshot) != encode(self.cluster.snapshot()):
-            found = "the keyframe differs from the state after the records before it"
+        elif isinstance(record, Keyframe):
+            found = self._keyframe(record)
         elif isinstance(record, Stall) and record.node is not None and record.node not in self.stores:
             found = f"a stall of node {record.node}, which is not in the header"
         elif isinstance(record, Header) and number > 0:
             found = "a second header"
         self.cluster.apply(record)
         return found
+
+    def _keyframe(self, record: Keyframe) -> str | None:
+        now = self.cluster.snapshot()
+        if record.snapshot is not None:
+            self._base, self._is_base_lost = now, False
+            is_same = encode(record.snapshot) == encode(now)
+        elif self._base is not None:
+            is_same = encode(record.difference) == encode(difference_between(self._base, now))
+        else:
+            is_same = self._is_base_lost
+        return None if is_same else "the keyframe differs from the state after the records before it"
 
     def _process(self, record: Process) -> str | None:
         """Do to stable storage what was done to it; return how that differs from the record, or None."""
@@ -264,18 +282,25 @@ class Reexecution:
             executed = node.step(given, recorded.at_us, recorded.draws)
         except DriverError as error:
             return f"its input is impossible: {error}"
-        if self._source_differs:
-            recorded, executed = _without_lines(recorded), _without_lines(executed)
-        was, now = encode(recorded), encode(executed)
-        if was == now:
+        before = self._steps.state_before(recorded)
+        if self._steps.is_same(recorded, executed, node.waits()):
             return None
-        return _describe(decode_fields(was), decode_fields(now))
+        was, now = recorded.whole(before, self._steps.waits(node.id)), executed.whole(before, node.waits())
+        if self._source_differs:
+            was, now = _without_lines(was), _without_lines(now)
+        return (
+            None
+            if encode(was) == encode(now)
+            else _describe(decode_fields(encode(was)), decode_fields(encode(now)))
+        )
 
 
-def _without_lines(step: Step) -> Step:
-    return replace(step, waits=tuple(replace(wait, line=0) for wait in step.waits))
+def _without_lines(whole: Step) -> Step:
+    return replace(whole, began=tuple(replace(wait, line=0) for wait in whole.began))
 
 
 def _describe(was: dict[str, Any], now: dict[str, Any]) -> str:
+    for step in (was, now):
+        step["waits"] = step.pop("began", None)
     parts = [f"{name}: recorded {one}, re-executed {other}" for name, one, other in differing_fields(was, now)]
     return f"step of node {was.get('node')} differs in {'; '.join(parts)}"

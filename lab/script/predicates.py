@@ -7,7 +7,7 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from lab.analysis.elections import agreed_coordinator
-from lab.kernel import Fired, Received, Started, Step, Wait
+from lab.kernel import Fired, Received, Started, Step, Waits
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Record
 from lab.recording.snapshot import NodeState
@@ -62,9 +62,8 @@ class Suspicions:
 
     def __init__(self, cluster: ClusterState | None = None) -> None:
         self.pairs: set[tuple[int, int]] = set()
-        self._waits: dict[int, tuple[Wait, ...]] = (
-            {} if cluster is None else {view.id: view.waits for view in cluster.nodes.values()}
-        )
+        views = () if cluster is None else cluster.nodes.values()
+        self._waits = {view.id: Waits(view.waits) for view in views}
 
     def observe(self, record: Record | None) -> None:
         """Process the next record."""
@@ -72,14 +71,15 @@ class Suspicions:
             return
         node, input_ = record.node, record.input
         if isinstance(input_, Fired):
-            for wait in self._waits.get(node, ()):
-                if wait.procedure == input_.procedure:
-                    self.pairs |= {(node, peer) for peer in wait.peers}
+            wait = self._waits[node].of(input_.procedure) if node in self._waits else None
+            if wait is not None:
+                self.pairs |= {(node, peer) for peer in wait.peers}
         elif isinstance(input_, Received):
             self.pairs.discard((node, input_.source))
         elif isinstance(input_, Started):
             self.pairs = {pair for pair in self.pairs if pair[0] != node}
-        self._waits[node] = record.waits
+        if record.changes_waits:
+            self._waits.setdefault(node, Waits()).apply(record)
 
 
 class Predicate(Part, frozen=True):

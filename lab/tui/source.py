@@ -25,7 +25,7 @@ from lab.properties.declarations import Declared
 from lab.properties.judge import Judge
 from lab.properties.registry import with_promises
 from lab.recording.reader import FeedRecords, FileRecords, RecordStore, open_recording
-from lab.recording.records import Commanded, End, Expected, Header, Record, decode
+from lab.recording.records import Commanded, End, Expected, Header, Record
 from lab.replay.source_listing import Listing
 from lab.scenario.file import as_key, read_head, split_scenario
 from lab.scenario.report import ScenarioFinding, ScriptChecker
@@ -384,7 +384,7 @@ class FeedSource(Source):
         number = len(self._feed)
         self._feed.append(line)
         try:
-            record = decode(line)
+            record = self._feed.decode(line)
         except msgspec.DecodeError:
             self._observe(None)
             return

@@ -10,6 +10,7 @@ from lab.kernel import Received, Started, Step
 from lab.protocols import Bully
 from lab.recording.reader import RecordStore, open_recording
 from lab.recording.records import Process
+from lab.recording.step_fold import StepFold
 from tests.harness import Rig, simulated_header
 from tests.recording.in_memory import MemoryLines
 
@@ -96,13 +97,14 @@ def test_the_begin_of_a_wait_names_all_peers() -> None:
     rig = Rig((1, 2, 3, 4)).started()
     rig.run_until_agreed()
     lines = MemoryLines(rig.header, rig.records[1:])
-    seen = 0
+    seen, steps = 0, StepFold()
     for number, record in enumerate(rig.records):
         if isinstance(record, Step):
-            for wait in record.waits:
+            steps.apply(record)
+            for wait in steps.waits(record.node):
                 began = first_of_wait(lines, number, record.node, wait)
                 assert began is not None
-                asked = next(each.peers for each in began.waits if each.procedure == wait.procedure)
+                asked = next(each.peers for each in began.began if each.procedure == wait.procedure)
                 assert began.at_us == wait.since_us
                 assert set(wait.peers) <= set(asked)
                 seen += len(wait.peers) < len(asked)

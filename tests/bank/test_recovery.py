@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from lab.kernel import CommandInput, Step
+from lab.kernel.storage import Write
 from lab.protocols import TwoPhaseCommit
 from lab.worlds.live.stable_storage import StableStorage
 from tests.harness import Solo
@@ -100,7 +101,7 @@ def test_C5_recovery_reads_what_is_on_disk(tmp_path: Path) -> None:
     log, balance = history(MANY, Random("disk"))
     storage = StableStorage(tmp_path, NODE)
     for begin in range(0, len(log), 100):
-        storage.write({}, {"log": log[begin : begin + 100]})
+        storage.write(Write({}, {"log": log[begin : begin + 100]}))
     (file,) = tmp_path.iterdir()
     with file.open("ab") as torn:
         torn.write(b'{"logged":{"log":[{"what":"prep')

@@ -31,6 +31,7 @@ from tests.benchmarks import (
     scaling,
     serving,
     simulation,
+    sizes,
     starting,
 )
 from tests.benchmarks.figures import Figure, table
@@ -50,6 +51,7 @@ ALL: dict[str, Measure] = {
     "starting": starting.measure,
     "kernel": kernel.measure,
     "recordings": recordings.measure,
+    "sizes": sizes.measure,
     "judging": judging.measure,
     "histories": histories.measure,
     "simulation": simulation.measure,

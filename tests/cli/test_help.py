@@ -34,6 +34,7 @@ OPTIONS = {
     "branch": "--at --do --for --record --seed --headless --protocol --json",
     "branches": "--json",
     "diff": "--json",
+    "convert": "--out --force",
     "schema": "",
     "check": (
         "--runs --seed --nodes --faults --find --strict --keep-going --minutes --workers --cluster --out --t "

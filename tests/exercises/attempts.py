@@ -52,7 +52,7 @@ def chained(lines: RawRecords) -> RawRecords:
     chain, found = Chain(header), []
     for line in lines:
         found.append({**line, "digest": chain.digest} if "digest" in line else line)
-        chain.add(msgspec.json.encode(found[-1]) + b"\n", line["record"] == "keyframe")
+        chain.add(msgspec.json.encode(found[-1]) + b"\n")
     return found
 
 

@@ -94,7 +94,8 @@ def test_the_wait_names_the_silent_peers() -> None:
     """The record of the step names the peers that have not answered."""
     solo = _asker()
     asked = solo.hear(1, Go((1, 3, 4))).sent
-    (wait,) = solo.reply(asked[0], Pong()).waits
+    solo.reply(asked[0], Pong())
+    (wait,) = solo.waits
     assert (wait.what, wait.peers, wait.until_us) == ("Ping answers", (3, 4), WITHIN_US)
 
 
@@ -117,9 +118,10 @@ def test_more_than_all_is_all() -> None:
 
 def test_asking_nobody_takes_no_time() -> None:
     """The procedure continues in the same step."""
-    step = _asker().hear(1, Go(()))
+    solo = _asker()
+    step = solo.hear(1, Go(()))
     assert step.notes == ("got nothing",)
-    assert (step.sent, step.waits) == ((), ())
+    assert (step.sent, solo.waits) == ((), ())
 
 
 @pytest.mark.parametrize(("replies", "text"), [(True, "one: Pong(number=7)"), (False, "one: None")])
@@ -147,7 +149,7 @@ def test_B9_an_answer_to_an_earlier_request_is_late() -> None:
     step = solo.reply(before, Pong(1))
     assert step.late
     assert step.notes == ()
-    assert [wait.peers for wait in step.waits] == [(3,)]
+    assert [wait.peers for wait in solo.waits] == [(3,)]
     assert solo.reply(after, Pong(2)).notes == ("got 3: 2",)
 
 
@@ -161,7 +163,7 @@ def test_B9_an_answer_after_the_bound_or_after_stop_is_late() -> None:
     solo.hear(1, Stop())
     step = solo.reply(asked, Pong())
     assert step.late
-    assert (step.notes, step.sent, step.waits) == ((), (), ())
+    assert (step.notes, step.sent, solo.waits) == ((), (), ())
 
 
 def test_B9_a_second_copy_of_an_answer_is_late() -> None:
@@ -171,7 +173,7 @@ def test_B9_a_second_copy_of_an_answer_is_late() -> None:
     solo.reply(asked[0], Pong(1))
     step = solo.reply(asked[0], Pong(1))
     assert step.late
-    assert step.waits[0].peers == (3,)
+    assert solo.waits[0].peers == (3,)
 
 
 def test_B9_serials_continue_in_the_next_incarnation() -> None:

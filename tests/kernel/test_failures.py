@@ -99,7 +99,7 @@ def test_a_failing_handler_sends_and_stores_nothing() -> None:
     step = solo.hear(1, Go(raises=True))
     assert step.failed.endswith("ValueError: out of order")
     assert 'in go: raise ValueError("out of order")' in step.failed
-    assert (step.sent, step.stored, step.changed, step.waits) == ((), {}, {}, ())
+    assert (step.sent, step.stored, step.changed, solo.waits) == ((), {}, {}, ())
 
 
 def test_a_failing_procedure_sends_and_stores_nothing() -> None:
@@ -112,7 +112,7 @@ def test_a_failing_procedure_sends_and_stores_nothing() -> None:
     assert "in outside: await thing()" in lines[0]
     assert lines[-1] == "KeyError: 'missing'"
     assert "/" not in step.failed
-    assert (step.sent, step.stored, step.changed, step.waits) == ((), {}, {}, ())
+    assert (step.sent, step.stored, step.changed, solo.waits) == ((), {}, {}, ())
 
 
 def test_a_failed_node_has_halted() -> None:
@@ -237,7 +237,8 @@ def test_a_procedure_may_wait_in_helper_methods() -> None:
             return self.sleep(5)
 
     solo = Solo(Split)
-    assert solo.start().waits[0].until_us == 5
+    solo.start()
+    assert solo.waits[0].until_us == 5
     assert solo.fire_timer().notes == ("done",)
 
 

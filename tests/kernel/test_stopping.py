@@ -109,9 +109,10 @@ def _puppet() -> Solo:
 
 def test_a_procedure_begins_in_the_step_that_begins_it() -> None:
     """The handler runs to completion; then the procedure runs until it waits."""
-    step = _puppet().hear(1, Do("begin_first"))
+    solo = _puppet()
+    step = solo.hear(1, Do("begin_first"))
     assert step.notes == ("first begins",)
-    assert [wait.procedure for wait in step.waits] == ["first"]
+    assert [wait.procedure for wait in solo.waits] == ["first"]
 
 
 def test_beginning_a_running_procedure_does_nothing() -> None:
@@ -123,9 +124,10 @@ def test_beginning_a_running_procedure_does_nothing() -> None:
 
 def test_stopped_before_it_ran_at_all() -> None:
     """A procedure that is begun and stopped within one handler never runs."""
-    step = _puppet().hear(1, Do("begin_and_stop"))
+    solo = _puppet()
+    step = solo.hear(1, Do("begin_and_stop"))
     assert step.notes == ("runs: False",)
-    assert step.waits == ()
+    assert solo.waits == ()
 
 
 def test_stopping_a_procedure_made_ready_in_the_same_step() -> None:
@@ -137,7 +139,7 @@ def test_stopping_a_procedure_made_ready_in_the_same_step() -> None:
     solo.hear(1, Do("begin_second_and_first"))
     step = solo.hear(1, Do("begin_third_and_go"))
     assert step.notes == ("third runs", "second goes on")
-    assert step.waits == ()
+    assert solo.waits == ()
 
 
 def test_a_ready_procedure_that_is_stopped_by_another_ready_one() -> None:
@@ -176,7 +178,7 @@ def test_restart_begins_anew() -> None:
     solo.hear(1, Do("begin_first"))
     step = solo.hear(1, Do("restart_first"))
     assert step.notes == ("first begins",)
-    assert len(step.waits) == 1
+    assert len(solo.waits) == 1
 
 
 def test_a_procedure_restarts_itself_when_it_returns() -> None:
@@ -185,7 +187,7 @@ def test_a_procedure_restarts_itself_when_it_returns() -> None:
     solo.hear(1, Do("begin_renew"))
     step = solo.fire_timer()
     assert step.notes == ("returns", "renewed")
-    assert step.waits[0].since_us == step.at_us == 5
+    assert solo.waits[0].since_us == step.at_us == 5
     assert solo.fire_timer().at_us == 10
 
 

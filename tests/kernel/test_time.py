@@ -95,7 +95,8 @@ def test_until_returns_false_at_its_bound() -> None:
 def test_until_without_a_bound_sets_no_timer() -> None:
     """While it waits, nothing periodic begins."""
     solo = _clock()
-    (wait,) = solo.hear(1, SetNumber(11)).waits
+    solo.hear(1, SetNumber(11))
+    (wait,) = solo.waits
     assert (wait.until_us, wait.what) == (None, "a two")
     assert solo.node.next_timer() is None
     assert solo.hear(1, SetNumber(2)).notes == ("held: True",)

@@ -49,14 +49,17 @@ def _line(mark: str) -> int:
 def test_a_wait_has_line_reason_start_and_deadline() -> None:
     """Procedures are in the order in which they began, each at the line of the innermost ``await`` in its file."""
     solo = Solo(Waiter)
-    second, first = solo.start().waits
+    solo.start()
+    second, first = solo.waits
     assert (second.procedure, second.line) == ("second", _line("second"))
     assert (first.procedure, first.line, first.what) == ("first", _line("first"), "time to pass")
     assert (first.since_us, first.until_us) == (0, 10)
-    first = solo.fire_timer().waits[1]
+    solo.fire_timer()
+    first = solo.waits[1]
     assert (first.line, first.what) == (_line("until"), "something")
     assert (first.since_us, first.until_us) == (10, 17)
-    first = solo.fire_timer().waits[1]
+    solo.fire_timer()
+    first = solo.waits[1]
     assert (first.line, first.what, first.since_us) == (_line("helper"), "time to pass", 17)
 
 
@@ -66,7 +69,8 @@ def test_a_wait_ends_with_its_procedure() -> None:
     solo.start()
     solo.fire_timer()
     solo.fire_timer()
-    assert [wait.procedure for wait in solo.fire_timer().waits] == ["second"]
+    solo.fire_timer()
+    assert [wait.procedure for wait in solo.waits] == ["second"]
 
 
 @pytest.mark.parametrize("stage", range(4))
@@ -76,7 +80,7 @@ def test_the_stages_of_the_election_wait_at_their_lines(stage: int) -> None:
     step = solo.start()
     for _ in range(stage):
         step = solo.fire_timer() if step.sent[0].kind == "AreYouUp" else _answer_all(solo, step)
-    (wait,) = step.waits
+    (wait,) = solo.waits
     kind = ("AreYouUp", "EnterElection", "SetCoordinator", "NewState")[stage]
     source = inspect.getsource(bully).splitlines()
     assert f" {kind}(" in source[wait.line - 1]

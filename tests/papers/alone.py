@@ -89,7 +89,7 @@ def asked(step: Step) -> list[tuple[str, int]]:
 
 def begins(step: Step) -> bool:
     """Return whether an election began in this step: its first request or its first wait is in it."""
-    return any(wait.procedure == "election" and wait.since_us == step.at_us for wait in step.waits)
+    return any(wait.procedure == "election" and wait.since_us == step.at_us for wait in step.began)
 
 
 def body(message: Message) -> object:

@@ -48,7 +48,7 @@ def test_B1_a_coordinator_that_answers_is_kept() -> None:
     (question,) = solo.fire_timer().sent
     solo.now_us += 10
     step = solo.reply(question, UP)
-    assert (step.sent, step.waits) == ((), ())
+    assert (step.sent, solo.waits) == ((), ())
     assert solo.node.next_timer() is not None
     assert solo.fire_timer().at_us == step.at_us + TIMEOUT_US
 
@@ -116,7 +116,7 @@ def test_B3_a_good_check_changes_nothing() -> None:
     """B3: all of Up are Normal, and no other node answers."""
     solo = lead((1, 2))
     step = reply_all(solo, solo.fire_timer(), NORMAL)
-    assert (step.changed, step.sent, step.waits) == ({}, (), ())
+    assert (step.changed, step.sent, solo.waits) == ({}, (), ())
 
 
 def test_B4_any_answer_from_above_ends_the_attempt() -> None:
@@ -126,7 +126,7 @@ def test_B4_any_answer_from_above_ends_the_attempt() -> None:
     solo.now_us = 20_000
     step = solo.reply(step.sent[1], UP)
     assert step.sent == ()
-    assert [(wait.what, wait.since_us) for wait in step.waits] == [("a higher node to take over", 20_000)]
+    assert [(wait.what, wait.since_us) for wait in solo.waits] == [("a higher node to take over", 20_000)]
     assert solo.protocol.status is Status.DOWN, "stage 1 changes no status"
 
 

@@ -114,7 +114,7 @@ def test_T3_with_an_OK_its_job_is_done() -> None:
     solo, begun = _alone()
     step = solo.reply(begun.sent[0], OK())
     assert step.sent == ()
-    assert [wait.what for wait in step.waits] == ["a higher node to win"]
+    assert [wait.what for wait in solo.waits] == ["a higher node to win"]
     assert _sent(solo.hear(6, COORDINATOR())) == [("AreYouThere", 6)]
     assert solo.protocol.coordinator == 6
 

@@ -131,7 +131,7 @@ def test_I4_a_silent_coordinator_is_asked() -> None:
         assert asked(step) == [("AreYouThere", 3)]
         assert body(step.sent[0]) == {"group": [3, 7]}
         step = solo.reply(step.sent[0], AreYouThereAnswer(is_coordinator=True))
-        assert (step.changed, step.waits) == ({}, ())
+        assert (step.changed, solo.waits) == ({}, ())
 
 
 def test_I4_no_answer_within_T_starts_recovery() -> None:

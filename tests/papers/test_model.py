@@ -121,7 +121,7 @@ def test_M4_a_restarted_node_is_down_until_recovery_moves_it_on() -> None:
     rig.do("restart 2")
     step = rig.steps[-1]
     assert (step.node, step.incarnation, step.changed["status"]) == (2, 2, "Down")
-    assert step.waits[0].procedure == "election"
+    assert step.began[0].procedure == "election"
 
 
 def test_M5_the_bounds() -> None:

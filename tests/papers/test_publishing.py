@@ -239,14 +239,14 @@ def test_F4_a_later_edition_releases_a_pledge() -> None:
     solo.hear(5, AreYouReady(PublishOperation(1, 5, 1)))
     step = solo.hear(4, Published(PublishOperation(2, 4, 1)))
     assert step.stored == {"published": [2, 4, 1], "pledge": None}
-    assert not [wait for wait in step.waits if wait.procedure == "inquire"]
+    assert not [wait for wait in solo.waits if wait.procedure == "inquire"]
 
 
 def test_F4_a_pledge_outlives_a_crash() -> None:
     """A member that restarts pledged asks for the outcome at once."""
     solo = Solo(stacked(Field, Bully), 2, IDS)
-    step = solo.start({"pledge": [1, 5, 1], "published": [0, 0, 0]}, incarnation=2)
-    assert [wait.what for wait in step.waits if wait.procedure == "inquire"] == ["the decision"]
+    solo.start({"pledge": [1, 5, 1], "published": [0, 0, 0]}, incarnation=2)
+    assert [wait.what for wait in solo.waits if wait.procedure == "inquire"] == ["the decision"]
     assert solo.protocol.upper_layer.pledge == PublishOperation(1, 5, 1)
 
 

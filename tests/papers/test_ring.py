@@ -125,7 +125,7 @@ def test_R2_a_silent_successor_is_skipped_for_the_next_one_along() -> None:
     step = solo.fire_timer()
     assert (step.at_us, _sent(step)) == (T_US, [("ELECTION", 5)])
     step = solo.reply(step.sent[0], Passed())
-    assert "pass_on" not in [wait.procedure for wait in step.waits]
+    assert "pass_on" not in [wait.procedure for wait in solo.waits]
 
 
 def test_R2_queued_messages_skip_it_too() -> None:

@@ -108,8 +108,8 @@ class Records:
     def waits(self, node: int, until_us: int) -> Self:
         """Let a procedure of the node begin to wait."""
         wait = Wait("timer", 1, "something", self.at_us, until_us)
-        return self.add(Step(self.at_us, node, 1, Fired("other"), waits=(wait,)))
+        return self.add(Step(self.at_us, node, 1, Fired("other"), began=(wait,), ended=("*",)))
 
     def fires(self, node: int) -> Self:
         """Let its timer fire."""
-        return self.add(Step(self.at_us, node, 1, Fired("timer")))
+        return self.add(Step(self.at_us, node, 1, Fired("timer"), ended=("timer",)))

@@ -12,8 +12,7 @@ class MemoryLines(RecordStore):
     """The header, followed by these records."""
 
     def __init__(self, header: Header, records: Iterable[Record]) -> None:
-        super().__init__()
-        self.header = header
+        super().__init__(header)
         self._bytes = b""
         for record in (header, *records):
             self._bytes += encode(record) + b"\n"

@@ -24,14 +24,14 @@ def test_a_complete_recording(tmp_path: Path) -> None:
     lines.close()
 
 
-def test_keyframes_are_at_most_half_of_a_recording(tmp_path: Path) -> None:
+def test_keyframes_are_at_most_a_fifth_of_a_recording(tmp_path: Path) -> None:
     """Keyframes of many nodes are large, and come less often."""
     path = tmp_path / "run.jsonl"
     with patch.object(chain, "KEYFRAME_EVERY", 1):
         eventful().write(path)
     sizes = [len(line) for line in path.read_bytes().splitlines() if line.startswith(b'{"record":"keyframe"')]
-    assert len(sizes) > 10
-    assert sum(sizes) <= path.stat().st_size / 2 + max(sizes)
+    assert len(sizes) >= 10
+    assert sum(sizes) <= path.stat().st_size / 5 + max(sizes)
 
 
 def test_a_crash_at_any_byte_costs_at_most_the_last_line(tmp_path: Path) -> None:
@@ -106,11 +106,11 @@ def test_unknown_kinds_are_skipped_and_counted(tmp_path: Path) -> None:
         (b'{"record":"end","at_us":1,"why":"x"}\n', "is not a recording: it has no header line"),
         (b"[" * 100_000, "is not a recording: it has no header line"),
         (b'{"record":"header","format":1,"program":"\xff', "is not a recording: it has no header line"),
-        (b'{"record":"header","format":2,"mood":"new"}\n', "has format 2.*a newer version of lab can read it"),
+        (b'{"record":"header","format":3,"mood":"new"}\n', "has format 3.*a newer version of lab can read it"),
         (b'{"record":"header","format":0}\n', "has format 0.*it is too old"),
         (
-            eventful_lines()[0].replace(b'"format":1', b'"format":9', 1),
-            "has format 9; this version reads format 1",
+            eventful_lines()[0].replace(b'"format":2', b'"format":9', 1),
+            "has format 9; this version reads formats 1 to 2",
         ),
     ],
 )
@@ -124,8 +124,8 @@ def test_other_files_are_refused(tmp_path: Path, data: bytes, reason: str) -> No
 
 def test_a_newer_format_is_explained(tmp_path: Path) -> None:
     """Also if the header cannot be decoded."""
-    assert FORMAT == 1
-    whole = eventful_lines()[0].replace(b'"format":1', b'"format":9', 1)
+    assert FORMAT == 2
+    whole = eventful_lines()[0].replace(b'"format":2', b'"format":9', 1)
     for line in (whole, b'{"record":"header","format":9}'):
         with pytest.raises(NotARecordingError, match="a newer version of lab can read it"):
             open_recording(write_lines(tmp_path / "run.jsonl", [line]))

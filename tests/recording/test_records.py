@@ -9,6 +9,7 @@ import pytest
 from msgspec import Raw
 
 from lab.kernel import Fired, Message, Received, Started, Step, Timing, Wait
+from lab.kernel.edits import Piece
 from lab.recording.records import (
     FORMAT,
     Captioned,
@@ -28,7 +29,14 @@ from lab.recording.records import (
     decode,
     encode,
 )
-from lab.recording.snapshot import ActiveFault, InFlightMessage, NodeState, Snapshot
+from lab.recording.snapshot import (
+    ActiveFault,
+    InFlightMessage,
+    NodeDifference,
+    NodeState,
+    Snapshot,
+    SnapshotDifference,
+)
 
 WAIT = Wait("election", 172, "AreYouUp answers", 5, 9, (3, 4))
 STATE = {"status": "Normal", "up": [1, 2], "definition": {"version": 3, "coordinator": None, "members": []}}
@@ -79,6 +87,18 @@ EXAMPLES: dict[str, Record] = {
     "expected": Expected(5, "expect all normal", False, "timed out", 4),
     "injected": Injected(5, Message(1, 2, -3, "Pong", Raw(b"{}"))),
     "keyframe": Keyframe(99, SNAPSHOT),
+    "keyframe with a difference": Keyframe(
+        99,
+        difference=SnapshotDifference(
+            98,
+            99,
+            (NodeDifference(NodeState(1, "running"), {"log": (Piece(0, 1, ["a"]),)}, ("up",)),),
+            (),
+            (),
+            {"AreYouUp": 4},
+            7,
+        ),
+    ),
     "end": End(5, "its time limit was reached"),
 }
 

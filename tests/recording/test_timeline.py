@@ -3,13 +3,15 @@
 from pathlib import Path
 from random import Random
 
+import msgspec
 import pytest
 
 from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import FeedRecords, FileRecords
 from lab.recording.records import Keyframe, encode
-from lab.recording.snapshot import Snapshot
+from lab.recording.snapshot import Snapshot, SnapshotDifference, difference_between, snapshot_after
 from lab.recording.timeline import Timeline
+from tests.harness import Rig
 from tests.recording.samples import eventful, eventful_lines, fold, write_lines
 
 LONG_US = 50_000_000
@@ -71,9 +73,54 @@ def test_before_the_first_record_and_past_the_last(long: FileRecords, states: li
 def test_a_keyframe_equals_the_fold_of_the_records_before_it(long: FileRecords, states: list[bytes]) -> None:
     """So a reader may start there."""
     for number in long.keyframes:
-        keyframe = long.record(number)
-        assert isinstance(keyframe, Keyframe)
-        assert encode(keyframe.snapshot) == states[number - 1]
+        assert encode(long.snapshot(number)) == states[number - 1]
+
+
+def test_a_difference_gives_the_snapshot(long: FileRecords, states: list[bytes]) -> None:
+    """From any earlier state to any later one, whatever the nodes have gained, lost or changed since."""
+    chance = Random("pairs")
+    for _ in range(200):
+        before, after = sorted(chance.sample(range(len(long)), 2))
+        base, now = (msgspec.json.decode(states[each], type=Snapshot) for each in (before, after))
+        difference = msgspec.json.decode(encode(difference_between(base, now)), type=SnapshotDifference)
+        assert snapshot_after(base, difference) == now, (before, after)
+
+
+@pytest.fixture(scope="module")
+def crowded(tmp_path_factory: pytest.TempPathFactory) -> FileRecords:
+    """A recording of 60 nodes: most of its keyframes hold a difference."""
+    path = tmp_path_factory.mktemp("crowded") / "run.jsonl"
+    rig = Rig(range(1, 61))
+    rig.do("at 6s kill 60", "at 8s restart 60")
+    return FileRecords(rig.started().run(14_000_000).write(path))
+
+
+def test_most_keyframes_of_many_nodes_hold_a_difference(crowded: FileRecords) -> None:
+    """The states found through them are those of the fold of all records."""
+    keyframes = [crowded.record(number) for number in crowded.keyframes]
+    differences = [each for each in keyframes if isinstance(each, Keyframe) and each.difference is not None]
+    assert len(differences) > len(keyframes) / 2 > 2
+    cluster, timeline = ClusterState.of(crowded.header), Timeline(crowded)
+    found = []
+    for record in crowded.records():
+        cluster.apply(record)
+        if cluster.record % 250 == 3:
+            found.append((cluster.record, encode(cluster.snapshot())))
+    for number, snapshot in reversed(found):
+        assert encode(timeline.at(number).snapshot()) == snapshot, number
+
+
+def test_without_its_base_a_difference_is_skipped(crowded: FileRecords, tmp_path: Path) -> None:
+    """The first keyframe is damaged: the timeline reads on from the start, or from another base."""
+    lines = [bytes(crowded.raw(number)) for number in range(len(crowded))]
+    first = crowded.keyframes[0]
+    lines[first] = lines[first][:60]
+    damaged = FileRecords(write_lines(tmp_path / "run.jsonl", lines))
+    assert first not in damaged.keyframes
+    assert set(damaged.keyframes) < set(crowded.keyframes)
+    last = len(damaged) - 1
+    one, other = Timeline(damaged).at(last).snapshot(), Timeline(crowded).at(last).snapshot()
+    assert encode(one) == encode(other)
 
 
 def test_a_cluster_resumes_from_any_snapshot(long: FileRecords, states: list[bytes]) -> None:

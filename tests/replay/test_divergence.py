@@ -57,7 +57,7 @@ def test_one_is_a_prefix_of_the_other(tmp_path: Path) -> None:
 
 def test_keyframes_are_skipped(tmp_path: Path) -> None:
     """With any number of them. The record numbers are those of the files."""
-    with patch.object(chain, "KEYFRAME_EVERY", 60):
+    with patch.object(chain, "KEYFRAME_EVERY", 150):
         seldom = eventful().write(tmp_path / "c.jsonl").read_bytes().splitlines()
     assert len(seldom) < len(eventful_lines())
     assert not _divergence(tmp_path, eventful_lines(), seldom).diverges

@@ -8,10 +8,11 @@ import pytest
 from msgspec.structs import replace
 
 from lab.analysis.inspection import LastSteps
-from lab.kernel import Fired, Payload, Received, Started, Step, on
+from lab.kernel import Fired, Payload, Received, Started, Step, Wait, on
 from lab.protocols import Algorithm, Bully, Field, stacked
 from lab.recording.reader import RecordStore, open_recording
 from lab.recording.records import Record
+from lab.recording.timeline import Timeline
 from lab.recording.writer import MemoryLog
 from lab.replay import line_trace as rerun
 from lab.replay.line_trace import TraceUnavailableError, approximate_lines, installed_protocol, trace_lines
@@ -64,6 +65,10 @@ def bully() -> RecordStore:
     return _of(rig)
 
 
+def _waits_before(store: RecordStore, number: int, node: int) -> tuple[Wait, ...]:
+    return Timeline(store).at(number - 1).nodes[node].waits
+
+
 def test_a_message_runs_the_lines_of_its_handler(bully: RecordStore) -> None:
     """The reached lines of its body, in execution order, and those of the functions it calls."""
     number, _ = _first(bully, _enters_election)
@@ -78,11 +83,14 @@ def test_a_message_runs_the_lines_of_its_handler(bully: RecordStore) -> None:
 
 def test_a_procedure_runs_from_one_wait_to_the_next(bully: RecordStore) -> None:
     """Both lines ran; nothing before the first, nothing after the second."""
-    number, step = _first(bully, lambda each: each.input == Fired("election") and bool(each.waits))
+    number, step = _first(bully, lambda each: each.input == Fired("election") and bool(each.began))
     before = LastSteps(bully).at(number - 1, step.node)
     assert before is not None
     listing = Listing(bully.header.protocol)
-    was, now = (next(w for w in each.waits if w.procedure == "election") for each in (before.step, step))
+    was, now = (
+        next(wait for wait in waits if wait.procedure == "election")
+        for waits in (_waits_before(bully, number, step.node), step.began)
+    )
     ran = _run(bully, number, Bully)
     begun, ended = listing.line_of(was), listing.line_of(now)
     assert begun in ran
@@ -103,14 +111,14 @@ def test_an_incomplete_set_of_replies_runs_nothing() -> None:
 
     def is_kept(number: int, step: Step) -> bool:
         before = steps.at(number - 1, step.node)
-        fewer = [len(each.peers) for each in step.waits]
+        fewer = [len(each.peers) for each in step.began]
         return (
             before is not None
             and isinstance(step.input, Received)
             and bool(fewer)
             and (
-                fewer < [len(each.peers) for each in before.step.waits]
-                and [w.since_us for w in step.waits] == [w.since_us for w in before.step.waits]
+                fewer < [len(each.peers) for each in before.step.began]
+                and [w.since_us for w in step.began] == [w.since_us for w in before.step.began]
                 and not step.sent
             )
         )
@@ -152,7 +160,7 @@ def test_the_lines_of_a_task_are_in_its_own_file() -> None:
     ran = _run(lines, number, protocol)
     assert listing.place_of(ran[0])[0] == "field.py"
     assert {listing.place_of(line)[0] for line in ran} <= {"field.py", "publishing.py"}
-    waits = [listing.line_of(wait) for wait in step.waits if wait.procedure == "survey_regions"]
+    waits = [listing.line_of(wait) for wait in step.began if wait.procedure == "survey_regions"]
     assert waits
     assert set(waits) <= set(ran)
 
@@ -166,7 +174,7 @@ def test_every_step_of_a_run_can_be_traced(bully: RecordStore, node: int) -> Non
     for number, record in enumerate(bully.records()):
         if isinstance(record, Step) and record.node == node:
             ran = _run(bully, number, Bully)
-            for wait in record.waits:
+            for wait in record.began:
                 if (wait.procedure, wait.since_us) not in seen:
                     assert listing.line_of(wait) in ran
                     traced += 1
@@ -284,7 +292,7 @@ def test_the_estimate_for_a_message_is_its_handler(bully: RecordStore) -> None:
     listing = Listing(bully.header.protocol)
     _, step = _first(bully, _enters_election)
     handler = listing.named("on_enter_election")[0]
-    estimate = approximate_lines(listing, replace(step, waits=()), "EnterElection", ())
+    estimate = approximate_lines(listing, replace(step, began=()), "EnterElection", ())
     assert estimate == tuple(range(handler.line, handler.last + 1))
 
 
@@ -296,7 +304,7 @@ def test_the_estimate_of_a_procedure_is_between_two_waits(bully: RecordStore) ->
     for number, record in enumerate(bully.records()):
         before = None if not isinstance(record, Step) else steps.at(number - 1, record.node)
         if isinstance(record, Step) and before is not None and record.input == Fired("election"):
-            estimate = approximate_lines(listing, record, "", before.step.waits)
+            estimate = approximate_lines(listing, record, "", _waits_before(bully, number, record.node))
             ran = _run(bully, number, Bully)
             function = listing.named("election")[0]
             assert {line for line in ran if function.has(line)} <= set(estimate)

@@ -47,7 +47,7 @@ def test_every_wait_in_the_recordings_has_its_line(path: Path) -> None:
     """In tasks above an election too, where the number belongs to another file."""
     lines = open_recording(path)
     listing = Listing(lines.header.protocol)
-    waits = [wait for record in lines.records() if isinstance(record, Step) for wait in record.waits]
+    waits = [wait for record in lines.records() if isinstance(record, Step) for wait in record.began]
     for wait in dict.fromkeys(waits):
         line = listing.line_of(wait)
         assert line is not None

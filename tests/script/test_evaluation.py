@@ -139,12 +139,12 @@ ASKS = (Wait("check", 7, "an answer", 0, 10, (4, 5)), Wait("other", 9, "an answe
 def test_a_node_that_does_not_answer_in_time_is_suspected() -> None:
     """By the node whose request it was, until that hears from it or restarts."""
     suspicions = Suspicions()
-    suspicions.observe(Step(0, 1, 1, Received(3, 1), waits=ASKS))
+    suspicions.observe(Step(0, 1, 1, Received(3, 1), began=ASKS, ended=("*",)))
     assert suspicions.pairs == set()
-    suspicions.observe(Step(10, 1, 1, Fired("check"), waits=ASKS[1:]))
+    suspicions.observe(Step(10, 1, 1, Fired("check"), began=ASKS[1:], ended=("*",)))
     assert suspicions.pairs == {(1, 4), (1, 5)}
     assert _predicate("1 suspects 4 and not 1 suspects 2 and not 4 suspects 1").holds(_cluster(), suspicions)
-    suspicions.observe(Step(20, 1, 1, Received(4, 9), waits=ASKS[1:]))
+    suspicions.observe(Step(20, 1, 1, Received(4, 9), began=ASKS[1:], ended=("*",)))
     assert suspicions.pairs == {(1, 5)}
     suspicions.observe(Step(30, 1, 2, Started({}, 2, 9)))
     assert suspicions.pairs == set()

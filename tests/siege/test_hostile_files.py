@@ -54,7 +54,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     ".jsonl": (
         *("show F", "verify F", "history F", "export F --to text --out new.txt", "replay F", "branches F"),
         *("branch F --at 1s --do heal --for 1s --record new.jsonl", "diff F S", "diff S F", "scenario from F"),
-        *("exercise grade F", "exercise grade inbox", "replay S --compare F"),
+        *("exercise grade F", "exercise grade inbox", "replay S --compare F", "convert F"),
     ),
     ".scenario": ("scenario check F", "scenario check inbox", "scenario show F", "run F --headless"),
     ".py": (

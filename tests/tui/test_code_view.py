@@ -135,7 +135,7 @@ def test_text_beyond_the_limit_is_not_coloured() -> None:
 
 def test_it_shows_where_the_node_of_the_record_waits() -> None:
     """With its number, the time left, the file, the function and the rules."""
-    number = _number_of(SHIPPED, lambda step: any(wait.procedure == "check" for wait in step.waits))
+    number = _number_of(SHIPPED, lambda step: any(wait.procedure == "check" for wait in step.began))
 
     async def test(seen: Seen) -> None:
         seen.player.go(number)
@@ -185,7 +185,7 @@ def test_the_executed_lines_are_exact_once_time_stops() -> None:
     """For a handler, and for a procedure between two waits."""
     for wanted in (
         lambda step: step.changed.get("halted") not in (None, step.node),
-        lambda step: step.input == Fired("election") and bool(step.waits),
+        lambda step: step.input == Fired("election") and bool(step.began),
     ):
         number = _number_of(SHIPPED, wanted)
         expected = set(_lines_run(SHIPPED, number))
@@ -428,7 +428,7 @@ def test_the_words_of_the_text_are_at_the_head() -> None:
     two_leaders = RECORDINGS / "holes" / "bully-two-leaders.jsonl"
     halting = _number_of(
         two_leaders,
-        lambda step: any(wait.what == "EnterElection answers" and step.node == 3 for wait in step.waits),
+        lambda step: any(wait.what == "EnterElection answers" and step.node == 3 for wait in step.began),
     )
 
     async def test(seen: Seen) -> None:
@@ -456,7 +456,7 @@ def test_departures_of_a_listing() -> None:
 
 def test_the_words_of_the_text_are_next_to_the_code() -> None:
     """As many as there is room for, after the line; in full, with their place in the text, if all else fits."""
-    number = _number_of(SHIPPED, lambda step: any(wait.procedure == "check" for wait in step.waits))
+    number = _number_of(SHIPPED, lambda step: any(wait.procedure == "check" for wait in step.began))
     cited = " Chow & Johnson 1997, listing 10.19: “for every other node j, send(j,AreYouNormal)”"
 
     async def test(seen: Seen) -> None:
@@ -474,7 +474,7 @@ def test_the_words_of_the_text_are_next_to_the_code() -> None:
 
 def test_the_words_take_only_blanks() -> None:
     """At 80x20 everything is where it is without them."""
-    number = _number_of(SHIPPED, lambda step: any(wait.procedure == "check" for wait in step.waits))
+    number = _number_of(SHIPPED, lambda step: any(wait.procedure == "check" for wait in step.began))
 
     async def test(seen: Seen) -> None:
         seen.player.go(number)

@@ -89,7 +89,7 @@ def test_it_shows_who_has_answered_and_who_has_not() -> None:
     async def test(seen: Seen) -> None:
         await seen.press("i")
         number = next(
-            n for n, each in _numbers(seen) if any(w.procedure == "check" and w.peers == (5,) for w in each.waits)
+            n for n, each in _numbers(seen) if any(w.procedure == "check" and w.peers == (5,) for w in each.began)
         )
         text = await _go(seen, number)
         waits = text.partition("\n waits\n")[2].partition("\n state\n")[0]

@@ -187,7 +187,7 @@ def test_a_branch_of_a_branch(live: Path) -> None:
     second.checked()
     assert second.writer.header.parent is not None
     assert second.writer.header.parent.recording == "live-150.jsonl"
-    assert second.path.read_bytes().splitlines()[1:151] == live.read_bytes().splitlines()[1:151]
+    assert second.path.read_bytes().splitlines()[1:151] == first.path.read_bytes().splitlines()[1:151]
 
 
 # what is under way at the place

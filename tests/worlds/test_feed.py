@@ -38,7 +38,7 @@ def test_from_the_first_record(tmp_path: Path) -> None:
 
 
 def test_from_a_keyframe_and_from_the_end(tmp_path: Path) -> None:
-    """The header, and then the records from the last keyframe on, or only new ones."""
+    """The header, and then the records from the last snapshot on, or only new ones."""
     with LiveRun(tmp_path, nodes=(1, 2), protocol=Flood, parameters={"outstanding": 5}) as run:
         wait_for(lambda: run.tail.read().of(Keyframe), "a keyframe")
         starts: tuple[Literal["keyframe", "end"], ...] = ("keyframe", "end")
@@ -51,6 +51,7 @@ def test_from_a_keyframe_and_from_the_end(tmp_path: Path) -> None:
             assert isinstance(header, Header)
             if start == "keyframe":
                 assert isinstance(first, Keyframe)
+                assert first.snapshot is not None, "a difference would have no base here"
                 assert first.snapshot.record >= 999
             else:
                 # other records may have come between the look at the file and the attachment, not many

@@ -263,11 +263,11 @@ LIES = {
     "a step of the past": ("step = replace(step, at_us=0)", "the step of another node"),
     "a hidden field": ("step = replace(step, changed={'x': 1})", "does not declare"),
     "a wait without a timer": (
-        "Node.next_timer = lambda self: None; step = replace(step, waits=(Wait('x', 1, '', now_us, now_us + 1),))",
+        "Node.next_timer = lambda self: None; step = replace(step, began=(Wait('x', 1, '', now_us, now_us + 1),))",
         "no timer",
     ),
     "a wait from before": (
-        "Node.next_timer = lambda self: (1, Fired('x')); step = replace(step, waits=(Wait('x', 1, '', 1, 1),))",
+        "Node.next_timer = lambda self: (1, Fired('x')); step = replace(step, began=(Wait('x', 1, '', 1, 1),))",
         "at another time than now",
     ),
     "nothing": ("os._exit(3)", "its process ended"),

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from lab.kernel import Started, Step
+from lab.kernel.storage import Write
 from lab.recording.records import Process
 from lab.worlds.live.stable_storage import StableStorage, truncate, wipe
 from tests.waiting import wait_for
@@ -22,7 +23,7 @@ def _write_for_ever(folder: Path, report: int) -> None:
     version = storage.values.get("version", 0)
     while True:
         version += 1
-        storage.write({"version": version, "padding": f"{version}{PADDING}", "last": version})
+        storage.write(Write({"version": version, "padding": f"{version}{PADDING}", "last": version}))
         os.write(report, version.to_bytes(8, "big"))
 
 
@@ -53,9 +54,9 @@ def test_M3_a_write_is_atomic_under_sigkill(tmp_path: Path) -> None:
 
 def test_a_write_keeps_what_it_does_not_name(tmp_path: Path) -> None:
     """Values are replaced one by one, and nodes do not share them; wiping empties one node's."""
-    StableStorage(tmp_path, 1).write({"a": 1, "b": [1]})
-    StableStorage(tmp_path, 1).write({"b": [2]})
-    StableStorage(tmp_path, 2).write({"a": 9})
+    StableStorage(tmp_path, 1).write(Write({"a": 1, "b": [1]}))
+    StableStorage(tmp_path, 1).write(Write({"b": [2]}))
+    StableStorage(tmp_path, 2).write(Write({"a": 9}))
     assert StableStorage(tmp_path, 1).values == {"a": 1, "b": [2]}
     assert wipe(tmp_path, 1)
     assert not wipe(tmp_path, 1)
@@ -66,26 +67,26 @@ def test_a_write_keeps_what_it_does_not_name(tmp_path: Path) -> None:
 def test_a_log_in_storage_grows(tmp_path: Path) -> None:
     """Appended entries follow the old ones, across incarnations."""
     storage = StableStorage(tmp_path, 1)
-    storage.write({"a": 1}, {"log": ["x", "y"]})
-    storage.write({}, {"log": ["z"]})
+    storage.write(Write({"a": 1}, {"log": ["x", "y"]}))
+    storage.write(Write({}, {"log": ["z"]}))
     again = StableStorage(tmp_path, 1)
-    again.write({}, {"log": [[1]]})
+    again.write(Write({}, {"log": [[1]]}))
     assert StableStorage(tmp_path, 1).values == {"a": 1, "log": ["x", "y", "z", [1]]}
 
 
 def test_a_write_torn_at_any_byte_is_no_write(tmp_path: Path) -> None:
     """However much of the last line a crash leaves: the values before it, and the next write is whole."""
     storage = StableStorage(tmp_path, 1)
-    storage.write({"a": 1}, {"log": ["x"]})
+    storage.write(Write({"a": 1}, {"log": ["x"]}))
     (file,) = tmp_path.iterdir()
     before = file.stat().st_size
-    storage.write({"a": 2}, {"log": ["y"]})
+    storage.write(Write({"a": 2}, {"log": ["y"]}))
     whole = file.read_bytes()
     for length in range(before, len(whole)):
         file.write_bytes(whole[:length])
         torn = StableStorage(tmp_path, 1)
         assert torn.values == {"a": 1, "log": ["x"]}
-        torn.write({"a": 3})
+        torn.write(Write({"a": 3}))
         assert StableStorage(tmp_path, 1).values == {"a": 3, "log": ["x"]}
 
 
@@ -95,7 +96,7 @@ def test_writes_beyond_the_last_that_counts_are_undone(tmp_path: Path) -> None:
         wipe(tmp_path, 1)
         storage = StableStorage(tmp_path, 1)
         for value in (1, 2, 3):
-            storage.write({"a": value})
+            storage.write(Write({"a": value}))
         (file,) = tmp_path.iterdir()
         with file.open("ab") as torn:
             torn.write(b'{"stored":{"a"')

@@ -90,6 +90,7 @@ _OUTCOMES: dict[str, TransactionOutcome] = {"committed": "committed", "aborted":
 _DECISIONS = ("Commit", "Abort")
 _OWN = ("Prepare", "PreCommit", *_DECISIONS)
 _ORDER = tuple(State)
+_FIELDS = frozenset(("locks", "open"))
 _PROMISED = (State.UNCERTAIN, State.COMMITABLE, State.ABORTABLE)
 
 
@@ -164,6 +165,7 @@ class _Node(Struct):
     number: int
     is_running: bool = False
     open: tuple[OpenTransaction, ...] = ()
+    fields: dict[str, Any] = {}
     blocked_on: frozenset[Transaction] = frozenset()
     blocked: list[Span] = []
     holds: dict[Transaction, _OpenInterval] = {}
@@ -233,12 +235,15 @@ class CommitLog:
         for message in step.sent:
             self._count(message)
         node = self._node(step.node)
-        if "locks" in step.changed:
-            self._lock(
-                node, convert_or_none(step.changed["locks"], list[tuple[str, Transaction]]) or [], step.at_us
-            )
-        if "open" in step.changed:
-            node.open = convert_or_none(step.changed["open"], tuple[OpenTransaction, ...]) or ()
+        if not _FIELDS.isdisjoint(step.changed) or not _FIELDS.isdisjoint(step.edits):
+            changed = step.values_after(node.fields)
+            node.fields = {**node.fields, **{name: changed[name] for name in _FIELDS & changed.keys()}}
+        else:
+            changed = {}
+        if "locks" in changed:
+            self._lock(node, convert_or_none(changed["locks"], list[tuple[str, Transaction]]) or [], step.at_us)
+        if "open" in changed:
+            node.open = convert_or_none(changed["open"], tuple[OpenTransaction, ...]) or ()
             for each in node.open:
                 self._note_state(each.transaction, step.node, each.state)
             self._update_blocked(node, step.at_us)

@@ -16,7 +16,7 @@ from textual.worker import Worker
 from lab.recording.reader import FileRecords, open_recording
 from lab.recording.records import decode_fields, differing_fields
 from lab.recording.timeline import Timeline
-from lab.replay.divergence import Comparison, header_differences
+from lab.replay.divergence import Comparison, header_differences, lines_that_differ
 from lab.styles import DIM, Piece, ThemeStyles, fit
 from lab.text import sanitize
 from lab.tui.player import Cursor
@@ -56,7 +56,8 @@ def describe_differences(comparison: Comparison) -> list[str]:
     one, other = comparison.one, comparison.other
     divergence, lines = comparison.so_far(), []
     if divergence.one is not None and divergence.other is not None:
-        lines.append(f"first difference: {_fields(one.raw(divergence.one), other.raw(divergence.other))}")
+        fields = _fields(*lines_that_differ(one, divergence.one, other, divergence.other))
+        lines.append(f"first difference: {fields}")
     elif divergence.one is not None:
         lines.append("the other one ends there")
     heads = [_format_difference(*each) for each in header_differences(one.header, other.header)]

@@ -16,7 +16,7 @@ from lab.analysis.spacetime import MessageEdge, SpaceTime
 from lab.export.diagram_layout import ROWS_US, Axis, LinearAxis, RecordAxis, RowOrder
 from lab.kernel import CommandInput, Fired, Received, Step, Wrote
 from lab.recording.reader import RecordStore
-from lab.recording.records import Keyframe, Record
+from lab.recording.records import Record
 from lab.text import sanitize
 from lab.tui.player import Cursor
 from lab.units import format_count
@@ -94,8 +94,7 @@ class Window:
 
     def _begin_at(self, keyframe: int) -> None:
         header = self._store.header
-        record = self._store.record(keyframe) if keyframe else None
-        snapshot = record.snapshot if isinstance(record, Keyframe) else None
+        snapshot = self._store.snapshot(keyframe) if keyframe else None
         self.begun += 1
         self.start = keyframe if snapshot is not None else 0
         self.fed = self.start + 1

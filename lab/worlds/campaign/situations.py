@@ -25,7 +25,7 @@ from zlib import crc32
 from msgspec import Struct
 from msgspec.structs import fields
 
-from lab.kernel import CommandInput, Fired, Protocol, Received, Started, Step
+from lab.kernel import CommandInput, Fired, Protocol, Received, Started, Step, Waits
 from lab.properties.conditions import CUTS
 from lab.properties.states import largest_group
 from lab.properties.verdicts import Violation
@@ -87,6 +87,7 @@ class SituationReader:
         self._abstract: dict[int, dict[str, str]] = {}
         self._local: dict[int, Hashable] = {}
         self._waits: dict[int, tuple[str, ...]] = {}
+        self._pending: dict[int, Waits] = {}
         self._last_strike: Hashable = None
 
     def observe(self, record: Record) -> None:
@@ -130,10 +131,12 @@ class SituationReader:
         if isinstance(given, Started):
             self._states[node], self._abstract[node] = {}, {}
             self._change(node, given.stored)
-        if step.stored or step.changed:
-            self._change(node, {**step.stored, **step.changed})
-        if step.waits or waits:
-            self._waits[node] = tuple(sorted({wait.procedure for wait in step.waits}))
+        if changed := step.values_after(self._states.get(node, {})):
+            self._change(node, changed)
+        if step.changes_waits:
+            pending = self._pending.setdefault(node, Waits())
+            pending.apply(step)
+            self._waits[node] = tuple(sorted({wait.procedure for wait in pending.now()}))
         if self._with_points:
             self._find_points(step, handled, (cause, self._local.get(node), self._waits.get(node, ())))
 
@@ -144,7 +147,7 @@ class SituationReader:
         context = (situation, rank, min(len(self.down), 2))
         self.points = []
         sent: list[str] = []
-        if step.sent and (step.stored or step.logged):
+        if step.sent and step.stores:
             first = step.sent[0]
             on = f"before send {first.kind} {node}->{first.target}"
             self.points.append(Point(number_of((context, "stored")), on, node, first.target))

@@ -179,7 +179,7 @@ def count_faults(records: list[Record]) -> dict[str, FaultCount]:
             if record.kind == "slow-disk":
                 slow[record.id] = () if record.lifted else record.nodes
         elif isinstance(record, Step):
-            if slow and (record.stored or record.logged):
+            if slow and record.stores:
                 touched.update(number for number, nodes in slow.items() if record.node in nodes)
         elif isinstance(record, Routed):
             touched.update(record.by)

@@ -24,7 +24,7 @@ import msgspec
 
 from lab.kernel import CommandInput, Message, Protocol, Started, Step
 from lab.kernel.node import SteppedNode, new_node
-from lab.kernel.storage import DamagedStorageError
+from lab.kernel.storage import DamagedStorageError, write_of
 from lab.protocols import Program
 from lab.worlds.fork_server import ForkServer, exit_with, silence
 from lab.worlds.json_lines import Channel, to_line
@@ -157,7 +157,7 @@ class _NodeProcess:
             self._send()  # what earlier steps have sent does not wait for this one
             time.sleep(self._slow_disk_us / 1e6)
         if step.stores:
-            self._storage.write(step.stored, step.logged)  # on disk before the step's messages leave
+            self._storage.write(write_of(step))  # on disk before the step's messages leave
         self._out.append(to_line(step))
 
     def _send(self) -> None:

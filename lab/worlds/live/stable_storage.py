@@ -7,7 +7,6 @@ sync, however much is stored. The node's process writes; the host alters the fil
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from lab.kernel.storage import (
     AlteredStorage,
@@ -17,8 +16,6 @@ from lab.kernel.storage import (
     encode_write,
     read_log,
 )
-
-_NOTHING: dict[str, list[Any]] = {}
 
 
 class StableStorage:
@@ -39,9 +36,9 @@ class StableStorage:
             os.ftruncate(self._file, length)
         self.values = contents_of(writes)
 
-    def write(self, stored: dict[str, Any], logged: dict[str, list[Any]] = _NOTHING) -> None:
-        """Replace values and append to logs, atomically; on return, it is on disk."""
-        data = memoryview(encode_write(Write(stored, logged)))
+    def write(self, write: Write) -> None:
+        """Write atomically; on return, it is on disk."""
+        data = memoryview(encode_write(write))
         while data:
             data = data[os.write(self._file, data) :]
         os.fsync(self._file)

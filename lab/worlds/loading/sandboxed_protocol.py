@@ -30,7 +30,7 @@ from lab.kernel import (
     Started,
     Step,
     Timing,
-    Wait,
+    Waits,
 )
 from lab.kernel.node import SteppedNode
 from lab.kernel.state import StateField
@@ -174,7 +174,7 @@ class SandboxedNode(SteppedNode):
         self._sandbox: Sandbox | None = None
         self._incarnation = self._serial = 0
         self._timer: tuple[int, Fired] | None = None
-        self._waits: tuple[Wait, ...] = ()
+        self._waits = Waits()
         protocol.pool.prepare(run)
 
     def step(self, given: Input, now_us: int, draws: Sequence[float] = ()) -> Step:
@@ -189,7 +189,7 @@ class SandboxedNode(SteppedNode):
             step, timer = self._sandbox.feed(given, now_us, draws)
             self._require_possible(step, cause, now_us)
             self._require_timer(step, timer)
-            self._timer, self._waits = timer, step.waits
+            self._timer = timer
         except SandboxError as error:
             step = Step(now_us, self.id, self._incarnation, cause, failed=f"in the sandbox, {error}")
         self.halted = bool(step.failed)
@@ -212,16 +212,15 @@ class SandboxedNode(SteppedNode):
             if message.kind not in self._protocol.payloads:
                 raise SandboxError(f"it sent {sanitize(message.kind, 40)}, which is not a message of its protocol")
             self._serial += 1
-        if not self._fields >= step.changed.keys() | step.stored.keys() | step.logged.keys():
+        changed = step.changed.keys() | step.stored.keys() | step.logged.keys()
+        if not self._fields >= changed | step.edits.keys() | step.stored_edits.keys():
             raise SandboxError("it changed a field that it does not declare")
 
     def _require_timer(self, step: Step, timer: tuple[int, Fired] | None) -> None:
         """Raise SandboxError unless the node will not be late by itself: that would excuse its failures."""
-        known = {(wait.procedure, wait.since_us, wait.until_us) for wait in self._waits}
-        for wait in step.waits:
-            if wait.until_us is None:
-                continue
-            if wait.since_us != step.at_us and (wait.procedure, wait.since_us, wait.until_us) not in known:
-                raise SandboxError("it began to wait at another time than now")
-            if not step.failed and (timer is None or timer[0] > wait.until_us):
+        if any(wait.since_us != step.at_us for wait in step.began):
+            raise SandboxError("it began to wait at another time than now")
+        self._waits.apply(step)
+        for wait in self._waits.now():
+            if wait.until_us is not None and not step.failed and (timer is None or timer[0] > wait.until_us):
                 raise SandboxError("it set no timer for the end of a wait")

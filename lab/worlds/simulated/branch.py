@@ -30,6 +30,7 @@ from lab.protocols import Algorithm, source_of
 from lab.recording.reader import NotARecordingError, RecordStore, open_recording
 from lab.recording.records import (
     FAULT_KIND_SEEN,
+    FORMAT,
     PROCESS_AFTER,
     Captioned,
     Commanded,
@@ -300,6 +301,7 @@ def open_branch(
         at_us = branch_point.execution.cluster.at_us
         header = replace(
             lines.header,
+            format=FORMAT,
             program=__version__,
             run=f"{lines.header.run} from {branch_point.record}",
             began="",
