@@ -18,7 +18,7 @@ pytestmark = pytest.mark.live
 
 def test_kill_and_restart_the_coordinator_by_script(tmp_path: Path) -> None:
     """``when all normal kill 5``, and a restart once 4 leads: under 4 in between, under 5 before and after."""
-    commands = ("at 1s when all normal kill 5", "when all.coordinator == 4 restart 5")
+    commands = ("at 1s when all normal kill 5", "when all normal and all.coordinator == 4 restart 5")
     with LiveRun(tmp_path, commands=commands, timing=STEADY) as run:
         run.until(lambda _: len(run.tail.elections.settled) == 3, "three elections")
         assert not run.host.end()
