@@ -74,7 +74,7 @@ class ConsistencyOptions(Struct, frozen=True):
 
 
 class OutcomeCounts(Struct, frozen=True):
-    """How many operations were called, and how many have each outcome."""
+    """The numbers of operations: all that were called, and those of each outcome."""
 
     called: int
     ok: int

@@ -37,11 +37,11 @@ _LETTERS, _SMALLEST_LETTERS = 17.0, 8.0
 _PITCH_PER_LETTER = 1.7
 _PAD, _TITLE, _CAPTION = 26.0, 30.0, 33.0
 _BOLD = 1.08
-"""How much wider bold letters are."""
+"""The width of bold letters, as a multiple of that of others."""
 _CAPTION_ROWS = 2
 _MOST_ARROWS, _MOST_ROWS = 1_000, 800
 _STRETCH = 1.3
-"""How much longer the time axis is than on a page."""
+"""The length of the time axis, as a multiple of that on a page."""
 _TILE = 8_000
 """The greatest width of what CairoSVG draws at once; it could not draw 32,768 pixels."""
 _MOST_PIXELS = 150_000_000

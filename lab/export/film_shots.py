@@ -16,7 +16,7 @@ from lab.export.figure_axes import Knot
 from lab.export.film import Chapter, Pace, busy_us, frames, interpolate
 
 _SCREENS_PER_S = 0.2
-"""How much of the width of the screen the cursor passes in a second."""
+"""The share of the width of the screen that the cursor passes in a second."""
 _OPENING_US, _CLOSING_US = 1_200_000, 4_000_000
 _READ_US, _READ_PER_LETTER_US, _LONGEST_READ_US = 900_000, 40_000, 4_500_000
 _TURN_US = 600_000

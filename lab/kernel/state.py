@@ -98,7 +98,7 @@ def _type_text(declared: Any) -> str:
 
 
 class Changes(msgspec.Struct, frozen=True):
-    """What a step changed, in plain JSON values; the fields are those of ``Step``."""
+    """The changes of a step, in plain JSON values; the fields are those of ``Step``."""
 
     changed: dict[str, Any] = {}
     stored: dict[str, Any] = {}

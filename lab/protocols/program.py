@@ -57,7 +57,7 @@ class Program(Election):
         """The command that starts it, as a shell has it: ./my_node --verbose."""
 
     facts: tuple[str, ...] = ()
-    """What else it says of itself."""
+    """Further facts that the program reports of itself."""
 
     _language: ClassVar[Maelstrom]  # an instance's own, as in ``Protocol``
     _lines: ClassVar[list[str]]

@@ -358,10 +358,7 @@ class _ScenarioReader:
         lens = values.get("lens")
         try:
             target = lens_target(None if lens is None else absolute_target(lens, folder), as_key)
-        except TargetError as error:
-            self._wrong(self._head.mistake("lens", str(error)))
-            target = next(iter(LENSES))
-        except SettingError as error:
+        except (TargetError, SettingError) as error:
             self._wrong(self._head.mistake("lens", str(error)))
             target = next(iter(LENSES))
         parameters = {**values.get("set", {}), "program": command or ""}

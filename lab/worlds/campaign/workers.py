@@ -16,7 +16,7 @@ C = TypeVar("C", bound=Sequence[Any])
 """A chunk of work: seeds or schedules."""
 
 start_method = "spawn"
-"""How a worker process starts: not as a fork, since this process may have threads."""
+"""The start method of worker processes: no fork, since this process may have threads."""
 
 
 class WorkerDiedError(Exception):
