@@ -147,7 +147,8 @@ class RunOptions(Settings, frozen=True, kw_only=True):
         Option(
             metavar="COMMAND",
             help='Give a command, usually with a trigger: "at 2s kill 5", "when all normal partition 1 2 | 3 4 '
-            '5", "on send EnterElection 4->1 kill 4". Repeatable. All commands: lab ctl --help',
+            '5", "on send EnterElection 4->1 kill 4". Repeatable; "then ..." waits for the one before it. All '
+            "commands: lab ctl --help",
         ),
     ] = field(default_factory=list)
     script: Annotated[
@@ -286,6 +287,9 @@ def run_config(options: RunOptions) -> RunConfig:
     for line in options.do:
         checker.check(line)
     script = "" if options.script is None else checker.check_script(options.script)
+    commands = tuple(options.do)
+    if any(line.split()[:1] == ["then"] for line in commands):  # only the lines of a script follow each other
+        script, commands = "\n".join([*script.splitlines(), *commands]), ()
     timing = options.timing()
     run = new_run_name(protocol.name)
     return RunConfig(
@@ -297,7 +301,7 @@ def run_config(options: RunOptions) -> RunConfig:
         options.link() or usual_link(timing, options.sim),
         options.seed_or(secrets.randbelow(1 << 31)),
         str(recording_path(options.record, run)),
-        tuple(options.do),
+        commands,
         options.end_us(),
         "simulated" if options.sim else "live",
         speed,

@@ -88,3 +88,11 @@ def test_a_successful_script(lab: Lab) -> None:
     (lab.folder / "s.script").write_text(lines)
     done = _run(lab, "--script", "s.script")
     assert (done.status, done.err) == (0, "")
+
+
+def test_then_waits_for_the_option_before(lab: Lab) -> None:
+    """Alone, the second line would be carried out at once: 2 and 1 are up before 3 is killed."""
+    lines = ("--do", "when all normal kill 3", "--do", "then when 2 up and 1 up kill 1")
+    done = _run(lab, *lines, "--record", "then.jsonl")
+    assert done.out.index("fault: kill 3") < done.out.index("fault: kill 1")
+    assert '"line":2' in (lab.folder / "then.jsonl").read_text()

@@ -21,8 +21,8 @@ from tests.worlds.live import LiveRun
 Transcript = Callable[[str, str], None]
 
 NODES = tuple(range(8))
-SLOW = Timing(200_000, 100_000)
-"""T = 500 ms: of the order in which nodes notice, no stall of a busy machine makes another one."""
+SLOW = Timing(400_000, 200_000)
+"""T = 1 s: of the order in which nodes notice, no stall of a busy machine makes another one."""
 LEFT = (0, 1, 2, 3, 4, 5, 6)
 KILL = ("on send ELECTION 2->3 kill 7", "on send ELECTION 5->6 kill 7")
 STRIKE = (
@@ -111,7 +111,7 @@ def test_figure_3_13_live(tmp_path: Path) -> None:
     Messages between 2 and 5 take longer than T: so each detects the failure by itself, in either order. Others
     may, too; that does no harm.
     """
-    slow = ("delay 2->3 300ms", "delay 3->4 300ms", "delay 4->5 300ms")
+    slow = ("delay 2->3 700ms", "delay 3->4 700ms", "delay 4->5 700ms")
     with LiveRun(tmp_path, nodes=NODES, protocol=Ring, timing=SLOW, link=Link(10_000)) as run:
         run.settled(7)
         run.until(lambda _: _is_quiet(run.tail.records), "the elections of the start are over")
