@@ -96,7 +96,8 @@ def test_the_lens_of_the_page(lab: Lab) -> None:
     )
     _save(lab.folder, "two.py", f"#!{sys.executable}\n{code}")
     done = lab(
-        *("run", "--program", "./two.py", "--lens", "raft_lens.py", "--nodes", "2", "--headless", "--for", "3s"),
+        *("run", "--program", "./two.py", "--lens", "raft_lens.py", "--nodes", "2", "--t", "4s", "--headless"),
+        *("--for", "5s"),
         *("--record", "two.jsonl"),
     )
     assert done.status == 1
