@@ -1,6 +1,7 @@
 """Every command that reads a file, on every hostile file: it ends within five seconds, with a message.
 
-In the profile ``quick``, of the many commands that read a file of the same kind a third or a fifth read each hostile one.
+In the profile ``quick``, of the many commands that read a file of the same kind, a third or a fifth read each
+hostile one.
 """
 
 import os
