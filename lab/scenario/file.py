@@ -259,7 +259,7 @@ def read_scenario(path: Path, sandbox: bool = False) -> Scenario:
 
 
 class ScenarioSummary(Struct, frozen=True):
-    """What lists show of a scenario; ``protocol`` is as its file has it, ``worlds`` are those in which it can run."""
+    """A scenario in a list; ``protocol`` is as its file has it, ``worlds`` are those in which it can run."""
 
     name: str
     title: str

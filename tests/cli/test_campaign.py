@@ -33,7 +33,7 @@ def _kill(process: "subprocess.Popen[bytes]") -> None:
 
 
 def test_killed_at_drawn_moments(lab: Lab) -> None:
-    """SIGKILL, in the profile ``soak`` five times: resumed, it has the table of one that was not killed, byte for byte."""
+    """SIGKILL, five times in ``soak``: resumed, it has the table of one that was not killed, byte for byte."""
     whole, killed = lab.folder / "whole.jsonl", lab.folder / "killed.jsonl"
     assert lab(*CAMPAIGN, "--record", whole.name, "--out", "found.jsonl", limit_s=LIMIT_S).status == 1
     moments = sorted(Random("moments").sample(range(1, RUNS - KILLS), KILLS))
