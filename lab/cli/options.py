@@ -31,7 +31,7 @@ from lab.protocols.sources import summary_of
 from lab.recording.reader import NotARecordingError, open_recording
 from lab.recording.records import Header, Link
 from lab.recording.writer import BeingWrittenError, open_exclusive
-from lab.scenario.file import ScenarioError, read_scenario, shipped
+from lab.scenario.file import read_summaries
 from lab.script.commands import WorldCommand
 from lab.script.parse import numbered_lines, parse, read_watch
 from lab.script.scope import CommandError, Scope
@@ -196,15 +196,7 @@ Workers = Annotated[
 
 def complete_scenario(incomplete: str) -> list[tuple[str, str]]:
     """Return the built-in scenarios with their titles."""
-    found = []
-    for path in shipped():
-        if path.stem.startswith(incomplete):
-            try:
-                title = read_scenario(path).title
-            except ScenarioError:
-                title = ""
-            found.append((path.stem, title))
-    return found
+    return [(each.name, each.title) for each in read_summaries() if each.name.startswith(incomplete)]
 
 
 def complete_target(incomplete: str) -> list[tuple[str, str]]:

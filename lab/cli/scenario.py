@@ -2,11 +2,10 @@
 
 import os
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated
 
-from msgspec import Struct
 from rich.table import Table
 from typer import Argument, Option
 
@@ -28,11 +27,11 @@ from lab.scenario.file import (
     LONGEST_TITLE,
     SUFFIX,
     Scenario,
-    World,
+    ScenarioSummary,
     find,
     read_head,
     read_scenario,
-    shipped,
+    read_summaries,
     split_scenario,
 )
 from lab.scenario.from_recording import ScenarioSource, make_scenario
@@ -58,15 +57,6 @@ Named = Annotated[
 ]
 
 
-class ScenarioSummary(Struct, frozen=True):
-    """A scenario; ``worlds`` are those in which it can run."""
-
-    name: str
-    title: str
-    protocol: str
-    worlds: tuple[World, ...]
-
-
 class ScenarioListDocument(Document, frozen=True):
     """The built-in scenarios."""
 
@@ -81,28 +71,32 @@ def list_(
     json: Json = False,
 ) -> int:
     """List the built-in scenarios, grouped by protocol."""
-    found = [(_protocol_written(each), each) for each in map(read_scenario, shipped())]
     found = [
-        (protocol, each)
-        for protocol, each in found
-        if word.lower() in " ".join((each.name, each.title, protocol)).lower()
+        each
+        for each in read_summaries()
+        if word.lower() in " ".join((each.name, each.title, each.protocol)).lower()
     ]
     if not found:
         text = sanitize(word, _LONGEST_WORD)
         raise UsageError(f"no scenario matches {text!r}; all scenarios: lab scenario list")
     order = [*PROTOCOLS, *TASKS]
-    found.sort(key=lambda row: (order.index(row[0]) if row[0] in order else len(order), row[0], row[1].name))
+    found.sort(
+        key=lambda each: (
+            order.index(each.protocol) if each.protocol in order else len(order),
+            each.protocol,
+            each.name,
+        )
+    )
     if json:
-        listed = (ScenarioSummary(each.name, each.title, protocol, each.worlds) for protocol, each in found)
-        print_json(ScenarioListDocument(tuple(listed)))
+        print_json(ScenarioListDocument(tuple(found)))
         return 0
     table = Table(box=None, pad_edge=False, expand=os.isatty(1))
     table.add_column("name", no_wrap=True)  # never shortened, as users type it
     table.add_column("title", no_wrap=True, overflow="ellipsis", ratio=1)
     table.add_column("runs in", no_wrap=True)
-    for protocol, rows in groupby(found, key=itemgetter(0)):
+    for protocol, rows in groupby(found, key=attrgetter("protocol")):
         table.add_row(sanitize(protocol), style="bold")
-        for _, each in rows:
+        for each in rows:
             worlds = "both worlds" if each.worlds[1:] else each.worlds[0]
             table.add_row(f"  {sanitize(each.name)}", sanitize(each.title), worlds)
     print_table(table)

@@ -43,7 +43,7 @@ def test_a_test_of_a_protocol() -> None:
     """The test of the page; in the profile ``quick``, with fewer runs."""
     names: dict[str, object] = {}
     assert "runs=100" in TEST
-    exec(TEST.replace("runs=100", f"runs={amount(quick=20, soak=100)}"), names)
+    exec(TEST.replace("runs=100", f"runs={amount(quick=6, soak=100)}"), names)
     test = names["test_my_election_survives_crashes"]
     assert callable(test)
     test()

@@ -154,7 +154,7 @@ def test_a_run_that_fails_is_explained(tests: pytest.Pytester) -> None:
 def test_the_reports_of_parallel_workers(tests: pytest.Pytester) -> None:
     """The report for the build server has the recordings and the commands as properties."""
     written(tests, TWO_LINES, TWO_LINES.replace("crashes", "more_crashes"))
-    result = run_apart(tests, "-n", "2", "--junit-xml", "report.xml")
+    result = run(tests, "-n", "2", "--junit-xml", "report.xml")
     result.assert_outcomes(failed=2)
     assert len(recordings(tests.path / ".lab")) == 2
     for case in ET.parse(tests.path / "report.xml").iter("testcase"):
@@ -240,7 +240,7 @@ def test_the_commands_of_the_workflow(tests: pytest.Pytester) -> None:
     written(tests, TWO_LINES)
     for number, line in enumerate(lines):
         assert line.startswith("-n auto ")
-        options = shlex.split(line.replace("auto", "1").replace("${{ github.run_number }}", "41"))  # for one test
+        options = shlex.split(line.replace("auto", "0").replace("${{ github.run_number }}", "41"))  # for one test
         assert ("--lab-seed" in options) == bool(number)
         run(tests, *options).assert_outcomes(failed=1)
         folder = tests.path / kept[1]

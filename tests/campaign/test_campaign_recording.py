@@ -28,10 +28,10 @@ from lab.worlds.loading.targets import load_protocol
 from tests.campaign.trials import base_of, plan
 from tests.profile import amount
 
-RUNS = amount(quick=44, soak=2_000)
+RUNS = amount(quick=36, soak=2_000)
 """The schedules of the first 32 are drawn before anything is known."""
-RUNS_IN_PARTS = amount(quick=12, soak=2_000)
-CUTS = amount(quick=3, soak=20)
+RUNS_IN_PARTS = amount(quick=8, soak=2_000)
+CUTS = amount(quick=2, soak=20)
 
 
 def _campaign(runs: int = RUNS, parts: int = 1, systematic: int = 0, guided: bool = True) -> Campaign:
@@ -126,7 +126,7 @@ def test_parts_made_apart(tmp_path: Path, guided: bool) -> None:
         _make(campaign, halves[part - 1], part)
     _merge(halves, tmp_path / "merged.jsonl")
     assert _table(tmp_path / "merged.jsonl") == _table(tmp_path / "whole.jsonl")
-    halves[0].write_bytes(b"".join(halves[0].read_bytes().splitlines(keepends=True)[:4]))
+    halves[0].write_bytes(b"".join(halves[0].read_bytes().splitlines(keepends=True)[:3]))
     _merge(halves[::-1], tmp_path / "later.jsonl")
     with closing(CampaignRecording(tmp_path / "later.jsonl")) as recording:
         assert len(recording) < RUNS_IN_PARTS

@@ -38,7 +38,7 @@ def _struck(
 def test_strikes_in_addition_to_random_faults(protocol: type[Algorithm]) -> None:
     """Executed again it gives the same records, also where two lines wait for the same message."""
     faults = [kind for kind in STRONGEST if kind != "slow-disk"]
-    for seed in range(1, 1 + amount(quick=5, soak=15)):
+    for seed in range(1, 1 + amount(quick=2, soak=15)):
         struck = _struck(protocol, seed, {}, *faults, frame=draw)
         assert run_trial(protocol, base_of(protocol), struck.schedule).records[1:] == struck.records[1:]
 

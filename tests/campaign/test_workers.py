@@ -28,7 +28,7 @@ FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
 RUNS = amount(quick=36, soak=400)
 """More than the first chunks, which are drawn before anything is known."""
-RUNS_ON_CLUSTER = amount(quick=6, soak=400)
+RUNS_ON_CLUSTER = amount(quick=3, soak=400)
 NO_HALT = f"{FOLDER / 'mutants.py'}:NoHalt"
 HASHED = """
 from tests.campaign.test_workers import NO_HALT, campaign, described

@@ -93,7 +93,7 @@ def test_json(lab: Lab) -> None:
 
 def test_what_was_at_once(lab: Lab) -> None:
     """Concurrent pairs, by assertion; the states of participants, of which some pairs must never be."""
-    found = json.loads(lab("check", "3pc", "--runs", "12", "--faults", "kill", "--json").out)
+    found = json.loads(lab("check", "3pc", "--runs", "4", "--faults", "kill", "--json").out)
     judged = {each["assertion"]: each for each in found["judged"]}
     assert judged["A1.1"]["at_once"] > 0
     assert judged["A6"]["at_once"] is None

@@ -189,7 +189,7 @@ def test_nothing_is_found_in_the_second_version(lab: Lab, mine: Path) -> None:
     done = lab(*_call("check my_election.py:MyCarefulElection --runs 1000 --faults kill,pause"))
     assert done.status == 1, done
     assert "excused: A1.1 under broken assumption 9" in done.out
-    runs = str(amount(quick=20, soak=100))
+    runs = str(amount(quick=6, soak=100))
     done = lab("check", "my_election.py:MyCarefulElection", "--runs", runs, "--faults", "kill", "--workers", "1")
     assert (done.status, done.err) == (0, ""), done
 

@@ -12,8 +12,8 @@ from lab.guide.contents import find_page
 from tests.cli.invocation import Called, Lab
 from tests.profile import amount
 
-RIGHT = amount(quick=20, soak=100)
-COMPARED = amount(quick=5, soak=20)
+RIGHT = amount(quick=6, soak=100)
+COMPARED = amount(quick=2, soak=20)
 """How many runs of those on the page are made."""
 RAFT = Path(__file__).parents[2] / "lab" / "guide" / "build" / "raft.py"
 

@@ -25,8 +25,8 @@ from tests.cli.invocation import Called, Lab
 from tests.harness import Rig
 from tests.profile import SOAK, amount
 
-FLIPS = amount(quick=24, soak=10_000)
-CUTS = amount(quick=16, soak=10**9)
+FLIPS = amount(quick=16, soak=10_000)
+CUTS = amount(quick=8, soak=10**9)
 BATCH = 500
 VERIFY = ("verify", "run.jsonl")
 READERS = (

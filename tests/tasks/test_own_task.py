@@ -124,9 +124,9 @@ def test_its_analysis_is_reported_and_counted(lab: Lab, own: str) -> None:
     }
     begun = lab("show", own, "--blocked", "--at", "0s", "--protocol", TARGET)
     assert begun.out.splitlines()[1:] == ["# at 0s: 1 wait", "3 waits for Commit"]
-    checked = lab("check", TARGET, "--runs", "4", "--nodes", "3", "--workers", "1")
+    checked = lab("check", TARGET, "--runs", "2", "--nodes", "3", "--workers", "1")
     assert re.search(r"^  \d+ promises: \d+ kept, \d+ not kept yet$", checked.out, re.MULTILINE), checked
-    counted = json.loads(lab("check", TARGET, "--runs", "4", "--nodes", "3", "--workers", "1", "--json").out)
+    counted = json.loads(lab("check", TARGET, "--runs", "2", "--nodes", "3", "--workers", "1", "--json").out)
     assert counted["outcomes"]["noun"] == "promise"
     outcomes = counted["outcomes"]["outcomes"]
     assert f"  {sum(outcomes.values())} promises: {outcomes['kept']} kept" in checked.out
@@ -155,7 +155,7 @@ def test_an_error_in_its_analysis_is_reported(lab: Lab, own: str) -> None:
     assert f"  {error}\n" in done.out
     begun = lab("show", own, "--blocked", "--protocol", TARGET)
     assert "CommitAnalysis.blocked, line" in begun.refused()
-    checked = lab("check", *words, "--runs", "4", "--workers", "2")
+    checked = lab("check", *words, "--runs", "2", "--workers", "2")
     assert checked.line().startswith("CommitAnalysis.count, line"), checked
 
 

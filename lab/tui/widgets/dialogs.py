@@ -7,13 +7,15 @@ that lasts. A digit or a click selects, and typing in a list filters it. The las
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
 from msgspec import Struct
-from rich.console import Group
+from rich.console import Console, ConsoleOptions, Group
+from rich.measure import Measurement
+from rich.segment import Segment
 from rich.text import Text
 from textual import events, work
 from textual.app import ComposeResult
@@ -104,14 +106,37 @@ class TextBox(Dialog[str]):
     def compose(self) -> ComposeResult:
         with VerticalScroll() as self.box:
             self.frame(*self._title_and_keys)
-            yield Static(self.content(), markup=False)
+            yield Static(self._visual(), markup=False)
 
     def content(self) -> Text | Group:
         """Return the text."""
         raise NotImplementedError
 
     def redraw(self) -> None:
-        self.query_one(Static).update(self.content())
+        self.query_one(Static).update(self._visual())
+
+    def _visual(self) -> "Text | RenderedOnce":
+        content = self.content()
+        return content if isinstance(content, Text) else RenderedOnce(content)
+
+
+class RenderedOnce:
+    """A renderable that is rendered once for each width, however often its height and its lines are asked for."""
+
+    def __init__(self, renderable: Group) -> None:
+        self._renderable = renderable
+        self._segments: dict[int, list[Segment]] = {}
+        self._measurements: dict[int, Measurement] = {}
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        if options.max_width not in self._segments:
+            self._segments[options.max_width] = [*console.render(self._renderable, options.reset_height())]
+        yield from self._segments[options.max_width]
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        if options.max_width not in self._measurements:
+            self._measurements[options.max_width] = Measurement.get(console, options, self._renderable)
+        return self._measurements[options.max_width]
 
 
 # choose from a list

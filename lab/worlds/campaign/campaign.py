@@ -7,7 +7,6 @@ finding depend on the target and the options alone, and not on the number of wor
 import time
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from functools import partial
 from itertools import takewhile
 from types import MappingProxyType
@@ -23,7 +22,7 @@ from lab.tasks.analysis import Analysis
 from lab.tasks.extension import analysis_of, extension_class, start_analysis
 from lab.worlds.campaign.cluster import on_cluster
 from lab.worlds.campaign.corpus import Corpus
-from lab.worlds.campaign.coverage import Way, collect_ways
+from lab.worlds.campaign.coverage import Way
 from lab.worlds.campaign.finding import Counterexample, counterexample_of
 from lab.worlds.campaign.guidance import LAG, Assignment, Guide, is_traced
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault, SchedulePlan
@@ -170,10 +169,13 @@ def _run(campaign: Campaign, protocol: type[Algorithm], assignment: Assignment) 
     ways: set[Way] = set()
     strikes = None if assignment.struck is None else (campaign.plan, assignment.struck)
     branch = None if assignment.branch is None else (campaign.plan, assignment.branch)
-    with collect_ways(protocol, ways) if assignment.traced else nullcontext():
-        trial = run_trial(
-            protocol, campaign.base, assignment.schedule, strikes=strikes, branch=branch, with_situations=True
-        )
+    trial = run_trial(
+        *(protocol, campaign.base, assignment.schedule),
+        strikes=strikes,
+        branch=branch,
+        with_situations=True,
+        ways=ways if assignment.traced else None,
+    )
     analysis = _analysis_in(protocol, trial.records)
     violations = Counter((each.assertion, tuple(b.assumption for b in each.broken)) for each in trial.violations)
     found = any(map(campaign.goal.matches, trial.violations))

@@ -11,12 +11,14 @@ import ast
 import inspect
 import re
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
-from lab.kernel import Protocol
+from lab.kernel import Fired, Input, Protocol, Step
+from lab.kernel.node import SteppedNode
+from lab.recording.writer import RecordLog
+from lab.worlds.simulated.simulation import Simulation
 
 Way = tuple[int, int]
 """Two lines executed one after the other; the first is 0 where a function begins."""
@@ -128,26 +130,71 @@ def _branches(protocol: type[Protocol]) -> tuple[Branch, ...]:
     return tuple(found)
 
 
-@contextmanager
-def collect_ways(protocol: type[Protocol], ways: set[Way]) -> Iterator[None]:
-    """Add the ways through the protocol's file inside the ``with`` to ``ways``. A run takes half as long again."""
-    file = inspect.getfile(_covered(protocol))
-    last: dict[FrameType, int] = {}
+class WayTrace:
+    """A context manager that adds the ways through the protocol's file to ``ways``."""
 
-    def line(frame: FrameType, event: str, argument: Any) -> Any:
-        if event == "line":
-            ways.add((last.get(frame, 0), frame.f_lineno))
-            last[frame] = frame.f_lineno
-        elif event == "return":
-            ways.add((last.pop(frame, 0), -1))
-        return line
+    def __init__(self, protocol: type[Protocol], ways: set[Way]) -> None:
+        self._file = inspect.getfile(_covered(protocol))
+        self._add = ways.add
+        self._before: Any = None
 
-    def call(frame: FrameType, event: str, argument: Any) -> Any:
-        return line if frame.f_code.co_filename == file else None
+    def __enter__(self) -> None:
+        self._before = sys.gettrace()
+        sys.settrace(self._trace_call)
 
-    before = sys.gettrace()
-    sys.settrace(call)
-    try:
-        yield
-    finally:
-        sys.settrace(before)
+    def __exit__(self, *error: object) -> None:
+        sys.settrace(self._before)
+
+    def _trace_call(self, frame: FrameType, event: str, argument: Any) -> Any:
+        """Trace the lines of a function that begins, or of a procedure that goes on."""
+        if frame.f_code.co_filename != self._file:
+            return None
+        add, before = self._add, 0
+
+        def trace_line(frame: FrameType, event: str, argument: Any) -> Any:
+            nonlocal before
+            if event == "line":
+                line = frame.f_lineno
+                add((before, line))
+                before = line
+            elif event == "return":
+                add((before, -1))
+                before = 0
+            return trace_line
+
+        return trace_line
+
+
+class TracedNode(SteppedNode):
+    """A node that is traced while it is in a step: the rest of a run takes several times as long under a trace."""
+
+    __slots__ = ("_node", "_trace", "id")
+
+    def __init__(self, node: SteppedNode, trace: WayTrace) -> None:
+        self._node = node
+        self._trace = trace
+        self.id = node.id
+
+    @property
+    def halted(self) -> bool:  # type: ignore[override]
+        return self._node.halted
+
+    def step(self, given: Input, now_us: int, draws: Sequence[float] = ()) -> Step:
+        with self._trace:
+            return self._node.step(given, now_us, draws)
+
+    def next_timer(self) -> tuple[int, Fired] | None:
+        with self._trace:
+            return self._node.next_timer()
+
+
+class TracedSimulation(Simulation):
+    """A simulation whose nodes are traced."""
+
+    def __init__(self, protocol: type[Protocol], log: RecordLog, trace: WayTrace) -> None:
+        super().__init__(protocol, log)
+        self._trace = trace
+
+    def create_node(self, node: int) -> SteppedNode:
+        with self._trace:
+            return TracedNode(super().create_node(node), self._trace)

@@ -1,6 +1,7 @@
 """One run of a campaign: a schedule is simulated to its end, and judged."""
 
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,6 +13,7 @@ from lab.protocols import Algorithm
 from lab.recording.records import FAULT_KIND_SEEN, TIME_LIMIT_REACHED, End, Fault, Header, Process, Record, Routed
 from lab.recording.writer import MemoryLog, RecordLog
 from lab.script.statements import Statement
+from lab.worlds.campaign.coverage import TracedSimulation, Way, WayTrace
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault, SchedulePlan
 from lab.worlds.campaign.situations import NO_SITUATIONS, SituationReader, Situations
 from lab.worlds.campaign.striker import Striker, scripted
@@ -72,22 +74,26 @@ def run_trial(
     strikes: tuple[SchedulePlan, dict[int, int]] | None = None,
     branch: tuple[SchedulePlan, Branch] | None = None,
     with_situations: bool = False,
+    ways: set[Way] | None = None,
 ) -> Trial:
     """Run a schedule to its end and judge it. Raises RunawayError if messages multiply, all assumptions intact.
 
     With ``extend``, continue until it is known whether the nodes agree again. With ``strikes``, a plan and how
     often faults have struck in each situation, the run is struck as it goes; its schedule then has these faults.
     With ``branch``, the run of that one, what can happen next in it is found too. ``with_situations``, those that
-    it reaches are found: a fifth more work.
+    it reaches are found: a fifth more work. To ``ways``, those through the protocol's file are added: half as much
+    work again.
     """
     reader = SituationReader(protocol, with_points=strikes is not None or branch is not None)
     striker = None if strikes is None else Striker(*strikes, schedule, reader)
     collector = None if branch is None else EventCollector(*branch, schedule, reader)
     observer = striker or collector or (reader if with_situations else None)
-    header = header_for(protocol, base, schedule)
+    trace = None if ways is None else WayTrace(protocol, ways)
+    with trace or nullcontext():
+        header = header_for(protocol, base, schedule)
     log, judge = judging_log(header) if observer is None else judging_log(header, observer.observe)
     watch_steps()
-    simulation = Simulation(protocol, log)
+    simulation = Simulation(protocol, log) if trace is None else TracedSimulation(protocol, log, trace)
     if striker is not None:
         striker.director = simulation.director
     for fault in schedule.faults:

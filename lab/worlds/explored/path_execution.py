@@ -100,7 +100,7 @@ class PathExecution(Simulation):
             self._sent_us[message.source, message.serial] = self._nodes[incarnation.id].clock_us
             super().send(incarnation, (message,))
 
-    def _new_node(self, node: int) -> Node:
+    def create_node(self, node: int) -> Node:
         fresh = _OwnClock(self.protocol_class, node, self.ids, self.header.timing, self._parameters)
         fresh.clock_us = self.now_us
         fresh.planned = self._first_draws.get(node, ())

@@ -379,7 +379,7 @@ class Branch(Simulation):
     def _adopt_node(self, node: int) -> None:
         number, execution = self._numbers[node], self._branch_point.execution
         begun = execution.incarnations.get(node) == number
-        fresh = execution.nodes[node] if begun else self._new_node(node)
+        fresh = execution.nodes[node] if begun else self.create_node(node)
         incarnation = self.incarnations[node] = SimulatedIncarnation(fresh, number)
         incarnation.stepping = not begun
         if (paused_at_us := self._branch_point.paused_at_us.get(node)) is not None:
@@ -394,7 +394,7 @@ class Branch(Simulation):
             withheld = [message for message in messages if (node, message.serial) in in_flight]
             incarnation = self.incarnations.get(node)
             if incarnation is None:
-                gone = SimulatedIncarnation(self._new_node(node), self._numbers[node])
+                gone = SimulatedIncarnation(self.create_node(node), self._numbers[node])
                 yield gone, withheld  # never to be sent
             elif incarnation.paused:
                 incarnation.unsent = withheld

@@ -258,7 +258,7 @@ class Simulation(World[SimulatedIncarnation]):
         if node in self.incarnations:
             return False
         self._numbers[node] += 1
-        incarnation = self.incarnations[node] = SimulatedIncarnation(self._new_node(node), self._numbers[node])
+        incarnation = self.incarnations[node] = SimulatedIncarnation(self.create_node(node), self._numbers[node])
         self.record(Process(self.now_us, node, "started", incarnation.number))
         if self.incarnations.get(node) is incarnation:
             self._begin(incarnation)
@@ -322,7 +322,8 @@ class Simulation(World[SimulatedIncarnation]):
         else:
             self._feed(incarnation, node_input)
 
-    def _new_node(self, node: int) -> SteppedNode:
+    def create_node(self, node: int) -> SteppedNode:
+        """Return a node for a new incarnation."""
         header = self.header
         return new_node(self.protocol_class, node, self.ids, header.timing, self._parameters, header.seed, self)
 
