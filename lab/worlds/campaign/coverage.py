@@ -138,8 +138,8 @@ def collect_ways(protocol: type[Protocol], ways: set[Way]) -> Iterator[None]:
         if event == "line":
             ways.add((last.get(frame, 0), frame.f_lineno))
             last[frame] = frame.f_lineno
-        elif event == "return":
-            ways.add((last.pop(frame, 0), -1))
+        elif event == "return" and frame in last:  # else a coroutine is closed, whenever its node is collected
+            ways.add((last.pop(frame), -1))
         return line
 
     def call(frame: FrameType, event: str, argument: Any) -> Any:
