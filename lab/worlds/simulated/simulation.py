@@ -329,9 +329,7 @@ class Simulation(World[SimulatedIncarnation]):
         if incarnation.stepping or incarnation.paused:
             incarnation.inbox.append(node_input)
         else:
-            self._handle(incarnation, node_input)
-            if incarnation.inbox:
-                self._drain_inbox(incarnation)
+            self._feed(incarnation, node_input)
 
     def _new_node(self, node: int) -> SteppedNode:
         header = self.header
@@ -345,13 +343,18 @@ class Simulation(World[SimulatedIncarnation]):
             end = Process(self.now_us, node, "failed", incarnation.number, why=error.describe(node))
             self.take_down(incarnation, "down", end)
         else:
-            self._handle(incarnation, Started(stored, incarnation.number, self.serials[node]))
-            self._drain_inbox(incarnation)
+            self._feed(incarnation, Started(stored, incarnation.number, self.serials[node]))
 
     def _fire_timer(self, incarnation: SimulatedIncarnation) -> None:
         assert incarnation.timer is not None
-        self._handle(incarnation, incarnation.timer[1])
-        self._drain_inbox(incarnation)
+        self._feed(incarnation, incarnation.timer[1])
+
+    def _feed(
+        self, incarnation: SimulatedIncarnation, node_input: Started | Message | Fired | CommandInput
+    ) -> None:
+        self._handle(incarnation, node_input)
+        if incarnation.inbox:
+            self._drain_inbox(incarnation)
 
     def _drain_inbox(self, incarnation: SimulatedIncarnation) -> None:
         """Handle waiting inputs one by one, because the node may be paused or die in between."""
