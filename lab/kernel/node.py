@@ -182,10 +182,8 @@ class Node(SteppedNode, Port):
 
         The first random numbers drawn are ``draws``, such as those of a recorded step.
         """
-        if self.halted:
-            raise DriverError(f"node {self.id} has halted and takes no input")
-        if not self._incarnation and not isinstance(given, Started):
-            raise DriverError(f"node {self.id} has not been started")
+        if self.halted or not self._incarnation:
+            self._require_startable(given)
         cause = Received(given.source, given.serial) if isinstance(given, Message) else given
         self.now_us = now_us
         self._sent, self._notes, self._late = [], [], False
@@ -208,7 +206,8 @@ class Node(SteppedNode, Port):
             changes = self._changes() if self.touched else _NO_CHANGES
             if self._displayed:
                 self._note_displayed(changes)
-            drawn = self._end_draws()
+            self._planned = self._announced = None
+            drawn = () if self._draws is None else self._draws.end()
         except DriverError:
             raise
         except (Exception, SystemExit) as error:  # a handler cannot end the program that runs its node
@@ -239,10 +238,12 @@ class Node(SteppedNode, Port):
 
         At equal times the timers of waiting procedures come before the starts of periodic ones.
         """
+        if self.halted:
+            return None
         if not self._is_timer_known:
             self._timer, self._is_timer_known = self.earliest_timer(), True
-        self._announced = due = None if self.halted else self._timer
-        return due
+        self._announced = self._timer
+        return self._timer
 
     def earliest_timer(self) -> tuple[int, Fired] | None:
         """Compute the next timer of a node that has not halted.
@@ -255,7 +256,7 @@ class Node(SteppedNode, Port):
         due = None if first is None else (first[0], Fired(first[2]))
         if self._incarnation:
             for layer in self._layers:
-                if layer.periodic and not self._runs_procedure_of(layer):
+                if layer.periodic and not (self._running and self._runs_procedure_of(layer)):
                     for start, instant in layer.periodic:
                         at_us = instant(layer.protocol)
                         if at_us is not None and (due is None or at_us < due[0]):
@@ -263,9 +264,7 @@ class Node(SteppedNode, Port):
         return due
 
     def _runs_procedure_of(self, layer: Layer) -> bool:
-        return bool(self._running) and any(
-            running.method in layer.procedures for running in self._running.values()
-        )
+        return any(running.method in layer.procedures for running in self._running.values())
 
     def forget_timer(self) -> None:
         """Compute the next timer anew when it is asked for: the node was changed from outside."""
@@ -299,10 +298,6 @@ class Node(SteppedNode, Port):
         shown = [f"{name} {format_plain(changed[name])}" for name in self._displayed if name in changed]
         if shown:
             self._notes.append(", ".join(shown))
-
-    def _end_draws(self) -> tuple[float, ...]:
-        self._planned = self._announced = None
-        return () if self._draws is None else self._draws.end()
 
     # services to the protocol
 
@@ -389,6 +384,12 @@ class Node(SteppedNode, Port):
         running.coroutine.close()
 
     # the inputs
+
+    def _require_startable(self, given: Input) -> None:
+        if self.halted:
+            raise DriverError(f"node {self.id} has halted and takes no input")
+        if not isinstance(given, Started):
+            raise DriverError(f"node {self.id} has not been started")
 
     def _handler(self, kind: str) -> Callable[[int, Any], Payload | None] | None:
         name = self.protocol.handlers.get(kind)
@@ -550,5 +551,6 @@ class Node(SteppedNode, Port):
             _, running = self._running.popitem()
             with suppress(Exception, SystemExit):  # the first error is the one to report
                 running.coroutine.close()
-        drawn = self._end_draws()
+        self._planned = self._announced = None
+        drawn = () if self._draws is None else self._draws.end()
         return Step(self.now_us, self.id, self._incarnation, cause, failed=format_traceback(error), draws=drawn)

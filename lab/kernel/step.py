@@ -139,7 +139,7 @@ class Step(Struct, frozen=True, omit_defaults=True, tag="step", tag_field="recor
     @property
     def changes_state(self) -> bool:
         """Return whether any declared field changed."""
-        return bool(self.changed or self.edits or self.stores)
+        return bool(self.changed or self.edits or self.stored or self.logged or self.stored_edits)
 
     @property
     def stores(self) -> bool:
@@ -148,8 +148,13 @@ class Step(Struct, frozen=True, omit_defaults=True, tag="step", tag_field="recor
 
     @property
     def changes_waits(self) -> bool:
-        """Return whether the step changes where the node waits."""
-        return bool(self.began or self.ended or self.answered or self.failed or isinstance(self.input, Started))
+        """Return whether the step changes where the node waits, or for whom."""
+        return bool(self.answered) or self.changes_procedures
+
+    @property
+    def changes_procedures(self) -> bool:
+        """Return whether the step changes which procedures wait, or where one waits."""
+        return bool(self.began or self.ended or self.failed or isinstance(self.input, Started))
 
     def values_after(self, before: Mapping[str, Any]) -> dict[str, Any]:
         """Return the new values of the fields that changed, without logs, given the state before."""

@@ -201,12 +201,12 @@ class Conditions:
         resumed_us = max(self._resumed_us.get(source, -1), self._resumed_us.get(target, -1))
         return resumed_us >= since_us or not self._paused.isdisjoint((source, target))
 
-    def gone(self, source: int, serial: int, at_us: int) -> None:
+    def gone(self, message: tuple[int, int], at_us: int) -> None:
         """Note that no copy of a message is in flight any more."""
-        self._slowed.discard((source, serial))
-        self._disk_slowed.discard((source, serial))
-        if (source, serial) in self._touched:
-            self._touched.discard((source, serial))
+        self._slowed.discard(message)
+        self._disk_slowed.discard(message)
+        if message in self._touched:
+            self._touched.discard(message)
             self._disturb(at_us)
 
     def fired(self, node: int, due_us: int, at_us: int) -> None:

@@ -222,7 +222,7 @@ class Judge:
             wait = self._waits[node].of(given.procedure) if isinstance(given, Fired) else None
             if wait is not None and wait.until_us is not None:
                 self._conditions.fired(node, max(wait.until_us, wait.since_us), step.at_us)
-        if step.changes_waits:
+        if step.changes_procedures:  # for whom one still waits does not matter
             self._waits[node].apply(step)
         if step.changes_state or isinstance(given, Started):
             before = given.stored if isinstance(given, Started) else view.state
@@ -268,12 +268,17 @@ class Judge:
     def _received(self, node: int, source: int, serial: int, at_us: int) -> int:
         """Note that a node takes a message in; return when it should have had it at the latest, or now."""
         flight = self._in_flight.get((source, serial))
-        if flight is not None:
-            self._causality.received(node, flight[0])
+        if flight is None:
+            self._remove_copy(source, serial)
+            return at_us
+        stamp, sent_us, _ = flight
+        self._causality.received(node, stamp)
+        if serial < 0 or at_us - sent_us > self._tm_us:
             if not self._is_later_copy((source, serial)):
-                self._conditions.arrived(source, serial, node, flight[1], at_us)
+                self._conditions.arrived(source, serial, node, sent_us, at_us)
+            at_us = min(at_us, sent_us + self._tm_us)
         self._remove_copy(source, serial)
-        return at_us if flight is None else min(at_us, flight[1] + self._tm_us)
+        return at_us
 
     def _is_later_copy(self, key: tuple[int, int]) -> bool:
         """Return whether the next of a message to end its way is a copy that takes longer than the original.
@@ -285,13 +290,13 @@ class Judge:
     def _remove_copy(self, source: int, serial: int) -> None:
         """Note that one copy of the message is no longer in flight."""
         key = (source, serial)
-        if self._is_later_copy(key):
+        if self._later_copies and self._is_later_copy(key):
             later = self._later_copies.pop(key)
             if later > 1:
                 self._later_copies[key] = later - 1
         copies = self._copies.pop(key, 0) if self._copies else 0
         if not copies:
-            self._conditions.gone(source, serial, self.at_us)
+            self._conditions.gone(key, self.at_us)
             self._in_flight.pop(key, None)
         elif copies > 1:
             self._copies[key] = copies - 1

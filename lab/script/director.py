@@ -339,6 +339,8 @@ class EventTriggers:
 
     def on_message(self, event: str, message: Message) -> list[Statement]:
         """Remove and return the lines that waited for this event of the message."""
+        if not self._on_message.waits:
+            return []
         kind, source, target = message.kind, message.source, message.target
         return self._on_message.count(lambda trigger: trigger.matches(event, kind, source, target))
 

@@ -109,8 +109,9 @@ class OnMessage(Trigger, frozen=True):
 
     def matches(self, event: str, kind: str, source: int, target: int) -> bool:
         """Return whether it waits for this event of such a message."""
-        ends = self.source in (None, source) and self.target in (None, target)
-        return (self.event, self.kind) == (event, kind) and ends
+        if self.kind != kind or self.event != event:
+            return False
+        return self.source in (None, source) and self.target in (None, target)
 
     def check(self, scope: Scope) -> None:
         scope.require_kinds([self.kind])

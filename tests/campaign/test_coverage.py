@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import pytest
 
-from lab.kernel import Safe, procedure
+from lab.kernel import Node, Safe, Started, procedure
 from lab.protocols import Algorithm
 from lab.recording.records import Fault, Process, Record
 from lab.worlds.campaign.coverage import coverage_of
@@ -50,6 +50,21 @@ def test_what_was_reached() -> None:
     assert found.missed_lines == [first + 4, Counts.give_up.__code__.co_firstlineno + 2]
     mine = [(line - first, outcome) for line, outcome in found.missed_branches if first < line < first + 10]
     assert mine == [(3, True), (5, False)]
+
+
+def test_closed_coroutine_reaches_nothing() -> None:
+    """A procedure that never ran is closed when its node is collected, in whatever run that is: it adds no way."""
+    node = Node(Counts, 1, (1, 2), TIMING)
+    ways: set[tuple[int, int]] = set()
+    with collect_ways(Counts, ways):
+        node.step(Started({}, 1, 1), 0)
+    executed = set(ways)
+    assert executed
+    entered = node.protocol.work()  # type: ignore[attr-defined]
+    entered.send(None)
+    with collect_ways(Counts, ways):
+        entered.close()
+    assert ways == executed
 
 
 def test_situations_have_no_numbers() -> None:

@@ -157,7 +157,7 @@ class WayTrace:
                 line = frame.f_lineno
                 add((before, line))
                 before = line
-            elif event == "return":
+            elif event == "return" and before:  # else a coroutine is closed, whenever its node is collected
                 add((before, -1))
                 before = 0
             return trace_line

@@ -25,7 +25,8 @@ from zlib import crc32
 from msgspec import Struct
 from msgspec.structs import fields
 
-from lab.kernel import CommandInput, Fired, Protocol, Received, Started, Step, Waits
+from lab.kernel import CommandInput, Fired, Protocol, Received, Started, Step
+from lab.kernel.step import EVERY_WAIT
 from lab.properties.conditions import CUTS
 from lab.properties.states import largest_group
 from lab.properties.verdicts import Violation
@@ -87,7 +88,6 @@ class SituationReader:
         self._abstract: dict[int, dict[str, str]] = {}
         self._local: dict[int, Hashable] = {}
         self._waits: dict[int, tuple[str, ...]] = {}
-        self._pending: dict[int, Waits] = {}
         self._last_strike: Hashable = None
 
     def observe(self, record: Record) -> None:
@@ -131,12 +131,10 @@ class SituationReader:
         if isinstance(given, Started):
             self._states[node], self._abstract[node] = {}, {}
             self._change(node, given.stored)
-        if changed := step.values_after(self._states.get(node, {})):
+        if step.changes_state and (changed := step.values_after(self._states.get(node, {}))):
             self._change(node, changed)
-        if step.changes_waits:
-            pending = self._pending.setdefault(node, Waits())
-            pending.apply(step)
-            self._waits[node] = tuple(sorted({wait.procedure for wait in pending.now()}))
+        if step.changes_procedures:
+            self._waits[node] = _waiting_after(step, waits)
         if self._with_points:
             self._find_points(step, handled, (cause, self._local.get(node), self._waits.get(node, ())))
 
@@ -206,6 +204,13 @@ class SituationReader:
         named = frozenset(tuple([state.get(name) for name in self._named]) for state in states)
         self.cluster = ("cluster", named, min(leaders, 2))
         self._found.add(self.cluster)
+
+
+def _waiting_after(step: Step, before: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the procedures that wait after a step of the node, sorted, given those before."""
+    is_first = step.failed or isinstance(step.input, Started) or EVERY_WAIT in step.ended
+    waiting = set() if is_first else set(before).difference(step.ended)
+    return tuple(sorted(waiting.union([wait.procedure for wait in step.began])))
 
 
 # what is abstract in a value
@@ -287,6 +292,8 @@ def majorities_in(records: Iterable[Record]) -> frozenset[Majority]:
     cuts: dict[int, tuple[tuple[int, int], ...]] = {}
     found: set[Majority] = set()
     for record in records:
+        if isinstance(record, Step):
+            continue
         if isinstance(record, Header):
             nodes = record.nodes
         elif isinstance(record, Process):

@@ -179,14 +179,14 @@ def count_faults(records: list[Record]) -> dict[str, FaultCount]:
     touched: set[int] = set()
     slow: dict[int, tuple[int, ...]] = {}
     for record in records:
-        if isinstance(record, Fault):
+        if isinstance(record, Step):  # the most frequent kind comes first
+            if slow and record.stores:
+                touched.update(number for number, nodes in slow.items() if record.node in nodes)
+        elif isinstance(record, Fault):
             if not record.lifted:
                 kinds.setdefault(record.id, record)
             if record.kind == "slow-disk":
                 slow[record.id] = () if record.lifted else record.nodes
-        elif isinstance(record, Step):
-            if slow and record.stores:
-                touched.update(number for number, nodes in slow.items() if record.node in nodes)
         elif isinstance(record, Routed):
             touched.update(record.by)
         elif isinstance(record, Process) and record.event in FAULT_KIND_SEEN:

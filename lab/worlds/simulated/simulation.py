@@ -42,8 +42,8 @@ class SimulatedIncarnation(Incarnation):
 
     ``stepping``: it is in a step, or has still to take its first one; inputs wait meanwhile. ``writing`` is the
     step that waits for a slow disk. ``due_us`` is the time of its next timer, None while it has none, is paused or
-    writes; ``fired`` is the input that the timer will give it. ``queued_us`` is its earliest entry in the timer
-    queue, no later than ``due_us``.
+    writes; ``timer`` is that timer as the node returned it, with the input that it will give. ``queued_us`` is its
+    earliest entry in the timer queue, no later than ``due_us``.
     """
 
     def __init__(self, node: SteppedNode, number: int) -> None:
@@ -54,15 +54,20 @@ class SimulatedIncarnation(Incarnation):
         self.writing: SlowWrite | None = None
         self.paused_at_us = 0
         self.due_us: int | None = None
-        self.fired: Fired | None = None
+        self.timer: tuple[int, Fired] | None = None
         self.queued_us: int | None = None
 
     def pause(self, at_us: int) -> None:
         """Note that it is paused since then."""
-        self.paused, self.paused_at_us, self.due_us = True, at_us, None
+        self.paused, self.paused_at_us = True, at_us
+        self.clear_timer()
+
+    def clear_timer(self) -> None:
+        """Let its timer not be due: its entry in the timer queue is outdated."""
+        self.due_us = self.timer = None
 
     def remove_waiting(self) -> list[Message]:
-        self.due_us = None  # it is down: the entry in the timer queue is outdated
+        self.clear_timer()
         inbox, self.inbox = self.inbox, []
         taken = None if self.writing is None else self.writing.received
         self.writing = None
@@ -92,13 +97,14 @@ class TimerQueue:
         self._entries += 1
         heapq.heappush(self._heap, (due_us, incarnation.id, self._entries, incarnation))
 
-    def next_us(self) -> int | None:
-        """Return when the first timer is due."""
-        while self._heap:
-            at_us, _, _, incarnation = self._heap[0]
+    def next_us(self, before_us: int | None) -> int | None:
+        """Return when the first timer is due; None if that is not before ``before_us``."""
+        heap = self._heap
+        while heap and (before_us is None or heap[0][0] < before_us):
+            at_us, _, _, incarnation = heap[0]
             if incarnation.due_us == incarnation.queued_us == at_us:
                 return at_us
-            heapq.heappop(self._heap)
+            heapq.heappop(heap)
             if incarnation.queued_us == at_us:
                 incarnation.queued_us = None
                 if incarnation.due_us is not None:
@@ -158,14 +164,16 @@ class Simulation(World[SimulatedIncarnation]):
 
     def _next(self) -> tuple[int | None, Callable[[], None]]:
         """Return when the next event is due, and its handler; at one instant, commands precede messages."""
-        now_us, happen = self.now_us, self._next_timer
-        due_us, arrival_us = self._timers.next_us(), self.network.next_due_us()
-        command_us = self.director.next_due_us
-        if arrival_us is not None and (due_us is None or arrival_us <= due_us or arrival_us <= now_us):
-            due_us, happen = arrival_us, self._next_message
+        now_us, happen = self.now_us, self._next_message
+        due_us = self.network.next_due_us()
+        if due_us is None or due_us > now_us:
+            timer_us = self._timers.next_us(due_us)
+            if timer_us is not None:
+                due_us, happen = timer_us, self._next_timer
         write_us = self._next_write_us() if self._writes else None
         if write_us is not None and (due_us is None or write_us <= due_us or write_us <= now_us):
             due_us, happen = write_us, self._end_next_write
+        command_us = self.director.next_due_us
         if command_us is not None and (due_us is None or command_us <= due_us or command_us <= now_us):
             due_us, happen = command_us, self.execute_due
         return due_us, happen
@@ -209,8 +217,9 @@ class Simulation(World[SimulatedIncarnation]):
         for node, incarnation in self.incarnations.items():
             if incarnation.writing is not None and not incarnation.paused:
                 found.append(WriteEnd(incarnation.writing.due_us, node))
-            elif incarnation.due_us is not None and incarnation.fired is not None and not incarnation.stepping:
-                found.append(TimerExpiry(incarnation.due_us, node, incarnation.fired.procedure))
+            elif incarnation.timer is not None and not incarnation.stepping:
+                due_us, fired = incarnation.timer
+                found.append(TimerExpiry(due_us, node, fired.procedure))
         return sorted(found, key=self._order_of)
 
     def _order_of(self, event: EnabledEvent) -> tuple[int, int, int, int]:
@@ -233,9 +242,9 @@ class Simulation(World[SimulatedIncarnation]):
             return True
         if isinstance(event, TimerExpiry):
             incarnation = self.incarnations.get(event.node)
-            if incarnation is None or incarnation.due_us is None or incarnation.stepping:
+            if incarnation is None or incarnation.timer is None or incarnation.stepping:
                 return False
-            self.now_us = max(self.now_us, incarnation.due_us)
+            self.now_us = max(self.now_us, incarnation.timer[0])
             self._fire_timer(incarnation)
             return True
         wanted = (event.source, event.serial)
@@ -338,8 +347,8 @@ class Simulation(World[SimulatedIncarnation]):
             self._feed(incarnation, Started(stored, incarnation.number, self.serials[node]))
 
     def _fire_timer(self, incarnation: SimulatedIncarnation) -> None:
-        assert incarnation.fired is not None
-        self._feed(incarnation, incarnation.fired)
+        assert incarnation.timer is not None
+        self._feed(incarnation, incarnation.timer[1])
 
     def _feed(
         self, incarnation: SimulatedIncarnation, node_input: Started | Message | Fired | CommandInput
@@ -361,7 +370,7 @@ class Simulation(World[SimulatedIncarnation]):
         received = node_input if isinstance(node_input, Message) else None
         slow_us = self._slow_disks_us.get(incarnation.id, 0) if self._slow_disks_us else 0
         if slow_us and step.stores:
-            incarnation.due_us = None
+            incarnation.clear_timer()
             self._queue_write(incarnation, SlowWrite(step, received, self.now_us + slow_us))
         else:
             self._end_step(incarnation, step, received)
@@ -394,13 +403,16 @@ class Simulation(World[SimulatedIncarnation]):
     def _update_timer(self, incarnation: SimulatedIncarnation) -> None:
         if self.incarnations.get(incarnation.id) is not incarnation or incarnation.paused or incarnation.writing:
             return  # a command triggered by this input has killed or paused it, or it goes on later
-        due = incarnation.node.next_timer()
-        if due is None:
-            incarnation.due_us = None
+        timer = incarnation.node.next_timer()
+        if timer is incarnation.timer:
             return
-        incarnation.due_us, incarnation.fired = due
-        if incarnation.queued_us is None or due[0] < incarnation.queued_us:
-            self._timers.put(incarnation, due[0])
+        if timer is None:
+            incarnation.clear_timer()
+            return
+        incarnation.timer = timer
+        incarnation.due_us = due_us = timer[0]
+        if incarnation.queued_us is None or due_us < incarnation.queued_us:
+            self._timers.put(incarnation, due_us)
 
     # commands that steer time or choose the next event
 
