@@ -21,9 +21,8 @@ from lab.cli.campaign_report import (
     judged_counts,
     violation_counts,
 )
-from lab.cli.documents import Document, print_json
+from lab.cli.documents import Document, Json, print_json
 from lab.cli.options import (
-    Json,
     command,
     command_group,
     is_same_file,
@@ -338,6 +337,15 @@ class MergeOptions(Struct, frozen=True):
 
     files: Annotated[list[Path], Argument(metavar="FILE", help="Files of one campaign: its parts, or copies.")]
     out: Annotated[Path, Option("--out", "-o", metavar="FILE", help="The new file, with the runs of all.")]
+    json: Json = False
+
+
+class MergeDocument(Document, frozen=True):
+    """A campaign put together: how many runs are in the file, and how many are planned; null: without end."""
+
+    written: str
+    planned: int | None
+    runs: int
 
 
 @command(
@@ -369,6 +377,9 @@ def merge(options: MergeOptions) -> int:
             finally:
                 part.unlink(missing_ok=True)
     with closing(CampaignRecording(options.out)) as merged:
+        if options.json:
+            print_json(MergeDocument(str(options.out), merged.header.campaign.runs or None, len(merged)))
+            return 0
         print_line(f"{options.out}: {format_count(len(merged), 'run')}")
         if merged.header.campaign.runs and next(merged.missing(), None) is not None:
             print_line(f"the missing runs are made with: lab check --resume {options.out}")

@@ -22,11 +22,10 @@ from lab.cli.campaign_report import (
     print_totals,
     unjudged,
 )
-from lab.cli.documents import print_json
+from lab.cli.documents import Json, print_json
 from lab.cli.junit import write_junit
 from lab.cli.options import (
     Faults,
-    Json,
     Junit,
     OwnProperties,
     Parameters,

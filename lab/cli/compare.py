@@ -14,11 +14,10 @@ from typer import Option
 
 from lab.cli.chart import print_charts
 from lab.cli.chart_svg import charts_as_svg
-from lab.cli.documents import Document, print_json
+from lab.cli.documents import Document, Json, print_json
 from lab.cli.options import (
     CommandChecker,
     Faults,
-    Json,
     Picture,
     RequestBound,
     TableFile,

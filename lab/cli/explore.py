@@ -8,11 +8,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 from typer import Option
 
-from lab.cli.documents import Document, print_json
+from lab.cli.documents import Document, Json, print_json
 from lab.cli.junit import JUnitCase, JUnitSuite, write_junit
 from lab.cli.options import (
     CommandChecker,
-    Json,
     Junit,
     OwnProperties,
     Parameters,

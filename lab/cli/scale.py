@@ -12,9 +12,8 @@ from typer import Option
 from lab.charts import Axis, Chart, Series, decades, whole_numbers
 from lab.cli.chart import print_charts
 from lab.cli.chart_svg import charts_as_svg
-from lab.cli.documents import Document, print_json
+from lab.cli.documents import Document, Json, print_json
 from lab.cli.options import (
-    Json,
     Picture,
     RequestBound,
     TableFile,
