@@ -33,7 +33,7 @@ from lab.cli.terminal import (
 )
 from lab.kernel import CommandInput, Timing
 from lab.output import print_line
-from lab.properties.assertions import A2, A4, ASSERTIONS, ENDS, HIGHEST
+from lab.properties.assertions import ASSERTIONS
 from lab.protocols import Algorithm, Election
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header
@@ -44,6 +44,7 @@ from lab.units import format_count
 from lab.worlds.explored.counterexample import record_counterexample
 from lab.worlds.explored.explorer import INTERRUPTED, Explorer, NeverSettledError, SearchTally
 from lab.worlds.explored.local_states import SendsInstantsError
+from lab.worlds.explored.search_verdicts import NOT_JUDGED, describe_verdict
 from lab.worlds.explored.states import Timeouts
 from lab.worlds.loading.settings import parameters_of, target_of
 from lab.worlds.loading.targets import load_protocol
@@ -52,7 +53,6 @@ _TIMEOUTS: tuple[Timeouts, ...] = ("synchronous", "prompt", "ordered", "any")
 _BEGINNINGS = ("normal", "start")
 _TM_US = 100_000
 _NO_COMMAND = "none"
-_NOT_JUDGED = "not judged"
 
 
 class ExploreOptions(Struct, frozen=True):
@@ -216,7 +216,7 @@ def _junit_suite(document: ExploreDocument) -> JUnitSuite:
     for each in document.assertions:
         recorded = () if document.recording is None else (f"recorded: {document.recording}",)
         failure = (f"{each.assertion}: {each.verdict}", *recorded) if each.violated else ()
-        skipped = each.verdict if each.verdict.startswith(_NOT_JUDGED) else ""
+        skipped = each.verdict if each.verdict.startswith(NOT_JUDGED) else ""
         cases.append(JUnitCase(f"explore.{document.protocol}", each.assertion, failure, skipped))
     return JUnitSuite("explore", cases, document.seconds)
 
@@ -336,7 +336,8 @@ class _Exploration:
             print_line("  exhaustive: the whole state space was explored")
         width = max(map(len, tally.violated)) + 1
         for assertion in tally.violated:
-            print_wrapped(f"  {assertion:{width}}{self._verdict(assertion)}  ({ASSERTIONS[assertion].short})")
+            verdict = describe_verdict(explorer, assertion)
+            print_wrapped(f"  {assertion:{width}}{verdict}  ({ASSERTIONS[assertion].short})")
 
     def document(self, path: Path | None) -> ExploreDocument:
         """Return the report as a document; ``path`` is the counterexample's recording."""
@@ -365,38 +366,12 @@ class _Exploration:
                     count,
                     explorer.count_moves_to(assertion) if count else None,
                     explorer.broken.get(assertion, ()),
-                    self._verdict(assertion),
+                    describe_verdict(self.explorer, assertion),
                 )
                 for assertion, count in tally.violated.items()
             ),
             recording=None if path is None else str(path),
         )
-
-    def _verdict(self, assertion: str) -> str:
-        count = self.explorer.tally.violated[assertion]
-        if not count:
-            return self._verdict_without_violation(assertion)
-        moves = format_count(self.explorer.count_moves_to(assertion), "move")
-        text = f"violated in {format_count(count, 'state')}, the first after {moves}"
-        broken = self.explorer.broken[assertion]
-        if not broken:
-            return text
-        noun = "assumption" if len(broken) == 1 else "assumptions"
-        return f"{text}, excused: {noun} {' and '.join(map(str, broken))} broken"
-
-    def _verdict_without_violation(self, assertion: str) -> str:
-        explorer, tally = self.explorer, self.explorer.tally
-        if why := explorer.why_not_judged(assertion):
-            return f"{_NOT_JUDGED}: {why}"
-        lives = assertion in explorer.liveness
-        if lives and assertion != ENDS.id and not tally.stopped_by and not explorer.was_met(assertion):
-            return f"{_NOT_JUDGED}: no running node is left to agree"
-        if lives and (tally.stopped_by or not explorer.judges_liveness):
-            agreed = dict.fromkeys((A2.id, A4.id), "all agree")
-            so = {**agreed, HIGHEST.id: "the highest leads", ENDS.id: "no transaction is open with all nodes up"}
-            return f"{_NOT_JUDGED}; but in every state without further events, {so.get(assertion, 'it holds')}"
-        is_whole = not tally.stopped_by and not explorer.not_distinguished
-        return "holds" if is_whole else f"no violation in {format_count(tally.states, 'state')}"
 
     # the counterexample
 

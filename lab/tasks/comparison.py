@@ -54,6 +54,8 @@ class Comparison:
 
     Figures: ClassVar[type[Struct]]
     """The type of the figures in the document, a struct whose tag ``of`` tells it from those of other kinds."""
+    Measured: ClassVar[Any] = Any
+    """The type of what ``measure`` returns, with which a recorded comparison is read."""
     columns: ClassVar[tuple[Column, ...]] = ()
     """The columns of the table of runs that ``lab compare --table`` writes."""
     kind: ClassVar[str]

@@ -83,6 +83,7 @@ class BankComparison(Comparison):
     """The comparison of commit protocols: they run transactions, by default with a crash during a vote."""
 
     Figures: ClassVar[type[CommitFigures]] = CommitFigures
+    Measured: ClassVar[type[CommitHistory]] = CommitHistory
     columns: ClassVar[tuple[Column, ...]] = (
         Column("committed", "integer", "transactions that were committed"),
         Column("aborted", "integer", "transactions that were aborted"),
