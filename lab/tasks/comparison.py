@@ -21,15 +21,15 @@ NOTHING = "-"
 
 
 class ProtocolTotals:
-    """All runs of one protocol, from ``seed`` on; ``measured`` is what its comparison measured of each run.
+    """All runs of one protocol; ``measured`` is what its comparison measured of each run, ``seeds`` are theirs.
 
     ``violations``: for each promised assertion, the number of failures and of excused violations.
     """
 
-    def __init__(self, name: str, protocol: type[Algorithm], seed: int = 1) -> None:
+    def __init__(self, name: str, protocol: type[Algorithm]) -> None:
         self.name = name
         self.protocol = protocol
-        self.seed = seed
+        self.seeds: list[int] = []
         self.measured: list[Any] = []
         self.violations: dict[str, tuple[int, int]] = {}
 
@@ -37,8 +37,9 @@ class ProtocolTotals:
     def runs(self) -> int:
         return len(self.measured)
 
-    def add(self, measured: Any, violations: dict[str, tuple[int, int]]) -> None:
-        """Add a run."""
+    def add(self, measured: Any, violations: dict[str, tuple[int, int]], seed: int = 1) -> None:
+        """Add the run with this seed."""
+        self.seeds.append(seed)
         self.measured.append(measured)
         for assertion, (failures, excused) in violations.items():
             before = self.violations.get(assertion, (0, 0))

@@ -5,9 +5,8 @@ interrupted after any set-up; within one, all that a search has found is in memo
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
-
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import astuple, replace
