@@ -70,7 +70,7 @@ _MOST_SEEDS = 8
 _MOST_GROUPS = 20
 
 campaign_app = command_group(
-    "campaign", "Show, merge and tabulate recorded campaigns of lab check, compare, scale and explore."
+    "campaign", "Show, merge and tabulate campaigns of lab check, compare, scale and explore."
 )
 
 CampaignFile = Annotated[
@@ -156,8 +156,8 @@ def _show_measured(
         if is_own(target):
             raise UsageError(
                 f"{options.file} has measurements of {target}: no code that a recording names is executed; write "
-                f"the lab {made_by} command that began it again, with --resume {options.file}, or see: lab campaign "
-                f"table {options.file}"
+                f"the lab {made_by} command that began it again, with --resume {options.file}, or see: lab "
+                f"campaign table {options.file}"
             )
     if not options.json:
         _print_origin(recording)
@@ -494,8 +494,9 @@ def table(options: TableOptions) -> int:
     """Write a table with one row for each run of a campaign.
 
     Of a comparison it has a row for each protocol in each run, of a study of growing clusters for each case, and
-    of explorations for each assertion in each set-up. Every column has one type. A column whose name ends in _us is a time in microseconds; lists and objects are
-    JSON texts. The table depends on the options of the campaign alone: not on workers, machines or interruptions.
+    of explorations for each assertion in each set-up. Every column has one type. A column whose name ends in _us
+    is a time in microseconds; lists and objects are JSON texts. The table depends on the options of the campaign
+    alone: not on workers, machines or interruptions.
     """
     suffix = options.out.suffix[1:]
     form = one_of("--to", options.to or (suffix if suffix in _FORMATS else "csv"), _FORMATS)

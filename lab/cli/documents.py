@@ -53,6 +53,9 @@ DOCUMENTS = {
     "exercise-show": DocumentPlace("exercise:ExerciseShowDocument", "lab exercise show NAME --json"),
     "exercise-status": DocumentPlace("exercise:StatusDocument", "lab exercise status --json"),
     "explore": DocumentPlace("explore:ExploreDocument", "lab explore PROTOCOL --json"),
+    "explore-set-ups": DocumentPlace(
+        "explore_set_ups:ExploreSetUpsDocument", "lab explore PROTOCOL --nodes 2-3 --json"
+    ),
     "export": DocumentPlace("export:ExportDocument", "lab export FILE --json"),
     "guide": DocumentPlace("guide:GuideDocument", "lab guide --json"),
     "guide-page": DocumentPlace("guide:GuidePageDocument", "lab guide PAGE --json"),

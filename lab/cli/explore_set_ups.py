@@ -17,7 +17,6 @@ from lab.output import print_line, print_remark
 from lab.protocols import Algorithm
 from lab.text import sanitize
 from lab.units import format_count
-from lab.worlds.campaign.campaign_recording import CampaignRecording
 from lab.worlds.campaign.exploration import (
     ExplorationCampaign,
     ExploredAssertion,
@@ -127,13 +126,6 @@ def describe_set_up(set_up: SetUp) -> str:
     return ", ".join([format_count(set_up.nodes, "node"), *words, set_up.timeouts])
 
 
-def show_explorations(recording: CampaignRecording, campaign: ExplorationCampaign) -> list[SetUpOutcome]:
-    """Print what recorded explorations have found so far, and return it."""
-    found = [run.outcome for run in recording.runs()]
-    print_explored(campaign, found)
-    return found
-
-
 def print_explored(campaign: ExplorationCampaign, found: Sequence[SetUpOutcome]) -> None:
     """Print a row for each set-up, and what the search ignored."""
     begin = "from all nodes Normal" if campaign.settled else "from the start"
@@ -141,26 +133,11 @@ def print_explored(campaign: ExplorationCampaign, found: Sequence[SetUpOutcome])
     do = "" if given is None else f", {'; '.join(given)}" if given else ", no command"
     title = sanitize(campaign.base.protocol.title)
     print_wrapped(f"{title}, {begin}{do}: {len(found):,} of {format_count(campaign.runs, 'set-up')} explored")
-    columns = (
-        "nodes",
-        "kills",
-        "restarts",
-        "cuts",
-        "pauses",
-        "timeouts",
-        "states",
-        "depth",
-        "explored",
-        "violated",
-    )
-    table = Table(*columns, box=None, pad_edge=True)
+    table = Table("set-up", "states", "depth", "explored", "violated", box=None, pad_edge=True)
     for each in found:
-        set_up = each.set_up
-        bounds = (set_up.nodes, set_up.kills, set_up.restarts, set_up.cuts, set_up.pauses)
         is_failure = any(not finding.broken for finding in each.found)
         table.add_row(
-            *map(str, bounds),
-            set_up.timeouts,
+            describe_set_up(each.set_up),
             f"{each.states:,}",
             f"{each.depth:,}",
             _extent(each),
@@ -180,17 +157,14 @@ def _extent(outcome: SetUpOutcome) -> str:
 
 
 def _violated(outcome: SetUpOutcome) -> str:
-    """Return the assertions violated, with the number of moves; or that nothing was judged."""
-    found = []
-    for each in outcome.assertions:
-        if each.violated:
-            broken = ", ".join(map(str, each.broken))
-            excuse = f", excused: {broken} broken" if broken else ""
-            found.append(f"{sanitize(each.assertion)} ({format_count(each.moves or 0, 'move')}{excuse})")
-    if found:
-        return "; ".join(found)
-    judged = [each.assertion for each in outcome.assertions if each.is_judged]
-    return f"none of {', '.join(map(sanitize, judged))}" if judged else "nothing was judged"
+    """Return the assertions violated; or that nothing was judged."""
+    failed = [sanitize(each.assertion) for each in outcome.found if not each.broken]
+    excused = [sanitize(each.assertion) for each in outcome.found if each.broken]
+    parts = [f"FAILURE: {', '.join(failed)}"] if failed else []
+    parts += [f"excused: {', '.join(excused)}"] if excused else []
+    if parts:
+        return "; ".join(parts)
+    return "nothing" if any(each.is_judged for each in outcome.assertions) else "nothing was judged"
 
 
 def document_of(

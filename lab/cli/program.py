@@ -34,7 +34,7 @@ COMMANDS = {
     "convert": ("Rewrite a recording of an earlier version in the present format.", "convert"),
     "check": ("Test a protocol with random faults, in many simulated runs.", "check"),
     "campaign": (
-        "Show, merge and tabulate recorded campaigns of lab check, compare, scale and explore.",
+        "Show, merge and tabulate campaigns of lab check, compare, scale and explore.",
         "campaign",
     ),
     "mutate": ("Test the tests: mutate a protocol, and see which mutants no property notices.", "mutate"),

@@ -48,10 +48,11 @@ OPTIONS = {
         "--runs --seed --nodes --faults --properties --only --list --show --explore --at-least --workers --t "
         "--set --json"
     ),
-    "compare": "--script --faults --runs --nodes --seed --task --t --workers --output --table --json",
+    "compare": "--script --faults --runs --nodes --seed --task --t --workers --record --resume --parts --part "
+    "--output --table --json",
     "explore": "--nodes --kills --restarts --cuts --pauses --timeouts --from --states --depth --set --properties "
-    "--do --out --junit --json",
-    "scale": "--nodes --t --seed --output --table --json",
+    "--do --out --record --resume --junit --json",
+    "scale": "--nodes --t --seed --record --resume --output --table --json",
     "exercise list": "--exercises --json",
     "exercise show": "--solution --json",
     "exercise start": "--student --home --exercises",

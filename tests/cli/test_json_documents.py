@@ -27,6 +27,18 @@ CAMPAIGN = (
     *("check", "bully", "--faults", "pause", "--nodes", "3", "--strict", "--find", "A1.1", "--runs", "20"),
     *("--record", "campaign.jsonl", "--workers", "1"),
 )
+EXPLORED = (
+    "explore",
+    "bully",
+    "--nodes",
+    "2",
+    "--timeouts",
+    "any",
+    "--states",
+    "2000",
+    "--record",
+    "explored.jsonl",
+)
 ONE_WORKER = ("--workers", "1")
 
 CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -34,6 +46,8 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
     "campaign-group": (
         ("campaign", "show", "campaign.jsonl", "--group", "1"),
         ("campaign", "show", "campaign.jsonl", "--group", "1", "--out", "found.jsonl"),
+        ("campaign", "show", "explored.jsonl", "--group", "1"),
+        ("campaign", "show", "explored.jsonl", "--group", "1", "--out", "found.jsonl"),
     ),
     "campaign-merge": (("campaign", "merge", "campaign.jsonl", "--out", "merged.jsonl"),),
     "campaign-show": (("campaign", "show", "campaign.jsonl"),),
@@ -62,6 +76,10 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "exercise-status": (("exercise", "status", "--student", "anna", "--home", "anna"),),
     "explore": (("explore", "bully", "--timeouts", "any", "--states", "3000"),),
+    "explore-set-ups": (
+        ("explore", "bully", "--nodes", "2-3", "--timeouts", "any", "--states", "2000"),
+        ("campaign", "show", "explored.jsonl"),
+    ),
     "export": (("export", "bank.jsonl"), ("export", "run.jsonl", "--table", "faults")),
     "guide": (("guide",),),
     "guide-page": (("guide", "first-steps"),),
@@ -112,6 +130,7 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert lab(*GROUPS).status == 0
     assert lab(*BANK, *BLOCKED).status == 0
     assert lab(*CAMPAIGN).status == 1
+    assert lab(*EXPLORED).status == 1
     branch = ("--at", "2s", "--headless", "--for", "1s", "--record", "branch.jsonl")
     assert lab("branch", "run.jsonl", *branch).status == 0
     return lab.folder

@@ -6,7 +6,6 @@ from lab.properties.assertions import A4, ENDS
 from lab.protocols import Algorithm
 from lab.recording.writer import Writer
 from lab.worlds.explored.explorer import Explorer
-from lab.worlds.explored.moves import Draws
 from lab.worlds.explored.path_execution import PathExecution
 from lab.worlds.explored.states import Move, Timeouts
 
@@ -14,14 +13,14 @@ from lab.worlds.explored.states import Move, Timeouts
 class ExploredPath(Struct, frozen=True):
     """The shortest path to a violation, all that is needed to perform it again.
 
-    ``draws`` are the random numbers that the nodes draw at their first start. Of a liveness property, ``waits`` is
+    ``draws`` are the random numbers that each node draws at its first start. Of a liveness property, ``waits`` is
     true: after the moves, time passes until the recording shows that it does not hold; with ``heals``, after the
     cut that may be in force; and if the nodes go around in a cycle, ``cycle`` has its moves.
     """
 
     timeouts: Timeouts
     restarts: int
-    draws: Draws
+    draws: tuple[tuple[int, tuple[float, ...]], ...]
     moves: tuple[Move, ...]
     waits: bool = False
     heals: bool = False
@@ -44,7 +43,7 @@ def path_to_violation(explorer: Explorer, assertion: str, timeouts: Timeouts, re
     return ExploredPath(
         timeouts,
         restarts,
-        explorer.draws_before(state),
+        tuple(explorer.draws_before(state).items()),
         tuple(explorer.path_to(state)),
         waits=assertion in explorer.liveness,
         heals=assertion not in (A4.id, ENDS.id),
@@ -66,7 +65,7 @@ def record_counterexample(
 
 def record_path(path: ExploredPath, assertion: str, protocol: type[Algorithm], writer: Writer) -> None:
     """Perform a path to a violation of the assertion, and close the writer. Raises OSError."""
-    execution = PathExecution(protocol, writer, path.timeouts, path.restarts, path.draws)
+    execution = PathExecution(protocol, writer, path.timeouts, path.restarts, dict(path.draws))
     for move in path.moves:
         execution.perform(move)
     if path.waits:
