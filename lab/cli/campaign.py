@@ -33,11 +33,12 @@ from lab.cli.options import (
     writable_recording,
 )
 from lab.cli.progress import Progress
-from lab.cli.terminal import TerminalConsole, UsageError, print_wrapped
+from lab.cli.terminal import TerminalConsole, UsageError, has_terminal, print_wrapped
 from lab.durable import owner_only
 from lab.output import print_error, print_line
 from lab.table_files import Row, require_parquet, write_as
 from lab.text import sanitize
+from lab.tui.terminal.guard import run_guarded
 from lab.units import format_count
 from lab.worlds.campaign.campaign import Campaign, CampaignTotals
 from lab.worlds.campaign.campaign_recording import (
@@ -96,6 +97,9 @@ class ShowOptions(Struct, frozen=True):
         str,
         Option(metavar="FILE.py:CLASS", help="Execute this class to record it, if the protocol is your own."),
     ] = ""
+    plain: Annotated[
+        bool, Option("--plain", help="Print the report on a terminal, too, instead of opening the interface.")
+    ] = False
     json: Json = False
 
 
@@ -114,6 +118,9 @@ def show(options: ShowOptions) -> int:
     the same commands and triggers, whatever their times and amounts. Of n nodes, n is the highest, n-1 the next.
     Each group has its smallest finding, from which its recording is made on demand.
 
+    On a terminal, the interface opens: the groups, and what was tried, judged and never reached. Enter on a group
+    opens the recording of its smallest finding.
+
     Of a comparison or a study of growing clusters, the results so far are shown as lab compare and lab scale show
     them; with --json, as their documents. Of explorations, a row for each set-up comes before the findings: there,
     those are in one group whose shortest paths have the same faults.
@@ -126,6 +133,8 @@ def show(options: ShowOptions) -> int:
         if isinstance(plan, ProtocolComparison | ScaleCampaign):
             _show_measured(options, recording, plan)
             return 0
+        if not (options.plain or options.json or options.group is not None) and has_terminal():
+            return _open(options)
         totals, groups = CampaignTotals(), FindingGroups()
         with Progress(f"reading {options.file.name}", "run", len(recording)) as progress:
             for done, run in enumerate(recording.runs(), start=1):
@@ -143,6 +152,17 @@ def show(options: ShowOptions) -> int:
         else:
             _print(recording, plan, totals, ranked)
     return 0
+
+
+def _open(options: ShowOptions) -> int:
+    """Open the campaign in the interface."""
+
+    def interface() -> int:
+        from lab.tui.apps.campaign_app import show_campaign  # noqa: PLC0415 - only the child loads the interface
+
+        return show_campaign(options.file, options.protocol)
+
+    return run_guarded(interface)
 
 
 def _show_measured(

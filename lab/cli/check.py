@@ -26,7 +26,6 @@ from lab.cli.campaign_report import (
     junit_suite,
     print_finding,
     print_totals,
-    unjudged,
 )
 from lab.cli.documents import Json, print_json
 from lab.cli.junit import write_junit
@@ -67,6 +66,7 @@ from lab.worlds.campaign.campaign_recording import (
 )
 from lab.worlds.campaign.corpus import load_corpus, save_corpus
 from lab.worlds.campaign.finding import Finding, format_rerun, shrink_finding, write_finding
+from lab.worlds.campaign.reached import unjudged
 from lab.worlds.campaign.repetition import require_repeatable
 from lab.worlds.campaign.schedule import STRONGEST, Schedule, draw, fault_kinds, plan_of
 from lab.worlds.campaign.systematic import SYSTEMATIC

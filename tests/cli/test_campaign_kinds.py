@@ -1,4 +1,4 @@
-"""Recorded campaigns of lab compare, scale and explore: killed, resumed, merged; what they show, what they refuse."""
+"""Recorded campaigns of lab compare, scale and explore: killed, resumed, merged; what they show and refuse."""
 
 import json
 import subprocess
@@ -205,8 +205,8 @@ def test_a_measurement_of_ones_own_is_not_recorded(lab: Lab) -> None:
         ),
         (
             ("compare", "--resume", "compare.jsonl", "--nodes", "4"),
-            "--nodes: compare.jsonl has its plan (seed 1, 6 runs): leave the option out; or write the whole command "
-            "again, with PROTOCOL",
+            "--nodes: compare.jsonl has its plan (seed 1, 6 runs): leave the option out; or write the whole "
+            "command again, with PROTOCOL",
         ),
         (
             (*COMPARE, "--seed", "2", "--resume", "compare.jsonl"),
@@ -215,8 +215,8 @@ def test_a_measurement_of_ones_own_is_not_recorded(lab: Lab) -> None:
         ),
         (
             (*SCALE, "--seed", "2", "--resume", "scale.jsonl"),
-            "--resume scale.jsonl does not fit: the seed is 1 there, and 2 here; give the options that it was begun "
-            "with, or begin another campaign with --record FILE",
+            "--resume scale.jsonl does not fit: the seed is 1 there, and 2 here; give the options that it was "
+            "begun with, or begin another campaign with --record FILE",
         ),
         (
             (*EXPLORE[:-1], "3000", "--resume", "explore.jsonl"),
@@ -235,8 +235,8 @@ def test_a_measurement_of_ones_own_is_not_recorded(lab: Lab) -> None:
         ),
         (
             ("campaign", "merge", "scale.jsonl", "explore.jsonl", "--out", "both.jsonl"),
-            "scale.jsonl and explore.jsonl are not of one campaign: it is a campaign of lab scale there, and of lab "
-            "explore here (there: scale.jsonl)",
+            "scale.jsonl and explore.jsonl are not of one campaign: it is a campaign of lab scale there, and of "
+            "lab explore here (there: scale.jsonl)",
         ),
     ],
 )

@@ -41,7 +41,7 @@ OPTIONS = {
         "--set --properties --sandbox --blind --corpus --systematic --record --resume --parts --part --junit "
         "--json"
     ),
-    "campaign show": "--group --out --protocol --json",
+    "campaign show": "--group --out --protocol --plain --json",
     "campaign merge": "--out --json",
     "campaign table": "--to --out --force",
     "mutate": (

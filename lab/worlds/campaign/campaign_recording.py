@@ -58,6 +58,7 @@ _LARGEST = 1 << 37
 """The most bytes of a campaign: 128 GB, some fifty million runs."""
 _LONGEST_LINE = 1 << 26
 _DIGITS = 12
+_BEGIN = b'{"record":"campaign"'
 
 
 class NotACampaignError(UserError):
@@ -172,6 +173,16 @@ def _plan_of(header: CampaignHeader) -> bytes:
 
 
 # reading
+
+
+def read_campaign_header(path: Path) -> CampaignHeader | None:
+    """Return the first line of a campaign's file; None of any other file. Raises OSError."""
+    with open_foreign(path, _LARGEST) as file:
+        line = file.readline(_LONGEST_LINE) if file.read(len(_BEGIN)) == _BEGIN else b""
+    try:
+        return _header_of(_BEGIN + line)
+    except UNREADABLE:
+        return None
 
 
 class CampaignRecording:
