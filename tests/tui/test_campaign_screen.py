@@ -41,7 +41,7 @@ def campaigns(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return lab.folder
 
 
-class Shown:
+class CampaignPilot:
     """The application under a pilot."""
 
     def __init__(self, app: CampaignApp, pilot: object) -> None:
@@ -61,7 +61,7 @@ class Shown:
         return [str(option.prompt) for option in self.app.screen.query_one(FilterableList).options]
 
     @property
-    def about(self) -> str:
+    def description(self) -> str:
         """The description of the row at the cursor, in one line."""
         return " ".join(str(self.app.screen.query_one("#about Static", Static).render()).split())
 
@@ -81,14 +81,14 @@ class Shown:
 
 
 def show(
-    path: Path, test: Callable[[Shown], Awaitable[None]], own: str = "", size: tuple[int, int] = (120, 40)
+    path: Path, test: Callable[[CampaignPilot], Awaitable[None]], own: str = "", size: tuple[int, int] = (120, 40)
 ) -> None:
     """Open the campaign, and test it once it is read."""
 
     async def run() -> None:
         app = CampaignApp(path, own)
         async with app.run_test(size=size) as pilot:
-            shown = Shown(app, pilot)
+            shown = CampaignPilot(app, pilot)
             await shown.until(lambda: isinstance(app.screen, CampaignScreen), "the campaign is read")
             await shown.until(lambda: shown.app.screen.query(FilterableList) and shown.rows, "it has rows")
             await test(shown)
@@ -100,10 +100,10 @@ def show(
 def test_enter_opens_the_smallest_finding(campaigns: Path, size: tuple[int, int]) -> None:
     """In the replay, as it would be recorded; q goes back to the list, and q again leaves."""
 
-    async def test(shown: Shown) -> None:
+    async def test(shown: CampaignPilot) -> None:
         assert any("A1.1" in row and "pause n" in row and "excused: 9" in row for row in shown.rows)
-        await shown.until(lambda: "smallest, 2 nodes, seed " in shown.about, "the finding is described")
-        assert "lab campaign show " in shown.about
+        await shown.until(lambda: "smallest, 2 nodes, seed " in shown.description, "the finding is described")
+        assert "lab campaign show " in shown.description
         await shown.press("enter")
         await shown.until(lambda: isinstance(shown.app.screen, RunScreen), "the replay is shown")
         screen = shown.app.screen
@@ -123,14 +123,14 @@ def test_enter_opens_the_smallest_finding(campaigns: Path, size: tuple[int, int]
 def test_what_was_tried_judged_and_never_reached(campaigns: Path) -> None:
     """Each in the words of the report; Enter there opens nothing, and says so."""
 
-    async def test(shown: Shown) -> None:
+    async def test(shown: CampaignPilot) -> None:
         for row, texts in (
             ("tried", ("12 of 12, from seed 1 on", "kill, pause", "any violation")),
             ("judged", ("A1.1", "judged in 12 of 12 runs", "excused")),
             ("reached", ("situations", "messages never delivered:", "8 (messages arrive within Tm)")),
         ):
             await shown.select(row)
-            await shown.until(lambda: all(text in shown.about for text in texts), row)  # noqa: B023 - at once
+            await shown.until(lambda: all(text in shown.description for text in texts), row)  # noqa: B023 - at once
         await shown.press("enter")
         await shown.until(lambda: shown.message.startswith("Enter opens a finding"), "it says what Enter does")
 
@@ -140,9 +140,9 @@ def test_what_was_tried_judged_and_never_reached(campaigns: Path) -> None:
 def test_an_exploration(campaigns: Path) -> None:
     """Its set-ups are described; Enter performs the shortest path again."""
 
-    async def test(shown: Shown) -> None:
+    async def test(shown: CampaignPilot) -> None:
         await shown.select("tried")
-        await shown.until(lambda: "2 nodes, 1 kill, any" in shown.about, "the set-ups are listed")
+        await shown.until(lambda: "2 nodes, 1 kill, any" in shown.description, "the set-ups are listed")
         await shown.select("1")
         await shown.press("enter")
         await shown.until(lambda: isinstance(shown.app.screen, RunScreen), "the replay is shown")
@@ -154,9 +154,9 @@ def test_an_exploration(campaigns: Path) -> None:
 
 
 def test_nothing_was_found(campaigns: Path) -> None:
-    async def test(shown: Shown) -> None:
+    async def test(shown: CampaignPilot) -> None:
         assert "  nothing was found" in shown.rows
-        await shown.until(lambda: "4 of 4, from seed 1 on" in shown.about, "the first row is what was tried")
+        await shown.until(lambda: "4 of 4, from seed 1 on" in shown.description, "the first row is what was tried")
 
     show(campaigns / "quiet.jsonl", test)
 
@@ -164,13 +164,13 @@ def test_nothing_was_found(campaigns: Path) -> None:
 def test_a_protocol_of_ones_own(campaigns: Path) -> None:
     """No code that a file names is executed: it has to be named."""
 
-    async def refused(shown: Shown) -> None:
+    async def refused(shown: CampaignPilot) -> None:
         await shown.press("enter")
         await shown.until(lambda: "name yours: --protocol" in shown.message, "it says what is missing")
         await shown.select("reached")
-        await shown.until(lambda: "not known, as no code" in shown.about, "what it could reach is not known")
+        await shown.until(lambda: "not known, as no code" in shown.description, "what it could reach is not known")
 
-    async def opened(shown: Shown) -> None:
+    async def opened(shown: CampaignPilot) -> None:
         await shown.press("enter")
         await shown.until(lambda: isinstance(shown.app.screen, RunScreen), "the replay is shown")
 
