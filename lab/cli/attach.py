@@ -3,9 +3,11 @@
 import contextlib
 from typing import Annotated
 
+from msgspec import Struct
 from rich.markup import escape
 from typer import Argument, Option
 
+from lab.cli.documents import Document, Json, print_json
 from lab.cli.program import app
 from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, EXIT_USAGE, UsageError, require_terminal
 from lab.output import print_error, print_line
@@ -42,6 +44,22 @@ def attach(
     return run_guarded(interface)
 
 
+class CommandReply(Struct, frozen=True):
+    """The reply to a command. ``valid``: the run takes it; ``changed``: it has changed something, or waits."""
+
+    command: str
+    valid: bool
+    changed: bool
+    text: str
+
+
+class CtlDocument(Document, frozen=True):
+    """The commands given to a run, each with its reply, in order."""
+
+    run: str
+    replies: tuple[CommandReply, ...]
+
+
 def _ctl_help() -> str:
     verbs = (*VERBS.values(), *bare_commands().values())
     rows = [escape(f"  {verb.usage:36} {verb.help}") for verb in verbs]  # usage texts contain brackets
@@ -75,6 +93,7 @@ def _triggers_help() -> str:
 )
 def ctl(
     words: Annotated[list[str], Argument(metavar="[RUN] COMMAND…", help="One or more commands, each in quotes.")],
+    json: Json = False,
 ) -> int:
     """Give commands to an active run (``_ctl_help`` is the help)."""
     named = len(words) > 1 and " " not in words[0].strip() and not _is_command(words[0])
@@ -86,19 +105,23 @@ def ctl(
             raise UsageError(_likely_mistake(words) or f"{command!r}: {error}") from None
     info = find_run(name)
     status = 0
+    replies: list[CommandReply] = []
     try:
         client = FeedClient(info.socket, start="end")
         for command in commands:
             reply = client.command(command)
-            if reply.ok:
-                print_line(reply.text)
-                status = max(status, 0 if reply.changed else EXIT_NOT_AS_EXPECTED)
-            else:
-                print_error(reply.text)
+            replies.append(CommandReply(command, reply.ok, reply.changed, reply.text))
+            if not reply.ok:
                 status = EXIT_USAGE
+            elif not reply.changed:
+                status = max(status, EXIT_NOT_AS_EXPECTED)
+            if not json:
+                (print_line if reply.ok else print_error)(reply.text)
         client.close()
     except OSError as error:
         raise UsageError(f"cannot reach the run {info.run}: {error}") from None
+    if json:
+        print_json(CtlDocument(info.run, tuple(replies)))
     return status
 
 

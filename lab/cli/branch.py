@@ -11,11 +11,10 @@ from rich.tree import Tree
 from typer import Argument, Option
 
 from lab.analysis.delivery import LogPage
-from lab.cli.documents import Document, print_json
+from lab.cli.documents import Document, Json, print_json
 from lab.cli.options import (
     CommandChecker,
     HeadlessJson,
-    Json,
     OwnProtocol,
     Record,
     check_headless,

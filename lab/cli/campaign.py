@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from rich.table import Table
 from typer import Argument, Option
 
+from lab.cli.campaign_file import is_own
 from lab.cli.campaign_report import (
     JudgedCount,
     ViolationCount,
@@ -21,9 +22,8 @@ from lab.cli.campaign_report import (
     judged_counts,
     violation_counts,
 )
-from lab.cli.documents import Document, print_json
+from lab.cli.documents import Document, Json, print_json
 from lab.cli.options import (
-    Json,
     command,
     command_group,
     is_same_file,
@@ -33,15 +33,16 @@ from lab.cli.options import (
     writable_recording,
 )
 from lab.cli.progress import Progress
-from lab.cli.terminal import TerminalConsole, UsageError, print_wrapped
+from lab.cli.terminal import TerminalConsole, UsageError, has_terminal, print_wrapped
 from lab.durable import owner_only
 from lab.output import print_error, print_line
 from lab.table_files import Row, require_parquet, write_as
 from lab.text import sanitize
+from lab.tui.terminal.guard import run_guarded
 from lab.units import format_count
-from lab.worlds.campaign.campaign import CampaignTotals
+from lab.worlds.campaign.campaign import Campaign, CampaignTotals
 from lab.worlds.campaign.campaign_recording import (
-    CampaignHeader,
+    COMMANDS,
     CampaignRecording,
     merge_campaigns,
 )
@@ -52,18 +53,30 @@ from lab.worlds.campaign.campaign_table import (
     describe_schedule,
     table_of,
 )
-from lab.worlds.campaign.finding import Finding, format_rerun, write_finding
-from lab.worlds.campaign.trial import FaultCount, run_trial
-from lab.worlds.loading.targets import absolute_target, load_protocol, names_file, split_sandbox, split_target
+from lab.worlds.campaign.comparison import ProtocolComparison
+from lab.worlds.campaign.exploration import ExplorationCampaign, ExploredFinding, SetUp
+from lab.worlds.campaign.finding import Counterexample
+from lab.worlds.campaign.scalability import ScaleCampaign
+from lab.worlds.campaign.smallest_finding import (
+    CannotRecordError,
+    describe_smallest,
+    record_smallest,
+    target_to_record,
+)
+from lab.worlds.campaign.trial import FaultCount
 
 _STANDARD_OUTPUT = Path("-")
 _FORMATS = ("csv", "jsonl", "parquet")
 _MOST_SEEDS = 8
 _MOST_GROUPS = 20
 
-campaign_app = command_group("campaign", "Show, merge and tabulate campaigns recorded by lab check --record.")
+campaign_app = command_group(
+    "campaign", "Show, merge and tabulate campaigns of lab check, compare, scale and explore."
+)
 
-CampaignFile = Annotated[Path, Argument(metavar="FILE", help="A campaign recorded by lab check --record.")]
+CampaignFile = Annotated[
+    Path, Argument(metavar="FILE", help="A campaign recorded by lab check, compare, scale or explore --record.")
+]
 
 
 # show
@@ -84,6 +97,9 @@ class ShowOptions(Struct, frozen=True):
         str,
         Option(metavar="FILE.py:CLASS", help="Execute this class to record it, if the protocol is your own."),
     ] = ""
+    plain: Annotated[
+        bool, Option("--plain", help="Print the report on a terminal, too, instead of opening the interface.")
+    ] = False
     json: Json = False
 
 
@@ -101,30 +117,106 @@ def show(options: ShowOptions) -> int:
     Findings are in one group if they violate the same assertion, and their shrunk schedules have the same shape:
     the same commands and triggers, whatever their times and amounts. Of n nodes, n is the highest, n-1 the next.
     Each group has its smallest finding, from which its recording is made on demand.
+
+    On a terminal, the interface opens: the groups, and what was tried, judged and never reached. Enter on a group
+    opens the recording of its smallest finding.
+
+    Of a comparison or a study of growing clusters, the results so far are shown as lab compare and lab scale show
+    them; with --json, as their documents. Of explorations, a row for each set-up comes before the findings: there,
+    those are in one group whose shortest paths have the same faults.
     """
     if options.out is not None and options.group is None:
         raise UsageError(f"--out {options.out}: of which group? Add --group 1")
     with closing(CampaignRecording(options.file)) as recording:
         _warn_of_torn(recording)
+        plan = recording.header.campaign
+        if isinstance(plan, ProtocolComparison | ScaleCampaign):
+            _show_measured(options, recording, plan)
+            return 0
+        if not (options.plain or options.json or options.group is not None) and has_terminal():
+            return _open(options)
         totals, groups = CampaignTotals(), FindingGroups()
         with Progress(f"reading {options.file.name}", "run", len(recording)) as progress:
-            for run in recording.runs():
-                totals.add(run.outcome)
+            for done, run in enumerate(recording.runs(), start=1):
+                if isinstance(plan, Campaign):
+                    totals.add(run.outcome)
                 groups.add(run)
-                progress(totals.runs)
+                progress(done)
         ranked = groups.ranked()
         if options.group is not None:
-            return _show_group(options, recording.header, ranked)
-        if options.json:
-            print_json(_document(recording, totals, ranked))
+            return _show_group(options, plan, ranked)
+        if isinstance(plan, ExplorationCampaign):
+            _show_explored(options, recording, plan, ranked)
+        elif options.json:
+            print_json(_document(recording, plan, totals, ranked))
         else:
-            _print(recording, totals, ranked)
+            _print(recording, plan, totals, ranked)
     return 0
 
 
-def _print(recording: CampaignRecording, totals: CampaignTotals, groups: list[FindingGroup]) -> None:
+def _open(options: ShowOptions) -> int:
+    """Open the campaign in the interface."""
+
+    def interface() -> int:
+        from lab.tui.apps.campaign_app import show_campaign  # noqa: PLC0415 - only the child loads the interface
+
+        return show_campaign(options.file, options.protocol)
+
+    return run_guarded(interface)
+
+
+def _show_measured(
+    options: ShowOptions, recording: CampaignRecording, plan: ProtocolComparison | ScaleCampaign
+) -> None:
+    """Print the measurements so far. Raises UsageError for protocols that are not built in."""
+    made_by = COMMANDS[type(plan)]
+    if options.group is not None:
+        raise UsageError(f"--group {options.group}: lab {made_by} measures, and has no findings; leave it out")
+    for target in plan.targets:
+        if is_own(target):
+            raise UsageError(
+                f"{options.file} has measurements of {target}: no code that a recording names is executed; write "
+                f"the lab {made_by} command that began it again, with --resume {options.file}, or see: lab "
+                f"campaign table {options.file}"
+            )
+    if not options.json:
+        _print_origin(recording)
+    if isinstance(plan, ProtocolComparison):
+        from lab.cli.compare import show_comparison  # noqa: PLC0415 - loads charts
+
+        show_comparison(recording, plan, options.json)
+    else:
+        from lab.cli.scale import show_study  # noqa: PLC0415 - loads charts
+
+        show_study(recording, plan, options.json)
+
+
+def _show_explored(
+    options: ShowOptions, recording: CampaignRecording, plan: ExplorationCampaign, groups: list[FindingGroup]
+) -> None:
+    from lab.cli.explore_set_ups import document_of, print_explored  # noqa: PLC0415 - loads the explorer
+
+    found = [run.outcome for run in recording.runs()]
+    if options.json:
+        print_json(document_of(plan, found, None))
+        return
+    _print_origin(recording)
+    print_explored(plan, found)
+    _print_groups(recording, groups)
+
+
+def _print_origin(recording: CampaignRecording) -> None:
+    """Print how many runs a campaign has, when it was begun, and by which program."""
+    header = recording.header
+    made_by = f"lab {header.program}, Python {header.identity.python}"
+    runs = f"{len(recording):,} of {format_count(header.campaign.runs, 'run')}"
+    print_wrapped(f"{runs} in {recording.took_us / 1e6:,.1f} s; begun {header.began}; {made_by}")
+
+
+def _print(
+    recording: CampaignRecording, campaign: Campaign, totals: CampaignTotals, groups: list[FindingGroup]
+) -> None:
     header, console = recording.header, TerminalConsole(highlight=False, markup=False)
-    campaign = header.campaign
     of = f" of {campaign.runs:,}" if campaign.runs else ""
     print_wrapped(
         f"{campaign.base.protocol.title}: {totals.runs:,}{of} runs from seed {campaign.seed} on, "
@@ -140,6 +232,10 @@ def _print(recording: CampaignRecording, totals: CampaignTotals, groups: list[Fi
             print_line(f"  part {part} of {campaign.parts}: {made:,} of {runs:,} runs")
     console.print(fault_table(totals))
     console.print(assertion_table(totals, campaign.base.protocol.promises))
+    _print_groups(recording, groups)
+
+
+def _print_groups(recording: CampaignRecording, groups: list[FindingGroup]) -> None:
     found = sum(len(group.runs) for group in groups)
     if not groups:
         print_line("findings: none")
@@ -156,7 +252,7 @@ def _print(recording: CampaignRecording, totals: CampaignTotals, groups: list[Fi
             sanitize(group.shape),
             style="bold red" if group.is_failure else "",
         )
-    console.print(table)
+    TerminalConsole(highlight=False, markup=False).print(table)
     if len(groups) > _MOST_GROUPS:
         print_line(f"and {len(groups) - _MOST_GROUPS:,} more groups: --json has all")
     print_line(
@@ -177,8 +273,19 @@ class PartProgress(Struct, frozen=True):
     runs: int
 
 
+class ExploredSummary(Struct, frozen=True):
+    """The smallest finding of explorations: its set-up, the number of moves, and the faults among these."""
+
+    set_up: SetUp
+    moves: int
+    commands: tuple[str, ...]
+
+
 class GroupSummary(Struct, frozen=True):
-    """A group of findings. ``runs`` are their numbers; ``text`` and ``smallest`` are of the smallest finding."""
+    """A group of findings. ``runs`` are their numbers; ``text`` and ``smallest`` are of the smallest finding.
+
+    Of explorations ``smallest`` is null, and ``explored`` is in its place.
+    """
 
     group: int
     assertion: str
@@ -188,7 +295,8 @@ class GroupSummary(Struct, frozen=True):
     found: int
     runs: list[int]
     text: str
-    smallest: ShrunkSchedule
+    smallest: ShrunkSchedule | None
+    explored: ExploredSummary | None = None
 
 
 class CampaignDocument(Document, frozen=True):
@@ -210,11 +318,14 @@ class CampaignDocument(Document, frozen=True):
 
 
 class RecordedFinding(Struct, frozen=True):
-    """The files of a finding that was executed again, and the command that does so."""
+    """The files of a finding that was executed again, and the command that does so.
+
+    Of an exploration there are neither script nor command: its path is one of moves.
+    """
 
     recording: str
-    script: str
-    again: str
+    script: str | None
+    again: str | None
 
 
 class CampaignGroupDocument(Document, frozen=True):
@@ -225,10 +336,9 @@ class CampaignGroupDocument(Document, frozen=True):
 
 
 def _document(
-    recording: CampaignRecording, totals: CampaignTotals, groups: list[FindingGroup]
+    recording: CampaignRecording, campaign: Campaign, totals: CampaignTotals, groups: list[FindingGroup]
 ) -> CampaignDocument:
     header = recording.header
-    campaign = header.campaign
     return CampaignDocument(
         protocol=campaign.base.protocol.title,
         seed=campaign.seed,
@@ -260,11 +370,14 @@ def _summarize(number: int, group: FindingGroup) -> GroupSummary:
         found=len(group.runs),
         runs=group.runs,
         text=smallest.text,
-        smallest=describe_schedule(smallest),
+        smallest=describe_schedule(smallest) if isinstance(smallest, Counterexample) else None,
+        explored=ExploredSummary(smallest.set_up, len(smallest.path.moves), smallest.path.commands)
+        if isinstance(smallest, ExploredFinding)
+        else None,
     )
 
 
-def _show_group(options: ShowOptions, header: CampaignHeader, groups: list[FindingGroup]) -> int:
+def _show_group(options: ShowOptions, plan: Campaign | ExplorationCampaign, groups: list[FindingGroup]) -> int:
     """Print one group, and record its smallest finding if that is asked for."""
     assert options.group is not None
     number = whole_number("--group", options.group, 1)
@@ -281,25 +394,24 @@ def _show_group(options: ShowOptions, header: CampaignHeader, groups: list[Findi
         more = f", and {len(group.runs) - _MOST_SEEDS:,} more" if len(group.runs) > _MOST_SEEDS else ""
         print_wrapped(smallest.text)
         print_wrapped(f"found in {format_count(len(group.runs), 'run')}: {runs}{more}")
-        print_line(
-            f"smallest, {format_count(len(smallest.schedule.nodes), 'node')}, seed {smallest.schedule.seed}:"
-        )
-        for fault in smallest.schedule.faults:
-            print_line(f"    {fault}")
+        for line in describe_smallest(smallest):
+            print_line(line)
     if options.out is not None:
-        recorded = _record_finding(options, options.out, header, group)
+        recorded = _record_finding(options, options.out, plan, group)
         if options.json:
             print_json(CampaignGroupDocument(_summarize(number, group), recorded))
         else:
             print_line(f"recorded: {recorded.recording}")
-            print_line(f"script:   {recorded.script}")
+            if recorded.script is not None:
+                print_line(f"script:   {recorded.script}")
             print_line(f"replay:   lab replay {recorded.recording}")
-            print_line(f"again:    {recorded.again}")
+            if recorded.again is not None:
+                print_line(f"again:    {recorded.again}")
     return 0
 
 
 def _record_finding(
-    options: ShowOptions, out: Path, header: CampaignHeader, group: FindingGroup
+    options: ShowOptions, out: Path, plan: Campaign | ExplorationCampaign, group: FindingGroup
 ) -> RecordedFinding:
     """Execute the smallest finding of a group again, and record it."""
     if out.suffix != ".jsonl":
@@ -307,27 +419,15 @@ def _record_finding(
     if is_same_file(out, options.file):
         raise UsageError(f"--out {out} is the campaign itself; name another file")
     path = writable_recording("--out", out)
-    target, sandboxed = split_sandbox(header.campaign.target)
-    is_own = names_file(target) or bool(split_target(target)[1]) or sandboxed
-    if is_own and not options.protocol:
-        raise UsageError(
-            f"{options.file} is a campaign of {target}: no code that a recording names is executed; name yours: "
-            "--protocol FILE.py:CLASS"
-        )
-    target = absolute_target(options.protocol) if is_own else target
-    protocol = load_protocol(target)
-    least = group.smallest.schedule
-    trial = run_trial(protocol, header.campaign.base, least, extend=False)
-    violation = next((each for each in trial.violations if each.assertion == group.smallest.assertion), None)
-    if violation is None:
-        raise UsageError(
-            f"{target} no longer violates {group.smallest.assertion} under this schedule: the protocol has "
-            "changed since, or it is not deterministic"
-        )
-    script = out.with_suffix(".script")
-    rerun = format_rerun(target, header.campaign.base, least, script)
-    write_finding(protocol, header.campaign.base, Finding(least, least, violation, 0, trial.records), path, rerun)
-    return RecordedFinding(str(out), str(script), rerun)
+    try:
+        target = target_to_record(plan, options.protocol)
+        again = record_smallest(plan, group.smallest, target, path)
+    except CannotRecordError as error:
+        raise UsageError(f"{options.file}: {error}") from None
+    script = str(out.with_suffix(".script"))
+    if again is None:
+        return RecordedFinding(str(out), None, None)
+    return RecordedFinding(str(out), script, again.replace(str(path.with_suffix(".script")), script))
 
 
 # merge
@@ -338,6 +438,15 @@ class MergeOptions(Struct, frozen=True):
 
     files: Annotated[list[Path], Argument(metavar="FILE", help="Files of one campaign: its parts, or copies.")]
     out: Annotated[Path, Option("--out", "-o", metavar="FILE", help="The new file, with the runs of all.")]
+    json: Json = False
+
+
+class MergeDocument(Document, frozen=True):
+    """A campaign put together: how many runs are in the file, and how many are planned; null: without end."""
+
+    written: str
+    planned: int | None
+    runs: int
 
 
 @command(
@@ -369,9 +478,13 @@ def merge(options: MergeOptions) -> int:
             finally:
                 part.unlink(missing_ok=True)
     with closing(CampaignRecording(options.out)) as merged:
+        if options.json:
+            print_json(MergeDocument(str(options.out), merged.header.campaign.runs or None, len(merged)))
+            return 0
         print_line(f"{options.out}: {format_count(len(merged), 'run')}")
         if merged.header.campaign.runs and next(merged.missing(), None) is not None:
-            print_line(f"the missing runs are made with: lab check --resume {options.out}")
+            made_by = COMMANDS[type(merged.header.campaign)]
+            print_line(f"the missing runs are made with: lab {made_by} --resume {options.out}")
     return 0
 
 
@@ -400,8 +513,10 @@ class TableOptions(Struct, frozen=True):
 def table(options: TableOptions) -> int:
     """Write a table with one row for each run of a campaign.
 
-    Every column has one type. A column whose name ends in _us is a time in microseconds; lists and objects are
-    JSON texts. The table depends on the options of the campaign alone: not on workers, machines or interruptions.
+    Of a comparison it has a row for each protocol in each run, of a study of growing clusters for each case, and
+    of explorations for each assertion in each set-up. Every column has one type. A column whose name ends in _us
+    is a time in microseconds; lists and objects are JSON texts. The table depends on the options of the campaign
+    alone: not on workers, machines or interruptions.
     """
     suffix = options.out.suffix[1:]
     form = one_of("--to", options.to or (suffix if suffix in _FORMATS else "csv"), _FORMATS)

@@ -1,7 +1,6 @@
 """The report of a campaign: what was tried, judged, reached and never reached, and how much may be left."""
 
 from collections.abc import Sequence
-from itertools import combinations_with_replacement
 from pathlib import Path
 
 from msgspec import Struct
@@ -22,6 +21,7 @@ from lab.units import format_count
 from lab.worlds.campaign.campaign import Campaign, CampaignTotals, runs_left
 from lab.worlds.campaign.coverage import Coverage, coverage_of
 from lab.worlds.campaign.finding import Finding
+from lab.worlds.campaign.reached import line_ranges, never_at_once, never_delivered, unjudged, unseen_share
 from lab.worlds.campaign.situations import MAJORITIES, Majority
 from lab.worlds.campaign.trial import FaultCount
 
@@ -115,7 +115,9 @@ def _print_reached(
 
 def _add_coverage(reached: Table, coverage: Coverage) -> None:
     lines = len(coverage.lines)
-    reached.add_row("lines", f"{lines - len(coverage.missed_lines)} of {lines}", _ranges(coverage.missed_lines))
+    reached.add_row(
+        "lines", f"{lines - len(coverage.missed_lines)} of {lines}", line_ranges(coverage.missed_lines)
+    )
     branches = coverage.branches - len(coverage.missed_branches)
     missed = [f"line {line} {'true' if outcome else 'false'}" for line, outcome in coverage.missed_branches]
     reached.add_row("branches", f"{branches} of {coverage.branches}", _some(missed))
@@ -147,37 +149,6 @@ def _some(items: list[str]) -> str:
     return ", ".join(items[:_MOST_NEVER]) + more
 
 
-def never_delivered(totals: CampaignTotals, protocol: type[Algorithm]) -> list[str]:
-    """Return in words which messages were never delivered in which Status, of those that occurred.
-
-    Some of these may be impossible.
-    """
-    statuses = sorted({status for _, status in totals.deliveries})
-    kinds = sorted(protocol.payloads)
-    words = {status: f" in {status}" if status else "" for status in statuses}
-    missing = [(kind, status) for kind in kinds for status in statuses if (kind, status) not in totals.deliveries]
-    return [f"{kind}{words[status]}" for kind, status in missing]
-
-
-def never_at_once(totals: CampaignTotals, protocol: type[Algorithm]) -> list[str]:
-    """Return in words the pairs of states in which no two nodes were at once in one transaction.
-
-    Some of these must be impossible, such as committed and aborted.
-    """
-    states = analysis_of(extension_class(protocol)).states
-    pairs = combinations_with_replacement(states, 2)
-    return [" and ".join(pair) for pair in pairs if pair not in totals.states_at_once]
-
-
-def unseen_share(totals: CampaignTotals) -> float | None:
-    """Return the Good-Turing estimate: the probability that the next situation met is a new one.
-
-    It is the share of those met once among all that were met; None if none was.
-    """
-    total = totals.hits.total()
-    return sum(count == 1 for count in totals.hits.values()) / total if total else None
-
-
 def _judged_cells(totals: CampaignTotals, name: str) -> tuple[str, str]:
     """Return in how many runs an assertion was judged, and by how many states, transactions and so on."""
     runs = totals.judged_runs[name]
@@ -185,11 +156,6 @@ def _judged_cells(totals: CampaignTotals, name: str) -> tuple[str, str]:
         return "no run", ""
     by = format_count(totals.judged[name], totals.nouns[name]) if totals.nouns[name] else ""
     return f"{runs:,} of {format_count(totals.runs, 'run')}", by
-
-
-def unjudged(protocol: type[Algorithm], totals: CampaignTotals) -> list[str]:
-    """Return the promised assertions that were judged in no run."""
-    return [name for name in protocol.promises if not totals.judged_runs[name]]
 
 
 def _outcomes(totals: CampaignTotals, protocol: type[Algorithm]) -> str:
@@ -215,17 +181,6 @@ def _describe_broken(broken: tuple[int | str, ...]) -> str:
         text = ASSUMPTIONS.get(broken[0], "one of its own")
         return f"excused: assumption {broken[0]} broken ({text})"
     return f"excused: assumptions {', '.join(map(str, broken))} broken"
-
-
-def _ranges(lines: list[int]) -> str:
-    """Format 1, 2, 3, 7 as ``1-3, 7``."""
-    spans: list[list[int]] = []
-    for line in lines:
-        if spans and line == spans[-1][1] + 1:
-            spans[-1][1] = line
-        else:
-            spans.append([line, line])
-    return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in spans)
 
 
 def format_no_findings(

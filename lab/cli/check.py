@@ -3,10 +3,8 @@
 The options become a campaign; its first finding is shrunk, reported and recorded.
 """
 
-import shlex
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -14,19 +12,25 @@ from msgspec import Struct
 from msgspec.structs import replace
 from typer import Argument, Option
 
+from lab.cli.campaign_file import (
+    CampaignFile,
+    ResumeCampaign,
+    append,
+    describe_file,
+    is_own,
+    words_of,
+)
 from lab.cli.campaign_report import (
     document_of,
     format_no_findings,
     junit_suite,
     print_finding,
     print_totals,
-    unjudged,
 )
-from lab.cli.documents import print_json
+from lab.cli.documents import Json, print_json
 from lab.cli.junit import write_junit
 from lab.cli.options import (
     Faults,
-    Json,
     Junit,
     OwnProperties,
     Parameters,
@@ -48,33 +52,28 @@ from lab.cli.terminal import (
     EXIT_INTERRUPTED,
     EXIT_NOT_AS_EXPECTED,
     UsageError,
-    fail,
     interrupt_on_signals,
     print_wrapped,
 )
-from lab.output import print_error, print_line, print_remark
+from lab.output import print_line, print_remark
 from lab.properties.assertions import RAISES
 from lab.protocols import Algorithm
-from lab.protocols.sources import source_of
-from lab.text import UserError
-from lab.units import format_count
-from lab.worlds.campaign.campaign import Campaign, CampaignTotals, RunOutcome, run_campaign, runs_left
+from lab.worlds.campaign.campaign import Campaign, CampaignTotals, run_campaign, runs_left
 from lab.worlds.campaign.campaign_recording import (
     MOST_PARTS,
     CampaignHeader,
-    CampaignRecording,
     CampaignWriter,
-    describe_differences,
 )
 from lab.worlds.campaign.corpus import load_corpus, save_corpus
 from lab.worlds.campaign.finding import Finding, format_rerun, shrink_finding, write_finding
+from lab.worlds.campaign.reached import unjudged
 from lab.worlds.campaign.repetition import require_repeatable
 from lab.worlds.campaign.schedule import STRONGEST, Schedule, draw, fault_kinds, plan_of
 from lab.worlds.campaign.systematic import SYSTEMATIC
 from lab.worlds.campaign.trial import SearchGoal
 from lab.worlds.interruption import interrupted_between_steps
 from lab.worlds.loading.settings import parameters_of, target_of, timing_of
-from lab.worlds.loading.targets import absolute_target, load_protocol, names_file, split_sandbox, split_target
+from lab.worlds.loading.targets import absolute_target, load_protocol, split_sandbox
 
 _MOST_NODES = 100
 _DEFAULT_RUNS, _DEFAULT_NODES, _DEFAULT_FAULTS = "1000", "3-7", ",".join(STRONGEST)
@@ -165,14 +164,7 @@ class CheckOptions(Struct, frozen=True):
             help="Record the campaign to this new .jsonl file, and shrink every finding. See: lab campaign.",
         ),
     ] = None
-    resume: Annotated[
-        Path | None,
-        Option(
-            metavar="FILE",
-            help="Go on with the campaign in this file. For a protocol of your own, repeat the whole command, "
-            "with this option.",
-        ),
-    ] = None
+    resume: ResumeCampaign = None
     parts: Annotated[
         str | None,
         Option(
@@ -186,7 +178,6 @@ class CheckOptions(Struct, frozen=True):
     json: Json = False
 
 
-_DEFAULTS = CheckOptions()
 _PLANNING = (
     *("runs", "seed", "nodes", "faults", "systematic", "find", "strict", "t", "set_", "properties", "sandbox"),
     *("blind", "parts"),
@@ -237,11 +228,12 @@ def check(options: CheckOptions) -> int:
     _check_out(options.out)
     junit = None if options.junit is None else writable("--junit", options.junit)
     interrupt_on_signals()
-    is_own = not protocol.__module__.startswith("lab.")
-    if is_own:
+    is_users = not protocol.__module__.startswith("lab.")
+    if is_users:
         seeds = range(campaign.seed, campaign.seed + min(campaign.runs or _REPEATED, _REPEATED))
         _execute_twice(campaign, [draw(campaign.plan, seed) for seed in seeds])
-    with _writing(options, campaign, part) as writer:
+    again = _resume_command(options, campaign)
+    with _file(options).writing(campaign, again, part) as writer:
         began_s = time.monotonic() - (0.0 if writer is None else writer.recording.took_us / 1e6)
         totals, first, interrupted = _run(options, campaign, part, writer)
     if not options.json:
@@ -252,7 +244,7 @@ def check(options: CheckOptions) -> int:
     files: list[Path] = []
     rerun = ""
     if finding is not None:
-        if is_own and not interrupted:
+        if is_users and not interrupted:
             _execute_twice(campaign, [finding.least])
         if not options.json:
             print_finding(finding)
@@ -271,7 +263,7 @@ def check(options: CheckOptions) -> int:
     else:
         print_wrapped(format_no_findings(protocol, totals, campaign.goal.assertion or None, interrupted))
     if writer is not None:
-        print_remark(_describe_file(options, campaign, writer))
+        print_remark(describe_file(writer, again))
     if interrupted:
         return EXIT_INTERRUPTED
     return EXIT_NOT_AS_EXPECTED if first is not None or unjudged(protocol, totals) else 0
@@ -282,60 +274,26 @@ def check(options: CheckOptions) -> int:
 
 def _planned(options: CheckOptions) -> tuple[Campaign, str, int]:
     """Return the campaign, its target as the user wrote it, and the part to make; 0: all parts."""
+    file = _file(options)
     if options.record is not None and options.resume is not None:
-        raise UsageError("--resume goes on in the file that it names: leave out --record")
-    resumed = None if options.resume is None else _header_in(options.resume)
+        file.check()
+    resumed = file.header(Campaign)
     if not options.protocol:
         if resumed is None:
             raise UsageError("name a protocol (lab check bully), or a campaign to go on with (--resume FILE)")
-        return _as_recorded(options, resumed)
+        recorded = file.as_recorded(resumed, options, _PLANNING)
+        return recorded, split_sandbox(recorded.target)[0], resumed.part
     target = target_of(options.protocol, options.set_, options.properties, options.sandbox)
     campaign = _campaign(options, target, load_protocol(target))
     part = _part(options, campaign)
-    if options.record is not None:
-        _check_record(options.record)
+    file.check()
     if resumed is not None:
-        _require_fit(options, resumed, CampaignHeader.of(campaign, part))
+        file.require_fit(resumed, CampaignHeader.of(campaign, part))
     return campaign, target, part
 
 
-def _header_in(path: Path) -> CampaignHeader:
-    with closing(CampaignRecording(path)) as recording:
-        return recording.header
-
-
-def _as_recorded(options: CheckOptions, header: CampaignHeader) -> tuple[Campaign, str, int]:
-    """Return the campaign of a file, of a built-in protocol: no code that a recording names is executed."""
-    for name in _PLANNING:
-        if getattr(options, name) != getattr(_DEFAULTS, name):
-            raise UsageError(
-                f"--{name.rstrip('_')}: {options.resume} has its plan (seed {header.campaign.seed}, "
-                f"{format_count(header.campaign.runs, 'run')}): leave the option out; or write the whole command "
-                "again, with PROTOCOL"
-            )
-    campaign = header.campaign
-    target = split_sandbox(campaign.target)[0]
-    if names_file(target) or split_target(target)[1]:
-        raise UsageError(
-            f"{options.resume} is a campaign of {target}: no code that a recording names is executed, so write "
-            f"the command that began it again, with --resume {options.resume}"
-        )
-    info = replace(campaign.base.protocol, source=source_of(load_protocol(target))[1])
-    installed = replace(campaign, base=replace(campaign.base, protocol=info))
-    _require_fit(options, header, CampaignHeader.of(installed, header.part))
-    return campaign, target, header.part
-
-
-def _require_fit(options: CheckOptions, there: CampaignHeader, here: CampaignHeader) -> None:
-    """Raise UsageError if the runs to make are not those of the campaign in the file."""
-    different = describe_differences(there, here)
-    if there.part != here.part:
-        different.append(f"the part is {there.part or 'every one'} there, and {here.part or 'every one'} here")
-    if different:
-        raise UsageError(
-            f"--resume {options.resume} does not fit: {'; '.join(different)}; give the options that it was begun "
-            "with, or begin another campaign with --record FILE"
-        )
+def _file(options: CheckOptions) -> CampaignFile:
+    return CampaignFile(options.record, options.resume)
 
 
 def _campaign(options: CheckOptions, target: str, protocol: type[Algorithm]) -> Campaign:
@@ -370,7 +328,7 @@ def _campaign(options: CheckOptions, target: str, protocol: type[Algorithm]) -> 
         not options.blind,
         systematic,
         parts,
-        options.record is not None or options.resume is not None,
+        _file(options).is_wanted,
     )
 
 
@@ -385,14 +343,6 @@ def _part(options: CheckOptions, campaign: Campaign) -> int:
     if options.parts is None:
         raise UsageError(f"--part {options.part}: of how many? Add --parts")
     return whole_number("--part", options.part, 1, campaign.parts)
-
-
-def _check_record(path: Path) -> None:
-    if path.suffix != ".jsonl":
-        raise UsageError(f"--record {path}: name a .jsonl file")
-    writable("--record", path)
-    if path.exists() and path.stat().st_size:
-        raise UsageError(f"--record {path} exists; go on with it (--resume {path}), or name another file")
 
 
 def _systematic(options: CheckOptions) -> int:
@@ -420,52 +370,13 @@ def _check_out(path: Path | None) -> None:
 # running
 
 
-@contextmanager
-def _writing(options: CheckOptions, campaign: Campaign, part: int) -> Iterator[CampaignWriter | None]:
-    """Open the file of the campaign, if it is recorded. Whatever ends it, the file is kept, and can be resumed."""
-    if options.record is None and options.resume is None:
-        yield None
-        return
-    if options.resume is not None:
-        writer = CampaignWriter.resume(options.resume)
-        if writer.recording.torn:
-            print_error(
-                f"{options.resume}: the last line was cut off, and is dropped; its run is made again (a program "
-                "that is killed leaves that behind)"
-            )
-    else:
-        assert options.record is not None
-        writer = CampaignWriter.begin(options.record, CampaignHeader.of(campaign, part))
-    with closing(writer):
-        try:
-            yield writer
-        except (SystemExit, UserError):
-            print_remark(_describe_file(options, campaign, writer))
-            raise
-
-
-def _describe_file(options: CheckOptions, campaign: Campaign, writer: CampaignWriter) -> str:
-    """Return how many runs the file has, and the command that goes on with it, or shows it."""
-    path = writer.recording.path
-    made = f"campaign: {path} has {format_count(writer.count, 'run')}"
-    if writer.is_complete:
-        return f"{made}, all of them; see them with: lab campaign show {path}"
-    return f"{made}; go on with: {_resume_command(options, campaign, path)}"
-
-
-def _resume_command(options: CheckOptions, campaign: Campaign, path: Path) -> str:
-    """Return the command line that goes on with a campaign in that file."""
+def _resume_command(options: CheckOptions, campaign: Campaign) -> list[str]:
+    """Return the command line that goes on with the campaign, but for the file."""
     words = ["lab", "check"]
-    if names_file(split_sandbox(campaign.target)[0]) or split_target(campaign.target)[1]:
-        words.append(options.protocol)
+    if is_own(campaign.target):
         planned = replace(options, runs=str(campaign.runs))
-        for name in (*_PLANNING, "part"):
-            value, option = getattr(planned, name), f"--{name.rstrip('_')}"
-            if value != getattr(_DEFAULTS, name):
-                given = value if isinstance(value, list) else [value]
-                words += [option] if value is True else [word for each in given for word in (option, str(each))]
-    words += ["--keep-going"] * options.keep_going
-    return shlex.join([*words, "--resume", str(path)])
+        words += [options.protocol, *words_of(planned, (*_PLANNING, "part"))]
+    return [*words, *["--keep-going"] * options.keep_going]
 
 
 def _run(
@@ -486,7 +397,7 @@ def _run(
             for outcome in outcomes:
                 totals.add(outcome)
                 if writer is not None and totals.runs > known:
-                    _append(writer, outcome)
+                    append(writer, outcome)
                 if outcome.found and first is None:
                     first = outcome.schedule
                 progress(
@@ -504,13 +415,6 @@ def _run(
         if corpus is not None and options.corpus is not None:
             save_corpus(corpus, options.corpus)
     return totals, first, False
-
-
-def _append(writer: CampaignWriter, outcome: RunOutcome) -> None:
-    try:
-        writer.append(outcome)
-    except OSError as error:
-        fail(f"{writer.recording.path} cannot be written: {error.strerror}", EXIT_NOT_AS_EXPECTED)
 
 
 def _share(totals: CampaignTotals, campaign: Campaign, for_s: float | None, began_s: float) -> float | None:

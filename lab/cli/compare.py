@@ -1,7 +1,7 @@
 """``lab compare``: compare protocols under the same faults, in a table and in charts."""
 
 import textwrap
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import closing
 from functools import reduce
 from operator import or_
@@ -12,13 +12,21 @@ import typer
 from msgspec import Struct
 from typer import Option
 
+from lab.cli.campaign_file import (
+    CampaignFile,
+    RecordCampaign,
+    ResumeCampaign,
+    append,
+    describe_file,
+    is_own,
+    words_of,
+)
 from lab.cli.chart import print_charts
 from lab.cli.chart_svg import charts_as_svg
-from lab.cli.documents import Document, print_json
+from lab.cli.documents import Document, Json, print_json
 from lab.cli.options import (
     CommandChecker,
     Faults,
-    Json,
     Picture,
     RequestBound,
     TableFile,
@@ -36,14 +44,16 @@ from lab.cli.options import (
 )
 from lab.cli.progress import Progress
 from lab.cli.terminal import EXIT_INTERRUPTED, UsageError, report_width
-from lab.output import print_line, print_text
+from lab.output import print_line, print_remark, print_text
 from lab.protocols import PROTOCOLS, TASKS, Algorithm
 from lab.script.parse import numbered_lines
-from lab.table_files import Column, Row, Table, json_cell, write_table
+from lab.table_files import Column, Row, Table, write_table
 from lab.tasks.comparison import NOTHING, Comparison, ProtocolTotals
 from lab.tasks.election_comparison import ElectionComparison
 from lab.tasks.extension import comparison_of
 from lab.units import format_count
+from lab.worlds.campaign.campaign_recording import MOST_PARTS, CampaignHeader, CampaignRecording
+from lab.worlds.campaign.campaign_table import VIOLATION_COLUMNS, violation_cells
 from lab.worlds.campaign.comparison import ProtocolComparison, RunMeasurement, run_comparison
 from lab.worlds.campaign.schedule import SchedulePlan, fault_kinds
 from lab.worlds.interruption import interrupted_between_steps
@@ -130,7 +140,7 @@ _MOST_NODES = 64
 class CompareOptions(Struct, frozen=True):
     """The options of ``lab compare``."""
 
-    protocols: Targets
+    protocols: Targets = []
     script: Annotated[
         Path | None, Option(metavar="FILE", help="Give these commands, one per line, instead of random faults.")
     ] = None
@@ -148,6 +158,17 @@ class CompareOptions(Struct, frozen=True):
     ] = "field"
     t: RequestBound = None
     workers: Workers = None
+    record: RecordCampaign = None
+    resume: ResumeCampaign = None
+    parts: Annotated[
+        str | None,
+        Option(
+            metavar="NUMBER",
+            help="Divide the runs into so many parts: lab campaign merge puts together what is made on several "
+            r"machines.  \[default: 1]",
+        ),
+    ] = None
+    part: Annotated[str | None, Option(metavar="NUMBER", help="Make only this part, from 1 to --parts.")] = None
     output: Picture = None
     table: TableFile = None
     json: Json = False
@@ -159,7 +180,9 @@ class CompareOptions(Struct, frozen=True):
     lab compare bully ring --faults kill,partition --runs 50 -o elections.svg\n
     lab compare bully my_election.py:MyElection --script lecture.script --task none\n
     lab compare 2pc 3pc --script blocking.script --runs 20\n
-    lab compare 2pc 3pc e3pc "3pc above ring" --faults partition --table runs.csv"""
+    lab compare 2pc 3pc e3pc "3pc above ring" --faults partition --table runs.csv\n
+    lab compare bully ring invitation --runs 5000 --record night.jsonl\n
+    lab compare --resume night.jsonl"""
 )
 def compare(options: CompareOptions, context: typer.Context) -> int:
     """Compare the cost and failures of protocols under the same faults.
@@ -181,6 +204,9 @@ def compare(options: CompareOptions, context: typer.Context) -> int:
     coordinator crashes during the vote, another node begins many transactions, and the coordinator recovers; with
     --faults, faults are random. A running node that has voted YES is blocked from the moment when the coordinator
     is down or paused, or the node reports that it must wait, until it knows the outcome.
+
+    With --record, each run is kept in a file when it is over: killed at any moment, the comparison goes on with
+    --resume, and its table is the same.
     """
     given = [name for name in ("faults", "task") if _is_given(context, name)]
     if options.script is not None and "faults" in given:
@@ -198,38 +224,54 @@ def run_compare(options: CompareOptions, given: Collection[str] = ()) -> int:
 
     ``given`` names the options that the user gave, in contrast to defaults.
     """
-    comparison, totals, conditions = _comparison(options, given)
+    file = CampaignFile(options.record, options.resume)
+    comparison, part = _planned(options, given, file)
+    totals = totals_of(comparison)
     brought = _table_of(totals)
     workers = worker_count(options.workers)
     check_picture(options.output)
     check_table_file(options.table)
     status = 0
     rows: list[Row] = []
-    with (
-        exit_if_workers_fail(),
-        closing(run_comparison(comparison, workers)) as coming,
-        Progress(f"comparing {format_count(len(totals), 'protocol')}", "run", comparison.runs) as progress,
-    ):
-        try:
-            with interrupted_between_steps():
-                for done, measured in enumerate(coming, 1):
-                    for each, one in zip(totals, measured, strict=True):
-                        rows.append(_row(each, one, comparison.seed + done - 1))
-                        each.add(one.measured, one.violations)
-                    progress(done)
-        except KeyboardInterrupt:
-            status = EXIT_INTERRUPTED
+
+    def add(number: int, measured: Sequence[RunMeasurement]) -> None:
+        seed = comparison.seed + number - 1
+        for each, one in zip(totals, measured, strict=True):
+            rows.append(_row(each, one, seed))
+            each.add(one.measured, one.violations, seed)
+
+    again = _resume_command(options, given, comparison)
+    with file.writing(comparison, again, part) as writer:
+        numbers: Sequence[int] = comparison.runs_of(part) if part else range(1, comparison.runs + 1)
+        if writer is not None:
+            numbers = list(writer.recording.missing())
+            for run in writer.recording.runs():
+                add(run.run, run.outcome)
+        known = totals[0].runs
+        title = f"comparing {format_count(len(totals), 'protocol')}"
+        with (
+            exit_if_workers_fail(),
+            closing(run_comparison(comparison, workers, numbers)) as coming,
+            Progress(title, "run", known + len(numbers), known) as progress,
+        ):
+            try:
+                with interrupted_between_steps():
+                    for number, measured in zip(numbers, coming, strict=False):
+                        add(number, measured)
+                        if writer is not None:
+                            append(writer, measured)
+                        progress(totals[0].runs)
+            except KeyboardInterrupt:
+                status = EXIT_INTERRUPTED
+        if writer is not None:
+            print_remark(describe_file(writer, again))
     t_us = comparison.bases[0].timing.t_us
     if options.table is not None:
-        write_table(options.table, Table((*_RUN_COLUMNS, *brought.columns, *_VIOLATION_COLUMNS), rows))
+        write_table(options.table, Table((*_RUN_COLUMNS, *brought.columns, *VIOLATION_COLUMNS), rows))
     if options.json:
-        print_json(CompareDocument(t_us, comparison.seed, tuple(map(compared, totals))))
+        print_json(document_of(comparison, totals))
     elif totals[0].runs:
-        runs = format_count(totals[0].runs, "run") + " each"
-        if status:
-            runs = f"interrupted after {totals[0].runs:,} of {format_count(comparison.runs, 'run')}"
-        print_line(f"{conditions}; {runs}, from seed {comparison.seed} on")
-        print_line()
+        print_conditions(comparison, totals, interrupted=bool(status))
         report(totals, brought, t_us)
     if options.table is not None and not options.json:
         print_line()
@@ -242,25 +284,53 @@ def run_compare(options: CompareOptions, given: Collection[str] = ()) -> int:
     return status
 
 
+def document_of(comparison: ProtocolComparison, totals: list[ProtocolTotals]) -> CompareDocument[Struct]:
+    """Return the result as a document."""
+    t_us = comparison.bases[0].timing.t_us
+    return CompareDocument(t_us, comparison.seed, tuple(map(compared, totals)))
+
+
+def print_conditions(comparison: ProtocolComparison, totals: list[ProtocolTotals], interrupted: bool) -> None:
+    """Print what the protocols had in common, and how many runs there were."""
+    runs = format_count(totals[0].runs, "run") + " each"
+    if interrupted:
+        runs = f"interrupted after {totals[0].runs:,} of {format_count(comparison.runs, 'run')}"
+    print_line(f"{comparison.conditions}; {runs}, from seed {comparison.seed} on")
+    print_line()
+
+
+def show_comparison(recording: CampaignRecording, comparison: ProtocolComparison, as_json: bool) -> None:
+    """Print the result of a recorded comparison so far, as ``lab compare`` does."""
+    totals = totals_of(comparison)
+    for run in recording.runs():
+        for each, one in zip(totals, run.outcome, strict=True):
+            each.add(one.measured, one.violations, comparison.seed + run.run - 1)
+    if as_json:
+        print_json(document_of(comparison, totals))
+    elif totals[0].runs:
+        print_conditions(comparison, totals, interrupted=totals[0].runs < comparison.runs)
+        report(totals, _table_of(totals), comparison.bases[0].timing.t_us)
+    else:
+        print_line(f"{comparison.conditions}: no run is over")
+
+
+def totals_of(comparison: ProtocolComparison) -> list[ProtocolTotals]:
+    """Return totals of each protocol, without any run."""
+    targets = zip(comparison.names, comparison.targets, strict=True)
+    return [ProtocolTotals(name, load_protocol(target)) for name, target in targets]
+
+
 _RUN_COLUMNS = (
     Column("run", "text", "name of the run"),
     Column("seed", "integer", "seed of the run, the same for all protocols under the same faults"),
     Column("protocol", "text", "protocol"),
 )
-_VIOLATION_COLUMNS = (
-    Column("failures", "integer", "violations with the assumptions intact"),
-    Column("excused", "integer", "violations under broken assumptions"),
-    Column("violations", "json", "the same by assertion: numbers of failures and of excused violations"),
-)
 
 
 def _row(totals: ProtocolTotals, run: RunMeasurement, seed: int) -> Row:
     """Return the row of a run."""
-    violations = run.violations
-    failures = sum(failures for failures, _ in violations.values())
-    excused = sum(excused for _, excused in violations.values())
     cells = comparison_of(totals.protocol).row(run.measured)
-    return f"{totals.name} seed {seed}", seed, totals.name, *cells, failures, excused, json_cell(violations)
+    return f"{totals.name} seed {seed}", seed, totals.name, *cells, *violation_cells(run)
 
 
 def _table_of(totals: list[ProtocolTotals]) -> type[Comparison]:
@@ -271,10 +341,57 @@ def _table_of(totals: list[ProtocolTotals]) -> type[Comparison]:
 # from the options to a comparison
 
 
-def _comparison(
-    options: CompareOptions, given: Collection[str]
-) -> tuple[ProtocolComparison, list[ProtocolTotals], str]:
-    """Return the comparison, empty totals of each protocol, and a text that describes the common conditions."""
+_PLANNING = ("script", "faults", "runs", "nodes", "seed", "task", "t", "parts")
+"""The options that say what is to be run, which a comparison that is resumed has."""
+
+
+def _planned(
+    options: CompareOptions, given: Collection[str], file: CampaignFile
+) -> tuple[ProtocolComparison, int]:
+    """Return the comparison, and the part to make; 0: all parts."""
+    resumed = file.header(ProtocolComparison)
+    if not options.protocols:
+        if resumed is None:
+            raise UsageError(
+                "name protocols (lab compare bully ring), or a comparison to go on with (--resume FILE)"
+            )
+        return file.as_recorded(resumed, options, _PLANNING), resumed.part
+    comparison = _comparison(options, given)
+    part = 0
+    if options.part is not None:
+        if options.parts is None:
+            raise UsageError(f"--part {options.part}: of how many? Add --parts")
+        part = whole_number("--part", options.part, 1, comparison.parts)
+    file.check()
+    if file.is_wanted:
+        _require_readable(comparison)
+    if resumed is not None:
+        file.require_fit(resumed, CampaignHeader.of(comparison, part))
+    return comparison, part
+
+
+def _require_readable(comparison: ProtocolComparison) -> None:
+    """Raise UsageError if what is measured is of a type of the user's own."""
+    for name, target in zip(comparison.names, comparison.targets, strict=True):
+        measured_by = comparison_of(load_protocol(target))
+        if not measured_by.__module__.startswith("lab."):
+            raise UsageError(
+                f"{name} is measured by its own {measured_by.__name__}, and no code is loaded to read a recorded "
+                "campaign: leave out --record, or write the runs with --table"
+            )
+
+
+def _resume_command(options: CompareOptions, given: Collection[str], comparison: ProtocolComparison) -> list[str]:
+    """Return the command line that goes on with the comparison, but for the file."""
+    if not any(map(is_own, comparison.targets)):
+        return ["lab", "compare"]
+    as_usual = [name for name in given if not words_of(options, (name,))]  # given, they replace the default script
+    words = [word for name in as_usual for word in (f"--{name}", getattr(options, name))]
+    return ["lab", "compare", *options.protocols, *words_of(options, (*_PLANNING, "part")), *words]
+
+
+def _comparison(options: CompareOptions, given: Collection[str]) -> ProtocolComparison:
+    """Return the comparison that the options describe."""
     timing = timing_of(options.t)
     count = whole_number("--nodes", options.nodes, 2, _MOST_NODES)
     nodes = tuple(range(1, count + 1))
@@ -288,7 +405,7 @@ def _comparison(
                 f"--task {task} runs on elections, and {options.protocols[0]} is {brought.kind}; leave it out"
             )
         task = "none"
-    names, targets, headers, totals = list[str](), list[str](), [], []
+    names, targets, headers = list[str](), list[str](), []
     lines = None
     for named in options.protocols:
         protocol = find_election(named) if on_elections else load_protocol(named)
@@ -305,21 +422,20 @@ def _comparison(
         script = None if "faults" in given else brought.default_script(nodes, timing)
         conditions = f"{brought.load_text}, {conditions if script is None else brought.script_text}"
         lines = lines if script is None else script
-    comparison = ProtocolComparison(
+    runs = whole_number("--runs", options.runs, 1)
+    text = f"{count} nodes, {conditions}" + ("" if task == "none" else f", the {task} on top of each")
+    return ProtocolComparison(
         tuple(targets),
         tuple(headers),
         SchedulePlan((count, count), kinds, timing, (), gaps=False),
         lines,
         seed_of(options.seed),
-        whole_number("--runs", options.runs, 1),
+        runs,
         bool(brought.load_text),
+        tuple(_distinct_names(names, [each.protocol.title for each in headers])),
+        text,
+        whole_number("--parts", options.parts or "1", 1, min(runs, MOST_PARTS)),
     )
-    for name, target in zip(
-        _distinct_names(names, [each.protocol.title for each in headers]), targets, strict=True
-    ):
-        totals.append(ProtocolTotals(name, load_protocol(target), comparison.seed))
-    text = f"{count} nodes, {conditions}" + ("" if task == "none" else f", the {task} on top of each")
-    return comparison, totals, text
 
 
 def _distinct_names(names: list[str], titles: list[str]) -> list[str]:

@@ -6,8 +6,8 @@ from typing import Annotated
 from msgspec import Struct
 from typer import Argument, Option
 
-from lab.cli.documents import Document, print_json
-from lab.cli.options import Json, command, one_of, whole_number, writable
+from lab.cli.documents import Document, Json, print_json
+from lab.cli.options import command, one_of, whole_number, writable
 from lab.cli.progress import Progress
 from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError, console
 from lab.durable import write_durably

@@ -7,6 +7,7 @@ from typing import Annotated
 from msgspec import Struct
 from typer import Option
 
+from lab.cli.documents import Document, Json, print_json
 from lab.cli.options import Recording, command, is_same_file, writable
 from lab.cli.progress import Progress
 from lab.cli.terminal import UsageError, interrupt_on_signals
@@ -34,6 +35,20 @@ class ConvertOptions(Struct, frozen=True):
     force: Annotated[
         bool, Option("--force", help="Overwrite the file of --out, if it exists; it may be the recording itself.")
     ] = False
+    json: Json = False
+
+
+class ConvertDocument(Document, frozen=True):
+    """A recording that was rewritten: both formats and sizes; ``torn``: a truncated last line was left out."""
+
+    file: str
+    written: str
+    records: int
+    torn: bool
+    format_before: int
+    format_after: int
+    bytes_before: int
+    bytes_after: int
 
 
 @command(
@@ -66,6 +81,10 @@ def convert(options: ConvertOptions) -> int:
             raise UsageError(f"{out} cannot be written: {error.strerror}; name another file") from None
         ending = ", without its last line, which was cut off" if store.torn else ""
         before, after = store.offsets[-1], target.stat().st_size
+        if options.json:
+            formats = store.header.format, FORMAT
+            print_json(ConvertDocument(str(path), str(out), len(store), bool(store.torn), *formats, before, after))
+            return 0
         print_line(
             f"wrote {out}: format {FORMAT}, {format_count(len(store), 'record')}{ending}, {after:,} bytes "
             f"(in format {store.header.format}: {before:,})"

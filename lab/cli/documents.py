@@ -7,15 +7,18 @@ structs whose fields depend on the kind of protocol are generic; their modules r
 import sys
 from importlib import import_module
 from inspect import cleandoc
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Struct
+from typer import Option
 
 from lab.output import write_line
 from lab.text import UserError, did_you_mean, sanitize_json
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+Json = Annotated[bool, Option("--json", help="Print one JSON object and nothing else.")]
 
 
 class Document(Struct, frozen=True, tag_field="format", tag=1):
@@ -35,17 +38,29 @@ class DocumentPlace(Struct, frozen=True):
 DOCUMENTS = {
     "branches": DocumentPlace("branch:BranchesDocument", "lab branches --json"),
     "campaign-group": DocumentPlace("campaign:CampaignGroupDocument", "lab campaign show FILE --group N --json"),
+    "campaign-merge": DocumentPlace("campaign:MergeDocument", "lab campaign merge FILE… --json"),
     "campaign-show": DocumentPlace("campaign:CampaignDocument", "lab campaign show FILE --json"),
     "check": DocumentPlace("campaign_report:CheckDocument", "lab check PROTOCOL --json"),
     "compare": DocumentPlace("compare:document_type", "lab compare PROTOCOL… --json"),
     "consistency": DocumentPlace("consistency:ConsistencyDocument", "lab consistency FILE --json"),
+    "convert": DocumentPlace("convert:ConvertDocument", "lab convert FILE --json"),
+    "ctl": DocumentPlace("attach:CtlDocument", "lab ctl COMMAND… --json"),
     "diff": DocumentPlace("branch:DiffDocument", "lab diff A B --json"),
     "exercise-check": DocumentPlace("exercise:ExerciseCheckDocument", "lab exercise check --json"),
     "exercise-grade": DocumentPlace("exercise:GradeDocument", "lab exercise grade FILE… --json"),
+    "exercise-handout": DocumentPlace("exercise:HandoutDocument", "lab exercise handout DIR --json"),
     "exercise-list": DocumentPlace("exercise:ExerciseListDocument", "lab exercise list --json"),
+    "exercise-show": DocumentPlace("exercise:ExerciseShowDocument", "lab exercise show NAME --json"),
     "exercise-status": DocumentPlace("exercise:StatusDocument", "lab exercise status --json"),
     "explore": DocumentPlace("explore:ExploreDocument", "lab explore PROTOCOL --json"),
+    "explore-set-ups": DocumentPlace(
+        "explore_set_ups:ExploreSetUpsDocument", "lab explore PROTOCOL --nodes 2-3 --json"
+    ),
     "export": DocumentPlace("export:ExportDocument", "lab export FILE --json"),
+    "guide": DocumentPlace("guide:GuideDocument", "lab guide --json"),
+    "guide-page": DocumentPlace("guide:GuidePageDocument", "lab guide PAGE --json"),
+    "guide-search": DocumentPlace("guide:GuideSearchDocument", "lab guide --search WORDS --json"),
+    "guide-site": DocumentPlace("guide:GuideSiteDocument", "lab guide --html DIR --json"),
     "history": DocumentPlace("history:HistoryDocument", "lab history FILE --json"),
     "list": DocumentPlace("list:RunsDocument", "lab list --json"),
     "list-protocols": DocumentPlace("list:ProtocolsDocument", "lab list protocols --json"),
@@ -54,7 +69,10 @@ DOCUMENTS = {
     "run": DocumentPlace("run_report:document_type", "lab run --headless --json, lab branch --headless --json"),
     "scale": DocumentPlace("scale:ScaleDocument", "lab scale PROTOCOL… --json"),
     "scenario-check": DocumentPlace("scenario_check:ScenarioCheckDocument", "lab scenario check --json"),
+    "scenario-from": DocumentPlace("scenario:ScenarioFromDocument", "lab scenario from RECORDING --json"),
     "scenario-list": DocumentPlace("scenario:ScenarioListDocument", "lab scenario list --json"),
+    "scenario-show": DocumentPlace("scenario:ScenarioShowDocument", "lab scenario show NAME --json"),
+    "serve-invite": DocumentPlace("serve:InviteDocument", "lab serve invite NAME… --json"),
     "serve-status": DocumentPlace("serve_class:ClassDocument", "lab serve status --json"),
     "show": DocumentPlace("show:ShowDocument", "lab show FILE --json"),
     "show-state": DocumentPlace("show:ShowStateDocument", "lab show FILE --blocked --json, --view WORD --json"),

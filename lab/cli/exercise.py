@@ -11,9 +11,9 @@ from msgspec import Struct
 from rich.table import Table
 from typer import Argument, Option
 
-from lab.cli.documents import Document, print_json
+from lab.cli.documents import Document, Json, print_json
 from lab.cli.junit import JUnitCase, JUnitSuite, write_junit
-from lab.cli.options import Json, Junit, announce_sandbox, command, command_group, writable, write_whole
+from lab.cli.options import Junit, announce_sandbox, command, command_group, writable, write_whole
 from lab.cli.progress import Progress
 from lab.cli.terminal import (
     EXIT_NOT_AS_EXPECTED,
@@ -26,7 +26,7 @@ from lab.cli.terminal import (
 )
 from lab.exercises.assessment import Result
 from lab.exercises.attempts import NAME, LocalClusters, StudentFolder, login_name
-from lab.exercises.exercise import LEVELS, Exercise
+from lab.exercises.exercise import LEVELS, Exercise, Way
 from lab.exercises.exercise_reader import (
     SHIPPED,
     ExerciseError,
@@ -141,13 +141,44 @@ def list_(exercises: Folder = None, json: Json = False) -> int:
     return 0
 
 
+class TaskSummary(Struct, frozen=True):
+    """A task: its instructions are Markdown. ``way``: how it is done; a teacher grades ``explain``."""
+
+    task: int
+    title: str
+    way: Way
+    points: int
+    text: str
+
+
+class ExerciseShowDocument(Document, frozen=True):
+    """An exercise: its tasks and allowed commands; ``solution`` is null without ``--solution``."""
+
+    name: str
+    title: str
+    kind: str
+    level: int
+    teaches: tuple[str, ...]
+    points: int
+    intro: str
+    tasks: tuple[TaskSummary, ...]
+    allowed: tuple[str, ...]
+    folder: str
+    solution: str | None
+
+
 @group.command()
 def show(
-    name: Named, solution: Annotated[bool, Option("--solution", help="Print the solution too.")] = False
+    name: Named,
+    solution: Annotated[bool, Option("--solution", help="Print the solution too.")] = False,
+    json: Json = False,
 ) -> int:
     """Print an exercise: its tasks, the allowed commands, and the points of each task."""
     exercise = resolve_exercise(name)
     path = _solution_of(exercise) if solution else None
+    if json:
+        print_json(_describe(exercise, None if path is None else read_foreign_text(path)))
+        return 0
     _print_exercise(exercise)
     if path is not None:
         print_line()
@@ -175,6 +206,24 @@ def _print_exercise(exercise: Exercise) -> None:
             ("allowed", ", ".join(exercise.may)),
             ("folder", str(exercise.folder)),
         ]
+    )
+
+
+def _describe(exercise: Exercise, solution: str | None) -> ExerciseShowDocument:
+    return ExerciseShowDocument(
+        name=exercise.name,
+        title=exercise.title,
+        kind=exercise.kind,
+        level=exercise.level,
+        teaches=exercise.teaches,
+        points=exercise.points,
+        intro=exercise.intro,
+        tasks=tuple(
+            TaskSummary(task.number, task.title, task.way, task.points, task.text) for task in exercise.tasks
+        ),
+        allowed=exercise.may,
+        folder=str(exercise.folder),
+        solution=solution,
     )
 
 
@@ -493,6 +542,21 @@ def check(
     return EXIT_NOT_AS_EXPECTED if incorrect else 0
 
 
+class HandoutExercise(Struct, frozen=True):
+    """An exercise of the students' edition, and its folder."""
+
+    name: str
+    folder: str
+
+
+class HandoutDocument(Document, frozen=True):
+    """The students' edition that was written; ``grade_with`` is the folder for lab exercise grade --exercises."""
+
+    folder: str
+    exercises: tuple[HandoutExercise, ...]
+    grade_with: str
+
+
 @group.command(
     epilog="""Examples:\n
     lab exercise handout exercises/ --to handout/\n
@@ -501,6 +565,7 @@ def check(
 def handout(
     folder: Annotated[Path, Argument(metavar="DIR", help="The folder of an exercise, or a folder of exercises.")],
     to: Annotated[Path, Option("--to", metavar="DIR", help="The folder to write the students' edition to.")],
+    json: Json = False,
 ) -> int:
     """Write the students' edition of your exercises: without solutions, with locked answers.
 
@@ -517,8 +582,12 @@ def handout(
     for each in found:
         write_handout(each.folder, to / each.name)
         read_exercise(to / each.name)
-    written = format_count(len(found), "exercise")
-    print_line(f"{written} written to {to}; grade with --exercises {found[0].folder.parent}")
+    own = str(found[0].folder.parent)
+    if json:
+        exercises = (HandoutExercise(each.name, str(to / each.name)) for each in found)
+        print_json(HandoutDocument(str(to), tuple(exercises), own))
+    else:
+        print_line(f"{format_count(len(found), 'exercise')} written to {to}; grade with --exercises {own}")
     return 0
 
 

@@ -1,22 +1,24 @@
 """``lab explore``: model checking, the search of all executions up to a bound."""
 
+import itertools
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Literal
 
 from msgspec import Struct
-from msgspec.structs import replace
-from typer import Option
+from typer import Argument, Option
 
-from lab.cli.documents import Document, print_json
+from lab.cli.campaign_file import CampaignFile, RecordCampaign, ResumeCampaign, is_own, words_of
+from lab.cli.documents import Document, Json, print_json
+from lab.cli.explore_set_ups import explore_all
 from lab.cli.junit import JUnitCase, JUnitSuite, write_junit
 from lab.cli.options import (
     CommandChecker,
-    Json,
     Junit,
     OwnProperties,
     Parameters,
-    Target,
     base_header,
     command,
     one_of,
@@ -32,36 +34,44 @@ from lab.cli.terminal import (
     UsageError,
     print_wrapped,
 )
-from lab.kernel import CommandInput, Timing
+from lab.kernel import Timing
 from lab.output import print_line
-from lab.properties.assertions import A2, A4, ASSERTIONS, ENDS, HIGHEST
+from lab.properties.assertions import ASSERTIONS
 from lab.protocols import Algorithm, Election
-from lab.recording.cluster_state import ClusterState
-from lab.recording.records import Header
 from lab.recording.writer import Writer
 from lab.script.commands import ProtocolCommandLine
 from lab.text import sanitize
 from lab.units import format_count
+from lab.worlds.campaign.campaign_recording import CampaignHeader
+from lab.worlds.campaign.exploration import ExplorationCampaign, ExploredAssertion, SetUp, explorer_of
 from lab.worlds.explored.counterexample import record_counterexample
-from lab.worlds.explored.explorer import INTERRUPTED, Explorer, NeverSettledError, SearchTally
+from lab.worlds.explored.explorer import INTERRUPTED, NeverSettledError, SearchTally
 from lab.worlds.explored.local_states import SendsInstantsError
+from lab.worlds.explored.search_verdicts import NOT_JUDGED, describe_verdict
 from lab.worlds.explored.states import Timeouts
 from lab.worlds.loading.settings import parameters_of, target_of
-from lab.worlds.loading.targets import load_protocol
+from lab.worlds.loading.targets import absolute_target, load_protocol
 
 _TIMEOUTS: tuple[Timeouts, ...] = ("synchronous", "prompt", "ordered", "any")
 _BEGINNINGS = ("normal", "start")
 _TM_US = 100_000
+_MOST_NODES = 7
 _NO_COMMAND = "none"
-_NOT_JUDGED = "not judged"
 
 
 class ExploreOptions(Struct, frozen=True):
     """The options of ``lab explore``."""
 
-    protocol: Target
+    protocol: Annotated[
+        str, Argument(metavar="PROTOCOL", help="A protocol by name (bully), or your own: FILE.py:CLASS.")
+    ] = ""
     nodes: Annotated[
-        str, Option(metavar="NUMBER", help="Number of nodes, 1 to 7. More than 4 gives very many states.")
+        str,
+        Option(
+            metavar="NUMBER",
+            help="Number of nodes, 1 to 7; or, as for the faults, a range: 2-4. More than 4 gives very many "
+            "states.",
+        ),
     ] = "3"
     kills: Annotated[
         str,
@@ -77,7 +87,10 @@ class ExploreOptions(Struct, frozen=True):
     ] = "0"
     timeouts: Annotated[
         str,
-        Option(metavar="|".join(_TIMEOUTS), help="Timing model; lab guide checking describes them."),
+        Option(
+            metavar="|".join(_TIMEOUTS),
+            help="Timing model, or several, separated by commas; lab guide checking describes them.",
+        ),
     ] = "synchronous"
     from_: Annotated[
         str | None,
@@ -108,6 +121,8 @@ class ExploreOptions(Struct, frozen=True):
     out: Annotated[
         Path | None, Option(metavar="FILE", help="Record the shortest counterexample to this .jsonl file.")
     ] = None
+    record: RecordCampaign = None
+    resume: ResumeCampaign = None
     junit: Junit = None
     json: Json = False
 
@@ -119,7 +134,9 @@ class ExploreOptions(Struct, frozen=True):
     lab explore invitation --cuts 1 --timeouts prompt\n
     lab explore bully --kills 0 --pauses 1 --timeouts prompt\n
     lab explore 2pc --restarts 1 --do "tell 3 transfer 100 savings checking"\n
-    lab explore my_election.py:MyElection --kills 2 --from start"""
+    lab explore my_election.py:MyElection --kills 2 --from start\n
+    lab explore bully --nodes 2-4 --kills 0-2 --timeouts prompt,any --record small.jsonl\n
+    lab explore --resume small.jsonl"""
 )
 def explore(options: ExploreOptions) -> int:
     """Model-check a protocol: explore all executions up to a bound.
@@ -153,12 +170,29 @@ def explore(options: ExploreOptions) -> int:
     state in which it does not hold and nothing more can happen. With synchronous or prompt, if no bound stopped
     the search, it is also violated by a cycle of states in which it never holds.
 
+    Ranges and lists give several set-ups, of all combinations: the smallest is explored first, each for itself,
+    and the report has a row for each. Those that cannot differ from a smaller one are left out: more restarts than
+    kills, pauses with any. With --record, a set-up is kept in a file when it is finished, with the shortest path
+    to each violation. Killed at any moment, the campaign goes on with --resume, from the first set-up that was not
+    finished: a search is in memory only, so one that is interrupted begins again.
+
     Exit status: 0 nothing found, 1 a violation, or nothing was judged, 2 usage error, 130 Ctrl-C (which
     reports what was covered).
     """  # noqa: D301 - typer keeps the lines of a paragraph that begins so
-    exploration = _Exploration(options)
+    file = CampaignFile(options.record, options.resume)
+    campaign, target = _planned(options, file)
+    protocol = load_protocol(target)
+    if options.out is not None:
+        if options.out.suffix != ".jsonl":
+            raise UsageError(f"--out {options.out}: name a .jsonl file")
+        writable_recording("--out", options.out)
     junit = None if options.junit is None else writable("--junit", options.junit)
-    exploration.search()
+    with _explained(target, protocol, campaign):
+        if campaign.runs > 1 or file.is_wanted:
+            again = _resume_command(options, campaign)
+            return explore_all(campaign, protocol, file, again, options.out, junit, options.json)
+        exploration = _Exploration(options, campaign, target)
+        exploration.search()
     explorer = exploration.explorer
     if not options.json:
         exploration.print_report()
@@ -175,16 +209,6 @@ def explore(options: ExploreOptions) -> int:
     promised = exploration.protocol.promises
     is_unjudged = bool(promised) and all(map(explorer.why_not_judged, promised))
     return EXIT_NOT_AS_EXPECTED if explorer.violated or is_unjudged else 0
-
-
-class ExploredAssertion(Struct, frozen=True):
-    """An assertion: in how many states it was violated, after how many moves first; ``verdict`` is in words."""
-
-    assertion: str
-    violated: int
-    moves: int | None
-    broken: tuple[int | str, ...]
-    verdict: str
 
 
 class ExploreDocument(Document, frozen=True):
@@ -217,91 +241,154 @@ def _junit_suite(document: ExploreDocument) -> JUnitSuite:
     for each in document.assertions:
         recorded = () if document.recording is None else (f"recorded: {document.recording}",)
         failure = (f"{each.assertion}: {each.verdict}", *recorded) if each.violated else ()
-        skipped = each.verdict if each.verdict.startswith(_NOT_JUDGED) else ""
+        skipped = each.verdict if each.verdict.startswith(NOT_JUDGED) else ""
         cases.append(JUnitCase(f"explore.{document.protocol}", each.assertion, failure, skipped))
     return JUnitSuite("explore", cases, document.seconds)
 
 
-class _Exploration:
-    """The exploration that the options describe, and its report."""
+# from the options to set-ups
 
-    def __init__(self, options: ExploreOptions) -> None:
-        self.target = target_of(options.protocol, options.set_, options.properties)
-        self.count = whole_number("--nodes", options.nodes, 1, 7)
-        self.kills = whole_number("--kills", options.kills, 0)
-        self.restarts = whole_number("--restarts", options.restarts, 0)
-        self.cuts = whole_number("--cuts", options.cuts, 0)
-        self.pauses = whole_number("--pauses", options.pauses, 0)
-        self.timeouts = one_of("--timeouts", options.timeouts, _TIMEOUTS)
-        if self.pauses and self.timeouts == "any":
-            raise UsageError(
-                "--pauses with --timeouts any: there a node may take its time anyway; "
-                "use synchronous, prompt or ordered"
-            )
-        self.most_states = whole_number("--states", options.states, 1)
-        self.depth = None if options.depth is None else whole_number("--depth", options.depth, 1)
-        beginning = None if options.from_ is None else one_of("--from", options.from_, _BEGINNINGS)
-        self.protocol = load_protocol(self.target)
-        self.settled = issubclass(self.protocol, Election) if beginning is None else beginning == "normal"
-        self.header = self._header(options)
-        self.do = options.do
-        self.commands = self._initial_commands()
-        self.out = options.out
-        if self.out is not None:
-            if self.out.suffix != ".jsonl":
-                raise UsageError(f"--out {self.out}: name a .jsonl file")
-            writable_recording("--out", self.out)
-        self.explorer = Explorer(
-            self.protocol,
-            self.header,
-            self.timeouts,
-            self.kills,
-            self.restarts,
-            settled=self.settled,
-            cuts=self.cuts,
-            commands=_resolve_commands(self.commands, self.protocol, self.header),
-            pauses=self.pauses,
+_PLANNING = (
+    *("nodes", "kills", "restarts", "cuts", "pauses", "timeouts", "from_", "do", "states", "depth", "set_"),
+    "properties",
+)
+"""The options that say what is to be explored, which a campaign that is resumed has."""
+
+
+def _planned(options: ExploreOptions, file: CampaignFile) -> tuple[ExplorationCampaign, str]:
+    """Return the set-ups to explore, and the target as the user wrote it."""
+    resumed = file.header(ExplorationCampaign)
+    if not options.protocol:
+        if resumed is None:
+            raise UsageError("name a protocol (lab explore bully), or a campaign to go on with (--resume FILE)")
+        recorded: ExplorationCampaign = file.as_recorded(resumed, options, _PLANNING)
+        return recorded, recorded.target
+    target = target_of(options.protocol, options.set_, options.properties)
+    set_ups = _set_ups(options)
+    states = whole_number("--states", options.states, 1)
+    depth = None if options.depth is None else whole_number("--depth", options.depth, 1)
+    beginning = None if options.from_ is None else one_of("--from", options.from_, _BEGINNINGS)
+    protocol = load_protocol(target)
+    # with Tm = Tp all times are multiples of Tm, and a request with its answer takes less than T
+    parameters = parameters_of(protocol, options.set_)
+    most = max(each.nodes for each in set_ups)
+    campaign = ExplorationCampaign(
+        absolute_target(target),
+        base_header(protocol, most, Timing(_TM_US, _TM_US), parameters),
+        set_ups,
+        issubclass(protocol, Election) if beginning is None else beginning == "normal",
+        None if not options.do else () if options.do == [_NO_COMMAND] else tuple(options.do),
+        states,
+        depth,
+    )
+    for set_up in set_ups:
+        _check_commands(options.do and campaign.commands_in(protocol, set_up), protocol, campaign, set_up)
+    file.check()
+    if resumed is not None:
+        file.require_fit(resumed, CampaignHeader.of(campaign))
+    return campaign, target
+
+
+def _set_ups(options: ExploreOptions) -> tuple[SetUp, ...]:
+    """Return the set-ups that the options describe, the smallest first."""
+    nodes = _numbers("--nodes", options.nodes, 1, _MOST_NODES)
+    kills, restarts = _numbers("--kills", options.kills, 0), _numbers("--restarts", options.restarts, 0)
+    cuts, pauses = _numbers("--cuts", options.cuts, 0), _numbers("--pauses", options.pauses, 0)
+    timeouts = dict.fromkeys(one_of("--timeouts", each, _TIMEOUTS) for each in options.timeouts.split(","))
+    product = list(itertools.starmap(SetUp, itertools.product(nodes, kills, restarts, cuts, pauses, timeouts)))
+    differ = [
+        each for each in product if each.restarts <= each.kills and not (each.pauses and each.timeouts == "any")
+    ]
+    if len(product) > 1 and differ:
+        return tuple(sorted(differ, key=lambda each: each.size))
+    if product[0].pauses and product[0].timeouts == "any":
+        raise UsageError(
+            "--pauses with --timeouts any: there a node may take its time anyway; "
+            "use synchronous, prompt or ordered"
         )
+    return tuple(sorted(product, key=lambda each: each.size))
+
+
+def _numbers(option: str, text: str, least: int, most: int | None = None) -> range:
+    """Return the numbers of a range such as 1-3, or the one number."""
+    low, dash, high = text.partition("-")
+    if not (dash and low.isdecimal() and high.isdecimal()):
+        number = whole_number(option, text, least, most)
+        return range(number, number + 1)
+    first, last = whole_number(option, low, least, most), whole_number(option, high, least, most)
+    if first > last:
+        raise UsageError(f"{option} {text}: write the lower number first: {last}-{first}")
+    return range(first, last + 1)
+
+
+def _check_commands(
+    lines: Sequence[str], protocol: type[Algorithm], campaign: ExplorationCampaign, set_up: SetUp
+) -> None:
+    """Raise UsageError for a line that is no command of the protocol to a node of this set-up."""
+    header = campaign.header_of(protocol, set_up)
+    checker = CommandChecker(protocol, header.nodes, header.protocol.parameters)
+    for line in lines:
+        statement = checker.check(line)
+        given = statement.command
+        if statement.trigger is not None or not isinstance(given, ProtocolCommandLine) or given.nodes is None:
+            raise UsageError(
+                f"--do {line!r}: lab explore takes only commands of the protocol, without trigger, for nodes by "
+                f"number: tell {header.nodes[-1]} COMMAND; kills and cuts are explored by themselves"
+            )
+
+
+def _resume_command(options: ExploreOptions, campaign: ExplorationCampaign) -> list[str]:
+    """Return the command line that goes on with the campaign, but for the file."""
+    if not is_own(campaign.target):
+        return ["lab", "explore"]
+    return ["lab", "explore", options.protocol, *words_of(options, _PLANNING)]
+
+
+@contextmanager
+def _explained(target: str, protocol: type[Algorithm], campaign: ExplorationCampaign) -> Iterator[None]:
+    """Turn what keeps a protocol from being explored into a UsageError."""
+    try:
+        yield
+    except NeverSettledError:
+        nodes = "-".join(dict.fromkeys(str(campaign.set_ups[place].nodes) for place in (0, -1)))
+        raise UsageError(
+            f"{target} with {nodes} nodes does not become Normal under one coordinator by itself: add --from start"
+        ) from None
+    except SendsInstantsError as error:
+        if protocol.upper_protocol is not None:
+            raise UsageError(
+                f"the {protocol.name} cannot be explored, as its state grows without bound; explore the "
+                f"election below it: lab explore {' '.join(protocol.fixed_parameters.values())}"
+            ) from None
+        raise UsageError(
+            f"{target} puts its clock time into {error}: lab explore has no global clock; send a duration instead"
+        ) from None
+
+
+class _Exploration:
+    """The exploration of one set-up, and its report."""
+
+    def __init__(self, options: ExploreOptions, campaign: ExplorationCampaign, target: str) -> None:
+        (self.set_up,) = campaign.set_ups
+        self.campaign, self.target = campaign, target
+        self.protocol = load_protocol(target)
+        self.header = campaign.header_of(self.protocol, self.set_up)
+        self.do = options.do
+        self.commands = list(campaign.commands_in(self.protocol, self.set_up))
+        self.out = options.out
+        self.explorer = explorer_of(campaign, self.protocol, self.set_up)
         self.seconds = 0.0
-
-    def _header(self, options: ExploreOptions) -> Header:
-        # with Tm = Tp all times are multiples of Tm, and a request with its answer takes less than T
-        parameters = parameters_of(self.protocol, options.set_)
-        header = base_header(self.protocol, self.count, Timing(_TM_US, _TM_US), parameters)
-        return replace(header, run=f"{self.protocol.name} explored, timeouts {self.timeouts}")
-
-    def _initial_commands(self) -> list[str]:
-        """Return the commands given in the initial state; by default, one that keeps the protocol busy."""
-        if self.do == [_NO_COMMAND]:
-            return []
-        return self.do or [f"tell {self.count} {command}" for command in self.protocol.workload[:1]]
 
     def search(self) -> None:
         """Explore, with progress."""
         began_s = time.monotonic()
         explorer = self.explorer
-        try:
-            with Progress(f"exploring {self.protocol.name}", "state") as progress:
-                explorer.run(
-                    self.most_states,
-                    self.depth,
-                    lambda: progress(explorer.tally.states, _progress_note(explorer.tally)),
-                )
-        except NeverSettledError:
-            raise UsageError(
-                f"{self.target} with {self.count} nodes does not become Normal under one coordinator by itself: "
-                "add --from start"
-            ) from None
-        except SendsInstantsError as error:
-            if self.protocol.upper_protocol is not None:
-                raise UsageError(
-                    f"the {self.protocol.name} cannot be explored, as its state grows without bound; explore the "
-                    f"election below it: lab explore {' '.join(self.protocol.fixed_parameters.values())}"
-                ) from None
-            raise UsageError(
-                f"{self.target} puts its clock time into {error}: lab explore has no global clock; send a "
-                "duration instead"
-            ) from None
+        with Progress(f"exploring {self.protocol.name}", "state") as progress:
+            explorer.run(
+                self.campaign.states,
+                self.campaign.depth,
+                lambda: progress(explorer.tally.states, _progress_note(explorer.tally)),
+            )
         self.seconds = time.monotonic() - began_s
 
     # the report
@@ -309,18 +396,18 @@ class _Exploration:
     def print_report(self) -> None:
         """Print what was explored, and the verdicts."""
         explorer, tally = self.explorer, self.explorer.tally
-        begin = "from all nodes Normal" if self.settled else "from the start"
+        begin = "from all nodes Normal" if self.campaign.settled else "from the start"
         begin += "".join(f", {line}" for line in self.commands)
         if self.commands and not self.do:
             begin += " (the default of --do)"
         elif self.do and not self.commands:
             begin += ", no command"
-        pauses = f", {format_count(self.pauses, 'pause')}" if self.pauses else ""
+        pauses = f", {format_count(self.set_up.pauses, 'pause')}" if self.set_up.pauses else ""
         print_wrapped(
-            f"{sanitize(self.target)}, {format_count(self.count, 'node')}, {begin}, "
-            f"timeouts {self.timeouts}, at most {format_count(self.kills, 'kill')}, "
-            f"{format_count(self.restarts, 'restart')}{pauses} and "
-            f"{format_count(self.cuts, 'cut')}"
+            f"{sanitize(self.target)}, {format_count(self.set_up.nodes, 'node')}, {begin}, "
+            f"timeouts {self.set_up.timeouts}, at most {format_count(self.set_up.kills, 'kill')}, "
+            f"{format_count(self.set_up.restarts, 'restart')}{pauses} and "
+            f"{format_count(self.set_up.cuts, 'cut')}"
         )
         print_wrapped(
             f"  {format_count(tally.states, 'state')}, {format_count(tally.transitions, 'transition')}, "
@@ -337,21 +424,22 @@ class _Exploration:
             print_line("  exhaustive: the whole state space was explored")
         width = max(map(len, tally.violated)) + 1
         for assertion in tally.violated:
-            print_wrapped(f"  {assertion:{width}}{self._verdict(assertion)}  ({ASSERTIONS[assertion].short})")
+            verdict = describe_verdict(explorer, assertion)
+            print_wrapped(f"  {assertion:{width}}{verdict}  ({ASSERTIONS[assertion].short})")
 
     def document(self, path: Path | None) -> ExploreDocument:
         """Return the report as a document; ``path`` is the counterexample's recording."""
         explorer, tally = self.explorer, self.explorer.tally
         return ExploreDocument(
             protocol=self.target,
-            nodes=self.count,
-            begin="normal" if self.settled else "start",
+            nodes=self.set_up.nodes,
+            begin="normal" if self.campaign.settled else "start",
             do=self.commands,
-            timeouts=self.timeouts,
-            kills=self.kills,
-            restarts=self.restarts,
-            cuts=self.cuts,
-            pauses=self.pauses,
+            timeouts=self.set_up.timeouts,
+            kills=self.set_up.kills,
+            restarts=self.set_up.restarts,
+            cuts=self.set_up.cuts,
+            pauses=self.set_up.pauses,
             states=tally.states,
             transitions=tally.transitions,
             depth=tally.depth,
@@ -366,38 +454,12 @@ class _Exploration:
                     count,
                     explorer.count_moves_to(assertion) if count else None,
                     explorer.broken.get(assertion, ()),
-                    self._verdict(assertion),
+                    describe_verdict(self.explorer, assertion),
                 )
                 for assertion, count in tally.violated.items()
             ),
             recording=None if path is None else str(path),
         )
-
-    def _verdict(self, assertion: str) -> str:
-        count = self.explorer.tally.violated[assertion]
-        if not count:
-            return self._verdict_without_violation(assertion)
-        moves = format_count(self.explorer.count_moves_to(assertion), "move")
-        text = f"violated in {format_count(count, 'state')}, the first after {moves}"
-        broken = self.explorer.broken[assertion]
-        if not broken:
-            return text
-        noun = "assumption" if len(broken) == 1 else "assumptions"
-        return f"{text}, excused: {noun} {' and '.join(map(str, broken))} broken"
-
-    def _verdict_without_violation(self, assertion: str) -> str:
-        explorer, tally = self.explorer, self.explorer.tally
-        if why := explorer.why_not_judged(assertion):
-            return f"{_NOT_JUDGED}: {why}"
-        lives = assertion in explorer.liveness
-        if lives and assertion != ENDS.id and not tally.stopped_by and not explorer.was_met(assertion):
-            return f"{_NOT_JUDGED}: no running node is left to agree"
-        if lives and (tally.stopped_by or not explorer.judges_liveness):
-            agreed = dict.fromkeys((A2.id, A4.id), "all agree")
-            so = {**agreed, HIGHEST.id: "the highest leads", ENDS.id: "no transaction is open with all nodes up"}
-            return f"{_NOT_JUDGED}; but in every state without further events, {so.get(assertion, 'it holds')}"
-        is_whole = not tally.stopped_by and not explorer.not_distinguished
-        return "holds" if is_whole else f"no violation in {format_count(tally.states, 'state')}"
 
     # the counterexample
 
@@ -405,30 +467,13 @@ class _Exploration:
         """Record the shortest counterexample and return the file."""
         explorer = self.explorer
         assertion = explorer.violated[0]
-        path = self.out or Path(f"{self.protocol.name}-{assertion}-{self.timeouts}.jsonl")
+        path = self.out or Path(f"{self.protocol.name}-{assertion}-{self.set_up.timeouts}.jsonl")
         writer = Writer(path, self.header)
-        record_counterexample(explorer, assertion, self.protocol, writer, self.timeouts, self.restarts)
+        record_counterexample(
+            explorer, assertion, self.protocol, writer, self.set_up.timeouts, self.set_up.restarts
+        )
         print_failures(path)
         return path
-
-
-def _resolve_commands(
-    lines: list[str], protocol: type[Algorithm], header: Header
-) -> tuple[tuple[int, CommandInput], ...]:
-    """Return each command with the node that it is for. Raises UsageError."""
-    found: list[tuple[int, CommandInput]] = []
-    checker = CommandChecker(protocol, header.nodes, header.protocol.parameters)
-    for line in lines:
-        statement = checker.check(line)
-        given = statement.command
-        if statement.trigger is not None or not isinstance(given, ProtocolCommandLine) or given.nodes is None:
-            raise UsageError(
-                f"--do {line!r}: lab explore takes only commands of the protocol, without trigger, for nodes by "
-                f"number: tell {header.nodes[-1]} COMMAND; kills and cuts are explored by themselves"
-            )
-        command_input = CommandInput(given.command, given.words)
-        found += [(node, command_input) for node in given.nodes.resolve(ClusterState.of(header))]
-    return tuple(found)
 
 
 def _progress_note(tally: SearchTally) -> str:

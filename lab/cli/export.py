@@ -10,9 +10,8 @@ from msgspec import Struct, field
 from rich.table import Table as Grid
 from typer import Option
 
-from lab.cli.documents import Document, print_json
+from lab.cli.documents import Document, Json, print_json
 from lab.cli.options import (
-    Json,
     OwnProtocol,
     Recording,
     command,

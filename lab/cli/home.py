@@ -25,6 +25,9 @@ from lab.text import sanitize
 from lab.tui.apps.home_items import ExerciseState, HomeChoice, HomeItem, RecordingFile, ScenarioFile, Variant
 from lab.tui.terminal.guard import run_guarded
 from lab.units import format_count, format_ranges
+from lab.worlds.campaign.campaign import Campaign
+from lab.worlds.campaign.campaign_recording import COMMANDS, CampaignHeader, read_campaign_header
+from lab.worlds.campaign.exploration import ExplorationCampaign
 from lab.worlds.host.runs import RunInfo, list_runs
 
 RECOMMENDED = (
@@ -53,6 +56,7 @@ _RUN_NAME = re.compile(r"(.+)-\d{4}-\d{6}-[0-9a-f]{4}")
 """The name of a run that was not named by the user: what ran, date, time, and a random number."""
 _SHORT_NAME = 18
 _MOST_RECORDINGS = 4
+_MOST_CAMPAIGNS = 2
 _MOST_EXERCISES = 4
 """Listed unfolded."""
 _TOUR = (
@@ -66,7 +70,9 @@ def home_items() -> list[HomeItem]:
     """Return all items; the exercises, which are read more slowly, without their texts."""
     running, _ = list_runs()
     unfinished = {Path(info.recording).resolve() for info in running}
-    recordings = [path for path in _own_recordings() if path.resolve() not in unfinished]
+    recordings = [
+        path for path in _own_recordings() if path.resolve() not in unfinished and _campaign_in(path) is None
+    ]
     last = [
         *_last_attempt(),
         *((date, _recording("continue", path, date)) for date, path in _dated(recordings[:1])),
@@ -82,6 +88,7 @@ def home_items() -> list[HomeItem]:
     for place, (date, path) in enumerate(_dated(recordings)):
         found.append(_recording("look: recordings", path, date, is_folded=place >= _MOST_RECORDINGS))
     found += [_recording("look: recordings", path, "an example") for path in shipped_recordings()]
+    found += _campaigns()
     found += _scenarios()
     return found + [_running(info) for info in running]
 
@@ -151,6 +158,35 @@ def _recording(section: str, path: Path, note: datetime | str, is_folded: bool =
     short = f"{sanitize(ran[1], _SHORT_NAME)}, {text}"
     subject = RecordingFile(path)
     return HomeItem(section, path.stem, replay, subject, "", is_folded, label=label, short_label=short)
+
+
+def _campaigns() -> Iterator[HomeItem]:
+    """Yield the campaigns in this folder and among the user's recordings, the newest first."""
+    files = [*Path.cwd().glob("*.jsonl"), *recordings_folder().glob("*.jsonl")]
+    known = {path.resolve(): header for path in files if (header := _campaign_in(path)) is not None}
+    dated = sorted(_dated(list(known)), reverse=True)
+    for place, (date, path) in enumerate(dated):
+        plan = known[path].campaign
+        protocols = ", ".join(base.protocol.title for base in plan.bases)
+        made_by = COMMANDS[type(plan)]
+        runs = format_count(plan.runs, "run") if plan.runs else "runs without end"
+        text = (
+            f"A campaign of lab {made_by}: {sanitize(protocols, 200)}, {runs}.\n\nEnter shows what was tried, "
+            "and what was found, in groups; Enter on a group opens its smallest finding."
+        )
+        show = (Variant("", ("campaign", "show", str(path))),)
+        note = f"campaign, {format_age(date, datetime.now(UTC))}"
+        is_folded = place >= _MOST_CAMPAIGNS
+        yield HomeItem("look: recordings", path.stem, show, text, note, is_folded, short_note="campaign")
+
+
+def _campaign_in(path: Path) -> CampaignHeader | None:
+    """Return the first line of a campaign with findings; None of any other file."""
+    try:
+        header = read_campaign_header(path)
+    except OSError:
+        return None
+    return header if header is not None and isinstance(header.campaign, Campaign | ExplorationCampaign) else None
 
 
 def _nodes_in(path: Path) -> str:

@@ -16,8 +16,8 @@ import msgspec
 from msgspec import Struct
 from typer import Argument, Option
 
-from lab.cli.documents import Document, print_json
-from lab.cli.options import Json, one_of
+from lab.cli.documents import Document, Json, print_json
+from lab.cli.options import one_of
 from lab.cli.program import app
 from lab.cli.terminal import UsageError
 from lab.output import print_line

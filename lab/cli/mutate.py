@@ -13,10 +13,9 @@ from rich.table import Table
 from rich.text import Text
 from typer import Option
 
-from lab.cli.documents import Document, print_json
+from lab.cli.documents import Document, Json, print_json
 from lab.cli.options import (
     Faults,
-    Json,
     OwnProperties,
     Parameters,
     RequestBound,

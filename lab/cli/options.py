@@ -173,8 +173,6 @@ Picture = Annotated[
     Path | None, Option("--output", "-o", metavar="FILE.svg", help="Also write the charts to this file.")
 ]
 
-Json = Annotated[bool, Option("--json", help="Print one JSON object and nothing else.")]
-
 TableFile = Annotated[
     Path | None,
     Option("--table", metavar="FILE", help="Also write a table of all runs: FILE.csv, .jsonl or .parquet."),

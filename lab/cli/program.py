@@ -33,7 +33,10 @@ COMMANDS = {
     "diff": ("Find the first difference between two recordings.", "branch"),
     "convert": ("Rewrite a recording of an earlier version in the present format.", "convert"),
     "check": ("Test a protocol with random faults, in many simulated runs.", "check"),
-    "campaign": ("Show, merge and tabulate campaigns recorded by lab check --record.", "campaign"),
+    "campaign": (
+        "Show, merge and tabulate campaigns of lab check, compare, scale and explore.",
+        "campaign",
+    ),
     "mutate": ("Test the tests: mutate a protocol, and see which mutants no property notices.", "mutate"),
     "explore": ("Model-check a protocol: explore all executions up to a bound.", "explore"),
     "compare": ("Compare the cost and failures of protocols under the same faults.", "compare"),

@@ -7,10 +7,9 @@ from typing import Annotated
 from msgspec import Struct, structs
 from typer import Argument, Option
 
-from lab.cli.documents import Document, print_json
+from lab.cli.documents import Document, Json, print_json
 from lab.cli.junit import JUnitCase, JUnitSuite, write_junit
 from lab.cli.options import (
-    Json,
     Junit,
     OwnProperties,
     OwnProtocol,

@@ -10,15 +10,24 @@ from msgspec import Struct
 from typer import Option
 
 from lab.charts import Axis, Chart, Series, decades, whole_numbers
+from lab.cli.campaign_file import (
+    CampaignFile,
+    RecordCampaign,
+    ResumeCampaign,
+    append,
+    describe_file,
+    is_own,
+    words_of,
+)
 from lab.cli.chart import print_charts
 from lab.cli.chart_svg import charts_as_svg
-from lab.cli.documents import Document, print_json
+from lab.cli.documents import Document, Json, print_json
 from lab.cli.options import (
-    Json,
     Picture,
     RequestBound,
     TableFile,
     Targets,
+    base_header,
     check_picture,
     check_table_file,
     command,
@@ -32,22 +41,25 @@ from lab.cli.terminal import (
     report_width,
 )
 from lab.kernel import Timing
-from lab.output import print_error, print_line, print_text
+from lab.output import print_error, print_line, print_remark, print_text
 from lab.protocols import Cost
 from lab.protocols.cost import Detection
 from lab.table_files import Column, Row, Table, json_cell, write_table
 from lab.units import first_duplicate, format_us
+from lab.worlds.campaign.campaign_recording import CampaignHeader, CampaignRecording, CampaignWriter
 from lab.worlds.campaign.scalability import (
     MOST_MESSAGES,
+    ClusterMeasurement,
     Measurement,
-    NoAgreementError,
     ReportMessages,
+    ScaleCampaign,
     ScaleCase,
     ScaleRow,
     ScaleStudy,
 )
 from lab.worlds.interruption import interrupted_between_steps
 from lab.worlds.loading.settings import seed_of, timing_of
+from lab.worlds.loading.targets import absolute_target
 
 _FEWEST, _MOST = 2, 2_000
 _SIZES_OF_ONE = "3,10,30,100,300,1000"
@@ -57,7 +69,7 @@ _SIZES_OF_SEVERAL = "3,10,30,100"
 class ScaleOptions(Struct, frozen=True):
     """The options of ``lab scale``."""
 
-    protocols: Targets
+    protocols: Targets = []
     nodes: Annotated[
         str | None,
         Option(
@@ -70,6 +82,8 @@ class ScaleOptions(Struct, frozen=True):
     seed: Annotated[
         str, Option(metavar="NUMBER", help="Seed that determines when, between two heartbeats, the crash happens.")
     ] = "1"
+    record: RecordCampaign = None
+    resume: ResumeCampaign = None
     output: Picture = None
     table: TableFile = None
     json: Json = False
@@ -80,7 +94,9 @@ class ScaleOptions(Struct, frozen=True):
     lab scale bully\n
     lab scale bully bully-tanenbaum ring invitation\n
     lab scale bully --nodes 5,50,500 -o bully.svg\n
-    lab scale my_election.py:MyElection --nodes 3,10,30 --json"""
+    lab scale my_election.py:MyElection --nodes 3,10,30 --json\n
+    lab scale bully ring --nodes 100,300,1000 --record costs.jsonl\n
+    lab scale --resume costs.jsonl"""
 )
 def scale(options: ScaleOptions) -> int:
     """Measure the cost of an election as the cluster grows.
@@ -93,23 +109,27 @@ def scale(options: ScaleOptions) -> int:
 
     Bully with 1,000 nodes takes about half a minute. A best or worst case is skipped if its formula exceeds 10,000
     messages. Ctrl-C stops and shows the results so far.
+
+    With --record, each cluster is kept in a file when it is measured: killed at any moment, the study goes on with
+    --resume, and its table is the same. The real time of a cluster is that of the process that measured it.
     """
-    protocols = list(map(find_election, options.protocols))
-    for place, each in enumerate(protocols):
-        if each in protocols[:place]:
-            raise UsageError(f"{each.name} is named twice; name each protocol once: lab scale bully ring")
-    sizes = _sizes(options.nodes or (_SIZES_OF_ONE if len(protocols) == 1 else _SIZES_OF_SEVERAL))
-    timing, seed = timing_of(options.t), seed_of(options.seed)
+    file = CampaignFile(options.record, options.resume)
+    campaign = _planned(options, file)
+    timing, seed = campaign.bases[0].timing, campaign.seed
     check_picture(options.output)
     check_table_file(options.table)
-    scales = list(map(ScaleStudy.of, protocols))
-    status = _measure(scales, sizes, timing, seed)
+    scales = studies_of(campaign)
+    again = _resume_command(options, campaign)
+    with file.writing(campaign, again) as writer:
+        status = _measure(campaign, scales, writer)
+        if writer is not None:
+            print_remark(describe_file(writer, again))
     if options.table is not None:
         cases = [(scale, case) for scale in scales for case in scale.cases]
         rows = [_row(*each, row, seed) for each in cases for row in each[1].rows if row.measured is not None]
         write_table(options.table, Table(_COLUMNS, rows))
     if options.json:
-        print_json(ScaleDocument(timing.t_us, seed, tuple(map(_document, scales))))
+        print_json(document_of(campaign, scales))
     measured = [each for each in scales if each.measured]
     if measured and not options.json:
         _show(measured, timing)
@@ -119,6 +139,67 @@ def scale(options: ScaleOptions) -> int:
             print_line()
             print_line(f"drawn: {options.output}")
     return status
+
+
+_PLANNING = ("nodes", "t", "seed")
+"""The options that say what is to be measured, which a study that is resumed has."""
+
+
+def _planned(options: ScaleOptions, file: CampaignFile) -> ScaleCampaign:
+    resumed = file.header(ScaleCampaign)
+    if not options.protocols:
+        if resumed is None:
+            raise UsageError("name a protocol (lab scale bully), or a study to go on with (--resume FILE)")
+        recorded: ScaleCampaign = file.as_recorded(resumed, options, _PLANNING)
+        return recorded
+    protocols = list(map(find_election, options.protocols))
+    for place, each in enumerate(protocols):
+        if each in protocols[:place]:
+            raise UsageError(f"{each.name} is named twice; name each protocol once: lab scale bully ring")
+    timing = timing_of(options.t)
+    campaign = ScaleCampaign(
+        tuple(map(absolute_target, options.protocols)),
+        tuple(base_header(each, 1, timing) for each in protocols),
+        _sizes(options.nodes or (_SIZES_OF_ONE if len(protocols) == 1 else _SIZES_OF_SEVERAL)),
+        seed_of(options.seed),
+    )
+    file.check()
+    if resumed is not None:
+        file.require_fit(resumed, CampaignHeader.of(campaign))
+    return campaign
+
+
+def studies_of(campaign: ScaleCampaign) -> list[ScaleStudy]:
+    """Return the studies of the protocols, without any measurement."""
+    return [ScaleStudy.of(find_election(target)) for target in campaign.targets]
+
+
+def _resume_command(options: ScaleOptions, campaign: ScaleCampaign) -> list[str]:
+    """Return the command line that goes on with the study, but for the file."""
+    if not any(map(is_own, campaign.targets)):
+        return ["lab", "scale"]
+    return ["lab", "scale", *options.protocols, *words_of(options, _PLANNING)]
+
+
+def document_of(campaign: ScaleCampaign, scales: list[ScaleStudy]) -> "ScaleDocument":
+    """Return the result as a document."""
+    return ScaleDocument(campaign.bases[0].timing.t_us, campaign.seed, tuple(map(_document, scales)))
+
+
+def show_study(recording: CampaignRecording, campaign: ScaleCampaign, as_json: bool) -> None:
+    """Print the result of a recorded study so far, as ``lab scale`` does."""
+    scales = studies_of(campaign)
+    for run in recording.runs():
+        scales[campaign.place_of(run.run)[1]].add(run.outcome, run.work_us)
+        if run.outcome.failed:
+            print_error(f"{scales[campaign.place_of(run.run)[1]].name}: {run.outcome.failed}")
+    measured = [each for each in scales if each.measured]
+    if as_json:
+        print_json(document_of(campaign, scales))
+    elif measured:
+        _show(measured, campaign.bases[0].timing)
+    else:
+        print_line("nothing is measured yet")
 
 
 _COLUMNS = (
@@ -157,22 +238,35 @@ def _row(scale: ScaleStudy, case: ScaleCase, row: ScaleRow, seed: int) -> Row:
     )
 
 
-def _measure(scales: list[ScaleStudy], sizes: tuple[int, ...], timing: Timing, seed: int) -> int:
+def _measure(campaign: ScaleCampaign, scales: list[ScaleStudy], writer: CampaignWriter | None) -> int:
     """Measure all protocols, cluster by cluster; drop a protocol whose nodes do not agree."""
     status = 0
-    going = list(scales)
+    dropped: set[int] = set()
+    recorded = [] if writer is None else list(writer.recording.runs())
+    for run in recorded:
+        place = campaign.place_of(run.run)[1]
+        scales[place].add(run.outcome, run.work_us)
+        if run.outcome.failed:
+            print_error(f"{scales[place].name}: {run.outcome.failed}")
+            status = EXIT_NOT_AS_EXPECTED
+            dropped.add(place)
     try:
         with Progress("measuring", "message") as progress, interrupted_between_steps():
-            work = _Work(progress, len(scales) * sum(nodes**2 for nodes in sizes))
-            for nodes in sizes:
-                for scale in list(going):
-                    try:
-                        scale.measure(nodes, timing, seed, work.begin(scale.name, nodes))
-                    except NoAgreementError as error:
-                        with progress.hidden():
-                            print_error(f"{scale.name}: {error}")
-                        status = EXIT_NOT_AS_EXPECTED
-                        going.remove(scale)
+            work = _Work(progress, len(scales) * sum(nodes**2 for nodes in campaign.sizes))
+            for number in range(len(recorded) + 1, campaign.runs + 1):
+                nodes, place = campaign.place_of(number)
+                scale, report = scales[place], work.begin(scales[place].name, nodes)
+                found, took_us = ClusterMeasurement(nodes), list[int]()
+                if place not in dropped:
+                    found, took_us = scale.measure(nodes, campaign.bases[0].timing, campaign.seed, report)
+                scale.add(found, took_us)
+                if writer is not None:
+                    append(writer, found, took_us)
+                if found.failed:
+                    with progress.hidden():
+                        print_error(f"{scale.name}: {found.failed}")
+                    status = EXIT_NOT_AS_EXPECTED
+                    dropped.add(place)
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     return status

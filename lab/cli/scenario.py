@@ -9,8 +9,8 @@ from typing import Annotated
 from rich.table import Table
 from typer import Argument, Option
 
-from lab.cli.documents import Document, print_json
-from lab.cli.options import Json, OwnProtocol, command, command_group, complete_scenario, writable
+from lab.cli.documents import Document, Json, print_json
+from lab.cli.options import OwnProtocol, command, command_group, complete_scenario, writable
 from lab.cli.progress import Progress
 from lab.cli.scenario_check import ScenarioCheckOptions, check_scenarios
 from lab.cli.terminal import (
@@ -103,10 +103,40 @@ def list_(
     return 0
 
 
+class ScenarioLine(Struct, frozen=True):
+    """A line of a script, and its number in the file."""
+
+    line: int
+    text: str
+
+
+class ScenarioShowDocument(Document, frozen=True):
+    """A scenario: its description, settings and script; ``settings`` are the parameters set, as ``name=value``."""
+
+    name: str
+    file: str
+    title: str
+    shows: str
+    source: str
+    protocol: str
+    settings: tuple[str, ...]
+    nodes: tuple[int, ...]
+    t_us: int
+    tm_us: int
+    tp_us: int
+    seed: int
+    worlds: tuple[World, ...]
+    ends_us: int
+    script: tuple[ScenarioLine, ...]
+
+
 @group.command()
-def show(name: Named) -> int:
+def show(name: Named, json: Json = False) -> int:
     """Print a scenario: its description, settings and script."""
     scenario = read_scenario(find(name))
+    if json:
+        print_json(_describe(scenario))
+        return 0
     print_line(scenario.title)
     print_line()
     print_paragraphs(scenario.shows)
@@ -125,9 +155,35 @@ def show(name: Named) -> int:
         ]
     )
     print_line()
-    for number, line in enumerate(scenario.script.removesuffix("\n").split("\n"), scenario.first_line):
-        print_line(f"{number:4}  {line}".rstrip())
+    for each in _script_of(scenario):
+        print_line(f"{each.line:4}  {each.text}".rstrip())
     return 0
+
+
+def _script_of(scenario: Scenario) -> tuple[ScenarioLine, ...]:
+    lines = scenario.script.removesuffix("\n").split("\n")
+    return tuple(ScenarioLine(number, line) for number, line in enumerate(lines, scenario.first_line))
+
+
+def _describe(scenario: Scenario) -> ScenarioShowDocument:
+    timing = scenario.timing
+    return ScenarioShowDocument(
+        name=scenario.name,
+        file=scenario.path,
+        title=scenario.title,
+        shows=scenario.shows,
+        source=scenario.source,
+        protocol=_protocol_written(scenario),
+        settings=tuple(ProtocolInfo("", scenario.parameters, "", "").settings),
+        nodes=scenario.nodes,
+        t_us=timing.t_us,
+        tm_us=timing.tm_us,
+        tp_us=timing.tp_us,
+        seed=scenario.seed,
+        worlds=scenario.worlds,
+        ends_us=scenario.ends_us,
+        script=_script_of(scenario),
+    )
 
 
 def _protocol_written(scenario: Scenario) -> str:
@@ -156,6 +212,21 @@ def check(options: ScenarioCheckOptions) -> int:
     return check_scenarios(options)
 
 
+class ScenarioFromDocument(Document, frozen=True):
+    """A scenario made from a recording: its ``text``, and the file it was written to, if it was.
+
+    ``reproduces``: run in simulation, it has the outcome of the recording. ``notes`` say what of the recording is
+    missing in it, ``doubts`` what is wrong with it.
+    """
+
+    recording: str
+    file: str | None
+    reproduces: bool
+    text: str
+    notes: tuple[str, ...]
+    doubts: tuple[str, ...]
+
+
 @group.command(
     "from",
     epilog="""Examples:\n
@@ -173,6 +244,7 @@ def from_(
     ] = False,
     title: Annotated[str, Option(metavar="TEXT", help="Title. Default: generated from the events.")] = "",
     protocol: OwnProtocol = None,
+    json: Json = False,
 ) -> int:
     """Create a scenario from a recording.
 
@@ -192,10 +264,15 @@ def from_(
             made = make_scenario(source, shrink, progress.report)
     except TargetError as error:
         raise UsageError(f"{recording} cannot be re-executed: {error}") from None
+    if file is not None:
+        file.write_text(made.text, "utf-8")
+    if json:
+        written = None if output is None else str(output)
+        print_json(ScenarioFromDocument(str(recording), written, made.is_same, made.text, made.notes, made.doubts))
+        return 0 if made.is_same else EXIT_NOT_AS_EXPECTED
     if file is None:
         print_text(made.text)
     else:
-        file.write_text(made.text, "utf-8")
         print_line(f"{output}: run it with: lab run {output}")
     for message in (*made.notes, *made.doubts):
         print_error(message)

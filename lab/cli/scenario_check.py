@@ -13,10 +13,9 @@ from msgspec.structs import replace
 from rich.table import Table
 from typer import Argument, Option
 
-from lab.cli.documents import Document, print_json
+from lab.cli.documents import Document, Json, print_json
 from lab.cli.junit import JUnitCase, JUnitSuite, write_junit
 from lab.cli.options import (
-    Json,
     Junit,
     Sandbox,
     Workers,

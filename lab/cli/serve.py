@@ -16,6 +16,7 @@ import typer
 from msgspec import Struct
 from typer import Argument, Option
 
+from lab.cli.documents import Document, Json, print_json
 from lab.cli.options import spread_options, whole_number
 from lab.cli.program import app
 from lab.cli.terminal import UsageError, print_wrapped
@@ -183,6 +184,25 @@ def serve_now(options: ServerOptions, context: typer.Context) -> int:
     return status
 
 
+class InvitedStudent(Struct, frozen=True):
+    """A student with an unused code, valid ``until`` then (UTC, ISO 8601).
+
+    The ``code``, and how to connect with it, are known only when it is created; ``url``: if the server has a page.
+    """
+
+    name: str
+    until: str
+    code: str | None = None
+    ssh: str | None = None
+    url: str | None = None
+
+
+class InviteDocument(Document, frozen=True):
+    """The codes that were created; without names, those that are unused."""
+
+    students: tuple[InvitedStudent, ...]
+
+
 @group.command()
 def invite(
     names: Annotated[
@@ -198,6 +218,7 @@ def invite(
         ),
     ] = "",
     data: Data = None,
+    json: Json = False,
 ) -> int:
     """Create one-time codes for students.
 
@@ -215,12 +236,31 @@ def invite(
         if names:
             running = folder.running_server()
             shown = host_for_students(host or (running.host if running else ""), "")
-            _print_codes(invitations.invite(list(dict.fromkeys(names)), most), shown, running)
+            made = invitations.invite(list(dict.fromkeys(names)), most)
+            if json:
+                print_json(_describe_codes(made, invitations.waiting(), shown, running))
+            else:
+                _print_codes(made, shown, running)
+        elif json:
+            waiting = invitations.waiting().items()
+            print_json(InviteDocument(tuple(InvitedStudent(name, until.isoformat()) for name, until in waiting)))
         else:
             _print_waiting(invitations.waiting())
     except InvitationError:
         raise UsageError(f"{folder.invites} is damaged; repair it, or move it away") from None
     return 0
+
+
+def _describe_codes(
+    made: list[tuple[str, str]], waiting: dict[str, datetime], host: str, running: RunningServer | None
+) -> InviteDocument:
+    port = _PORT if running is None else running.port
+    url = None if running is None or not running.web else _url(host, running.web, running.listen)
+    students = (
+        InvitedStudent(name, waiting[name].isoformat(), code, f"ssh -p {port} {code}@{host}", url)
+        for name, code in made
+    )
+    return InviteDocument(tuple(students))
 
 
 def _print_codes(made: list[tuple[str, str]], host: str, running: RunningServer | None) -> None:

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from rich.table import Table
 from typer import Argument, Option
 
-from lab.cli.documents import Document, print_json
-from lab.cli.options import Json, recording_path, write_whole
+from lab.cli.documents import Document, Json, print_json
+from lab.cli.options import recording_path, write_whole
 from lab.cli.progress import Progress
 from lab.cli.run import RunOptions, find_scenario, run_config
 from lab.cli.serve import Data, data_folder, group

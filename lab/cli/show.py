@@ -15,8 +15,8 @@ from typer import Argument, Option
 
 from lab.analysis.delivery import LogPage
 from lab.analysis.group_history import GroupLog
-from lab.cli.documents import Document, print_json
-from lab.cli.options import Json, OwnProtocol, check_watches, command, load_protocol_of
+from lab.cli.documents import Document, Json, print_json
+from lab.cli.options import OwnProtocol, check_watches, command, load_protocol_of
 from lab.cli.progress import Progress
 from lab.cli.recording_report import (
     RecordingSummary,

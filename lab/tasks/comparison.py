@@ -21,15 +21,15 @@ NOTHING = "-"
 
 
 class ProtocolTotals:
-    """All runs of one protocol, from ``seed`` on; ``measured`` is what its comparison measured of each run.
+    """All runs of one protocol; ``measured`` is what its comparison measured of each run, ``seeds`` are theirs.
 
     ``violations``: for each promised assertion, the number of failures and of excused violations.
     """
 
-    def __init__(self, name: str, protocol: type[Algorithm], seed: int = 1) -> None:
+    def __init__(self, name: str, protocol: type[Algorithm]) -> None:
         self.name = name
         self.protocol = protocol
-        self.seed = seed
+        self.seeds: list[int] = []
         self.measured: list[Any] = []
         self.violations: dict[str, tuple[int, int]] = {}
 
@@ -37,8 +37,9 @@ class ProtocolTotals:
     def runs(self) -> int:
         return len(self.measured)
 
-    def add(self, measured: Any, violations: dict[str, tuple[int, int]]) -> None:
-        """Add a run."""
+    def add(self, measured: Any, violations: dict[str, tuple[int, int]], seed: int = 1) -> None:
+        """Add the run with this seed."""
+        self.seeds.append(seed)
         self.measured.append(measured)
         for assertion, (failures, excused) in violations.items():
             before = self.violations.get(assertion, (0, 0))
@@ -54,6 +55,8 @@ class Comparison:
 
     Figures: ClassVar[type[Struct]]
     """The type of the figures in the document, a struct whose tag ``of`` tells it from those of other kinds."""
+    Measured: ClassVar[Any] = Any
+    """The type of what ``measure`` returns, with which a recorded comparison is read."""
     columns: ClassVar[tuple[Column, ...]] = ()
     """The columns of the table of runs that ``lab compare --table`` writes."""
     kind: ClassVar[str]

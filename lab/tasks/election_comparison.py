@@ -58,6 +58,7 @@ class ElectionComparison(Comparison):
     """Elections; for those below a task, a subclass measures the task too, and shows it."""
 
     Figures: ClassVar[type[ElectionFigures]] = ElectionFigures
+    Measured: ClassVar[type[ElectionMeasurement]] = ElectionMeasurement
     columns: ClassVar[tuple[Column, ...]] = (
         Column("elections", "integer", "number of completed elections in which messages were sent"),
         Column("messages", "integer", "messages of all these elections, without heartbeats"),
@@ -73,7 +74,7 @@ class ElectionComparison(Comparison):
         history = History(header)
         leadership = history.add(Leadership(history.cluster, header.protocol.heartbeats))
         history.read(records)
-        return ElectionMeasurement(
+        return cls.Measured(
             tuple(leadership.elections),
             tuple(outage.us(end_us) for outage in leadership.outages),
             sum(span.us(end_us) for span in leadership.multiple_leaders),

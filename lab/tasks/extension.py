@@ -241,6 +241,14 @@ def comparison_of(protocol: type[Algorithm]) -> "type[Comparison]":
     return _class_at(extension.comparison, f"{extension.__name__}.comparison", Comparison)
 
 
+def comparison_of_run(header: Header) -> "type[Comparison]":
+    """Return how runs like this are compared; of a protocol that is not loaded here, as an election."""
+    from lab.tasks.comparison import Comparison  # noqa: PLC0415 - only one command needs it
+
+    extension = extension_class_of(header)
+    return _class_at(extension.comparison, f"{extension.__name__}.comparison", Comparison)
+
+
 def _class_at(declared: str | type, owner: str, base: type[C]) -> type[C]:
     """Return the class, which may be declared by its place. Raises ExtensionError if it is not one of ``base``."""
     found = _imported(declared, owner) if isinstance(declared, str) else declared

@@ -28,10 +28,17 @@ class FieldFigures(ElectionFigures, frozen=True, tag="elections below the field"
     readings: Readings
 
 
+class FieldMeasurement(ElectionMeasurement, frozen=True):
+    """One run below the field; ``task`` is the work done."""
+
+    task: Work | None = None
+
+
 class FieldComparison(ElectionComparison):
     """Elections below the field."""
 
     Figures: ClassVar[type[ElectionFigures]] = FieldFigures
+    Measured: ClassVar[type[ElectionMeasurement]] = FieldMeasurement
     columns: ClassVar[tuple[Column, ...]] = (
         *ElectionComparison.columns,
         Column("readings_made", "integer", "readings of regions"),

@@ -145,6 +145,7 @@ def test_what_does_not_fit(whole: tuple[Path, list[RunOutcome]], tmp_path: Path)
     same = replace(header, began="2000-01-01T00:00:00+00:00", part=1)
     assert describe_differences(header, same) == []
     campaign = header.campaign
+    assert isinstance(campaign, Campaign)
     for other, text in (
         (replace(campaign, seed=2), "the seed is 1 there, and 2 here"),
         (replace(campaign, parts=2), "the number of parts is 1 there, and 2 here"),

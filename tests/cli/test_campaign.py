@@ -67,6 +67,30 @@ def test_two_halves(lab: Lab) -> None:
         assert tables[0] == tables[1]
 
 
+# distributed opens and closes its loop's sockets in threads of its own
+@pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+def test_on_a_cluster(lab: Lab) -> None:
+    """Killed, and resumed on a dask cluster, it has the table of one made by processes of this machine."""
+    distributed = pytest.importorskip("distributed")
+    words = ("check", "bully", "--runs", "10", *FINDS, "--keep-going")
+    assert lab(*words, "--record", "here.jsonl", "--out", "found.jsonl").status == 1
+    lines = (lab.folder / "here.jsonl").read_bytes().splitlines(keepends=True)
+    (lab.folder / "there.jsonl").write_bytes(b"".join(lines[:4]))
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+    ) as local:
+        address = local.scheduler_address
+        resume = ("--resume", "there.jsonl", "--keep-going", "--cluster", address, "--out", "found.jsonl")
+        done = lab.fresh("check", *resume)
+    assert done.status == 1, done
+    assert "campaign: there.jsonl has 10 runs, all of them" in done.err
+    tables = [lab("campaign", "table", f"{name}.jsonl").out for name in ("here", "there")]
+    assert tables[0].count("\n") == 11
+    assert tables[0] == tables[1]
+
+
 def test_ctrl_c(lab: Lab) -> None:
     """The file has what was made, and the command that goes on with it is said; it does."""
     words = ("check", "bully", "--runs", "0", *FINDS, "--keep-going", "--record", "night.jsonl")

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -121,8 +121,10 @@ def test_an_interrupt_before_the_first_run(
 
 
 def _cut_short(monkeypatch: pytest.MonkeyPatch, runs: int) -> None:
-    def some(comparison: ProtocolComparison, workers: int) -> Iterator[tuple[RunMeasurement, ...]]:
-        coming = run_comparison(comparison, workers)
+    def some(
+        comparison: ProtocolComparison, workers: int, numbers: Sequence[int]
+    ) -> Iterator[tuple[RunMeasurement, ...]]:
+        coming = run_comparison(comparison, workers, numbers)
         for _ in range(runs):
             yield next(coming)
         raise KeyboardInterrupt

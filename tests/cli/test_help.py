@@ -29,44 +29,45 @@ OPTIONS = {
     "show": "--node --kind --only --heartbeats --watch --blocked --view --at --protocol --json",
     "list": "--text --json",
     "attach": "--viewer",
-    "ctl": "",
-    "guide": "--plain --search --html",
+    "ctl": "--json",
+    "guide": "--plain --search --html --json",
     "branch": "--at --do --for --record --seed --headless --protocol --json",
     "branches": "--json",
     "diff": "--json",
-    "convert": "--out --force",
+    "convert": "--out --force --json",
     "schema": "",
     "check": (
         "--runs --seed --nodes --faults --find --strict --keep-going --minutes --workers --cluster --out --t "
         "--set --properties --sandbox --blind --corpus --systematic --record --resume --parts --part --junit "
         "--json"
     ),
-    "campaign show": "--group --out --protocol --json",
-    "campaign merge": "--out",
+    "campaign show": "--group --out --protocol --plain --json",
+    "campaign merge": "--out --json",
     "campaign table": "--to --out --force",
     "mutate": (
         "--runs --seed --nodes --faults --properties --only --list --show --explore --at-least --workers --t "
         "--set --json"
     ),
-    "compare": "--script --faults --runs --nodes --seed --task --t --workers --output --table --json",
+    "compare": "--script --faults --runs --nodes --seed --task --t --workers --record --resume --parts --part "
+    "--output --table --json",
     "explore": "--nodes --kills --restarts --cuts --pauses --timeouts --from --states --depth --set --properties "
-    "--do --out --junit --json",
-    "scale": "--nodes --t --seed --output --table --json",
+    "--do --out --record --resume --junit --json",
+    "scale": "--nodes --t --seed --record --resume --output --table --json",
     "exercise list": "--exercises --json",
-    "exercise show": "--solution",
+    "exercise show": "--solution --json",
     "exercise start": "--student --home --exercises",
     "exercise status": "--student --home --exercises --json",
     "exercise grade": "--exercise --student --every --csv --gradescope --sealed-by --exercises --json",
     "exercise check": "--junit --json",
-    "exercise handout": "--to",
+    "exercise handout": "--to --json",
     "serve": "--port --web --listen --host --class --open --exercises --lecture --data --nodes --sessions "
     "--log-ins --idle --linger --recording",
-    "serve invite": "--days --host --data",
+    "serve invite": "--days --host --data --json",
     "serve status": "--data --json",
     "scenario list": "--json",
-    "scenario show": "",
+    "scenario show": "--json",
     "scenario check": "--sim --live --runs --sandbox --workers --junit --keep --json",
-    "scenario from": "--output --shrink --title --protocol",
+    "scenario from": "--output --shrink --title --protocol --json",
 }
 
 

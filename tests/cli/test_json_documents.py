@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from lab.cli.documents import DOCUMENTS, schema_of
-from lab.guide.contents import find_page
+from lab.guide.contents import all_pages, find_page
 from tests.cli.invocation import ROOT, SHIPPED, Lab
 from tests.documents import fitting, names_in
 
 PAGE = find_page("json").text
 BEACON = f"{ROOT / 'tests' / 'mutation' / 'beacon.py'}:Beacon"
+EXERCISE = ROOT / "lab" / "exercises" / "library" / "two-coordinators"
 MUTATE = ("mutate", BEACON, "--only", "guard,unsafe,comparison", "--nodes", "3", "--runs", "4")
 BANK = ("run", "3pc", "--sim", "--headless", "--for", "6s", "--record", "bank.jsonl")
 BLOCKED = ("--do", "at 1s withdraw 350", "--do", "on send Vote 3->5: kill 5")
@@ -26,6 +27,18 @@ CAMPAIGN = (
     *("check", "bully", "--faults", "pause", "--nodes", "3", "--strict", "--find", "A1.1", "--runs", "20"),
     *("--record", "campaign.jsonl", "--workers", "1"),
 )
+EXPLORED = (
+    "explore",
+    "bully",
+    "--nodes",
+    "2",
+    "--timeouts",
+    "any",
+    "--states",
+    "2000",
+    "--record",
+    "explored.jsonl",
+)
 ONE_WORKER = ("--workers", "1")
 
 CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -33,7 +46,10 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
     "campaign-group": (
         ("campaign", "show", "campaign.jsonl", "--group", "1"),
         ("campaign", "show", "campaign.jsonl", "--group", "1", "--out", "found.jsonl"),
+        ("campaign", "show", "explored.jsonl", "--group", "1"),
+        ("campaign", "show", "explored.jsonl", "--group", "1", "--out", "found.jsonl"),
     ),
+    "campaign-merge": (("campaign", "merge", "campaign.jsonl", "--out", "merged.jsonl"),),
     "campaign-show": (("campaign", "show", "campaign.jsonl"),),
     "check": (
         ("check", "bully", "--faults", "kill,pause", "--find", "A1.1", "--runs", "30", *ONE_WORKER),
@@ -48,13 +64,27 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("consistency", "history.edn", "--workload", "register"),
         ("consistency", "transactions.edn", "--workload", "txn-list-append"),
     ),
+    "convert": (("convert", "run.jsonl"),),
     "diff": (("diff", "run.jsonl", "branch.jsonl"), ("diff", "run.jsonl", "run.jsonl")),
     "exercise-check": (("exercise", "check", "two-coordinators"),),
     "exercise-grade": (("exercise", "grade", "run.jsonl"),),
+    "exercise-handout": (("exercise", "handout", str(EXERCISE), "--to", "handout"),),
     "exercise-list": (("exercise", "list"),),
+    "exercise-show": (
+        ("exercise", "show", "two-coordinators", "--solution"),
+        ("exercise", "show", "two-coordinators"),
+    ),
     "exercise-status": (("exercise", "status", "--student", "anna", "--home", "anna"),),
     "explore": (("explore", "bully", "--timeouts", "any", "--states", "3000"),),
+    "explore-set-ups": (
+        ("explore", "bully", "--nodes", "2-3", "--timeouts", "any", "--states", "2000"),
+        ("campaign", "show", "explored.jsonl"),
+    ),
     "export": (("export", "bank.jsonl"), ("export", "run.jsonl", "--table", "faults")),
+    "guide": (("guide",),),
+    "guide-page": (("guide", "first-steps"),),
+    "guide-search": (("guide", "--search", "consistent cut"), ("guide", "--search", "no such words")),
+    "guide-site": (("guide", "--html", "site"),),
     "history": (("history", "groups.jsonl"),),
     "list": (("list",),),
     "list-protocols": (("list", "protocols"), ("list", "protocols", "2pc")),
@@ -68,13 +98,22 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "scale": (("scale", "bully", "ring", "--nodes", "3,5"),),
     "scenario-check": (("scenario", "check", "fails.scenario", "--sim"),),
+    "scenario-from": (
+        ("scenario", "from", "groups.jsonl"),
+        ("scenario", "from", "groups.jsonl", "--output", "made.scenario"),
+    ),
     "scenario-list": (("scenario", "list"),),
+    "scenario-show": (("scenario", "show", "figure-3-12"), ("scenario", "show", "2pc-all-must-wait")),
+    "serve-invite": (
+        ("serve", "invite", "anna", "ben", "--host", "lab.example.org", "--data", "class"),
+        ("serve", "invite", "--data", "class"),
+    ),
     "show": (("show", "run.jsonl", "--watch", "all.status"), ("show", "damaged.jsonl")),
     "show-state": (("show", "bank.jsonl", "--blocked"), ("show", "bank.jsonl", "--view", "bank", "--at", "9s")),
     "verify": (("verify", "run.jsonl", "damaged.jsonl", "fails.scenario", "--strict"),),
 }
-"""Calls whose output has every part of the document; those of ``lab serve`` are in ``tests/serve``."""
-ELSEWHERE = {"serve-status"}
+"""Calls whose output has every part of the document; those with a server or an active run are elsewhere."""
+ELSEWHERE = {"ctl", "serve-status"}
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +130,7 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert lab(*GROUPS).status == 0
     assert lab(*BANK, *BLOCKED).status == 0
     assert lab(*CAMPAIGN).status == 1
+    assert lab(*EXPLORED).status == 1
     branch = ("--at", "2s", "--headless", "--for", "1s", "--record", "branch.jsonl")
     assert lab("branch", "run.jsonl", *branch).status == 0
     return lab.folder
@@ -242,6 +282,55 @@ def test_a_failing_scenario_is_counted(folder: Lab) -> None:
     document = _document(folder, "scenario-check", "scenario", "check", "fails.scenario", "--sim")
     assert (document["failed"], document["planned"]) == (1, 1)
     assert document["runs"][0]["findings"]
+
+
+def test_the_guide_as_documents(folder: Lab) -> None:
+    """The contents name every page; a page is its Markdown; a line that is found is on its page."""
+    sections = _document(folder, "guide", "guide")["sections"]
+    names = [page["name"] for section in sections for page in section["pages"]]
+    assert names == [page.name for page in all_pages()]
+    assert _document(folder, "guide-page", "guide", "json")["text"] == PAGE
+    found = _document(folder, "guide-search", "guide", "--search", "schema draft")["lines"]
+    assert ("json", "JSON documents") in [(line["page"], line["heading"]) for line in found]
+    assert folder("guide", "--search", "no such words", "--json").status == 1
+    site = _document(folder, "guide-site", "guide", "--html", "site")
+    assert site["pages"] == len(names)
+    assert (folder.folder / site["index"]).is_file()
+
+
+def test_a_scenario_as_a_document(folder: Lab) -> None:
+    """Its script has the lines of the file, at their numbers; one made from a recording can be run."""
+    shown = _document(folder, "scenario-show", "scenario", "show", "figure-3-12")
+    text = Path(shown["file"]).read_text().splitlines()
+    assert shown["script"]
+    assert all(text[each["line"] - 1] == each["text"] for each in shown["script"])
+    made = _document(folder, "scenario-from", "scenario", "from", "groups.jsonl", "-o", "made.scenario")
+    assert made["reproduces"]
+    assert (folder.folder / made["file"]).read_text() == made["text"]
+    assert folder("scenario", "check", "made.scenario", "--sim").status == 0
+
+
+def test_an_exercise_as_a_document(folder: Lab) -> None:
+    """The solution is there if asked for, and in no students' edition."""
+    words = ("exercise", "show", "two-coordinators")
+    shown = _document(folder, "exercise-show", *words)
+    assert shown["solution"] is None
+    assert sum(each["points"] for each in shown["tasks"] if each["way"] != "explain") == shown["points"]
+    solved = _document(folder, "exercise-show", *words, "--solution")
+    assert solved["solution"] == (EXERCISE / "solution.script").read_text()
+    made = _document(folder, "exercise-handout", "exercise", "handout", str(EXERCISE), "--to", "handout")
+    (written,) = made["exercises"]
+    assert (folder.folder / written["folder"] / "exercise.toml").is_file()
+    assert not list((folder.folder / written["folder"]).glob("solution*"))
+
+
+def test_codes_are_shown_once(folder: Lab) -> None:
+    """When they are created, with the command to connect; later only that they are unused."""
+    words = ("serve", "invite", "--data", "class")
+    (made,) = _document(folder, "serve-invite", *words, "anna", "--host", "lab.example.org")["students"]
+    assert made["ssh"].endswith(f" {made['code']}@lab.example.org")
+    (listed,) = _document(folder, "serve-invite", *words)["students"]
+    assert listed == {**made, "code": None, "ssh": None}
 
 
 @pytest.mark.parametrize(

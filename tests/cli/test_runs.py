@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.cli.invocation import Lab
+from tests.documents import fitting
 from tests.waiting import wait_for
 from tests.worlds.live import Tail
 
@@ -53,6 +54,12 @@ def test_commands(lab: Lab) -> None:
         assert (done.status, done.out, done.err) == (0, "5 killed\n", "")
         done = lab("ctl", "kill 5")
         assert (done.status, done.out, done.err) == (1, "5: already down, nothing changed\n", "")
+        document = fitting("ctl", lab("ctl", "kill 5", "kill 9", "pause 4", "--json").out)
+        assert document["run"] == run.info.run
+        replies = [(each["command"], each["valid"], each["changed"]) for each in document["replies"]]
+        assert replies == [("kill 5", True, False), ("kill 9", False, False), ("pause 4", True, True)]
+        assert document["replies"][2]["text"] == "4 paused"
+        assert lab("ctl", "resume 4").status == 0
         run.settled(4)
         done = lab("ctl", run.info.run, "restart 5", 'at 50s say "\x1b[31m"')
         assert (done.status, done.out) == (0, '5 restarted\nwaits: at 50s say "\\x1b[31m"\n')

@@ -83,6 +83,7 @@ class BankComparison(Comparison):
     """The comparison of commit protocols: they run transactions, by default with a crash during a vote."""
 
     Figures: ClassVar[type[CommitFigures]] = CommitFigures
+    Measured: ClassVar[type[CommitHistory]] = CommitHistory
     columns: ClassVar[tuple[Column, ...]] = (
         Column("committed", "integer", "transactions that were committed"),
         Column("aborted", "integer", "transactions that were aborted"),
@@ -253,7 +254,7 @@ class CommitMeasures:
         commit = commit_protocol(totals.protocol)
         self.cost = None if commit is None else commit.cost
         self.runs: list[CommitHistory] = totals.measured
-        self.first_seed = totals.seed
+        self.seeds = totals.seeds
         self.transactions = [one for each in self.runs for one in each.transactions]
         # the formulas apply to transactions with participants; those refused before the vote take no time
         self.commits = [each for each in self.transactions if each.is_committed and each.participants]
@@ -291,7 +292,7 @@ class CommitMeasures:
     def longest_blocked(self) -> tuple[int, BlockedInterval] | None:
         """Return the longest blocking, with the seed of its run."""
         found = [
-            (seed, one.longest) for seed, one in enumerate(self.runs, self.first_seed) if one.longest is not None
+            (seed, one.longest) for seed, one in zip(self.seeds, self.runs, strict=True) if one.longest is not None
         ]
         return max(found, key=lambda each: each[1].us, default=None)
 

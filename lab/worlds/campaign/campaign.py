@@ -12,6 +12,7 @@ from itertools import takewhile
 from types import MappingProxyType
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lab.analysis.history import History
 from lab.kernel import Step
@@ -20,6 +21,7 @@ from lab.protocols import Algorithm
 from lab.recording.records import Header, Record
 from lab.tasks.analysis import Analysis
 from lab.tasks.extension import analysis_of, extension_class, start_analysis
+from lab.units import format_us
 from lab.worlds.campaign.cluster import on_cluster
 from lab.worlds.campaign.corpus import Corpus
 from lab.worlds.campaign.coverage import Way
@@ -38,7 +40,7 @@ _CHUNK = 5
 """The number of runs of a tree that are given to a worker at a time."""
 
 
-class Campaign(Struct, frozen=True):
+class Campaign(Struct, frozen=True, tag_field="of", tag="check"):
     """A campaign: one run for each seed from ``seed`` on. ``base`` is the header of all runs.
 
     ``runs`` is the number of runs; 0: until interrupted. If it is ``guided``, schedules that reached something new
@@ -62,7 +64,39 @@ class Campaign(Struct, frozen=True):
 
     def runs_of(self, part: int) -> range:
         """Return the numbers of the runs of a part; both count from 1. Of a campaign without end: empty."""
-        return range(self.runs * (part - 1) // self.parts + 1, self.runs * part // self.parts + 1)
+        return part_of(self.runs, part, self.parts)
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        return (self.target,)
+
+    @property
+    def bases(self) -> tuple[Header, ...]:
+        return (self.base,)
+
+    def with_protocols(self, targets: Sequence[str], bases: Sequence[Header]) -> "Campaign":
+        """Return the same campaign of these protocols."""
+        return replace(self, target=targets[0], base=bases[0])
+
+    def facts(self) -> dict[str, str]:
+        """Return what distinguishes it from another campaign, in words."""
+        plan, goal = self.plan, self.goal
+        return {
+            "the seed": str(self.seed),
+            "the number of runs": str(self.runs or "unlimited"),
+            "the number of parts": str(self.parts),
+            "the number of nodes": "-".join(map(str, plan.nodes)),
+            "the kinds of faults": ",".join(plan.faults),
+            "T": format_us(plan.timing.t_us),
+            "the way of drawing": "guided" if self.guided else "blind",
+            "the number of events (--systematic)": str(self.systematic),
+            "what counts as a finding": goal.assertion or ("all violations" if goal.strict else "failures"),
+        }
+
+
+def part_of(runs: int, part: int, parts: int) -> range:
+    """Return the numbers of the runs that this part of so many has; all count from 1."""
+    return range(runs * (part - 1) // parts + 1, runs * part // parts + 1)
 
 
 class RunOutcome(Struct, omit_defaults=True):

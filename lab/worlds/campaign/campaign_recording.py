@@ -1,13 +1,19 @@
 """A campaign is a recording, too: a file that only grows, from which the campaign goes on after any interruption.
 
-JSON Lines. The header says what is to be made: the campaign, and the digests of the program and of the protocol's
-source. Then comes a line for each run, written when the run is over: its schedule, what it reached, violated and
-was judged by, and, shrunk, what was found in it. A line depends on the header and the number of its run alone, but
-for the time that it took. So it does not matter where a run is made: worker processes, a cluster, and files of
-several machines that are merged by hand are three transports of the same lines.
+JSON Lines. The header says what is to be made: the plan, and the digests of the program and of the protocols'
+sources. There are four kinds of plans, and the lines have the outcomes of one kind:
+
+    check      a run under a schedule: what it reached, violated and was judged by, and, shrunk, what was found
+    compare    one seed: what was measured of each protocol
+    scale      one protocol in a cluster of one size: the cost of its elections
+    explore    one set-up: the size of its state space, the verdicts, and the shortest path to each violation
+
+A line is written when its run is over. It depends on the header and the number of its run alone, but for the time
+that it took. So it does not matter where a run is made: worker processes, a cluster, and files of several machines
+that are merged by hand are three transports of the same lines.
 
 To go on, nothing is executed again. The lines have all that guided drawing learns from, and it learns at the same
-places as if they had just been made.
+places as if they had just been made. Of a run that is not over, nothing is kept.
 """
 
 import hashlib
@@ -18,6 +24,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import chain, count
 from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -28,17 +35,30 @@ from lab.foreign_file import open_foreign
 from lab.recording.reader import UNREADABLE
 from lab.recording.writer import open_exclusive
 from lab.text import UserError
-from lab.units import format_us
 from lab.worlds.campaign.campaign import Campaign, RunOutcome
 from lab.worlds.campaign.cluster import Identity, identity
+from lab.worlds.campaign.comparison import ProtocolComparison, RunMeasurement, measured_of
+from lab.worlds.campaign.exploration import ExplorationCampaign, SetUpOutcome
+from lab.worlds.campaign.scalability import ClusterMeasurement, ScaleCampaign
 from lab.worlds.loading.targets import names_file, split_sandbox, user_files
 
 FORMAT = 1
 MOST_PARTS = 1_000
+Plan = Campaign | ProtocolComparison | ScaleCampaign | ExplorationCampaign
+"""What is to be made. Its runs are numbered from 1; of the kinds, a run is what the theory above says."""
+P = TypeVar("P", bound=Plan)
+COMMANDS: dict[type[Plan], str] = {
+    Campaign: "check",
+    ProtocolComparison: "compare",
+    ScaleCampaign: "scale",
+    ExplorationCampaign: "explore",
+}
+"""The command that makes campaigns of each kind."""
 _LARGEST = 1 << 37
 """The most bytes of a campaign: 128 GB, some fifty million runs."""
 _LONGEST_LINE = 1 << 26
 _DIGITS = 12
+_BEGIN = b'{"record":"campaign"'
 
 
 class NotACampaignError(UserError):
@@ -48,8 +68,8 @@ class NotACampaignError(UserError):
 class CampaignHeader(Struct, frozen=True, omit_defaults=True, tag="campaign", tag_field="record"):
     """The first line: all that the lines of the runs depend on. ``began`` is UTC, ISO 8601.
 
-    ``source`` is the digest of the protocol's source, and of the user's files that go with it. ``part``: only this
-    part of the campaign is to be made in this file; 0: all.
+    ``source`` is the digest of the protocols' sources, and of the user's files that go with them. ``part``: only
+    this part of the campaign is to be made in this file; 0: all.
     """
 
     format: int
@@ -57,11 +77,11 @@ class CampaignHeader(Struct, frozen=True, omit_defaults=True, tag="campaign", ta
     began: str
     identity: Identity
     source: str
-    campaign: Campaign
+    campaign: Plan
     part: int = 0
 
     @classmethod
-    def of(cls, campaign: Campaign, part: int = 0) -> "CampaignHeader":
+    def of(cls, campaign: Plan, part: int = 0) -> "CampaignHeader":
         """Return the header of a campaign that begins now."""
         began = datetime.now(UTC).isoformat(timespec="seconds")
         return cls(FORMAT, __version__, began, identity(), source_digest(campaign), campaign, part)
@@ -72,16 +92,29 @@ class CampaignHeader(Struct, frozen=True, omit_defaults=True, tag="campaign", ta
         return (self.part,) if self.part else tuple(range(1, self.campaign.parts + 1))
 
 
-class RecordedRun(Struct, frozen=True, tag="run", tag_field="record"):
+Outcome = TypeVar("Outcome")
+
+
+class RecordedRun(Struct, Generic[Outcome], frozen=True, omit_defaults=True, tag="run", tag_field="record"):
     """The line of a run; runs are numbered from 1.
 
     ``took_us``: the time in microseconds since the line before it was written; where several are made at a time,
-    less than its work.
+    less than its work. ``work_us``: how long each of its measurements took, if that is reported.
     """
 
     run: int
     took_us: int
-    outcome: RunOutcome
+    outcome: Outcome
+    work_us: tuple[int, ...] = ()
+
+
+_OUTCOMES: dict[type[Plan], Any] = {
+    Campaign: RunOutcome,
+    ProtocolComparison: tuple[RunMeasurement, ...],
+    ScaleCampaign: ClusterMeasurement,
+    ExplorationCampaign: SetUpOutcome,
+}
+"""The type of the outcomes of each kind."""
 
 
 class _Number(Struct):
@@ -91,16 +124,17 @@ class _Number(Struct):
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 _header_of = msgspec.json.Decoder(CampaignHeader).decode
-_run_of = msgspec.json.Decoder(RecordedRun).decode
 _number_of = msgspec.json.Decoder(_Number).decode
 
 
-def source_digest(campaign: Campaign) -> str:
-    """Return the digest of the protocol's source, and of the user's files that it needs."""
-    digest = hashlib.sha256(campaign.base.protocol.source.encode())
-    if names_file(split_sandbox(campaign.target)[0]):
-        for path, text in user_files(campaign.target).items():
-            digest.update(Path(path).name.encode() + b"\0" + text + b"\0")
+def source_digest(plan: Plan) -> str:
+    """Return the digest of the protocols' sources, and of the user's files that they need."""
+    digest = hashlib.sha256()
+    for target, base in zip(plan.targets, plan.bases, strict=True):
+        digest.update(base.protocol.source.encode())
+        if names_file(split_sandbox(target)[0]):
+            for path, text in user_files(target).items():
+                digest.update(Path(path).name.encode() + b"\0" + text + b"\0")
     return digest.hexdigest()[:_DIGITS]
 
 
@@ -109,6 +143,9 @@ def source_digest(campaign: Campaign) -> str:
 
 def describe_differences(there: CampaignHeader, here: CampaignHeader) -> list[str]:
     """Return why runs of the two are not runs of one campaign: *the seed is 1 there, and 2 here*."""
+    kinds = [COMMANDS[type(each.campaign)] for each in (there, here)]
+    if kinds[0] != kinds[1]:
+        return [f"it is a campaign of lab {kinds[0]} there, and of lab {kinds[1]} here"]
     facts = zip(_facts(there).items(), _facts(here).values(), strict=True)
     found = [f"{name} is {one} there, and {other} here" for (name, one), other in facts if one != other]
     if not found and _plan_of(there) != _plan_of(here):
@@ -117,22 +154,12 @@ def describe_differences(there: CampaignHeader, here: CampaignHeader) -> list[st
 
 
 def _facts(header: CampaignHeader) -> dict[str, str]:
-    campaign = header.campaign
-    plan, info, goal = campaign.plan, campaign.base.protocol, campaign.goal
-    wanted = goal.assertion or ("all violations" if goal.strict else "failures")
+    infos = [base.protocol for base in header.campaign.bases]
     return {
-        "the protocol": info.title,
+        "the protocol": ", ".join(info.title for info in infos),
         "the digest of its source": header.source,
-        "its parameters": " ".join(info.settings) or "as usual",
-        "the seed": str(campaign.seed),
-        "the number of runs": str(campaign.runs or "unlimited"),
-        "the number of parts": str(campaign.parts),
-        "the number of nodes": "-".join(map(str, plan.nodes)),
-        "the kinds of faults": ",".join(plan.faults),
-        "T": format_us(plan.timing.t_us),
-        "the way of drawing": "guided" if campaign.guided else "blind",
-        "the number of events (--systematic)": str(campaign.systematic),
-        "what counts as a finding": wanted,
+        "its parameters": " ".join(setting for info in infos for setting in info.settings) or "as usual",
+        **header.campaign.facts(),
         "the digest of the package lab": header.identity.package,
         "Python": header.identity.python,
     }
@@ -140,12 +167,22 @@ def _facts(header: CampaignHeader) -> dict[str, str]:
 
 def _plan_of(header: CampaignHeader) -> bytes:
     """Return all that a line depends on but the digests. Where the user's files are does not matter."""
-    campaign = header.campaign
-    base = replace(campaign.base, protocol=replace(campaign.base.protocol, file="", source=""))
-    return _encode(replace(campaign, target="", base=base))
+    plan = header.campaign
+    bases = [replace(base, protocol=replace(base.protocol, file="", source="")) for base in plan.bases]
+    return _encode(plan.with_protocols([""] * len(bases), bases))
 
 
 # reading
+
+
+def read_campaign_header(path: Path) -> CampaignHeader | None:
+    """Return the first line of a campaign's file; None of any other file. Raises OSError."""
+    with open_foreign(path, _LARGEST) as file:
+        line = file.readline(_LONGEST_LINE) if file.read(len(_BEGIN)) == _BEGIN else b""
+    try:
+        return _header_of(_BEGIN + line)
+    except UNREADABLE:
+        return None
 
 
 class CampaignRecording:
@@ -174,15 +211,15 @@ class CampaignRecording:
     def close(self) -> None:
         self._file.close()
 
-    def runs(self) -> Iterator[RecordedRun]:
+    def runs(self) -> Iterator[RecordedRun[Any]]:
         """Yield the runs in the order of their numbers."""
         return map(self._run_at, self._offsets)
 
-    def outcomes(self) -> dict[int, Iterator[RunOutcome]]:
+    def outcomes(self) -> dict[int, Iterator[Any]]:
         """Return the outcomes of the runs of each part; read them part by part."""
         return {each: (run.outcome for run in self.runs_of(each)) for each in self.header.parts}
 
-    def runs_of(self, part: int) -> Iterator[RecordedRun]:
+    def runs_of(self, part: int) -> Iterator[RecordedRun[Any]]:
         """Yield the runs of a part, in the order of their numbers."""
         return map(self._run_at, self._offsets[self._slice(part)])
 
@@ -209,11 +246,15 @@ class CampaignRecording:
         first = _count_below(self._numbers, runs.start)
         return slice(first, first + _count_below(self._numbers[first:], runs.stop))
 
-    def _run_at(self, offset: int) -> RecordedRun:
+    def _run_at(self, offset: int) -> RecordedRun[Any]:
         self._file.seek(offset)
         line = self._file.readline(_LONGEST_LINE)
+        plan = self.header.campaign
         try:
-            return _run_of(line)
+            run = self._decoder.decode(line)
+            if isinstance(plan, ProtocolComparison):
+                return replace(run, outcome=measured_of(plan, run.outcome))
+            return run
         except UNREADABLE as error:
             raise NotACampaignError(f"{self.path}: the line at byte {offset} is no run: {error}") from None
 
@@ -225,7 +266,8 @@ class CampaignRecording:
             self.header = _header_of(line)
         except UNREADABLE as error:
             raise NotACampaignError(
-                f"{self.path}: not a campaign ({error}); lab check PROTOCOL --record FILE makes one"
+                f"{self.path}: not a campaign ({error}); lab check PROTOCOL --record FILE makes one, and so do "
+                "lab compare, scale and explore"
             ) from None
         if self.header.format > FORMAT:
             raise NotACampaignError(
@@ -233,6 +275,9 @@ class CampaignRecording:
                 f"it was made by lab {self.header.program}"
             )
         campaign = self.header.campaign
+        self._decoder: msgspec.json.Decoder[RecordedRun[Any]] = msgspec.json.Decoder(
+            RecordedRun[_OUTCOMES[type(campaign)]]  # type: ignore[misc]
+        )
         if not (
             0 < campaign.parts <= MOST_PARTS and 0 <= self.header.part <= campaign.parts and campaign.runs >= 0
         ):
@@ -334,12 +379,12 @@ class CampaignWriter:
         """True if no run is missing."""
         return self._next is None
 
-    def append(self, outcome: RunOutcome) -> None:
+    def append(self, outcome: Any, work_us: Iterable[int] = ()) -> None:
         """Write the line of the next run that is missing. Raises OSError."""
         now_s = time.monotonic()
         took_us, self._since_s = round((now_s - self._since_s) * 1e6), now_s
         assert self._next is not None
-        _write(self._file, _encode(RecordedRun(self._next, took_us, outcome)) + b"\n")
+        _write(self._file, _encode(RecordedRun(self._next, took_us, outcome, tuple(work_us))) + b"\n")
         self._next = next(self._numbers, None)
         self.count += 1
 

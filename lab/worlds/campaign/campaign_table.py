@@ -1,13 +1,21 @@
-"""The contents of a recorded campaign: its findings, grouped by shape, and a table with a row for each run."""
+"""The contents of a recorded campaign: its findings, grouped by shape, and a table of its runs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from lab.table_files import Column, Row, Table, json_cell
+from lab.tasks.comparison import Comparison
+from lab.tasks.extension import comparison_of_run
 from lab.text import sanitize
+from lab.worlds.campaign.campaign import Campaign, RunOutcome
 from lab.worlds.campaign.campaign_recording import CampaignRecording, RecordedRun
+from lab.worlds.campaign.comparison import ProtocolComparison, RunMeasurement
+from lab.worlds.campaign.exploration import ExplorationCampaign, ExploredFinding, SetUpOutcome
 from lab.worlds.campaign.finding import Counterexample
+from lab.worlds.campaign.scalability import ClusterMeasurement, MeasuredCase, Measurement, ScaleCampaign
 
 # findings
 
@@ -15,11 +23,12 @@ from lab.worlds.campaign.finding import Counterexample
 class FindingGroup(Struct):
     """Findings whose shrunk schedules have one shape, and violate one assertion under one set of assumptions.
 
-    ``runs`` are the numbers of their runs, ``smallest`` is the smallest of them.
+    Of explorations: whose paths have the same faults. ``runs`` are the numbers of their runs, ``smallest`` is the
+    smallest of them.
     """
 
     shape: str
-    smallest: Counterexample
+    smallest: Counterexample | ExploredFinding
     runs: list[int]
 
     @property
@@ -34,16 +43,14 @@ class FindingGroups:
     def __init__(self) -> None:
         self._groups: dict[tuple[object, ...], FindingGroup] = {}
 
-    def add(self, run: RecordedRun) -> None:
+    def add(self, run: RecordedRun[Any]) -> None:
         """Add what was found in a run, if anything was."""
-        found = run.outcome.counterexample
-        if found is None:
-            return
-        shape = found.shape
-        group = self._groups.setdefault((found.assertion, found.broken, shape), FindingGroup(shape, found, []))
-        group.runs.append(run.run)
-        if found.size < group.smallest.size:
-            group.smallest = found
+        for found in findings_in(run.outcome):
+            shape = found.shape
+            group = self._groups.setdefault((found.assertion, found.broken, shape), FindingGroup(shape, found, []))
+            group.runs.append(run.run)
+            if found.size < group.smallest.size:
+                group.smallest = found
 
     def ranked(self) -> list[FindingGroup]:
         """Return the groups: failures first, then those found most often."""
@@ -52,12 +59,22 @@ class FindingGroups:
         )
 
 
+def findings_in(outcome: object) -> tuple[Counterexample | ExploredFinding, ...]:
+    """Return what was found in a run; measurements find nothing."""
+    if isinstance(outcome, RunOutcome):
+        return () if outcome.counterexample is None else (outcome.counterexample,)
+    return outcome.found if isinstance(outcome, SetUpOutcome) else ()
+
+
 # the table
 
-COLUMNS = (
+_NAMES = (
     Column("run", "integer", "number of the run, from 1"),
     Column("seed", "integer", "its seed"),
     Column("protocol", "text", "protocol"),
+)
+COLUMNS = (
+    *_NAMES,
     Column("nodes", "integer", "number of nodes"),
     Column("latency_us", "integer", "latency of every link"),
     Column("jitter_us", "integer", "jitter of every link"),
@@ -81,16 +98,132 @@ COLUMNS = (
     Column("shape", "text", "shape of the finding's shrunk schedule"),
     Column("counterexample", "json", "nodes and commands of the shrunk schedule"),
 )
-"""The columns of the table; the last three belong to the finding of the run, if it is one."""
+"""The columns of the table of ``lab check``; the last three belong to the finding of the run, if it is one."""
+
+SCALE_COLUMNS = (
+    *_NAMES,
+    Column("nodes", "integer", "number of nodes"),
+    Column("case", "text", "case of the formula; empty without one"),
+    Column("noticed", "text", "which nodes detect the crash"),
+    Column("coordinator", "integer", "coordinator that was elected"),
+    Column("messages", "integer", "messages of the election, without heartbeats"),
+    Column("formula", "number", "messages by the formula"),
+    Column("virtual_us", "integer", "virtual time from the crash until all nodes are Normal"),
+    Column("kinds", "json", "messages by kind"),
+)
+EXPLORE_COLUMNS = (
+    Column("run", "integer", "number of the set-up, from 1"),
+    Column("protocol", "text", "protocol"),
+    Column("nodes", "integer", "number of nodes"),
+    Column("kills", "integer", "bound on kills"),
+    Column("restarts", "integer", "bound on restarts"),
+    Column("cuts", "integer", "bound on cuts"),
+    Column("pauses", "integer", "bound on pauses"),
+    Column("timeouts", "text", "timing model"),
+    Column("states", "integer", "states visited"),
+    Column("transitions", "integer", "transitions between them"),
+    Column("depth", "integer", "depth in moves"),
+    Column("stopped_at", "text", "bound that ended the search; empty if all was visited"),
+    Column("not_distinguished", "json", "differences between states that were ignored"),
+    Column("assertion", "text", "assertion"),
+    Column("violated", "integer", "states that violate it"),
+    Column("moves", "integer", "number of moves to the nearest violation"),
+    Column("broken", "json", "assumptions broken there"),
+    Column("verdict", "text", "verdict, in words"),
+    Column("shape", "text", "faults on the way to the nearest violation"),
+)
+VIOLATION_COLUMNS = (
+    Column("failures", "integer", "violations with the assumptions intact"),
+    Column("excused", "integer", "violations under broken assumptions"),
+    Column("violations", "json", "the same by assertion: numbers of failures and of excused violations"),
+)
 
 
 def table_of(recording: CampaignRecording) -> Table:
-    """Return a table with a row for each run, in the order of their numbers."""
-    return Table(COLUMNS, _rows(recording))
+    """Return a table of the runs, in the order of their numbers.
+
+    It has a row for each run; of a comparison for each protocol in each run, of a study of growing clusters for
+    each case that was measured, of explorations for each assertion in each set-up.
+    """
+    plan = recording.header.campaign
+    if isinstance(plan, Campaign):
+        return Table(COLUMNS, _rows(recording, plan))
+    if isinstance(plan, ProtocolComparison):
+        kinds = [comparison_of_run(base) for base in plan.bases]
+        most = max(kinds, key=lambda each: len(each.__mro__))
+        return Table((*_NAMES, *most.columns, *VIOLATION_COLUMNS), _comparison_rows(recording, plan, kinds))
+    if isinstance(plan, ScaleCampaign):
+        return Table(SCALE_COLUMNS, _scale_rows(recording, plan))
+    return Table(EXPLORE_COLUMNS, _explored_rows(recording, plan))
 
 
-def _rows(recording: CampaignRecording) -> Iterator[Row]:
-    name = recording.header.campaign.base.protocol.title
+def _comparison_rows(
+    recording: CampaignRecording, plan: ProtocolComparison, kinds: list[type[Comparison]]
+) -> Iterator[Row]:
+    for run in recording.runs():
+        for name, kind, one in zip(plan.names, kinds, run.outcome, strict=True):
+            cells = kind.row(one.measured)
+            yield run.run, plan.seed + run.run - 1, sanitize(name), *cells, *violation_cells(one)
+
+
+def violation_cells(run: RunMeasurement) -> Row:
+    """Return the cells of ``VIOLATION_COLUMNS``."""
+    counts = run.violations.values()
+    failures, excused = sum(failed for failed, _ in counts), sum(excused for _, excused in counts)
+    return failures, excused, json_cell(run.violations)
+
+
+def _scale_rows(recording: CampaignRecording, plan: ScaleCampaign) -> Iterator[Row]:
+    for run in recording.runs():
+        _, place = plan.place_of(run.run)
+        for cells in scale_cells(run.outcome):
+            yield run.run, plan.seed, sanitize(plan.bases[place].protocol.name), *cells
+
+
+def scale_cells(cluster: ClusterMeasurement) -> Iterable[Row]:
+    """Yield the cells of ``SCALE_COLUMNS`` behind the protocol, for each case that was measured."""
+    return (_case_cells(case, case.measured) for case in cluster.cases if case.measured is not None)
+
+
+def _case_cells(case: MeasuredCase, measured: Measurement) -> Row:
+    return (
+        measured.nodes,
+        sanitize(case.case) or None,
+        measured.detection,
+        measured.coordinator,
+        measured.messages,
+        case.formula,
+        measured.virtual_us,
+        json_cell(measured.kinds),
+    )
+
+
+def _explored_rows(recording: CampaignRecording, plan: ExplorationCampaign) -> Iterator[Row]:
+    name = sanitize(plan.base.protocol.title)
+    for run in recording.runs():
+        outcome: SetUpOutcome = run.outcome
+        shapes = {each.assertion: sanitize(each.shape) for each in outcome.found}
+        for each in outcome.assertions:
+            yield (
+                run.run,
+                name,
+                *astuple(outcome.set_up),
+                outcome.states,
+                outcome.transitions,
+                outcome.depth,
+                outcome.stopped_at or None,
+                json_cell(outcome.not_distinguished),
+                sanitize(each.assertion),
+                each.violated,
+                each.moves,
+                json_cell(each.broken),
+                sanitize(each.verdict),
+                shapes.get(each.assertion),
+            )
+
+
+def _rows(recording: CampaignRecording, plan: Campaign) -> Iterator[Row]:
+    name = plan.base.protocol.title
     reached: set[int] = set()
     for run in recording.runs():
         outcome, schedule = run.outcome, run.outcome.schedule

@@ -6,10 +6,11 @@ So all protocols get the same faults and the same links, and, after the last fau
 any of them asks for. What is measured is up to the ``Comparison`` that the protocols bring.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Sequence
 from functools import partial
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -17,18 +18,23 @@ from lab.protocols import Algorithm
 from lab.recording.records import Header, Link
 from lab.script.parse import read_script
 from lab.script.statements import After, At, Statement
-from lab.tasks.extension import comparison_of
+from lab.tasks.extension import comparison_of, comparison_of_run
+from lab.units import format_us
+from lab.worlds.campaign.campaign import part_of
 from lab.worlds.campaign.schedule import SchedulePlan, draw
 from lab.worlds.campaign.trial import RunawayError, judging_log, start_simulation
-from lab.worlds.campaign.workers import map_chunks, split_seeds
+from lab.worlds.campaign.workers import in_chunks, map_chunks
 from lab.worlds.loading.targets import load_protocol
 
 _CHUNK = 2
 """Small, because several protocols with a task take a while."""
 
 
-class ProtocolComparison(Struct, frozen=True):
+class ProtocolComparison(Struct, frozen=True, tag_field="of", tag="compare"):
     """A comparison: each target with its header in ``bases``, for ``runs`` seeds from ``seed`` on.
+
+    ``names`` are the protocols as reports name them, ``conditions`` what they have in common, in words. The runs
+    are divided into ``parts``, which can be made anywhere.
 
     ``script`` are lines of the command language, instead of random faults; None: random faults. With ``load`` the
     nodes get the work that the protocols' comparison has for them, in addition to those.
@@ -41,6 +47,27 @@ class ProtocolComparison(Struct, frozen=True):
     seed: int
     runs: int
     load: bool = False
+    names: tuple[str, ...] = ()
+    conditions: str = ""
+    parts: int = 1
+
+    def runs_of(self, part: int) -> range:
+        """Return the numbers of the runs of a part; both count from 1."""
+        return part_of(self.runs, part, self.parts)
+
+    def with_protocols(self, targets: Sequence[str], bases: Sequence[Header]) -> "ProtocolComparison":
+        """Return the same comparison of these protocols."""
+        return replace(self, targets=tuple(targets), bases=tuple(bases))
+
+    def facts(self) -> dict[str, str]:
+        """Return what distinguishes it from another comparison, in words."""
+        return {
+            "the seed": str(self.seed),
+            "the number of runs": str(self.runs),
+            "the number of parts": str(self.parts),
+            "what the protocols have in common": self.conditions,
+            "T": format_us(self.plan.timing.t_us),
+        }
 
 
 class SharedSchedule(Struct, frozen=True):
@@ -63,15 +90,31 @@ class RunMeasurement(Struct, frozen=True):
     violations: dict[str, tuple[int, int]]
 
 
+def measured_of(comparison: ProtocolComparison, plain: Sequence[RunMeasurement]) -> tuple[RunMeasurement, ...]:
+    """Return what was measured of a run, from what was read of it. Raises msgspec.ValidationError.
+
+    The types are those of the installed protocols' comparisons; of any other protocol, that of an election.
+    """
+    found = zip(plain, comparison.bases, strict=True)
+    return tuple(
+        replace(each, measured=msgspec.convert(each.measured, comparison_of_run(base).Measured))
+        for each, base in found
+    )
+
+
 def run_comparison(
-    comparison: ProtocolComparison, workers: int = 1
+    comparison: ProtocolComparison, workers: int = 1, numbers: Iterable[int] | None = None
 ) -> Generator[tuple[RunMeasurement, ...], None, None]:
-    """Yield the measurements of each seed, in order, one for each protocol. Raises RunawayError."""
-    seeds = split_seeds(comparison.seed, comparison.seed + comparison.runs, _CHUNK)
+    """Yield the measurements of each run, in order, one for each protocol. Raises RunawayError.
+
+    ``numbers`` are those of the runs to make, from 1; None: all.
+    """
+    wanted = range(1, comparison.runs + 1) if numbers is None else numbers
+    seeds = ([comparison.seed + number - 1 for number in chunk] for chunk in in_chunks(wanted, _CHUNK))
     return map_chunks(partial(_compare, comparison), seeds, workers)
 
 
-def _compare(comparison: ProtocolComparison, seeds: range) -> list[tuple[RunMeasurement, ...]]:
+def _compare(comparison: ProtocolComparison, seeds: Sequence[int]) -> list[tuple[RunMeasurement, ...]]:
     found = []
     for seed in seeds:
         course = shared_schedule(comparison, seed)

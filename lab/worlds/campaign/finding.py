@@ -258,18 +258,23 @@ class Counterexample(Struct, frozen=True):
 
     @property
     def shape(self) -> str:
-        """What is alike in two that show the same: commands and triggers, without times and amounts.
+        """What is alike in two that show the same: see ``shape_of``."""
+        schedule = self.schedule
+        return shape_of(schedule.nodes, [f"{fault.trigger}{fault.command}" for fault in schedule.faults])
 
-        Of n nodes the highest is ``n``, the next ``n-1``.
-        """
-        nodes = self.schedule.nodes
-        names = {node: f"n-{rank}" if rank else "n" for rank, node in enumerate(reversed(nodes))}
 
-        def abstract(fault: ScheduledFault) -> str:
-            text = _AMOUNT.sub("", f"{fault.trigger}{fault.command}")
-            return " ".join(_NODE.sub(lambda match: names.get(int(match[0]), match[0]), text).split())
+def shape_of(nodes: Sequence[int], commands: Sequence[str]) -> str:
+    """Return the commands with their triggers, without times and amounts.
 
-        return "; ".join(map(abstract, self.schedule.faults)) or "no fault"
+    Of n nodes the highest is ``n``, the next ``n-1``.
+    """
+    names = {node: f"n-{rank}" if rank else "n" for rank, node in enumerate(reversed(nodes))}
+
+    def abstract(command: str) -> str:
+        text = _AMOUNT.sub("", command)
+        return " ".join(_NODE.sub(lambda match: names.get(int(match[0]), match[0]), text).split())
+
+    return "; ".join(map(abstract, commands)) or "no fault"
 
 
 def counterexample_of(

@@ -13,10 +13,11 @@ only the crashed coordinator restarts. No record is kept: a thousand nodes make 
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from lab.analysis.elections import ElectionLog
 from lab.kernel import Message, Step, Timing
@@ -284,6 +285,68 @@ class ScaleCase(Struct, frozen=True):
         return 0 if self.cost is None else self.cost.messages(nodes)
 
 
+class MeasuredCase(Struct, frozen=True):
+    """A case, the value of its formula, and what was measured; None: there is no formula, the case was skipped."""
+
+    case: str
+    formula: float | None
+    measured: Measurement | None
+
+
+class ClusterMeasurement(Struct, frozen=True):
+    """What was measured of a protocol in one cluster.
+
+    ``failed`` says why the nodes did not agree; then the protocol is measured in no larger cluster, and of these
+    there are no ``cases``.
+    """
+
+    nodes: int
+    cases: tuple[MeasuredCase, ...] = ()
+    failed: str = ""
+
+
+class ScaleCampaign(Struct, frozen=True, tag_field="of", tag="scale"):
+    """A study of several protocols: each is measured in the smallest cluster, then each in the next.
+
+    ``bases`` are headers of the protocols, of whatever number of nodes. A run is one protocol in one cluster.
+    """
+
+    targets: tuple[str, ...]
+    bases: tuple[Header, ...]
+    sizes: tuple[int, ...]
+    seed: int
+
+    @property
+    def runs(self) -> int:
+        return len(self.sizes) * len(self.targets)
+
+    @property
+    def parts(self) -> int:
+        """One: a larger cluster is measured only if the nodes agreed in the smaller ones."""
+        return 1
+
+    def runs_of(self, part: int) -> range:
+        """Return the numbers of all runs, from 1."""
+        return range(1, self.runs + 1)
+
+    def place_of(self, run: int) -> tuple[int, int]:
+        """Return the number of nodes of a run, and the place of its protocol."""
+        size, place = divmod(run - 1, len(self.targets))
+        return self.sizes[size], place
+
+    def with_protocols(self, targets: Sequence[str], bases: Sequence[Header]) -> "ScaleCampaign":
+        """Return the same study of these protocols."""
+        return replace(self, targets=tuple(targets), bases=tuple(bases))
+
+    def facts(self) -> dict[str, str]:
+        """Return what distinguishes it from another study, in words."""
+        return {
+            "the seed": str(self.seed),
+            "the numbers of nodes": ",".join(map(str, self.sizes)),
+            "T": format_us(self.bases[0].timing.t_us),
+        }
+
+
 class ScaleStudy(Struct, frozen=True):
     """The measurements of one protocol."""
 
@@ -301,17 +364,34 @@ class ScaleStudy(Struct, frozen=True):
                 cases[-1].other_costs.append(cost)
         return cls(protocol, cases or [ScaleCase(None, list(protocol.costs), [])])
 
-    def measure(self, nodes: int, timing: Timing, seed: int, progress: ReportMessages) -> None:
-        """Measure all cases in one cluster, as starting it takes as long as a measurement."""
+    def measure(
+        self, nodes: int, timing: Timing, seed: int, progress: ReportMessages
+    ) -> tuple["ClusterMeasurement", list[int]]:
+        """Measure all cases in one cluster, as starting it takes as long as a measurement.
+
+        Return what was measured, and how long each case took, in microseconds. Nothing is added to the study.
+        """
         began_s = time.monotonic()
-        trial = ScalabilityTrial(self.protocol, nodes, timing, seed, progress, len(self.cases))
-        for place, case in enumerate(self.cases):
-            measured = None
-            if place == 0 or case.messages(nodes) <= MOST_MESSAGES:
-                measured = trial.measure(case.detection)
-            ended_s = time.monotonic()
-            case.rows.append(ScaleRow(nodes, measured, ended_s - began_s))
-            began_s = ended_s
+        measured: list[MeasuredCase] = []
+        took_us: list[int] = []
+        try:
+            trial = ScalabilityTrial(self.protocol, nodes, timing, seed, progress, len(self.cases))
+            for place, case in enumerate(self.cases):
+                is_measured = place == 0 or case.messages(nodes) <= MOST_MESSAGES
+                found = trial.measure(case.detection) if is_measured else None
+                formula = None if case.cost is None else float(case.messages(nodes))
+                measured.append(MeasuredCase(case.name, formula, found))
+                ended_s = time.monotonic()
+                took_us.append(round((ended_s - began_s) * 1e6))
+                began_s = ended_s
+        except NoAgreementError as error:
+            return ClusterMeasurement(nodes, tuple(measured), str(error)), took_us
+        return ClusterMeasurement(nodes, tuple(measured)), took_us
+
+    def add(self, found: "ClusterMeasurement", took_us: Sequence[int]) -> None:
+        """Add what was measured in a cluster."""
+        for case, each, us in zip(self.cases, found.cases, took_us, strict=False):
+            case.rows.append(ScaleRow(found.nodes, each.measured, us / 1e6))
 
     @property
     def name(self) -> str:

@@ -8,7 +8,8 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
@@ -27,6 +28,13 @@ def split_seeds(first: int, end: int, size: int) -> Iterator[range]:
     """Yield the seeds in ranges of this size."""
     for seed in range(first, end, size):
         yield range(seed, min(seed + size, end))
+
+
+def in_chunks(numbers: Iterable[int], size: int) -> Iterator[tuple[int, ...]]:
+    """Yield the numbers in tuples of this size; the last one may be shorter."""
+    left = iter(numbers)
+    while chunk := tuple(islice(left, size)):
+        yield chunk
 
 
 def map_chunks(

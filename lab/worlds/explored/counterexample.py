@@ -1,4 +1,6 @@
-"""Record the shortest counterexample of an exploration: its path is performed by real nodes in virtual time."""
+"""The shortest counterexample of an exploration: a path of moves, performed by real nodes in virtual time."""
+
+from msgspec import Struct
 
 from lab.properties.assertions import A4, ENDS
 from lab.protocols import Algorithm
@@ -6,6 +8,47 @@ from lab.recording.writer import Writer
 from lab.worlds.explored.explorer import Explorer
 from lab.worlds.explored.path_execution import PathExecution
 from lab.worlds.explored.states import Move, Timeouts
+
+
+class ExploredPath(Struct, frozen=True):
+    """The shortest path to a violation, all that is needed to perform it again.
+
+    ``draws`` are the random numbers that each node draws at its first start. Of a liveness property, ``waits`` is
+    true: after the moves, time passes until the recording shows that it does not hold; with ``heals``, after the
+    cut that may be in force; and if the nodes go around in a cycle, ``cycle`` has its moves.
+    """
+
+    timeouts: Timeouts
+    restarts: int
+    draws: tuple[tuple[int, tuple[float, ...]], ...]
+    moves: tuple[Move, ...]
+    waits: bool = False
+    heals: bool = False
+    cycle: tuple[Move, ...] = ()
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """The faults, in their order, as commands."""
+        found: list[str] = []
+        for move in self.moves:
+            found += move.commands
+            found += [f"restart {move.node}"] if move.what == "restart" else []
+            found += [command for _, command in move.during]
+        return tuple(found)
+
+
+def path_to_violation(explorer: Explorer, assertion: str, timeouts: Timeouts, restarts: int) -> ExploredPath:
+    """Return the shortest path to a violation of the assertion."""
+    state = explorer.first_found[assertion]
+    return ExploredPath(
+        timeouts,
+        restarts,
+        tuple(explorer.draws_before(state).items()),
+        tuple(explorer.path_to(state)),
+        waits=assertion in explorer.liveness,
+        heals=assertion not in (A4.id, ENDS.id),
+        cycle=tuple(explorer.cycles.get(assertion, ())),
+    )
 
 
 def record_counterexample(
@@ -17,22 +60,26 @@ def record_counterexample(
     restarts: int,
 ) -> None:
     """Write the shortest path to a violation of the assertion, and close the writer. Raises OSError."""
-    state = explorer.first_found[assertion]
-    execution = PathExecution(protocol, writer, timeouts, restarts, explorer.draws_before(state))
-    for move in explorer.path_to(state):
+    record_path(path_to_violation(explorer, assertion, timeouts, restarts), assertion, protocol, writer)
+
+
+def record_path(path: ExploredPath, assertion: str, protocol: type[Algorithm], writer: Writer) -> None:
+    """Perform a path to a violation of the assertion, and close the writer. Raises OSError."""
+    execution = PathExecution(protocol, writer, path.timeouts, path.restarts, dict(path.draws))
+    for move in path.moves:
         execution.perform(move)
-    if assertion in explorer.liveness:
-        _wait_for_agreement(explorer, assertion, execution, writer.header.protocol.settles_within_us)
+    if path.waits:
+        _wait_for_agreement(path, execution, writer.header.protocol.settles_within_us)
     execution.end(f"{assertion} does not hold")
     writer.close()
 
 
-def _wait_for_agreement(explorer: Explorer, assertion: str, execution: PathExecution, within_us: int) -> None:
+def _wait_for_agreement(path: ExploredPath, execution: PathExecution, within_us: int) -> None:
     """Let time pass until the recording shows the lack of agreement: by silence, or by the cycle."""
-    if assertion not in (A4.id, ENDS.id) and execution.is_cut:  # it may stay in force around a node that is down
+    if path.heals and execution.is_cut:  # it may stay in force around a node that is down
         execution.perform(Move("strike", commands=("heal",)))
     ends_us = execution.now_us + within_us
-    around = explorer.cycles.get(assertion) or [Move("wait", us=within_us + 1)]
+    around = path.cycle or (Move("wait", us=within_us + 1),)
     while execution.now_us <= ends_us:
         for move in around:
             execution.perform(move)
