@@ -459,8 +459,9 @@ def check(
 ) -> int:
     """Check that exercises are correct.
 
-    The solution must earn all points. An empty attempt and each wrong attempt in the exercise's folder must earn
-    none, and random commands must not solve it.
+    The answer of each question must follow from the run that it names, under several seeds. The solution must earn
+    all points. An empty attempt and each wrong attempt in the exercise's folder must earn none, and random commands
+    must not solve it.
 
     Exit status: 0 all are correct, 1 one is not, 2 usage error, 130 Ctrl-C.
     """

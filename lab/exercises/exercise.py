@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from msgspec import Struct, field
 
@@ -57,6 +57,27 @@ class Repair(Struct, frozen=True, forbid_unknown_fields=True):
     times: float = 1.5
 
 
+class AnswerKey(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the accepted answer of a question follows from: a run, or ``rule``.
+
+    The run is simulated: the exercise's setup, and the lines ``run`` after those of its script. It is looked at when
+    the triggers ``at`` have fired, or at its end if there are none. The answer that follows is the one whose
+    condition in ``holds`` is met then (what may stand after *expect*; or further triggers, *expect* and that), or
+    the ``value`` of an expression, less its value when the triggers ``since`` had fired. It must follow under every
+    seed, and in each of ``setups``: values that replace those in the head of the setup, and ``script`` its script.
+
+    ``rule`` names the rules, assertions and assumptions that a question is about whose answer no run shows.
+    """
+
+    rule: tuple[str, ...] = ()
+    run: str = ""
+    since: str = ""
+    at: str = ""
+    value: str = ""
+    holds: dict[str, str] = {}
+    setups: tuple[dict[str, Any], ...] = ({},)
+
+
 class TaskHead(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A task as described in ``exercise.toml``; it is done in one of five ways.
 
@@ -66,8 +87,8 @@ class TaskHead(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``explain``: a text that a teacher reads. ``repair``: a protocol file is graded, not an attempt.
 
     ``at_most`` is the number of commands allowed, not counting those in ``FREE``; None means any number.
-    ``explanation`` is shown afterwards. In the students' edition of a question, ``locked`` is in place of
-    ``accepted_answers`` and ``explanation``.
+    ``explanation`` is shown afterwards. ``key`` is what the answer follows from. In the students' edition of a
+    question, ``locked`` is in place of ``accepted_answers``, ``key`` and ``explanation``.
     """
 
     points: int
@@ -77,6 +98,7 @@ class TaskHead(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     explain: str = ""
     options: tuple[str, ...] = field(default=(), name="choices")
     answer: str | tuple[str, ...] = ()
+    key: AnswerKey | None = None
     record: str = ""
     before: str = ""
     at_most: int | None = None

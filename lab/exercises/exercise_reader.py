@@ -211,6 +211,8 @@ def _mistakes_in(head: TaskHead, setup: Scenario) -> Iterator[str]:
         yield "a question needs either an answer, or record = the condition of the record asked for"
     if not head.question and (head.accepted_answers or head.options or head.before or head.record or head.locked):
         yield "answer, choices, before and record belong to a question"
+    if head.key is not None and not head.accepted_answers:
+        yield "key belongs to a question with an answer"
     if head.options and not head.locked and not set(head.accepted_answers) <= set(head.options):
         yield "the answer is not one of the choices"
     protocol = load_protocol(setup.protocol)

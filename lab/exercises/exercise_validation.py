@@ -1,15 +1,17 @@
-"""Check that an exercise can be solved, but not without understanding it.
+"""Check that an exercise can be solved, but not without understanding it, and that its answers are right.
 
-The solution must earn all points. Doing nothing, and each script that is known to be wrong, must earn none. Random
+What the answers follow from is simulated: see ``answer_keys``. The solution must earn all points. Doing nothing, and each script that is known to be wrong, must earn none. Random
 commands must not solve it. Scripts run in a sandbox, as if a student gave their commands: simulated, in memory.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 from pathlib import Path
 from random import Random
 
 from msgspec.structs import replace
 
+from lab.exercises.answer_keys import LONGEST_US, key_problems
 from lab.exercises.assessment import Assessment
 from lab.exercises.attempts import attempt_config
 from lab.exercises.exercise import Exercise
@@ -33,7 +35,6 @@ _SEED = 1
 _SOLUTION = "solution.script"
 _WRONG = "wrong-*.script"
 _TIMES = ("100ms", "300ms", "600ms", "2s")
-LONGEST_US = 60_000_000
 _SLICE_US = 1_000_000
 
 
@@ -59,17 +60,23 @@ def check_exercise(
     if "live" in exercise.setup.worlds:
         seeds += range(1, with_seeds + 1)
     wrong = sorted(folder.glob(_WRONG))
-    trials = len(seeds) + 1 + len(wrong) + at_random
-    for number, seed in enumerate(seeds, 1):
+    trials = len(exercise.tasks) + len(seeds) + 1 + len(wrong) + at_random
+    done = count(1)
+
+    def report() -> None:
+        report_progress(next(done) / trials)
+
+    yield from key_problems(exercise, [exercise.setup.seed if seed is None else seed for seed in seeds], report)
+    for seed in seeds:
         yield from _solution_problems(exercise, seed)
-        report_progress(number / trials)
+        report()
     if idle := run_in_sandbox(exercise, []).status.points:
         yield f"doing nothing earns {idle} of {exercise.points} points"
     if not wrong:
         yield f"{_WRONG} is missing: nothing shows that wrong attempts earn nothing"
-    for number, path in enumerate(wrong, len(seeds) + 2):
+    for path in wrong:
         found = _run_script(exercise, path)
-        report_progress(number / trials)
+        report()
         if isinstance(found, str):
             yield found
         elif points := found.status.points:
@@ -79,7 +86,7 @@ def check_exercise(
         if run_in_sandbox(exercise, commands).status.is_solved:
             yield f"random commands solve it: {'; '.join(commands)}"
             return
-        report_progress((trials - at_random + number + 1) / trials)
+        report()
 
 
 def _repair_problems(

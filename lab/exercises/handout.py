@@ -127,6 +127,7 @@ def _for_students(task: dict[str, Any]) -> dict[str, Any]:
         task.pop("explains", None)  # a teacher reads the text, or the file is graded: it would be the solution
     if "answer" in task:
         answer = task.pop("answer")
+        task.pop("key", None)
         accepted = [answer] if isinstance(answer, str) else answer
         task["locked"] = asdict(lock(task.pop("explains", ""), accepted))
     hidden = {name: task.pop(name) for name in _ENCODED if name in task}
@@ -156,10 +157,12 @@ def _decode_task(task: Any) -> Any:
 def _to_toml(head: dict[str, Any]) -> str:
     tables = [("", {name: value for name, value in head.items() if name != "task"})]
     tables += [("\n[[task]]\n", task) for task in head["task"]]
-    return "".join(
-        heading + "".join(f"{name} = {_toml_value(value)}\n" for name, value in table.items())
-        for heading, table in tables
-    )
+    return "".join(heading + format_table(table) for heading, table in tables)
+
+
+def format_table(table: dict[str, Any]) -> str:
+    """Format a table of TOML, without its heading."""
+    return "".join(f"{name} = {_toml_value(value)}\n" for name, value in table.items())
 
 
 def _toml_value(value: Any) -> str:
