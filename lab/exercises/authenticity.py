@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from lab.analysis.stall_log import StallLog
 from lab.exercises.assessment import parse_manual_command
 from lab.exercises.attempts import attempt_config
+from lab.exercises.draws import describe_draw
 from lab.exercises.exercise import Exercise
 from lab.kernel import Fired, Message, Node, Received, Step
 from lab.recording.cluster_state import ClusterState
@@ -367,6 +368,11 @@ def _header_error(exercise: Exercise, store: RecordStore) -> str:
     header, of = store.header, store.header.exercise
     if of is None or of.name != exercise.name:
         return f"it is not an attempt at {exercise.name}"
+    if of.drawn != exercise.drawn:
+        return (
+            f"it was drawn for another student, or for another course: it has {describe_draw(of.drawn) or 'no values'}, "
+            f"but {sanitize(of.student)}'s {exercise.name} has {describe_draw(exercise.drawn) or 'none'}"
+        )
     config = attempt_config(exercise, of.student, of.attempt, Path())
     meant = header_of(config, load_protocol(exercise.setup.protocol))
     for name in ("world", "protocol", "nodes", "timing", "link", "seed", "parent", "scenario", "remark"):

@@ -7,7 +7,8 @@ from typing import Any, Literal, get_args
 
 from msgspec import Struct, field
 
-from lab.exercises.handout import LockedText, normalize_answer
+from lab.exercises.draws import DrawTable
+from lab.exercises.handout import LockedText, fill, normalize_answer
 from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS
 from lab.scenario.file import Scenario
 from lab.worlds.loading.targets import load_protocol
@@ -121,13 +122,17 @@ _NOT_OPENED = "The right answer opens the explanation; your teacher has it, too.
 
 
 class Task(TaskHead, frozen=True, kw_only=True):
-    """A task. ``number`` counts from 1; ``text`` holds its instructions, in Markdown."""
+    """A task. ``number`` counts from 1; ``text`` holds its instructions, in Markdown.
+
+    ``drawn`` are the values that its texts were filled with.
+    """
 
     number: int
     title: str
     text: str
     way: Way
     hints: tuple[Hint, ...]
+    drawn: dict[str, str] = {}
 
     def accepts(self, answer: str) -> bool:
         """Return whether this is an accepted answer, one of ``accepted_answers``."""
@@ -157,7 +162,7 @@ class Task(TaskHead, frozen=True, kw_only=True):
         if self.locked is None:
             return self.explanation
         opened = self.locked.open_with(answer if self.accepts(answer) else self.correct_answer())
-        return _NOT_OPENED if opened is None else opened
+        return _NOT_OPENED if opened is None else fill(opened, self.drawn)
 
 
 class Exercise(Struct, frozen=True):
@@ -166,7 +171,8 @@ class Exercise(Struct, frozen=True):
     ``teaches`` names rules, assertions, properties of the setup and assumptions. ``setup`` is the scenario that an
     attempt starts from; its ``for`` limits the attempt's time. ``may`` lists the commands that are allowed besides
     those in ``FREE``. ``faulty_file`` is the protocol file to be repaired, if there is one. Within a ``level``,
-    exercises are sorted by ``place``. The ``student`` edition has neither solutions nor wrong attempts.
+    exercises are sorted by ``place``. The ``student`` edition has neither solutions nor wrong attempts. ``draws``
+    lists the values that are drawn for a student, and ``drawn`` are those that this exercise was filled with.
     """
 
     name: str
@@ -182,6 +188,8 @@ class Exercise(Struct, frozen=True):
     faulty_file: Path | None = None
     place: int = 50
     edition: Edition = "teacher"
+    draws: DrawTable = {}
+    drawn: dict[str, str] = {}
 
     @property
     def points(self) -> int:

@@ -1,6 +1,7 @@
 """Check that an exercise can be solved, but not without understanding it, and that its answers are right.
 
-What the answers follow from is simulated: see ``answer_keys``. The solution must earn all points. Doing nothing, and each script that is known to be wrong, must earn none. Random
+What the answers follow from is simulated: see ``answer_keys``. That is tried with several draws, as each student
+has values of their own. The solution must earn all points. Doing nothing, and each script that is known to be wrong, must earn none. Random
 commands must not solve it. Scripts run in a sandbox, as if a student gave their commands: simulated, in memory.
 """
 
@@ -14,7 +15,10 @@ from msgspec.structs import replace
 from lab.exercises.answer_keys import LONGEST_US, key_problems
 from lab.exercises.assessment import Assessment
 from lab.exercises.attempts import attempt_config
+from lab.exercises.draws import describe_draw
 from lab.exercises.exercise import Exercise
+from lab.exercises.exercise_reader import drawn_for
+from lab.exercises.handout import fill
 from lab.exercises.repair_grading import grade_repair
 from lab.foreign_file import read_foreign_text
 from lab.recording.records import TIME_LIMIT_REACHED, End
@@ -31,6 +35,8 @@ from lab.worlds.watchdog import watch_steps
 SEEDS = 5
 """Seeds that the solution is tried with; live runs vary more than these."""
 RANDOM_TRIALS = 20
+DRAWS = 4
+"""Students whose draws are tried, besides the first values."""
 _SEED = 1
 _SOLUTION = "solution.script"
 _WRONG = "wrong-*.script"
@@ -70,6 +76,8 @@ def check_exercise(
     for seed in seeds:
         yield from _solution_problems(exercise, seed)
         report()
+    if exercise.draws:
+        yield from _draw_problems(exercise)
     if idle := run_in_sandbox(exercise, []).status.points:
         yield f"doing nothing earns {idle} of {exercise.points} points"
     if not wrong:
@@ -120,9 +128,18 @@ def _solution_problems(exercise: Exercise, seed: int | None) -> Iterator[str]:
             yield f"{_SOLUTION}{with_seed}: task {task.number} is {result.state}: {sanitize(result.why, 100)}"
 
 
+def _draw_problems(exercise: Exercise) -> Iterator[str]:
+    """Yield the problems that only some students would have."""
+    for number in range(DRAWS):
+        drawn = drawn_for(exercise, f"student-{number}")
+        values = f", drawn as {describe_draw(drawn.drawn)}"
+        yield from (problem + values for problem in key_problems(drawn, (drawn.setup.seed,)))
+        yield from (problem + values for problem in _solution_problems(drawn, None))
+
+
 def _run_script(exercise: Exercise, path: Path, seed: int | None = None) -> Assessment | str:
     try:
-        return run_in_sandbox(exercise, read_commands(exercise, read_foreign_text(path)), seed)
+        return run_in_sandbox(exercise, read_commands(exercise, fill(read_foreign_text(path), exercise.drawn)), seed)
     except CommandError as error:
         return f"{path.name}: {error}"
     except OSError as error:
