@@ -40,6 +40,7 @@ DRAWS = 4
 _SEED = 1
 _SOLUTION = "solution.script"
 _WRONG = "wrong-*.script"
+_RECORD = "{record_"
 _TIMES = ("100ms", "300ms", "600ms", "2s")
 _SLICE_US = 1_000_000
 
@@ -139,11 +140,20 @@ def _draw_problems(exercise: Exercise) -> Iterator[str]:
 
 def _run_script(exercise: Exercise, path: Path, seed: int | None = None) -> Assessment | str:
     try:
-        return run_in_sandbox(exercise, read_commands(exercise, fill(read_foreign_text(path), exercise.drawn)), seed)
+        return run_in_sandbox(exercise, read_commands(exercise, _fill_script(exercise, read_foreign_text(path))), seed)
     except CommandError as error:
         return f"{path.name}: {error}"
     except OSError as error:
         return f"{path.name}: {error.strerror}"
+
+
+def _fill_script(exercise: Exercise, text: str) -> str:
+    """Put the drawn values in place of their names, and in place of ``{record_2}`` the record that task 2 asks for."""
+    drawn = dict(exercise.drawn)
+    if _RECORD in text:
+        found = run_in_sandbox(exercise, []).expected_records
+        drawn |= {f"record_{task}": str(record) for task, record in found.items()}
+    return fill(text, drawn)
 
 
 def random_commands(exercise: Exercise, seed: int) -> list[str]:
