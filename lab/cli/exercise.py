@@ -157,8 +157,8 @@ def show(
 ) -> int:
     """Print an exercise: its tasks, the allowed commands, and the points of each task.
 
-    In many exercises each student has node ids, times or seeds of their own. --student shows what this student has,
-    at home, or with --data in the class of that server.
+    In many exercises each student has node ids, times or seeds of their own. --student shows what this student
+    has: at home, or with --data in the class of that server.
     """
     exercise = resolve_exercise(name)
     if data is not None and student is None:
@@ -412,10 +412,11 @@ class GradeDocument(Document, frozen=True):
 def grade(options: GradeOptions) -> int:
     """Grade submissions by re-executing them.
 
-    A recording is refused if its values were not drawn for its student, if its inputs do not reproduce its steps, if it has a fault that no recorded command
-    caused, if a command is not allowed in the exercise, or if two students submit the same run. The last is only
-    detected if all students are graded in one call. To grade one student alone, as Gradescope does, --student NAME
-    refuses the recordings of others. A FILE.py is executed in a sandbox: lab guide sandbox.
+    A recording is refused if its exercise was drawn for another student, if its inputs do not reproduce its steps,
+    if it has a fault that no recorded command caused, if a command is not allowed in the exercise, or if two
+    students submit the same run. The last is only detected if all students are graded in one call. To grade one
+    student alone, as Gradescope does, --student NAME refuses the recordings of others. A FILE.py is executed in a
+    sandbox: lab guide sandbox.
 
     A recording made on a student's own machine is unproved: it can be made up without running any node. Those that
     lab serve makes are sealed. If the class worked on your server, --sealed-by with its data folder gives points
@@ -488,8 +489,8 @@ def check(
     """Check that exercises are correct.
 
     The answer of each question must follow from the run that it names, under several seeds, and whatever is drawn
-    for a student. The solution must earn all points. An empty attempt and each wrong attempt in the exercise's folder must earn none, and random commands
-    must not solve it.
+    for a student. The solution must earn all points. An empty attempt and each wrong attempt in the exercise's
+    folder must earn none, and random commands must not solve it.
 
     Exit status: 0 all are correct, 1 one is not, 2 usage error, 130 Ctrl-C.
     """

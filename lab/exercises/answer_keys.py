@@ -1,8 +1,8 @@
 """Check that the answers of questions follow from runs.
 
-A teacher who writes down the right answer can be wrong, and nobody notices: a solution may pass by another way, and
-students are marked wrong. So each question names the run that its answer follows from. The run is simulated here
-under several seeds, and what follows is compared with the answer. Where no run shows the answer, because the
+A teacher who writes down the right answer can be wrong, and nobody notices: a solution may pass by another way,
+and students are marked wrong. So each question names the run that its answer follows from. The run is simulated
+here under several seeds, and what follows is compared with the answer. Where no run shows the answer, because the
 question is about a definition or a reason, the question names the rule that it rests on.
 """
 
@@ -35,7 +35,7 @@ LONGEST_US = 60_000_000
 _SLICE_US = 200_000
 _REACHED = "live >= 0"
 _KNOWN = (*RULES, *ASSERTIONS, *(f"assumption {number}" for number in ASSUMPTIONS))
-_FORMS = "key = { rule = [\"B4\"] }, or a run: [task.key] with at = \"…\", and value or holds"
+_FORMS = 'key = { rule = ["B4"] }, or a run: [task.key] with at = "…", and value or holds'
 
 
 def key_problems(

@@ -34,8 +34,8 @@ from lab.worlds.loading.config import HostReady, RunConfig
 def attempt_config(exercise: Exercise, student: str, attempt: int, recording: Path) -> RunConfig:
     """Build the configuration: the exercise's setup, for as long as an attempt may take.
 
-    The exercise is as it was drawn for the student. It is live if the setup supports that. The header names the student and the attempt. A simulated attempt is
-    paced by the clock, so that there is time to look at it.
+    The exercise is as it was drawn for the student. It is live if the setup supports that. The header names the
+    student and the attempt. A simulated attempt is paced by the clock, so that there is time to look at it.
     """
     world: World = "live" if "live" in exercise.setup.worlds else "simulated"
     return replace(

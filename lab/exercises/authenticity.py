@@ -369,9 +369,10 @@ def _header_error(exercise: Exercise, store: RecordStore) -> str:
     if of is None or of.name != exercise.name:
         return f"it is not an attempt at {exercise.name}"
     if of.drawn != exercise.drawn:
+        other, own = (describe_draw(drawn) or "nothing" for drawn in (of.drawn, exercise.drawn))
         return (
-            f"it was drawn for another student, or for another course: it has {describe_draw(of.drawn) or 'no values'}, "
-            f"but {sanitize(of.student)}'s {exercise.name} has {describe_draw(exercise.drawn) or 'none'}"
+            "it was drawn for another student, or in another course: "
+            f"it has {other}, but {sanitize(of.student)} has {own}"
         )
     config = attempt_config(exercise, of.student, of.attempt, Path())
     meant = header_of(config, load_protocol(exercise.setup.protocol))

@@ -1,8 +1,8 @@
 """What each student gets of their own: values drawn for them, which the texts of an exercise follow.
 
 An exercise lists the values that a name may have, and uses the name in braces: ``kill {victim}``. Which value a
-student gets follows from the student's name and a nonce of the course, which only the teacher has. So nothing has to
-be stored, grading draws the same, and no student can find out what another one gets. At home there is no nonce.
+student gets follows from the student's name and a nonce of the course, which only the teacher has. So nothing has
+to be stored, grading draws the same, and no student can find out what another one gets. At home there is no nonce.
 
 Without a student each name has its first value.
 """
@@ -54,7 +54,7 @@ def mistakes_in_draws(table: DrawTable) -> Iterator[str]:
     """Yield what is wrong with the table, for the author."""
     for names, values in table.items():
         if not all(map(_NAME.fullmatch, names.split())) or not names.strip():
-            yield f"draw: {sanitize(names, 40)!r} is not a name; use small letters: victim, or several: \"leader heir\""
+            yield f'draw: {sanitize(names, 40)!r} is not a name: write victim = […], or "leader heir" = […]'
         elif isinstance(values, str):
             found = _RANGE.fullmatch(values)
             if found is None or int(found[1]) >= int(found[2]):

@@ -61,11 +61,12 @@ class Repair(Struct, frozen=True, forbid_unknown_fields=True):
 class AnswerKey(Struct, frozen=True, forbid_unknown_fields=True):
     """What the accepted answer of a question follows from: a run, or ``rule``.
 
-    The run is simulated: the exercise's setup, and the lines ``run`` after those of its script. It is looked at when
-    the triggers ``at`` have fired, or at its end if there are none. The answer that follows is the one whose
+    The run is simulated: the exercise's setup, and the lines ``run`` after those of its script. It is looked at
+    when the triggers ``at`` have fired, or at its end if there are none. The answer that follows is the one whose
     condition in ``holds`` is met then (what may stand after *expect*; or further triggers, *expect* and that), or
-    the ``value`` of an expression, less its value when the triggers ``since`` had fired. It must follow under every
-    seed, and in each of ``setups``: values that replace those in the head of the setup, and ``script`` its script.
+    the ``value`` of an expression, less its value when the triggers ``since`` had fired. It must follow under
+    every seed, and in each of ``setups``: values that replace those in the head of the setup, and ``script`` its
+    script.
 
     ``rule`` names the rules, assertions and assumptions that a question is about whose answer no run shows.
     """

@@ -223,7 +223,15 @@ class _Reading:
         if sum(hint.costs for hint in hints) > head.points:
             self._wrong(_HINTS, f"{where}its hints cost more than its {head.points} points")
         way = head.ways[0] if head.ways else "explain"
-        return Task(number=number, title=text[0], text=text[1], way=way, hints=hints, drawn=dict(self._drawn), **asdict(head))
+        return Task(
+            number=number,
+            title=text[0],
+            text=text[1],
+            way=way,
+            hints=hints,
+            drawn=dict(self._drawn),
+            **asdict(head),
+        )
 
     def _try(self, name: str, read: Callable[[], V]) -> V | None:
         try:

@@ -164,7 +164,11 @@ def student_edition(head: dict[str, Any]) -> dict[str, Any]:
     """Return the contents of ``exercise.toml`` as students get it. Raises ValueError if it is theirs already."""
     if "edition" in head:
         raise ValueError("it is the students' edition already")
-    return {"edition": "student", **head, "task": [_for_students(task, head.get("draw", {})) for task in head["task"]]}
+    return {
+        "edition": "student",
+        **head,
+        "task": [_for_students(task, head.get("draw", {})) for task in head["task"]],
+    }
 
 
 def _for_students(task: dict[str, Any], draws: dict[str, Any]) -> dict[str, Any]:

@@ -116,12 +116,12 @@ class ClusterProcess:
 
 
 class ClusterPool:
-    """Starts and ends clusters. ``exercises`` are those that may be attempted, by name; they are drawn for each
-    student, with the ``nonce`` of the course.
+    """Starts and ends clusters.
 
-    ``environment_for`` returns the environment of a student's host. ``seal`` is called with the recording and the
-    student of each run that has ended. A start or an end that has begun is completed, even if the session that
-    requested it ends.
+    ``exercises`` are those that may be attempted, by name; they are drawn for each student, with the ``nonce`` of
+    the course. ``environment_for`` returns the environment of a student's host. ``seal`` is called with the
+    recording and the student of each run that has ended. A start or an end that has begun is completed, even if
+    the session that requested it ends.
     """
 
     def __init__(
