@@ -112,22 +112,22 @@ def _what_follows(setup: Scenario, key: AnswerKey, seed: int) -> list[str]:
     protocol = load_protocol(config.protocol)
     scope = Scope(protocol, setup.nodes, setup.parameters)
     header = header_of(config, protocol)
-    look = _Values(key, header, scope) if key.value else _Conditions(key, header, scope)
-    log = MemoryLog(header, look.observe)
-    look.observe(header)
+    observed = _Values(key, header, scope) if key.value else _Conditions(key, header, scope)
+    log = MemoryLog(header, observed.observe)
+    observed.observe(header)
     simulation = Simulation(protocol, log)
     InitialCommands.of(config).add_to(simulation.director)
     simulation.start()
     end_us = min(setup.ends_us, LONGEST_US)
-    while simulation.now_us < end_us and not look.is_decided:
+    while simulation.now_us < end_us and not observed.is_decided:
         simulation.run_to(min(simulation.now_us + _SLICE_US, end_us))
     simulation.finish()
     log.append(End(simulation.now_us, TIME_LIMIT_REACHED))
-    return look.answers
+    return observed.followed
 
 
-class _Look:
-    """What is looked at in a run: it is fed each record, header first."""
+class _Observation:
+    """What is observed of a run: it is fed each record, header first."""
 
     def __init__(self, header: Header, scope: Scope) -> None:
         self._judge = Judge(header)
@@ -155,12 +155,12 @@ class _Look:
         raise NotImplementedError
 
     @property
-    def answers(self) -> list[str]:
+    def followed(self) -> list[str]:
         """The answers that follow, once the run is over."""
         raise NotImplementedError
 
 
-class _Conditions(_Look):
+class _Conditions(_Observation):
     def __init__(self, key: AnswerKey, header: Header, scope: Scope) -> None:
         super().__init__(header, scope)
         self._monitors = {answer: self._monitor(key.at, text) for answer, text in key.holds.items()}
@@ -177,11 +177,11 @@ class _Conditions(_Look):
         return all(monitor.met != "open" for monitor in self._monitors.values())
 
     @property
-    def answers(self) -> list[str]:
+    def followed(self) -> list[str]:
         return [answer for answer, monitor in self._monitors.items() if monitor.met == "met"]
 
 
-class _Values(_Look):
+class _Values(_Observation):
     def __init__(self, key: AnswerKey, header: Header, scope: Scope) -> None:
         super().__init__(header, scope)
         self._watch = parse_watch(key.value, scope.protocol)
@@ -211,7 +211,7 @@ class _Values(_Look):
         return self._value is not None
 
     @property
-    def answers(self) -> list[str]:
+    def followed(self) -> list[str]:
         if self._value is None:
             return []
         if self._since is None:

@@ -17,6 +17,7 @@ waiting for longer than that, but somebody who stops its process does.
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+import msgspec
 from msgspec.structs import replace
 
 from lab.analysis.stall_log import StallLog
@@ -41,6 +42,7 @@ from lab.recording.records import (
     Record,
     Routed,
     Stall,
+    decode,
 )
 from lab.recording.writer import Chain
 from lab.replay.reexecution import Reexecution
@@ -375,7 +377,8 @@ def _header_error(exercise: Exercise, store: RecordStore) -> str:
             f"it has {other}, but {sanitize(of.student)} has {own}"
         )
     config = attempt_config(exercise, of.student, of.attempt, Path())
-    meant = header_of(config, load_protocol(exercise.setup.protocol))
+    meant = decode(msgspec.json.encode(header_of(config, load_protocol(exercise.setup.protocol))))
+    assert isinstance(meant, Header)
     for name in ("world", "protocol", "nodes", "timing", "link", "seed", "parent", "scenario", "remark"):
         if getattr(header, name) != getattr(meant, name):
             if name == "protocol" and header.protocol.source != meant.protocol.source:

@@ -16,8 +16,11 @@ from typing import Any
 from lab.exercises.handout import drawn_together, fill
 from lab.text import sanitize
 
-DrawTable = Mapping[str, str | tuple[str | tuple[str, ...], ...]]
-"""For one name, or several that are drawn together: a range of numbers, ``1-9999``, or the values to draw from."""
+DrawnValues = str | tuple[str | tuple[str, ...], ...]
+"""A range of numbers, ``1-9999``, or the values to draw from; a value has a text for each name."""
+
+DrawTable = Mapping[str, DrawnValues]
+"""What is drawn for one name, or for several that are drawn together."""
 
 _RANGE = re.compile(r"(\d{1,9})-(\d{1,9})")
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -78,21 +81,21 @@ def fill_all(value: Any, drawn: Mapping[str, str]) -> Any:
     return value
 
 
-def _pairs(names: str, number: int, values: str | tuple[str | tuple[str, ...], ...]) -> Iterator[tuple[str, str]]:
+def _pairs(names: str, number: int, values: DrawnValues) -> Iterator[tuple[str, str]]:
     if isinstance(values, str):
         yield names, str(int(values.partition("-")[0]) + number)
     else:
         yield from zip(names.split(), drawn_together(values[number]), strict=True)
 
 
-def _count(values: str | tuple[str | tuple[str, ...], ...]) -> int:
+def _count(values: DrawnValues) -> int:
     if not isinstance(values, str):
         return len(values)
     least, _, most = values.partition("-")
     return int(most) - int(least) + 1
 
 
-def _has(values: str | tuple[str | tuple[str, ...], ...], drawn: tuple[str, ...]) -> bool:
+def _has(values: DrawnValues, drawn: tuple[str, ...]) -> bool:
     if not isinstance(values, str):
         return any(tuple(drawn_together(value)) == drawn for value in values)
     least, _, most = values.partition("-")

@@ -10,7 +10,15 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
-from lab.exercises.draws import DrawTable, draw, fill_all, first_values, is_possible, mistakes_in_draws
+from lab.exercises.draws import (
+    DrawnValues,
+    DrawTable,
+    draw,
+    fill_all,
+    first_values,
+    is_possible,
+    mistakes_in_draws,
+)
 from lab.exercises.exercise import FREE, LEVELS, WAYS, Edition, Exercise, Hint, Kind, Repair, Task, TaskHead
 from lab.exercises.handout import HEAD as _HEAD
 from lab.exercises.handout import decode_tasks, fill
@@ -84,7 +92,7 @@ class _Head(Struct, forbid_unknown_fields=True):
     faulty_file: str = field(default="", name="repairs")
     place: int = 50
     edition: Edition = "teacher"
-    draw: dict[str, str | tuple[str | tuple[str, ...], ...]] = {}
+    draw: dict[str, DrawnValues] = {}
 
     def mistakes(self) -> Iterator[str]:
         """Yield what is wrong beside the tasks."""

@@ -116,14 +116,14 @@ def lock(text: str, accepted: Sequence[str], table: dict[str, Any] | None = None
     ``table`` lists what may be drawn. Raises ValueError if the answers have too many values.
     """
     names, draws = _draws_in(accepted, table or {})
-    answers = [
+    opening = [
         _with_draw(normalize_answer(fill(each, drawn)), fill(names, drawn)) for drawn in draws for each in accepted
     ]
     salt, key = secrets.token_bytes(16), secrets.token_bytes(_KEY_BYTES)
     locked = _xor(text.encode(), _stream(key, len(text.encode())))
     return LockedText(
         salt.hex(),
-        tuple(_xor(key, _stretch(answer, salt)).hex() for answer in dict.fromkeys(answers)),
+        tuple(_xor(key, _stretch(answer, salt)).hex() for answer in dict.fromkeys(opening)),
         locked.hex(),
         _tag(key, locked).hex(),
         names,

@@ -53,7 +53,7 @@ OPTIONS = {
     "--do --out --junit --json",
     "scale": "--nodes --t --seed --output --table --json",
     "exercise list": "--exercises --json",
-    "exercise show": "--solution",
+    "exercise show": "--solution --student --data",
     "exercise start": "--student --home --exercises",
     "exercise status": "--student --home --exercises --json",
     "exercise grade": "--exercise --student --every --csv --gradescope --sealed-by --exercises --json",
