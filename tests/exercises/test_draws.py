@@ -19,7 +19,7 @@ from lab.recording.records import ExerciseAttempt
 from lab.script.scope import CommandError
 from lab.worlds.loading.config import header_of
 from lab.worlds.loading.targets import load_protocol
-from tests.exercises.attempts import solution_of
+from tests.exercises.attempts import chained, read_lines, run_attempt, solution_of, write_lines
 from tests.exercises.exercise_files import HEAD, SETUP, shipped_exercises, write_exercise
 
 _DRAWING = [each.name for each in shipped_exercises() if each.draws]
@@ -98,6 +98,21 @@ def test_a_copied_recording_is_refused(tmp_path: Path, name: str) -> None:
     assert copied.startswith("it was drawn for another student, or in another course: it has seed ")
     assert f"seed {other.drawn['seed']}" in copied
     assert f"anna has seed {anna.drawn['seed']}" in copied
+
+
+def test_an_own_attempt_earns_all_points(tmp_path: Path) -> None:
+    """It is drawn again from the student's name, and graded; under another student's name it is not."""
+    exercise = drawn_for(find_exercise("when-did-two-lead"), "anna")
+    records = run_in_sandbox(exercise, []).expected_records
+    values = exercise.drawn | {f"record_{task}": str(record) for task, record in records.items()}
+    commands = [fill(line, values) for line in solution_of(exercise)]
+    path = run_attempt(exercise, commands, tmp_path / "run.jsonl", end_us=36_000_000)
+    grade = grade_recording(path)
+    assert (grade.refused, grade.points) == ("", exercise.points)
+    (header, *rest) = read_lines(path)
+    header["exercise"]["student"] = "ben"
+    renamed = grade_recording(write_lines(tmp_path / "renamed.jsonl", chained([header, *rest])))
+    assert renamed.refused.startswith("it was drawn for another student")
 
 
 @pytest.mark.parametrize("name", _DRAWING)
