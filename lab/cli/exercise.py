@@ -26,11 +26,13 @@ from lab.cli.terminal import (
 )
 from lab.exercises.assessment import Result
 from lab.exercises.attempts import NAME, LocalClusters, StudentFolder, login_name
+from lab.exercises.draws import describe_draw
 from lab.exercises.exercise import LEVELS, Exercise, Way
 from lab.exercises.exercise_reader import (
     SHIPPED,
     ExerciseError,
     all_exercises,
+    drawn_for,
     find_exercise,
     names,
     read_exercise,
@@ -48,7 +50,7 @@ from lab.exercises.grading import (
     report_part,
     restrict_to_student,
 )
-from lab.exercises.handout import HEAD, write_handout
+from lab.exercises.handout import HEAD, fill, write_handout
 from lab.exercises.repair_grading import grade_repair
 from lab.foreign_file import LARGEST_TEXT, read_foreign, read_foreign_text
 from lab.output import print_line
@@ -171,10 +173,25 @@ class ExerciseShowDocument(Document, frozen=True):
 def show(
     name: Named,
     solution: Annotated[bool, Option("--solution", help="Print the solution too.")] = False,
+    student: Annotated[
+        str | None, Option(metavar="NAME", help="Show what is drawn for this student. Default: the first values.")
+    ] = None,
+    data: Annotated[
+        Path | None,
+        Option("--data", metavar="DIR", help="With --student: the data folder of the class's server."),
+    ] = None,
     json: Json = False,
 ) -> int:
-    """Print an exercise: its tasks, the allowed commands, and the points of each task."""
+    """Print an exercise: its tasks, the allowed commands, and the points of each task.
+
+    In many exercises each student has node ids, times or seeds of their own. --student shows what this student
+    has: at home, or with --data in the class of that server.
+    """
     exercise = resolve_exercise(name)
+    if data is not None and student is None:
+        raise UsageError("--data needs a student: --student NAME")
+    if student is not None:
+        exercise = drawn_for(exercise, _student_name(student), b"" if data is None else _nonce_in(data))
     path = _solution_of(exercise) if solution else None
     if json:
         print_json(_describe(exercise, None if path is None else read_foreign_text(path)))
@@ -184,9 +201,18 @@ def show(
         print_line()
         print_line(f"The solution, {path}:")
         print_line()
-        for line in read_foreign_text(path).splitlines():
+        for line in fill(read_foreign_text(path), exercise.drawn).splitlines():
             print_line(f"    {line}")
     return 0
+
+
+def _nonce_in(data: Path) -> bytes:
+    from lab.serve.data_folder import read_nonce  # noqa: PLC0415 - few need it
+
+    nonce = read_nonce(data)
+    if not nonce:
+        raise UsageError(f"--data {data} has no nonce; name the data folder of lab serve, which it prints")
+    return nonce
 
 
 def _print_exercise(exercise: Exercise) -> None:
@@ -204,6 +230,7 @@ def _print_exercise(exercise: Exercise) -> None:
             ("level", LEVELS[exercise.level]),
             ("teaches", exercise.describe_topics()),
             ("allowed", ", ".join(exercise.may)),
+            *([("drawn", describe_draw(exercise.drawn))] if exercise.draws else []),
             ("folder", str(exercise.folder)),
         ]
     )
@@ -433,10 +460,11 @@ class GradeDocument(Document, frozen=True):
 def grade(options: GradeOptions) -> int:
     """Grade submissions by re-executing them.
 
-    A recording is refused if its inputs do not reproduce its steps, if it has a fault that no recorded command
-    caused, if a command is not allowed in the exercise, or if two students submit the same run. The last is only
-    detected if all students are graded in one call. To grade one student alone, as Gradescope does, --student NAME
-    refuses the recordings of others. A FILE.py is executed in a sandbox: lab guide sandbox.
+    A recording is refused if its exercise was drawn for another student, if its inputs do not reproduce its steps,
+    if it has a fault that no recorded command caused, if a command is not allowed in the exercise, or if two
+    students submit the same run. The last is only detected if all students are graded in one call. To grade one
+    student alone, as Gradescope does, --student NAME refuses the recordings of others. A FILE.py is executed in a
+    sandbox: lab guide sandbox.
 
     A recording made on a student's own machine is unproved: it can be made up without running any node. Those that
     lab serve makes are sealed. If the class worked on your server, --sealed-by with its data folder gives points
@@ -508,8 +536,9 @@ def check(
 ) -> int:
     """Check that exercises are correct.
 
-    The solution must earn all points. An empty attempt and each wrong attempt in the exercise's folder must earn
-    none, and random commands must not solve it.
+    The answer of each question must follow from the run that it names, under several seeds, and whatever is drawn
+    for a student. The solution must earn all points. An empty attempt and each wrong attempt in the exercise's
+    folder must earn none, and random commands must not solve it.
 
     Exit status: 0 all are correct, 1 one is not, 2 usage error, 130 Ctrl-C.
     """
@@ -692,12 +721,16 @@ def _exercises(folder: Path | None) -> list[Exercise]:
     return all_exercises(folder or SHIPPED)
 
 
-def _home(student: str | None, home: Path | None) -> StudentFolder:
-    name = login_name() if student is None else student
+def _student_name(name: str) -> str:
     if NAME.fullmatch(name) is None:
         raise UsageError(
             f"--student {sanitize(name, 40)}: use at most 32 letters, digits, dots or dashes: --student anna"
         )
+    return name
+
+
+def _home(student: str | None, home: Path | None) -> StudentFolder:
+    name = login_name() if student is None else _student_name(student)
     try:
         return StudentFolder(home or exercises_folder(name), name)
     except OSError as error:

@@ -116,6 +116,12 @@ class Assessment:
     def status(self) -> AttemptStatus:
         return AttemptStatus(self._run.number, self.results, self.command_count)
 
+    @property
+    def expected_records(self) -> dict[int, int]:
+        """The record that each task asks for, by the task's number; those known so far."""
+        found = {number: task.expected_record for number, task in enumerate(self._tasks, 1)}
+        return {number: record for number, record in found.items() if record >= 0}
+
     def observe(self, record: Record | None) -> None:
         """Process the next record; None stands for an unreadable one."""
         if self._owns_judge:
@@ -158,6 +164,11 @@ class _TaskProgress:
             return self._decided
         state: State = "open" if self._answer is None else "answered"
         return Result(self._task.number, state, 0, hints=self._hints, answer=self._answer or "")
+
+    @property
+    def expected_record(self) -> int:
+        """The record that the task asks for; -1 while it is not known, or if it asks for none."""
+        return -1 if self._expected_record is None else self._expected_record.record
 
     def on_command(self, command: Answer | Hint) -> None:
         """Record the answer (only the first one counts), or that a hint was taken."""

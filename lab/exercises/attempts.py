@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from lab.durable import exclusive_lock, write_durably
 from lab.exercises.assessment import Assessment, Result
 from lab.exercises.exercise import Exercise
+from lab.exercises.exercise_reader import drawn_for
 from lab.foreign_file import read_foreign
 from lab.recording.reader import open_recording
 from lab.recording.records import ExerciseAttempt, Header
@@ -33,14 +34,14 @@ from lab.worlds.loading.config import HostReady, RunConfig
 def attempt_config(exercise: Exercise, student: str, attempt: int, recording: Path) -> RunConfig:
     """Build the configuration: the exercise's setup, for as long as an attempt may take.
 
-    It is live if the setup supports that. The header names the student and the attempt. A simulated attempt is
-    paced by the clock, so that there is time to look at it.
+    The exercise is as it was drawn for the student. It is live if the setup supports that. The header names the
+    student and the attempt. A simulated attempt is paced by the clock, so that there is time to look at it.
     """
     world: World = "live" if "live" in exercise.setup.worlds else "simulated"
     return replace(
         config_of(exercise.setup, world, recording),
         remark=exercise.title,
-        exercise=ExerciseAttempt(exercise.name, student, attempt),
+        exercise=ExerciseAttempt(exercise.name, student, attempt, exercise.drawn),
         may=exercise.allowed,
     )
 
@@ -170,12 +171,13 @@ def attempt_in(path: Path) -> ExerciseAttempt | None:
 class StudentFolder:
     """The folder of one student, created if needed. Several processes may update its progress at once.
 
-    Raises OSError, also if the progress cannot be read.
+    ``nonce`` is that of the course; at home there is none. Raises OSError, also if the progress cannot be read.
     """
 
-    def __init__(self, folder: Path, student: str) -> None:
+    def __init__(self, folder: Path, student: str, nonce: bytes = b"") -> None:
         self.folder = folder
         self.student = student
+        self.nonce = nonce
         self.attempts = folder / _ATTEMPTS
         self.attempts.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._file = folder / PROGRESS
@@ -238,7 +240,8 @@ def record_progress(folder: StudentFolder, recording: Path, exercises: Mapping[s
         of = store.header.exercise
         if of is None or of.student != folder.student or of.name not in exercises:
             return
-        assessment = Assessment(exercises[of.name], store.header)
+        exercise = drawn_for(exercises[of.name], folder.student, folder.nonce)
+        assessment = Assessment(exercise, store.header)
         for record in store.records():
             assessment.observe(record)
         status, solved = assessment.status, ""
@@ -247,7 +250,7 @@ def record_progress(folder: StudentFolder, recording: Path, exercises: Mapping[s
             solved = record_time(store.header, getattr(decided, "at_us", 0), recording).isoformat(
                 timespec="seconds"
             )
-        folder.note(exercises[of.name], of.attempt, status.results, solved)
+        folder.note(exercise, of.attempt, status.results, solved)
 
 
 def record_time(header: Header, at_us: int, recording: Path) -> datetime:

@@ -17,11 +17,13 @@ waiting for longer than that, but somebody who stops its process does.
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+import msgspec
 from msgspec.structs import replace
 
 from lab.analysis.stall_log import StallLog
 from lab.exercises.assessment import parse_manual_command
 from lab.exercises.attempts import attempt_config
+from lab.exercises.draws import describe_draw
 from lab.exercises.exercise import Exercise
 from lab.kernel import Fired, Message, Node, Received, Step
 from lab.recording.cluster_state import ClusterState
@@ -40,6 +42,7 @@ from lab.recording.records import (
     Record,
     Routed,
     Stall,
+    decode,
 )
 from lab.recording.writer import Chain
 from lab.replay.reexecution import Reexecution
@@ -367,8 +370,15 @@ def _header_error(exercise: Exercise, store: RecordStore) -> str:
     header, of = store.header, store.header.exercise
     if of is None or of.name != exercise.name:
         return f"it is not an attempt at {exercise.name}"
+    if of.drawn != exercise.drawn:
+        other, own = (describe_draw(drawn) or "nothing" for drawn in (of.drawn, exercise.drawn))
+        return (
+            "it was drawn for another student, or in another course: "
+            f"it has {other}, but {sanitize(of.student)} has {own}"
+        )
     config = attempt_config(exercise, of.student, of.attempt, Path())
-    meant = header_of(config, load_protocol(exercise.setup.protocol))
+    meant = decode(msgspec.json.encode(header_of(config, load_protocol(exercise.setup.protocol))))
+    assert isinstance(meant, Header)
     for name in ("world", "protocol", "nodes", "timing", "link", "seed", "parent", "scenario", "remark"):
         if getattr(header, name) != getattr(meant, name):
             if name == "protocol" and header.protocol.source != meant.protocol.source:

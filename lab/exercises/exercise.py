@@ -3,11 +3,12 @@
 import re
 from collections.abc import Collection
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from msgspec import Struct, field
 
-from lab.exercises.handout import LockedText, normalize_answer
+from lab.exercises.draws import DrawTable
+from lab.exercises.handout import LockedText, fill, normalize_answer
 from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS
 from lab.scenario.file import Scenario
 from lab.worlds.loading.targets import load_protocol
@@ -57,6 +58,28 @@ class Repair(Struct, frozen=True, forbid_unknown_fields=True):
     times: float = 1.5
 
 
+class AnswerKey(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the accepted answer of a question follows from: a run, or ``rule``.
+
+    The run is simulated: the exercise's setup, and the lines ``run`` after those of its script. It is looked at
+    when the triggers ``at`` have fired, or at its end if there are none. The answer that follows is the one whose
+    condition in ``holds`` is met then (what may stand after *expect*; or further triggers, *expect* and that), or
+    the ``value`` of an expression, less its value when the triggers ``since`` had fired. It must follow under
+    every seed, and in each of ``setups``: values that replace those in the head of the setup, and ``script`` its
+    script.
+
+    ``rule`` names the rules, assertions and assumptions that a question is about whose answer no run shows.
+    """
+
+    rule: tuple[str, ...] = ()
+    run: str = ""
+    since: str = ""
+    at: str = ""
+    value: str = ""
+    holds: dict[str, str] = {}
+    setups: tuple[dict[str, Any], ...] = ({},)
+
+
 class TaskHead(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A task as described in ``exercise.toml``; it is done in one of five ways.
 
@@ -66,8 +89,8 @@ class TaskHead(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``explain``: a text that a teacher reads. ``repair``: a protocol file is graded, not an attempt.
 
     ``at_most`` is the number of commands allowed, not counting those in ``FREE``; None means any number.
-    ``explanation`` is shown afterwards. In the students' edition of a question, ``locked`` is in place of
-    ``accepted_answers`` and ``explanation``.
+    ``explanation`` is shown afterwards. ``key`` is what the answer follows from. In the students' edition of a
+    question, ``locked`` is in place of ``accepted_answers``, ``key`` and ``explanation``.
     """
 
     points: int
@@ -77,6 +100,7 @@ class TaskHead(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     explain: str = ""
     options: tuple[str, ...] = field(default=(), name="choices")
     answer: str | tuple[str, ...] = ()
+    key: AnswerKey | None = None
     record: str = ""
     before: str = ""
     at_most: int | None = None
@@ -99,13 +123,17 @@ _NOT_OPENED = "The right answer opens the explanation; your teacher has it, too.
 
 
 class Task(TaskHead, frozen=True, kw_only=True):
-    """A task. ``number`` counts from 1; ``text`` holds its instructions, in Markdown."""
+    """A task. ``number`` counts from 1; ``text`` holds its instructions, in Markdown.
+
+    ``drawn`` are the values that its texts were filled with.
+    """
 
     number: int
     title: str
     text: str
     way: Way
     hints: tuple[Hint, ...]
+    drawn: dict[str, str] = {}
 
     def accepts(self, answer: str) -> bool:
         """Return whether this is an accepted answer, one of ``accepted_answers``."""
@@ -135,7 +163,7 @@ class Task(TaskHead, frozen=True, kw_only=True):
         if self.locked is None:
             return self.explanation
         opened = self.locked.open_with(answer if self.accepts(answer) else self.correct_answer())
-        return _NOT_OPENED if opened is None else opened
+        return _NOT_OPENED if opened is None else fill(opened, self.drawn)
 
 
 class Exercise(Struct, frozen=True):
@@ -144,7 +172,8 @@ class Exercise(Struct, frozen=True):
     ``teaches`` names rules, assertions, properties of the setup and assumptions. ``setup`` is the scenario that an
     attempt starts from; its ``for`` limits the attempt's time. ``may`` lists the commands that are allowed besides
     those in ``FREE``. ``faulty_file`` is the protocol file to be repaired, if there is one. Within a ``level``,
-    exercises are sorted by ``place``. The ``student`` edition has neither solutions nor wrong attempts.
+    exercises are sorted by ``place``. The ``student`` edition has neither solutions nor wrong attempts. ``draws``
+    lists the values that are drawn for a student, and ``drawn`` are those that this exercise was filled with.
     """
 
     name: str
@@ -160,6 +189,8 @@ class Exercise(Struct, frozen=True):
     faulty_file: Path | None = None
     place: int = 50
     edition: Edition = "teacher"
+    draws: DrawTable = {}
+    drawn: dict[str, str] = {}
 
     @property
     def points(self) -> int:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -10,12 +10,22 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
+from lab.exercises.draws import (
+    DrawnValues,
+    DrawTable,
+    draw,
+    fill_all,
+    first_values,
+    is_possible,
+    mistakes_in_draws,
+)
 from lab.exercises.exercise import FREE, LEVELS, WAYS, Edition, Exercise, Hint, Kind, Repair, Task, TaskHead
 from lab.exercises.handout import HEAD as _HEAD
-from lab.exercises.handout import decode_tasks
+from lab.exercises.handout import decode_tasks, fill
 from lab.foreign_file import read_foreign_text
 from lab.protocols import PROTOCOLS, Algorithm
-from lab.scenario.file import Scenario, ScenarioError, check_promise, read_scenario
+from lab.recording.records import ExerciseAttempt
+from lab.scenario.file import Scenario, ScenarioError, check_promise, read_scenario, scenario_in
 from lab.script.parse import parse_predicate, read_script
 from lab.script.scope import CommandError, Scope
 from lab.script.statements import Expectation
@@ -82,9 +92,11 @@ class _Head(Struct, forbid_unknown_fields=True):
     faulty_file: str = field(default="", name="repairs")
     place: int = 50
     edition: Edition = "teacher"
+    draw: dict[str, DrawnValues] = {}
 
     def mistakes(self) -> Iterator[str]:
         """Yield what is wrong beside the tasks."""
+        yield from mistakes_in_draws(self.draw)
         if self.level not in LEVELS:
             levels = ", ".join(f"{level} ({name})" for level, name in LEVELS.items())
             yield f"level = {self.level}: expected {levels}"
@@ -98,9 +110,26 @@ class _Head(Struct, forbid_unknown_fields=True):
             yield 'teaches is empty; name rules, assertions or assumptions: teaches = ["B4", "A1.1"]'
 
 
-def read_exercise(folder: Path) -> Exercise:
-    """Read the exercise in this folder. Raises ExerciseError with all mistakes."""
-    reading = _Reading(folder)
+def drawn_for(exercise: Exercise, student: str, nonce: bytes = b"") -> Exercise:
+    """Return the exercise as this student gets it; ``nonce`` is the course's. Raises ExerciseError."""
+    return _drawn_as(exercise, draw(exercise.draws, exercise.name, student, nonce))
+
+
+def drawn_as(exercise: Exercise, attempt: ExerciseAttempt) -> Exercise:
+    """Return the exercise as the header of this attempt has it; as it is if no student can get it so."""
+    return _drawn_as(exercise, attempt.drawn) if is_possible(exercise.draws, attempt.drawn) else exercise
+
+
+def _drawn_as(exercise: Exercise, drawn: Mapping[str, str]) -> Exercise:
+    return exercise if drawn == exercise.drawn else read_exercise(exercise.folder, drawn)
+
+
+def read_exercise(folder: Path, drawn: Mapping[str, str] | None = None) -> Exercise:
+    """Read the exercise in this folder, filled with the values ``drawn``, or the first ones.
+
+    Raises ExerciseError with all mistakes.
+    """
+    reading = _Reading(folder, drawn)
     exercise = reading.exercise()
     if exercise is None or reading.mistakes:
         raise ExerciseError(*reading.mistakes)
@@ -110,9 +139,10 @@ def read_exercise(folder: Path) -> Exercise:
 class _Reading:
     """Reads on after a mistake, as far as the rest can be understood."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, drawn: Mapping[str, str] | None = None) -> None:
         self.mistakes: list[str] = []
         self._folder = folder
+        self._drawn = drawn or {}
 
     def exercise(self) -> Exercise | None:
         if not (self._folder / _HEAD).is_file():
@@ -155,23 +185,37 @@ class _Reading:
             faulty_file=faulty_file,
             place=head.place,
             edition=head.edition,
+            draws=head.draw,
+            drawn=dict(self._drawn),
         )
 
     def head(self) -> _Head | None:
         try:
-            return msgspec.convert(decode_tasks(msgspec.toml.decode(self._text(_HEAD))), _Head)
+            read = decode_tasks(msgspec.toml.decode(self._file_text(_HEAD)))
+            if draws := read.pop("draw", {}):
+                table = msgspec.convert(draws, DrawTable)
+                if not self._drawn and not list(mistakes_in_draws(table)):
+                    self._drawn = first_values(table)
+            return msgspec.convert({**fill_all(read, self._drawn), "draw": draws}, _Head)
         except (msgspec.DecodeError, ValueError) as error:
             self._wrong(_HEAD, str(error))
             return None
 
     def _setup(self) -> Scenario | None:
         try:
-            return read_scenario(self._folder / _SETUP)
+            path = self._folder / _SETUP
+            return scenario_in(self._text(_SETUP), path) if path.is_file() else read_scenario(path)
+        except ValueError as error:
+            self._wrong(_SETUP, str(error))
+            return None
         except ScenarioError as error:
             self.mistakes += error.mistakes
             return None
 
     def _text(self, name: str) -> str:
+        return fill(self._file_text(name), self._drawn)
+
+    def _file_text(self, name: str) -> str:
         try:
             return read_foreign_text(self._folder / name)
         except FileNotFoundError:
@@ -187,7 +231,15 @@ class _Reading:
         if sum(hint.costs for hint in hints) > head.points:
             self._wrong(_HINTS, f"{where}its hints cost more than its {head.points} points")
         way = head.ways[0] if head.ways else "explain"
-        return Task(number=number, title=text[0], text=text[1], way=way, hints=hints, **asdict(head))
+        return Task(
+            number=number,
+            title=text[0],
+            text=text[1],
+            way=way,
+            hints=hints,
+            drawn=dict(self._drawn),
+            **asdict(head),
+        )
 
     def _try(self, name: str, read: Callable[[], V]) -> V | None:
         try:
@@ -211,6 +263,8 @@ def _mistakes_in(head: TaskHead, setup: Scenario) -> Iterator[str]:
         yield "a question needs either an answer, or record = the condition of the record asked for"
     if not head.question and (head.accepted_answers or head.options or head.before or head.record or head.locked):
         yield "answer, choices, before and record belong to a question"
+    if head.key is not None and not head.accepted_answers:
+        yield "key belongs to a question with an answer"
     if head.options and not head.locked and not set(head.accepted_answers) <= set(head.options):
         yield "the answer is not one of the choices"
     protocol = load_protocol(setup.protocol)

@@ -1,18 +1,25 @@
-"""Check that an exercise can be solved, but not without understanding it.
+"""Check that an exercise can be solved, but not without understanding it, and that its answers are right.
 
-The solution must earn all points. Doing nothing, and each script that is known to be wrong, must earn none. Random
-commands must not solve it. Scripts run in a sandbox, as if a student gave their commands: simulated, in memory.
+What the answers follow from is simulated: see ``answer_keys``. That is tried with several draws, as each student
+has values of their own. The solution must earn all points. Doing nothing, and each script that is known to be
+wrong, must earn none. Random commands must not solve it. Scripts run in a sandbox, as if a student gave their
+commands: simulated, in memory.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 from pathlib import Path
 from random import Random
 
 from msgspec.structs import replace
 
+from lab.exercises.answer_keys import LONGEST_US, key_problems
 from lab.exercises.assessment import Assessment
 from lab.exercises.attempts import attempt_config
+from lab.exercises.draws import describe_draw
 from lab.exercises.exercise import Exercise
+from lab.exercises.exercise_reader import ExerciseError, drawn_for
+from lab.exercises.handout import fill
 from lab.exercises.repair_grading import grade_repair
 from lab.foreign_file import read_foreign_text
 from lab.recording.records import TIME_LIMIT_REACHED, End
@@ -29,11 +36,13 @@ from lab.worlds.watchdog import watch_steps
 SEEDS = 5
 """Seeds that the solution is tried with; live runs vary more than these."""
 RANDOM_TRIALS = 20
+DRAWS = 4
+"""Students whose draws are tried, besides the first values."""
 _SEED = 1
 _SOLUTION = "solution.script"
 _WRONG = "wrong-*.script"
+_RECORD = "{record_"
 _TIMES = ("100ms", "300ms", "600ms", "2s")
-LONGEST_US = 60_000_000
 _SLICE_US = 1_000_000
 
 
@@ -41,11 +50,13 @@ def check_exercise(
     exercise: Exercise,
     with_seeds: int = SEEDS,
     at_random: int = RANDOM_TRIALS,
+    with_draws: int = DRAWS,
     report_progress: Callable[[float], None] = lambda share: None,
 ) -> Iterator[str]:
     """Yield the exercise's problems.
 
-    ``with_seeds``: the number of seeds for the solution; ``at_random``: the number of random scripts.
+    ``with_seeds``: the number of seeds for the solution; ``at_random``: the number of random scripts;
+    ``with_draws``: the number of students for whom it is drawn.
     ``report_progress`` is called with the share of the work done.
     """
     if exercise.faulty_file is not None:
@@ -59,27 +70,33 @@ def check_exercise(
     if "live" in exercise.setup.worlds:
         seeds += range(1, with_seeds + 1)
     wrong = sorted(folder.glob(_WRONG))
-    trials = len(seeds) + 1 + len(wrong) + at_random
-    for number, seed in enumerate(seeds, 1):
+    draws = with_draws if exercise.draws else 0
+    trials = len(exercise.tasks) + len(seeds) + draws + 1 + len(wrong) + at_random
+    done = count(1)
+
+    def report() -> None:
+        report_progress(next(done) / trials)
+
+    yield from key_problems(exercise, [exercise.setup.seed if seed is None else seed for seed in seeds], report)
+    for seed in seeds:
         yield from _solution_problems(exercise, seed)
-        report_progress(number / trials)
+        report()
+    for number in range(draws):
+        yield from _draw_problems(exercise, f"student-{number}")
+        report()
     if idle := run_in_sandbox(exercise, []).status.points:
         yield f"doing nothing earns {idle} of {exercise.points} points"
     if not wrong:
         yield f"{_WRONG} is missing: nothing shows that wrong attempts earn nothing"
-    for number, path in enumerate(wrong, len(seeds) + 2):
-        found = _run_script(exercise, path)
-        report_progress(number / trials)
-        if isinstance(found, str):
-            yield found
-        elif points := found.status.points:
-            yield f"{path.name} earns {points} of {exercise.points} points"
+    for path in wrong:
+        yield from _wrong_problems(exercise, path)
+        report()
     for number in range(at_random):
         commands = random_commands(exercise, number)
         if run_in_sandbox(exercise, commands).status.is_solved:
             yield f"random commands solve it: {'; '.join(commands)}"
             return
-        report_progress((trials - at_random + number + 1) / trials)
+        report()
 
 
 def _repair_problems(
@@ -113,13 +130,46 @@ def _solution_problems(exercise: Exercise, seed: int | None) -> Iterator[str]:
             yield f"{_SOLUTION}{with_seed}: task {task.number} is {result.state}: {sanitize(result.why, 100)}"
 
 
+def _draw_problems(exercise: Exercise, student: str) -> Iterator[str]:
+    """Yield the problems that this student would have."""
+    try:
+        drawn = drawn_for(exercise, student)
+    except ExerciseError as error:
+        yield from error.mistakes
+        return
+    values = f", with {describe_draw(drawn.drawn)}"
+    yield from (problem + values for problem in key_problems(drawn, (drawn.setup.seed,)))
+    yield from (problem + values for problem in _solution_problems(drawn, None))
+    for path in sorted(exercise.folder.glob(_WRONG)):
+        yield from (problem + values for problem in _wrong_problems(drawn, path))
+
+
+def _wrong_problems(exercise: Exercise, path: Path) -> Iterator[str]:
+    found = _run_script(exercise, path)
+    if isinstance(found, str):
+        yield found
+    elif points := found.status.points:
+        yield f"{path.name} earns {points} of {exercise.points} points"
+
+
 def _run_script(exercise: Exercise, path: Path, seed: int | None = None) -> Assessment | str:
     try:
-        return run_in_sandbox(exercise, read_commands(exercise, read_foreign_text(path)), seed)
+        return run_in_sandbox(
+            exercise, read_commands(exercise, _fill_script(exercise, read_foreign_text(path))), seed
+        )
     except CommandError as error:
         return f"{path.name}: {error}"
     except OSError as error:
         return f"{path.name}: {error.strerror}"
+
+
+def _fill_script(exercise: Exercise, text: str) -> str:
+    """Put the drawn values in place of their names, and for ``{record_2}`` the record that task 2 asks for."""
+    drawn = dict(exercise.drawn)
+    if _RECORD in text:
+        found = run_in_sandbox(exercise, []).expected_records
+        drawn |= {f"record_{task}": str(record) for task, record in found.items()}
+    return fill(text, drawn)
 
 
 def random_commands(exercise: Exercise, seed: int) -> list[str]:

@@ -22,7 +22,7 @@ from lab.exercises.assessment import Assessment, Result
 from lab.exercises.attempts import attempt_in
 from lab.exercises.authenticity import authenticity_error
 from lab.exercises.exercise import Exercise
-from lab.exercises.exercise_reader import SHIPPED, ExerciseError, find_exercise
+from lab.exercises.exercise_reader import SHIPPED, ExerciseError, drawn_for, find_exercise
 from lab.kernel import Step
 from lab.recording.reader import FileRecords, NotARecordingError, open_recording
 from lab.recording.records import End, ExerciseAttempt, Header, Keyframe
@@ -79,10 +79,14 @@ def report_part(report: ReportGrading, graded: int, file: str) -> Callable[[floa
 
 
 def grade_recording(
-    path: Path, folder: Path = SHIPPED, report_progress: Callable[[float], None] = lambda share: None
+    path: Path,
+    folder: Path = SHIPPED,
+    report_progress: Callable[[float], None] = lambda share: None,
+    nonce: bytes = b"",
 ) -> Grade:
     """Re-execute the recording and grade it; ``folder`` holds the exercises. A symbolic link is refused.
 
+    The exercise is drawn for the student whom the recording names; ``nonce`` is that of the course.
     ``report_progress`` is called with the share of the records done.
     """
     try:
@@ -96,7 +100,7 @@ def grade_recording(
                 path, of, "it is not an attempt at an exercise; start one with: lab exercise start NAME"
             )
         try:
-            exercise = find_exercise(of.name, folder)
+            exercise = drawn_for(find_exercise(of.name, folder), of.student, nonce)
         except ExerciseError as error:
             return _refuse(path, of, error.mistakes[0])
         if refused := authenticity_error(exercise, store, lambda done: report_progress(done / len(store))):

@@ -11,6 +11,9 @@ without the explanations of what a teacher reads or a campaign grades. A task ke
 - **encoded**: conditions, and the explanation of what they decide. The program needs them while a student works,
   so no key could protect them. Base64 only keeps them from being read by accident.
 
+What differs from student to student is filled in when the exercise is read. So a locked explanation is one for all
+students, and the answers that open it are encrypted together with what each was drawn for.
+
 What a student finds out either way is what the interface shows to anyone who ends an attempt: the right answer and
 the explanation. What needs a solution, and is not in these files at all, is how to earn the points.
 
@@ -20,12 +23,13 @@ The build of the package loads this file alone, so it uses the standard library 
 import base64
 import hashlib
 import hmac
+import itertools
 import json
 import re
 import secrets
 import shutil
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -44,6 +48,36 @@ def normalize_answer(answer: str) -> str:
     return plain.removeprefix("node ").removeprefix("nodes ").removeprefix("record ")
 
 
+# drawn values
+
+
+def fill(text: str, drawn: Mapping[str, str]) -> str:
+    """Put the drawn values in place of their names in braces; other braces stay."""
+    return re.sub(r"\{([a-z][a-z0-9_]*)\}", lambda name: drawn.get(name[1], name[0]), text) if drawn else text
+
+
+def drawn_together(value: str | Sequence[str]) -> Sequence[str]:
+    """Return the values of the names that are drawn together, in order."""
+    return (value,) if isinstance(value, str) else value
+
+
+def _draws_in(texts: Iterable[str], table: dict[str, Any]) -> tuple[str, list[dict[str, str]]]:
+    """Return the names that these texts use, in braces, and all that may be drawn for them.
+
+    Raises ValueError if one of them is a range of numbers: there are too many.
+    """
+    used = {name for text in texts for name in re.findall(r"\{([a-z][a-z0-9_]*)\}", text)}
+    rows = []
+    for names, values in table.items():
+        if used.isdisjoint(names.split()):
+            continue
+        if isinstance(values, str):
+            raise ValueError(f"an answer cannot have {{{names}}} in it, which is drawn from a range")
+        rows.append([dict(zip(names.split(), drawn_together(value), strict=True)) for value in values])
+    every = [dict(pair for row in each for pair in row.items()) for each in itertools.product(*rows)]
+    return " ".join(f"{{{name}}}" for name in (every[0] if rows else {})), every
+
+
 # locked texts
 
 
@@ -51,13 +85,15 @@ def normalize_answer(answer: str) -> str:
 class LockedText:
     """A text that each accepted answer opens; all fields are in hexadecimal digits.
 
-    ``keys`` has the key of the text, encrypted under each accepted answer. ``tag`` authenticates the text.
+    ``keys`` has the key of the text, encrypted under each accepted answer. ``tag`` authenticates the text. Where
+    the answers are drawn, ``drawn`` is what this student's follow from.
     """
 
     salt: str
     keys: tuple[str, ...]
     text: str
     tag: str
+    drawn: str = ""
 
     def __post_init__(self) -> None:
         """Raise ValueError if a field is damaged."""
@@ -67,20 +103,30 @@ class LockedText:
 
     def open_with(self, answer: str) -> str | None:
         """Return the text, or None if the answer is not an accepted one. The first time takes about 50 ms."""
-        return _open(self, normalize_answer(answer))
+        return _open(self, _with_draw(normalize_answer(answer), self.drawn))
 
 
-def lock(text: str, accepted: Iterable[str]) -> LockedText:
-    """Lock the text, so that each of these accepted answers opens it."""
+def _with_draw(answer: str, drawn: str) -> str:
+    return f"{drawn}\n{answer}" if drawn else answer
+
+
+def lock(text: str, accepted: Sequence[str], table: dict[str, Any] | None = None) -> LockedText:
+    """Lock the text, so that each of these accepted answers opens it, whatever is drawn.
+
+    ``table`` lists what may be drawn. Raises ValueError if the answers have too many values.
+    """
+    names, draws = _draws_in(accepted, table or {})
+    opening = [
+        _with_draw(normalize_answer(fill(each, drawn)), fill(names, drawn)) for drawn in draws for each in accepted
+    ]
     salt, key = secrets.token_bytes(16), secrets.token_bytes(_KEY_BYTES)
     locked = _xor(text.encode(), _stream(key, len(text.encode())))
     return LockedText(
         salt.hex(),
-        tuple(
-            _xor(key, _stretch(answer, salt)).hex() for answer in dict.fromkeys(map(normalize_answer, accepted))
-        ),
+        tuple(_xor(key, _stretch(answer, salt)).hex() for answer in dict.fromkeys(opening)),
         locked.hex(),
         _tag(key, locked).hex(),
+        names,
     )
 
 
@@ -118,17 +164,22 @@ def student_edition(head: dict[str, Any]) -> dict[str, Any]:
     """Return the contents of ``exercise.toml`` as students get it. Raises ValueError if it is theirs already."""
     if "edition" in head:
         raise ValueError("it is the students' edition already")
-    return {"edition": "student", **head, "task": [_for_students(task) for task in head["task"]]}
+    return {
+        "edition": "student",
+        **head,
+        "task": [_for_students(task, head.get("draw", {})) for task in head["task"]],
+    }
 
 
-def _for_students(task: dict[str, Any]) -> dict[str, Any]:
+def _for_students(task: dict[str, Any], draws: dict[str, Any]) -> dict[str, Any]:
     task = dict(task)
     if "explain" in task or "repair" in task:
         task.pop("explains", None)  # a teacher reads the text, or the file is graded: it would be the solution
     if "answer" in task:
         answer = task.pop("answer")
+        task.pop("key", None)
         accepted = [answer] if isinstance(answer, str) else answer
-        task["locked"] = asdict(lock(task.pop("explains", ""), accepted))
+        task["locked"] = asdict(lock(task.pop("explains", ""), accepted, draws))
     hidden = {name: task.pop(name) for name in _ENCODED if name in task}
     if hidden:
         task["encoded"] = base64.b64encode(json.dumps(hidden).encode()).decode()
@@ -156,17 +207,23 @@ def _decode_task(task: Any) -> Any:
 def _to_toml(head: dict[str, Any]) -> str:
     tables = [("", {name: value for name, value in head.items() if name != "task"})]
     tables += [("\n[[task]]\n", task) for task in head["task"]]
-    return "".join(
-        heading + "".join(f"{name} = {_toml_value(value)}\n" for name, value in table.items())
-        for heading, table in tables
-    )
+    return "".join(heading + format_table(table) for heading, table in tables)
+
+
+def format_table(table: dict[str, Any]) -> str:
+    """Format a table of TOML, without its heading."""
+    return "".join(f"{name} = {_toml_value(value)}\n" for name, value in table.items())
 
 
 def _toml_value(value: Any) -> str:
     """Format a value; JSON's texts, numbers and lists are TOML's, but not its objects."""
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{name} = {_toml_value(each)}" for name, each in value.items()) + " }"
+        return "{ " + ", ".join(f"{_toml_key(name)} = {_toml_value(each)}" for name, each in value.items()) + " }"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _toml_key(name: str) -> str:
+    return name if re.fullmatch(r"[\w-]+", name, re.ASCII) else json.dumps(name, ensure_ascii=False)
 
 
 # folders

@@ -95,12 +95,16 @@ class Parent(Struct, frozen=True):
     at_us: int
 
 
-class ExerciseAttempt(Struct, frozen=True):
-    """The exercise of a run: its name, the student, and the number of the attempt, from 1."""
+class ExerciseAttempt(Struct, frozen=True, omit_defaults=True):
+    """The exercise of a run: its name, the student, and the number of the attempt, from 1.
+
+    ``drawn`` are the values that were drawn for the student.
+    """
 
     name: str
     student: str
-    attempt: int = 1
+    attempt: int
+    drawn: dict[str, str] = {}
 
 
 class Header(Struct, frozen=True, omit_defaults=True, tag="header", tag_field="record"):

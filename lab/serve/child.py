@@ -66,13 +66,13 @@ class _Server(ForkServer[ChildJob]):
 
         An attempt that was not ended in this session continues, and the student's next session offers it again.
         """
-        home = StudentFolder(Path(work.home), work.student)
+        home = StudentFolder(Path(work.home), work.student, work.nonce)
         with socket.socket(fileno=_CONTROL) as control:
             server = ControlClient(control)
             return show_student(home, server, self._exercises, server, work.first)
 
     def _store_progress(self, work: ProgressWork) -> int:
-        folder = StudentFolder(Path.cwd(), work.student)
+        folder = StudentFolder(Path.cwd(), work.student, work.nonce)
         try:
             record_progress(folder, Path(work.recording), {each.name: each for each in self._exercises})
         except (NotARecordingError, OSError) as error:

@@ -46,11 +46,12 @@ class ChildEnvironment(Struct, frozen=True):
 class SessionWork(Struct, frozen=True, tag="session"):
     """Show the exercises to a student; it gets (terminal, control socket).
 
-    ``home`` is the student's folder; ``first`` is the exercise to begin with, if any.
+    ``home`` is the student's folder; ``first`` is the exercise to begin with, if any. ``nonce`` is the course's.
     """
 
     student: str
     home: str
+    nonce: bytes
     first: str = ""
 
 
@@ -63,6 +64,7 @@ class ProgressWork(Struct, frozen=True, tag="progress"):
 
     student: str
     recording: str
+    nonce: bytes
 
 
 Work = SessionWork | HostWork | ProgressWork

@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from lab.exercises.attempts import attempt_config, recording_of
 from lab.exercises.exercise import Exercise
+from lab.exercises.exercise_reader import drawn_for
 from lab.recording.records import ExerciseAttempt
 from lab.serve.children import Child, ChildEnvironment, Children, HostWork
 from lab.serve.data_folder import ServerLog
@@ -115,11 +116,12 @@ class ClusterProcess:
 
 
 class ClusterPool:
-    """Starts and ends clusters. ``exercises`` are those that may be attempted, by name.
+    """Starts and ends clusters.
 
-    ``environment_for`` returns the environment of a student's host. ``seal`` is called with the recording and the
-    student of each run that has ended. A start or an end that has begun is completed, even if the session that
-    requested it ends.
+    ``exercises`` are those that may be attempted, by name; they are drawn for each student, with the ``nonce`` of
+    the course. ``environment_for`` returns the environment of a student's host. ``seal`` is called with the
+    recording and the student of each run that has ended. A start or an end that has begun is completed, even if
+    the session that requested it ends.
     """
 
     def __init__(
@@ -130,9 +132,11 @@ class ClusterPool:
         log: ServerLog,
         environment_for: Callable[[str], ChildEnvironment],
         seal: Callable[[Path, str], Awaitable[None]] | None = None,
+        nonce: bytes = b"",
     ) -> None:
         self._children = children
         self._exercises = exercises
+        self._nonce = nonce
         self._limits = limits
         self._log = log
         self._environment_for = environment_for
@@ -186,7 +190,8 @@ class ClusterPool:
     async def _start(self, student: str, config: RunConfig) -> HostReady:
         async with self._locks.setdefault(student, asyncio.Lock()):
             environment = self._environment_for(student)
-            if fault := refusal_reason(config, student, Path(environment.folder), self._exercises, self._limits):
+            home = Path(environment.folder)
+            if fault := refusal_reason(config, student, home, self._exercises, self._limits, self._nonce):
                 self._log.write("run refused", f"{config.protocol}: {fault}", student=student)
                 raise HostRefusedError(fault)
             await self._end(student)
@@ -250,9 +255,17 @@ class ClusterPool:
 
 
 def refusal_reason(
-    config: RunConfig, student: str, home: Path, exercises: Mapping[str, Exercise], limits: Limits
+    config: RunConfig,
+    student: str,
+    home: Path,
+    exercises: Mapping[str, Exercise],
+    limits: Limits,
+    nonce: bytes = b"",
 ) -> str:
-    """Return why this run is refused, for the student; empty if it is allowed."""
+    """Return why this run is refused, for the student; empty if it is allowed.
+
+    The exercise is drawn for the student, with the ``nonce`` of the course.
+    """
     attempt = config.exercise
     exercise = None if attempt is None else exercises.get(attempt.name)
     if attempt is None or exercise is None or exercise.faulty_file is not None:
@@ -262,7 +275,8 @@ def refusal_reason(
     if not 1 <= attempt.attempt <= _MOST_ATTEMPTS:
         return f"the limit of {_MOST_ATTEMPTS} attempts is reached; tell your teacher"
     recording = recording_of(home, exercise.name, attempt.attempt)
-    expected = replace(attempt_config(exercise, student, attempt.attempt, recording), run=config.run)
+    drawn = drawn_for(exercise, student, nonce)
+    expected = replace(attempt_config(drawn, student, attempt.attempt, recording), run=config.run)
     if not _RUN.fullmatch(config.run) or msgspec.json.encode(config) != msgspec.json.encode(expected):
         return f"not a valid attempt of yours at {exercise.name}"
     if recording.exists():

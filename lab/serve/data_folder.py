@@ -1,7 +1,8 @@
 """The server's data folder: its host key, the lists of who may log in, the students' folders, and the log.
 
 Sockets are in a temporary folder, because their paths are limited to about a hundred characters. ``server.json``
-in the data folder says where that is, and that a server runs. The log has a JSON line for each log-in, refusal and
+in the data folder says where that is, and that a server runs. The nonce is what the students' exercises are drawn
+from: see ``lab.exercises.draws``. The log has a JSON line for each log-in, refusal and
 command, sanitized. It holds no codes.
 """
 
@@ -9,6 +10,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import secrets
 import shutil
 import stat
 import sys
@@ -26,9 +28,10 @@ from lab.exercises.attempts import NAME
 from lab.output import print_error, print_line
 from lab.text import UserError, sanitize
 
-LOG, SEALS = "log", "seals"
+LOG, SEALS, NONCE = "log", "seals", "nonce"
 _SOCKETS = "lab-serve-"
 _LONGEST = 300
+_NONCE_BYTES = 16
 _LARGEST = 16 << 20
 _FLOODING = frozenset({"refused", "gone", "ssh command"})
 """Events that a client can cause as fast as it can send."""
@@ -71,6 +74,7 @@ class DataFolder:
         self.log = self.path / LOG
         self.seals = self.path / SEALS
         self.running = self.path / "server.json"
+        self._nonce = self.path / NONCE
         self._students = self.path / "students"
         self._lock = self._sockets_lock = -1
         try:
@@ -81,6 +85,12 @@ class DataFolder:
             self.path.chmod(0o700)
         except OSError as error:
             raise FolderError(f"--data {path}: {error.strerror}; name a folder of yours") from None
+
+    def nonce(self) -> bytes:
+        """Return the nonce of the course, made once: what its students get is drawn from it. Raises OSError."""
+        if not self._nonce.exists():
+            write_durably(self._nonce, secrets.token_hex(_NONCE_BYTES).encode())
+        return read_nonce(self.path)
 
     def student_path(self, student: str) -> Path:
         """Return the student's folder, created if needed."""
@@ -274,6 +284,13 @@ class ServerLog:
 
     def _open(self) -> int:
         return os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+
+
+def read_nonce(folder: Path) -> bytes:
+    """Return the nonce of the course in this data folder; empty if there is none. Raises OSError."""
+    with contextlib.suppress(FileNotFoundError):
+        return (folder / NONCE).read_bytes()
+    return b""
 
 
 def read_log(path: Path) -> Iterator[ServerLogLine]:

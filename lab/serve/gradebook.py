@@ -28,7 +28,7 @@ from lab.exercises.grading import Grade, ReportGrading, grade_recording, refuse_
 from lab.foreign_file import open_foreign
 from lab.recording.reader import LARGEST_RECORDING, NotARecordingError, open_recording
 from lab.recording.records import Commanded
-from lab.serve.data_folder import LOG, SEALS, DataFolder, ServerLog, ServerLogLine, read_log
+from lab.serve.data_folder import LOG, SEALS, DataFolder, ServerLog, ServerLogLine, read_log, read_nonce
 from lab.text import UserError
 
 # seals
@@ -202,7 +202,7 @@ def grade_sealed(
             grades.append(refuse_unread(path, why))
         else:
             report_share = report_part(report_progress, number, path.name)
-            grades.append(_grade(path, seal.student, seal, exercises, report_share))
+            grades.append(_grade(path, seal.student, seal, exercises, read_nonce(data), report_share))
     return grades
 
 
@@ -231,7 +231,7 @@ def grade_class(folder: DataFolder, exercises: Path, report_progress: ReportGrad
     grades = []
     for number, (file, (student, path)) in enumerate(found.items()):
         report_share = report_part(report_progress, number, file)
-        grades.append(_grade(path, student, report.seals.get(file), exercises, report_share))
+        grades.append(_grade(path, student, report.seals.get(file), exercises, folder.nonce(), report_share))
     # if the server witnessed the run's end, the run is that student's, whoever else has a copy
     kept = [
         grade if file in report.seals and report.seals[file].witnessed else unless
@@ -247,12 +247,17 @@ def grade_class(folder: DataFolder, exercises: Path, report_progress: ReportGrad
 
 
 def _grade(
-    path: Path, student: str, seal: Seal | None, exercises: Path, report_progress: Callable[[float], None]
+    path: Path,
+    student: str,
+    seal: Seal | None,
+    exercises: Path,
+    nonce: bytes,
+    report_progress: Callable[[float], None],
 ) -> Grade:
     try:
         if seal is not None and seal.measured != measure(path):
             return _refuse(path, student, f"it was edited after it was sealed on {seal.at}")
-        grade = grade_recording(path, exercises, report_progress)
+        grade = grade_recording(path, exercises, report_progress, nonce)
     except OSError as error:
         return _refuse(path, student, f"it cannot be read: {error.strerror}")
     if seal is not None and seal.student != student:

@@ -89,7 +89,7 @@ class ProgressUpdater:
 
     async def _note(self, student: str, recording: Path, output: IO[bytes]) -> None:
         async with self._alone:
-            work = ProgressWork(student, str(recording))
+            work = ProgressWork(student, str(recording), self._folder.nonce())
             child = await self._children.fork(self._environment_for(student), [output.fileno()] * 3, work)
             status = await child.ended
         if status < 0:
@@ -183,7 +183,10 @@ class ServerContext:
         self.port = 0
         self.web_port = 0
         self.sealer = Sealer(folder, SealBook(folder.seals), log)
-        self.clusters = ClusterPool(children, self.exercises, limits, log, self.environment, self._on_run_ended)
+        nonce = folder.nonce()
+        self.clusters = ClusterPool(
+            children, self.exercises, limits, log, self.environment, self._on_run_ended, nonce=nonce
+        )
         self.progress_updater = ProgressUpdater(
             folder, children, log, partial(self.environment, nice=_PROGRESS_NICE)
         )

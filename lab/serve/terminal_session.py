@@ -201,7 +201,7 @@ class TerminalSession:
             with its, self._pty.open_slave() as slave:
                 await self._context.progress_updater.wait_until_done(self._student)
                 environment = self._context.environment(self._student, terminal_name(terminal), _NICE)
-                work = SessionWork(self._student, environment.folder, first)
+                work = SessionWork(self._student, environment.folder, self._context.folder.nonce(), first)
                 self._child = await self._context.children.fork(environment, (slave, its.fileno()), work)
             if self._end_reason or self._stream.is_closing():
                 self._stop()  # ended during the start

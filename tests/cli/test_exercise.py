@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from lab.cli.exercise import complete_exercise
-from lab.exercises.exercise_reader import find_exercise, names
+from lab.exercises.draws import describe_draw
+from lab.exercises.exercise_reader import drawn_for, find_exercise, names
 from tests.cli.invocation import SHIPPED, Lab
 from tests.documents import fitting
 from tests.exercises.attempts import run_attempt, solution_of
@@ -49,10 +50,26 @@ def test_show(lab: Lab) -> None:
     assert "when all normal: pause 5" in lab("exercise", "show", NAME, "--solution").out
 
 
+def test_show_what_a_student_has(lab: Lab, tmp_path: Path) -> None:
+    """At home from the name alone, in a class with its nonce; texts and solution follow."""
+    name = "the-highest-comes-back"
+    (tmp_path / "nonce").write_bytes(b"secret")
+    for nonce, options in ((b"", ()), (b"secret", ("--data", str(tmp_path)))):
+        exercise = drawn_for(find_exercise(name), "ben", nonce)
+        shown = lab("exercise", "show", name, "--student", "ben", "--solution", *options)
+        assert shown.status == 0
+        assert describe_draw(exercise.drawn) in shown.out
+        assert f"Kill {exercise.drawn['n5']}, wait until {exercise.drawn['n4']} leads" in shown.out
+        assert f"when all normal: kill {exercise.drawn['n5']}" in shown.out
+
+
 @pytest.mark.parametrize(
     ("words", "output"),
     [
         (("show", "two-coordinator"), "did you mean two-coordinators?"),
+        (("show", NAME, "--data", "."), "--data needs a student: --student NAME"),
+        (("show", NAME, "--data", ".", "--student", "anna"), "has no nonce; name the data folder of lab serve"),
+        (("show", NAME, "--student", "../x"), "use at most 32 letters"),
         (("show", "./nowhere"), "it has no exercise.toml"),
         (("grade", "nowhere.jsonl"), "nowhere.jsonl does not exist"),
         (("grade", "."), "contains no recordings"),

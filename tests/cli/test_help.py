@@ -54,7 +54,7 @@ OPTIONS = {
     "--do --out --record --resume --junit --json",
     "scale": "--nodes --t --seed --record --resume --output --table --json",
     "exercise list": "--exercises --json",
-    "exercise show": "--solution --json",
+    "exercise show": "--solution --student --data --json",
     "exercise start": "--student --home --exercises",
     "exercise status": "--student --home --exercises --json",
     "exercise grade": "--exercise --student --every --csv --gradescope --sealed-by --exercises --json",

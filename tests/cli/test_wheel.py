@@ -122,7 +122,7 @@ def test_its_exercises_are_judged_as_in_the_checkout(wheel: Path, tmp_path: Path
     for number, (teacher, student) in enumerate(zip(shipped_exercises(), all_exercises(library), strict=True)):
         assert (teacher.name, teacher.may, student.edition) == (student.name, student.may, "student")
         for task, same in zip(teacher.tasks, student.tasks, strict=True):
-            kept = replace(task, locked=same.locked, explanation=same.explanation, answer=())
+            kept = replace(task, locked=same.locked, explanation=same.explanation, answer=(), key=None)
             assert kept == same, f"{teacher.name}, task {task.number}"
             for answer in task.accepted_answers[:1] if SOAK or number % 4 == 0 else ():
                 answered += 1

@@ -38,7 +38,7 @@ def attempt(tmp_path_factory: pytest.TempPathFactory) -> RawRecords:
     commands = [
         "at 1ms: hint 2",
         "at 1ms: hint 2",
-        'when all normal: answer 1 "4 and 5"',
+        'when all normal: answer 1 "only 5"',
         "when all normal: pause 5",
     ]
     return read_lines(run_attempt(find_exercise(EXERCISE), commands, path, end_us=4_000_000))
@@ -93,7 +93,7 @@ def with_hints_refused(lines: RawRecords) -> RawRecords:
 
 
 def with_the_right_answer(lines: RawRecords) -> RawRecords:
-    return [{**line, "text": 'answer 1 "4 and 5"'} if is_command(line, "answer") else line for line in lines]
+    return [{**line, "text": 'answer 1 "only 5"'} if is_command(line, "answer") else line for line in lines]
 
 
 @pytest.mark.live

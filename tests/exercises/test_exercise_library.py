@@ -25,7 +25,9 @@ _PLAYED = [name for name in names() if (SHIPPED / name / "solution.script").exis
 def test_it_can_be_solved_but_not_by_accident(name: str) -> None:
     """Its solution earns all points; doing nothing, the wrong scripts and random commands do not."""
     seeds, scripts = amount(quick=0, soak=20), amount(quick=int(name in _PLAYED[::4]), soak=100)
-    assert list(check_exercise(find_exercise(name), with_seeds=seeds, at_random=scripts)) == []
+    draws = amount(quick=1, soak=20)
+    found = check_exercise(find_exercise(name), with_seeds=seeds, at_random=scripts, with_draws=draws)
+    assert list(found) == []
 
 
 def test_together_they_teach_every_assertion_and_every_assumption() -> None:

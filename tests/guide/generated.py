@@ -21,6 +21,8 @@ import lab
 import lab.kernel
 import lab.protocols
 from lab.cli.program import COMMANDS, load_command
+from lab.exercises.draws import DrawnValues
+from lab.exercises.exercise_reader import all_exercises
 from lab.kernel import Protocol
 from lab.properties.assertions import (
     ASSERTIONS,
@@ -324,7 +326,26 @@ def _node(language: str, suffix: str) -> str:
     return f"```{language}\n{source.read_text('utf-8')}```"
 
 
+def _draws() -> str:
+    """Return the exercises that draw, with the names of what is drawn and the number of different draws."""
+
+    def count(values: DrawnValues) -> int:
+        least, _, most = values.partition("-") if isinstance(values, str) else ("1", "", str(len(values)))
+        return int(most) - int(least) + 1
+
+    rows = (
+        (
+            f"`{each.name}`",
+            "; ".join(f"{names.replace(' ', ', ')}: {count(values):,}" for names, values in each.draws.items()),
+        )
+        for each in all_exercises()
+        if each.draws
+    )
+    return _table(("exercise", "what is drawn, and from how many values"), rows)
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
+    "draws": _draws,
     "node-python": lambda: _node("python", "py"),
     "node-javascript": lambda: _node("js", "js"),
     "node-go": lambda: _node("go", "go"),

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import socket
+import stat
 import subprocess
 import sys
 import tracemalloc
@@ -14,12 +15,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.exercises.attempts import attempt_config, recording_of
-from lab.exercises.exercise_reader import find_exercise
+from lab.exercises.exercise_reader import drawn_for, find_exercise
 from lab.recording.records import ExerciseAttempt
 from lab.serve.admission import parse_keys, read_keys
 from lab.serve.children import ChildEnvironment, Children, HostWork
 from lab.serve.cluster_pool import refusal_reason
-from lab.serve.data_folder import DataFolder, FolderError, ServerLog, read_log
+from lab.serve.data_folder import DataFolder, FolderError, ServerLog, read_log, read_nonce
 from lab.serve.limits import HalfOpen, Limits, RateLimit, help_of
 from lab.serve.student_lists import ClassNames, InvitationError, Invitations, ListError, is_code, is_name
 from lab.serve.terminal_session import size_of, terminal_name
@@ -285,6 +286,23 @@ def test_a_teacher_s_protocol_file_is_allowed(tmp_path: Path) -> None:
     config = _config(tmp_path, "all-tests-passed")
     assert config.protocol.endswith("their_bully.py:TheirBully")
     assert _fault(config, tmp_path) == ""
+
+
+def test_each_student_gets_what_is_drawn_for_them(tmp_path: Path) -> None:
+    """With the nonce of the course, which is made once and readable to the teacher alone."""
+    folder = DataFolder(tmp_path / "data")
+    nonce, name = folder.nonce(), "the-highest-comes-back"
+    assert nonce == folder.nonce() == read_nonce(tmp_path / "data") != DataFolder(tmp_path / "other").nonce()
+    assert stat.S_IMODE((tmp_path / "data" / "nonce").stat().st_mode) == 0o600
+    exercises, home = {name: find_exercise(name)}, tmp_path / "anna"
+    for student, used, error in (
+        ("anna", nonce, ""),
+        ("ben", nonce, f"not a valid attempt of yours at {name}"),
+        ("anna", b"", f"not a valid attempt of yours at {name}"),
+    ):
+        drawn = drawn_for(exercises[name], student, used)
+        config = attempt_config(drawn, "anna", 1, recording_of(home, name, 1))
+        assert refusal_reason(config, "anna", home, exercises, Limits(), nonce) == error
 
 
 def test_no_recording_is_overwritten(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ READERS = (
 def recorded() -> bytes:
     """Return the recording of an attempt at an exercise, with every kind of record and many keyframes."""
     rig = Rig([1, 2, 3], protocol=PROTOCOLS["invitation"], jitter_us=3_000, seed=5)
-    rig.header = replace(rig.header, exercise=ExerciseAttempt("first-election", "anna"))
+    rig.header = replace(rig.header, exercise=ExerciseAttempt("first-election", "anna", 1))
     rig.do(
         "at 300ms kill 3", "at 400ms pause 1", "at 600ms lose all 9%", "at 650ms resume 1", "at 700ms restart 3"
     )

@@ -15,6 +15,7 @@ from textual.message import Message
 from textual.screen import Screen
 
 from lab.exercises.exercise import Exercise
+from lab.exercises.exercise_reader import drawn_as
 from lab.exercises.teacher import ClassReport, ServerAdminError, Student, format_minutes, sort_by_stuck_time
 from lab.places import keys_file, settings_file
 from lab.recording.records import Header
@@ -235,7 +236,8 @@ class WatchApp(RunsApp):
 
     def exercise_of(self, header: Header) -> Exercise | None:
         """Return the exercise of a run, if the server has it."""
-        return None if header.exercise is None else self._find_exercise(header.exercise.name)
+        exercise = None if header.exercise is None else self._find_exercise(header.exercise.name)
+        return None if exercise is None or header.exercise is None else drawn_as(exercise, header.exercise)
 
     # actions of the teacher
 

@@ -14,6 +14,7 @@ from textual import on
 from lab.exercises.assessment import Result
 from lab.exercises.attempts import Clusters, StudentFolder, attempt_config
 from lab.exercises.exercise import Exercise
+from lab.exercises.exercise_reader import drawn_for
 from lab.places import keys_file
 from lab.recording.reader import NotARecordingError, open_recording
 from lab.recording.records import Header
@@ -72,7 +73,12 @@ class ClassroomApp(RunsApp):
             self._source.close()
 
     def exercise_of(self, header: Header) -> Exercise | None:
-        return None if header.exercise is None else self._exercises.get(header.exercise.name)
+        if header.exercise is None or header.exercise.name not in self._exercises:
+            return None
+        return self._for_student(self._exercises[header.exercise.name])
+
+    def _for_student(self, exercise: Exercise) -> Exercise:
+        return drawn_for(exercise, self._home.student, self._home.nonce)
 
     def action_suspend_process(self) -> None:
         if self._is_served:
@@ -156,7 +162,7 @@ class ClassroomApp(RunsApp):
     async def _begin(self, exercise: Exercise) -> None:
         self._show_message(f"starting the cluster for {exercise.title} …")
         number, recording = self._home.next_attempt(exercise.name)
-        config = attempt_config(exercise, self._home.student, number, recording)
+        config = attempt_config(self._for_student(exercise), self._home.student, number, recording)
         ready = await asyncio.to_thread(self._clusters.start, config)
         await self._show_attempt(ready.socket, recording)
 

@@ -74,10 +74,10 @@ class RunsApp(TerminalApp[None]):
         """Return the exercise of a run, if it is one of the built-in exercises."""
         if header.exercise is None:
             return None
-        from lab.exercises.exercise_reader import ExerciseError, find_exercise  # noqa: PLC0415 - rarely needed
+        from lab.exercises.exercise_reader import ExerciseError, drawn_as, find_exercise  # noqa: PLC0415 - rarely needed
 
         try:
-            return find_exercise(header.exercise.name)
+            return drawn_as(find_exercise(header.exercise.name), header.exercise)
         except ExerciseError:
             return None
 

@@ -1,0 +1,220 @@
+"""Check that the answers of questions follow from runs.
+
+A teacher who writes down the right answer can be wrong, and nobody notices: a solution may pass by another way,
+and students are marked wrong. So each question names the run that its answer follows from. The run is simulated
+here under several seeds, and what follows is compared with the answer. Where no run shows the answer, because the
+question is about a definition or a reason, the question names the rule that it rests on.
+"""
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from lab.exercises.assessment import ObservedRun, ScriptMonitor
+from lab.exercises.exercise import RULES, AnswerKey, Exercise, Task
+from lab.exercises.handout import format_table
+from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS
+from lab.properties.judge import Judge
+from lab.recording.records import TIME_LIMIT_REACHED, End, Header, Record
+from lab.recording.writer import MemoryLog
+from lab.scenario.file import Scenario, ScenarioError, scenario_in, split_scenario
+from lab.scenario.run_scenario import config_of
+from lab.script.parse import parse_watch, read_script
+from lab.script.scope import CommandError, Scope
+from lab.script.statements import Expectation
+from lab.text import did_you_mean, sanitize
+from lab.worlds.loading.config import InitialCommands, header_of
+from lab.worlds.loading.targets import load_protocol
+from lab.worlds.simulated.simulation import Simulation
+from lab.worlds.watchdog import watch_steps
+
+LONGEST_US = 60_000_000
+_SLICE_US = 200_000
+_REACHED = "live >= 0"
+_KNOWN = (*RULES, *ASSERTIONS, *(f"assumption {number}" for number in ASSUMPTIONS))
+_FORMS = 'key = { rule = ["B4"] }, or a run: [task.key] with at = "…", and value or holds'
+
+
+def key_problems(
+    exercise: Exercise, seeds: Sequence[int], report_progress: Callable[[], None] = lambda: None
+) -> Iterator[str]:
+    """Yield the problems of the answers: those that do not follow, and those that follow from nothing.
+
+    A run is simulated under each of the ``seeds``. ``report_progress`` is called after each task.
+    """
+    for task in exercise.tasks:
+        if task.accepted_answers:
+            try:
+                yield from (f"task {task.number}: {problem}" for problem in _problems(exercise, task, seeds))
+            except (CommandError, ScenarioError) as error:
+                yield f"task {task.number}: key: {error}"
+        report_progress()
+
+
+def _problems(exercise: Exercise, task: Task, seeds: Sequence[int]) -> Iterator[str]:
+    key = task.key
+    if key is None:
+        yield f"nothing shows that its answer is right; name what it follows from: {_FORMS}"
+        return
+    forms = [name for name in ("rule", "value", "holds") if getattr(key, name)]
+    if len(forms) != 1:
+        yield f"key: expected one of rule, value and holds; got {' and '.join(forms) or 'none'}"
+        return
+    for name in key.rule:
+        if name not in _KNOWN:
+            yield f"key: unknown rule {sanitize(name, 40)}{did_you_mean(name, _KNOWN)}"
+    for answer in key.holds:
+        if task.options and answer not in task.options:
+            yield f"key: {sanitize(answer, 60)} is not one of the choices"
+    if key.holds and not any(map(task.accepts, key.holds)):
+        yield "key: holds has no condition for the answer"
+        return
+    if key.rule:
+        return
+    for changes in key.setups:
+        setup = _setup_of(exercise, key, changes)
+        for seed in seeds:
+            followed = _what_follows(setup, key, seed)
+            if len(followed) == 1 and task.accepts(followed[0]):
+                continue
+            where = "".join(f", {name} = {value}" for name, value in changes.items())
+            yield (
+                f"the key is {sanitize(task.accepted_answers[0], 80)!r}, but with seed {seed}{where} "
+                f"{_describe(followed, key)}"
+            )
+            break
+
+
+def _describe(followed: Sequence[str], key: AnswerKey) -> str:
+    if not followed:
+        return f"nothing followed: {'no condition was met' if key.holds else 'this was not reached'}: {key.at}"
+    return f"{' and '.join(repr(sanitize(each, 80)) for each in followed)} followed"
+
+
+# the run
+
+
+def _setup_of(exercise: Exercise, key: AnswerKey, changes: dict[str, object]) -> Scenario:
+    """Return the setup with these changes to its head, and with the lines of the key. Raises ScenarioError."""
+    head, script, _ = split_scenario(exercise.setup.text)
+    values = {**tomllib.loads(head), "script": script, **changes}
+    lines = f"{str(values.pop('script')).rstrip()}\n{key.run}"
+    return scenario_in(f"{format_table(values)}---\n{lines}", Path(exercise.setup.path))
+
+
+def _what_follows(setup: Scenario, key: AnswerKey, seed: int) -> list[str]:
+    """Simulate the run; return the answers that follow from it. Raises CommandError."""
+    watch_steps()
+    config = replace(config_of(setup, "simulated", Path()), seed=seed)
+    protocol = load_protocol(config.protocol)
+    scope = Scope(protocol, setup.nodes, setup.parameters)
+    header = header_of(config, protocol)
+    observed = _Values(key, header, scope) if key.value else _Conditions(key, header, scope)
+    log = MemoryLog(header, observed.observe)
+    observed.observe(header)
+    simulation = Simulation(protocol, log)
+    InitialCommands.of(config).add_to(simulation.director)
+    simulation.start()
+    end_us = min(setup.ends_us, LONGEST_US)
+    while simulation.now_us < end_us and not observed.is_decided:
+        simulation.run_to(min(simulation.now_us + _SLICE_US, end_us))
+    simulation.finish()
+    log.append(End(simulation.now_us, TIME_LIMIT_REACHED))
+    return observed.followed
+
+
+class _Observation:
+    """What is observed of a run: it is fed each record, header first."""
+
+    def __init__(self, header: Header, scope: Scope) -> None:
+        self._judge = Judge(header)
+        self._run = ObservedRun(header, self._judge)
+        self._scope = scope
+
+    def observe(self, record: Record | None) -> None:
+        """Process the next record."""
+        self._judge.observe(record)
+        self._run.observe(record)
+
+    def _monitor(self, at: str, condition: str) -> ScriptMonitor:
+        """Return what waits for the condition after the triggers. Raises CommandError."""
+        is_line = re.search(r"\bexpect\b", condition) is not None
+        text = ": ".join(filter(None, (at.strip(), condition if is_line else f"expect {condition}")))
+        for line in read_script(text, self._scope.protocol):
+            line.check(self._scope)
+            if not isinstance(line.command, Expectation):
+                raise CommandError(f"{line.source}: expected one condition")
+        return ScriptMonitor(text, self._run)
+
+    @property
+    def is_decided(self) -> bool:
+        """True if the rest of the run makes no difference."""
+        raise NotImplementedError
+
+    @property
+    def followed(self) -> list[str]:
+        """The answers that follow, once the run is over."""
+        raise NotImplementedError
+
+
+class _Conditions(_Observation):
+    def __init__(self, key: AnswerKey, header: Header, scope: Scope) -> None:
+        super().__init__(header, scope)
+        self._monitors = {answer: self._monitor(key.at, text) for answer, text in key.holds.items()}
+
+    def observe(self, record: Record | None) -> None:
+        super().observe(record)
+        for monitor in self._monitors.values():
+            monitor.observe(record)
+            if isinstance(record, End):
+                monitor.finish()
+
+    @property
+    def is_decided(self) -> bool:
+        return all(monitor.met != "open" for monitor in self._monitors.values())
+
+    @property
+    def followed(self) -> list[str]:
+        return [answer for answer, monitor in self._monitors.items() if monitor.met == "met"]
+
+
+class _Values(_Observation):
+    def __init__(self, key: AnswerKey, header: Header, scope: Scope) -> None:
+        super().__init__(header, scope)
+        self._watch = parse_watch(key.value, scope.protocol)
+        self._watch.check(scope)
+        self._since = self._monitor(key.since, _REACHED) if key.since else None
+        self._at = self._monitor(key.at, _REACHED)
+        self._before: str | None = None
+        self._value: str | None = None
+
+    def observe(self, record: Record | None) -> None:
+        super().observe(record)
+        for monitor in filter(None, (self._since, self._at)):
+            monitor.observe(record)
+            if isinstance(record, End):
+                monitor.finish()
+        if self._since is not None and self._before is None and self._since.met == "met":
+            self._before = self._read()
+        if self._value is None and self._at.met == "met":
+            self._value = self._read()
+
+    def _read(self) -> str:
+        """Return the value; a list without its brackets."""
+        return " ".join(map(str, self._watch.read(self._run.cluster))).strip("[]")
+
+    @property
+    def is_decided(self) -> bool:
+        return self._value is not None
+
+    @property
+    def followed(self) -> list[str]:
+        if self._value is None:
+            return []
+        if self._since is None:
+            return [self._value]
+        is_number = self._before is not None and self._before.isdecimal() and self._value.isdecimal()
+        return [str(int(self._value) - int(self._before or 0))] if is_number else []
