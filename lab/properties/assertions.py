@@ -222,6 +222,29 @@ def definitions_get_newer_while_up(adopted: Memory, before: LocalState, after: L
     return found
 
 
+def _notice_us(timing: Timing, parameters: Mapping[str, Any]) -> int:
+    """Return the time for the next question to the coordinator, and for its answer; the timer of each may be late."""
+    every_us = parameters.get("ask_every_us")
+    asks_us = every_us if isinstance(every_us, int) and every_us > 0 else timing.t_us
+    return asks_us + timing.t_us + 2 * timing.tp_us
+
+
+@leads_to(
+    id="notices",
+    short="notices in time",
+    noun="crashed coordinator",
+    done="given up",
+    reads=("status", "coordinator"),
+    within=_notice_us,
+)
+def crashes_are_noticed(state: GlobalState) -> Iterator[Counterexample]:
+    """Every node that follows a crashed coordinator notices that with its next question, and follows it no more."""
+    for node in state.running.values():
+        leader = node.coordinator
+        if is_led(node) and leader in state.ids and leader not in state.nodes:
+            yield Counterexample(f"{node.id} follows {leader}, which has crashed", (node.id,))
+
+
 # elections of groups
 
 
@@ -530,7 +553,7 @@ def stays_end(state: GlobalState) -> Iterator[Counterexample]:
 RAISES = Assertion("raises", "no node fails because of an error in its own code", short="no error raised")
 
 
-A1_1, A1_2, A2, HIGHEST, M7, B10, NEWER, A3_1, A3_2, A4, A5, A6, A7, A8, SOLVENT, ENDS, A9, K1, K2, IDLE, LEAVES = (
+A1_1, A1_2, A2, HIGHEST, M7, B10, NEWER, NOTICES, A3_1, A3_2, A4, A5 = (
     one_coordinator,
     one_definition,
     elects_in_time,
@@ -538,10 +561,13 @@ A1_1, A1_2, A2, HIGHEST, M7, B10, NEWER, A3_1, A3_2, A4, A5, A6, A7, A8, SOLVENT
     works_while_normal,
     definitions_get_newer,
     definitions_get_newer_while_up,
+    crashes_are_noticed,
     one_coordinator_per_group,
     one_definition_per_group,
     merges_in_time,
     identifiers_are_new,
+)
+A6, A7, A8, SOLVENT, ENDS, A9, K1, K2, IDLE, LEAVES = (
     one_outcome,
     all_voted_yes,
     no_cent_is_lost,
@@ -568,7 +594,7 @@ def unloaded(name: str) -> Assertion:
 
 
 BUILT_IN: tuple[Assertion, ...] = (
-    *(A1_1, A1_2, A2, HIGHEST, A3_1, A3_2, A4, A5, M7, B10, NEWER),
+    *(A1_1, A1_2, A2, HIGHEST, A3_1, A3_2, A4, A5, M7, B10, NEWER, NOTICES),
     *(A6, A7, A8, SOLVENT, A9, K1, K2, IDLE, LEAVES, ENDS, RAISES),
 )
 ASSERTIONS: dict[str, Assertion] = _Assertions({each.id: each for each in BUILT_IN})

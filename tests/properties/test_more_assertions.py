@@ -1,4 +1,4 @@
-"""The assertions M7, B10, highest, K2, solvent: each holds, is violated by a mutant, is excused where it can be.
+"""The assertions M7, B10, newer, highest, K2, idle, leaves, solvent: each holds, is violated by a mutant, is excused.
 
 And the judge itself: an assertion whose function is replaced by one that always holds finds less.
 """
@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from lab.kernel import CommandInput, Fired, Step
+from lab.kernel import CommandInput, Fired, Step, Timing, periodic
 from lab.properties import GlobalState, Outcome, eventually, invariant, registry
 from lab.properties.assertions import (
     ASSERTIONS,
     ASSUMPTIONS,
     BUILT_IN,
     K2,
+    LEAVES,
     M7,
     no_failure_yet,
 )
@@ -35,6 +36,7 @@ from lab.protocols import (
     TwoPhaseCommit,
 )
 from lab.protocols.ring import COORDINATOR
+from lab.protocols.token import TokenStatus
 from lab.protocols.transaction import Change, Operation, Transaction, Work
 from lab.recording.reader import open_recording
 from lab.recording.records import Injected, Record
@@ -217,6 +219,48 @@ def test_B10_is_excused_by_a_wipe() -> None:
     assert summaries(_adopts(records, 1, 1).violations) == [("B10", (1,), [4])]
 
 
+# newer
+
+
+class AlwaysTheFirstOfRing(Ring):
+    """Every Definition has version 1."""
+
+    def define(self, version: int, members: Iterable[int], reports: Iterable[Definition]) -> Definition:
+        return super().define(1, members, reports)
+
+
+def test_newer_holds() -> None:
+    """A node that has crashed may adopt any version; those that stay up adopt newer ones."""
+    rig = Rig([1, 2, 3], protocol=Ring).started()
+    rig.run_until_agreed()
+    rig.do("kill 3", "at 5s restart 3")
+    rig.run(20_000_000)
+    found = _verdict(rig.records, "newer")
+    assert found.word == "holds"
+    assert found.evidence.count > 5
+
+
+def test_newer_an_old_definition() -> None:
+    """A campaign finds it as well."""
+    rig = Rig([1, 2, 3], protocol=AlwaysTheFirstOfRing).started()
+    rig.run_until_agreed()
+    rig.do("kill 3", "at 5s restart 3")
+    rig.run(20_000_000)
+    first = _verdict(rig.records, "newer").first
+    assert first is not None
+    assert first.is_failure
+    assert first.text.endswith("adopts another definition of version 1 after one of version 1")
+    assert caught(AlwaysTheFirstOfRing, 10, find="newer") is not None
+
+
+def test_newer_begins_anew_after_a_crash() -> None:
+    """What a node adopted before it crashed does not count; what it adopted since does."""
+    records = _adopts(Records(promises=("newer",)), 1, 4)
+    records.enters(1, "Election", None, {"version": 0})
+    assert not _adopts(records, 1, 2).violations
+    assert summaries(_adopts(records, 1, 2, [1]).violations) == [("newer", (1,), [])]
+
+
 # highest
 
 
@@ -346,6 +390,68 @@ def test_K2_in_an_exploration() -> None:
     assert (whole.violated, whole.was_met("K2")) == ([], True)
     assert _explored(NextForgotten, 3).violated == ["K2"]
     assert _explored(Token, 0).why_not_judged("K2") == "no request was pending in any state"
+
+
+# idle and leaves
+
+
+class WaitsUnseen(Token):
+    """A node that wants the token takes itself for the last in the queue, but stays Idle."""
+
+    def stand_in_line(self) -> None:
+        super().stand_in_line()
+        self.status = TokenStatus.IDLE
+
+
+class NextKept(Token):
+    """A node that passes the token on still knows the next in the queue."""
+
+    def _pass_to(self, peer: int) -> None:
+        after = self.next
+        super()._pass_to(peer)
+        self.next = after
+
+
+class StaysInside(Token):
+    """A node that leaves its critical section is Inside until the token is wanted."""
+
+    @periodic(Token._want_due_us)
+    async def enter(self) -> None:
+        self.status = TokenStatus.INSIDE
+        await self.sleep(3 * self._hold_us, "a longer stay")
+        self.status = TokenStatus.HOLDING
+
+
+def test_idle_and_leaves_hold() -> None:
+    records = _queue(Token, "at 3s kill 2", "at 6s restart 2").records
+    found = [_verdict(records, name) for name in ("idle", "leaves")]
+    assert [each.word for each in found] == ["holds", "holds"]
+    assert min(each.evidence.count for each in found) > 10
+
+
+@pytest.mark.parametrize(
+    ("mutant", "assertion", "text"),
+    [
+        (WaitsUnseen, "idle", "is Idle, and in the queue"),
+        (NextKept, "idle", "is Idle, and in the queue"),
+        (StaysInside, "leaves", "is inside its critical section (entry 0), since "),
+    ],
+)
+def test_idle_and_leaves_are_violated(mutant: type[Token], assertion: str, text: str) -> None:
+    first = _verdict(_queue(mutant).records, assertion).first
+    assert first is not None
+    assert first.is_failure
+    assert text in first.text
+
+
+@pytest.mark.parametrize(("hold_us", "late_us"), [(0, T_US), (5 * T_US, 5 * T_US)])
+def test_leaves_is_bounded_by_the_parameter(hold_us: int, late_us: int) -> None:
+    """By T without it; a timer may be late by Tp. Other values, which only a recording can have, count as none."""
+    timing = Timing(80_000, 40_000)
+    assert isinstance(LEAVES, LeadsTo)
+    assert LEAVES.within_us(timing, {"hold_us": hold_us}, 1) == (late_us if hold_us else timing.t_us) + timing.tp_us
+    for odd in (None, -1, "1s", [1]):
+        assert LEAVES.within_us(timing, {"hold_us": odd}, 1) == timing.t_us + timing.tp_us
 
 
 # solvent
@@ -517,10 +623,10 @@ def _violating() -> Iterator[list[Any]]:
     for node in (1, 2):
         published.add(Step(0, node, 1, Fired("timer"), {"published": [1, node, 1]}))
     yield published.records
-    for protocol in (LowestLeads, KeptWhenPassed, NextForgotten):
+    for protocol in (LowestLeads, KeptWhenPassed, NextForgotten, WaitsUnseen, StaysInside):
         yield _queue(protocol).records  # type: ignore[arg-type]
     yield _overdrawn(Overdraws).records
-    yield _adopts(_adopts(Records(promises=("B10",)), 1, 2), 1, 1).records
+    yield _adopts(_adopts(Records(promises=("B10", "newer")), 1, 2), 1, 1).records
     book = Ledger().prepared(1, 3).write(3, COMMITTED, open=[]).write(1, ABORTED, open=[])
     yield book.holds(2, 1).holds(1, 1000, open=OPEN).after(2 * WITHIN_US).fires(1).records
 
