@@ -521,7 +521,7 @@ def requests_are_served(state: GlobalState) -> Iterator[Counterexample]:
 
 @invariant(id="idle", short="idle nodes do not queue", reads=("status", "guess", "next"), relies_on=())
 def idle_nodes_do_not_queue(state: GlobalState) -> Outcome:
-    """No node that neither has the token nor waits for it takes itself for the last in the queue, or has a next.
+    """A node that is Idle does not take itself for the last in the queue, and has no next.
 
     By the text of section 10.1, a node is the last in the queue from its request on, until it hears of another; it
     forgets the next one as it passes the token on.
@@ -541,7 +541,7 @@ def _stay_us(timing: Timing, parameters: Mapping[str, Any]) -> int:
 
 @leads_to(id="leaves", short="leaves in time", noun="stay", done="ended", reads=("status",), within=_stay_us)
 def stays_end(state: GlobalState) -> Iterator[Counterexample]:
-    """Every node leaves its critical section after the time for which it stays there."""
+    """Every node leaves its critical section in time."""
     for node in state:
         if node.status == "Inside":
             entry = node.state.get("entries")  # it may leave and enter again in one step
