@@ -1,4 +1,4 @@
-"""The assertions M7, B10, newer, highest, K2, idle, leaves, solvent: each holds, is violated by a mutant, is excused.
+"""The assertions M7, B10, newer, notices, highest, K2, idle, leaves, solvent: each holds, and is violated.
 
 And the judge itself: an assertion whose function is replaced by one that always holds finds less.
 """
@@ -19,6 +19,7 @@ from lab.properties.assertions import (
     K2,
     LEAVES,
     M7,
+    NOTICES,
     no_failure_yet,
 )
 from lab.properties.declarations import Agreement, Assertion, LeadsTo
@@ -43,6 +44,7 @@ from lab.recording.records import Injected, Record
 from lab.worlds.explored.explorer import Explorer
 from lab.worlds.explored.state_judge import Obligation
 from lab.worlds.explored.states import KILLS, Timeouts
+from tests.campaign.ring_mutants import NobodyNotices
 from tests.campaign.token_mutants import GuessKept, KeptWhenPassed, NextForgotten
 from tests.campaign.trials import caught
 from tests.explored.toys import TIMING, explorer_of, header_of
@@ -256,9 +258,65 @@ def test_newer_an_old_definition() -> None:
 def test_newer_begins_anew_after_a_crash() -> None:
     """What a node adopted before it crashed does not count; what it adopted since does."""
     records = _adopts(Records(promises=("newer",)), 1, 4)
-    records.enters(1, "Election", None, {"version": 0})
+    records.enters(1, "Election", 3, {"version": 0})
     assert not _adopts(records, 1, 2).violations
     assert summaries(_adopts(records, 1, 2, [1]).violations) == [("newer", (1,), [])]
+
+
+# notices
+
+
+class AsksLate(BullyTanenbaum):
+    """T1 too late: a participant waits longer for the answer of its coordinator than it needs."""
+
+    @periodic(BullyTanenbaum._question_due_us)
+    async def ask_coordinator(self) -> None:
+        if self.status is Status.NORMAL:
+            await self.sleep(2 * self.t_us, "nothing")
+        await super().ask_coordinator()
+
+
+@pytest.mark.parametrize("protocol", [Ring, BullyTanenbaum])
+def test_notices_holds(protocol: type[Algorithm]) -> None:
+    """Each time the coordinator crashes, at any moment of its members' questions."""
+    rig = Rig([1, 2, 3, 4], protocol=protocol).started()
+    rig.run_until_agreed()
+    rig.do("at 5030ms kill 4", "at 10110ms kill 3", "at 15s restart 4", "at 20190ms kill 4")
+    rig.run(25_000_000)
+    found = _verdict(rig.records, "notices")
+    assert found.word == "holds"
+    assert found.evidence.count >= 3
+
+
+def test_notices_too_late() -> None:
+    """A campaign finds it if nobody asks at all."""
+    rig = Rig([1, 2, 3], protocol=AsksLate).started()
+    rig.run(3_000_000)
+    rig.do("at 5s kill 3")
+    rig.run(10_000_000)
+    first = _verdict(rig.records, "notices").first
+    assert first is not None
+    assert first.is_failure
+    assert "follows 3, which has crashed, since " in first.text
+    assert caught(NobodyNotices, 10, find="notices") is not None
+
+
+def test_notices_is_bounded_by_the_parameter() -> None:
+    """By T for the question, without it or with a value that only a recording can have; and T for the answer."""
+    assert isinstance(NOTICES, LeadsTo)
+    rest_us = TIMING.t_us + 2 * TIMING.tp_us
+    assert NOTICES.within_us(TIMING, {"ask_every_us": 5 * T_US}, 1) == 5 * T_US + rest_us
+    for odd in ({}, {"ask_every_us": 0}, {"ask_every_us": "1s"}):
+        assert NOTICES.within_us(TIMING, odd, 1) == TIMING.t_us + rest_us
+
+
+def test_notices_is_about_crashes() -> None:
+    """Not about a coordinator that is up, or that is no node of the run."""
+    for coordinator, violated in ((3, True), (2, False), (7, False)):
+        records = Records(promises=("notices",))
+        records.enters(1, "Normal", coordinator, {"version": 1}).process(3, "killed")
+        found = records.after(9 * WITHIN_US).fires(2).violations
+        assert [each.assertion for each in found] == (["notices"] if violated else [])
 
 
 # highest
@@ -625,6 +683,11 @@ def _violating() -> Iterator[list[Any]]:
     yield published.records
     for protocol in (LowestLeads, KeptWhenPassed, NextForgotten, WaitsUnseen, StaysInside):
         yield _queue(protocol).records  # type: ignore[arg-type]
+    late = Rig([1, 2, 3], protocol=AsksLate).started()
+    late.run(3_000_000)
+    late.do("at 5s kill 3")
+    late.run(10_000_000)
+    yield late.records
     yield _overdrawn(Overdraws).records
     yield _adopts(_adopts(Records(promises=("B10", "newer")), 1, 2), 1, 1).records
     book = Ledger().prepared(1, 3).write(3, COMMITTED, open=[]).write(1, ABORTED, open=[])
