@@ -222,7 +222,7 @@ def definitions_get_newer_while_up(adopted: Memory, before: LocalState, after: L
     return found
 
 
-def _notice_us(timing: Timing, parameters: Mapping[str, Any]) -> int:
+def _notice_us(timing: Timing, parameters: Mapping[str, Any], settles_us: int) -> int:
     """Return the time for the next question to the coordinator, and for its answer; the timer of each may be late."""
     every_us = parameters.get("ask_every_us")
     asks_us = every_us if isinstance(every_us, int) and every_us > 0 else timing.t_us
@@ -243,6 +243,29 @@ def crashes_are_noticed(state: GlobalState) -> Iterator[Counterexample]:
         leader = node.coordinator
         if is_led(node) and leader in state.ids and leader not in state.nodes:
             yield Counterexample(f"{node.id} follows {leader}, which has crashed", (node.id,))
+
+
+def _spread_us(timing: Timing, parameters: Mapping[str, Any], settles_us: int) -> int:
+    """Return the time to elect, and then for a question that is under way, and for another one."""
+    return settles_us + 2 * _notice_us(timing, parameters, settles_us)
+
+
+@eventually(
+    id="spreads",
+    short="definitions spread",
+    statement="with no further failure, in a bounded time all running nodes have the same Definition",
+    reads=("status", "coordinator", "definition"),
+    within=_spread_us,
+)
+def definitions_spread(state: GlobalState) -> Outcome:
+    """Judge the nodes that agree on a coordinator: what it defines, they learn with their questions."""
+    running = tuple(state.running.values())
+    if _all_agree([running] if running else []) is not True:
+        return None  # A2 is about these
+    leader = next(node for node in running if node.leads)
+    newest = leader.state.get("definition")
+    behind = [node.id for node in running if node.state.get("definition") != newest]
+    return not behind or Counterexample(f"{behind[0]} has not the Definition of {leader.id}", (behind[0], leader.id))
 
 
 # elections of groups
@@ -533,7 +556,7 @@ def idle_nodes_do_not_queue(state: GlobalState) -> Outcome:
     return Counterexample(f"{queued[0]} is Idle, and in the queue", (queued[0],))
 
 
-def _stay_us(timing: Timing, parameters: Mapping[str, Any]) -> int:
+def _stay_us(timing: Timing, parameters: Mapping[str, Any], settles_us: int) -> int:
     """Return the time inside the critical section, with a timer that is as late as it may be."""
     hold_us = parameters.get("hold_us")
     return (hold_us if isinstance(hold_us, int) and hold_us > 0 else timing.t_us) + timing.tp_us
@@ -553,7 +576,7 @@ def stays_end(state: GlobalState) -> Iterator[Counterexample]:
 RAISES = Assertion("raises", "no node fails because of an error in its own code", short="no error raised")
 
 
-A1_1, A1_2, A2, HIGHEST, M7, B10, NEWER, NOTICES, A3_1, A3_2, A4, A5 = (
+A1_1, A1_2, A2, HIGHEST, M7, B10, NEWER, NOTICES, SPREADS, A3_1, A3_2, A4, A5 = (
     one_coordinator,
     one_definition,
     elects_in_time,
@@ -562,6 +585,7 @@ A1_1, A1_2, A2, HIGHEST, M7, B10, NEWER, NOTICES, A3_1, A3_2, A4, A5 = (
     definitions_get_newer,
     definitions_get_newer_while_up,
     crashes_are_noticed,
+    definitions_spread,
     one_coordinator_per_group,
     one_definition_per_group,
     merges_in_time,
@@ -594,7 +618,7 @@ def unloaded(name: str) -> Assertion:
 
 
 BUILT_IN: tuple[Assertion, ...] = (
-    *(A1_1, A1_2, A2, HIGHEST, A3_1, A3_2, A4, A5, M7, B10, NEWER, NOTICES),
+    *(A1_1, A1_2, A2, HIGHEST, A3_1, A3_2, A4, A5, M7, B10, NEWER, NOTICES, SPREADS),
     *(A6, A7, A8, SOLVENT, A9, K1, K2, IDLE, LEAVES, ENDS, RAISES),
 )
 ASSERTIONS: dict[str, Assertion] = _Assertions({each.id: each for each in BUILT_IN})

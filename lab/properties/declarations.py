@@ -131,8 +131,8 @@ class Pairwise(Assertion, frozen=True):
     """A property of any two local states of two nodes that occur together in some consistent cut."""
 
 
-Bound = Callable[[Timing, Mapping[str, Any]], int]
-"""A bound in microseconds that depends on the timing of a run and on the parameters of its protocol."""
+Bound = Callable[[Timing, Mapping[str, Any], int], int]
+"""A bound in microseconds, from the timing of a run, its protocol's parameters, and its protocol's own bound."""
 
 
 class _Bounded(Assertion, frozen=True, kw_only=True):
@@ -148,7 +148,7 @@ class _Bounded(Assertion, frozen=True, kw_only=True):
     def within_us(self, timing: Timing, parameters: Mapping[str, Any], settles_within_us: int) -> int:
         """Return the bound in microseconds."""
         if callable(self.within):
-            return self.within(timing, parameters)
+            return self.within(timing, parameters, settles_within_us)
         if not self.within:
             return settles_within_us
         if self.within.endswith("T"):

@@ -1,4 +1,4 @@
-"""The assertions M7, B10, newer, notices, highest, K2, idle, leaves, solvent: each holds, and is violated.
+"""The assertions M7, B10, newer, notices, spreads, highest, K2, idle, leaves, solvent: each holds, and is violated.
 
 And the judge itself: an assertion whose function is replaced by one that always holds finds less.
 """
@@ -20,9 +20,10 @@ from lab.properties.assertions import (
     LEAVES,
     M7,
     NOTICES,
+    SPREADS,
     no_failure_yet,
 )
-from lab.properties.declarations import Agreement, Assertion, LeadsTo
+from lab.properties.declarations import Agreement, Assertion, Eventually, LeadsTo
 from lab.properties.registry import RunProperties, register, with_promises
 from lab.properties.verdicts import Verdict
 from lab.protocols import (
@@ -317,6 +318,39 @@ def test_notices_is_about_crashes() -> None:
         records.enters(1, "Normal", coordinator, {"version": 1}).process(3, "killed")
         found = records.after(9 * WITHIN_US).fires(2).violations
         assert [each.assertion for each in found] == (["notices"] if violated else [])
+
+
+# spreads
+
+
+class KeepsTheFirst(Ring):
+    """A member learns nothing from its coordinator once it is Normal."""
+
+    def is_news(self, definition: Definition) -> bool:
+        return self.status is Status.REORGANIZATION
+
+
+@pytest.mark.parametrize("protocol", [Ring, BullyTanenbaum])
+def test_spreads_holds(protocol: type[Algorithm]) -> None:
+    rig = Rig([1, 2, 3, 4], protocol=protocol).started()
+    rig.do("at 5s kill 4", "at 10s restart 4")
+    rig.run(30_000_000)
+    found = _verdict(rig.records, "spreads")
+    assert (found.word, found.evidence.noun) == ("holds", "time")
+
+
+def test_spreads_not() -> None:
+    """What the last member reports is not learned by the first; a campaign finds it."""
+    found = caught(KeepsTheFirst, 10, find="spreads")
+    assert found is not None
+    assert found.assertion == "spreads"
+
+
+def test_spreads_is_owed_after_the_election() -> None:
+    """Two more questions and answers."""
+    assert isinstance(SPREADS, Eventually)
+    question_us = 2 * (TIMING.t_us + TIMING.tp_us)
+    assert SPREADS.within_us(TIMING, {}, WITHIN_US) == WITHIN_US + 2 * question_us
 
 
 # highest
@@ -683,6 +717,9 @@ def _violating() -> Iterator[list[Any]]:
     yield published.records
     for protocol in (LowestLeads, KeptWhenPassed, NextForgotten, WaitsUnseen, StaysInside):
         yield _queue(protocol).records  # type: ignore[arg-type]
+    kept = Rig([1, 2, 3], protocol=KeepsTheFirst).started()
+    kept.run(60_000_000)
+    yield kept.records
     late = Rig([1, 2, 3], protocol=AsksLate).started()
     late.run(3_000_000)
     late.do("at 5s kill 3")
