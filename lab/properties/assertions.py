@@ -253,7 +253,8 @@ def _spread_us(timing: Timing, parameters: Mapping[str, Any], settles_us: int) -
 @eventually(
     id="spreads",
     short="definitions spread",
-    statement="with no further failure, in a bounded time all running nodes have the same Definition",
+    statement="with no further failure, in a bounded time all running nodes have the same Definition, and are its "
+    "members",
     reads=("status", "coordinator", "definition"),
     within=_spread_us,
 )
@@ -265,7 +266,13 @@ def definitions_spread(state: GlobalState) -> Outcome:
     leader = next(node for node in running if node.leads)
     newest = leader.state.get("definition")
     behind = [node.id for node in running if node.state.get("definition") != newest]
-    return not behind or Counterexample(f"{behind[0]} has not the Definition of {leader.id}", (behind[0], leader.id))
+    if behind:
+        return Counterexample(f"{behind[0]} has not the Definition of {leader.id}", (behind[0], leader.id))
+    members = newest.get("members") if isinstance(newest, dict) else None
+    there = sorted(node.id for node in running)
+    if isinstance(members, list | tuple) and list(members) == there:
+        return True
+    return Counterexample(f"the members of the Definition are {members}, and {there} are running", (leader.id,))
 
 
 # elections of groups

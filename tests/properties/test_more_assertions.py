@@ -339,11 +339,30 @@ def test_spreads_holds(protocol: type[Algorithm]) -> None:
     assert (found.word, found.evidence.noun) == ("holds", "time")
 
 
-def test_spreads_not() -> None:
-    """What the last member reports is not learned by the first; a campaign finds it."""
-    found = caught(KeepsTheFirst, 10, find="spreads")
-    assert found is not None
-    assert found.assertion == "spreads"
+class RemovesNobody(BullyTanenbaum):
+    """A coordinator does not notice that a member has crashed."""
+
+    @periodic(BullyTanenbaum._check_due_us)
+    async def check(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("mutant", "text"),
+    [
+        (KeepsTheFirst, "1 has not the Definition of 3"),
+        (RemovesNobody, "the members of the Definition are [1, 2, 3], and [1, 3] are running"),
+    ],
+)
+def test_spreads_not(mutant: type[Algorithm], text: str) -> None:
+    """What the last member reports is not learned by the first; or one that has crashed stays a member."""
+    rig = Rig([1, 2, 3], protocol=mutant).started()
+    rig.do("at 5s kill 2")
+    rig.run(60_000_000)
+    first = _verdict(rig.records, "spreads").first
+    assert first is not None
+    assert first.is_failure
+    assert text in first.text
 
 
 def test_spreads_is_owed_after_the_election() -> None:
