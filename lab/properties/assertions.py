@@ -212,7 +212,7 @@ def definitions_get_newer(adopted: Memory, before: LocalState, after: LocalState
     reads=("status", "definition"),
 )
 def definitions_get_newer_while_up(adopted: Memory, before: LocalState, after: LocalState) -> Outcome:
-    """Each node that becomes Normal under another Definition than its last one since it started adopts a newer one.
+    """Each node that becomes Normal under another Definition than its last one since its start adopts a newer one.
 
     For protocols that keep no version in stable storage: after a crash, a node may adopt any version again.
     """
@@ -223,7 +223,7 @@ def definitions_get_newer_while_up(adopted: Memory, before: LocalState, after: L
 
 
 def _notice_us(timing: Timing, parameters: Mapping[str, Any], settles_us: int) -> int:
-    """Return the time for the next question to the coordinator, and for its answer; the timer of each may be late."""
+    """Return the time for the next question to the coordinator, and for its answer; both timers may be late."""
     every_us = parameters.get("ask_every_us")
     asks_us = every_us if isinstance(every_us, int) and every_us > 0 else timing.t_us
     return asks_us + timing.t_us + 2 * timing.tp_us
@@ -238,7 +238,7 @@ def _notice_us(timing: Timing, parameters: Mapping[str, Any], settles_us: int) -
     within=_notice_us,
 )
 def crashes_are_noticed(state: GlobalState) -> Iterator[Counterexample]:
-    """Every node that follows a crashed coordinator notices that with its next question, and follows it no more."""
+    """Every node that follows a crashed coordinator notices that with its next question, and leaves it."""
     for node in state.running.values():
         leader = node.coordinator
         if is_led(node) and leader in state.ids and leader not in state.nodes:
@@ -551,7 +551,7 @@ def requests_are_served(state: GlobalState) -> Iterator[Counterexample]:
 
 @invariant(id="idle", short="idle nodes do not queue", reads=("status", "guess", "next"), relies_on=())
 def idle_nodes_do_not_queue(state: GlobalState) -> Outcome:
-    """A node that is Idle does not take itself for the last in the queue, and has no next.
+    """No node that is Idle takes itself for the last in the queue, or has a next one.
 
     By the text of section 10.1, a node is the last in the queue from its request on, until it hears of another; it
     forgets the next one as it passes the token on.

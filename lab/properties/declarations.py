@@ -138,8 +138,8 @@ Bound = Callable[[Timing, Mapping[str, Any], int], int]
 class _Bounded(Assertion, frozen=True, kw_only=True):
     """``within``: the bound, as a duration, in multiples of T (``30T``), or a ``Bound``.
 
-    If it is empty, the bound is the protocol's own. ``despite_cuts``: the property is required even while links are
-    cut.
+    If it is empty, the bound is the protocol's own. ``despite_cuts``: the property is required even while links
+    are cut.
     """
 
     within: str | Bound = ""
@@ -246,9 +246,7 @@ def _declare(kind: type[P], function: Callable[..., Any], given: dict[str, Any])
             given["relies_on"] = tuple(map(_assumption_name, given["relies_on"]))
     within = given.get("within", "")
     if not callable(within) and not _BOUND.fullmatch(str(within)):
-        raise DeclaredWrongError(
-            f"{name}: within={within!r} is no duration; write one such as '30T' or '2s'"
-        )
+        raise DeclaredWrongError(f"{name}: within={within!r} is no duration; write one such as '30T' or '2s'")
     if not statement[1:2].isupper():
         statement = statement[0].lower() + statement[1:]
     given = {"id": name, "place": place, "statement": statement, **given}

@@ -113,7 +113,7 @@ def test_the_exploration_may_notice_what_no_run_does(tested: dict[str, MutantOut
 
 
 def test_a_mutant_is_killed_if_an_assertion_is_judged_no_more() -> None:
-    """No node ever waits for the token, or hands it on: K1 and K2 have nothing to judge; in the original they have."""
+    """No node waits for the token, or hands it on: K1 and K2 have nothing to judge."""
     campaign = _campaign("token", runs=3)
     campaign.mutants = tuple(each for each in campaign.mutants if each.summary == "without: self.stand_in_line()")
     ((_, outcome),) = _tested(campaign, explores=False)

@@ -3,8 +3,8 @@
 The schedules are those of a campaign of the original, as ``lab check`` makes it. A run of the original that has
 not executed the changed lines is the same run for the mutant, so only the others are made. A mutant is killed by
 the assertion that is violated first, by an error that a node raises, by a step that does not end, or by messages
-that multiply. Its runs are counted up to the first that fails, those included that need not be made. If none fails,
-it is killed by an assertion that is judged in none of them, and in some of the original: ``lab check`` reports that.
+that multiply. Its runs are counted up to the first that fails, those included that need not be made. If none
+fails, it is killed by an assertion that none of them judges, if the original's runs do: as ``lab check`` reports.
 """
 
 import pickle
@@ -99,9 +99,9 @@ class MutantOutcome(Struct, frozen=True):
     """The outcome for a mutant.
 
     killed: ``by`` this, as ``text`` says, in the ``runs``-th run of the campaign, or NOT_JUDGED in all of them.
-    unreached: no run executes the change. invalid: it cannot be loaded, as ``text`` says. Of the others, ``explored`` says which states those
-    explorations reach that execute the change (empty if there are none), and ``violated`` what the mutant violates
-    there, and the original does not.
+    unreached: no run executes the change. invalid: it cannot be loaded, as ``text`` says. Of the others,
+    ``explored`` says which states those explorations reach that execute the change (empty if there are none), and
+    ``violated`` what the mutant violates there, and the original does not.
     """
 
     number: int

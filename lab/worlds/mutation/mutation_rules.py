@@ -105,9 +105,7 @@ def _changes(
                         yield Change(rule.id, statement.lineno, place, tuple(edits), frozenset())
 
 
-def _executed(
-    function: ast.FunctionDef | ast.AsyncFunctionDef, environment: frozenset[str]
-) -> Iterator[ast.AST]:
+def _executed(function: ast.FunctionDef | ast.AsyncFunctionDef, environment: frozenset[str]) -> Iterator[ast.AST]:
     """Yield what a function executes, without texts, notes, assertions, and what uses the environment."""
     pending: list[ast.AST] = [*function.body]
     while pending:
