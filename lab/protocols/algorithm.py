@@ -31,7 +31,7 @@ class Algorithm(Protocol):
     """Commands that a campaign gives to random nodes, so that faults have work to interrupt."""
 
     environment: ClassVar[tuple[str, ...]] = ()
-    """The fields and methods that model what is outside the algorithm: the work that it is given, and counts of it.
+    """The fields and methods that model what is outside the algorithm, such as the work that it is given.
 
     ``lab mutate`` leaves them alone, and the statements that use them, so a mutant is a mistake in the algorithm.
     """
