@@ -74,7 +74,7 @@ SECTIONS = (
         "build",
         "Build: your own protocol, and the laboratory itself",
         *("your-own-protocol", "raft", "programs", "histories", "scenarios", "checking", "library", "testing"),
-        *("figures", "mutation", "ci", "sandbox", "architecture"),
+        *("figures", "mutation", "survivors", "ci", "sandbox", "architecture"),
     ),
     Section(
         "reference",

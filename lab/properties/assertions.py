@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from lab.kernel import Timing
 from lab.properties.declarations import (
     Assertion,
     Assumption,
@@ -201,6 +202,77 @@ def definitions_get_newer(adopted: Memory, before: LocalState, after: LocalState
         return Counterexample(text, (after.id,), shown_by=(after.id,))
     adopted.note(after.id, version, after, f"the node that adopts version {version}")
     return True
+
+
+@over_history(
+    id="newer",
+    short="definitions get newer while up",
+    noun="definition",
+    done="adopted",
+    reads=("status", "definition"),
+)
+def definitions_get_newer_while_up(adopted: Memory, before: LocalState, after: LocalState) -> Outcome:
+    """Each node that becomes Normal under another Definition than its last one since its start adopts a newer one.
+
+    For protocols that keep no version in stable storage: after a crash, a node may adopt any version again.
+    """
+    if not after.definition_version:
+        adopted.pop(after.id, None)  # it has started anew
+    found: Outcome = definitions_get_newer(adopted, before, after)
+    return found
+
+
+def _notice_us(timing: Timing, parameters: Mapping[str, Any], settles_us: int) -> int:
+    """Return the time for the next question to the coordinator, and for its answer; both timers may be late."""
+    every_us = parameters.get("ask_every_us")
+    asks_us = every_us if isinstance(every_us, int) and every_us > 0 else timing.t_us
+    return asks_us + timing.t_us + 2 * timing.tp_us
+
+
+@leads_to(
+    id="notices",
+    short="notices in time",
+    noun="crashed coordinator",
+    done="given up",
+    reads=("status", "coordinator"),
+    within=_notice_us,
+)
+def crashes_are_noticed(state: GlobalState) -> Iterator[Counterexample]:
+    """Every node that follows a crashed coordinator notices that with its next question, and leaves it."""
+    for node in state.running.values():
+        leader = node.coordinator
+        if is_led(node) and leader in state.ids and leader not in state.nodes:
+            yield Counterexample(f"{node.id} follows {leader}, which has crashed", (node.id,))
+
+
+def _spread_us(timing: Timing, parameters: Mapping[str, Any], settles_us: int) -> int:
+    """Return the time to elect, and then for a question that is under way, and for another one."""
+    return settles_us + 2 * _notice_us(timing, parameters, settles_us)
+
+
+@eventually(
+    id="spreads",
+    short="definitions spread",
+    statement="with no further failure, in a bounded time all running nodes have the same Definition, and are its "
+    "members",
+    reads=("status", "coordinator", "definition"),
+    within=_spread_us,
+)
+def definitions_spread(state: GlobalState) -> Outcome:
+    """Judge the nodes that agree on a coordinator: what it defines, they learn with their questions."""
+    running = tuple(state.running.values())
+    if _all_agree([running] if running else []) is not True:
+        return None  # A2 is about these
+    leader = next(node for node in running if node.leads)
+    newest = leader.state.get("definition")
+    behind = [node.id for node in running if node.state.get("definition") != newest]
+    if behind:
+        return Counterexample(f"{behind[0]} has not the Definition of {leader.id}", (behind[0], leader.id))
+    members = newest.get("members") if isinstance(newest, dict) else None
+    there = sorted(node.id for node in running)
+    if isinstance(members, list | tuple) and list(members) == there:
+        return True
+    return Counterexample(f"the members of the Definition are {members}, and {there} are running", (leader.id,))
 
 
 # elections of groups
@@ -477,22 +549,56 @@ def requests_are_served(state: GlobalState) -> Iterator[Counterexample]:
             yield Counterexample(f"{node.id} waits for the token", (node.id,))
 
 
+@invariant(id="idle", short="idle nodes do not queue", reads=("status", "guess", "next"), relies_on=())
+def idle_nodes_do_not_queue(state: GlobalState) -> Outcome:
+    """No node that is Idle takes itself for the last in the queue, or has a next one.
+
+    By the text of section 10.1, a node is the last in the queue from its request on, until it hears of another; it
+    forgets the next one as it passes the token on.
+    """
+    idle = [node for node in state if node.status == "Idle" and "guess" in node.state]
+    queued = [node.id for node in idle if node.state["guess"] == node.id or node.state.get("next") is not None]
+    if not queued:
+        return bool(idle) or None
+    return Counterexample(f"{queued[0]} is Idle, and in the queue", (queued[0],))
+
+
+def _stay_us(timing: Timing, parameters: Mapping[str, Any], settles_us: int) -> int:
+    """Return the time inside the critical section, with a timer that is as late as it may be."""
+    hold_us = parameters.get("hold_us")
+    return (hold_us if isinstance(hold_us, int) and hold_us > 0 else timing.t_us) + timing.tp_us
+
+
+@leads_to(id="leaves", short="leaves in time", noun="stay", done="ended", reads=("status",), within=_stay_us)
+def stays_end(state: GlobalState) -> Iterator[Counterexample]:
+    """Every node leaves its critical section in time."""
+    for node in state:
+        if node.status == "Inside":
+            entry = node.state.get("entries")  # it may leave and enter again in one step
+            yield Counterexample(f"{node.id} is inside its critical section (entry {entry})", (node.id,))
+
+
 # every protocol
 
 RAISES = Assertion("raises", "no node fails because of an error in its own code", short="no error raised")
 
 
-A1_1, A1_2, A2, HIGHEST, M7, B10, A3_1, A3_2, A4, A5, A6, A7, A8, SOLVENT, ENDS, A9, K1, K2 = (
+A1_1, A1_2, A2, HIGHEST, M7, B10, NEWER, NOTICES, SPREADS, A3_1, A3_2, A4, A5 = (
     one_coordinator,
     one_definition,
     elects_in_time,
     highest_leads,
     works_while_normal,
     definitions_get_newer,
+    definitions_get_newer_while_up,
+    crashes_are_noticed,
+    definitions_spread,
     one_coordinator_per_group,
     one_definition_per_group,
     merges_in_time,
     identifiers_are_new,
+)
+A6, A7, A8, SOLVENT, ENDS, A9, K1, K2, IDLE, LEAVES = (
     one_outcome,
     all_voted_yes,
     no_cent_is_lost,
@@ -501,6 +607,8 @@ A1_1, A1_2, A2, HIGHEST, M7, B10, A3_1, A3_2, A4, A5, A6, A7, A8, SOLVENT, ENDS,
     one_publication,
     one_token,
     requests_are_served,
+    idle_nodes_do_not_queue,
+    stays_end,
 )
 
 
@@ -517,8 +625,8 @@ def unloaded(name: str) -> Assertion:
 
 
 BUILT_IN: tuple[Assertion, ...] = (
-    *(A1_1, A1_2, A2, HIGHEST, A3_1, A3_2, A4, A5, M7, B10),
-    *(A6, A7, A8, SOLVENT, A9, K1, K2, ENDS, RAISES),
+    *(A1_1, A1_2, A2, HIGHEST, A3_1, A3_2, A4, A5, M7, B10, NEWER, NOTICES, SPREADS),
+    *(A6, A7, A8, SOLVENT, A9, K1, K2, IDLE, LEAVES, ENDS, RAISES),
 )
 ASSERTIONS: dict[str, Assertion] = _Assertions({each.id: each for each in BUILT_IN})
 """All assertions by id, in order: the built-in ones, then those that this process was told to load from files."""

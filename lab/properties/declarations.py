@@ -29,11 +29,12 @@ decorator          called with                                     judged
 
 import inspect
 import re
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, TypeVar, overload
 
 from msgspec import Struct
 
+from lab.kernel import Timing
 from lab.properties.states import GlobalState, LocalState
 from lab.recording.snapshot import NodeState
 from lab.units import parse_us
@@ -130,21 +131,28 @@ class Pairwise(Assertion, frozen=True):
     """A property of any two local states of two nodes that occur together in some consistent cut."""
 
 
-class _Bounded(Assertion, frozen=True, kw_only=True):
-    """``within``: the bound, as a duration or in multiples of T (``30T``); empty for the protocol's own bound.
+Bound = Callable[[Timing, Mapping[str, Any], int], int]
+"""A bound in microseconds, from the timing of a run, its protocol's parameters, and its protocol's own bound."""
 
-    ``despite_cuts``: the property is required even while links are cut.
+
+class _Bounded(Assertion, frozen=True, kw_only=True):
+    """``within``: the bound, as a duration, in multiples of T (``30T``), or a ``Bound``.
+
+    If it is empty, the bound is the protocol's own. ``despite_cuts``: the property is required even while links
+    are cut.
     """
 
-    within: str = ""
+    within: str | Bound = ""
     despite_cuts: bool = False
 
-    def within_us(self, t_us: int, settles_within_us: int) -> int:
+    def within_us(self, timing: Timing, parameters: Mapping[str, Any], settles_within_us: int) -> int:
         """Return the bound in microseconds."""
+        if callable(self.within):
+            return self.within(timing, parameters, settles_within_us)
         if not self.within:
             return settles_within_us
         if self.within.endswith("T"):
-            return round(float(self.within[:-1]) * t_us)
+            return round(float(self.within[:-1]) * timing.t_us)
         return parse_us(self.within)
 
 
@@ -236,10 +244,9 @@ def _declare(kind: type[P], function: Callable[..., Any], given: dict[str, Any])
         given = {"short": name.replace("_", " "), **given}
         if "relies_on" in given:
             given["relies_on"] = tuple(map(_assumption_name, given["relies_on"]))
-    if "within" in given and not _BOUND.fullmatch(str(given["within"])):
-        raise DeclaredWrongError(
-            f"{name}: within={given['within']!r} is no duration; write one such as '30T' or '2s'"
-        )
+    within = given.get("within", "")
+    if not callable(within) and not _BOUND.fullmatch(str(within)):
+        raise DeclaredWrongError(f"{name}: within={within!r} is no duration; write one such as '30T' or '2s'")
     if not statement[1:2].isupper():
         statement = statement[0].lower() + statement[1:]
     given = {"id": name, "place": place, "statement": statement, **given}
@@ -300,7 +307,7 @@ def agreement(
 
 def eventually(
     *,
-    within: str = "",
+    within: str | Bound = "",
     relies_on: Relied = None,
     despite_cuts: bool = False,
     short: str | None = None,
@@ -318,7 +325,7 @@ def eventually(
 
 def leads_to(
     *,
-    within: str = "",
+    within: str | Bound = "",
     relies_on: Relied = None,
     despite_cuts: bool = False,
     short: str | None = None,

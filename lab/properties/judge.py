@@ -84,7 +84,7 @@ class Judge:
         self._causality = Causality(nodes)
         self._conditions = Conditions(header.timing, header.link, self.within_us)
         self.broken_at = self._conditions.broken_at
-        self._checkers = _Checkers(properties.assertions, nodes, header.timing.t_us, self.within_us)
+        self._checkers = _Checkers(properties.assertions, header, self.within_us)
         self._assumptions = properties.assumptions
         self._types = properties.types
         self._views = {node: LocalState(node) for node in nodes}
@@ -548,9 +548,8 @@ def _violation_of(assumption: Assumption, state: GlobalState) -> str | None:
 class _Checkers:
     """The checkers of a run's assertions, by kind."""
 
-    def __init__(
-        self, assertions: Iterable[Assertion], nodes: tuple[int, ...], t_us: int, settles_us: int
-    ) -> None:
+    def __init__(self, assertions: Iterable[Assertion], header: Header, settles_us: int) -> None:
+        nodes, timing, parameters = header.nodes, header.timing, header.protocol.parameters
         self.pairs: list[AgreementChecker | PairChecker] = []
         self.invariants: list[InvariantChecker] = []
         self.eventually: list[EventuallyChecker] = []
@@ -565,9 +564,9 @@ class _Checkers:
                 case Invariant():
                     self.invariants.append(InvariantChecker(each))
                 case Eventually():
-                    self.eventually.append(EventuallyChecker(each, each.within_us(t_us, settles_us)))
+                    self.eventually.append(EventuallyChecker(each, each.within_us(timing, parameters, settles_us)))
                 case LeadsTo():
-                    self.leads_to.append(LeadsToChecker(each, each.within_us(t_us, settles_us)))
+                    self.leads_to.append(LeadsToChecker(each, each.within_us(timing, parameters, settles_us)))
                 case OverHistory():
                     self.histories.append(HistoryChecker(each))
         self.of_states: list[StateChecker] = [*self.eventually, *self.leads_to, *self.invariants]

@@ -30,6 +30,18 @@ class Algorithm(Protocol):
     workload: ClassVar[tuple[str, ...]] = ()
     """Commands that a campaign gives to random nodes, so that faults have work to interrupt."""
 
+    environment: ClassVar[tuple[str, ...]] = ()
+    """The fields and methods that model what is outside the algorithm, such as the work that it is given.
+
+    ``lab mutate`` leaves them alone, and the statements that use them, so a mutant is a mistake in the algorithm.
+    """
+
+    finite_parameters: ClassVar[Mapping[str, Any]] = {}
+    """Parameters with which the protocol comes to rest, so that its state space is finite.
+
+    ``lab mutate`` explores with them, except for those that the user has set.
+    """
+
     extension: ClassVar[str | type] = ""
     """The class of ``lab.tasks.extension.Extension`` that the protocol brings to the interface and the reports.
 

@@ -275,7 +275,7 @@ class BullyTanenbaum(CheckStrangers):
     """Tanenbaum's bully: the highest node that is up leads."""
 
     name: ClassVar[str] = "bully-tanenbaum"
-    promises: ClassVar[tuple[str, ...]] = ("A1.1", "A2", "highest", "M7")
+    promises: ClassVar[tuple[str, ...]] = ("A1.1", "A2", "highest", "M7", "B10", "notices", "spreads")
     readings: ClassVar[tuple[Reading, ...]] = READINGS
 
     # Node i that holds an election asks all above (n - i), of which all but the dead answer (n - i - 1).

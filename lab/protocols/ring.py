@@ -474,7 +474,7 @@ class Ring(CheckRing):
     """Tanenbaum's ring: a list of ids circulates, and the highest node in it leads."""
 
     name: ClassVar[str] = "ring"
-    promises: ClassVar[tuple[str, ...]] = ("A1.1", "A2", "highest", "M7")
+    promises: ClassVar[tuple[str, ...]] = ("A1.1", "A2", "highest", "M7", "newer", "notices", "spreads")
     readings: ClassVar[tuple[Reading, ...]] = READINGS
 
     costs: ClassVar[tuple[Cost, ...]] = (

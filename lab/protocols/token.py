@@ -30,9 +30,10 @@ A node that restarts holds nothing, wants nothing, is in no queue, and has its i
 passes the token to it, because of a request before the crash, it keeps the token until the next request.
 """
 
+from collections.abc import Mapping
 from enum import Enum
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from msgspec import Struct
 
@@ -67,9 +68,11 @@ class Token(Algorithm):
     """Mutual exclusion by a token with path compression: only the holder may enter the critical section."""
 
     name: ClassVar[str] = "token"
-    promises: ClassVar[tuple[str, ...]] = ("K1", "K2")
+    promises: ClassVar[tuple[str, ...]] = ("K1", "K2", "idle", "leaves")
     relies_on: ClassVar[dict[str, tuple[int, ...]]] = {"K1": (4,)}
     workload: ClassVar[tuple[str, ...]] = ("request",)
+    environment: ClassVar[tuple[str, ...]] = ("_hold_us", "_want_every_us", "_want_due_us", "entries")
+    finite_parameters: ClassVar[Mapping[str, Any]] = {"by_itself": 1}
 
     class Parameters(Struct, frozen=True):
         """The times for which nodes stay inside the critical section, and between their attempts to enter."""

@@ -39,15 +39,21 @@ def test_one_protocol_in_detail(lab: Lab) -> None:
     done = lab("list", "protocols", "token", environment=NARROW)
     assert (done.status, done.err) == (0, "")
     lines = done.out.splitlines()
-    assert lines[:8] == [
+    assert lines[:14] == [
         "token         Mutual exclusion by a token with path compression: only the holder",
         "              may enter the critical section.",
-        f"  promises    K1  {ASSERTIONS['K1'].statement}",
-        f"              K2  {ASSERTIONS['K2'].statement}",
-        "  assumes     K1  stable storage is permanent and atomic (4)",
-        "              K2  no node has failed or been paused since the run began, and no",
-        "                  assumption 1 to 9 was ever broken (no_failure_yet)",
-        "  parameters  hold=0s         Time inside the critical section; 0: T.",
+        "  promises    K1      at most one node holds the token, in every consistent",
+        "                      state",
+        "              K2      every request for the token is served as long as no node",
+        "                      fails",
+        "              idle    no node that is Idle takes itself for the last in the",
+        "                      queue, or has a next one",
+        f"              leaves  {ASSERTIONS['leaves'].statement}",
+        "  assumes     K1      stable storage is permanent and atomic (4)",
+        "              K2      no node has failed or been paused since the run began, and",
+        "                      no assumption 1 to 9 was ever broken (no_failure_yet)",
+        "              idle    nothing",
+        "              leaves  all nine assumptions",
     ]
     assert "  commands    request [NODES]  Enter the critical section as soon as possible." in lines
     assert "  messages    PassToken, RequestToken" in lines
@@ -139,7 +145,8 @@ def test_a_users_protocol(lab: Lab) -> None:
 def test_json(lab: Lab) -> None:
     """One object with the same contents."""
     (token,) = json.loads(lab("list", "protocols", "token", "--json").out)["protocols"]
-    assert token["promises"] == [
+    assert [each["id"] for each in token["promises"]] == ["K1", "K2", "idle", "leaves"]
+    assert token["promises"][:2] == [
         {"id": "K1", "statement": ASSERTIONS["K1"].statement, "assumptions": [4], "assumptions_if": {}},
         {
             "id": "K2",

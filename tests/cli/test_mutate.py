@@ -145,12 +145,12 @@ def _lines(text: str) -> list[str]:
 
 def test_the_session_of_the_guide(lab: Lab) -> None:
     """The first output is complete; of the others, what the page is about. The others are run if there is time."""
-    for name, text in zip(("spread.py", "spread_properties.py", "newer.py"), _blocks("python"), strict=True):
+    for name, text in zip(("spread.py", "spread_properties.py"), _blocks("python"), strict=True):
         (lab.folder / name).write_text(text)
     outputs = _blocks("text")
     commands = _blocks("sh")
-    assert len(commands) == len(outputs) == 4
-    done = [lab(*shlex.split(each)[1:], "--workers", "1") for each in commands[: amount(quick=1, soak=4)]]
+    assert len(commands) == len(outputs) == 3
+    done = [lab(*shlex.split(each)[1:], "--workers", "1") for each in commands[: amount(quick=1, soak=3)]]
     assert {each.status for each in done} == {1}
     assert _lines(done[0].out) == _lines(outputs[0])
     for called, shown in zip(done[1:], outputs[1:], strict=False):

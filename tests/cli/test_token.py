@@ -20,7 +20,7 @@ def test_a_live_run_with_faults(lab: Lab) -> None:
     assert (done.status, done.err) == (0, "")
     summary = json.loads(done.out)
     assert summary["messages"]["PassToken"] > 10
-    assert [verdict["assertion"] for verdict in summary["verdicts"]] == ["K1", "K2"]
+    assert [verdict["assertion"] for verdict in summary["verdicts"]] == ["K1", "K2", "idle", "leaves"]
     assert summary["verdicts"][0]["failures"] == summary["verdicts"][0]["excused"] == 0
     assert summary["elections"] == []
     verified = lab("verify", "t.jsonl")

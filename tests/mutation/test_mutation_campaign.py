@@ -17,7 +17,13 @@ from lab.worlds.loading.targets import load_protocol
 from lab.worlds.mutation import mutation_campaign
 from lab.worlds.mutation.mutable_source import ProtocolSource
 from lab.worlds.mutation.mutants import Mutant, mutants_of
-from lab.worlds.mutation.mutation_campaign import MutantOutcome, MutationCampaign, OriginalFailsError
+from lab.worlds.mutation.mutation_campaign import (
+    NOT_JUDGED,
+    MutantOutcome,
+    MutationCampaign,
+    OriginalFailsError,
+    OriginalRun,
+)
 from lab.worlds.mutation.mutation_rules import RULES
 from lab.worlds.mutation.scoring import Killer, MutationScore, RuleScore
 from tests.profile import amount
@@ -104,6 +110,36 @@ def test_the_exploration_may_notice_what_no_run_does(tested: dict[str, MutantOut
     (found,) = survived.violated
     assert (found.assertion, found.moves) == ("never_falls", 3)
     assert found.bounds == "2 nodes, 1 kill, 1 restart, timeouts synchronous, from start"
+
+
+def test_a_mutant_is_killed_if_an_assertion_is_judged_no_more() -> None:
+    """No node waits for the token, or hands it on: K1 and K2 have nothing to judge."""
+    campaign = _campaign("token", runs=3)
+    campaign.mutants = tuple(each for each in campaign.mutants if each.summary == "without: self.stand_in_line()")
+    ((_, outcome),) = _tested(campaign, explores=False)
+    assert min(campaign.count_judged()[name] for name in ("K1", "K2")) > 0
+    assert outcome == MutantOutcome(outcome.number, "killed", NOT_JUDGED, "judged in no run: K1, K2", 3)
+
+
+def test_what_other_runs_judge_is_judged() -> None:
+    """A run that is left out, because it does not execute the change, is a run of the mutant all the same."""
+    run = OriginalRun("", (frozenset({1}),), frozenset({"K1", "K2"}), 0.0)
+    mutant = Mutant(1, "call", "m", "m.py", 1, "Beacon", frozenset({1}), "", "")
+    owed = [
+        mutation_campaign._task_of(mutant, "", 0, runs, ()).owed
+        for runs in ([run], [run, replace(run, lines=(frozenset(),), judged=frozenset({"K1"}))])
+    ]
+    assert owed == [("K1", "K2"), ("K2",)]
+
+
+def test_parameters_that_make_it_finite_are_used_to_explore() -> None:
+    """Not if the user has set them."""
+    campaign = _campaign("token", runs=1)
+    for given, explored in (({}, 1), ({"by_itself": 0}, 0)):
+        campaign.explore_original(given)
+        assert campaign.explorations
+        for each in campaign.explorations:
+            assert each.header.protocol.parameters["by_itself"] == explored
 
 
 def test_the_outcomes_do_not_depend_on_the_number_of_workers(tested: dict[str, MutantOutcome]) -> None:

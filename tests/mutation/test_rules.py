@@ -300,6 +300,37 @@ def test_declarations() -> None:
     assert len(_differences("timeout", source)) == 2
 
 
+def test_the_environment_is_left_alone() -> None:
+    """Its fields and methods, and statements and conditions that use them; the statements inside are mutated."""
+    source = """
+        class Node(Algorithm):
+            entries: int = 0
+            asked: bool = False
+
+            def wait_us(self):
+                return 2 * self.timing.t_us
+
+            async def step(self):
+                self.entries += 1
+                await self.sleep(self.wait_us(), "work")
+                if self.entries > 3 and self.asked:
+                    self.asked = False
+                await self.sleep(self.timing.t_us, "an answer")
+    """
+    text = textwrap.dedent(source)
+    tree = ast.parse(text)
+    extents = [Extent("Node", node) for node in tree.body if isinstance(node, ast.ClassDef)]
+    found = changes_in(Code(text, tree), iter(extents), frozenset({"entries", "wait_us"}))
+    assert [(change.rule, text.splitlines()[change.line - 1].strip()) for change in found] == [
+        ("default", "asked: bool = False"),
+        ("reset", "self.asked = False"),
+        ("flip", "self.asked = False"),
+        ("timeout", 'await self.sleep(self.timing.t_us, "an answer")'),
+        ("timeout", 'await self.sleep(self.timing.t_us, "an answer")'),
+        ("call", 'await self.sleep(self.timing.t_us, "an answer")'),
+    ]
+
+
 def test_texts_and_assertions_are_left_alone() -> None:
     lines = ("assert a < 3", "raise Bad(1)", "self.note(f'{1} {a < b}')", "x = f'{a < b}'", "'''Text 1.'''")
     assert _changes(_method(*lines))[0] == []

@@ -1,4 +1,4 @@
-"""The assertions M7, B10, highest, K2, solvent: each holds, is violated by a mutant, is excused where it can be.
+"""The assertions M7, B10, newer, notices, spreads, highest, K2, idle, leaves, solvent: each holds, and is broken.
 
 And the judge itself: an assertion whose function is replaced by one that always holds finds less.
 """
@@ -10,17 +10,20 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from lab.kernel import CommandInput, Fired, Step
+from lab.kernel import CommandInput, Fired, Step, periodic
 from lab.properties import GlobalState, Outcome, eventually, invariant, registry
 from lab.properties.assertions import (
     ASSERTIONS,
     ASSUMPTIONS,
     BUILT_IN,
     K2,
+    LEAVES,
     M7,
+    NOTICES,
+    SPREADS,
     no_failure_yet,
 )
-from lab.properties.declarations import Agreement, Assertion, LeadsTo
+from lab.properties.declarations import Agreement, Assertion, Eventually, LeadsTo
 from lab.properties.registry import RunProperties, register, with_promises
 from lab.properties.verdicts import Verdict
 from lab.protocols import (
@@ -35,12 +38,14 @@ from lab.protocols import (
     TwoPhaseCommit,
 )
 from lab.protocols.ring import COORDINATOR
+from lab.protocols.token import TokenStatus
 from lab.protocols.transaction import Change, Operation, Transaction, Work
 from lab.recording.reader import open_recording
 from lab.recording.records import Injected, Record
 from lab.worlds.explored.explorer import Explorer
 from lab.worlds.explored.state_judge import Obligation
 from lab.worlds.explored.states import KILLS, Timeouts
+from tests.campaign.ring_mutants import NobodyNotices
 from tests.campaign.token_mutants import GuessKept, KeptWhenPassed, NextForgotten
 from tests.campaign.trials import caught
 from tests.explored.toys import TIMING, explorer_of, header_of
@@ -217,6 +222,156 @@ def test_B10_is_excused_by_a_wipe() -> None:
     assert summaries(_adopts(records, 1, 1).violations) == [("B10", (1,), [4])]
 
 
+# newer
+
+
+class AlwaysTheFirstOfRing(Ring):
+    """Every Definition has version 1."""
+
+    def define(self, version: int, members: Iterable[int], reports: Iterable[Definition]) -> Definition:
+        return super().define(1, members, reports)
+
+
+def test_newer_holds() -> None:
+    """A node that has crashed may adopt any version; those that stay up adopt newer ones."""
+    rig = Rig([1, 2, 3], protocol=Ring).started()
+    rig.run_until_agreed()
+    rig.do("kill 3", "at 5s restart 3")
+    rig.run(20_000_000)
+    found = _verdict(rig.records, "newer")
+    assert found.word == "holds"
+    assert found.evidence.count > 5
+
+
+def test_newer_an_old_definition() -> None:
+    """A campaign finds it as well."""
+    rig = Rig([1, 2, 3], protocol=AlwaysTheFirstOfRing).started()
+    rig.run_until_agreed()
+    rig.do("kill 3", "at 5s restart 3")
+    rig.run(20_000_000)
+    first = _verdict(rig.records, "newer").first
+    assert first is not None
+    assert first.is_failure
+    assert first.text.endswith("adopts another definition of version 1 after one of version 1")
+    assert caught(AlwaysTheFirstOfRing, 10, find="newer") is not None
+
+
+def test_newer_begins_anew_after_a_crash() -> None:
+    """What a node adopted before it crashed does not count; what it adopted since does."""
+    records = _adopts(Records(promises=("newer",)), 1, 4)
+    records.enters(1, "Election", 3, {"version": 0})
+    assert not _adopts(records, 1, 2).violations
+    assert summaries(_adopts(records, 1, 2, [1]).violations) == [("newer", (1,), [])]
+
+
+# notices
+
+
+class AsksLate(BullyTanenbaum):
+    """T1 too late: a participant waits longer for the answer of its coordinator than it needs."""
+
+    @periodic(BullyTanenbaum._question_due_us)
+    async def ask_coordinator(self) -> None:
+        if self.status is Status.NORMAL:
+            await self.sleep(2 * self.t_us, "nothing")
+        await super().ask_coordinator()
+
+
+@pytest.mark.parametrize("protocol", [Ring, BullyTanenbaum])
+def test_notices_holds(protocol: type[Algorithm]) -> None:
+    """Each time the coordinator crashes, at any moment of its members' questions."""
+    rig = Rig([1, 2, 3, 4], protocol=protocol).started()
+    rig.run_until_agreed()
+    rig.do("at 5030ms kill 4", "at 10110ms kill 3", "at 15s restart 4", "at 20190ms kill 4")
+    rig.run(25_000_000)
+    found = _verdict(rig.records, "notices")
+    assert found.word == "holds"
+    assert found.evidence.count >= 3
+
+
+def test_notices_too_late() -> None:
+    """A campaign finds it if nobody asks at all."""
+    rig = Rig([1, 2, 3], protocol=AsksLate).started()
+    rig.run(3_000_000)
+    rig.do("at 5s kill 3")
+    rig.run(10_000_000)
+    first = _verdict(rig.records, "notices").first
+    assert first is not None
+    assert first.is_failure
+    assert "follows 3, which has crashed, since " in first.text
+    assert caught(NobodyNotices, 10, find="notices") is not None
+
+
+def test_notices_is_bounded_by_the_parameter() -> None:
+    """By T for the question, without it or with a value that only a recording can have; and T for the answer."""
+    assert isinstance(NOTICES, LeadsTo)
+    rest_us = TIMING.t_us + 2 * TIMING.tp_us
+    assert NOTICES.within_us(TIMING, {"ask_every_us": 5 * T_US}, 1) == 5 * T_US + rest_us
+    for odd in ({}, {"ask_every_us": 0}, {"ask_every_us": "1s"}):
+        assert NOTICES.within_us(TIMING, odd, 1) == TIMING.t_us + rest_us
+
+
+def test_notices_is_about_crashes() -> None:
+    """Not about a coordinator that is up, or that is no node of the run."""
+    for coordinator, violated in ((3, True), (2, False), (7, False)):
+        records = Records(promises=("notices",))
+        records.enters(1, "Normal", coordinator, {"version": 1}).process(3, "killed")
+        found = records.after(9 * WITHIN_US).fires(2).violations
+        assert [each.assertion for each in found] == (["notices"] if violated else [])
+
+
+# spreads
+
+
+class KeepsTheFirst(Ring):
+    """A member learns nothing from its coordinator once it is Normal."""
+
+    def is_news(self, definition: Definition) -> bool:
+        return self.status is Status.REORGANIZATION
+
+
+@pytest.mark.parametrize("protocol", [Ring, BullyTanenbaum])
+def test_spreads_holds(protocol: type[Algorithm]) -> None:
+    rig = Rig([1, 2, 3, 4], protocol=protocol).started()
+    rig.do("at 5s kill 4", "at 10s restart 4")
+    rig.run(30_000_000)
+    found = _verdict(rig.records, "spreads")
+    assert (found.word, found.evidence.noun) == ("holds", "time")
+
+
+class RemovesNobody(BullyTanenbaum):
+    """A coordinator does not notice that a member has crashed."""
+
+    @periodic(BullyTanenbaum._check_due_us)
+    async def check(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("mutant", "text"),
+    [
+        (KeepsTheFirst, "1 has not the Definition of 3"),
+        (RemovesNobody, "the members of the Definition are [1, 2, 3], and [1, 3] are running"),
+    ],
+)
+def test_spreads_not(mutant: type[Algorithm], text: str) -> None:
+    """What the last member reports is not learned by the first; or one that has crashed stays a member."""
+    rig = Rig([1, 2, 3], protocol=mutant).started()
+    rig.do("at 5s kill 2")
+    rig.run(60_000_000)
+    first = _verdict(rig.records, "spreads").first
+    assert first is not None
+    assert first.is_failure
+    assert text in first.text
+
+
+def test_spreads_is_owed_after_the_election() -> None:
+    """Two more questions and answers."""
+    assert isinstance(SPREADS, Eventually)
+    question_us = 2 * (TIMING.t_us + TIMING.tp_us)
+    assert SPREADS.within_us(TIMING, {}, WITHIN_US) == WITHIN_US + 2 * question_us
+
+
 # highest
 
 
@@ -346,6 +501,67 @@ def test_K2_in_an_exploration() -> None:
     assert (whole.violated, whole.was_met("K2")) == ([], True)
     assert _explored(NextForgotten, 3).violated == ["K2"]
     assert _explored(Token, 0).why_not_judged("K2") == "no request was pending in any state"
+
+
+# idle and leaves
+
+
+class WaitsUnseen(Token):
+    """A node that wants the token takes itself for the last in the queue, but stays Idle."""
+
+    def stand_in_line(self) -> None:
+        super().stand_in_line()
+        self.status = TokenStatus.IDLE
+
+
+class NextKept(Token):
+    """A node that passes the token on still knows the next in the queue."""
+
+    def _pass_to(self, peer: int) -> None:
+        after = self.next
+        super()._pass_to(peer)
+        self.next = after
+
+
+class StaysInside(Token):
+    """A node that leaves its critical section is Inside until the token is wanted."""
+
+    @periodic(Token._want_due_us)
+    async def enter(self) -> None:
+        self.status = TokenStatus.INSIDE
+        await self.sleep(3 * self._hold_us, "a longer stay")
+        self.status = TokenStatus.HOLDING
+
+
+def test_idle_and_leaves_hold() -> None:
+    records = _queue(Token, "at 3s kill 2", "at 6s restart 2").records
+    found = [_verdict(records, name) for name in ("idle", "leaves")]
+    assert [each.word for each in found] == ["holds", "holds"]
+    assert min(each.evidence.count for each in found) > 10
+
+
+@pytest.mark.parametrize(
+    ("mutant", "assertion", "text"),
+    [
+        (WaitsUnseen, "idle", "is Idle, and in the queue"),
+        (NextKept, "idle", "is Idle, and in the queue"),
+        (StaysInside, "leaves", "is inside its critical section (entry 0), since "),
+    ],
+)
+def test_idle_and_leaves_are_violated(mutant: type[Token], assertion: str, text: str) -> None:
+    first = _verdict(_queue(mutant).records, assertion).first
+    assert first is not None
+    assert first.is_failure
+    assert text in first.text
+
+
+@pytest.mark.parametrize(("hold_us", "stay_us"), [(0, TIMING.t_us), (5 * T_US, 5 * T_US)])
+def test_leaves_is_bounded_by_the_parameter(hold_us: int, stay_us: int) -> None:
+    """By T without it; a timer may be late by Tp. Other values, which only a recording can have, count as none."""
+    assert isinstance(LEAVES, LeadsTo)
+    assert LEAVES.within_us(TIMING, {"hold_us": hold_us}, 1) == stay_us + TIMING.tp_us
+    for odd in (None, -1, "1s", [1]):
+        assert LEAVES.within_us(TIMING, {"hold_us": odd}, 1) == TIMING.t_us + TIMING.tp_us
 
 
 # solvent
@@ -517,10 +733,18 @@ def _violating() -> Iterator[list[Any]]:
     for node in (1, 2):
         published.add(Step(0, node, 1, Fired("timer"), {"published": [1, node, 1]}))
     yield published.records
-    for protocol in (LowestLeads, KeptWhenPassed, NextForgotten):
+    for protocol in (LowestLeads, KeptWhenPassed, NextForgotten, WaitsUnseen, StaysInside):
         yield _queue(protocol).records  # type: ignore[arg-type]
+    kept = Rig([1, 2, 3], protocol=KeepsTheFirst).started()
+    kept.run(60_000_000)
+    yield kept.records
+    late = Rig([1, 2, 3], protocol=AsksLate).started()
+    late.run(3_000_000)
+    late.do("at 5s kill 3")
+    late.run(10_000_000)
+    yield late.records
     yield _overdrawn(Overdraws).records
-    yield _adopts(_adopts(Records(promises=("B10",)), 1, 2), 1, 1).records
+    yield _adopts(_adopts(Records(promises=("B10", "newer")), 1, 2), 1, 1).records
     book = Ledger().prepared(1, 3).write(3, COMMITTED, open=[]).write(1, ABORTED, open=[])
     yield book.holds(2, 1).holds(1, 1000, open=OPEN).after(2 * WITHIN_US).fires(1).records
 

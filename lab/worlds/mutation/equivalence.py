@@ -100,6 +100,7 @@ def explore_original(
     protocol: type[Algorithm], parameters: dict[str, Any], files: tuple[str, ...]
 ) -> Iterator[Exploration]:
     """Yield the explorations that will be compared; none if the protocol cannot be explored within bounds."""
+    parameters = {**protocol.finite_parameters, **parameters}
     # most tasks do nothing before there is a coordinator; an election of the user's own may never come to rest
     settled = bool(protocol.upper_protocol and protocol.workload) and protocol.__module__.startswith("lab.")
     for growing in _GROWING:

@@ -128,6 +128,11 @@ class ProtocolSource:
             for klass in layer.protocol.__mro__:
                 self._use(klass.__module__, klass.__name__)
 
+    @property
+    def environment(self) -> frozenset[str]:
+        """The names of the fields and methods that model what is outside the protocol."""
+        return frozenset(name for layer in self.layers for name in layer.protocol.environment)
+
     def _use(self, module: str, name: str) -> None:
         """Note that the protocol is made of this definition, and of all that it uses."""
         source = self._source(module)

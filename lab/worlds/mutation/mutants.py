@@ -55,7 +55,7 @@ def mutants_of(source: ProtocolSource) -> Iterator[Mutant]:
     for module in source.modules.values():
         code = Code(module.text, module.tree)
         trees: dict[int, set[str]] = {}
-        for change in changes_in(code, module.extents()):
+        for change in changes_in(code, module.extents(), source.environment):
             start, end, depth = code.lines_around(change.edits)
             if start not in trees:
                 trees[start] = {_syntax(code.edited((), start, end), depth)}

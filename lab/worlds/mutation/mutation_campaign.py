@@ -3,7 +3,8 @@
 The schedules are those of a campaign of the original, as ``lab check`` makes it. A run of the original that has
 not executed the changed lines is the same run for the mutant, so only the others are made. A mutant is killed by
 the assertion that is violated first, by an error that a node raises, by a step that does not end, or by messages
-that multiply. Its runs are counted up to the first that fails, those included that need not be made.
+that multiply. Its runs are counted up to the first that fails, those included that need not be made. If none
+fails, it is killed by an assertion that none of them judges, if the original's runs do: as ``lab check`` reports.
 """
 
 import pickle
@@ -47,6 +48,8 @@ from lab.worlds.time_limit import time_limit
 ENDLESS = "endless step"
 RUNAWAY = "runaway"
 """Causes of a mutant's end other than assertions: a step that does not end, and messages that multiply."""
+NOT_JUDGED = "not judged"
+"""Another one: an assertion that is judged in no run of the mutant."""
 
 _CHUNK = 10
 _REPEATED = 2
@@ -71,29 +74,34 @@ class RunTooLongError(BaseException):
 
 
 class OriginalRun(Struct, frozen=True):
-    """A run of the original: its first failure as text, if any, and the executed lines."""
+    """A run of the original: its first failure as text, if any, the executed lines, and what was judged."""
 
     failure: str
     lines: ExecutedLines
+    judged: frozenset[str]
     computing_s: float
 
 
 class MutantTask(Struct, frozen=True):
-    """The work for a mutant: its runs, a bit for each run of the campaign; and its explorations."""
+    """The work for a mutant: its runs, a bit for each run of the campaign; and its explorations.
+
+    ``owed`` are the assertions that only these runs of the original judge.
+    """
 
     number: int
     target: str
     runs: int
+    owed: tuple[str, ...]
     explorations: tuple[int, ...]
 
 
 class MutantOutcome(Struct, frozen=True):
     """The outcome for a mutant.
 
-    killed: ``by`` this, as ``text`` says, in the ``runs``-th run of the campaign. unreached: no run executes the
-    change. invalid: it cannot be loaded, as ``text`` says. Of the others, ``explored`` says which states those
-    explorations reach that execute the change (empty if there are none), and ``violated`` what the mutant violates
-    there, and the original does not.
+    killed: ``by`` this, as ``text`` says, in the ``runs``-th run of the campaign, or NOT_JUDGED in all of them.
+    unreached: no run executes the change. invalid: it cannot be loaded, as ``text`` says. Of the others,
+    ``explored`` says which states those explorations reach that execute the change (empty if there are none), and
+    ``violated`` what the mutant violates there, and the original does not.
     """
 
     number: int
@@ -220,11 +228,17 @@ def _task_of(
 ) -> MutantTask:
     """Return the work for a mutant of this file, given what the original has executed."""
     made = 0
+    judged: set[str] = set()
+    judged_anyway: set[str] = set()
     for place, run in enumerate(runs):
+        judged |= run.judged
         if not mutant.reach or mutant.reach & run.lines[file]:
             made |= 1 << place
+        else:
+            judged_anyway |= run.judged
+    owed = tuple(sorted(judged - judged_anyway))
     compared = [place for place, each in enumerate(explorations) if each.executes(file, mutant.reach)]
-    return MutantTask(mutant.number, target, made, tuple(compared))
+    return MutantTask(mutant.number, target, made, owed, tuple(compared))
 
 
 # in the workers
@@ -239,7 +253,7 @@ def _trace_runs(campaign: Campaign, files: tuple[str, ...], schedules: Sequence[
             trial = run_trial(protocol, campaign.base, schedule)
         failure = _first_failure(campaign, trial.violations)
         text = "" if failure is None else f"seed {schedule.seed}: {failure}"
-        found.append(OriginalRun(text, lines(), time.process_time() - began_s))
+        found.append(OriginalRun(text, lines(), frozenset(trial.judged), time.process_time() - began_s))
     return found
 
 
@@ -263,12 +277,16 @@ def _run_mutant(job: MutationJob, task: MutantTask) -> MutantOutcome:
         mutant = _load(job.campaign, task.target)
     except UserError as error:
         return MutantOutcome(task.number, "invalid", text=str(error))
+    owed = set(task.owed)
     for place, schedule in enumerate(job.schedules):
         if task.runs >> place & 1:
-            found = _failure(job.campaign, mutant, schedule, job.limit_s)
+            found = _failure(job.campaign, mutant, schedule, job.limit_s, owed)
             if found is not None:
                 by, text = found
                 return MutantOutcome(task.number, "killed", by, text, place + 1)
+    if owed:
+        text = f"judged in no run: {', '.join(sorted(owed))}"
+        return MutantOutcome(task.number, "killed", NOT_JUDGED, text, job.campaign.runs)
     return _explored(job, task, mutant)
 
 
@@ -284,9 +302,12 @@ def _load(campaign: Campaign, target: str) -> type[Algorithm]:
 
 
 def _failure(
-    campaign: Campaign, mutant: type[Algorithm], schedule: Schedule, limit_s: float
+    campaign: Campaign, mutant: type[Algorithm], schedule: Schedule, limit_s: float, owed: set[str]
 ) -> tuple[str, str] | None:
-    """Return by what the mutant is killed in this run, and a text; None if it is not."""
+    """Return by what the mutant is killed in this run, and a text; None if it is not.
+
+    Assertions that are judged in it are removed from ``owed``.
+    """
     try:
         with time_limit(limit_s, RunTooLongError()):
             trial = run_trial(mutant, campaign.base, schedule)
@@ -296,6 +317,7 @@ def _failure(
         return RUNAWAY, f"seed {schedule.seed}: the run did not end within {limit_s:.0f} s of computing"
     except Exception as error:  # in what the protocol does outside of its steps
         return RAISES.id, f"{type(error).__name__}: {error}"
+    owed.difference_update(trial.judged)
     violation = _first_failure(campaign, trial.violations)
     if violation is None:
         return (RUNAWAY, f"seed {schedule.seed}: its messages multiply") if trial.given_up else None

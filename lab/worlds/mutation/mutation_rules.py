@@ -30,11 +30,15 @@ class Change(NamedTuple):
 
 
 class Scope(Struct, frozen=True):
-    """The class or function that is mutated. ``writing`` and ``sending`` are methods that do so at once."""
+    """The class or function that is mutated. ``writing`` and ``sending`` are methods that do so at once.
+
+    ``environment`` are the fields and methods that are left alone, with the statements that use them.
+    """
 
     code: Code
     writing: frozenset[str]
     sending: frozenset[str]
+    environment: frozenset[str] = frozenset()
 
 
 Found = Iterator[tuple[list[Edit], frozenset[int] | None]]
@@ -50,10 +54,15 @@ class Rule(Struct, frozen=True):
     in_declarations: bool = False
 
 
-def changes_in(code: Code, extents: Iterator[Extent]) -> Iterator[Change]:
-    """Yield all changes to these classes and functions, in the order of the source, then of the rules."""
+def changes_in(
+    code: Code, extents: Iterator[Extent], environment: frozenset[str] = frozenset()
+) -> Iterator[Change]:
+    """Yield all changes to these classes and functions, in the order of the source, then of the rules.
+
+    ``environment`` are the names of fields and methods that are left alone: see ``Algorithm.environment``.
+    """
     kept = list(extents)
-    scope = Scope(code, *_effects_of_methods(kept))
+    scope = Scope(code, *_effects_of_methods(kept), environment)
     for extent in kept:
         yield from _changes(scope, extent.node, extent.name)
 
@@ -69,7 +78,7 @@ def _changes(
                 *(rule.id, scope.code.line_at(edits[0].start), place, tuple(edits)),
                 _reach(scope.code, node) if reach is None else reach,
             )
-            for node in _executed(definition)
+            for node in _executed(definition, scope.environment)
             for rule in rules
             for edits, reach in rule.find(scope, node)
         ]
@@ -81,20 +90,23 @@ def _changes(
         if specifies(statement) and not isinstance(statement, ast.ClassDef):
             continue
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield from _changes(scope, statement, f"{place}.{statement.name}", rules)
+            if statement.name not in scope.environment:
+                yield from _changes(scope, statement, f"{place}.{statement.name}", rules)
         elif isinstance(statement, ast.ClassDef):
             settings = tuple(rule for rule in rules if rule.id == "timeout")
             inner = settings if statement.name == "Parameters" else rules
             yield from _changes(scope, statement, f"{place}.{statement.name}", inner)
         elif isinstance(statement, ast.AnnAssign) and definition.name != "Parameters":
+            if ast.unparse(statement.target) in scope.environment:
+                continue
             for rule in RULES:
                 if rule.in_declarations:
                     for edits, _ in rule.find(scope, statement):
                         yield Change(rule.id, statement.lineno, place, tuple(edits), frozenset())
 
 
-def _executed(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.AST]:
-    """Yield what a function executes, without texts, notes and assertions."""
+def _executed(function: ast.FunctionDef | ast.AsyncFunctionDef, environment: frozenset[str]) -> Iterator[ast.AST]:
+    """Yield what a function executes, without texts, notes, assertions, and what uses the environment."""
     pending: list[ast.AST] = [*function.body]
     while pending:
         node = pending.pop(0)
@@ -102,11 +114,25 @@ def _executed(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.
             continue
         if isinstance(node, ast.Expr) and _self_method(_called(node.value)) == "note":
             continue
+        if environment and isinstance(node, ast.stmt | ast.expr) and _uses(node, environment):
+            pending += [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.stmt)]
+            continue
         yield node
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             pending += node.body if isinstance(node.body, list) else [node.body]
         else:
             pending += [each for name, each in _children(node) if name not in ("annotation", "returns")]
+
+
+def _uses(node: ast.stmt | ast.expr, names: frozenset[str]) -> bool:
+    """Return whether an expression, or a statement without those inside it, uses an attribute of these names."""
+    pending: list[ast.AST] = [node]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, ast.Attribute) and each.attr in names and ast.unparse(each.value) == "self":
+            return True
+        pending += [child for child in ast.iter_child_nodes(each) if not isinstance(child, ast.stmt)]
+    return False
 
 
 def _children(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
