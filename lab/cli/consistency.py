@@ -7,26 +7,22 @@ from msgspec import Struct
 from typer import Argument, Option
 
 from lab.cli.documents import Document, print_json
+from lab.cli.history_report import OutcomeCounts, count_line, result_lines
 from lab.cli.options import Json, command, one_of, whole_number, writable
 from lab.cli.progress import Progress
-from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError, console
+from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError
 from lab.durable import write_durably
 from lab.foreign_file import LARGEST_DATA, read_foreign_text
-from lab.glyphs import draws_unicode
 from lab.histories.anomalies import MODELS
 from lab.histories.history_files import edn_lines, jsonl_lines, read_edn_history, read_jsonl_history
-from lab.histories.linearizability import MAX_STATES, LinearizabilityResult
-from lab.histories.linearization_picture import text_picture
+from lab.histories.linearizability import MAX_STATES
 from lab.histories.operations import History, HistoryError
 from lab.histories.results import CheckResult
 from lab.histories.transaction_result import TransactionResult
 from lab.histories.workloads import DEFAULT_MODEL, WORKLOADS
 from lab.output import print_line
-from lab.text import sanitize
-from lab.units import format_count
 
 _SUFFIXES = {".edn": edn_lines, ".jsonl": jsonl_lines}
-_MOST_FINDINGS = 10
 
 
 def _complete_workload(incomplete: str) -> list[tuple[str, str]]:
@@ -71,15 +67,6 @@ class ConsistencyOptions(Struct, frozen=True):
         ),
     ] = None
     json: Json = False
-
-
-class OutcomeCounts(Struct, frozen=True):
-    """The numbers of operations: all that were called, and those of each outcome."""
-
-    called: int
-    ok: int
-    fail: int
-    info: int
 
 
 class ConsistencyFinding(Struct, frozen=True):
@@ -175,7 +162,7 @@ def _document(options: ConsistencyOptions, history: History, result: CheckResult
         result.checker,
         result.word,
         result.evidence,
-        _counts(history),
+        OutcomeCounts.of(history),
         tuple(
             ConsistencyFinding(each.kind, each.text, tuple(operation.index for operation in each.operations))
             for each in result.findings
@@ -185,45 +172,7 @@ def _document(options: ConsistencyOptions, history: History, result: CheckResult
     )
 
 
-def _counts(history: History) -> OutcomeCounts:
-    return OutcomeCounts(len(history.operations), *(history.count(each) for each in ("ok", "fail", "info")))
-
-
 def _print(options: ConsistencyOptions, history: History, result: CheckResult) -> None:
-    counts = _counts(history)
-    called = format_count(counts.called, "operation")
-    clients = format_count(len(history.processes), "client")
-    print_line(
-        f"{options.file}: {options.workload}, {called} of {clients}: {counts.ok:,} ok, {counts.fail:,} failed, "
-        f"{counts.info:,} without a known outcome"
-    )
-    verdict, *_ = str(result).splitlines()
-    print_line(f"  {sanitize(verdict)}")
-    for each in result.findings[:_MOST_FINDINGS]:
-        print_line(f"  {sanitize(str(each))}")
-    if (more := len(result.findings) - _MOST_FINDINGS) > 0:
-        print_line(f"  … and {more:,} more: --json")
-    if isinstance(result, LinearizabilityResult):
-        _print_pictures(result)
-    if isinstance(result, TransactionResult):
-        _print_models(result)
-    for name, value in result.statistics.items():
-        if name.endswith("_us"):
-            print_line(f"  {name.removesuffix('_us').replace('_', ' ')}: {value / 1000:g} ms")
-
-
-def _print_pictures(result: LinearizabilityResult) -> None:
-    """Draw the search of each key that is not linearizable."""
-    width = console().width - 4
-    for part in result.keys:
-        if part.misfit is not None:
-            print_line()
-            for line in text_picture(part, max(40, width), ascii_only=not draws_unicode()):
-                print_line(f"  {sanitize(line)}")
-
-
-def _print_models(result: TransactionResult) -> None:
-    if result.ruled_out:
-        print_line(f"  ruled out: {', '.join(result.ruled_out)}")
-    for each in result.allowed[:_MOST_FINDINGS]:
-        print_line(f"  allowed by this model: {sanitize(str(each))}")
+    print_line(f"{options.file}: {count_line(options.workload, history)}")
+    for line in result_lines(result):
+        print_line(f"  {line}" if line else "")

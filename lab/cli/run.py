@@ -29,7 +29,9 @@ from lab.cli.options import (
     check_watches,
     command,
     complete_target,
+    one_of,
     recording_path,
+    whole_number,
 )
 from lab.cli.program import app
 from lab.cli.progress import Progress
@@ -45,6 +47,8 @@ from lab.cli.terminal import (
 )
 from lab.output import print_error, print_line, print_remark
 from lab.protocols import LENSES, PROTOCOLS, TASKS
+from lab.protocols.services import SERVICES
+from lab.protocols.workloads import WORKLOADS
 from lab.recording.reader import NotARecordingError, open_recording
 from lab.scenario.file import SUFFIX, Scenario, World, find, is_path, names, read_scenario, suggestion
 from lab.scenario.report import report_of
@@ -57,6 +61,7 @@ from lab.units import CountText, format_us
 from lab.worlds.launch import HostFailedError, HostProcess, HostRefusedError
 from lab.worlds.loading.config import NotRunnableError, RunConfig, new_run_name
 from lab.worlds.loading.programs import lens_target, program_command
+from lab.worlds.loading.roles import Wanted, roles_of
 from lab.worlds.loading.settings import Settings, as_option, parameters_of, target_of, usual_link
 from lab.worlds.loading.targets import UnknownNameError, absolute_target, load_protocol, sandboxed_target
 from lab.worlds.loading.user_module import TargetError
@@ -64,6 +69,8 @@ from lab.worlds.simulated.execution import run_to_end
 
 _MOST_NODES = 64
 _MOST_SIMULATED = 1000
+_MOST_CLIENTS = 64
+_HIGHEST_RATE = 1000
 
 
 class RunOptions(Settings, frozen=True, kw_only=True):
@@ -96,6 +103,29 @@ class RunOptions(Settings, frozen=True, kw_only=True):
             metavar="NAME|FILE.py:CLASS",
             help="With --program: what reads the state of the nodes off their messages: election, raft, bully, or "
             "a class of yours.",
+        ),
+    ] = None
+    workload: Annotated[
+        str | None,
+        Option(
+            metavar="NAME",
+            help=f"Let clients call operations of the nodes, and judge their history: {', '.join(WORKLOADS)}. See "
+            "lab guide workloads.",
+        ),
+    ] = None
+    clients: Annotated[
+        str | None,
+        Option(metavar="NUMBER", help="With --workload: how many clients.  \\[default: one for each node]"),
+    ] = None
+    rate: Annotated[
+        str | None,
+        Option(metavar="NUMBER", help="With --workload: operations a second of each client.  \\[default: 5]"),
+    ] = None
+    service: Annotated[
+        str | None,
+        Option(
+            metavar="NAME,…",
+            help=f"Run these services beside the nodes: {', '.join(SERVICES)}.",
         ),
     ] = None
     nodes: Annotated[
@@ -291,6 +321,7 @@ def run_config(options: RunOptions) -> RunConfig:
     if any(line.split()[:1] == ["then"] for line in commands):  # only the lines of a script follow each other
         script, commands = "\n".join([*script.splitlines(), *commands]), ()
     timing = options.timing()
+    roles = roles_of(_wanted(options), protocol, nodes, timing, options.end_us())
     run = new_run_name(protocol.name)
     return RunConfig(
         run,
@@ -306,7 +337,23 @@ def run_config(options: RunOptions) -> RunConfig:
         "simulated" if options.sim else "live",
         speed,
         script=script,
+        roles=roles,
     )
+
+
+def _wanted(options: RunOptions) -> Wanted:
+    """Return the clients and services that the options ask for."""
+    if options.workload is None:
+        for name, given in (("--clients", options.clients), ("--rate", options.rate)):
+            if given is not None:
+                raise UsageError(f"{name} requires --workload: what shall the clients do?")
+    workload = None if options.workload is None else one_of("--workload", options.workload, tuple(WORKLOADS))
+    clients = None if options.clients is None else whole_number("--clients", options.clients, 1, _MOST_CLIENTS)
+    rate = 5 if options.rate is None else whole_number("--rate", options.rate, 1, _HIGHEST_RATE)
+    services = tuple(filter(None, (options.service or "").replace(" ", "").split(",")))
+    if options.sandbox and (workload or services):
+        raise UsageError("--sandbox: clients and services cannot reach a node in a sandbox; leave one of them out")
+    return Wanted(workload, clients, rate, services)
 
 
 def _nodes(options: RunOptions) -> tuple[int, ...]:

@@ -9,14 +9,18 @@ from typing import Any, Generic, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lab.analysis.client_history import ClientHistory
 from lab.analysis.elections import ElectionLog, SettledElection
 from lab.analysis.history import History
 from lab.analysis.inspection import failure_lines
 from lab.cli.documents import Document, print_json
+from lab.cli.history_report import OutcomeCounts, count_line, result_lines
 from lab.cli.progress import Progress
 from lab.cli.recording_report import VerdictSummary, format_verdicts, is_unjudged, summarize_verdicts
 from lab.cli.scenario_check import format_report
 from lab.cli.terminal import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, fail
+from lab.histories.results import CheckResult
+from lab.histories.workloads import WORKLOADS
 from lab.kernel import CommandInput, Step
 from lab.output import print_error, print_line
 from lab.properties.assertions import describe_state
@@ -68,6 +72,24 @@ class Note(Struct, frozen=True):
     text: str
 
 
+class WorkloadSummary(Struct, frozen=True):
+    """The operations of the clients, and the verdict on their history, with what is wrong in words.
+
+    ``median_us`` and ``longest_us``: how long an operation took that was answered; None if none was. ``messages``:
+    how many messages were sent for each operation, those of clients included. ``statistics`` depend on the workload.
+    """
+
+    workload: str
+    verdict: str
+    evidence: str
+    operations: OutcomeCounts
+    findings: tuple[str, ...]
+    median_us: int | None
+    longest_us: int | None
+    messages: float | None
+    statistics: dict[str, int]
+
+
 class NoteLog:
     """Collect these notes; ``analysis`` is what the protocol computes of the run."""
 
@@ -110,6 +132,7 @@ class RunDocument(Document, Generic[Figures], frozen=True):
     recording: str
     verdicts: tuple[VerdictSummary, ...] = ()
     scenario: ScenarioReport | None = None
+    workload: WorkloadSummary | None = None
 
 
 def document_type() -> Any:
@@ -172,14 +195,20 @@ def report_run(config: RunConfig, as_json: bool, interrupted: bool, scenario: Sc
         fail(str(error), EXIT_NOT_AS_EXPECTED)
     judge = Judge(store.header)
     with Progress("judging the recording", "record", len(store)) as progress:
-        summary, lines, problems = _summary_of(store, config, judge, progress)
+        clients = ClientHistory(store.header)
+        summary, lines, problems = _summary_of(store, config, judge, clients, progress)
+        result = _checked(clients)
+    workload = None if result is None else _summarize_workload(clients, result, summary.messages)
     report = None if scenario is None else replace(report_of(scenario, store), recording=config.recording)
     if as_json:
-        print_json(replace(summary, verdicts=summarize_verdicts(judge), scenario=report))
+        verdicts = summarize_verdicts(judge)
+        print_json(replace(summary, verdicts=verdicts, scenario=report, workload=workload))
     else:
         _print_summary(summary, lines)
         for line in (*format_verdicts(judge, store), *(() if report is None else format_report(report))):
             print_line(f"  {line}")
+        if result is not None and workload is not None:
+            _print_workload(clients, result, workload)
     if report is not None:  # it contains the problems
         return EXIT_INTERRUPTED if interrupted else 0 if report.passed else EXIT_NOT_AS_EXPECTED
     if interrupted and not judge.has_run:
@@ -192,10 +221,47 @@ def report_run(config: RunConfig, as_json: bool, interrupted: bool, scenario: Sc
         return EXIT_INTERRUPTED
     # with a script, unexpected failures are among the problems
     failed = not config.script and any(verdict.failures for verdict in judge.verdicts())
-    if is_unjudged(judge) and not any(isinstance(line.command, Expectation) for line in _lines_of(config)):
+    if result is not None:
+        failed |= result.word != "holds"
+    elif is_unjudged(judge) and not any(isinstance(line.command, Expectation) for line in _lines_of(config)):
         print_error("nothing was judged, so nothing holds; let the run do more, or last longer: --for")
         failed = True
     return EXIT_NOT_AS_EXPECTED if problems or failed else 0
+
+
+def _checked(clients: ClientHistory) -> CheckResult | None:
+    """Return the verdict on what the clients did; None if there were none."""
+    return WORKLOADS[clients.workload].check(clients.history) if clients.workload in WORKLOADS else None
+
+
+def _summarize_workload(clients: ClientHistory, result: CheckResult, sent: dict[str, int]) -> WorkloadSummary:
+    history = clients.history
+    took_us = sorted(
+        each.completed_at_us - each.invoked_at_us
+        for each in history.operations
+        if each.outcome == "ok" and each.completed_at_us is not None
+    )
+    called = len(history.operations)
+    return WorkloadSummary(
+        clients.workload,
+        result.word,
+        result.evidence,
+        OutcomeCounts.of(history),
+        tuple(map(str, result.findings)),
+        took_us[len(took_us) // 2] if took_us else None,
+        took_us[-1] if took_us else None,
+        round(sum(sent.values()) / called, 2) if called else None,
+        result.statistics,
+    )
+
+
+def _print_workload(clients: ClientHistory, result: CheckResult, workload: WorkloadSummary) -> None:
+    print_line(f"  {count_line(workload.workload, clients.history)}")
+    if workload.median_us is not None and workload.longest_us is not None:
+        took = f"{format_us(workload.median_us)} in the median, {format_us(workload.longest_us)} at most"
+        print_line(f"  an operation took {took}; {workload.messages:g} messages for each")
+    for line in result_lines(result):
+        print_line(f"  {line}" if line else "")
 
 
 def _lines_of(config: RunConfig) -> list[Statement]:
@@ -213,7 +279,11 @@ def _script_problems(config: RunConfig, store: FileRecords) -> list[str]:
 
 
 def _summary_of(
-    store: FileRecords, config: RunConfig, judge: Judge, progress: Callable[[int], None]
+    store: FileRecords,
+    config: RunConfig,
+    judge: Judge,
+    clients: ClientHistory,
+    progress: Callable[[int], None],
 ) -> tuple[RunDocument[Struct], tuple[str, ...], list[str]]:
     """Return the summary of the run, the lines that its protocol reports, and the problems.
 
@@ -225,6 +295,7 @@ def _summary_of(
     history = History(header)
     elections = history.add(ElectionLog(history.cluster))
     history.add(judge)
+    history.add(clients)
     analysis = start_analysis(header, history.cluster)
     notes = history.add(NoteLog(analysis))
     manual = history.add(ManualCommands(config.commands, header, history.cluster))

@@ -66,7 +66,7 @@ class Program(Election):
     def __init__(self, port: Port, node: int, peers: tuple[int, ...], timing: Timing, parameters: Struct) -> None:
         super().__init__(port, node, peers, timing, parameters)
         keep = object.__setattr__
-        keep(self, "_language", Maelstrom(node, tuple(sorted((node, *peers)))))
+        keep(self, "_language", Maelstrom(node, tuple(sorted((node, *peers))), port.others))
         keep(self, "_lines", [])
         keep(self, "_request_numbers", count(1))
 
@@ -82,10 +82,10 @@ class Program(Election):
         self.status, self.processing = Status.NORMAL, True
 
     def on_sent(self, peer: int | None, body: dict[str, Any]) -> None:
-        """Show what follows from a message that the program sends to a peer, or to a client (None)."""
+        """Show what follows from a message that the program sends to a peer; None: to a client or a service."""
 
     def on_received(self, peer: int | None, body: dict[str, Any]) -> None:
-        """Show what follows from a message that the program is given, from a peer or a client (None)."""
+        """Show what follows from a message that the program is given, from a peer; None: a client or a service."""
 
     # the inputs
 
@@ -94,7 +94,7 @@ class Program(Election):
 
     def on_other(self, message: Message) -> None:
         self._write(self._language.message_line(message))
-        self.on_received(message.source, body_of(message))
+        self.on_received(self._member(message.source), body_of(message))
 
     def on_line(self, line: str, log: bool) -> None:
         if log:
@@ -105,10 +105,15 @@ class Program(Election):
             self.note(str(error))
             return
         if written.target is not None:
-            self._port.post(written.target, written.kind, written.encoded, written.reply_to)
-            self.on_sent(written.target, written.body)
+            serial = self._port.post(written.target, written.kind, written.encoded, written.reply_to)
+            self._language.posted(written, serial)
+            self.on_sent(self._member(written.target), written.body)
         else:
             self._on_line_to_others(written)
+
+    def _member(self, node: int) -> int | None:
+        """Return the node if it is one of the cluster; None for a client or a service."""
+        return node if self._language.is_member(node) else None
 
     def _on_line_to_others(self, written: WrittenMessage) -> None:
         body = written.body

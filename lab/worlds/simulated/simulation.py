@@ -118,7 +118,6 @@ class Simulation(World[SimulatedIncarnation]):
     def __init__(self, protocol: type[Protocol], log: RecordLog) -> None:
         super().__init__(protocol, log)
         self.time_requests: list[WorldCommand] = []
-        self._parameters = msgspec.convert(self.header.protocol.parameters, protocol.Parameters)
         self._numbers = dict.fromkeys(self.ids, 0)
         self._stores = {node: WriteLog() for node in self.ids}
         self._disk_random: dict[int, Random] = {}
@@ -323,8 +322,8 @@ class Simulation(World[SimulatedIncarnation]):
             self._feed(incarnation, node_input)
 
     def _new_node(self, node: int) -> SteppedNode:
-        header = self.header
-        return new_node(self.protocol_class, node, self.ids, header.timing, self._parameters, header.seed, self)
+        """Return a new incarnation of the node."""
+        return self.roster.new_node(node, self)
 
     def _begin(self, incarnation: SimulatedIncarnation) -> None:
         node = incarnation.id
