@@ -1,8 +1,9 @@
 """The history of a run's clients: what they called, and what they were answered, folded from the records.
 
-An operation that was not answered in time, or whose client crashed, may have happened: it has no known outcome, and
-the client goes on under a new name (``c4``, then ``c4.1``). One that only reads has simply failed. Errors are those
-of Maelstrom's protocol: most say that the operation did not happen, and will not; the others that nobody knows.
+An operation that was not answered in time, or whose client crashed, may have happened: it has no known outcome,
+and the client goes on under a new name (``c4``, then ``c4.1``). One that only reads has simply failed. Errors are
+those of Maelstrom's protocol: most say that the operation did not happen, and will not; the others that nobody
+knows.
 """
 
 from typing import Any
@@ -31,12 +32,16 @@ class _Call(Struct, frozen=True):
 
 
 class ClientHistory:
-    """The operations of the clients in the records passed to ``observe``, in order."""
+    """The operations of the clients in the records passed to ``observe``, in order.
+
+    ``workload`` is what they do; empty if there are none. ``messages`` counts those that all nodes sent.
+    """
 
     def __init__(self, header: Header) -> None:
         clients = [role for role in header.roles if role.protocol == "client"]
         self.workload = str(clients[0].parameters.get("workload", "")) if clients else ""
         self._final_us = clients[0].parameters.get("final_us") if clients else None
+        self.messages = 0
         self._names = {node: name for role in clients for node, name in role.nodes.items()}
         self._renamed = dict.fromkeys(self._names, 0)
         self._calls: dict[int, _Call] = {}
@@ -51,6 +56,7 @@ class ClientHistory:
     def observe(self, record: Record | None) -> None:
         """Take in the next record; None stands for one that cannot be read."""
         if isinstance(record, Step):
+            self.messages += len(record.sent)
             if record.node in self._names:
                 self._client_step(record)
             else:
@@ -86,9 +92,7 @@ class ClientHistory:
         is_known = isinstance(code, int) and code not in _INDEFINITE and code < _FIRST_OF_ITS_OWN
         self._end(step.node, "fail" if is_known else "info", None, step.at_us, error)
 
-    def _end(
-        self, node: int, outcome: Outcome, result: Any, at_us: int, error: ErrorReply | None = None
-    ) -> None:
+    def _end(self, node: int, outcome: Outcome, result: Any, at_us: int, error: ErrorReply | None = None) -> None:
         call = self._calls.pop(node)
         if outcome == "info" and not may_have_happened(call.f):
             outcome = "fail"

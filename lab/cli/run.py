@@ -313,15 +313,16 @@ def run_config(options: RunOptions) -> RunConfig:
     parameters = parameters_of(protocol, options.set_)
     if protocol.is_program and not parameters.get("program"):
         raise UsageError(f"{protocol.name} shows what programs do: add --program ./my_node")
-    checker = CommandChecker(protocol, nodes, parameters, options.sim, options.headless)
+    timing = options.timing()
+    roles = roles_of(_wanted(options), protocol, nodes, timing, options.end_us())
+    others = tuple(node for role in roles for node in role.nodes)
+    checker = CommandChecker(protocol, nodes, parameters, others, options.sim, options.headless)
     for line in options.do:
         checker.check(line)
     script = "" if options.script is None else checker.check_script(options.script)
     commands = tuple(options.do)
     if any(line.split()[:1] == ["then"] for line in commands):  # only the lines of a script follow each other
         script, commands = "\n".join([*script.splitlines(), *commands]), ()
-    timing = options.timing()
-    roles = roles_of(_wanted(options), protocol, nodes, timing, options.end_us())
     run = new_run_name(protocol.name)
     return RunConfig(
         run,

@@ -14,13 +14,11 @@ from lab.analysis.elections import ElectionLog, SettledElection
 from lab.analysis.history import History
 from lab.analysis.inspection import failure_lines
 from lab.cli.documents import Document, print_json
-from lab.cli.history_report import OutcomeCounts, count_line, result_lines
+from lab.cli.history_report import WorkloadSummary, judge_clients
 from lab.cli.progress import Progress
 from lab.cli.recording_report import VerdictSummary, format_verdicts, is_unjudged, summarize_verdicts
 from lab.cli.scenario_check import format_report
 from lab.cli.terminal import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, fail
-from lab.histories.results import CheckResult
-from lab.histories.workloads import WORKLOADS
 from lab.kernel import CommandInput, Step
 from lab.output import print_error, print_line
 from lab.properties.assertions import describe_state
@@ -70,24 +68,6 @@ class Note(Struct, frozen=True):
     at_us: int
     node: int
     text: str
-
-
-class WorkloadSummary(Struct, frozen=True):
-    """The operations of the clients, and the verdict on their history, with what is wrong in words.
-
-    ``median_us`` and ``longest_us``: how long an operation took that was answered; None if none was. ``messages``:
-    how many messages were sent for each operation, those of clients included. ``statistics`` depend on the workload.
-    """
-
-    workload: str
-    verdict: str
-    evidence: str
-    operations: OutcomeCounts
-    findings: tuple[str, ...]
-    median_us: int | None
-    longest_us: int | None
-    messages: float | None
-    statistics: dict[str, int]
 
 
 class NoteLog:
@@ -197,18 +177,21 @@ def report_run(config: RunConfig, as_json: bool, interrupted: bool, scenario: Sc
     with Progress("judging the recording", "record", len(store)) as progress:
         clients = ClientHistory(store.header)
         summary, lines, problems = _summary_of(store, config, judge, clients, progress)
-        result = _checked(clients)
-    workload = None if result is None else _summarize_workload(clients, result, summary.messages)
+        workload = judge_clients(clients)
     report = None if scenario is None else replace(report_of(scenario, store), recording=config.recording)
     if as_json:
         verdicts = summarize_verdicts(judge)
-        print_json(replace(summary, verdicts=verdicts, scenario=report, workload=workload))
+        judged = None if workload is None else workload.summary
+        print_json(replace(summary, verdicts=verdicts, scenario=report, workload=judged))
     else:
         _print_summary(summary, lines)
-        for line in (*format_verdicts(judge, store), *(() if report is None else format_report(report))):
-            print_line(f"  {line}")
-        if result is not None and workload is not None:
-            _print_workload(clients, result, workload)
+        lines = (
+            *format_verdicts(judge, store, workload is not None),
+            *(() if workload is None else workload.lines()),
+            *(() if report is None else format_report(report)),
+        )
+        for line in lines:
+            print_line(f"  {line}" if line else "")
     if report is not None:  # it contains the problems
         return EXIT_INTERRUPTED if interrupted else 0 if report.passed else EXIT_NOT_AS_EXPECTED
     if interrupted and not judge.has_run:
@@ -221,47 +204,12 @@ def report_run(config: RunConfig, as_json: bool, interrupted: bool, scenario: Sc
         return EXIT_INTERRUPTED
     # with a script, unexpected failures are among the problems
     failed = not config.script and any(verdict.failures for verdict in judge.verdicts())
-    if result is not None:
-        failed |= result.word != "holds"
+    if workload is not None:
+        failed |= not workload.holds
     elif is_unjudged(judge) and not any(isinstance(line.command, Expectation) for line in _lines_of(config)):
         print_error("nothing was judged, so nothing holds; let the run do more, or last longer: --for")
         failed = True
     return EXIT_NOT_AS_EXPECTED if problems or failed else 0
-
-
-def _checked(clients: ClientHistory) -> CheckResult | None:
-    """Return the verdict on what the clients did; None if there were none."""
-    return WORKLOADS[clients.workload].check(clients.history) if clients.workload in WORKLOADS else None
-
-
-def _summarize_workload(clients: ClientHistory, result: CheckResult, sent: dict[str, int]) -> WorkloadSummary:
-    history = clients.history
-    took_us = sorted(
-        each.completed_at_us - each.invoked_at_us
-        for each in history.operations
-        if each.outcome == "ok" and each.completed_at_us is not None
-    )
-    called = len(history.operations)
-    return WorkloadSummary(
-        clients.workload,
-        result.word,
-        result.evidence,
-        OutcomeCounts.of(history),
-        tuple(map(str, result.findings)),
-        took_us[len(took_us) // 2] if took_us else None,
-        took_us[-1] if took_us else None,
-        round(sum(sent.values()) / called, 2) if called else None,
-        result.statistics,
-    )
-
-
-def _print_workload(clients: ClientHistory, result: CheckResult, workload: WorkloadSummary) -> None:
-    print_line(f"  {count_line(workload.workload, clients.history)}")
-    if workload.median_us is not None and workload.longest_us is not None:
-        took = f"{format_us(workload.median_us)} in the median, {format_us(workload.longest_us)} at most"
-        print_line(f"  an operation took {took}; {workload.messages:g} messages for each")
-    for line in result_lines(result):
-        print_line(f"  {line}" if line else "")
 
 
 def _lines_of(config: RunConfig) -> list[Statement]:

@@ -24,7 +24,7 @@ class Request(Payload, Generic[A], frozen=True):
 
 
 def answer_types(request: type[Request[Any]]) -> tuple[type[Payload], ...]:
-    """Return the classes of the answers to ``request``. Raises ProtocolError if the class does not declare them."""
+    """Return the classes of the answers to ``request``. Raises ProtocolError if it does not declare them."""
     for base in getattr(request, "__orig_bases__", ()):
         for argument in get_args(base):
             found = get_args(argument) or (argument,)

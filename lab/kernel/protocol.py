@@ -101,7 +101,7 @@ class Port(ABC):
     random: NodeRandom
     touched: bool
     """True if a declared field was assigned since the last comparison."""
-    others: Mapping[int, str]
+    beside: Mapping[int, str]
     """The names of the nodes that this one can reach beside its peers: clients and services."""
 
     @abstractmethod
@@ -284,9 +284,9 @@ class Protocol:
         return self._port.random
 
     @property
-    def others(self) -> Mapping[int, str]:
+    def beside(self) -> Mapping[int, str]:
         """The names of the nodes that this one can reach beside its peers: clients and services."""
-        return self._port.others
+        return self._port.beside
 
     def heard_us(self, peer: int) -> int:
         """Return when a message of ``peer`` was last delivered; the node's start if none was."""

@@ -213,9 +213,8 @@ class Judge:
         node, given = step.node, step.input
         view = self._views.get(node)
         if view is None:
-            if node in self._others:
-                self._step_beside(step)
-            return  # else no node of this run
+            self._step_beside(step)
+            return
         self.has_run = True
         due_us = step.at_us
         if isinstance(given, Received):
@@ -259,6 +258,8 @@ class Judge:
 
     def _step_beside(self, step: Step) -> None:
         """Note what a client or a service learns and passes on: it orders the states of the cluster's nodes."""
+        if step.node not in self._others:
+            return  # no node of this run
         given = step.input
         if isinstance(given, Received):
             self._received(step.node, given.source, given.serial, step.at_us)

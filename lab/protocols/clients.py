@@ -72,7 +72,8 @@ class Client(Protocol):
     @property
     def place(self) -> int:
         """Its place among the clients, from 0."""
-        return self.parameters.clients.index(self.id)
+        place: int = self.parameters.clients.index(self.id)
+        return place
 
     @property
     def server(self) -> int:
@@ -104,9 +105,7 @@ class Client(Protocol):
         """Return what the next operation is drawn from."""
         self.number += 1
         clients = self.parameters.clients
-        return Draw(
-            self.random, self.number * len(clients) + self.place, self.parameters.keys, dict(self.polled)
-        )
+        return Draw(self.random, self.number * len(clients) + self.place, self.parameters.keys, dict(self.polled))
 
     async def call(self, request: Request[Any]) -> bool:
         """Call an operation; return whether it was answered and did not fail."""

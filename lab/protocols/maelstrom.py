@@ -5,8 +5,8 @@
 A program reads such lines from its standard input and writes them to its standard output. Its first line is
 ``init``, which names it (``n1``) and all nodes; it answers ``init_ok``. ``type`` is the kind of a message,
 ``msg_id`` a number of its sender's, and ``in_reply_to`` the ``msg_id`` of the request that a message answers.
-Clients and services are nodes of the kernel, whose messages have none of these: a program gets them with their kind
-as ``type`` (``read_ok`` for ``ReadOk``) and their serial as ``msg_id``.
+Clients and services are nodes of the kernel, whose messages have none of these: a program gets them with their
+kind as ``type`` (``read_ok`` for ``ReadOk``) and their serial as ``msg_id``.
 
 A ``Message`` of the kernel has the body as it was written, byte for byte. Its kind is the type in the form that
 kinds have here, ``RequestVote`` for ``request_vote``, so that scripts can name it. A program may pass on a message

@@ -1,7 +1,8 @@
 """The operations of clients, and what they are answered: the requests of Maelstrom's workloads and services.
 
 The kind of a message is the type that Maelstrom gives it, as one word: ``ReadOk`` for ``read_ok``. A field that a
-sender leaves out is ``UNSET``; a value may be any JSON. A server of the kernel handles an operation as any request:
+sender leaves out is ``UNSET``; a value may be any JSON. A server of the kernel handles an operation as any
+request:
 
     @on(Read)
     def on_read(self, sender: int, message: Read) -> ReadOk | Error:

@@ -33,6 +33,7 @@ from lab.kernel.protocol import Port
 from lab.protocols.definition import Definition
 from lab.protocols.election import Election, Status
 from lab.protocols.maelstrom import Maelstrom, NotAMessageError, WrittenMessage, body_of
+from lab.protocols.services import SERVICES
 from lab.text import sanitize
 
 __all__ = ["Program"]
@@ -66,7 +67,7 @@ class Program(Election):
     def __init__(self, port: Port, node: int, peers: tuple[int, ...], timing: Timing, parameters: Struct) -> None:
         super().__init__(port, node, peers, timing, parameters)
         keep = object.__setattr__
-        keep(self, "_language", Maelstrom(node, tuple(sorted((node, *peers))), port.others))
+        keep(self, "_language", Maelstrom(node, tuple(sorted((node, *peers))), port.beside))
         keep(self, "_lines", [])
         keep(self, "_request_numbers", count(1))
 
@@ -125,7 +126,8 @@ class Program(Election):
             self.note(f"to client {sanitize(written.dest, 20)}: {_text(body)}")
             self.on_sent(None, body)
         else:
-            self.note(f"to nobody, as there is no {sanitize(written.dest, 20)}: {_text(body)}")
+            hint = f" (--service {written.dest})" if written.dest in SERVICES else ""
+            self.note(f"to nobody, as there is no {sanitize(written.dest, 20)}{hint}: {_text(body)}")
 
     def _show(self, body: dict[str, Any]) -> None:
         """Show what the program says of itself; note what is not understood."""

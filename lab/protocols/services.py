@@ -1,7 +1,7 @@
 """The services of Maelstrom: nodes that the nodes of a cluster use, as one uses a database.
 
-- ``lin-kv``: a store of keys and values, linearizable;
-- ``seq-kv``: the same, sequentially consistent. A reader may be shown any of the last states, and never an older one
+- ``lin-kv``: a store of keys and values, linearizable; - ``seq-kv``: the same, sequentially consistent. A reader
+may be shown any of the last states, and never an older one
   than it saw before; a write goes to the newest, and who writes has seen it;
 - ``lww-kv``: two replicas; the last write wins when one is copied to the other, at random moments;
 - ``lin-tso``: timestamps 0, 1, 2, …
@@ -128,9 +128,7 @@ class SequentialStore(_Store):
         self._sees(sender, self.newest)
 
     def _is_newest_before(self, version: Version, write: int) -> bool:
-        return not any(
-            each.key == version.key and version.write < each.write <= write for each in self.versions
-        )
+        return not any(each.key == version.key and version.write < each.write <= write for each in self.versions)
 
     def _sees(self, sender: int, write: int) -> None:
         self.seen = tuple(sorted({**dict(self.seen), sender: write}.items()))

@@ -1,8 +1,8 @@
 """The workloads of clients: which operations they draw, and what these are in a history.
 
-A message is an operation ``f`` with a value in the form that ``lab.histories`` checks: ``Write(key=1, value=2)`` is
-*write* ``[1, 2]``. An operation whose outcome is unknown may have happened; one that only reads has no effect in any
-case, so that it has simply failed.
+A message is an operation ``f`` with a value in the form that ``lab.histories`` checks: ``Write(key=1, value=2)``
+is *write* ``[1, 2]``. An operation whose outcome is unknown may have happened; one that only reads has no effect
+in any case, so that it has simply failed.
 
 Source: Maelstrom's ``doc/workloads.md``.
 """
@@ -54,8 +54,8 @@ class Draw(Struct, frozen=True):
 class ClientWorkload(Struct, frozen=True):
     """What clients do: ``draw`` returns the next operation.
 
-    ``kinds`` are the requests that a server must handle. ``final``: the operation that each client ends with, once the system has come to rest. ``services``: what a
-    solution commonly uses.
+    ``kinds`` are the requests that a server must handle. ``final``: the operation that each client ends with, once
+    the system has come to rest. ``services``: what a solution commonly uses.
     """
 
     draw: Callable[[Draw], AnyRequest]
@@ -128,57 +128,54 @@ WORKLOADS: dict[str, ClientWorkload] = {
     "kafka": ClientWorkload(_draw_log, ("Send", "Poll", "CommitOffsets"), _poll_all, ("lin-kv",)),
     "lin-kv": ClientWorkload(_draw_key_value, ("Read", "Write", "Cas")),
     "lin-tso": ClientWorkload(lambda draw: Ts(), ("Ts",)),
-    "txn-list-append": ClientWorkload(_draw_transaction("append"), ("Txn",), None, ("lin-kv",)),
+    "txn-list-append": ClientWorkload(_draw_transaction("append"), ("Txn",), None, ("lin-kv", "lww-kv")),
     "txn-rw-register": ClientWorkload(_draw_transaction("w"), ("Txn",), None, ("lin-kv",)),
 }
 """The workloads by the names under which ``lab.histories`` has their checkers."""
 
-_NAMES = {
-    "Echo": ("echo", ("echo",), "echo"),
-    "Generate": ("generate", (), "id"),
-    "Broadcast": ("broadcast", ("message",), ""),
-    "Ts": ("ts", (), "ts"),
-    "Txn": ("txn", ("txn",), "txn"),
-    "Add": ("add", ("element", "delta"), ""),
-    "CommitOffsets": ("commit_offsets", ("offsets",), ""),
-}
-"""By kind: the operation, the fields one of which is its value, and the field of the answer that is its result."""
+_Body = Mapping[str, Any]
 
-_READ_ONLY = ("echo", "generate", "read", "ts", "poll")
+_OPERATIONS: dict[str, tuple[str, Callable[[_Body], Any]]] = {
+    "Add": ("add", lambda body: body.get("element", body.get("delta"))),
+    "Broadcast": ("broadcast", lambda body: body.get("message")),
+    "Cas": ("cas", lambda body: [body.get("key"), [body.get("from"), body.get("to")]]),
+    "CommitOffsets": ("commit_offsets", lambda body: body.get("offsets")),
+    "Echo": ("echo", lambda body: body.get("echo")),
+    "Generate": ("generate", lambda body: None),
+    "Poll": ("poll", lambda body: [["poll"]]),
+    "Read": ("read", lambda body: [body["key"], None] if "key" in body else None),
+    "Send": ("send", lambda body: [["send", body.get("key"), body.get("msg")]]),
+    "Ts": ("ts", lambda body: None),
+    "Txn": ("txn", lambda body: body.get("txn")),
+    "Write": ("write", lambda body: [body.get("key"), body.get("value")]),
+}
+"""By the kind of the request: the operation, and its value."""
+
+_RESULTS: dict[str, Callable[[Any, _Body], Any]] = {
+    "Echo": lambda value, answer: answer.get("echo"),
+    "Generate": lambda value, answer: answer.get("id"),
+    "Poll": lambda value, answer: [["poll", answer.get("msgs")]],
+    "Read": lambda value, answer: (
+        answer.get("messages", answer.get("value")) if value is None else [value[0], answer.get("value")]
+    ),
+    "Send": lambda value, answer: [["send", value[0][1], [answer.get("offset"), value[0][2]]]],
+    "Ts": lambda value, answer: answer.get("ts"),
+    "Txn": lambda value, answer: answer.get("txn"),
+}
+"""By the kind of the request: the result, from its value and the answer; of all others, the value."""
+
+_READ_ONLY = ("echo", "generate", "poll", "read", "ts")
 
 
 def operation_of(kind: str, body: Mapping[str, Any]) -> tuple[str, Any] | None:
     """Return the operation that a request is, and its value; None if it is none of a history."""
-    if kind == "Read":
-        return "read", [body["key"], None] if "key" in body else None
-    if kind == "Write":
-        return "write", [body.get("key"), body.get("value")]
-    if kind == "Cas":
-        return "cas", [body.get("key"), [body.get("from"), body.get("to")]]
-    if kind == "Send":
-        return "send", [["send", body.get("key"), body.get("msg")]]
-    if kind == "Poll":
-        return "poll", [["poll"]]
-    if kind in _NAMES:
-        f, fields, _ = _NAMES[kind]
-        return f, next((body[name] for name in fields if name in body), None)
-    return None
+    found = _OPERATIONS.get(kind)
+    return None if found is None else (found[0], found[1](body))
 
 
 def result_of(kind: str, value: Any, answer: Mapping[str, Any]) -> Any:
     """Return the result of an operation with this value, from the body of its answer."""
-    if kind == "Read":
-        if isinstance(value, list):
-            return [value[0], answer.get("value")]
-        return answer.get("messages", answer.get("value"))
-    if kind == "Send":
-        _, key, message = value[0]
-        return [["send", key, [answer.get("offset"), message]]]
-    if kind == "Poll":
-        return [["poll", answer.get("msgs")]]
-    if kind in _NAMES and _NAMES[kind][2]:
-        return answer.get(_NAMES[kind][2])
-    return value
+    return _RESULTS[kind](value, answer) if kind in _RESULTS else value
 
 
 def may_have_happened(f: str) -> bool:

@@ -41,7 +41,8 @@ class ClusterState:
     ``header`` is that of the recording, None if it is unknown.
 
     ``nodes`` maps the ids of the cluster's nodes to their states, ``others`` those of the clients and services
-    beside it; ``in_flight`` maps (source, serial) to messages. All are updated lazily, on access: most steps change only where procedures wait, and most messages arrive soon.
+    beside it; ``in_flight`` maps (source, serial) to messages. All are updated lazily, on access: most steps
+    change only where procedures wait, and most messages arrive soon.
     """
 
     def __init__(self, nodes: tuple[int, ...], header: Header | None = None) -> None:
@@ -71,8 +72,8 @@ class ClusterState:
         """Return the cluster as of a snapshot; faults that had ended by then are unknown."""
         cluster = cls((), header)
         cluster.record, cluster.at_us, cluster.lines = snapshot.record, snapshot.at_us, snapshot.lines
-        for view in snapshot.nodes:
-            cluster._table(view.id)[view.id] = view
+        cluster._nodes = {view.id: view for view in snapshot.nodes}
+        cluster._others = {view.id: view for view in snapshot.others}
         cluster._in_flight = {(flight.source, flight.serial): flight for flight in snapshot.in_flight}
         cluster.faults = {fault.id: fault for fault in snapshot.faults}
         cluster.messages = dict(snapshot.messages)
@@ -89,6 +90,11 @@ class ClusterState:
         """The states of clients and services by id."""
         self._take_in_newest()
         return self._others
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """The ids of all nodes, those of the cluster first."""
+        return (*self._nodes, *self._others)
 
     def view_of(self, node: int) -> NodeState:
         """Return the state of a node of the cluster, or beside it. Raises KeyError."""
@@ -140,11 +146,12 @@ class ClusterState:
         return Snapshot(
             self.record,
             self.at_us,
-            (*self.nodes.values(), *self._others.values()),
+            tuple(self.nodes.values()),
             tuple(self.in_flight.values()),
             tuple(self.faults.values()),
             dict(self.messages),
             self.lines,
+            tuple(self._others.values()),
         )
 
     def apply(self, record: Record | None) -> None:

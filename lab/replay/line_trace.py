@@ -12,8 +12,6 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
-import msgspec
-
 from lab.kernel import CommandInput, Fired, Input, Message, Node, Received, Started, Step, Wait, Waits
 from lab.protocols import ELECTION, Algorithm, UnknownProtocolError, files_of, find_protocol, source_of
 from lab.recording.reader import RecordStore

@@ -1,8 +1,8 @@
 """The nodes of a run: those of the cluster, and those that have a role beside it, as clients or services.
 
-The cluster elects, commits and is judged; the nodes of a role are no members of it, and no peers of its nodes. They
-are nodes of the kernel all the same: deterministic, recorded, and executed again like every other. Messages to and
-from them travel on links, which faults strike.
+The cluster elects, commits and is judged; the nodes of a role are no members of it, and no peers of its nodes.
+They are nodes of the kernel all the same: deterministic, recorded, and executed again like every other. Messages
+to and from them travel on links, which faults strike.
 """
 
 from typing import Self
@@ -32,7 +32,7 @@ class Roster:
         seed: int,
         roles: tuple[Role, ...] = (),
     ) -> None:
-        """Raises msgspec.ValidationError for a role that does not exist, or has wrong parameters."""
+        """Raise msgspec.ValidationError for a role that does not exist, or has wrong parameters."""
         self.ids = nodes
         self._nodes, self._timing, self._seed = nodes, timing, seed
         self._protocols = dict.fromkeys(nodes, protocol)

@@ -41,8 +41,8 @@ class CommandOutcome(Struct, frozen=True):
 class ActiveRun:
     """A run of ``protocol_class``, recorded in ``log``, which begins with the header.
 
-    ``roster`` makes its nodes; ``ids`` are all of them. ``network`` has the messages in flight, ``director`` the lines of the script that wait for their triggers.
-    ``fault_count`` is the number of faults so far.
+    ``roster`` makes its nodes; ``ids`` are all of them. ``network`` has the messages in flight, ``director`` the
+    lines of the script that wait for their triggers. ``fault_count`` is the number of faults so far.
 
     Recording is re-entrant: every ``record`` may fire triggers, and so execute further commands, before it
     returns. Update state before recording, and re-read it afterwards.

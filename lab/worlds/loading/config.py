@@ -36,10 +36,9 @@ class RunConfig(Struct, frozen=True):
     ends it. ``remark`` and ``scenario`` go into the header; without a scenario, the header has the script.
 
     ``speed`` is the initial speed of a simulated run, virtual over real time; None: as fast as possible. If it is
-    ``frozen``, its time stands still at first. A branch
-    continues from record ``at`` of the recording in the file ``parent``. ``exercise`` is the exercise that the run
-    is an attempt at; ``may`` are the commands, by first word, that may then be given by hand (None: any). ``roles``
-    has the nodes beside the cluster.
+    ``frozen``, its time stands still at first. A branch continues from record ``at`` of the recording in the file
+    ``parent``. ``exercise`` is the exercise that the run is an attempt at; ``may`` are the commands, by first
+    word, that may then be given by hand (None: any). ``roles`` has the nodes beside the cluster.
     """
 
     run: str

@@ -11,9 +11,11 @@ from lab.recording.records import Role
 from lab.text import did_you_mean
 from lab.worlds.loading.settings import SettingError, Written, as_option
 
-_SETTLING_US = 10_000_000
-"""For so long the cluster may come to rest before the last operations, but at most a third of the run."""
+_SETTLING_US = 15_000_000
+"""So long before the end, clients stop, and the cluster comes to rest; but at most for half of the run."""
 _TIMEOUT_US = 1_000_000
+_BEGIN_US = 1_000_000
+"""Programs take their time to start; a client that begins earlier waits for its answer in vain."""
 
 
 class Wanted(Struct, frozen=True):
@@ -56,7 +58,7 @@ def roles_of(
         count = len(nodes) if wanted.clients is None else wanted.clients
         ids = tuple(range(free, free + count))
         free += count
-        settings = _client_settings(wanted, ids, timing, end_us)
+        settings = _client_settings(wanted, ids, timing, end_us, protocol.is_program)
         roles.append(Role("clients", Client.name, {each: f"c{each}" for each in ids}, asdict(settings)))
     for name in dict.fromkeys(services):
         roles.append(Role(name, name, {free: name}))
@@ -65,16 +67,17 @@ def roles_of(
 
 
 def _client_settings(
-    wanted: Wanted, ids: tuple[int, ...], timing: Timing, end_us: int | None
+    wanted: Wanted, ids: tuple[int, ...], timing: Timing, end_us: int | None, are_programs: bool
 ) -> Client.Parameters:
     assert wanted.workload is not None
     timeout_us = max(_TIMEOUT_US, 4 * timing.t_us)
+    from_us = max(timing.t_us, _BEGIN_US if are_programs else 0)
     until_us = final_us = None
     if end_us is not None and WORKLOADS[wanted.workload].final is not None:
-        settling_us = min(_SETTLING_US, end_us // 3)
-        until_us, final_us = end_us - settling_us, end_us - settling_us // 2
+        settling_us = min(_SETTLING_US, end_us // 2)
+        until_us, final_us = end_us - settling_us, end_us - settling_us // 5
     return Client.Parameters(
-        wanted.workload, ids, timing.t_us, 1_000_000 // wanted.rate, timeout_us, until_us, final_us
+        wanted.workload, ids, from_us, 1_000_000 // wanted.rate, timeout_us, until_us, final_us
     )
 
 

@@ -12,12 +12,11 @@ import heapq
 from collections.abc import Callable
 from random import Random
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.kernel import CommandInput, Fired, Message, Protocol, Started, Step
-from lab.kernel.node import SteppedNode, new_node
+from lab.kernel.node import SteppedNode
 from lab.kernel.storage import AlteredStorage, DamagedStorageError, WriteLog
 from lab.recording.records import Event, Process
 from lab.recording.writer import RecordLog
