@@ -395,7 +395,8 @@ def _scenario_hint(target: str, error: str) -> str:
 
 def _run_scenario(scenario: Scenario, options: RunOptions) -> int:
     """Run the scenario, report, and return the exit status."""
-    for name in ("nodes", "t", "tm", "tp", "latency", "jitter", "set_", "properties", "do", "script"):
+    of_protocols = ("nodes", "t", "tm", "tp", "latency", "jitter", "set_", "properties", "do", "script")
+    for name in (*of_protocols, "workload", "clients", "rate", "service"):
         if getattr(options, name):
             given = as_option(name.rstrip("_"), "")
             raise UsageError(

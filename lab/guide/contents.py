@@ -73,7 +73,17 @@ SECTIONS = (
     Section(
         "build",
         "Build: your own protocol, and the laboratory itself",
-        *("your-own-protocol", "raft", "programs", "histories", "scenarios", "checking", "library", "testing"),
+        *(
+            "your-own-protocol",
+            "raft",
+            "programs",
+            "workloads",
+            "histories",
+            "scenarios",
+            "checking",
+            "library",
+            "testing",
+        ),
         *("figures", "mutation", "ci", "sandbox", "architecture"),
     ),
     Section(

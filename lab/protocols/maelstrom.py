@@ -19,6 +19,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import msgspec
@@ -30,12 +31,14 @@ from lab.text import sanitize
 __all__ = ["Maelstrom", "NotAMessageError", "WrittenMessage", "body_of", "kind_of", "type_of"]
 
 _MOST_REQUESTS = 10_000
+_LARGEST_SERIAL = 1 << 53
 _LONGEST = 80
 _LONGEST_KIND = 40
 _PASSED_ON = b'{"src":'
 """The body of a message that was written in the name of another sender begins so."""
 _encode = msgspec.json.Encoder().encode
 _K = TypeVar("_K")
+_NOBODY: Mapping[int, str] = MappingProxyType({})
 
 
 class NotAMessageError(ValueError):
@@ -81,7 +84,7 @@ _decode_body = msgspec.json.Decoder(dict[str, Any]).decode
 class Maelstrom:
     """One side of the conversation with the program of a node: its lines, and the requests that it may answer."""
 
-    def __init__(self, node: int, nodes: tuple[int, ...], others: Mapping[int, str]) -> None:
+    def __init__(self, node: int, nodes: tuple[int, ...], others: Mapping[int, str] = _NOBODY) -> None:
         self.name = _name(node)
         self._nodes = [_name(each) for each in nodes]
         self._others = others
@@ -139,8 +142,13 @@ class Maelstrom:
         if envelope.src != self.name:
             encoded = Raw(_encode(_PassedOn(envelope.src, encoded)))
         answered = body.get("in_reply_to")
-        reply_to = self._requests.get((envelope.dest, answered), 0) if isinstance(answered, int) else 0
         target = self._ids.get(envelope.dest)
+        if not isinstance(answered, int):
+            reply_to = 0
+        elif target in self._others:  # the request may have come from another node, which has passed it on
+            reply_to = answered if 0 < answered < _LARGEST_SERIAL else 0
+        else:
+            reply_to = self._requests.get((envelope.dest, answered), 0)
         return WrittenMessage(envelope.dest, target, kind_of(body), body, encoded, reply_to)
 
     def node_of(self, name: object) -> int | None:

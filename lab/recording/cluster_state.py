@@ -45,13 +45,13 @@ class ClusterState:
     change only where procedures wait, and most messages arrive soon.
     """
 
-    def __init__(self, nodes: tuple[int, ...], header: Header | None = None) -> None:
+    def __init__(self, nodes: tuple[int, ...], header: Header | None = None, others: Iterable[int] = ()) -> None:
         self.header = header
         self.record = -1
         self.at_us = 0
         self.lines = 0
         self._nodes = {node: NodeState(node) for node in nodes}
-        self._others = {node: NodeState(node) for node in header.names} if header and header.roles else {}
+        self._others = {node: NodeState(node) for node in others}
         self._newest: dict[int, Step] = {}
         self._waits: dict[int, Waits] = {}
         self._in_flight: dict[tuple[int, int], InFlightMessage] = {}
@@ -65,7 +65,7 @@ class ClusterState:
     @classmethod
     def of(cls, header: Header) -> "ClusterState":
         """Return the cluster before anything has happened."""
-        return cls(header.nodes, header)
+        return cls(header.nodes, header, header.names)
 
     @classmethod
     def resume(cls, snapshot: Snapshot, header: Header | None) -> "ClusterState":

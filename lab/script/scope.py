@@ -35,9 +35,8 @@ class Scope:
     ) -> None:
         self.protocol = protocol
         self.parameters = parameters
-        self.cluster = ClusterState(tuple(ids))
+        self.cluster = ClusterState(tuple(ids), others=others)
         self.ids = tuple(self.cluster.nodes)
-        self._others = tuple(others)
 
     def own_examples(self) -> Iterator[str]:
         """Yield an example of each command of the protocol, but for those that the parameters make invalid.
@@ -60,7 +59,7 @@ class Scope:
         """Check that these nodes exist; words such as ``all`` do."""
         for node in named:
             if isinstance(node, int):
-                require_node(node, (*self.ids, *self._others))
+                require_node(node, self.cluster.ids)
 
     def require_who(self, who: int | str) -> None:
         """Check that the node exists, and that the protocol elects a coordinator if it is that."""

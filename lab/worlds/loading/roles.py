@@ -73,7 +73,9 @@ def _client_settings(
     timeout_us = max(_TIMEOUT_US, 4 * timing.t_us)
     from_us = max(timing.t_us, _BEGIN_US if are_programs else 0)
     until_us = final_us = None
-    if end_us is not None and WORKLOADS[wanted.workload].final is not None:
+    if end_us is not None and WORKLOADS[wanted.workload].final is None:
+        until_us = end_us - min(timeout_us, end_us // 2)  # the last operation, too, is answered or given up
+    elif end_us is not None:
         settling_us = min(_SETTLING_US, end_us // 2)
         until_us, final_us = end_us - settling_us, end_us - settling_us // 5
     return Client.Parameters(
