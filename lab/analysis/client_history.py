@@ -45,7 +45,7 @@ class ClientHistory:
         self._names = {node: name for role in clients for node, name in role.nodes.items()}
         self._renamed = dict.fromkeys(self._names, 0)
         self._calls: dict[int, _Call] = {}
-        self._answers: dict[tuple[int, int], Message] = {}
+        self._replies: dict[tuple[int, int], Message] = {}
         self._builder = HistoryBuilder()
 
     @property
@@ -62,14 +62,14 @@ class ClientHistory:
             else:
                 for message in record.sent:
                     if message.reply_to and message.target in self._names:
-                        self._answers[message.source, message.serial] = message
+                        self._replies[message.source, message.serial] = message
         elif isinstance(record, Process) and record.node in self._calls and record.event in ("killed", "failed"):
             self._end(record.node, "info", None, record.at_us)
 
     def _client_step(self, step: Step) -> None:
         given, call = step.input, self._calls.get(step.node)
         if isinstance(given, Received):
-            answer = self._answers.pop((given.source, given.serial), None)
+            answer = self._replies.pop((given.source, given.serial), None)
             if answer is not None and call is not None and answer.reply_to == call.serial:
                 self._answered(step, call, answer)
         elif isinstance(given, Fired) and call is not None:  # while it waits, it has no other timer

@@ -125,7 +125,7 @@ class RunOptions(Settings, frozen=True, kw_only=True):
         str | None,
         Option(
             metavar="NAME,…",
-            help=f"Run these services beside the nodes: {', '.join(SERVICES)}.",
+            help=f"Run these services, which the nodes may use: {', '.join(SERVICES)}.",
         ),
     ] = None
     nodes: Annotated[

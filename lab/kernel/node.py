@@ -75,7 +75,7 @@ def new_node(
     parameters: Struct,
     seed: int,
     run: object,
-    beside: Mapping[int, str] = _NOBODY,
+    outside: Mapping[int, str] = _NOBODY,
 ) -> SteppedNode:
     """Return a node of the protocol: of the kernel, unless the protocol is executed in another process.
 
@@ -83,16 +83,16 @@ def new_node(
     """
     node_class: Callable[..., SteppedNode] | None = protocol.node_class
     if node_class is None:
-        return Node(protocol, node, ids, timing, parameters, seed, beside)
+        return Node(protocol, node, ids, timing, parameters, seed, outside)
     return node_class(protocol, node, ids, timing, parameters, seed, run)
 
 
 class Node(SteppedNode, Port):
     """One incarnation of a node, from its start to its crash.
 
-    ``ids`` are this node and its peers, ``beside`` the further nodes that it can reach, with their names; ``seed``
-    is that of their random numbers. The first input must be ``Started``. After a step with ``failed`` set the node
-    has halted; further input raises DriverError.
+    ``ids`` are this node and its peers, ``outside`` the further nodes that it can reach, with their names;
+    ``seed`` is that of their random numbers. The first input must be ``Started``. After a step with ``failed`` set
+    the node has halted; further input raises DriverError.
     """
 
     # more attributes than Python keeps without a dictionary: with it, a step takes a fifteenth longer
@@ -128,9 +128,9 @@ class Node(SteppedNode, Port):
         "_timer_needs_heard",
         "_timers",
         "_waited",
-        "beside",
         "halted",
         "id",
+        "outside",
         "protocol",
     )
 
@@ -142,11 +142,11 @@ class Node(SteppedNode, Port):
         timing: Timing,
         parameters: Struct | None = None,
         seed: int = 0,
-        beside: Mapping[int, str] = _NOBODY,
+        outside: Mapping[int, str] = _NOBODY,
     ) -> None:
         self.id = node
-        self.beside = beside
-        self._ids = frozenset((*ids, *beside))
+        self.outside = outside
+        self._ids = frozenset((*ids, *outside))
         self.now_us = 0
         self.halted = False
         self.touched = True

@@ -101,8 +101,8 @@ class Port(ABC):
     random: NodeRandom
     touched: bool
     """True if a declared field was assigned since the last comparison."""
-    beside: Mapping[int, str]
-    """The names of the nodes that this one can reach beside its peers: clients and services."""
+    outside: Mapping[int, str]
+    """The names of the nodes that this one can reach outside the cluster: clients and services."""
 
     @abstractmethod
     def send(self, target: int, payload: Payload) -> None: ...
@@ -284,9 +284,9 @@ class Protocol:
         return self._port.random
 
     @property
-    def beside(self) -> Mapping[int, str]:
-        """The names of the nodes that this one can reach beside its peers: clients and services."""
-        return self._port.beside
+    def outside(self) -> Mapping[int, str]:
+        """The names of the nodes that this one can reach outside the cluster: clients and services."""
+        return self._port.outside
 
     def heard_us(self, peer: int) -> int:
         """Return when a message of ``peer`` was last delivered; the node's start if none was."""

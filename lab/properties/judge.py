@@ -213,7 +213,7 @@ class Judge:
         node, given = step.node, step.input
         view = self._views.get(node)
         if view is None:
-            self._step_beside(step)
+            self._step_outside(step)
             return
         self.has_run = True
         due_us = step.at_us
@@ -256,7 +256,7 @@ class Judge:
                 Violation(RAISES.id, self.number, self.at_us, (failed,), {}, (), error, other_broken)
             )
 
-    def _step_beside(self, step: Step) -> None:
+    def _step_outside(self, step: Step) -> None:
         """Note what a client or a service learns and passes on: it orders the states of the cluster's nodes."""
         if step.node not in self._others:
             return  # no node of this run

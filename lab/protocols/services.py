@@ -117,7 +117,7 @@ class SequentialStore(_Store):
     def find(self, sender: int, key: str, writes: bool) -> str | None:
         oldest = max(dict(self.seen).get(sender, 0), self.newest - _STATES)
         shown = self.newest if writes else self.random.randint(oldest, self.newest)
-        self._sees(sender, shown)
+        self._note_seen(sender, shown)
         return _value_at(self.versions, key, shown)
 
     def put(self, sender: int, key: str, value: str) -> None:
@@ -125,12 +125,12 @@ class SequentialStore(_Store):
         oldest = self.newest - _STATES
         kept = [each for each in self.versions if each.write >= oldest or self._is_newest_before(each, oldest)]
         self.versions = (*kept, Version(key, self.newest, value))
-        self._sees(sender, self.newest)
+        self._note_seen(sender, self.newest)
 
     def _is_newest_before(self, version: Version, write: int) -> bool:
         return not any(each.key == version.key and version.write < each.write <= write for each in self.versions)
 
-    def _sees(self, sender: int, write: int) -> None:
+    def _note_seen(self, sender: int, write: int) -> None:
         self.seen = tuple(sorted({**dict(self.seen), sender: write}.items()))
 
 
@@ -145,7 +145,7 @@ class LastWriteWinsStore(_Store):
     """The replica that the request under way uses: 0 or 1."""
 
     def find(self, sender: int, key: str, writes: bool) -> str | None:
-        self._choose()
+        self._pick()
         return next((each.value for each in self._replica if each.key == key), None)
 
     def put(self, sender: int, key: str, value: str) -> None:
@@ -154,7 +154,7 @@ class LastWriteWinsStore(_Store):
 
     @on(Write)
     def on_write(self, sender: int, message: Write) -> WriteOk | Error:
-        self._choose()
+        self._pick()
         return super().on_write(sender, message)
 
     @property
@@ -167,7 +167,7 @@ class LastWriteWinsStore(_Store):
         else:
             self.first = versions
 
-    def _choose(self) -> None:
+    def _pick(self) -> None:
         """Choose a replica for this request; every other time, it first gets what the other one knows."""
         self.used = self.random.randint(0, 1)
         if self.random.random() < 0.5:

@@ -25,7 +25,7 @@ def _blocks(language: str) -> list[str]:
 
 
 def _run(lab: Lab, program: str, *options: str) -> dict[str, Any]:
-    done = lab("run", "--program", program, "--headless", "--json", "--t", "2s", *options)
+    done = lab("run", "--program", program, "--headless", "--json", "--t", "500ms", *options)
     found: dict[str, Any] = json.loads(done.out)
     return {**found["workload"], "status": done.status, "faults": found["faults"]}
 
@@ -91,7 +91,7 @@ def test_faults_between_clients_and_programs(lab: Lab) -> None:
     """A node that is killed answers nobody; what its client called then has no known outcome."""
     program = f"{sys.executable} {SERVER} right"
     found = _run(
-        *(lab, program, "--workload", "lin-kv", "--nodes", "1", "--clients", "2", "--rate", "20", "--for", "16s"),
+        *(lab, program, "--workload", "lin-kv", "--nodes", "1", "--clients", "2", "--rate", "20", "--for", "14s"),
         *("--do", "at 3s kill 1", "--do", "at 4s restart 1"),
     )
     assert found["faults"][0]["touched"] > 0

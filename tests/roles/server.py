@@ -1,4 +1,4 @@
-"""A program for tests that serves every workload, alone. ``wrong`` forgets every third thing that it is told."""
+"""A program for tests that serves every workload, alone. ``wrong`` forgets every third update."""
 
 import json
 import sys
@@ -10,7 +10,7 @@ class Server:
 
     def __init__(self, is_wrong: bool) -> None:
         self.is_wrong = is_wrong
-        self.told = 0
+        self.updates = 0
         self.values: dict[str, Any] = {}
         self.elements: list[Any] = []
         self.sum = 0
@@ -19,8 +19,8 @@ class Server:
 
     def forgets(self) -> bool:
         """Return whether to forget this."""
-        self.told += 1
-        return self.is_wrong and self.told % 3 == 0
+        self.updates += 1
+        return self.is_wrong and self.updates % 3 == 0
 
     def answer(self, body: dict[str, Any]) -> dict[str, Any]:
         """Return the body of the answer, without its type if that is the usual one."""

@@ -27,18 +27,18 @@ class Service:
     def restart(self, incarnation: int) -> None:
         """Crash, and start again from stable storage."""
         self._node = Node(type(self._node.protocol), 9, (9, *CLIENTS), Timing(1, 1), None, incarnation)
-        self._take(self._node.step(Started(self._stored, incarnation, 1), 0))
+        self._stepped(self._node.step(Started(self._stored, incarnation, 1), 0))
 
     def ask(self, client: int, kind: str, **body: Any) -> tuple[str, dict[str, Any]]:
         """Return the kind of the answer, and its body."""
         self._serial += 1
         encoded = msgspec.Raw(msgspec.json.encode({"type": kind.lower(), "msg_id": self._serial, **body}))
-        step = self._take(self._node.step(Message(client, 9, self._serial, kind, encoded), 1))
+        step = self._stepped(self._node.step(Message(client, 9, self._serial, kind, encoded), 1))
         (answer,) = step.sent
         assert (answer.target, answer.reply_to) == (client, self._serial)
         return answer.kind, msgspec.json.decode(answer.body)
 
-    def _take(self, step: Step) -> Step:
+    def _stepped(self, step: Step) -> Step:
         assert not step.failed
         self._stored |= step.stored
         return step
@@ -123,7 +123,7 @@ def test_lww_kv_loses_a_write_to_a_later_one_elsewhere() -> None:
 
 
 @pytest.mark.parametrize(("name", "is_linearizable"), [("lin-kv", True), ("seq-kv", False), ("lww-kv", False)])
-def test_what_the_checker_says_of_them(name: str, is_linearizable: bool) -> None:
+def test_what_the_checker_finds(name: str, is_linearizable: bool) -> None:
     """Three clients, one after the other: only lin-kv is linearizable."""
     store, random, history = Service(name), Random(1), HistoryBuilder()
     for number in range(300):

@@ -20,15 +20,17 @@ def ask(**body: Any) -> dict[str, Any]:
     send("seq-kv", msg_id=asked, **body)
     while True:
         message = json.loads(sys.stdin.readline())
-        if message["src"] == "seq-kv" and message["body"].get("in_reply_to") == asked:
-            return message["body"]
+        answer: dict[str, Any] = message["body"]
+        if message["src"] == "seq-kv" and answer.get("in_reply_to") == asked:
+            return answer
         waiting.append(message)
 
 
 def value() -> int:
     """Return the sum, after a write: seq-kv may otherwise show an old one."""
     ask(type="write", key=name, value=asked)
-    return ask(type="read", key="sum").get("value", 0)
+    found: int = ask(type="read", key="sum").get("value", 0)
+    return found
 
 
 def add(delta: int) -> None:
@@ -41,7 +43,8 @@ def add(delta: int) -> None:
         found = value()
 
 
-name, asked, waiting = "", 0, []
+name, asked = "", 0
+waiting: list[dict[str, Any]] = []
 while True:
     line = None if waiting else sys.stdin.readline()
     if line == "":
