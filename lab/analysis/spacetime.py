@@ -104,7 +104,7 @@ class SpaceTime:
         self._cluster.record += 1  # the header or the keyframe itself
         if start is not None:
             self._resume(start.in_flight)
-        self._update_status(self._cluster.nodes.values(), self.last)
+        self._update_status([*self._cluster.nodes.values(), *self._cluster.others.values()], self.last)
         self._update_faults(self.last)
 
     @property
@@ -126,7 +126,7 @@ class SpaceTime:
         at = Point(cluster.record, record.at_us)
         self._apply_to_message(record, at)
         if isinstance(record, Process) or (isinstance(record, Step) and _may_change_status(record)):
-            self._update_status([cluster.nodes[record.node]], at)
+            self._update_status([cluster.view_of(record.node)], at)
         if cluster.faults or self._open_faults:
             self._update_faults(at)
 

@@ -1,32 +1,31 @@
 """``lab consistency``: check a history of client operations."""
 
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Annotated
 
 from msgspec import Struct
 from typer import Argument, Option
 
+from lab.analysis.client_history import ClientHistory
 from lab.cli.documents import Document, Json, print_json
+from lab.cli.history_report import OutcomeCounts, count_line, result_lines
 from lab.cli.options import command, one_of, whole_number, writable
 from lab.cli.progress import Progress
-from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError, console
+from lab.cli.terminal import EXIT_NOT_AS_EXPECTED, UsageError
 from lab.durable import write_durably
 from lab.foreign_file import LARGEST_DATA, read_foreign_text
-from lab.glyphs import draws_unicode
 from lab.histories.anomalies import MODELS
 from lab.histories.history_files import edn_lines, jsonl_lines, read_edn_history, read_jsonl_history
-from lab.histories.linearizability import MAX_STATES, LinearizabilityResult
-from lab.histories.linearization_picture import text_picture
+from lab.histories.linearizability import MAX_STATES
 from lab.histories.operations import History, HistoryError
 from lab.histories.results import CheckResult
 from lab.histories.transaction_result import TransactionResult
 from lab.histories.workloads import DEFAULT_MODEL, WORKLOADS
 from lab.output import print_line
-from lab.text import sanitize
-from lab.units import format_count
+from lab.recording.reader import NotARecordingError, RecordStore, open_recording
 
 _SUFFIXES = {".edn": edn_lines, ".jsonl": jsonl_lines}
-_MOST_FINDINGS = 10
 
 
 def _complete_workload(incomplete: str) -> list[tuple[str, str]]:
@@ -37,16 +36,21 @@ class ConsistencyOptions(Struct, frozen=True):
     """The options of ``lab consistency``."""
 
     file: Annotated[
-        Path, Argument(metavar="FILE", help="A history: EDN as Jepsen and Maelstrom write it, or JSON Lines.")
-    ]
-    workload: Annotated[
-        str,
-        Option(
-            metavar="NAME",
-            help=f"What the clients did: {', '.join(WORKLOADS)}.",
-            autocompletion=_complete_workload,
+        Path,
+        Argument(
+            metavar="FILE",
+            help="A history: EDN as Jepsen and Maelstrom write it, or JSON Lines; or the recording of a run with "
+            "clients.",
         ),
     ]
+    workload: Annotated[
+        str | None,
+        Option(
+            metavar="NAME",
+            help=f"What the clients did: {', '.join(WORKLOADS)}. A recording has it.",
+            autocompletion=_complete_workload,
+        ),
+    ] = None
     model: Annotated[
         str | None,
         Option(metavar="MODEL", help=f"Of transactions: {', '.join(MODELS)}.  \\[default: {DEFAULT_MODEL}]"),
@@ -71,15 +75,6 @@ class ConsistencyOptions(Struct, frozen=True):
         ),
     ] = None
     json: Json = False
-
-
-class OutcomeCounts(Struct, frozen=True):
-    """The numbers of operations: all that were called, and those of each outcome."""
-
-    called: int
-    ok: int
-    fail: int
-    info: int
 
 
 class ConsistencyFinding(Struct, frozen=True):
@@ -110,6 +105,7 @@ class ConsistencyDocument(Document, frozen=True):
 
 @command(
     epilog="""Examples:\n
+    lab consistency run.jsonl --out history.edn   (a recording, made with lab run --workload)\n
     lab consistency history.edn --workload lin-kv\n
     lab consistency history.edn --workload txn-list-append --model "snapshot isolation"\n
     lab consistency history.jsonl --workload register --out history.edn"""
@@ -125,25 +121,25 @@ def consistency(options: ConsistencyOptions) -> int:
     Exit status: 0 the history holds; 1 it fails, is undecided, or nothing was judged; 2 usage error, or FILE is no
     history.
     """
-    workload = WORKLOADS[one_of("--workload", options.workload, tuple(WORKLOADS))]
+    name, history = _read(options)
+    workload = WORKLOADS[name]
     if options.model is not None and workload.transactions is None:
         named = " and ".join(name for name, each in WORKLOADS.items() if each.transactions is not None)
         raise UsageError(f"--model applies to transactions: {named}; leave it out")
     model = DEFAULT_MODEL if options.model is None else one_of("--model", options.model, MODELS)
     states = MAX_STATES if options.states is None else whole_number("--states", options.states, 1)
     out = None if options.out is None else _checked(options.out)
-    history = _read(options.file, options.accept_torn)
     with Progress(f"checking {options.file.name}"):
         try:
             result = workload.check(history, model, states)
         except HistoryError as error:
-            raise UsageError(f"{options.file}: {error}; is its workload {options.workload}?") from None
+            raise UsageError(f"{options.file}: {error}; is its workload {name}?") from None
     if out is not None:
         write_durably(out, "".join(f"{line}\n" for line in _SUFFIXES[out.suffix](history)).encode())
     if options.json:
-        print_json(_document(options, history, result))
+        print_json(_document(options, name, history, result))
     else:
-        _print(options, history, result)
+        _print(options, name, history, result)
     return 0 if result.word == "holds" else EXIT_NOT_AS_EXPECTED
 
 
@@ -153,7 +149,30 @@ def _checked(out: Path) -> Path:
     return writable("--out", out)
 
 
-def _read(path: Path, accept_torn: bool) -> History:
+def _read(options: ConsistencyOptions) -> tuple[str, History]:
+    """Return the workload and the history in the file, which may be a recording."""
+    with suppress(NotARecordingError), closing(open_recording(options.file)) as store:
+        return _recorded(options, store)
+    if options.workload is None:
+        raise UsageError(f"--workload is required for a history: {', '.join(WORKLOADS)}")
+    name = one_of("--workload", options.workload, tuple(WORKLOADS))
+    return name, _read_history(options.file, options.accept_torn)
+
+
+def _recorded(options: ConsistencyOptions, store: RecordStore) -> tuple[str, History]:
+    clients = ClientHistory(store.header)
+    if not clients.workload:
+        raise UsageError(
+            f"{options.file}: this run has no clients; lab run --workload has, lab verify judges others"
+        )
+    if options.workload not in (None, clients.workload):
+        raise UsageError(f"--workload {options.workload}: the clients of this run did {clients.workload}")
+    for record in store.records():
+        clients.observe(record)
+    return one_of("--workload", clients.workload, tuple(WORKLOADS)), clients.history
+
+
+def _read_history(path: Path, accept_torn: bool) -> History:
     """Return the history in the file; its suffix says its form, or else its first characters do."""
     try:
         text = read_foreign_text(path, LARGEST_DATA)
@@ -168,14 +187,16 @@ def _read(path: Path, accept_torn: bool) -> History:
         raise UsageError(f"{path}: {error}{hint}") from None
 
 
-def _document(options: ConsistencyOptions, history: History, result: CheckResult) -> ConsistencyDocument:
+def _document(
+    options: ConsistencyOptions, workload: str, history: History, result: CheckResult
+) -> ConsistencyDocument:
     return ConsistencyDocument(
         str(options.file),
-        options.workload,
+        workload,
         result.checker,
         result.word,
         result.evidence,
-        _counts(history),
+        OutcomeCounts.of(history),
         tuple(
             ConsistencyFinding(each.kind, each.text, tuple(operation.index for operation in each.operations))
             for each in result.findings
@@ -185,45 +206,7 @@ def _document(options: ConsistencyOptions, history: History, result: CheckResult
     )
 
 
-def _counts(history: History) -> OutcomeCounts:
-    return OutcomeCounts(len(history.operations), *(history.count(each) for each in ("ok", "fail", "info")))
-
-
-def _print(options: ConsistencyOptions, history: History, result: CheckResult) -> None:
-    counts = _counts(history)
-    called = format_count(counts.called, "operation")
-    clients = format_count(len(history.processes), "client")
-    print_line(
-        f"{options.file}: {options.workload}, {called} of {clients}: {counts.ok:,} ok, {counts.fail:,} failed, "
-        f"{counts.info:,} without a known outcome"
-    )
-    verdict, *_ = str(result).splitlines()
-    print_line(f"  {sanitize(verdict)}")
-    for each in result.findings[:_MOST_FINDINGS]:
-        print_line(f"  {sanitize(str(each))}")
-    if (more := len(result.findings) - _MOST_FINDINGS) > 0:
-        print_line(f"  … and {more:,} more: --json")
-    if isinstance(result, LinearizabilityResult):
-        _print_pictures(result)
-    if isinstance(result, TransactionResult):
-        _print_models(result)
-    for name, value in result.statistics.items():
-        if name.endswith("_us"):
-            print_line(f"  {name.removesuffix('_us').replace('_', ' ')}: {value / 1000:g} ms")
-
-
-def _print_pictures(result: LinearizabilityResult) -> None:
-    """Draw the search of each key that is not linearizable."""
-    width = console().width - 4
-    for part in result.keys:
-        if part.misfit is not None:
-            print_line()
-            for line in text_picture(part, max(40, width), ascii_only=not draws_unicode()):
-                print_line(f"  {sanitize(line)}")
-
-
-def _print_models(result: TransactionResult) -> None:
-    if result.ruled_out:
-        print_line(f"  ruled out: {', '.join(result.ruled_out)}")
-    for each in result.allowed[:_MOST_FINDINGS]:
-        print_line(f"  allowed by this model: {sanitize(str(each))}")
+def _print(options: ConsistencyOptions, workload: str, history: History, result: CheckResult) -> None:
+    print_line(f"{options.file}: {count_line(workload, history)}")
+    for line in result_lines(result):
+        print_line(f"  {line}" if line else "")

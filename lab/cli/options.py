@@ -280,12 +280,13 @@ def exit_if_workers_fail() -> Iterator[None]:
 class CommandChecker(Struct, frozen=True):
     """Checks the lines of ``--do`` and ``--script`` against a run that is simulated or live, watched or headless.
 
-    ``parameters`` are those that the run sets.
+    ``parameters`` are those that the run sets, ``others`` the nodes beside the cluster.
     """
 
     protocol: type[Protocol]
     nodes: tuple[int, ...]
     parameters: dict[str, Any] = {}
+    others: tuple[int, ...] = ()
     simulated: bool = True
     headless: bool = True
 
@@ -298,7 +299,7 @@ class CommandChecker(Struct, frozen=True):
             statement = parse(line, self.protocol)
             if isinstance(statement.command, WorldCommand):
                 self._check_world_command(statement, in_script=bool(place))
-            statement.check(Scope(self.protocol, self.nodes, self.parameters))
+            statement.check(Scope(self.protocol, self.nodes, self.parameters, self.others))
             if not place:
                 statement.check_interactive()
         except CommandError as error:

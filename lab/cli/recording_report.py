@@ -157,11 +157,14 @@ def is_unjudged(judge: Judge) -> bool:
     return words == {"not judged"}
 
 
-def format_verdicts(judge: Judge, store: RecordStore) -> list[str]:
-    """Return a line for each assertion, and a note if nothing was judged or the recording is truncated."""
+def format_verdicts(judge: Judge, store: RecordStore, has_clients: bool = False) -> list[str]:
+    """Return a line for each assertion, and a note if nothing was judged or the recording is truncated.
+
+    ``has_clients``: their history is judged, so that there is a verdict in any case.
+    """
     lines = [_format_verdict(verdict) for verdict in judge.verdicts()]
     if not lines:
-        return ["the protocol promises nothing, so nothing was judged"]
+        return [] if has_clients else ["the protocol promises nothing, so nothing was judged"]
     if is_truncated(store):
         lines.append("judged up to the last record: the recording is truncated")
     return lines

@@ -7,7 +7,9 @@ from typing import Annotated
 from msgspec import Struct, structs
 from typer import Argument, Option
 
+from lab.analysis.client_history import ClientHistory
 from lab.cli.documents import Document, Json, print_json
+from lab.cli.history_report import WorkloadSummary, WorkloadVerdict, judge_clients
 from lab.cli.junit import JUnitCase, JUnitSuite, write_junit
 from lab.cli.options import (
     Junit,
@@ -41,7 +43,7 @@ from lab.properties.verdicts import Verdict
 from lab.properties.witness import explain_violation
 from lab.protocols import source_of
 from lab.recording.reader import NotARecordingError, RecordStore, open_recording
-from lab.recording.records import Header
+from lab.recording.records import Header, Record
 from lab.replay.reexecution import Difference, Report, reexecute
 from lab.script.scope import scope_of
 from lab.tui.terminal.guard import run_guarded
@@ -156,6 +158,7 @@ class VerifiedRecording(Struct, frozen=True):
 
     ``steps`` were re-executed; ``differences`` are those from the recorded ones. ``source_differs``: the source of
     the protocol is not the recorded one. ``truncated``: the recording has no end. ``judged``: something was.
+    ``workload``: what the clients did, if there were any.
     """
 
     recording: RecordingSummary
@@ -166,6 +169,7 @@ class VerifiedRecording(Struct, frozen=True):
     truncated: bool
     judged: bool
     verdicts: tuple[ExplainedVerdict, ...]
+    workload: WorkloadSummary | None = None
 
 
 class RefusedFile(Struct, frozen=True):
@@ -218,29 +222,40 @@ def _verify(
             protocol = recorded_protocol(store.header.protocol, target)
             header = with_promises(store.header, properties)
             check_assumptions(declared_for(header.protocol), {})
-            judge = Judge(header)
-            source = source_of(protocol)[1]
-            report = reexecute(store, protocol, source, progress=report_progress, watch=judge.observe)
-            for record in store.records(judge.number + 1):  # those after the end of the re-execution
+            judge, clients = Judge(header), ClientHistory(header)
+
+            def watch(record: Record | None) -> None:
                 judge.observe(record)
+                clients.observe(record)
+
+            source = source_of(protocol)[1]
+            report = reexecute(store, protocol, source, progress=report_progress, watch=watch)
+            for record in store.records(judge.number + 1):  # those after the end of the re-execution
+                watch(record)
+            workload = judge_clients(clients)
         except (NotARecordingError, TargetError) as error:
             raise NotARecordingError(f"{path} cannot be re-executed: {error}") from None
+        unjudged = is_unjudged(judge) and workload is None
         with progress.hidden():
             if not quiet:
                 _print_report(path, store.header, report)
-                _print_verdicts(judge, store)
-            if is_unjudged(judge):
+                _print_verdicts(judge, store, workload)
+            if unjudged:
                 print_error(f"{path}: nothing was judged, so nothing holds")
         explained = tuple(_explain(verdict, store, strict) for verdict in judge.verdicts())
         return VerifiedRecording(
             summarize_recording(path, store),
-            report.holds and not is_unjudged(judge) and not any(each.failed for each in explained),
+            report.holds
+            and not unjudged
+            and not any(each.failed for each in explained)
+            and (workload is None or workload.holds),
             report.steps,
             tuple(report.differences),
             report.source_differs,
             is_truncated(store),
-            not is_unjudged(judge),
+            not unjudged,
             explained,
+            None if workload is None else workload.summary,
         )
 
 
@@ -251,9 +266,12 @@ def _explain(verdict: Verdict, store: RecordStore, strict: bool) -> ExplainedVer
     return ExplainedVerdict(**structs.asdict(summarize_verdict(verdict)), failed=failed, events=events)
 
 
-def _print_verdicts(judge: Judge, store: RecordStore) -> None:
-    for line in format_verdicts(judge, store):
-        print_line(f"  {line}")
+def _print_verdicts(judge: Judge, store: RecordStore, workload: WorkloadVerdict | None) -> None:
+    for line in (
+        *format_verdicts(judge, store, workload is not None),
+        *(() if workload is None else workload.lines()),
+    ):
+        print_line(f"  {line}" if line else "")
     for verdict in judge.verdicts():
         for place, line in enumerate(format_explanation(verdict, store)):
             if not place:

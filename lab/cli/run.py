@@ -29,7 +29,9 @@ from lab.cli.options import (
     check_watches,
     command,
     complete_target,
+    one_of,
     recording_path,
+    whole_number,
 )
 from lab.cli.program import app
 from lab.cli.progress import Progress
@@ -45,6 +47,8 @@ from lab.cli.terminal import (
 )
 from lab.output import print_error, print_line, print_remark
 from lab.protocols import LENSES, PROTOCOLS, TASKS
+from lab.protocols.services import SERVICES
+from lab.protocols.workloads import WORKLOADS
 from lab.recording.reader import NotARecordingError, open_recording
 from lab.scenario.file import SUFFIX, Scenario, World, find, is_path, names, read_scenario, suggestion
 from lab.scenario.report import report_of
@@ -57,6 +61,7 @@ from lab.units import CountText, format_us
 from lab.worlds.launch import HostFailedError, HostProcess, HostRefusedError
 from lab.worlds.loading.config import NotRunnableError, RunConfig, new_run_name
 from lab.worlds.loading.programs import lens_target, program_command
+from lab.worlds.loading.roles import Wanted, roles_of
 from lab.worlds.loading.settings import Settings, as_option, parameters_of, target_of, usual_link
 from lab.worlds.loading.targets import UnknownNameError, absolute_target, load_protocol, sandboxed_target
 from lab.worlds.loading.user_module import TargetError
@@ -64,6 +69,8 @@ from lab.worlds.simulated.execution import run_to_end
 
 _MOST_NODES = 64
 _MOST_SIMULATED = 1000
+_MOST_CLIENTS = 64
+_HIGHEST_RATE = 1000
 
 
 class RunOptions(Settings, frozen=True, kw_only=True):
@@ -96,6 +103,29 @@ class RunOptions(Settings, frozen=True, kw_only=True):
             metavar="NAME|FILE.py:CLASS",
             help="With --program: what reads the state of the nodes off their messages: election, raft, bully, or "
             "a class of yours.",
+        ),
+    ] = None
+    workload: Annotated[
+        str | None,
+        Option(
+            metavar="NAME",
+            help=f"Let clients call operations of the nodes, and judge their history: {', '.join(WORKLOADS)}. See "
+            "lab guide workloads.",
+        ),
+    ] = None
+    clients: Annotated[
+        str | None,
+        Option(metavar="NUMBER", help="With --workload: how many clients.  \\[default: one for each node]"),
+    ] = None
+    rate: Annotated[
+        str | None,
+        Option(metavar="NUMBER", help="With --workload: operations a second of each client.  \\[default: 5]"),
+    ] = None
+    service: Annotated[
+        str | None,
+        Option(
+            metavar="NAME,…",
+            help=f"Run these services, which the nodes may use: {', '.join(SERVICES)}.",
         ),
     ] = None
     nodes: Annotated[
@@ -283,14 +313,16 @@ def run_config(options: RunOptions) -> RunConfig:
     parameters = parameters_of(protocol, options.set_)
     if protocol.is_program and not parameters.get("program"):
         raise UsageError(f"{protocol.name} shows what programs do: add --program ./my_node")
-    checker = CommandChecker(protocol, nodes, parameters, options.sim, options.headless)
+    timing = options.timing()
+    roles = roles_of(_wanted(options), protocol, nodes, timing, options.end_us())
+    others = tuple(node for role in roles for node in role.nodes)
+    checker = CommandChecker(protocol, nodes, parameters, others, options.sim, options.headless)
     for line in options.do:
         checker.check(line)
     script = "" if options.script is None else checker.check_script(options.script)
     commands = tuple(options.do)
     if any(line.split()[:1] == ["then"] for line in commands):  # only the lines of a script follow each other
         script, commands = "\n".join([*script.splitlines(), *commands]), ()
-    timing = options.timing()
     run = new_run_name(protocol.name)
     return RunConfig(
         run,
@@ -306,7 +338,23 @@ def run_config(options: RunOptions) -> RunConfig:
         "simulated" if options.sim else "live",
         speed,
         script=script,
+        roles=roles,
     )
+
+
+def _wanted(options: RunOptions) -> Wanted:
+    """Return the clients and services that the options ask for."""
+    if options.workload is None:
+        for name, given in (("--clients", options.clients), ("--rate", options.rate)):
+            if given is not None:
+                raise UsageError(f"{name} requires --workload: what shall the clients do?")
+    workload = None if options.workload is None else one_of("--workload", options.workload, tuple(WORKLOADS))
+    clients = None if options.clients is None else whole_number("--clients", options.clients, 1, _MOST_CLIENTS)
+    rate = 5 if options.rate is None else whole_number("--rate", options.rate, 1, _HIGHEST_RATE)
+    services = tuple(filter(None, (options.service or "").replace(" ", "").split(",")))
+    if options.sandbox and (workload or services):
+        raise UsageError("--sandbox: clients and services cannot reach a node in a sandbox; leave one of them out")
+    return Wanted(workload, clients, rate, services)
 
 
 def _nodes(options: RunOptions) -> tuple[int, ...]:
@@ -347,7 +395,8 @@ def _scenario_hint(target: str, error: str) -> str:
 
 def _run_scenario(scenario: Scenario, options: RunOptions) -> int:
     """Run the scenario, report, and return the exit status."""
-    for name in ("nodes", "t", "tm", "tp", "latency", "jitter", "set_", "properties", "do", "script"):
+    of_protocols = ("nodes", "t", "tm", "tp", "latency", "jitter", "set_", "properties", "do", "script")
+    for name in (*of_protocols, "workload", "clients", "rate", "service"):
         if getattr(options, name):
             given = as_option(name.rstrip("_"), "")
             raise UsageError(

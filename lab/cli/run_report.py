@@ -9,10 +9,12 @@ from typing import Any, Generic, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lab.analysis.client_history import ClientHistory
 from lab.analysis.elections import ElectionLog, SettledElection
 from lab.analysis.history import History
 from lab.analysis.inspection import failure_lines
 from lab.cli.documents import Document, print_json
+from lab.cli.history_report import WorkloadSummary, judge_clients
 from lab.cli.progress import Progress
 from lab.cli.recording_report import VerdictSummary, format_verdicts, is_unjudged, summarize_verdicts
 from lab.cli.scenario_check import format_report
@@ -110,6 +112,7 @@ class RunDocument(Document, Generic[Figures], frozen=True):
     recording: str
     verdicts: tuple[VerdictSummary, ...] = ()
     scenario: ScenarioReport | None = None
+    workload: WorkloadSummary | None = None
 
 
 def document_type() -> Any:
@@ -172,14 +175,23 @@ def report_run(config: RunConfig, as_json: bool, interrupted: bool, scenario: Sc
         fail(str(error), EXIT_NOT_AS_EXPECTED)
     judge = Judge(store.header)
     with Progress("judging the recording", "record", len(store)) as progress:
-        summary, lines, problems = _summary_of(store, config, judge, progress)
+        clients = ClientHistory(store.header)
+        summary, lines, problems = _summary_of(store, config, judge, clients, progress)
+        workload = judge_clients(clients)
     report = None if scenario is None else replace(report_of(scenario, store), recording=config.recording)
     if as_json:
-        print_json(replace(summary, verdicts=summarize_verdicts(judge), scenario=report))
+        verdicts = summarize_verdicts(judge)
+        judged = None if workload is None else workload.summary
+        print_json(replace(summary, verdicts=verdicts, scenario=report, workload=judged))
     else:
         _print_summary(summary, lines)
-        for line in (*format_verdicts(judge, store), *(() if report is None else format_report(report))):
-            print_line(f"  {line}")
+        lines = (
+            *format_verdicts(judge, store, workload is not None),
+            *(() if workload is None else workload.lines()),
+            *(() if report is None else format_report(report)),
+        )
+        for line in lines:
+            print_line(f"  {line}" if line else "")
     if report is not None:  # it contains the problems
         return EXIT_INTERRUPTED if interrupted else 0 if report.passed else EXIT_NOT_AS_EXPECTED
     if interrupted and not judge.has_run:
@@ -192,7 +204,9 @@ def report_run(config: RunConfig, as_json: bool, interrupted: bool, scenario: Sc
         return EXIT_INTERRUPTED
     # with a script, unexpected failures are among the problems
     failed = not config.script and any(verdict.failures for verdict in judge.verdicts())
-    if is_unjudged(judge) and not any(isinstance(line.command, Expectation) for line in _lines_of(config)):
+    if workload is not None:
+        failed |= not workload.holds
+    elif is_unjudged(judge) and not any(isinstance(line.command, Expectation) for line in _lines_of(config)):
         print_error("nothing was judged, so nothing holds; let the run do more, or last longer: --for")
         failed = True
     return EXIT_NOT_AS_EXPECTED if problems or failed else 0
@@ -213,7 +227,11 @@ def _script_problems(config: RunConfig, store: FileRecords) -> list[str]:
 
 
 def _summary_of(
-    store: FileRecords, config: RunConfig, judge: Judge, progress: Callable[[int], None]
+    store: FileRecords,
+    config: RunConfig,
+    judge: Judge,
+    clients: ClientHistory,
+    progress: Callable[[int], None],
 ) -> tuple[RunDocument[Struct], tuple[str, ...], list[str]]:
     """Return the summary of the run, the lines that its protocol reports, and the problems.
 
@@ -225,6 +243,7 @@ def _summary_of(
     history = History(header)
     elections = history.add(ElectionLog(history.cluster))
     history.add(judge)
+    history.add(clients)
     analysis = start_analysis(header, history.cluster)
     notes = history.add(NoteLog(analysis))
     manual = history.add(ManualCommands(config.commands, header, history.cluster))

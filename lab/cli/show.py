@@ -153,11 +153,14 @@ def _show_log(options: ShowOptions) -> int:
             raise UsageError(f"--only {word}: expected one of {', '.join(LINE_TYPES)}")
     store = open_recording(options.file)
     header = store.header
-    known = {str(node): node for node in header.nodes}
+    known = {
+        **{str(node): node for node in header.all_nodes},
+        **{name: node for node, name in header.names.items()},
+    }
     for name in options.node:
         if name not in known:
             raise UsageError(
-                f"--node {name}: no such node; the nodes of this run are {format_ranges(header.nodes)}"
+                f"--node {name}: no such node; the nodes of this run are {format_ranges(header.all_nodes)}"
             )
     nodes = [known[name] for name in options.node]
     page = LogPage(0, len(store))

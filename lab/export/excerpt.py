@@ -142,7 +142,7 @@ class Excerpt(Struct, frozen=True, dict=True):
     @cached_property
     def clocks(self) -> dict[tuple[int, int], Clock]:
         """The vector clocks of sent messages, by source and serial."""
-        clocks = VectorClocks(self.header.nodes)
+        clocks = VectorClocks(self.header.all_nodes)
         for number, record in self.records_before("ordered by cause and effect"):
             clocks.observe(number, record)
         return clocks.sent
@@ -217,9 +217,9 @@ def read_excerpt(
 
 def _nodes(header: Header, options: ExportOptions) -> tuple[int, ...]:
     for node in options.nodes:
-        if node not in header.nodes:
-            raise ExportError(f"unknown node {node}; the nodes of this run are {format_ranges(header.nodes)}")
-    return tuple(node for node in header.nodes if node in options.nodes) or header.nodes
+        if node not in header.all_nodes:
+            raise ExportError(f"unknown node {node}; the nodes of this run are {format_ranges(header.all_nodes)}")
+    return tuple(node for node in header.all_nodes if node in options.nodes) or header.all_nodes
 
 
 def _window(options: ExportOptions, end_us: int) -> tuple[int, int]:

@@ -148,7 +148,7 @@ def _messages(excerpt: Excerpt, drawn: frozenset[int]) -> Iterator[MessageData]:
 
 def _clock(excerpt: Excerpt, edge: MessageEdge) -> tuple[int, ...]:
     """Return the vector clock with which a message was sent, at the nodes of the excerpt; none if forged."""
-    clock = dict(zip(excerpt.header.nodes, excerpt.clocks.get(edge.line.message, ()), strict=False))
+    clock = dict(zip(excerpt.header.all_nodes, excerpt.clocks.get(edge.line.message, ()), strict=False))
     return tuple(clock[node] for node in excerpt.nodes if node in clock)
 
 

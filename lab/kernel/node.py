@@ -8,10 +8,11 @@ procedures whose ``until`` condition holds, in the order in which they began.
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Any
 
 from msgspec import Raw, Struct, json
@@ -40,6 +41,8 @@ _NO_CHANGES = Changes()
 
 
 _serial_of = attrgetter("serial")
+
+_NOBODY: Mapping[int, str] = MappingProxyType({})
 
 
 @cache
@@ -72,6 +75,7 @@ def new_node(
     parameters: Struct,
     seed: int,
     run: object,
+    outside: Mapping[int, str] = _NOBODY,
 ) -> SteppedNode:
     """Return a node of the protocol: of the kernel, unless the protocol is executed in another process.
 
@@ -79,15 +83,16 @@ def new_node(
     """
     node_class: Callable[..., SteppedNode] | None = protocol.node_class
     if node_class is None:
-        return Node(protocol, node, ids, timing, parameters, seed)
+        return Node(protocol, node, ids, timing, parameters, seed, outside)
     return node_class(protocol, node, ids, timing, parameters, seed, run)
 
 
 class Node(SteppedNode, Port):
     """One incarnation of a node, from its start to its crash.
 
-    ``ids`` are all nodes of the run, ``seed`` is that of their random numbers. The first input must be
-    ``Started``. After a step with ``failed`` set the node has halted; further input raises DriverError.
+    ``ids`` are this node and its peers, ``outside`` the further nodes that it can reach, with their names;
+    ``seed`` is that of their random numbers. The first input must be ``Started``. After a step with ``failed`` set
+    the node has halted; further input raises DriverError.
     """
 
     # more attributes than Python keeps without a dictionary: with it, a step takes a fifteenth longer
@@ -125,6 +130,7 @@ class Node(SteppedNode, Port):
         "_waited",
         "halted",
         "id",
+        "outside",
         "protocol",
     )
 
@@ -136,9 +142,11 @@ class Node(SteppedNode, Port):
         timing: Timing,
         parameters: Struct | None = None,
         seed: int = 0,
+        outside: Mapping[int, str] = _NOBODY,
     ) -> None:
         self.id = node
-        self._ids = frozenset(ids)
+        self.outside = outside
+        self._ids = frozenset((*ids, *outside))
         self.now_us = 0
         self.halted = False
         self.touched = True

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from lab.kernel.errors import ProtocolError
 
-__all__ = ["Payload", "Request", "answer_type"]
+__all__ = ["Payload", "Request", "answer_types"]
 
 A = TypeVar("A", bound="Payload")
 
@@ -17,15 +17,19 @@ class Payload(Struct, frozen=True):
 
 
 class Request(Payload, Generic[A], frozen=True):
-    """A message that expects an answer of type ``A``: ``class AreYouUp(Request[AreYouUpAnswer])``."""
+    """A message that expects an answer of type ``A``: ``class AreYouUp(Request[AreYouUpAnswer])``.
+
+    Answers may be of several types: ``class Read(Request[ReadOk | Error])``.
+    """
 
 
-def answer_type(request: type[Request[Any]]) -> type[Payload]:
-    """Return the class of the answers to ``request``. Raises ProtocolError if the class does not declare it."""
+def answer_types(request: type[Request[Any]]) -> tuple[type[Payload], ...]:
+    """Return the classes of the answers to ``request``. Raises ProtocolError if it does not declare them."""
     for base in getattr(request, "__orig_bases__", ()):
         for argument in get_args(base):
-            if isinstance(argument, type) and issubclass(argument, Payload):
-                return argument
+            found = get_args(argument) or (argument,)
+            if all(isinstance(each, type) and issubclass(each, Payload) for each in found):
+                return found
     raise ProtocolError(
         f"{request.__name__} does not declare its answer: write class {request.__name__}(Request[ItsAnswer])"
     )

@@ -22,7 +22,7 @@ procedures of its own. The lower layer calls methods of ``upper_layer``, and the
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Hashable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
 from inspect import iscoroutinefunction
 from typing import Any, ClassVar, TypeVar
 
@@ -30,7 +30,7 @@ from msgspec import Raw, Struct
 
 from lab.kernel.draws import NodeRandom
 from lab.kernel.errors import DriverError, ProtocolError
-from lab.kernel.payload import Payload, Request, answer_type
+from lab.kernel.payload import Payload, Request, answer_types
 from lab.kernel.protocol_command import ProtocolCommand
 from lab.kernel.state import StateField, declared_fields
 from lab.kernel.step import Message
@@ -101,6 +101,8 @@ class Port(ABC):
     random: NodeRandom
     touched: bool
     """True if a declared field was assigned since the last comparison."""
+    outside: Mapping[int, str]
+    """The names of the nodes that this one can reach outside the cluster: clients and services."""
 
     @abstractmethod
     def send(self, target: int, payload: Payload) -> None: ...
@@ -134,6 +136,9 @@ class Protocol:
     heartbeats: ClassVar[tuple[type[Payload], ...]] = ()
     """The messages that keep flowing while nothing happens; logs and diagrams can hide them."""
 
+    asks: ClassVar[tuple[type[Request[Any]], ...]] = ()
+    """The requests that it makes of other protocols' nodes, such as services, whose answers it understands."""
+
     upper_protocol: ClassVar["type[Protocol] | None"] = None
     """The protocol of the layer above this one in the same node. The tables below include its declarations."""
 
@@ -154,6 +159,8 @@ class Protocol:
         cls.fields = declared_fields(cls, Protocol)
         cls._settable = frozenset(field.name for field in cls.fields)
         cls.handlers, cls.procedures, cls.commands, cls.payloads = {}, {}, {}, {}
+        for request in cls.asks:
+            cls.payloads |= {answer.__name__: answer for answer in answer_types(request)}
         for klass in reversed(cls.__mro__):
             for name, method in vars(klass).items():
                 if hasattr(method, "_handles"):
@@ -185,8 +192,7 @@ class Protocol:
         cls.handlers[kind.__name__] = name
         cls.payloads[kind.__name__] = kind
         if issubclass(kind, Request):
-            answer = answer_type(kind)
-            cls.payloads[answer.__name__] = answer
+            cls.payloads |= {answer.__name__: answer for answer in answer_types(kind)}
 
     def __init__(self, port: Port, node: int, peers: tuple[int, ...], timing: Timing, parameters: Struct) -> None:
         keep = object.__setattr__
@@ -276,6 +282,11 @@ class Protocol:
     def random(self) -> NodeRandom:
         """A generator as ``random.Random``. Its numbers differ by seed, node and incarnation, and are recorded."""
         return self._port.random
+
+    @property
+    def outside(self) -> Mapping[int, str]:
+        """The names of the nodes that this one can reach outside the cluster: clients and services."""
+        return self._port.outside
 
     def heard_us(self, peer: int) -> int:
         """Return when a message of ``peer`` was last delivered; the node's start if none was."""

@@ -81,7 +81,8 @@ class Judge:
         self.assertions = {each.id: each for each in (*properties.assertions, RAISES)}
         self.relies_on = properties.relies_on
         self._tm_us = header.timing.tm_us
-        self._causality = Causality(nodes)
+        self._causality = Causality(header.all_nodes)
+        self._others = frozenset(header.names)
         self._conditions = Conditions(header.timing, header.link, self.within_us)
         self.broken_at = self._conditions.broken_at
         self._checkers = _Checkers(properties.assertions, header, self.within_us)
@@ -212,7 +213,8 @@ class Judge:
         node, given = step.node, step.input
         view = self._views.get(node)
         if view is None:
-            return  # no node of this run
+            self._step_outside(step)
+            return
         self.has_run = True
         due_us = step.at_us
         if isinstance(given, Received):
@@ -253,6 +255,20 @@ class Judge:
             self.violations.append(
                 Violation(RAISES.id, self.number, self.at_us, (failed,), {}, (), error, other_broken)
             )
+
+    def _step_outside(self, step: Step) -> None:
+        """Note what a client or a service learns and passes on: it orders the states of the cluster's nodes."""
+        if step.node not in self._others:
+            return  # no node of this run
+        given = step.input
+        if isinstance(given, Received):
+            self._received(step.node, given.source, given.serial, step.at_us)
+        elif isinstance(given, Fired):
+            self._causality.fired(step.node)
+        if step.sent:
+            stamp = self._causality.stamp(step.node, self.number)
+            for message in step.sent:
+                self._in_flight[step.node, message.serial] = (stamp, step.at_us, message.target)
 
     def _typed(self, step: Step, view: LocalState, changed: dict[str, Any]) -> dict[str, Any]:
         """Return the typed values of the fields after a step, if a property of the user's own needs them."""
@@ -378,7 +394,8 @@ class Judge:
         if self._count(name, not broken):
             states = (self._state_of(older, older.text), self._state_of(newer, newer.text))
             text = text or " while ".join(f"node {state.node} is {state.text}" for state in states)
-            cut = dict(zip(self._causality.nodes, map(max, older.clock, newer.clock), strict=True))
+            clocks = zip(self._causality.nodes, map(max, older.clock, newer.clock), strict=True)
+            cut = {node: record for node, record in clocks if node in self._views}
             self.violations.append(
                 Violation(name, self.number, self.at_us, states, cut, broken, text, other_broken)
             )

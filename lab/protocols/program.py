@@ -33,6 +33,7 @@ from lab.kernel.protocol import Port
 from lab.protocols.definition import Definition
 from lab.protocols.election import Election, Status
 from lab.protocols.maelstrom import Maelstrom, NotAMessageError, WrittenMessage, body_of
+from lab.protocols.services import SERVICES
 from lab.text import sanitize
 
 __all__ = ["Program"]
@@ -66,7 +67,7 @@ class Program(Election):
     def __init__(self, port: Port, node: int, peers: tuple[int, ...], timing: Timing, parameters: Struct) -> None:
         super().__init__(port, node, peers, timing, parameters)
         keep = object.__setattr__
-        keep(self, "_language", Maelstrom(node, tuple(sorted((node, *peers)))))
+        keep(self, "_language", Maelstrom(node, tuple(sorted((node, *peers))), port.outside))
         keep(self, "_lines", [])
         keep(self, "_request_numbers", count(1))
 
@@ -82,10 +83,10 @@ class Program(Election):
         self.status, self.processing = Status.NORMAL, True
 
     def on_sent(self, peer: int | None, body: dict[str, Any]) -> None:
-        """Show what follows from a message that the program sends to a peer, or to a client (None)."""
+        """Show what follows from a message that the program sends to a peer; None: to a client or a service."""
 
     def on_received(self, peer: int | None, body: dict[str, Any]) -> None:
-        """Show what follows from a message that the program is given, from a peer or a client (None)."""
+        """Show what follows from a message that the program is given, from a peer; None: a client or a service."""
 
     # the inputs
 
@@ -94,7 +95,7 @@ class Program(Election):
 
     def on_other(self, message: Message) -> None:
         self._write(self._language.message_line(message))
-        self.on_received(message.source, body_of(message))
+        self.on_received(self._member(message.source), body_of(message))
 
     def on_line(self, line: str, log: bool) -> None:
         if log:
@@ -105,10 +106,15 @@ class Program(Election):
             self.note(str(error))
             return
         if written.target is not None:
-            self._port.post(written.target, written.kind, written.encoded, written.reply_to)
-            self.on_sent(written.target, written.body)
+            serial = self._port.post(written.target, written.kind, written.encoded, written.reply_to)
+            self._language.posted(written, serial)
+            self.on_sent(self._member(written.target), written.body)
         else:
             self._on_line_to_others(written)
+
+    def _member(self, node: int) -> int | None:
+        """Return the node if it is one of the cluster; None for a client or a service."""
+        return node if self._language.is_member(node) else None
 
     def _on_line_to_others(self, written: WrittenMessage) -> None:
         body = written.body
@@ -120,7 +126,8 @@ class Program(Election):
             self.note(f"to client {sanitize(written.dest, 20)}: {_text(body)}")
             self.on_sent(None, body)
         else:
-            self.note(f"to nobody, as there is no {sanitize(written.dest, 20)}: {_text(body)}")
+            hint = f" (--service {written.dest})" if written.dest in SERVICES else ""
+            self.note(f"to nobody, as there is no {sanitize(written.dest, 20)}{hint}: {_text(body)}")
 
     def _show(self, body: dict[str, Any]) -> None:
         """Show what the program says of itself; note what is not understood."""

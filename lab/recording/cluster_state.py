@@ -40,16 +40,18 @@ class ClusterState:
 
     ``header`` is that of the recording, None if it is unknown.
 
-    ``nodes`` maps ids to node states, ``in_flight`` maps (source, serial) to messages. Both are updated lazily, on
-    access: most steps change only where procedures wait, and most messages arrive soon.
+    ``nodes`` maps the ids of the cluster's nodes to their states, ``others`` those of the clients and services
+    beside it; ``in_flight`` maps (source, serial) to messages. All are updated lazily, on access: most steps
+    change only where procedures wait, and most messages arrive soon.
     """
 
-    def __init__(self, nodes: tuple[int, ...], header: Header | None = None) -> None:
+    def __init__(self, nodes: tuple[int, ...], header: Header | None = None, others: Iterable[int] = ()) -> None:
         self.header = header
         self.record = -1
         self.at_us = 0
         self.lines = 0
         self._nodes = {node: NodeState(node) for node in nodes}
+        self._others = {node: NodeState(node) for node in others}
         self._newest: dict[int, Step] = {}
         self._waits: dict[int, Waits] = {}
         self._in_flight: dict[tuple[int, int], InFlightMessage] = {}
@@ -63,7 +65,7 @@ class ClusterState:
     @classmethod
     def of(cls, header: Header) -> "ClusterState":
         """Return the cluster before anything has happened."""
-        return cls(header.nodes, header)
+        return cls(header.nodes, header, header.names)
 
     @classmethod
     def resume(cls, snapshot: Snapshot, header: Header | None) -> "ClusterState":
@@ -71,6 +73,7 @@ class ClusterState:
         cluster = cls((), header)
         cluster.record, cluster.at_us, cluster.lines = snapshot.record, snapshot.at_us, snapshot.lines
         cluster._nodes = {view.id: view for view in snapshot.nodes}
+        cluster._others = {view.id: view for view in snapshot.others}
         cluster._in_flight = {(flight.source, flight.serial): flight for flight in snapshot.in_flight}
         cluster.faults = {fault.id: fault for fault in snapshot.faults}
         cluster.messages = dict(snapshot.messages)
@@ -78,10 +81,35 @@ class ClusterState:
 
     @property
     def nodes(self) -> dict[int, NodeState]:
-        """Node states by id."""
+        """The states of the cluster's nodes by id."""
+        self._take_in_newest()
+        return self._nodes
+
+    @property
+    def others(self) -> dict[int, NodeState]:
+        """The states of clients and services by id."""
+        self._take_in_newest()
+        return self._others
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """The ids of all nodes, those of the cluster first."""
+        return (*self._nodes, *self._others)
+
+    def view_of(self, node: int) -> NodeState:
+        """Return the state of a node of the cluster, or beside it. Raises KeyError."""
+        self._take_in_newest()
+        return self._table(node)[node]
+
+    def _table(self, node: int) -> dict[int, NodeState]:
+        """Return the table that has this node."""
+        return self._others if node in self._others else self._nodes
+
+    def _take_in_newest(self) -> None:
         for node, step in self._newest.items():
-            view = self._nodes[node]
-            self._nodes[node] = NodeState(
+            table = self._table(node)
+            view = table[node]
+            table[node] = NodeState(
                 view.id,
                 view.process,
                 view.incarnation,
@@ -92,7 +120,6 @@ class ClusterState:
                 step.failed,
             )
         self._newest.clear()
-        return self._nodes
 
     @property
     def in_flight(self) -> dict[tuple[int, int], InFlightMessage]:
@@ -124,6 +151,7 @@ class ClusterState:
             tuple(self.faults.values()),
             dict(self.messages),
             self.lines,
+            tuple(self._others.values()),
         )
 
     def apply(self, record: Record | None) -> None:
@@ -182,12 +210,13 @@ class ClusterState:
             if given.serial < 0:
                 self._touch(-given.serial)  # a forged message has the number of its fault
             self._arrived(given.source, given.serial)
-        if step.changes_state or isinstance(given, Started) or node not in self._nodes:
-            view = self._nodes.get(node) or NodeState(node)
+        table = self._table(node)
+        if step.changes_state or isinstance(given, Started) or node not in table:
+            view = table.get(node) or NodeState(node)
             before = view.state
             if isinstance(given, Started):  # rule M3; stored fields come last, as in a first incarnation
                 before = {**dict.fromkeys(step.changed), **given.stored}
-            self._nodes[node] = replace(view, state=step.state_after(before))
+            table[node] = replace(view, state=step.state_after(before))
         if step.stores and (self.faults or self._fast_again):
             self._count_slow_write(node, step.at_us)
         self._newest[node] = step
@@ -200,7 +229,7 @@ class ClusterState:
     def _waits_of(self, node: int) -> Waits:
         waits = self._waits.get(node)
         if waits is None:
-            waits = self._waits[node] = Waits(self._nodes[node].waits)
+            waits = self._waits[node] = Waits(self._table(node)[node].waits)
         return waits
 
     def _count_slow_write(self, node: int, at_us: int) -> None:
@@ -246,7 +275,9 @@ class ClusterState:
             self.in_flight[key] = replace(flight, held=routed.fate == "held")
 
     def _process(self, record: Process) -> None:
-        view = self.nodes.get(record.node) or NodeState(record.node)
+        self._take_in_newest()
+        table = self._table(record.node)
+        view = table.get(record.node) or NodeState(record.node)
         if record.event in PROCESS_AFTER:
             view = replace(
                 view, process=PROCESS_AFTER[record.event], incarnation=record.incarnation, pid=record.pid
@@ -265,7 +296,7 @@ class ClusterState:
             view = replace(view, state={**view.state, **kept})
         if record.why:
             view = replace(view, traceback=record.why)
-        self.nodes[record.node] = view
+        table[record.node] = view
         for fault in self._node_faults(FAULT_KIND_SEEN.get(record.event), record.node):
             self.faults[fault.id] = replace(fault, struck=fault.struck + 1)
         for fault in self._node_faults(_ENDED_BY.get(record.event), record.node):
@@ -296,7 +327,7 @@ class ClusterState:
             self.faults[fault] = replace(touched, messages=touched.messages + 1)
 
     def _lift_from(self, fault: ActiveFault, node: int) -> None:
-        left = [n for n in fault.nodes if n != node and self.nodes[n].process in ("killed", "paused")]
+        left = [n for n in fault.nodes if n != node and self._table(n)[n].process in ("killed", "paused")]
         if not left:
             del self.faults[fault.id]
             self.lifted.append(fault)

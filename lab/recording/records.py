@@ -107,10 +107,23 @@ class ExerciseAttempt(Struct, frozen=True, omit_defaults=True):
     drawn: dict[str, str] = {}
 
 
+class Role(Struct, frozen=True, omit_defaults=True):
+    """Nodes beside the cluster, its clients or a service, with their names by their ids.
+
+    ``protocol`` is what they execute, by its name.
+    """
+
+    name: str
+    protocol: str
+    nodes: dict[int, str]
+    parameters: dict[str, Any] = {}
+
+
 class Header(Struct, frozen=True, omit_defaults=True, tag="header", tag_field="record"):
     """The first line: everything that a re-execution needs. ``began`` is UTC, ISO 8601.
 
-    ``remark`` describes the purpose of the run, ``scenario`` is the text of the file that it was made from.
+    ``nodes`` are those of the cluster; ``roles`` has further ones, the clients and services beside it. ``remark``
+    describes the purpose of the run, ``scenario`` is the text of the file that it was made from.
     """
 
     format: int
@@ -127,6 +140,17 @@ class Header(Struct, frozen=True, omit_defaults=True, tag="header", tag_field="r
     remark: str = ""
     scenario: str = ""
     exercise: ExerciseAttempt | None = None
+    roles: tuple[Role, ...] = ()
+
+    @property
+    def names(self) -> dict[int, str]:
+        """The names of the nodes beside the cluster."""
+        return {node: name for role in self.roles for node, name in role.nodes.items()}
+
+    @property
+    def all_nodes(self) -> tuple[int, ...]:
+        """The nodes of the cluster, and those beside it."""
+        return (*self.nodes, *self.names)
 
 
 Fate = Literal["delayed", "dropped", "duplicated", "held", "released", "reordered"]

@@ -106,8 +106,11 @@ class ActiveFault(Struct, frozen=True, omit_defaults=True):
         return self.struck if self.nodes else self.messages
 
 
-class Snapshot(Struct, frozen=True):
-    """The state of the whole cluster after a record. ``lines`` is the number of log lines so far."""
+class Snapshot(Struct, frozen=True, omit_defaults=True):
+    """The state of the whole cluster after a record. ``lines`` is the number of log lines so far.
+
+    ``others`` are the clients and services beside the cluster.
+    """
 
     record: int
     at_us: int
@@ -116,6 +119,7 @@ class Snapshot(Struct, frozen=True):
     faults: tuple[ActiveFault, ...]
     messages: dict[str, int]
     lines: int
+    others: tuple[NodeState, ...] = ()
 
 
 class NodeDifference(Struct, frozen=True, omit_defaults=True):
@@ -129,7 +133,7 @@ class NodeDifference(Struct, frozen=True, omit_defaults=True):
     gone: tuple[str, ...] = ()
 
 
-class SnapshotDifference(Struct, frozen=True):
+class SnapshotDifference(Struct, frozen=True, omit_defaults=True):
     """A snapshot as against a base; nodes that are the same are left out."""
 
     record: int
@@ -139,25 +143,27 @@ class SnapshotDifference(Struct, frozen=True):
     faults: tuple[ActiveFault, ...]
     messages: dict[str, int]
     lines: int
+    others: tuple[NodeDifference, ...] = ()
 
 
 def difference_between(base: Snapshot, now: Snapshot) -> SnapshotDifference:
     """Return the later snapshot as against the base."""
-    before = {node.id: node for node in base.nodes}
     return SnapshotDifference(
         now.record,
         now.at_us,
-        tuple(
-            [
-                _node_difference(before.get(node.id), node)
-                for node in now.nodes
-                if not is_same(before.get(node.id), node)
-            ]
-        ),
+        _node_differences(base.nodes, now.nodes),
         now.in_flight,
         now.faults,
         now.messages,
         now.lines,
+        _node_differences(base.others, now.others),
+    )
+
+
+def _node_differences(base: tuple[NodeState, ...], now: tuple[NodeState, ...]) -> tuple[NodeDifference, ...]:
+    before = {node.id: node for node in base}
+    return tuple(
+        [_node_difference(before.get(node.id), node) for node in now if not is_same(before.get(node.id), node)]
     )
 
 
@@ -181,18 +187,23 @@ def _node_difference(base: NodeState | None, now: NodeState) -> NodeDifference:
 
 def snapshot_after(base: Snapshot, difference: SnapshotDifference) -> Snapshot:
     """Return the snapshot that differs from the base in this."""
-    nodes = {node.id: node for node in base.nodes}
-    for each in difference.nodes:
-        nodes[each.node.id] = _node_after(nodes.get(each.node.id), each)
     return Snapshot(
         difference.record,
         difference.at_us,
-        tuple(nodes.values()),
+        _nodes_after(base.nodes, difference.nodes),
         difference.in_flight,
         difference.faults,
         difference.messages,
         difference.lines,
+        _nodes_after(base.others, difference.others),
     )
+
+
+def _nodes_after(base: tuple[NodeState, ...], differences: tuple[NodeDifference, ...]) -> tuple[NodeState, ...]:
+    nodes = {node.id: node for node in base}
+    for each in differences:
+        nodes[each.node.id] = _node_after(nodes.get(each.node.id), each)
+    return tuple(nodes.values())
 
 
 def _node_after(base: NodeState | None, difference: NodeDifference) -> NodeState:

@@ -12,13 +12,12 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
-import msgspec
-
 from lab.kernel import CommandInput, Fired, Input, Message, Node, Received, Started, Step, Wait, Waits
 from lab.protocols import ELECTION, Algorithm, UnknownProtocolError, files_of, find_protocol, source_of
 from lab.recording.reader import RecordStore
 from lab.recording.records import Header, Injected, ProtocolInfo
 from lab.recording.step_fold import StepFold
+from lab.replay.roster import Roster
 from lab.replay.source_listing import Function, Listing
 
 
@@ -139,8 +138,7 @@ def trace_lines(
 
 
 def _node(header: Header, node: int, protocol: type[Algorithm]) -> Node:
-    parameters = msgspec.convert(header.protocol.parameters, protocol.Parameters)
-    return Node(protocol, node, header.nodes, header.timing, parameters)
+    return Roster.of(header, protocol).new_kernel_node(node)
 
 
 def _compare(number: int, steps: StepFold, recorded: Step, node: Node, executed: Step) -> None:

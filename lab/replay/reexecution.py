@@ -30,6 +30,7 @@ from lab.recording.records import (
 from lab.recording.snapshot import Snapshot, difference_between
 from lab.recording.step_fold import StepFold
 from lab.recording.writer import Chain
+from lab.replay.roster import Roster
 
 _STORAGE_FAULTS: dict[str, Callable[[WriteLog, Process], AlteredStorage | None]] = {
     "unwritten": lambda storage, record: storage.unwrite(record.lost),
@@ -111,18 +112,16 @@ class Reexecution:
         self.steps = 0
         self.nodes: dict[int, Node] = {}
         self.incarnations: dict[int, int] = {}
-        self.stores = {node: WriteLog() for node in header.nodes}
-        self.serials: dict[int, int] = dict.fromkeys(header.nodes, 1)
+        self.stores = {node: WriteLog() for node in header.all_nodes}
+        self.serials: dict[int, int] = dict.fromkeys(header.all_nodes, 1)
         self.messages: dict[tuple[int, int], tuple[Message, int]] = {}
         self.cluster = ClusterState.of(header)
         self._steps = StepFold()
         self._base: Snapshot | None = None
         self._is_base_lost = False
         self._source_differs = source_differs
-        self._header = header
-        self._protocol = protocol
         try:
-            self._parameters = msgspec.convert(header.protocol.parameters, protocol.Parameters)
+            self._roster = Roster.of(header, protocol)
         except msgspec.ValidationError as error:
             raise NotARecordingError(
                 f"the parameters in the header are not those of {protocol.name}: {error}"
@@ -168,7 +167,7 @@ class Reexecution:
             return f"an event of node {record.node}, which is not in the header"
         if record.event == "wiped":
             self.stores[record.node] = WriteLog()
-        elif record.event == "failed" and record.why and not self._protocol.is_program:
+        elif record.event == "failed" and record.why and not self._roster.protocol_of(record.node).is_program:
             return self._damage_differs(record, storage)
         elif record.event in _STORAGE_FAULTS:
             altered = _STORAGE_FAULTS[record.event](storage, record)
@@ -235,7 +234,7 @@ class Reexecution:
         return self._compare(node, given, recorded)
 
     def _start_incarnation(self, node: int, given: Started) -> str | None:
-        incarnation = self.cluster.nodes[node].incarnation  # some processes end before their first step
+        incarnation = self.cluster.view_of(node).incarnation  # some processes end before their first step
         if (
             given.incarnation != incarnation
             or incarnation <= self.incarnations.get(node, 0)
@@ -249,9 +248,7 @@ class Reexecution:
         problem = self._open_storage(node, given.stored)
         if problem:
             return problem
-        self.nodes[node] = Node(
-            self._protocol, node, self._header.nodes, self._header.timing, self._parameters, self._header.seed
-        )
+        self.nodes[node] = self._roster.new_kernel_node(node)
         return None
 
     def _open_storage(self, node: int, stored: dict[str, Any]) -> str | None:

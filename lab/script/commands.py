@@ -46,7 +46,7 @@ class Nodes(Struct, frozen=True):
     def resolve(self, cluster: ClusterState) -> tuple[int, ...]:
         """Return the ids, ascending. Raises CommandError for a node that does not exist."""
         for node in self.ids:
-            require_node(node, cluster.nodes)
+            require_node(node, cluster.ids)
         ids = set(self.ids)
         if "all" in self.words:
             ids |= cluster.nodes.keys()
@@ -77,7 +77,7 @@ class LinkSet(Struct, frozen=True):
     def resolve(self, cluster: ClusterState) -> Links:
         """Return the directed links. Raises CommandError if there are none."""
         sources = frozenset(self.sources.resolve(cluster))
-        everyone = frozenset(cluster.nodes)
+        everyone = frozenset(cluster.nodes)  # clients can still reach a node that is cut off from the cluster
         if self.targets is None:
             links = links_among(sources, everyone) | links_among(everyone, sources)
         else:
@@ -422,7 +422,7 @@ class ProtocolCommandLine(_Command, frozen=True):
             raise CommandError("no node is up at present; restart one")
         if protocol.commands[self.command].to != "one":
             return tuple(sorted(chosen))
-        running = [node for node in chosen if cluster.nodes[node].process == "running"]
+        running = [node for node in chosen if cluster.view_of(node).process == "running"]
         return (max(running or chosen),)
 
 

@@ -22,16 +22,20 @@ class CommandError(Exception):
 class Scope:
     """The names in a run of ``protocol`` with these nodes. ``cluster`` is the state of the run before its start.
 
-    ``parameters`` are those that the run sets; the valid arguments of protocol commands may depend on them. The
-    methods raise CommandError.
+    ``parameters`` are those that the run sets; the valid arguments of protocol commands may depend on them.
+    ``others`` are the nodes beside the cluster. The methods raise CommandError.
     """
 
     def __init__(
-        self, protocol: type[Protocol], ids: Iterable[int], parameters: Mapping[str, Any] = MappingProxyType({})
+        self,
+        protocol: type[Protocol],
+        ids: Iterable[int],
+        parameters: Mapping[str, Any] = MappingProxyType({}),
+        others: Iterable[int] = (),
     ) -> None:
         self.protocol = protocol
         self.parameters = parameters
-        self.cluster = ClusterState(tuple(ids))
+        self.cluster = ClusterState(tuple(ids), others=others)
         self.ids = tuple(self.cluster.nodes)
 
     def own_examples(self) -> Iterator[str]:
@@ -55,7 +59,7 @@ class Scope:
         """Check that these nodes exist; words such as ``all`` do."""
         for node in named:
             if isinstance(node, int):
-                require_node(node, self.ids)
+                require_node(node, self.cluster.ids)
 
     def require_who(self, who: int | str) -> None:
         """Check that the node exists, and that the protocol elects a coordinator if it is that."""
@@ -99,7 +103,7 @@ class Scope:
 def scope_of(header: Header) -> Scope | None:
     """Return the names in a recorded run; None if its protocol, a user's own, is not loaded here."""
     protocol = installed_protocol(header.protocol)
-    return None if protocol is None else Scope(protocol, header.nodes, header.protocol.parameters)
+    return None if protocol is None else Scope(protocol, header.nodes, header.protocol.parameters, header.names)
 
 
 def require_node(node: int | Decimal, known: Collection[int]) -> None:

@@ -10,6 +10,7 @@ from lab.network import Network
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header, Record
 from lab.recording.writer import RecordLog
+from lab.replay.roster import Roster
 from lab.script.commands import WorldCommand
 from lab.script.director import Director
 from lab.script.scope import CommandError
@@ -40,8 +41,8 @@ class CommandOutcome(Struct, frozen=True):
 class ActiveRun:
     """A run of ``protocol_class``, recorded in ``log``, which begins with the header.
 
-    ``network`` has the messages in flight, ``director`` the lines of the script that wait for their triggers.
-    ``fault_count`` is the number of faults so far.
+    ``roster`` makes its nodes; ``ids`` are all of them. ``network`` has the messages in flight, ``director`` the
+    lines of the script that wait for their triggers. ``fault_count`` is the number of faults so far.
 
     Recording is re-entrant: every ``record`` may fire triggers, and so execute further commands, before it
     returns. Update state before recording, and re-read it afterwards.
@@ -51,7 +52,8 @@ class ActiveRun:
         self.protocol_class = protocol
         self.log = log
         self.header: Header = log.header
-        self.ids = self.header.nodes
+        self.roster = Roster.of(self.header, protocol)
+        self.ids = self.roster.ids
         self.network = _network_of(self.header)
         self.director = Director(self)
         self.fault_count = 0

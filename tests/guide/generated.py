@@ -320,9 +320,9 @@ def _mutation_rules() -> str:
     return _table(("rule", "what is changed"), ((f"`{rule.id}`", rule.text) for rule in RULES))
 
 
-def _node(language: str, suffix: str) -> str:
+def _node(language: str, suffix: str, name: str = "elect") -> str:
     """Return the example of a program that is a node, in this language."""
-    source = Path(lab.__file__).with_name("guide") / "build" / "nodes" / f"elect.{suffix}"
+    source = Path(lab.__file__).with_name("guide") / "build" / "nodes" / f"{name}.{suffix}"
     return f"```{language}\n{source.read_text('utf-8')}```"
 
 
@@ -349,6 +349,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "node-python": lambda: _node("python", "py"),
     "node-javascript": lambda: _node("js", "js"),
     "node-go": lambda: _node("go", "go"),
+    "node-counter": lambda: _node("python", "py", "counter"),
     "assertions": _assertions,
     "promises": _promises,
     "assumptions": _assumptions,

@@ -62,7 +62,7 @@ class DiagramView(PictureView, inherit_bindings=False):
         width, height = self.size
         if width < 20 or height < 4:
             return
-        nodes = sorted(self._source.store.header.nodes)
+        nodes = sorted(self._source.store.header.all_nodes)
         plane = self._plane = plane_of(nodes, cursor.selected, width, height, self._down, cursor.now_us)
         focus, hidden = self._focus, self._rows.hidden_kinds
         focus.update(cursor, plane.along, hidden, 1 if self._down else 3)
@@ -190,7 +190,7 @@ class DiagramView(PictureView, inherit_bindings=False):
             return [(" ", DIM), (sanitize(text, 300), self._styles.accent)]
         row = "row" if self._down else "column"
         parts = [f"a {row} is {self._focus.axis.unit_text}", "arrows or a click select"]
-        nodes = sorted(self._source.store.header.nodes)
+        nodes = sorted(self._source.store.header.all_nodes)
         if len(plane.lanes) < len(nodes):
             seen = format_ranges(sorted(plane.lanes))
             parts.insert(0, f"nodes {seen} of {len(nodes)}: the number of another shows it")

@@ -101,7 +101,8 @@ class PathExecution(Simulation):
             super().send(incarnation, (message,))
 
     def create_node(self, node: int) -> Node:
-        fresh = _OwnClock(self.protocol_class, node, self.ids, self.header.timing, self._parameters)
+        parameters = self.roster.parameters_of(node)
+        fresh = _OwnClock(self.protocol_class, node, self.ids, self.header.timing, parameters)
         fresh.clock_us = self.now_us
         fresh.planned = self._first_draws.get(node, ())
         self._nodes[node] = fresh

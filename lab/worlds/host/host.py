@@ -111,7 +111,9 @@ class Host:
             scripted.check_interactive()
             if scripted.waits and not request.withdraw:
                 header = self.world.header
-                scripted.check(Scope(self.world.protocol_class, header.nodes, header.protocol.parameters))
+                scripted.check(
+                    Scope(self.world.protocol_class, header.nodes, header.protocol.parameters, header.names)
+                )
             verb, may = scripted.text.partition(" ")[0], self.config.may
             if may is not None and verb not in may:
                 raise CommandError(f"{verb} is not allowed in this exercise; allowed: {', '.join(may)}")

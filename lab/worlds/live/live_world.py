@@ -17,7 +17,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from lab.kernel import CommandInput, Message, Node, Protocol
+from lab.kernel import CommandInput, Message, Protocol
 from lab.kernel.storage import AlteredStorage, flip, tear, unwrite
 from lab.output import print_remark
 from lab.recording.records import Event, Process, Record, Stall
@@ -86,7 +86,6 @@ class LiveWorld(World[Connection]):
         self._disk_random: dict[int, Random] = {}
         self._slow_disks_us: dict[int, int] = {}
         self._writes = dict.fromkeys(self.ids, 0)  # by the steps recorded
-        self._is_program = protocol.is_program
         self._stalls = StallDetector(self.header.timing.tp_us, _LEAST_WAIT_US)
 
     @property
@@ -336,19 +335,13 @@ class LiveWorld(World[Connection]):
             child.log = ProgramLog(peer, hello)
             peer.send(WELCOME)
             return child.log
-        if self._is_program:
-            child.connection = ProgramConnection(peer, hello, self._new_node(hello.node))
+        if self.roster.protocol_of(hello.node).is_program:
+            child.connection = ProgramConnection(peer, hello, self.roster.new_kernel_node(hello.node))
             peer.send(WELCOME)
         else:
             child.connection = Connection(peer, hello)
         self._begin_if_ready()
         return child.connection
-
-    def _new_node(self, node: int) -> Node:
-        """Return the node that stands for a program."""
-        header = self.header
-        parameters = msgspec.convert(header.protocol.parameters, self.protocol_class.Parameters)
-        return Node(self.protocol_class, node, self.ids, header.timing, parameters, header.seed)
 
     def on_process_change(self, report: ProcessChange) -> None:
         """Record what the operating system reports about a process."""
@@ -394,11 +387,11 @@ class LiveWorld(World[Connection]):
 
     def _on_ended(self, node: int, child: _Child, status: int) -> None:
         connection = self.incarnations.get(node)
-        if self._is_program and child.phase in ("forked", "up"):
+        if self.roster.protocol_of(node).is_program and child.phase in ("forked", "up"):
             self._on_program_ended(child, status)
         if connection is not None and child.phase == "up":
             self._drain(connection)  # what it sent before it ended, the traceback included
-            child.failed |= bool(self.cluster.nodes[node].traceback)
+            child.failed |= bool(self.cluster.view_of(node).traceback)
             if self.incarnations.get(node) is connection:
                 child.phase = "dying"
                 self.take_down(connection, "down")

@@ -23,9 +23,10 @@ from pathlib import Path
 import msgspec
 
 from lab.kernel import CommandInput, Message, Protocol, Started, Step
-from lab.kernel.node import SteppedNode, new_node
+from lab.kernel.node import SteppedNode
 from lab.kernel.storage import DamagedStorageError, write_of
 from lab.protocols import Program
+from lab.replay.roster import Roster
 from lab.worlds.fork_server import ForkServer, exit_with, silence
 from lab.worlds.json_lines import Channel, to_line
 from lab.worlds.live.program_process import become_program
@@ -59,8 +60,8 @@ class _NodeForkServer(ForkServer[NodeJob]):
     def __init__(self, host: socket.socket, config: RunConfig, protocol: type[Protocol]) -> None:
         super().__init__(host, NodeJob)
         self._config = config
-        self._protocol = protocol
-        self._parameters = msgspec.convert(config.parameters, protocol.Parameters)
+        parameters = msgspec.convert(config.parameters, protocol.Parameters)
+        self._roster = Roster(protocol, parameters, config.nodes, config.timing, config.seed, config.roles)
         self._prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 
     def run_child(self, job: NodeJob, descriptors: Sequence[int]) -> int:
@@ -72,17 +73,14 @@ class _NodeForkServer(ForkServer[NodeJob]):
             self._prctl(pr_set_pdeathsig, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != self.pid:
             return 0
-        if isinstance(self._parameters, Program.Parameters):
-            return become_program(self._parameters.program, job)
+        parameters = self._roster.parameters_of(job.node)
+        if isinstance(parameters, Program.Parameters):
+            return become_program(parameters.program, job)
         watch_steps()
         gc.disable()  # until it has started: collecting garbage in a long log takes longer than reading it
         with contextlib.suppress(EOFError, ConnectionError):
-            config = self._config
             tempfile.tempdir = job.storage  # the files of a sandbox go with the run's folder
-            node = new_node(
-                self._protocol, job.node, config.nodes, config.timing, self._parameters, config.seed, self
-            )
-            _NodeProcess(job, node, config.timing.tp_us).run()
+            _NodeProcess(job, self._roster.new_node(job.node, self), self._config.timing.tp_us).run()
         return 0
 
 

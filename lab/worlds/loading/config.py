@@ -12,7 +12,7 @@ from msgspec import Struct
 from lab import __version__
 from lab.kernel import Protocol, Timing
 from lab.protocols import Algorithm, source_of
-from lab.recording.records import FORMAT, ExerciseAttempt, Header, Link, ProtocolInfo
+from lab.recording.records import FORMAT, ExerciseAttempt, Header, Link, ProtocolInfo, Role
 from lab.recording.writer import Writer
 from lab.script.director import Director
 from lab.script.parse import parse, read_script
@@ -36,9 +36,9 @@ class RunConfig(Struct, frozen=True):
     ends it. ``remark`` and ``scenario`` go into the header; without a scenario, the header has the script.
 
     ``speed`` is the initial speed of a simulated run, virtual over real time; None: as fast as possible. If it is
-    ``frozen``, its time stands still at first. A branch
-    continues from record ``at`` of the recording in the file ``parent``. ``exercise`` is the exercise that the run
-    is an attempt at; ``may`` are the commands, by first word, that may then be given by hand (None: any).
+    ``frozen``, its time stands still at first. A branch continues from record ``at`` of the recording in the file
+    ``parent``. ``exercise`` is the exercise that the run is an attempt at; ``may`` are the commands, by first
+    word, that may then be given by hand (None: any). ``roles`` has the nodes beside the cluster.
     """
 
     run: str
@@ -62,6 +62,7 @@ class RunConfig(Struct, frozen=True):
     scenario: str = ""
     exercise: ExerciseAttempt | None = None
     may: tuple[str, ...] | None = None
+    roles: tuple[Role, ...] = ()
 
 
 class HostReady(Struct, frozen=True, tag="ready"):
@@ -115,6 +116,7 @@ def branch_config(
         frozen=frozen,
         parent=str(parent.resolve()),
         at=at,
+        roles=header.roles,
     )
 
 
@@ -171,6 +173,7 @@ def header_of(config: RunConfig, protocol: type[Algorithm]) -> Header:
         remark=config.remark,
         scenario=config.scenario or config.script,
         exercise=config.exercise,
+        roles=config.roles,
     )
 
 

@@ -329,13 +329,13 @@ class Branch(Simulation):
         execution = branch_point.execution
         self.now_us = execution.cluster.at_us
         self._branch_point = branch_point
-        self._numbers |= {node: execution.cluster.nodes[node].incarnation for node in self.ids}
+        self._numbers |= {node: execution.cluster.view_of(node).incarnation for node in self.ids}
         self.serials |= execution.serials
         self._stores = execution.stores
         self.fault_count = branch_point.faults
         self.control.resume(branch_point.rules, branch_point.slow_disks)
         for node in self.ids:
-            if execution.cluster.nodes[node].process in ("running", "paused"):
+            if execution.cluster.view_of(node).process in ("running", "paused"):
                 self._adopt_node(node)
         self._interrupted = list(self._adopt_withheld())
         self._adopt_messages()

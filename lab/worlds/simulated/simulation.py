@@ -12,12 +12,11 @@ import heapq
 from collections.abc import Callable
 from random import Random
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.kernel import CommandInput, Fired, Message, Protocol, Started, Step
-from lab.kernel.node import SteppedNode, new_node
+from lab.kernel.node import SteppedNode
 from lab.kernel.storage import AlteredStorage, DamagedStorageError, WriteLog
 from lab.recording.records import Event, Process
 from lab.recording.writer import RecordLog
@@ -124,7 +123,6 @@ class Simulation(World[SimulatedIncarnation]):
     def __init__(self, protocol: type[Protocol], log: RecordLog) -> None:
         super().__init__(protocol, log)
         self.time_requests: list[WorldCommand] = []
-        self._parameters = msgspec.convert(self.header.protocol.parameters, protocol.Parameters)
         self._numbers = dict.fromkeys(self.ids, 0)
         self._stores = {node: WriteLog() for node in self.ids}
         self._disk_random: dict[int, Random] = {}
@@ -333,8 +331,7 @@ class Simulation(World[SimulatedIncarnation]):
 
     def create_node(self, node: int) -> SteppedNode:
         """Return a node for a new incarnation."""
-        header = self.header
-        return new_node(self.protocol_class, node, self.ids, header.timing, self._parameters, header.seed, self)
+        return self.roster.new_node(node, self)
 
     def _begin(self, incarnation: SimulatedIncarnation) -> None:
         node = incarnation.id

@@ -1,0 +1,112 @@
+"""The history of a run's clients: what they called, and what they were answered, folded from the records.
+
+An operation that was not answered in time, or whose client crashed, may have happened: it has no known outcome,
+and the client goes on under a new name (``c4``, then ``c4.1``). One that only reads has simply failed. Errors are
+those of Maelstrom's protocol: most say that the operation did not happen, and will not; the others that nobody
+knows.
+"""
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from lab.histories.operations import ErrorReply, History, HistoryBuilder, Outcome
+from lab.kernel import Fired, Message, Received, Step
+from lab.protocols.workloads import may_have_happened, operation_of, result_of
+from lab.recording.records import Header, Process, Record
+
+_INDEFINITE = (0, 13)
+"""The codes of errors after which the operation may have happened; so may those from 1,000 on."""
+_FIRST_OF_ITS_OWN = 1000
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class _Call(Struct, frozen=True):
+    """An operation that waits for its answer: the ``serial`` of its request, its name, value and kind."""
+
+    serial: int
+    kind: str
+    f: str
+    value: Any
+
+
+class ClientHistory:
+    """The operations of the clients in the records passed to ``observe``, in order.
+
+    ``workload`` is what they do; empty if there are none. ``messages`` counts those that all nodes sent.
+    """
+
+    def __init__(self, header: Header) -> None:
+        clients = [role for role in header.roles if role.protocol == "client"]
+        self.workload = str(clients[0].parameters.get("workload", "")) if clients else ""
+        self._final_us = clients[0].parameters.get("final_us") if clients else None
+        self.messages = 0
+        self._names = {node: name for role in clients for node, name in role.nodes.items()}
+        self._renamed = dict.fromkeys(self._names, 0)
+        self._calls: dict[int, _Call] = {}
+        self._replies: dict[tuple[int, int], Message] = {}
+        self._builder = HistoryBuilder()
+
+    @property
+    def history(self) -> History:
+        """The history so far."""
+        return self._builder.history()
+
+    def observe(self, record: Record | None) -> None:
+        """Take in the next record; None stands for one that cannot be read."""
+        if isinstance(record, Step):
+            self.messages += len(record.sent)
+            if record.node in self._names:
+                self._client_step(record)
+            else:
+                for message in record.sent:
+                    if message.reply_to and message.target in self._names:
+                        self._replies[message.source, message.serial] = message
+        elif isinstance(record, Process) and record.node in self._calls and record.event in ("killed", "failed"):
+            self._end(record.node, "info", None, record.at_us)
+
+    def _client_step(self, step: Step) -> None:
+        given, call = step.input, self._calls.get(step.node)
+        if isinstance(given, Received):
+            answer = self._replies.pop((given.source, given.serial), None)
+            if answer is not None and call is not None and answer.reply_to == call.serial:
+                self._answered(step, call, answer)
+        elif isinstance(given, Fired) and call is not None:  # while it waits, it has no other timer
+            self._end(step.node, "info", None, step.at_us, ErrorReply(0))
+        for message in step.sent:
+            body = _body_of(message)
+            operation = operation_of(message.kind, body)
+            if operation is not None:
+                self._calls[step.node] = _Call(message.serial, message.kind, *operation)
+                is_final = self._final_us is not None and step.at_us >= self._final_us
+                self._builder.invoke(self._name(step.node), *operation, step.at_us, is_final=is_final)
+
+    def _answered(self, step: Step, call: _Call, answer: Message) -> None:
+        body = _body_of(answer)
+        if answer.kind != "Error":
+            self._end(step.node, "ok", result_of(call.kind, call.value, body), step.at_us)
+            return
+        code = body.get("code")
+        error = ErrorReply(code if isinstance(code, int) else str(code), str(body.get("text", "")))
+        is_known = isinstance(code, int) and code not in _INDEFINITE and code < _FIRST_OF_ITS_OWN
+        self._end(step.node, "fail" if is_known else "info", None, step.at_us, error)
+
+    def _end(self, node: int, outcome: Outcome, result: Any, at_us: int, error: ErrorReply | None = None) -> None:
+        call = self._calls.pop(node)
+        if outcome == "info" and not may_have_happened(call.f):
+            outcome = "fail"
+        self._builder.complete(self._name(node), outcome, result, at_us, error)
+        if outcome == "info":
+            self._renamed[node] += 1
+
+    def _name(self, node: int) -> str:
+        renamed = self._renamed[node]
+        return f"{self._names[node]}.{renamed}" if renamed else self._names[node]
+
+
+def _body_of(message: Message) -> dict[str, Any]:
+    try:
+        return _decode(bytes(message.body))
+    except (ValueError, RecursionError):
+        return {}

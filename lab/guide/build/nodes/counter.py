@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""A counter in the service seq-kv: every node adds to one key there, by compare-and-set, and reads it."""
+
+import json
+import sys
+from typing import Any
+
+KEY_DOES_NOT_EXIST, PRECONDITION_FAILED = 20, 22
+
+
+def send(target: str, **body: Any) -> None:
+    """Write a message, as one line."""
+    print(json.dumps({"src": name, "dest": target, "body": body}), flush=True)
+
+
+def ask(**body: Any) -> dict[str, Any]:
+    """Ask the service; return its answer. What others ask meanwhile waits."""
+    global asked
+    asked += 1
+    send("seq-kv", msg_id=asked, **body)
+    while True:
+        message = json.loads(sys.stdin.readline())
+        answer: dict[str, Any] = message["body"]
+        if message["src"] == "seq-kv" and answer.get("in_reply_to") == asked:
+            return answer
+        waiting.append(message)
+
+
+def value() -> int:
+    """Return the sum, after a write: seq-kv may otherwise show an old one."""
+    ask(type="write", key=name, value=asked)
+    found: int = ask(type="read", key="sum").get("value", 0)
+    return found
+
+
+def add(delta: int) -> None:
+    """Add to the sum; if another node was faster, try again."""
+    found = 0
+    while True:
+        step = {"from": found, "to": found + delta, "create_if_not_exists": True}
+        if ask(type="cas", key="sum", **step)["type"] == "cas_ok":
+            return
+        found = value()
+
+
+name, asked = "", 0
+waiting: list[dict[str, Any]] = []
+while True:
+    line = None if waiting else sys.stdin.readline()
+    if line == "":
+        break  # the laboratory has ended the run
+    message = waiting.pop(0) if line is None else json.loads(line)
+    source, body = message["src"], message["body"]
+    if body["type"] == "init":
+        name = body["node_id"]
+        send(source, type="init_ok", in_reply_to=body["msg_id"])
+    elif body["type"] == "add":
+        add(body["delta"])
+        send(source, type="add_ok", in_reply_to=body["msg_id"])
+    elif body["type"] == "read":
+        send(source, type="read_ok", in_reply_to=body["msg_id"], value=value())

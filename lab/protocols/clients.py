@@ -1,0 +1,145 @@
+"""Clients: nodes that call operations of the cluster, one at a time, and wait for each answer.
+
+A client that is not answered in time does not know whether its operation happened. As in Jepsen, it then goes on
+under a new name, as another client: the old one's operation may still happen at any time.
+"""
+
+from typing import Any, ClassVar
+
+from msgspec import Struct
+
+from lab.kernel import Auxiliary, Protocol, Request, Safe, procedure
+from lab.protocols.operations import (
+    Add,
+    Broadcast,
+    Cas,
+    CommitOffsets,
+    Echo,
+    Error,
+    Generate,
+    ListCommittedOffsets,
+    Poll,
+    PollOk,
+    Read,
+    Send,
+    Topology,
+    Ts,
+    Txn,
+    Write,
+)
+from lab.protocols.workloads import WORKLOADS, Draw
+
+__all__ = ["CLIENTS", "Client"]
+
+_OPERATIONS = (
+    *(Add, Broadcast, Cas, CommitOffsets, Echo, Generate, ListCommittedOffsets, Poll, Read, Send, Topology, Ts),
+    *(Txn, Write),
+)
+
+
+class Client(Protocol):
+    """A client of one node of the cluster, which the clients share out among them."""
+
+    name: ClassVar[str] = "client"
+    asks: ClassVar[tuple[type[Request[Any]], ...]] = _OPERATIONS
+
+    class Parameters(Struct, frozen=True):
+        """What the clients do, and how often."""
+
+        workload: str = "echo"
+        clients: tuple[int, ...] = ()
+        """The ids of all clients."""
+        from_us: int = 0
+        """When they begin."""
+        every_us: int = 200_000
+        """The mean time from an answer to the next operation of the client."""
+        timeout_us: int = 1_000_000
+        """How long a client waits for an answer."""
+        until_us: int | None = None
+        """When they end; None: never."""
+        final_us: int | None = None
+        """When each begins its last operation, if the workload has one; None: never."""
+        keys: int = 5
+
+    number: Safe[int] = 0
+    """How many operations it has called, in all its incarnations."""
+    polled: tuple[tuple[str, int], ...] = ()
+    """Of each log, the offset after the last message that it has seen."""
+    ok: Auxiliary[int] = 0
+    failed: Auxiliary[int] = 0
+    unknown: Auxiliary[int] = 0
+
+    @property
+    def place(self) -> int:
+        """Its place among the clients, from 0."""
+        place: int = self.parameters.clients.index(self.id)
+        return place
+
+    @property
+    def server(self) -> int:
+        """The node that it calls."""
+        return self.peers[self.place % len(self.peers)]
+
+    def started(self) -> None:
+        self.begin(self.operate)
+
+    @procedure
+    async def operate(self) -> None:
+        """Call operations until the end, and then the last one, until it is answered."""
+        settings, workload = self.parameters, WORKLOADS[self.parameters.workload]
+        if self.now_us < settings.from_us:
+            await self.sleep(settings.from_us - self.now_us, "the nodes to be ready")
+        if settings.workload == "broadcast" and self.place == 0:
+            await self.ask_all(self.peers, Topology(_grid(self.peers)), within=settings.timeout_us)
+        while settings.until_us is None or self.now_us < settings.until_us:
+            await self.call(workload.draw(self.draw()))
+            await self.sleep(self.random.randint(1, 2 * settings.every_us), "the next operation")
+        if workload.final is None or settings.final_us is None:
+            return
+        if self.now_us < settings.final_us:
+            await self.sleep(settings.final_us - self.now_us, "the cluster to come to rest")
+        while not await self.call(workload.final(self.draw())):
+            await self.sleep(settings.every_us, "the next attempt")
+
+    def draw(self) -> Draw:
+        """Return what the next operation is drawn from."""
+        self.number += 1
+        clients = self.parameters.clients
+        return Draw(self.random, self.number * len(clients) + self.place, self.parameters.keys, dict(self.polled))
+
+    async def call(self, request: Request[Any]) -> bool:
+        """Call an operation; return whether it was answered and did not fail."""
+        answer = await self.ask(self.server, request, within=self.parameters.timeout_us)
+        if answer is None:
+            self.unknown += 1
+        elif isinstance(answer, Error):
+            self.failed += 1
+        else:
+            self.ok += 1
+        if isinstance(answer, PollOk) and isinstance(answer.msgs, dict):
+            self.polled = tuple(sorted({**dict(self.polled), **_after(answer.msgs)}.items()))
+        return answer is not None and not isinstance(answer, Error)
+
+
+CLIENTS: dict[str, type[Protocol]] = {Client.name: Client}
+
+
+def _grid(nodes: tuple[int, ...]) -> dict[str, list[str]]:
+    """Return the neighbours of each node in a grid, by name."""
+    width = max(1, round(len(nodes) ** 0.5))
+    found = {}
+    for place, node in enumerate(nodes):
+        near = [place - width, place + width]
+        near += [place - 1] if place % width else []
+        near += [place + 1] if (place + 1) % width else []
+        found[f"n{node}"] = [f"n{nodes[each]}" for each in sorted(near) if 0 <= each < len(nodes)]
+    return found
+
+
+def _after(messages: dict[str, Any]) -> dict[str, int]:
+    """Return the offset after the last of the messages polled, by log."""
+    found = {}
+    for key, pairs in messages.items():
+        if isinstance(pairs, list) and pairs and isinstance(pairs[-1], list) and isinstance(pairs[-1][0], int):
+            found[key] = pairs[-1][0] + 1
+    return found

@@ -1,0 +1,96 @@
+"""The clients and services of a run, as the user asks for them."""
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from lab.kernel import Protocol, Timing
+from lab.protocols.clients import Client
+from lab.protocols.services import SERVICES
+from lab.protocols.workloads import WORKLOADS
+from lab.recording.records import Role
+from lab.text import did_you_mean
+from lab.worlds.loading.settings import SettingError, Written, as_option
+
+_SETTLING_US = 15_000_000
+"""So long before the end, clients stop, and the cluster comes to rest; but at most for half of the run."""
+_TIMEOUT_US = 1_000_000
+_BEGIN_US = 1_000_000
+"""Programs take their time to start; a client that begins earlier waits for its answer in vain."""
+
+
+class Wanted(Struct, frozen=True):
+    """What the user asks for: the clients of a workload, each with so many operations a second, and services.
+
+    ``clients`` None: as many as there are nodes.
+    """
+
+    workload: str | None = None
+    clients: int | None = None
+    rate: int = 5
+    services: tuple[str, ...] = ()
+
+
+def roles_of(
+    wanted: Wanted,
+    protocol: type[Protocol],
+    nodes: tuple[int, ...],
+    timing: Timing,
+    end_us: int | None,
+    written: Written = as_option,
+) -> tuple[Role, ...]:
+    """Return the roles beside the nodes of the cluster, whose ids are above theirs.
+
+    Raises SettingError for an unknown service, or a workload that the protocol does not serve.
+    """
+    for name in wanted.services:
+        if name not in SERVICES:
+            raise SettingError(
+                f"{written('service', name)}: unknown service; known: {', '.join(SERVICES)}"
+                f"{did_you_mean(name, tuple(SERVICES))}"
+            )
+    services = list(wanted.services)
+    roles = []
+    free = max(nodes) + 1
+    if wanted.workload is not None:
+        _require_served(wanted.workload, protocol)
+        if protocol.is_program:
+            services += WORKLOADS[wanted.workload].services
+        count = len(nodes) if wanted.clients is None else wanted.clients
+        ids = tuple(range(free, free + count))
+        free += count
+        settings = _client_settings(wanted, ids, timing, end_us, protocol.is_program)
+        roles.append(Role("clients", Client.name, {each: f"c{each}" for each in ids}, asdict(settings)))
+    for name in dict.fromkeys(services):
+        roles.append(Role(name, name, {free: name}))
+        free += 1
+    return tuple(roles)
+
+
+def _client_settings(
+    wanted: Wanted, ids: tuple[int, ...], timing: Timing, end_us: int | None, are_programs: bool
+) -> Client.Parameters:
+    assert wanted.workload is not None
+    timeout_us = max(_TIMEOUT_US, 4 * timing.t_us)
+    from_us = max(timing.t_us, _BEGIN_US if are_programs else 0)
+    until_us = final_us = None
+    if end_us is not None and WORKLOADS[wanted.workload].final is None:
+        until_us = end_us - min(timeout_us, end_us // 2)  # the last operation, too, is answered or given up
+    elif end_us is not None:
+        settling_us = min(_SETTLING_US, end_us // 2)
+        until_us, final_us = end_us - settling_us, end_us - settling_us // 5
+    return Client.Parameters(
+        wanted.workload, ids, from_us, 1_000_000 // wanted.rate, timeout_us, until_us, final_us
+    )
+
+
+def _require_served(workload: str, protocol: type[Protocol]) -> None:
+    """Raise SettingError if nodes of the protocol handle none of the operations of the workload."""
+    if protocol.is_program:
+        return
+    missing = [kind for kind in WORKLOADS[workload].kinds if kind not in protocol.handlers]
+    if missing:
+        raise SettingError(
+            f"{protocol.name} does not handle {', '.join(missing)}, which the workload {workload} calls: "
+            f"write a handler, @on({missing[0]}) with {missing[0]} from lab.protocols.operations, "
+            "or run a program: --program ./my_node"
+        )

@@ -1,0 +1,135 @@
+"""``lab run --workload`` on real programs: the page of the guide, and each workload on a node that serves it."""
+
+import json
+import os
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.guide.contents import find_page
+from tests.cli.invocation import Lab
+
+PAGE = find_page("workloads").text
+SERVER = Path(__file__).parents[1] / "roles" / "server.py"
+MAELSTROM = os.environ.get("LAB_MAELSTROM_DEMO", "")
+"""The folder ``demo`` of a copy of Maelstrom, whose licence keeps it out of this repository."""
+
+
+def _blocks(language: str) -> list[str]:
+    found: list[str] = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    return found
+
+
+def _run(lab: Lab, program: str, *options: str) -> dict[str, Any]:
+    done = lab("run", "--program", program, "--headless", "--json", "--t", "500ms", *options)
+    found: dict[str, Any] = json.loads(done.out)
+    return {**found["workload"], "status": done.status, "faults": found["faults"]}
+
+
+@pytest.mark.live
+def test_the_counter_of_the_page(lab: Lab) -> None:
+    """Three nodes, each with a client, and seq-kv beside them."""
+    counter, _ = _blocks("python")
+    path = lab.folder / "counter.py"
+    path.write_text(counter)
+    path.chmod(0o755)
+    command, *_ = _blocks("sh")
+    done = lab(*shlex.split(command)[1:])
+    (shown, *_) = _blocks("text")
+    assert shown.strip() in done.out, done.out
+    assert done.status == 0
+
+
+def test_the_protocol_of_the_page(lab: Lab) -> None:
+    """Its clients see what no single store would show."""
+    _, forgetful = _blocks("python")
+    (lab.folder / "forgetful.py").write_text(forgetful)
+    *_, command = _blocks("sh")
+    done = lab(*shlex.split(command)[1:])
+    assert done.status == 1
+    assert _blocks("text")[1].strip() in done.out
+
+
+@pytest.mark.live
+@pytest.mark.parametrize(
+    ("workload", "mood", "verdict"),
+    [
+        ("echo", "right", "holds"),
+        ("unique-ids", "right", "holds"),
+        ("unique-ids", "wrong", "fails"),
+        ("broadcast", "right", "holds"),
+        ("broadcast", "wrong", "fails"),
+        ("g-set", "right", "holds"),
+        ("pn-counter", "right", "holds"),
+        ("pn-counter", "wrong", "fails"),
+        ("lin-kv", "right", "holds"),
+        ("lin-kv", "wrong", "fails"),
+        ("lin-tso", "right", "holds"),
+        ("kafka", "right", "holds"),
+        ("txn-list-append", "right", "holds"),
+        ("txn-list-append", "wrong", "fails"),
+        ("txn-rw-register", "right", "holds"),
+    ],
+)
+def test_each_workload(lab: Lab, workload: str, mood: str, verdict: str) -> None:
+    """A server that is right alone: one node. Wrong: it forgets every third thing that it was told."""
+    program = f"{sys.executable} {SERVER} {mood}"
+    found = _run(
+        lab, program, "--workload", workload, "--nodes", "1", "--clients", "3", "--rate", "20", "--for", "6s"
+    )
+    assert found["verdict"] == verdict, found
+    assert found["operations"]["ok"] > 10
+    assert found["status"] == (0 if verdict == "holds" else 1)
+
+
+@pytest.mark.live
+def test_faults_between_clients_and_programs(lab: Lab) -> None:
+    """A node that is killed answers nobody; what its client called then has no known outcome."""
+    program = f"{sys.executable} {SERVER} right"
+    found = _run(
+        *(lab, program, "--workload", "lin-kv", "--nodes", "1", "--clients", "2", "--rate", "20", "--for", "14s"),
+        *("--do", "at 3s kill 1", "--do", "at 4s restart 1"),
+    )
+    assert found["faults"][0]["touched"] > 0
+    assert found["operations"]["info"] + found["operations"]["fail"] > 0
+    assert found["verdict"] == "fails", "it has forgotten all in its crash"
+
+
+@pytest.mark.live
+def test_a_service_that_is_not_there_is_named(lab: Lab) -> None:
+    """With the option that starts it."""
+    counter, _ = _blocks("python")
+    path = lab.folder / "counter.py"
+    path.write_text(counter.replace('"seq-kv"', '"lww-kv"'))
+    path.chmod(0o755)
+    options = ("--workload", "g-counter", "--nodes", "1", "--t", "2s", "--for", "5s", "--headless")
+    lab("run", "--program", "./counter.py", *options, "--record", "run.jsonl")
+    assert "to nobody, as there is no lww-kv (--service lww-kv)" in lab("show", "run.jsonl").out
+
+
+@pytest.mark.live
+@pytest.mark.parametrize(
+    ("program", "workload", "seconds"),
+    [
+        ("python/echo.py", "echo", 8),
+        ("python/broadcast.py", "broadcast", 12),
+        ("python/raft.py", "lin-kv", 25),
+        ("js/echo.js", "echo", 8),
+        ("js/crdt_gset.js", "g-set", 40),
+        ("js/crdt_pn_counter.js", "pn-counter", 40),
+        ("js/single_key_txn.js", "txn-list-append", 12),
+        ("js/multi_key_txn.js", "txn-list-append", 12),
+    ],
+)
+def test_maelstroms_own_nodes(lab: Lab, program: str, workload: str, seconds: int) -> None:
+    """Unmodified, each is right under its workload."""
+    if not MAELSTROM:
+        pytest.skip("LAB_MAELSTROM_DEMO names no folder with Maelstrom's demo nodes")
+    path = Path(MAELSTROM) / program
+    command = f"{sys.executable} {path}" if path.suffix == ".py" else str(path)
+    found = _run(lab, command, "--workload", workload, "--nodes", "3", "--for", f"{seconds}s")
+    assert (found["verdict"], found["status"]) == ("holds", 0), found

@@ -1,0 +1,1 @@
+"""Clients and services beside the cluster."""

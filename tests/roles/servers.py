@@ -1,0 +1,55 @@
+"""Protocols of the kernel that serve clients, for tests: a store at one node, or at each node one of its own."""
+
+from typing import ClassVar
+
+from lab.kernel import Safe, on
+from lab.protocols import Bully
+from lab.protocols.operations import Cas, CasOk, Error, Read, ReadOk, Write, WriteOk
+
+Pairs = tuple[tuple[int, int], ...]
+
+
+class Separate(Bully):
+    """Each node answers from its own store: no client sees what those of another node have written."""
+
+    name: ClassVar[str] = "separate"
+
+    store: Safe[Pairs] = ()
+
+    @on(Read)
+    def on_read(self, sender: int, message: Read) -> ReadOk | Error:
+        known = dict(self.store)
+        return ReadOk(known[message.key]) if message.key in known else Error(20)
+
+    @on(Write)
+    def on_write(self, sender: int, message: Write) -> WriteOk | Error:
+        self.store = tuple({**dict(self.store), message.key: message.value}.items())
+        return WriteOk()
+
+    @on(Cas)
+    def on_cas(self, sender: int, message: Cas) -> CasOk | Error:
+        known = dict(self.store)
+        if message.key not in known:
+            return Error(20)
+        if known[message.key] != message.expected:
+            return Error(22)
+        self.store = tuple({**known, message.key: message.to}.items())
+        return CasOk()
+
+
+class AtTheLowest(Separate):
+    """Only the lowest node serves: the others say that they are no store, and nothing happens."""
+
+    name: ClassVar[str] = "at-the-lowest"
+
+    @on(Read)
+    def on_read(self, sender: int, message: Read) -> ReadOk | Error:
+        return Error(11) if self.id != 1 else super().on_read(sender, message)
+
+    @on(Write)
+    def on_write(self, sender: int, message: Write) -> WriteOk | Error:
+        return Error(11) if self.id != 1 else super().on_write(sender, message)
+
+    @on(Cas)
+    def on_cas(self, sender: int, message: Cas) -> CasOk | Error:
+        return Error(11) if self.id != 1 else super().on_cas(sender, message)
