@@ -6,6 +6,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Annotated
 
+from msgspec import Struct
 from rich.table import Table
 from typer import Argument, Option
 
@@ -28,6 +29,7 @@ from lab.scenario.file import (
     SUFFIX,
     Scenario,
     ScenarioSummary,
+    World,
     find,
     read_head,
     read_scenario,

@@ -7,7 +7,7 @@ import pytest
 from lab.kernel import Node, Safe, Started, procedure
 from lab.protocols import Algorithm
 from lab.recording.records import Fault, Process, Record
-from lab.worlds.campaign.coverage import coverage_of
+from lab.worlds.campaign.coverage import WayTrace, coverage_of
 from lab.worlds.campaign.schedule import draw
 from lab.worlds.campaign.situations import MAJORITIES, Majority, SituationReader, majorities_in
 from lab.worlds.campaign.trial import run_trial
@@ -56,13 +56,13 @@ def test_closed_coroutine_reaches_nothing() -> None:
     """A procedure that never ran is closed when its node is collected, in whatever run that is: it adds no way."""
     node = Node(Counts, 1, (1, 2), TIMING)
     ways: set[tuple[int, int]] = set()
-    with collect_ways(Counts, ways):
+    with WayTrace(Counts, ways):
         node.step(Started({}, 1, 1), 0)
     executed = set(ways)
     assert executed
     entered = node.protocol.work()  # type: ignore[attr-defined]
     entered.send(None)
-    with collect_ways(Counts, ways):
+    with WayTrace(Counts, ways):
         entered.close()
     assert ways == executed
 

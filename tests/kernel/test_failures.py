@@ -43,10 +43,10 @@ def _waiting_for(thing: Callable[[], Any]) -> type[Protocol]:
             self.touched, self.kept = 1, 1
             if message.raises:
                 raise ValueError("out of order")
-            self.begin(self.outside)
+            self.begin(self.elsewhere)
 
         @procedure
-        async def outside(self) -> None:
+        async def elsewhere(self) -> None:
             await thing()
 
     return Foreign
@@ -61,23 +61,26 @@ async def _helper() -> None:
 
 
 FOREIGN: dict[str, tuple[Callable[[], Any], str]] = {
-    "asyncio.sleep": (lambda: asyncio.sleep(1), "`asyncio.sleep` awaited in outside: use self.sleep(us) instead"),
-    "asyncio.sleep(0)": (lambda: asyncio.sleep(0), "`asyncio.sleep` awaited in outside: use self.sleep(us)"),
+    "asyncio.sleep": (
+        lambda: asyncio.sleep(1),
+        "`asyncio.sleep` awaited in elsewhere: use self.sleep(us) instead",
+    ),
+    "asyncio.sleep(0)": (lambda: asyncio.sleep(0), "`asyncio.sleep` awaited in elsewhere: use self.sleep(us)"),
     "asyncio.Event": (
         lambda: asyncio.Event().wait(),
-        "`asyncio.wait` awaited in outside: use self.until(condition, what) instead",
+        "`asyncio.wait` awaited in elsewhere: use self.until(condition, what) instead",
     ),
-    "asyncio.Queue": (lambda: asyncio.Queue().get(), "`asyncio.get` awaited in outside: use self.until("),
-    "trio.sleep": (partial(trio.sleep, 1), "`trio.sleep` awaited in outside: use self.sleep(us) instead"),
-    "trio.Event": (lambda: trio.Event().wait(), "`trio.wait` awaited in outside: use self.until("),
-    "in a helper": (_helper, "`asyncio.sleep` awaited in outside: use self.sleep(us) instead"),
+    "asyncio.Queue": (lambda: asyncio.Queue().get(), "`asyncio.get` awaited in elsewhere: use self.until("),
+    "trio.sleep": (partial(trio.sleep, 1), "`trio.sleep` awaited in elsewhere: use self.sleep(us) instead"),
+    "trio.Event": (lambda: trio.Event().wait(), "`trio.wait` awaited in elsewhere: use self.until("),
+    "in a helper": (_helper, "`asyncio.sleep` awaited in elsewhere: use self.sleep(us) instead"),
     "generator": (
         Yielder,
-        "`Yielder` awaited in outside: a protocol awaits only self.ask, self.sleep or self.until",
+        "`Yielder` awaited in elsewhere: a protocol awaits only self.ask, self.sleep or self.until",
     ),
     "iterator": (
         Listed,
-        "`list_iterator` awaited in outside: a protocol awaits only self.ask, self.sleep or self.until",
+        "`list_iterator` awaited in elsewhere: a protocol awaits only self.ask, self.sleep or self.until",
     ),
 }
 
@@ -109,7 +112,7 @@ def test_a_failing_procedure_sends_and_stores_nothing() -> None:
     step = solo.hear(1, Go())
     lines = step.failed.splitlines()
     assert [line.partition(":")[0] for line in lines[:2]] == ["test_failures.py", "test_failures.py"]
-    assert "in outside: await thing()" in lines[0]
+    assert "in elsewhere: await thing()" in lines[0]
     assert lines[-1] == "KeyError: 'missing'"
     assert "/" not in step.failed
     assert (step.sent, step.stored, step.changed, solo.waits) == ((), {}, {}, ())
