@@ -22,6 +22,7 @@ from lab.text import UserError
 from lab.units import format_us
 from lab.worlds.launch import FeedClient, HostFailedError, HostProcess
 from lab.worlds.loading.config import RunConfig, new_run_name
+from lab.worlds.loading.roles import Wanted, ids_in
 from lab.worlds.loading.settings import usual_link
 from lab.worlds.run import CommandOutcome
 
@@ -146,10 +147,15 @@ def live(
     jitter: str | None = None,
     parameters: dict[str, Any] | None = None,
     record: str | Path | None = None,
+    workload: str | None = None,
+    clients: int | None = None,
+    rate: int = 5,
+    services: Sequence[str] = (),
 ) -> LiveCluster:
     """Start a cluster of real processes, which takes commands; use it in a ``with`` block.
 
-    The arguments are those of ``simulate``; ``seed`` is that of losses and jitter, by default a random one. The
+    The arguments are those of ``simulate``; a run whose end is not known has no last reads of clients, by which some
+    workloads are judged; ``seed`` is that of losses and jitter, by default a random one. The
     recording goes to the file ``record`` as it grows; without one, to a temporary folder, which goes with the run.
 
     Raises TargetError for an unknown protocol, UserError for wrong settings, CommandError for a wrong script,
@@ -158,7 +164,8 @@ def live(
     arguments = ClusterArguments(protocol, nodes, t, parameters, latency, jitter)
     if not 1 <= len(arguments.ids) <= _MOST_NODES:
         raise UserError(f"nodes={nodes!r}: a live run allows 1 to {_MOST_NODES} nodes; simulate allows more")
-    lines = lines_of(script, Scope(arguments.protocol, arguments.ids, arguments.parameters))
+    roles = arguments.roles(Wanted(workload, clients, rate, tuple(services)), None)
+    lines = lines_of(script, Scope(arguments.protocol, arguments.ids, arguments.parameters, ids_in(roles)))
     folder = TemporaryDirectory(prefix="lab-") if record is None else None
     path = Path("run.jsonl" if record is None else record)
     config = RunConfig(
@@ -171,5 +178,6 @@ def live(
         secrets.randbelow(1 << 31) if seed is None else seed,
         str(path.absolute() if folder is None else Path(folder.name, path)),
         script="\n".join(lines),
+        roles=roles,
     )
     return LiveCluster(config, arguments.own_target, folder)

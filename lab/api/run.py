@@ -17,18 +17,22 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from lab.analysis.client_history import ClientHistory
 from lab.analysis.elections import ElectionLog, SettledElection
 from lab.analysis.history import History
 from lab.export.excerpt import ExportError, ExportOptions, read_excerpt
 from lab.export.figure_options import figure_options
 from lab.export.svg_diagram import write_svg
 from lab.export.tables import table_of, tables_of
+from lab.histories.operations import History as Operations
+from lab.histories.results import CheckResult
+from lab.histories.workloads import WORKLOADS
 from lab.properties.judge import Judge
 from lab.properties.verdicts import Verdict, Violation
 from lab.properties.witness import ExplanationLine, explain_violation
 from lab.protocols import PROTOCOLS, TASKS, Algorithm
 from lab.recording.reader import FileRecords, open_recording
-from lab.recording.records import Commanded, Header, Record
+from lab.recording.records import Commanded, Header, Record, Role
 from lab.recording.snapshot import Snapshot
 from lab.recording.timeline import Timeline
 from lab.script.parse import parse
@@ -37,6 +41,7 @@ from lab.table_files import ColumnType, Table, arrow_table
 from lab.units import parse_us
 from lab.worlds.campaign.schedule import draw, fault_kinds, plan_of
 from lab.worlds.loading.config import RunConfig, branch_config
+from lab.worlds.loading.roles import Wanted, ids_in, roles_of
 from lab.worlds.loading.settings import Settings, parameters_of, usual_link
 from lab.worlds.loading.targets import absolute_target, load_protocol, recorded_protocol
 from lab.worlds.simulated.execution import run_to_end
@@ -96,13 +101,29 @@ class Run:
 
     @property
     def holds(self) -> bool:
-        """True if something was judged, and no assertion failed with the assumptions intact that it relies on."""
+        """True if something was judged, and no assertion failed with the assumptions intact that it relies on.
+
+        Of a run with clients, their history must hold, too.
+        """
+        if self.workload is not None:
+            return not self.failures and self.workload.word == "holds"
         return not self.failures and any(verdict.word != "not judged" for verdict in self.verdicts)
 
     @property
     def failures(self) -> tuple[str, ...]:
         """The assertions that failed with the assumptions intact that they rely on; none if nothing was judged."""
         return tuple(verdict.assertion for verdict in self.verdicts if verdict.word == "fails")
+
+    @property
+    def operations(self) -> Operations:
+        """What the clients called, and what they were answered; empty without clients."""
+        return self._folds[2].history
+
+    @cached_property
+    def workload(self) -> CheckResult | None:
+        """The verdict on what the clients were answered; None without clients."""
+        clients = self._folds[2]
+        return WORKLOADS[clients.workload].check(clients.history) if clients.workload in WORKLOADS else None
 
     def explain(self, violation: Violation) -> list[ExplanationLine]:
         """Return the events that led to a violation (``verdict.first``), each with its record and its time."""
@@ -223,9 +244,10 @@ class Run:
         return Timeline(self._store)
 
     @cached_property
-    def _folds(self) -> tuple[ElectionLog, Judge]:
+    def _folds(self) -> tuple[ElectionLog, Judge, ClientHistory]:
         history = History(self.header)
-        folds = history.add(ElectionLog(history.cluster)), history.add(Judge(self.header))
+        elections, judge = history.add(ElectionLog(history.cluster)), history.add(Judge(self.header))
+        folds = elections, judge, history.add(ClientHistory(self.header))
         history.read(self._store.records())
         return folds
 
@@ -261,6 +283,10 @@ def simulate(
     latency: str | None = None,
     jitter: str | None = None,
     parameters: dict[str, Any] | None = None,
+    workload: str | None = None,
+    clients: int | None = None,
+    rate: int = 5,
+    services: Sequence[str] = (),
 ) -> Run:
     """Simulate a run in virtual time: the same arguments give the same bytes.
 
@@ -268,13 +294,16 @@ def simulate(
     of which may follow the one before it; ``faults`` are kinds of random faults (``"kill,pause"``), drawn from the
     seed. ``t`` is the bound T for a request and its answer; a message takes ``latency`` plus or minus ``jitter``,
     by default Tm/4 and Tm/8. ``parameters`` are those of the protocol, as ``--set`` of ``lab run`` has them.
+    ``clients`` call the operations of a ``workload``, each ``rate`` times a second; ``services`` run outside the
+    cluster.
 
     Raises TargetError for an unknown protocol, UserError for wrong settings, CommandError for a wrong script.
     """
     cluster = ClusterArguments(protocol, nodes, t, parameters, latency, jitter)
     found, timing, ids, values = cluster.protocol, cluster.timing, cluster.ids, cluster.parameters
     settings, end_us = cluster.settings, us_of(for_)
-    text = "\n".join(lines_of(script, Scope(found, ids, values)))
+    roles = cluster.roles(Wanted(workload, clients, rate, tuple(services)), end_us)
+    text = "\n".join(lines_of(script, Scope(found, ids, values, ids_in(roles))))
     drawn: tuple[str, ...] = ()
     if faults:
         kinds = fault_kinds(faults, settings.written)
@@ -299,6 +328,7 @@ def simulate(
             world="simulated",
             speed=None,
             script=text,
+            roles=roles,
         )
 
     return _simulated(config_in, end_us, cluster.own_target)
@@ -339,6 +369,10 @@ class ClusterArguments:
         self.ids = tuple(self.settings.node_ids())
         self.link = self.settings.link()
         self.parameters = parameters_of(self.protocol, given, self.settings.written)
+
+    def roles(self, wanted: Wanted, end_us: int | None) -> tuple[Role, ...]:
+        """Return the clients and services. Raises UserError for wrong ones."""
+        return roles_of(wanted, self.protocol, self.ids, self.timing, end_us, self.settings.written)
 
 
 def target_of(protocol: Protocol) -> str:

@@ -29,7 +29,6 @@ from lab.cli.options import (
     check_watches,
     command,
     complete_target,
-    one_of,
     recording_path,
     whole_number,
 )
@@ -61,7 +60,7 @@ from lab.units import CountText, format_us
 from lab.worlds.launch import HostFailedError, HostProcess, HostRefusedError
 from lab.worlds.loading.config import NotRunnableError, RunConfig, new_run_name
 from lab.worlds.loading.programs import lens_target, program_command
-from lab.worlds.loading.roles import Wanted, roles_of
+from lab.worlds.loading.roles import Wanted, ids_in, roles_of
 from lab.worlds.loading.settings import Settings, as_option, parameters_of, target_of, usual_link
 from lab.worlds.loading.targets import UnknownNameError, absolute_target, load_protocol, sandboxed_target
 from lab.worlds.loading.user_module import TargetError
@@ -315,8 +314,7 @@ def run_config(options: RunOptions) -> RunConfig:
         raise UsageError(f"{protocol.name} shows what programs do: add --program ./my_node")
     timing = options.timing()
     roles = roles_of(_wanted(options), protocol, nodes, timing, options.end_us())
-    others = tuple(node for role in roles for node in role.nodes)
-    checker = CommandChecker(protocol, nodes, parameters, others, options.sim, options.headless)
+    checker = CommandChecker(protocol, nodes, parameters, ids_in(roles), options.sim, options.headless)
     for line in options.do:
         checker.check(line)
     script = "" if options.script is None else checker.check_script(options.script)
@@ -348,7 +346,7 @@ def _wanted(options: RunOptions) -> Wanted:
         for name, given in (("--clients", options.clients), ("--rate", options.rate)):
             if given is not None:
                 raise UsageError(f"{name} requires --workload: what shall the clients do?")
-    workload = None if options.workload is None else one_of("--workload", options.workload, tuple(WORKLOADS))
+    workload = options.workload
     clients = None if options.clients is None else whole_number("--clients", options.clients, 1, _MOST_CLIENTS)
     rate = 5 if options.rate is None else whole_number("--rate", options.rate, 1, _HIGHEST_RATE)
     services = tuple(filter(None, (options.service or "").replace(" ", "").split(",")))

@@ -23,6 +23,7 @@ from tests.tui.recorded import SHIPPED
 
 ROOT = Path(__file__).parents[2]
 OWN = ROOT / "lab" / "guide" / "build" / "raft.py"
+SERVERS = ROOT / "tests" / "roles" / "servers.py"
 
 
 @pytest.fixture(scope="module")
@@ -251,3 +252,28 @@ def test_type_checkers_know_the_same_names() -> None:
     for name in lab.__all__:
         assert getattr(lab, name) is not None
         assert f"as {name}\n" in declared or f"{name}: str" in declared
+
+
+def test_clients_and_the_verdict_on_their_history() -> None:
+    """Stores that know nothing of each other are no store; those who ask see that."""
+    run = lab.simulate(f"{SERVERS}:Separate", nodes=3, workload="lin-kv", clients=3, rate=10, for_="10s")
+    assert run.workload is not None
+    assert (run.workload.word, run.failures, run.holds) == ("fails", (), False)
+    assert len(run.operations.operations) > 100
+    alone = lab.simulate(f"{SERVERS}:AtTheLowest", nodes=3, workload="lin-kv", for_="10s", script="at 2s cut 5->2")
+    assert alone.workload is not None
+    assert (alone.workload.word, alone.holds) == ("holds", True)
+
+
+def test_a_run_without_clients_has_no_workload() -> None:
+    """And is judged by its assertions."""
+    run = lab.simulate("bully", nodes=3, for_="3s")
+    assert (run.workload, run.operations.operations, run.holds) == (None, (), True)
+
+
+def test_wrong_clients() -> None:
+    """Each mistake is named as an argument."""
+    with pytest.raises(UserError, match=r"workload='lin-kw': unknown workload; .*did you mean lin-kv"):
+        lab.simulate("bully", workload="lin-kw")
+    with pytest.raises(UserError, match="bully does not handle Read, Write, Cas"):
+        lab.simulate("bully", workload="lin-kv")

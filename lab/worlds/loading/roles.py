@@ -40,8 +40,13 @@ def roles_of(
 ) -> tuple[Role, ...]:
     """Return the roles beside the nodes of the cluster, whose ids are above theirs.
 
-    Raises SettingError for an unknown service, or a workload that the protocol does not serve.
+    Raises SettingError for an unknown workload or service, or a workload that the protocol does not serve.
     """
+    if wanted.workload is not None and wanted.workload not in WORKLOADS:
+        raise SettingError(
+            f"{written('workload', wanted.workload)}: unknown workload; known: {', '.join(WORKLOADS)}"
+            f"{did_you_mean(wanted.workload, tuple(WORKLOADS))}"
+        )
     for name in wanted.services:
         if name not in SERVICES:
             raise SettingError(
@@ -64,6 +69,11 @@ def roles_of(
         roles.append(Role(name, name, {free: name}))
         free += 1
     return tuple(roles)
+
+
+def ids_in(roles: tuple[Role, ...]) -> tuple[int, ...]:
+    """Return the ids of all nodes that have these roles."""
+    return tuple(node for role in roles for node in role.nodes)
 
 
 def _client_settings(
