@@ -154,9 +154,9 @@ def live(
 ) -> LiveCluster:
     """Start a cluster of real processes, which takes commands; use it in a ``with`` block.
 
-    The arguments are those of ``simulate``; a run whose end is not known has no last reads of clients, by which some
-    workloads are judged; ``seed`` is that of losses and jitter, by default a random one. The
-    recording goes to the file ``record`` as it grows; without one, to a temporary folder, which goes with the run.
+    The arguments are those of ``simulate``; a run whose end is not known has no last reads of clients, by which
+    some workloads are judged; ``seed`` is that of losses and jitter, by default a random one. The recording goes
+    to the file ``record`` as it grows; without one, to a temporary folder, which goes with the run.
 
     Raises TargetError for an unknown protocol, UserError for wrong settings, CommandError for a wrong script,
     HostFailedError if the host does not start.
