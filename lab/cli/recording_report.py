@@ -1,7 +1,9 @@
 """Text about a recording for several commands: its head, its log lines, its damage, and verdicts."""
 
+from collections.abc import Mapping
 from contextlib import closing, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 from msgspec import Struct
@@ -98,18 +100,23 @@ def report_damage(path: Path, store: FileRecords) -> bool:
     return bool(store.damage)
 
 
-def format_log_line(line: LogLine, page: LogPage, end: int, columns: str = "") -> str:
-    """Format a log line; a message with its delivery as known at record ``end``. ``columns`` follow the time."""
+def format_log_line(
+    line: LogLine, page: LogPage, end: int, columns: str = "", names: Mapping[int, str] = MappingProxyType({})
+) -> str:
+    """Format a log line; a message with its delivery as known at record ``end``. ``columns`` follow the time.
+
+    ``names`` are those of clients and services.
+    """
+    source, target = (each if each is None else names.get(each, str(each)) for each in (line.source, line.target))
     clock = f"{line.at_us / 1e6:10.6f}{columns}"
     if line.what != "message":
-        who = "" if line.source is None else str(line.source)
-        return f"{clock}  {who:>3}        {line.what}: {sanitize(line.text)}"
+        return f"{clock}  {source or '':>3}        {line.what}: {sanitize(line.text)}"
     ending = page.outcome(line, end)
     fate = "in flight" if ending is None else ending.fate
     if ending is not None and ending.fate == "delivered":
         fate = f"+{(ending.at_us - line.at_us) / 1000:.1f} ms"
     kind, text = sanitize(line.kind, _LONGEST_KIND), sanitize(line.text)
-    return f"{clock}  {line.source:>3} -> {line.target:<3} {kind:22} {fate:14} {text}"
+    return f"{clock}  {source:>3} -> {target:<3} {kind:22} {fate:14} {text}"
 
 
 # verdicts

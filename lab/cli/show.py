@@ -184,7 +184,7 @@ def _show_log(options: ShowOptions) -> int:
     if options.watch:
         print_line(columns.heading())
     for line in shown:
-        print_line(format_log_line(line, page, len(store), columns.at(line.record)))
+        print_line(format_log_line(line, page, len(store), columns.at(line.record), header.names))
     notes = [format_count(len(shown), "line")]
     if left_out:
         notes.append(f"{left_out} heartbeats hidden (show them with --heartbeats)")

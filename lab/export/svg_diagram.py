@@ -335,7 +335,8 @@ class Picture:
         frame, k, size = self.frame, self._k, self._size * 1.05
         last = -1e9
         for node, lane in frame.layout.lanes.items():
-            long, short = f"node {node}", str(node)
+            short = self._excerpt.header.names.get(node, str(node))
+            long = short if node in self._excerpt.header.names else f"node {node}"
             wide = text_width(long, size, bold=True) + 14 * k
             fits = frame.layout.pitch > (wide + 4 if frame.down else size * 2.1)
             words = long if fits or not frame.down else short

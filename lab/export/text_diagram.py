@@ -165,7 +165,7 @@ class _Drawing:
     def _names(self) -> str:
         row = [" "] * (_COLUMN * (len(self._place) + 1))
         for node, place in self._place.items():
-            name = str(node)
+            name = self._excerpt.header.names.get(node, str(node))
             row[place : place + len(name)] = name
         return "".join(row).rstrip()
 

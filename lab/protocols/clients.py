@@ -61,6 +61,7 @@ class Client(Protocol):
         """When each begins its last operation, if the workload has one; None: never."""
         keys: int = 5
 
+    status: str = "Working"
     number: Safe[int] = 0
     """How many operations it has called, in all its incarnations."""
     polled: tuple[tuple[str, int], ...] = ()

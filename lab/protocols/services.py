@@ -50,7 +50,13 @@ class Version(Struct, frozen=True):
 Versions = tuple[Version, ...]
 
 
-class _Store(Protocol):
+class _Service(Protocol):
+    """A node that is asked, and answers at once."""
+
+    status: str = "Working"
+
+
+class _Store(_Service):
     """What the stores have in common: each request is read from one state, and written to one."""
 
     @on(Read)
@@ -179,7 +185,7 @@ class LastWriteWinsStore(_Store):
             self._set_replica(merged)
 
 
-class TimestampService(Protocol):
+class TimestampService(_Service):
     """Timestamps, each later than all that were given before."""
 
     name: ClassVar[str] = "lin-tso"

@@ -35,12 +35,13 @@ def draw_names(canvas: Canvas, scene: Scene) -> None:
         if at.leads:
             sign, style = styles.glyphs.leads, styles.leader
         name_style = Style(bold=True, reverse=node == scene.cursor.selected or None)
+        name = scene.names.get(node, str(node))
         if plane.down:
-            canvas.put(lane + 1 - len(str(node)), 0, str(node), name_style, node)
+            canvas.put(lane + 1 - len(name), 0, name, name_style, node)
             if plane.pitch > 4:
                 canvas.put(lane + 2, 0, sign, style, node)
         else:
-            canvas.put(1, lane, f"{node:>3}", name_style, node)
+            canvas.put(1, lane, f"{name[:3]:>3}", name_style, node)
             canvas.put(5, lane, sign, style, node)
     _draw_hidden(canvas, scene, statuses)
 

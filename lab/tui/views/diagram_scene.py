@@ -1,6 +1,7 @@
 """The content of the diagram and its place: the lanes in cells, the part of a run, and what is highlighted."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from rich.style import Style
 
@@ -99,7 +100,7 @@ class Scene:
     """The content of the picture: the part in focus, at the cursor in time.
 
     ``hidden`` are the kinds of messages that are not drawn, ``marked`` the records of a witness. ``cone`` is the
-    causal past and future of the selection.
+    causal past and future of the selection. ``names`` are those of clients and services.
     """
 
     def __init__(
@@ -112,7 +113,9 @@ class Scene:
         selection: Selection,
         marked: frozenset[int] = frozenset(),
         violations: Sequence[Violation] = (),
+        names: Mapping[int, str] = MappingProxyType({}),
     ) -> None:
+        self.names = names
         self.plane = plane
         self.cursor = cursor
         self.styles = styles

@@ -71,7 +71,9 @@ class DiagramView(PictureView, inherit_bindings=False):
         if self._is_new(at, part, self._selection.picked, self._marked, len(self._source.judge.violations)):
             violations = self._source.judge.violations[-_MOST_VIOLATIONS:]
             selection, marked = self._selection, self._marked
-            self._canvas = draw(Scene(focus, plane, cursor, self._styles, hidden, selection, marked, violations))
+            names = self._source.store.header.names
+            scene = Scene(focus, plane, cursor, self._styles, hidden, selection, marked, violations, names)
+            self._canvas = draw(scene)
             self._put_lines([*map(self._canvas.row, range(height - 1)), self._foot(plane)])
 
     def mark(self, records: frozenset[int]) -> None:

@@ -204,6 +204,8 @@ def leaders_of(panes: tuple[Pane, ...], leaderless_us: int | None = None, gap_us
     if not alive:
         return Leaders((("no node is up", None),), "no node is up", is_pending=True)
     leads = {pane.id: pane.leads for pane in alive if pane.leads}
+    if all(pane.status == "Normal" and pane.coordinator is None for pane in alive):
+        return _statuses_of(alive)  # programs that elect nobody
     if not leads:
         since = f" for {leaderless_us / 1e6:.1f} s" if leaderless_us else ""
         return Leaders(((f"nobody leads{since}", None),), "nobody leads", is_pending=True)
