@@ -11,7 +11,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from lab.histories.operations import ErrorReply, History, HistoryBuilder, Outcome
+from lab.histories.operations import ErrorReply, History, HistoryBuilder, HistoryError, Outcome
+from lab.histories.results import CheckResult, Finding
+from lab.histories.workloads import WORKLOADS
 from lab.kernel import Fired, Message, Received, Step
 from lab.protocols.workloads import may_have_happened, operation_of, result_of
 from lab.recording.records import Header, Process, Record
@@ -23,9 +25,10 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class _Call(Struct, frozen=True):
-    """An operation that waits for its answer: the ``serial`` of its request, its name, value and kind."""
+    """An operation that waits for its answer: the ``serial`` of its request, when, its kind, name and value."""
 
     serial: int
+    at_us: int
     kind: str
     f: str
     value: Any
@@ -40,7 +43,8 @@ class ClientHistory:
     def __init__(self, header: Header) -> None:
         clients = [role for role in header.roles if role.protocol == "client"]
         self.workload = str(clients[0].parameters.get("workload", "")) if clients else ""
-        self._final_us = clients[0].parameters.get("final_us") if clients else None
+        final_us = clients[0].parameters.get("final_us") if clients else None
+        self._final_us = final_us if isinstance(final_us, int) else None
         self.messages = 0
         self._names = {node: name for role in clients for node, name in role.nodes.items()}
         self._renamed = dict.fromkeys(self._names, 0)
@@ -78,7 +82,9 @@ class ClientHistory:
             body = _body_of(message)
             operation = operation_of(message.kind, body)
             if operation is not None:
-                self._calls[step.node] = _Call(message.serial, message.kind, *operation)
+                if step.node in self._calls:  # no client of ours does that
+                    self._end(step.node, "info", None, step.at_us)
+                self._calls[step.node] = _Call(message.serial, step.at_us, message.kind, *operation)
                 is_final = self._final_us is not None and step.at_us >= self._final_us
                 self._builder.invoke(self._name(step.node), *operation, step.at_us, is_final=is_final)
 
@@ -96,13 +102,28 @@ class ClientHistory:
         call = self._calls.pop(node)
         if outcome == "info" and not may_have_happened(call.f):
             outcome = "fail"
-        self._builder.complete(self._name(node), outcome, result, at_us, error)
+        self._builder.complete(self._name(node), outcome, result, max(at_us, call.at_us), error)
         if outcome == "info":
             self._renamed[node] += 1
 
     def _name(self, node: int) -> str:
         renamed = self._renamed[node]
         return f"{self._names[node]}.{renamed}" if renamed else self._names[node]
+
+
+def check_clients(clients: ClientHistory) -> CheckResult | None:
+    """Return the verdict on what the clients were answered; None if there are none.
+
+    An answer that is none of the workload, such as a text where a list is due, is a failure, too.
+    """
+    if clients.workload not in WORKLOADS:
+        return None
+    try:
+        return WORKLOADS[clients.workload].check(clients.history)
+    except HistoryError as error:
+        return CheckResult(
+            clients.workload, "fails", "an answer is malformed", (Finding("malformed", str(error)),)
+        )
 
 
 def _body_of(message: Message) -> dict[str, Any]:

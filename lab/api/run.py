@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from lab.analysis.client_history import ClientHistory
+from lab.analysis.client_history import ClientHistory, check_clients
 from lab.analysis.elections import ElectionLog, SettledElection
 from lab.analysis.history import History
 from lab.export.excerpt import ExportError, ExportOptions, read_excerpt
@@ -26,7 +26,6 @@ from lab.export.svg_diagram import write_svg
 from lab.export.tables import table_of, tables_of
 from lab.histories.operations import History as Operations
 from lab.histories.results import CheckResult
-from lab.histories.workloads import WORKLOADS
 from lab.properties.judge import Judge
 from lab.properties.verdicts import Verdict, Violation
 from lab.properties.witness import ExplanationLine, explain_violation
@@ -122,8 +121,7 @@ class Run:
     @cached_property
     def workload(self) -> CheckResult | None:
         """The verdict on what the clients were answered; None without clients."""
-        clients = self._folds[2]
-        return WORKLOADS[clients.workload].check(clients.history) if clients.workload in WORKLOADS else None
+        return check_clients(self._folds[2])
 
     def explain(self, violation: Violation) -> list[ExplanationLine]:
         """Return the events that led to a violation (``verdict.first``), each with its record and its time."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from lab.analysis.client_history import ClientHistory
+from lab.analysis.client_history import ClientHistory, check_clients
 from lab.cli.terminal import console
 from lab.glyphs import draws_unicode
 from lab.histories.linearizability import LinearizabilityResult
@@ -12,7 +12,6 @@ from lab.histories.linearization_picture import text_picture
 from lab.histories.operations import History
 from lab.histories.results import CheckResult
 from lab.histories.transaction_result import TransactionResult
-from lab.histories.workloads import WORKLOADS
 from lab.text import sanitize
 from lab.units import format_count, format_us
 
@@ -124,10 +123,9 @@ class WorkloadVerdict(Struct, frozen=True):
 
 def judge_clients(clients: ClientHistory) -> WorkloadVerdict | None:
     """Return the verdict on the operations of a run; None if it has no clients."""
-    if clients.workload not in WORKLOADS:
+    result, history = check_clients(clients), clients.history
+    if result is None:
         return None
-    history = clients.history
-    result = WORKLOADS[clients.workload].check(history)
     took_us = sorted(
         each.completed_at_us - each.invoked_at_us
         for each in history.operations

@@ -91,8 +91,8 @@ class World(ActiveRun, Generic[AnIncarnation]):
     def send(self, incarnation: AnIncarnation, messages: Sequence[Message]) -> None:
         """Put messages of a node on their links, as long as it is up and not paused."""
         is_watched = self.director.needs_records
-        is_up = self.incarnations.get(incarnation.id) is incarnation
-        if is_up and not is_watched and not incarnation.paused:  # nothing strikes between two messages
+        is_running = self.incarnations.get(incarnation.id) is incarnation
+        if is_running and not is_watched and not incarnation.paused:  # nothing strikes between two messages
             for message in messages:
                 self._put_on_link(message)
             incarnation.leaving = 0

@@ -1,0 +1,105 @@
+"""The history of clients, from records that no client of ours has made, and from answers that are none."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from lab.analysis.client_history import ClientHistory, check_clients
+from lab.histories.workloads import WORKLOADS
+from lab.kernel import Fired, Message, Received, Step
+from lab.protocols import Bully
+from lab.protocols.workloads import WORKLOADS as CLIENT_WORKLOADS
+from lab.recording.records import Header, Process, Role
+from tests.harness import simulated_header
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 99) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abk"), inner, max_size=2),
+    max_leaves=6,
+)
+KINDS = (
+    "Add",
+    "Broadcast",
+    "Cas",
+    "CommitOffsets",
+    "Echo",
+    "Generate",
+    "Poll",
+    "Read",
+    "Send",
+    "Ts",
+    "Txn",
+    "Write",
+)
+FIELDS = (
+    "key",
+    "value",
+    "element",
+    "delta",
+    "message",
+    "messages",
+    "from",
+    "to",
+    "echo",
+    "id",
+    "ts",
+    "txn",
+    "msgs",
+)
+
+
+def _header(workload: str) -> Header:
+    roles = (Role("clients", "client", {4: "c4"}, {"workload": workload, "final_us": 50}),)
+    return replace(simulated_header(Bully, (1, 2, 3)), roles=roles)
+
+
+def _message(source: int, target: int, serial: int, kind: str, body: dict[str, Any], reply_to: int = 0) -> Message:
+    return Message(source, target, serial, kind, msgspec.Raw(msgspec.json.encode(body)), reply_to)
+
+
+def test_every_workload_of_clients_has_a_checker() -> None:
+    """By the same name."""
+    assert CLIENT_WORKLOADS.keys() <= WORKLOADS.keys()
+
+
+@given(data=st.data(), workload=st.sampled_from([*CLIENT_WORKLOADS]))
+def test_no_recording_can_break_it(data: st.DataObject, workload: str) -> None:
+    """Calls before an answer, answers twice, to nobody, of another kind and form, times that go back."""
+    clients = ClientHistory(_header(workload))
+    bodies = st.dictionaries(st.sampled_from([*FIELDS, "offset", "offsets", "code", "msg"]), JSON, max_size=4)
+    for serial in range(1, data.draw(st.integers(1, 12)) + 1):
+        at_us = data.draw(st.integers(0, 99))
+        what = data.draw(st.sampled_from(["call", "answer", "take", "timeout", "crash"]))
+        if what == "call":
+            sent = (_message(4, 1, serial, data.draw(st.sampled_from(KINDS)), data.draw(bodies)),)
+            clients.observe(Step(at_us, 4, 1, Fired("operate"), sent=sent))
+        elif what == "answer":
+            kind, asked = data.draw(st.sampled_from(["ReadOk", "TxnOk", "Error"])), data.draw(st.integers(1, 12))
+            sent = (_message(1, 4, serial, kind, data.draw(bodies), asked),)
+            clients.observe(Step(at_us, 1, 1, Fired("x"), sent=sent))
+        elif what == "take":
+            clients.observe(Step(at_us, 4, 1, Received(1, data.draw(st.integers(1, 12)))))
+        elif what == "timeout":
+            clients.observe(Step(at_us, 4, 1, Fired("operate")))
+        else:
+            clients.observe(Process(at_us, 4, "killed", 1))
+    found = check_clients(clients)
+    assert found is not None
+    assert found.word in ("holds", "fails", "undecided", "not judged")
+
+
+@pytest.mark.parametrize(("answer", "word"), [({"txn": [["r", 1, [2]]]}, "fails"), ({"txn": "none"}, "fails")])
+def test_a_malformed_answer_fails(answer: dict[str, Any], word: str) -> None:
+    """The program is to blame, and the report says for what."""
+    clients = ClientHistory(_header("txn-list-append"))
+    clients.observe(Step(1, 4, 1, Fired("operate"), sent=(_message(4, 1, 1, "Txn", {"txn": [["r", 1, None]]}),)))
+    clients.observe(Step(2, 1, 1, Received(4, 1), sent=(_message(1, 4, 7, "TxnOk", answer, 1),)))
+    clients.observe(Step(3, 4, 1, Received(1, 7)))
+    found = check_clients(clients)
+    assert found is not None
+    assert found.word == word, str(found)
+    assert found.findings
