@@ -129,6 +129,7 @@ class Node(SteppedNode, Port):
         "_timers",
         "_waited",
         "halted",
+        "handled",
         "id",
         "outside",
         "protocol",
@@ -146,6 +147,7 @@ class Node(SteppedNode, Port):
     ) -> None:
         self.id = node
         self.outside = outside
+        self.handled = 0
         self._ids = frozenset((*ids, *outside))
         self.now_us = 0
         self.halted = False
@@ -433,6 +435,7 @@ class Node(SteppedNode, Port):
         if handler is None:
             self.note(f"{message.kind} arrived without a request that it answers")
             return
+        self.handled = message.serial
         answer = handler(message.source, payload)
         if answer is not None:
             self.send(message.source, answer, message.serial)

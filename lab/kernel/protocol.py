@@ -101,11 +101,13 @@ class Port(ABC):
     random: NodeRandom
     touched: bool
     """True if a declared field was assigned since the last comparison."""
+    handled: int
+    """The serial of the message that is being handled, or was last."""
     outside: Mapping[int, str]
     """The names of the nodes that this one can reach outside the cluster: clients and services."""
 
     @abstractmethod
-    def send(self, target: int, payload: Payload) -> None: ...
+    def send(self, target: int, payload: Payload, reply_to: int = 0) -> None: ...
     @abstractmethod
     def post(self, target: int, kind: str, body: Raw, reply_to: int = 0) -> int: ...
     @abstractmethod
@@ -295,6 +297,15 @@ class Protocol:
     def send(self, peer: int, payload: Payload) -> None:
         """Send a message that expects no answer."""
         self._port.send(peer, payload)
+
+    @property
+    def handled(self) -> int:
+        """The number of the message that is being handled: with it, ``reply`` answers a request later."""
+        return self._port.handled
+
+    def reply(self, peer: int, handled: int, payload: Payload) -> None:
+        """Answer a request whose handler returned None, as it had to ask or to wait first."""
+        self._port.send(peer, payload, handled)
 
     def note(self, text: str) -> None:
         """Add a note to the record of this step."""

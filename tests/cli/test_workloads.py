@@ -33,7 +33,7 @@ def _run(lab: Lab, program: str, *options: str) -> dict[str, Any]:
 @pytest.mark.live
 def test_the_counter_of_the_page(lab: Lab) -> None:
     """Three nodes, each with a client, and seq-kv beside them."""
-    counter, _ = _blocks("python")
+    counter, *_ = _blocks("python")
     path = lab.folder / "counter.py"
     path.write_text(counter)
     path.chmod(0o755)
@@ -46,12 +46,26 @@ def test_the_counter_of_the_page(lab: Lab) -> None:
 
 def test_the_protocol_of_the_page(lab: Lab) -> None:
     """Its clients see what no single store would show."""
-    _, forgetful = _blocks("python")
+    _, forgetful, _ = _blocks("python")
     (lab.folder / "forgetful.py").write_text(forgetful)
-    *_, command = _blocks("sh")
+    *_, command, _ = _blocks("sh")
     done = lab(*shlex.split(command)[1:])
     assert done.status == 1
     assert _blocks("text")[1].strip() in done.out
+
+
+def test_the_register_of_the_page(lab: Lab) -> None:
+    """One coordinator decides; two, on the sides of a cut, lose what one of them has decided."""
+    *_, register = _blocks("python")
+    (lab.folder / "register.py").write_text(register)
+    *_, commands = _blocks("sh")
+    for command, verdict, status in zip(
+        commands.splitlines(), _blocks("text")[2].splitlines(), (0, 1), strict=True
+    ):
+        done = lab(*shlex.split(command)[1:])
+        assert verdict in done.out, done.out
+        assert done.status == status
+        assert "without a known outcome" in done.out
 
 
 OTHERS = [
@@ -109,7 +123,7 @@ def test_faults_between_clients_and_programs(lab: Lab) -> None:
 @pytest.mark.live
 def test_a_service_that_is_not_there_is_named(lab: Lab) -> None:
     """With the option that starts it."""
-    counter, _ = _blocks("python")
+    counter, *_ = _blocks("python")
     path = lab.folder / "counter.py"
     path.write_text(counter.replace('"seq-kv"', '"lww-kv"'))
     path.chmod(0o755)

@@ -344,11 +344,18 @@ def _draws() -> str:
     return _table(("exercise", "what is drawn, and from how many values"), rows)
 
 
+def _example(name: str) -> str:
+    """Return an example in Python from the guide's folder of the builder."""
+    source = Path(lab.__file__).with_name("guide") / "build" / name
+    return f"```python\n{source.read_text('utf-8')}```"
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "draws": _draws,
     "node-python": lambda: _node("python", "py"),
     "node-javascript": lambda: _node("js", "js"),
     "node-go": lambda: _node("go", "go"),
+    "register": lambda: _example("register.py"),
     "node-counter": lambda: _node("python", "py", "counter"),
     "assertions": _assertions,
     "promises": _promises,
