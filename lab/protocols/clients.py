@@ -99,8 +99,10 @@ class Client(Protocol):
             return
         if self.now_us < settings.final_us:
             await self.sleep(settings.final_us - self.now_us, "the cluster to come to rest")
-        while not await self.call(workload.final(self.draw())):
+        is_answered = await self.call(workload.final(self.draw()))
+        while not is_answered:
             await self.sleep(settings.every_us, "the next attempt")
+            is_answered = await self.call(workload.final(self.draw()))
 
     def draw(self) -> Draw:
         """Return what the next operation is drawn from."""

@@ -62,7 +62,7 @@ def test_it_refuses_what_it_cannot_convert(lab: Lab, old: Path, tmp_path: Path) 
     damaged.write_bytes(b"".join([*lines[:100], lines[100][:50] + b"\n", *lines[101:]]))
     assert "line 101 cannot be read" in lab("convert", str(damaged)).refused()
     attempt = tmp_path / "attempt.jsonl"
-    exercise = b',"exercise":{"name":"pause","student":"Ada"}}\n'
+    exercise = b',"exercise":{"name":"pause","student":"Ada","attempt":1}}\n'
     attempt.write_bytes(
         b"".join([lines[0].rstrip(b"}\n") + lines[0][len(lines[0].rstrip(b"}\n")) : -2] + exercise])
     )

@@ -11,7 +11,7 @@ from tests.cli.invocation import Called, Lab
 
 KEYS = [
     *("format", "world", "protocol", "settings", "nodes", "elections", "messages", "faults", "notes", "figures"),
-    *("duration_us", "recording", "verdicts", "scenario"),
+    *("duration_us", "recording", "verdicts", "scenario", "workload"),
 ]
 NODE_KEYS = ["alive", "process", "status", "coordinator", "up", "definition_version", "group"]
 ELECTION_KEYS = ["lost_at_us", "settled_at_us", "coordinator"]

@@ -102,7 +102,7 @@ def test_without_a_subcommand_the_help_is_printed(lab: Lab) -> None:
 def test_show_prints_parameters_as_in_the_head(lab: Lab) -> None:
     """With units, and under the same names."""
     shown = lab("scenario", "show", "figure-10-9").out
-    assert re.search(r"^set +.*check_every = 4500ms|^set +.*check_every = 4.5s", shown, re.MULTILINE)
+    assert re.search(r"^set +.*check_every = 9s|^set +.*check_every = 9000ms", shown, re.MULTILINE)
 
 
 def test_show(lab: Lab, transcript: Callable[[str, str], None]) -> None:

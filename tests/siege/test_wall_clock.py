@@ -16,7 +16,7 @@ _OWNERS = {"time", "datetime", "date"}
 _OF_FILES = {"st_mtime", "st_mtime_ns", "st_ctime", "st_ctime_ns", "getmtime", "getctime"}
 
 USES = {
-    "cli/home.py": (4, "the dates and ages of the recordings in a list, and their order"),
+    "cli/home.py": (5, "the dates and ages of recordings and campaigns in a list, and their order"),
     "exercises/attempts.py": (3, "the date of an attempt, for the teacher"),
     "places.py": (1, "which recordings without a name are the oldest"),
     "serve/admin_server.py": (2, "how long ago, for the teacher; whether a file has changed"),

@@ -89,7 +89,7 @@ def test_on_the_screen(tmp_path: Path, size: tuple[int, int]) -> None:
         assert re.search(" 2 +… Waiting ", seen.text)
         assert "guess 2  next 2" in seen.text
         assert "the token" in seen.text
-        assert "nothing judged yet" in seen.leaders
+        assert "1 hold so far, 3 not judged" in seen.leaders
         assert "coordinator" not in seen.text
 
     replay(test, rig.write(tmp_path / "token.jsonl"), size)

@@ -10,7 +10,8 @@ KEY_DOES_NOT_EXIST, PRECONDITION_FAILED = 20, 22
 
 def send(target: str, **body: Any) -> None:
     """Write a message, as one line."""
-    print(json.dumps({"src": name, "dest": target, "body": body}), flush=True)
+    sys.stdout.write(json.dumps({"src": name, "dest": target, "body": body}) + "\n")
+    sys.stdout.flush()
 
 
 def ask(**body: Any) -> dict[str, Any]:
