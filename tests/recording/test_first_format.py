@@ -16,7 +16,11 @@ from lab.recording.records import FORMAT, encode
 from lab.replay.divergence import find_divergence
 from lab.replay.reexecution import reexecute
 
-SHIPPED = sorted((Path(__file__).parents[2] / "recordings").rglob("*.jsonl"))
+SHIPPED = sorted(
+    path
+    for path in (Path(__file__).parents[2] / "recordings").rglob("*.jsonl")
+    if path.read_bytes()[:200].find(b'"format":1,') >= 0
+)
 DIGESTS = msgspec.json.decode((Path(__file__).parent / "first_format.json").read_bytes(), type=dict[str, str])
 """By the name of the recording: of its states and log lines, as the versions that wrote format 1 read them."""
 
