@@ -55,7 +55,7 @@ def _header(path: str) -> Header:
 
 
 def _recorded(lab: Lab) -> str:
-    done = lab(*RUN, "--json")
+    done = lab(*RUN[:-1], "5s", "--json")
     assert done.status == 0, done
     assert set(done.err.split()) <= {"loading", "hello"}
     found = json.loads(done.out)
@@ -132,11 +132,11 @@ def test_an_exception_is_reported(lab: Lab, mine: Path) -> None:
     result = (
         rf"lab: node 2 failed at 0\.\d+ s: ValueError: 2 is no good \(mine\.py:{number} in started: raise .*\)"
     )
-    done = lab(*RUN)
+    done = lab(*RUN[:-1], "5s")
     assert done.status == 1
     assert re.search("^  node 2  failed   Down$", done.out, re.MULTILINE)
     assert re.fullmatch(result, _last_line(done))
-    done = lab(*RUN, "--json")
+    done = lab(*RUN[:-1], "5s", "--json")
     assert done.status == 1
     assert json.loads(done.out)["nodes"]["2"]["process"] == "failed"
     assert re.fullmatch(result, _last_line(done))
