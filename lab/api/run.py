@@ -115,7 +115,7 @@ class Run:
 
     @property
     def operations(self) -> Operations:
-        """What the clients called, and what they were answered; empty without clients."""
+        """The operations of the clients, with their outcomes; empty without clients."""
         return self._folds[2].history
 
     @cached_property

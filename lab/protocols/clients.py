@@ -44,7 +44,7 @@ class Client(Protocol):
     asks: ClassVar[tuple[type[Request[Any]], ...]] = _OPERATIONS
 
     class Parameters(Struct, frozen=True):
-        """What the clients do, and how often."""
+        """The workload of the clients, and its pace."""
 
         workload: str = "echo"
         clients: tuple[int, ...] = ()
@@ -54,7 +54,7 @@ class Client(Protocol):
         every_us: int = 200_000
         """The mean time from an answer to the next operation of the client."""
         timeout_us: int = 1_000_000
-        """How long a client waits for an answer."""
+        """The time for which a client waits for an answer."""
         until_us: int | None = None
         """When they end; None: never."""
         final_us: int | None = None
@@ -63,7 +63,7 @@ class Client(Protocol):
 
     status: str = "Working"
     number: Safe[int] = 0
-    """How many operations it has called, in all its incarnations."""
+    """The number of operations that it has called, in all its incarnations."""
     polled: tuple[tuple[str, int], ...] = ()
     """Of each log, the offset after the last message that it has seen."""
     ok: Auxiliary[int] = 0

@@ -69,7 +69,7 @@ class Error(Payload, frozen=True, omit_defaults=True):
 
 
 class EchoOk(Payload, frozen=True):
-    """What was sent."""
+    """The value that was sent."""
 
     echo: Any = UNSET
 

@@ -57,7 +57,7 @@ class _Service(Protocol):
 
 
 class _Store(_Service):
-    """What the stores have in common: each request is read from one state, and written to one."""
+    """A store: each request is read from one state, and written to one."""
 
     @on(Read)
     def on_read(self, sender: int, message: Read) -> ReadOk | Error:

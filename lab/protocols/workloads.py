@@ -35,7 +35,7 @@ AnyRequest = Request[Any]
 
 
 class Draw(Struct, frozen=True):
-    """What an operation is drawn from. ``number`` differs between all operations of all clients.
+    """The source of an operation. ``number`` differs between all operations of all clients.
 
     ``keys``: how many there are. ``polled``: the offset after the last message that the client has seen, by key.
     """
@@ -52,7 +52,7 @@ class Draw(Struct, frozen=True):
 
 
 class ClientWorkload(Struct, frozen=True):
-    """What clients do: ``draw`` returns the next operation.
+    """The operations of clients: ``draw`` returns the next one.
 
     ``kinds`` are the requests that a server must handle. ``final``: the operation that each client ends with, once
     the system has come to rest. ``services``: what a solution commonly uses.
