@@ -41,7 +41,7 @@ class ClusterState:
     ``header`` is that of the recording, None if it is unknown.
 
     ``nodes`` maps the ids of the cluster's nodes to their states, ``others`` those of the clients and services
-    beside it; ``in_flight`` maps (source, serial) to messages. All are updated lazily, on access: most steps
+    outside it; ``in_flight`` maps (source, serial) to messages. All are updated lazily, on access: most steps
     change only where procedures wait, and most messages arrive soon.
     """
 
@@ -97,7 +97,7 @@ class ClusterState:
         return (*self._nodes, *self._others)
 
     def view_of(self, node: int) -> NodeState:
-        """Return the state of a node of the cluster, or beside it. Raises KeyError."""
+        """Return the state of a node of the cluster, or outside it. Raises KeyError."""
         self._take_in_newest()
         return self._table(node)[node]
 

@@ -108,7 +108,7 @@ class ExerciseAttempt(Struct, frozen=True, omit_defaults=True):
 
 
 class Role(Struct, frozen=True, omit_defaults=True):
-    """Nodes beside the cluster, its clients or a service, with their names by their ids.
+    """Nodes outside the cluster, its clients or a service, with their names by their ids.
 
     ``protocol`` is what they execute, by its name.
     """
@@ -122,7 +122,7 @@ class Role(Struct, frozen=True, omit_defaults=True):
 class Header(Struct, frozen=True, omit_defaults=True, tag="header", tag_field="record"):
     """The first line: everything that a re-execution needs. ``began`` is UTC, ISO 8601.
 
-    ``nodes`` are those of the cluster; ``roles`` has further ones, the clients and services beside it. ``remark``
+    ``nodes`` are those of the cluster; ``roles`` has further ones, the clients and services outside it. ``remark``
     describes the purpose of the run, ``scenario`` is the text of the file that it was made from.
     """
 
@@ -144,12 +144,12 @@ class Header(Struct, frozen=True, omit_defaults=True, tag="header", tag_field="r
 
     @property
     def names(self) -> dict[int, str]:
-        """The names of the nodes beside the cluster."""
+        """The names of the nodes outside the cluster."""
         return {node: name for role in self.roles for node, name in role.nodes.items()}
 
     @property
     def all_nodes(self) -> tuple[int, ...]:
-        """The nodes of the cluster, and those beside it."""
+        """The nodes of the cluster, and those outside it."""
         return (*self.nodes, *self.names)
 
 

@@ -109,7 +109,7 @@ class ActiveFault(Struct, frozen=True, omit_defaults=True):
 class Snapshot(Struct, frozen=True, omit_defaults=True):
     """The state of the whole cluster after a record. ``lines`` is the number of log lines so far.
 
-    ``others`` are the clients and services beside the cluster.
+    ``others`` are the clients and services outside the cluster.
     """
 
     record: int

@@ -1,4 +1,4 @@
-"""The nodes of a run: those of the cluster, and those that have a role beside it, as clients or services.
+"""The nodes of a run: those of the cluster, and those that have a role outside it, as clients or services.
 
 The cluster elects, commits and is judged; the nodes of a role are no members of it, and no peers of its nodes.
 They are nodes of the kernel all the same: deterministic, recorded, and executed again like every other. Messages

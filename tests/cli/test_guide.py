@@ -234,6 +234,9 @@ def test_the_run_of_the_page_on_processes(lab: Lab, mine: Path) -> None:
     run.send_signal(signal.SIGINT)
     out, err = run.communicate(timeout=WAIT_S)
     assert run.returncode == 130, err
+    first, second = err.decode().splitlines()
+    assert first.startswith("lab: A1.1 fails with all assumptions intact")
+    assert re.fullmatch(r"lab: it ended at [\d.]+ s: .*", second)
     assert b"A1.1 fails" in out
 
 
