@@ -6,6 +6,7 @@ import gc
 import importlib
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,9 @@ _SERVED = {"server", "school"}
 """Fixtures with a server, or with the keys to log in at one."""
 _running: list[pytest.Item] = []
 
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    _caches = tempfile.TemporaryDirectory(prefix="lab-tests-")  # deleted at the end
+    os.environ["XDG_CACHE_HOME"] = _caches.name
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # the tests start hundreds of interpreters
 sys.dont_write_bytecode = False
 reaper.default_signals()

@@ -160,6 +160,7 @@ OWN_FILES = {
     "lab/export/film_files.py": "a film that was just encoded",
     "lab/guide/contents.py": "pages of the package",
     "lab/script/grammar.py": "the grammar of the package",
+    "lab/script/parser_tables.py": "what the user wrote, in their own folder, with a digest",
     "lab/serve/web_site.py": "templates of the package",
     "lab/worlds/campaign/cluster.py": "the source of the package",
     "lab/worlds/fork_server.py": "the null device",

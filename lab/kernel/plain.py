@@ -20,7 +20,7 @@ _REMEMBERED = 256
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 _DECODER = msgspec.json.Decoder()
 _PLAIN = {int, str, bool, type(None)}
-_ATOMS = (int, str, bool, float, bytes, type(None), Enum)
+_ATOMS = (int, str, bool, float, bytes, type(None), msgspec.UnsetType, Enum)
 _NAN = "nan"
 
 

@@ -1,8 +1,8 @@
 """The services of Maelstrom: nodes that the nodes of a cluster use, as one uses a database.
 
-- ``lin-kv``: a store of keys and values, linearizable; - ``seq-kv``: the same, sequentially consistent. A reader
-may be shown any of the last states, and never an older one
-  than it saw before; a write goes to the newest, and who writes has seen it;
+- ``lin-kv``: a store of keys and values, linearizable;
+- ``seq-kv``: the same, sequentially consistent. A reader may be shown any of the last states, and never an older
+  one than it saw before; a write goes to the newest, and who writes has seen it;
 - ``lww-kv``: two replicas; the last write wins when one is copied to the other, at random moments;
 - ``lin-tso``: timestamps 0, 1, 2, …
 

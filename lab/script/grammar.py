@@ -33,6 +33,7 @@ from lab.script.commands import (
     SlowDisk,
     WorldCommand,
 )
+from lab.script.parser_tables import parser_of
 from lab.script.predicates import And, Compare, Is, IsTrue, LinkIs, Not, Or, Predicate, Suspects
 from lab.script.scope import CommandError
 from lab.script.statements import (
@@ -103,7 +104,7 @@ def _parser(vocabulary: Vocabulary) -> Lark:
     words_of_rules = sorted(set(re.findall(_WORD, grammar)))
     grammar = re.sub(_WORD, lambda word: terminal_of(word[1]), grammar)
     grammar += "".join(f"\n{terminal_of(word)}: /{word}\\b/" for word in words_of_rules)
-    return Lark(
+    return parser_of(
         grammar,
         start=["start", "predicate", "watch"],
         parser="lalr",

@@ -46,9 +46,9 @@ def test_the_counter_of_the_page(lab: Lab) -> None:
 
 def test_the_protocol_of_the_page(lab: Lab) -> None:
     """Its clients see what no single store would show."""
-    _, forgetful, _ = _blocks("python")
+    _, forgetful, *_ = _blocks("python")
     (lab.folder / "forgetful.py").write_text(forgetful)
-    *_, command, _ = _blocks("sh")
+    command = _blocks("sh")[2]
     done = lab(*shlex.split(command)[1:])
     assert done.status == 1
     assert _blocks("text")[1].strip() in done.out
@@ -56,9 +56,9 @@ def test_the_protocol_of_the_page(lab: Lab) -> None:
 
 def test_the_register_of_the_page(lab: Lab) -> None:
     """One coordinator decides; two, on the sides of a cut, lose what one of them has decided."""
-    *_, register = _blocks("python")
+    *_, register, _ = _blocks("python")
     (lab.folder / "register.py").write_text(register)
-    *_, commands = _blocks("sh")
+    *_, commands, _ = _blocks("sh")
     for command, verdict, status in zip(
         commands.splitlines(), _blocks("text")[2].splitlines(), (0, 1), strict=True
     ):
@@ -66,6 +66,17 @@ def test_the_register_of_the_page(lab: Lab) -> None:
         assert verdict in done.out, done.out
         assert done.status == status
         assert "without a known outcome" in done.out
+
+
+def test_the_replicated_register_of_the_page(lab: Lab) -> None:
+    """A majority decides, so that nothing is lost: neither to a cut nor to a kill."""
+    *_, replicated = _blocks("python")
+    (lab.folder / "replicated.py").write_text(replicated)
+    *_, commands = _blocks("sh")
+    for command, verdict in zip(commands.splitlines(), _blocks("text")[3].splitlines(), strict=True):
+        done = lab(*shlex.split(command)[1:])
+        assert verdict in done.out, done.out
+        assert done.status == 0
 
 
 def _judged(lab: Lab, workload: str, mood: str) -> dict[str, Any]:

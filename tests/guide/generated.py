@@ -356,6 +356,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "node-javascript": lambda: _node("js", "js"),
     "node-go": lambda: _node("go", "go"),
     "register": lambda: _example("register.py"),
+    "replicated": lambda: _example("replicated.py"),
     "node-counter": lambda: _node("python", "py", "counter"),
     "assertions": _assertions,
     "promises": _promises,

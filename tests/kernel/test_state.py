@@ -6,6 +6,7 @@ import pytest
 from msgspec import Struct
 
 from lab.kernel import Log, Payload, Protocol, ProtocolError, Safe, on
+from lab.protocols.operations import Read
 from tests.harness import Solo
 
 
@@ -143,6 +144,15 @@ def test_a_struct_that_holds_something_mutable_is_refused() -> None:
 
         class Boxed(Protocol):
             box: Box = Box([])
+
+
+def test_a_message_with_a_field_left_out_can_be_kept() -> None:
+    """A request that waits: what its sender left out is left out."""
+
+    class Waiting(Protocol):
+        read: Read | None = Read()
+
+    assert Solo(Waiting).start().changed == {"read": {}}
 
 
 def test_a_mutable_default_is_refused_when_the_class_is_made() -> None:

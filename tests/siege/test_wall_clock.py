@@ -19,6 +19,7 @@ USES = {
     "cli/home.py": (5, "the dates and ages of recordings and campaigns in a list, and their order"),
     "exercises/attempts.py": (3, "the date of an attempt, for the teacher"),
     "places.py": (1, "which recordings without a name are the oldest"),
+    "script/parser_tables.py": (1, "which tables of the parser are the oldest"),
     "serve/admin_server.py": (2, "how long ago, for the teacher; whether a file has changed"),
     "serve/data_folder.py": (1, "the date of a line of the log"),
     "serve/gradebook.py": (1, "the date of a seal"),

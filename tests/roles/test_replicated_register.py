@@ -1,0 +1,53 @@
+"""The register that a majority keeps: linearizable under drawn faults, and not without any of its parts."""
+
+import functools
+from pathlib import Path
+
+import pytest
+
+import lab
+from tests.profile import amount
+
+REPLICATED = Path(lab.__file__).with_name("guide") / "build" / "replicated.py"
+FAULTS = "kill,pause,partition,delay,loss"
+SEEDS = range(1, 1 + amount(4, 500))
+
+
+def _word(target: str, nodes: int, seed: int, faults: str = FAULTS) -> str:
+    run = lab.simulate(
+        target, nodes, seed=seed, faults=faults, for_="12s", t="100ms", workload="lin-kv", clients=4, rate=8
+    )
+    assert not run.failures
+    assert run.workload is not None
+    return run.workload.word
+
+
+@functools.cache
+def _variant(folder: Path, old: str, new: str) -> str:
+    text = REPLICATED.read_text("utf-8")
+    assert old in text
+    path = folder / "variant.py"
+    path.write_text(text.replace(old, new), "utf-8")
+    return f"{path}:Replicated"
+
+
+@pytest.mark.parametrize("nodes", [3, 4])
+def test_it_is_linearizable(nodes: int) -> None:
+    """Whatever strikes the cluster; and there are answers to judge."""
+    words = {_word(f"{REPLICATED}:Replicated", nodes, seed) for seed in SEEDS}
+    assert words == {"holds"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("return (len(self.peers) + 1) // 2 + 1", "return 1"),
+        ("newest = max(granted, key=lambda promise: promise.accepted)", "newest = granted[-1]"),
+        ("store: Safe[Store] = ()", "store: Store = ()"),
+    ],
+    ids=["no majority", "its own state instead of the newest", "a state that a crash erases"],
+)
+def test_each_part_is_needed(old: str, new: str, tmp_path: Path) -> None:
+    """Without it, some history is not linearizable."""
+    target = _variant(tmp_path, old, new)
+    assert any(_word(target, 3, seed) == "fails" for seed in range(1, 41))
