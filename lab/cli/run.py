@@ -100,8 +100,8 @@ class RunOptions(Settings, frozen=True, kw_only=True):
         str | None,
         Option(
             metavar="NAME|FILE.py:CLASS",
-            help="With --program: what reads the state of the nodes off their messages: election, raft, bully, or "
-            "a class of yours.",
+            help="With --program: what reads the state of the nodes off their messages: election, bully, ring, "
+            "invitation, raft, or a class of yours.",
         ),
     ] = None
     workload: Annotated[

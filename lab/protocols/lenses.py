@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 
 from lab.kernel import Displayed
 from lab.protocols.election import Status
+from lab.protocols.history import Group
 from lab.protocols.maelstrom import kind_of
 from lab.protocols.program import Program
 
-__all__ = ["LENSES", "BullyLens", "ElectionLens", "RaftLens"]
+__all__ = ["LENSES", "BullyLens", "ElectionLens", "InvitationLens", "RaftLens", "RingLens"]
 
 
 class ElectionLens(Program):
@@ -90,5 +91,80 @@ class BullyLens(Program):
         self.status, self.coordinator, self.processing = status, coordinator, status is Status.NORMAL
 
 
-LENSES: dict[str, type[Program]] = {each.name: each for each in (Program, ElectionLens, RaftLens, BullyLens)}
+class RingLens(Program):
+    """Programs that speak the ring algorithm: ELECTION and COORDINATOR circulate, with a list of ``members``.
+
+    The highest member leads, unless the message names a ``coordinator``. Small letters will do.
+    """
+
+    name: ClassVar[str] = "program-ring"
+    promises: ClassVar[tuple[str, ...]] = ("A1.1", "A2")
+
+    def on_ready(self) -> None:
+        self.status = Status.ELECTION
+
+    def on_sent(self, peer: int | None, body: dict[str, Any]) -> None:
+        self._observe(body)
+
+    def on_received(self, peer: int | None, body: dict[str, Any]) -> None:
+        self._observe(body)
+
+    def _observe(self, body: dict[str, Any]) -> None:
+        match kind_of(body).upper():
+            case "ELECTION":
+                self.status, self.coordinator, self.up = Status.ELECTION, None, frozenset()
+            case "COORDINATOR":
+                named = body.get("members")
+                members = frozenset(self.nodes_of(named if isinstance(named, list) else []))
+                leader = next(iter(self.nodes_of([body.get("coordinator")])), max(members, default=None))
+                if leader is None:
+                    self.note("COORDINATOR names no node: members is a list of nodes")
+                else:
+                    self.status, self.coordinator, self.up = Status.NORMAL, leader, members
+        self.processing = self.status is Status.NORMAL
+
+
+class InvitationLens(Program):
+    """Programs that speak the invitation algorithm with the messages of the listings: Invitation, Accept, Ready.
+
+    Each has a ``group``: the node that formed it, and a number that the node uses once, as ``["n3", 7]``. A node
+    that is alone sends no message that would tell; it says so with ``lab_state``.
+    """
+
+    name: ClassVar[str] = "program-invitation"
+    promises: ClassVar[tuple[str, ...]] = ("A3.1", "A5")
+
+    group: Group = Group()
+
+    def on_ready(self) -> None:
+        self.status, self.coordinator, self.processing = Status.NORMAL, self.id, True
+
+    def on_sent(self, peer: int | None, body: dict[str, Any]) -> None:
+        match kind_of(body), self._group_in(body):
+            case "Invitation", Group() as group if group.id == self.id:
+                self._enter(Status.ELECTION, self.id, group)
+            case "Accept", Group() as group:
+                self._enter(Status.REORGANIZATION, peer, group)
+            case "Ready", Group() as group:
+                self._enter(Status.NORMAL, self.id, group)
+
+    def on_received(self, peer: int | None, body: dict[str, Any]) -> None:
+        match kind_of(body), self._group_in(body):
+            case "Ready", Group() as group if group == self.group:
+                self._enter(Status.NORMAL, peer, group)
+
+    def _group_in(self, body: dict[str, Any]) -> Group | None:
+        match body.get("group"):
+            case [former, int(counter)]:
+                return next((Group(node, counter) for node in self.nodes_of([former])), None)
+        return None
+
+    def _enter(self, status: Status, coordinator: int | None, group: Group) -> None:
+        self.status, self.coordinator, self.group = status, coordinator, group
+        self.processing = status is Status.NORMAL
+
+
+LENSES: dict[str, type[Program]] = {
+    each.name: each for each in (Program, ElectionLens, RaftLens, BullyLens, RingLens, InvitationLens)
+}
 """The lenses by name; the first one shows only what programs say of themselves."""

@@ -88,6 +88,10 @@ class Program(Election):
     def on_received(self, peer: int | None, body: dict[str, Any]) -> None:
         """Show what follows from a message that the program is given, from a peer; None: a client or a service."""
 
+    def nodes_of(self, named: list[Any]) -> Iterator[int]:
+        """Yield the nodes of the cluster that are named in a message, by name or by number."""
+        return (node for each in named if (node := self._language.node_of(each)) is not None)
+
     # the inputs
 
     def started(self) -> None:
@@ -141,7 +145,7 @@ class Program(Election):
             self.coordinator = None if known is None else self._understood("coordinator", known, found, None)
         if "group" in body:
             named = body["group"] if isinstance(body["group"], list) else [body["group"]]
-            self.up = frozenset(found for each in named if (found := self._language.node_of(each)) is not None)
+            self.up = frozenset(self.nodes_of(named))
             if len(self.up) != len(named):
                 self._understood("group", body["group"], None, None)
         if "definition" in body:

@@ -8,7 +8,7 @@ from msgspec import Raw
 
 from lab.kernel import CommandInput, DriverError, Fired, Message, Node, Started, Step, Timing, Wrote
 from lab.protocols import LENSES, Bully, Program
-from lab.protocols.lenses import BullyLens, ElectionLens, RaftLens
+from lab.protocols.lenses import BullyLens, ElectionLens, InvitationLens, RaftLens, RingLens
 from lab.recording.records import decode, encode
 
 TIMING = Timing(1000, 1000)
@@ -202,6 +202,44 @@ def test_bully_by_the_messages_of_the_listings() -> None:
     for kind, status in (("set_coordinator", "Reorganization"), ("new_state", "Normal")):
         talk.write("n2", type=kind)
         assert talk.shown() == (status, 1)
+
+
+def test_the_ring_by_its_two_messages() -> None:
+    """The highest member leads, or the one that is named; a list that names nobody is noted."""
+    talk = Talk(RingLens)
+    talk.write("c0", type="init_ok")
+    assert talk.shown() == ("Election", None)
+    talk.receive(3, type="COORDINATOR", members=["n1", 2])
+    assert (talk.shown(), talk.state["up"]) == (("Normal", 2), [1, 2])
+    talk.write("n2", type="election", members=[1])
+    assert (talk.shown(), talk.state["up"]) == (("Election", None), [])
+    unnamed: list[dict[str, Any]] = [{}, {"members": "n3"}, {"members": ["n9", None, {}]}]
+    for wrong in unnamed:
+        talk.receive(3, type="coordinator", **wrong)
+        assert talk.shown() == ("Election", None)
+    talk.write("n2", type="coordinator", coordinator="n3")
+    assert talk.shown() == ("Normal", 3)
+
+
+def test_invitation_by_the_messages_of_the_listings() -> None:
+    """A member, then the coordinator of a group of its own; what has no group is ignored."""
+    talk = Talk(InvitationLens)
+    talk.write("c0", type="init_ok")
+    assert talk.shown() == ("Normal", 1)
+    talk.receive(3, type="invitation", group=["n3", 7])
+    assert talk.shown() == ("Normal", 1), "whether it accepts is not known yet"
+    talk.write("n3", type="accept", group=["n3", 7])
+    assert (talk.shown(), talk.state["group"]) == (("Reorganization", 3), [3, 7])
+    talk.receive(3, type="ready", group=["n3", 6])
+    assert talk.shown() == ("Reorganization", 3), "that is another group"
+    talk.receive(3, type="ready", group=[3, 7])
+    assert talk.shown() == ("Normal", 3)
+    for kind, status in (("Invitation", "Election"), ("Ready", "Normal")):
+        talk.write("n2", type=kind, group=["n1", 1])
+        assert (talk.shown(), talk.state["group"]) == ((status, 1), [1, 1])
+    for wrong in (None, "n1", ["n1"], ["n9", 1], ["n1", "x"], [[], 2]):
+        talk.write("n2", type="accept", group=wrong)
+        assert talk.state["group"] == [1, 1]
 
 
 def test_an_election_reports_whom_it_follows() -> None:
