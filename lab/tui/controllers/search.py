@@ -13,7 +13,7 @@ from lab.script.scope import CommandError
 from lab.tui.context import ActionHandler, RunContext
 from lab.tui.controllers.layout import LayoutController
 from lab.tui.views.lines_view import RowsView
-from lab.tui.views.log_view import searchable_text
+from lab.tui.views.row_format import RowFormat
 from lab.tui.views.views import LOG, Views
 from lab.tui.widgets.prompts import Purpose, SearchLine
 from lab.units import format_count
@@ -276,11 +276,11 @@ class SearchController:
 
     def _new_filter(self, text: str, purpose: Purpose) -> LogFilter:
         """Return a filter for a query among the lines that the log shows. Raises CommandError."""
-        lines, styles, rows = self._context.source.store, self._context.styles, self._rows
+        lines, rows = self._context.source.store, self._rows
         query = read_query(text, lines.header)
         if purpose == "search" and rows.filter is not None:
             query = query.combine(rows.filter.query)
-        return LogFilter(query, lines, rows.hidden_kinds, lambda line: searchable_text(line, styles))
+        return LogFilter(query, lines, rows.hidden_kinds, RowFormat(self._context.styles, rows.names).searchable)
 
     def _restart_filter(self) -> None:
         if self._rows.filter is not None:

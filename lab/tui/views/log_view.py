@@ -25,12 +25,12 @@ from lab.recording.log_lines import LogLine, lines_of
 from lab.recording.reader import RecordStore
 from lab.recording.records import Keyframe
 from lab.script.query import LogFilter
-from lab.styles import DIM, Line, Piece, ThemeStyles, highlight
+from lab.styles import Line, ThemeStyles, highlight
 from lab.text import sanitize
 from lab.tui.player import Cursor, Picked
 from lab.tui.views.lines_view import Copied, LinesView
+from lab.tui.views.row_format import RowFormat, clock_piece
 from lab.tui.widgets.dialogs import TextBox
-from lab.tui.widgets.pane import short_body
 from lab.units import format_count
 
 _KEPT_PAGES = 12
@@ -49,12 +49,13 @@ class _Page(LogPage):
 class LogRows:
     """The rows of the log up to a record. ``heartbeats``: whether they are shown.
 
-    With a ``filter``, only the matching lines found so far.
+    With a ``filter``, only the matching lines found so far. ``names``: those of the nodes outside the cluster.
     """
 
     def __init__(self, store: RecordStore, growing: bool) -> None:
         self.heartbeats = False
         self.filter: LogFilter | None = None
+        self.names = store.header.names
         self._store = store
         self._growing = growing
         self._hidden = frozenset(store.header.protocol.heartbeats)
@@ -199,71 +200,6 @@ class LogRows:
             page.feed(self._store.record(page.fed_to))
 
 
-# the text of a row
-
-
-def clock_piece(line: LogLine, marked: bool, styles: ThemeStyles) -> Piece:
-    """Return the time of a line, highlighted if it belongs to the marked violation."""
-    return f"{line.at_us / 1e6:9.3f} ", styles.warning + Style(reverse=True) if marked else DIM
-
-
-def row_pieces(line: LogLine, ending: DeliveryOutcome | None, styles: ThemeStyles) -> Line:
-    """Return what happened; of a message, also its delivery outcome if known."""
-    if line.what != "message":
-        return _event_pieces(line, styles)
-    fate = "in flight" if ending is None else ending.fate
-    outcome_text = f"+{(ending.at_us - line.at_us) / 1000:.1f} ms" if ending and fate == "delivered" else fate
-    is_answer = line.kind.endswith("Answer")
-    kind = f"{styles.glyphs.answer if is_answer else ' '} {sanitize(line.kind, 22)}"
-    return [
-        (f"{line.source:>2} {styles.glyphs.arrow} {line.target:<2} ", Style(bold=not is_answer)),
-        (f"{kind:24} ", styles.kind(line.kind)),
-        (f"{outcome_text:>13} ", styles.fate(fate)),
-        (sanitize(short_body(line.text), 400), DIM),
-    ]
-
-
-def row_text(line: LogLine, ending: DeliveryOutcome | None, styles: ThemeStyles) -> str:
-    """Return the whole row as plain text."""
-    pieces = [clock_piece(line, False, styles), *row_pieces(line, ending, styles)]
-    return " ".join("".join(text for text, _ in pieces).split())
-
-
-def searchable_text(line: LogLine, styles: ThemeStyles) -> str:
-    """Return the text that a search looks in, in lower case: without time, outcome and answer sign."""
-    if line.what == "message":
-        link = f"{line.source} {styles.glyphs.arrow} {line.target}"
-        text = f"{link} {sanitize(line.kind)} {short_body(line.text)}"
-    else:
-        text = "".join(text for text, _ in _event_pieces(line, styles))
-    return " ".join(text.lower().split())
-
-
-def _event_pieces(line: LogLine, styles: ThemeStyles) -> Line:
-    if line.what == "status":
-        style = styles.status(line.kind) + Style(bold=True)
-        return [(f"{line.source:>2}      {styles.glyph(line.kind)} ", style), (sanitize(line.text, 80), style)]
-    if line.what in ("caption", "mark", "expectation"):
-        kind = line.kind or line.what
-        text = f"{'' if line.kind else f'{line.what}: '}{line.text}"
-        return [
-            (f"        {styles.glyphs.marks[kind]} ", styles.mark(kind)),
-            (sanitize(text, 300), styles.mark(kind)),
-        ]
-    if line.what == "command":
-        return [(f"        {styles.glyphs.play} ", styles.accent), (sanitize(line.text, 200), styles.accent)]
-    if line.what == "process":
-        style = styles.status({"resumed": "Normal", "started": "Normal"}.get(line.kind, line.kind))
-        return [
-            (f"{line.source:>2}      {styles.glyph(line.kind)} ", style + Style(bold=True)),
-            (sanitize(line.text, 80), style + Style(bold=True)),
-        ]
-    style = {"failure": styles.warning, "stall": styles.warning, "log": DIM}.get(line.what, Style(italic=True))
-    who = "  " if line.source is None else f"{line.source:>2}"
-    label = {"protocol-command": "command: ", "log": "log: "}.get(line.what, "")
-    return [(f"{who}      {styles.glyphs.dot} ", style), (sanitize(f"{label}{line.text}", 300), style)]
-
-
 # the widget
 
 
@@ -343,7 +279,7 @@ class MessageLog(LinesView):
 
     def copied(self) -> Copied | None:
         found = self.under_cursor
-        return None if found is None else ("the line", row_text(*found, self._styles))
+        return None if found is None else ("the line", self._format.text(*found))
 
     def activate(self) -> None:
         """Move the cursor in time to the record under the cursor; if it is there, open the record."""
@@ -388,6 +324,10 @@ class MessageLog(LinesView):
         self.refresh()
 
     @property
+    def _format(self) -> RowFormat:
+        return RowFormat(self._styles, self.rows.names)
+
+    @property
     def _here(self) -> int:
         """The row under the cursor."""
         return self._count - 1 if self.cursor is None else self.cursor
@@ -398,7 +338,7 @@ class MessageLog(LinesView):
     def _pieces(self, line: LogLine, ending: DeliveryOutcome | None) -> Line:
         styles = self._styles
         clock = clock_piece(line, line.record in self._marked, styles)
-        pieces = row_pieces(line, ending, styles)
+        pieces = self._format.pieces(line, ending)
         place = -1 if self._search is None else self.rows.place_of(line)
         if self._search is None or not self._search.has(line.record, place):
             return [clock, *pieces]
