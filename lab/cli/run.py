@@ -469,16 +469,12 @@ def run_headless(config: RunConfig, as_json: bool, scenario: Scenario | None = N
     """
     if config.world == "simulated":
         return report_run(config, as_json, _simulate(config), scenario)
-    interrupted = False
-    interrupt_on_signals()
-    host = HostProcess(config)
+    signals: list[str] = []
     try:
-        host.ready()
-        _wait(host, config.end_us or 0)
-    except KeyboardInterrupt:
-        interrupted = True
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        host.end()
+        with _signals_as_notes(signals):  # an exception amid the code of Popen could leave its lock held
+            host = HostProcess(config)
+            host.ready()
+            _wait(host, config.end_us or 0, signals)
     except HostRefusedError as error:
         fail(str(error))
     except HostFailedError as error:
@@ -487,17 +483,21 @@ def run_headless(config: RunConfig, as_json: bool, scenario: Scenario | None = N
         for line in details:
             print_remark(line)
         fail(f"{text.rstrip(':')}{recording}", EXIT_NOT_AS_EXPECTED)
-    return report_run(config, as_json, interrupted, scenario)
+    return report_run(config, as_json, bool(signals), scenario)
 
 
-def _wait(host: HostProcess, end_us: int) -> None:
+def _wait(host: HostProcess, end_us: int, signals: list[str]) -> None:
+    """Wait for the end of the run; after a signal, end it. Raises HostFailedError if the host failed."""
     began_s = time.monotonic()
     with Progress(f"running for {format_us(end_us)}") as progress:
-        while host.process.poll() is None:
+        while host.process.poll() is None and not signals:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 host.process.wait(0.1)
             progress(0, share=(time.monotonic() - began_s) * 1e6 / end_us)
-    host.wait()
+    if signals:
+        host.end()
+    else:
+        host.wait()
 
 
 def _simulate(config: RunConfig) -> bool:

@@ -290,7 +290,7 @@ class Running:
     def ended(self) -> Called:
         """Wait for its end."""
         out, err = self.process.communicate(timeout=3 * _LIMIT_S)
-        return Called(self.process.returncode, out.decode(), err.decode())
+        return Called(self.process.returncode, out.decode(), _PROGRESS.sub("", err.decode()))
 
     def reason(self) -> str:
         """Return the recorded reason of the run's end; empty without one."""

@@ -146,7 +146,7 @@ def test_the_interface_needs_a_terminal(lab: Lab, words: tuple[str, ...]) -> Non
 @pytest.mark.live
 def test_a_refused_command_is_reported(lab: Lab) -> None:
     """1, with the reason: at the start no node is coordinator."""
-    done = lab("run", "bully", "--headless", "--for", "500ms", "--do", "at 0s kill coordinator", "--json")
+    done = lab("run", "bully", "--headless", "--for", "2s", "--do", "at 0s kill coordinator", "--json")
     result = "at 0s kill coordinator: nobody is coordinator at present; name a node by its number"
     assert (done.status, done.line()) == (1, result)
 
