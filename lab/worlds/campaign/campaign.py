@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from lab.analysis.history import History
 from lab.kernel import Step
+from lab.properties.history_verdict import OperationCounts
 from lab.properties.verdicts import Evidence
 from lab.protocols import Algorithm
 from lab.recording.records import Header, Record
@@ -106,7 +107,7 @@ class RunOutcome(Struct, omit_defaults=True):
     the protocol's file, if they were collected: pairs of lines executed one after the other. ``outcomes``: what
     the analysis of the protocol counts, and ``states_at_once`` what it tells of states. ``majorities``: how many
     nodes could talk to each other. ``broken``, ``judged``, ``given_up``, ``events``: see ``Trial``.
-    ``counterexample`` is what was found, shrunk, if that was asked for.
+    ``counterexample`` is what was found, shrunk, if that was asked for. ``operations`` are those of the clients.
     """
 
     schedule: Schedule
@@ -126,6 +127,7 @@ class RunOutcome(Struct, omit_defaults=True):
     given_up: bool = False
     events: tuple[ScheduledFault, ...] = ()
     counterexample: Counterexample | None = None
+    operations: OperationCounts = OperationCounts()
 
 
 class CampaignTotals:
@@ -136,6 +138,7 @@ class CampaignTotals:
     ``sizes``: how many had each number of nodes, ``broken``: in how many each assumption was broken,
     ``majorities``: in how many that many nodes could talk to each other.
     ``given_up``: the seeds of those given up. ``following``: how many runs follow from these in a tree.
+    ``operations`` are those of the clients.
     """
 
     def __init__(self) -> None:
@@ -158,6 +161,7 @@ class CampaignTotals:
         self.at_once: Counter[str] = Counter()
         self.nouns: dict[str, str] = {}
         self.judged_runs: Counter[str] = Counter()
+        self.operations = OperationCounts()
 
     def add(self, outcome: RunOutcome) -> None:
         self.runs += 1
@@ -186,6 +190,7 @@ class CampaignTotals:
             if evidence.at_once is not None:
                 self.at_once[name] += evidence.at_once
         self.judged_runs.update(outcome.judged.keys())
+        self.operations += outcome.operations
 
 
 def runs_left(totals: CampaignTotals, campaign: Campaign) -> int:
@@ -232,6 +237,7 @@ def _run(campaign: Campaign, protocol: type[Algorithm], assignment: Assignment) 
         trial.given_up,
         trial.events,
         counterexample_of(protocol, campaign.base, campaign.goal, trial.schedule) if is_shrunk else None,
+        trial.operations,
     )
 
 
