@@ -30,18 +30,23 @@ from lab.cli.campaign_report import (
 from lab.cli.documents import Json, print_json
 from lab.cli.junit import write_junit
 from lab.cli.options import (
+    Clients,
     Faults,
     Junit,
     OwnProperties,
     Parameters,
+    Rate,
     RequestBound,
     Sandbox,
+    Services,
     Workers,
+    Workload,
     announce_sandbox,
     base_header,
     command,
     exit_if_workers_fail,
     node_range,
+    wanted_outside,
     whole_number,
     worker_count,
     writable,
@@ -57,6 +62,7 @@ from lab.cli.terminal import (
 )
 from lab.output import print_line, print_remark
 from lab.properties.assertions import RAISES
+from lab.properties.history_verdict import HistoryViolation
 from lab.protocols import Algorithm
 from lab.worlds.campaign.campaign import Campaign, CampaignTotals, run_campaign, runs_left
 from lab.worlds.campaign.campaign_recording import (
@@ -72,6 +78,7 @@ from lab.worlds.campaign.schedule import STRONGEST, Schedule, draw, fault_kinds,
 from lab.worlds.campaign.systematic import SYSTEMATIC
 from lab.worlds.campaign.trial import SearchGoal
 from lab.worlds.interruption import interrupted_between_steps
+from lab.worlds.loading.roles import roles_of
 from lab.worlds.loading.settings import parameters_of, target_of, timing_of
 from lab.worlds.loading.targets import absolute_target, load_protocol, split_sandbox
 
@@ -144,6 +151,10 @@ class CheckOptions(Struct, frozen=True):
     set_: Parameters = []
     properties: OwnProperties = None
     sandbox: Sandbox = False
+    workload: Workload = None
+    clients: Clients = None
+    rate: Rate = None
+    service: Services = None
     blind: Annotated[
         bool,
         Option(
@@ -180,7 +191,7 @@ class CheckOptions(Struct, frozen=True):
 
 _PLANNING = (
     *("runs", "seed", "nodes", "faults", "systematic", "find", "strict", "t", "set_", "properties", "sandbox"),
-    *("blind", "parts"),
+    *("blind", "parts", "workload", "clients", "rate", "service"),
 )
 """The options that say what is to be run, which a campaign that is resumed has."""
 
@@ -191,6 +202,7 @@ _PLANNING = (
     lab check bully --faults kill,pause --find A1.1 --out paused.jsonl\n
     lab check 2pc --systematic 3\n
     lab check my_election.py:MyElection --minutes 5\n
+    lab check register.py --workload lin-kv --faults kill,partition   (see lab guide workloads)\n
     lab check bully --runs 0 --keep-going --record night.jsonl\n
     lab check --resume night.jsonl --keep-going"""
 )
@@ -212,6 +224,10 @@ def check(options: CheckOptions) -> int:
     point is right after a message, or right before the first message of a step that writes; of points that are
     alike, one is tried. The runs with the fewest events come first. With two nodes or two events that ends within
     seconds, with three of each within minutes.
+
+    With --workload, every run has clients. What they were answered is one more assertion, named after the
+    workload: a history that no correct system gives them is a failure, whatever faults there were. Faults strike
+    the nodes and the links between them, neither clients nor services.
 
     The first runs of your own protocol, and every finding, are executed twice, in two processes: if they differ,
     it is not deterministic, and nothing that was found can be trusted.
@@ -251,22 +267,29 @@ def check(options: CheckOptions) -> int:
         path = options.out or Path(f"{protocol.name}-{finding.violation.assertion}-seed{finding.drawn.seed}.jsonl")
         rerun = format_rerun(target, campaign.base, finding.least, path.with_suffix(".script"))
         files = [path, write_finding(protocol, campaign.base, finding, path, rerun)]
-    document = document_of(totals, protocol, finding, files, rerun)
+    document = document_of(totals, protocol, campaign, finding, files, rerun)
     write_junit(junit, [junit_suite(document, campaign.seed, time.monotonic() - began_s)])
     if options.json:
         print_json(document)
     elif finding is not None:
-        print_line(f"recorded: {files[0]}")
-        print_line(f"script:   {files[1]}")
-        print_line(f"replay:   lab replay {files[0]}")
-        print_line(f"again:    {rerun}")
+        _print_files(finding, files, rerun)
     else:
-        print_wrapped(format_no_findings(protocol, totals, campaign.goal.assertion or None, interrupted))
+        print_wrapped(format_no_findings(campaign.promises, totals, campaign.goal.assertion or None, interrupted))
     if writer is not None:
         print_remark(describe_file(writer, again))
     if interrupted:
         return EXIT_INTERRUPTED
-    return EXIT_NOT_AS_EXPECTED if first is not None or unjudged(protocol, totals) else 0
+    return EXIT_NOT_AS_EXPECTED if first is not None or unjudged(campaign.promises, totals) else 0
+
+
+def _print_files(finding: Finding, files: list[Path], rerun: str) -> None:
+    recording, script = files
+    print_line(f"recorded: {recording}")
+    print_line(f"script:   {script}")
+    print_line(f"replay:   lab replay {recording}")
+    if isinstance(finding.violation, HistoryViolation):
+        print_line(f"history:  lab consistency {recording}")
+    print_line(f"again:    {rerun}")
 
 
 # from the options to a campaign
@@ -307,9 +330,11 @@ def _campaign(options: CheckOptions, target: str, protocol: type[Algorithm]) -> 
             f"--faults {options.faults}: --systematic tries {', '.join(SYSTEMATIC)}; the other kinds have no "
             "point at which they strike"
         )
-    promised = (*protocol.promises, RAISES.id)
+    workload = () if options.workload is None else (options.workload,)
+    promised = (*protocol.promises, *workload, RAISES.id)
     if options.find is not None and options.find not in promised:
         raise UsageError(f"--find {options.find}: the assertions of {protocol.name} are {', '.join(promised)}")
+    wanted = wanted_outside(options.workload, options.clients, options.rate, options.service, options.sandbox)
     nodes = options.nodes or (_SYSTEMATIC_NODES if systematic else _DEFAULT_NODES)
     least, most = node_range(nodes, _MOST_NODES)
     runs_wanted, parts = (
@@ -318,10 +343,12 @@ def _campaign(options: CheckOptions, target: str, protocol: type[Algorithm]) -> 
     )
     if parts > 1 and not parts <= runs_wanted:
         raise UsageError(f"--parts {parts}: give --runs, at least as many")
+    base = base_header(protocol, most, timing, parameters_of(protocol, options.set_))
+    base = replace(base, roles=roles_of(wanted, protocol, base.nodes, timing, None))
     return Campaign(
         absolute_target(target),
-        base_header(protocol, most, timing, parameters_of(protocol, options.set_)),
-        plan_of(protocol, (least, most), faults, timing),
+        base,
+        replace(plan_of(protocol, (least, most), faults, timing), clients=wanted.clients or 0),
         SearchGoal(options.find or "", options.strict),
         whole_number("--seed", options.seed, 0),
         runs_wanted,

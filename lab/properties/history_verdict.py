@@ -107,10 +107,8 @@ def judge_history(records: Sequence[Record]) -> HistoryVerdict | None:
     return HistoryVerdict(clients.workload, violation, evidence, counts)
 
 
-def _violation(
-    workload: str, result: CheckResult, header: Header, records: Sequence[Record]
-) -> HistoryViolation:
-    """Return the violation, at the end of the last operation that shows it; if none does, at the end of the run."""
+def _violation(workload: str, result: CheckResult, header: Header, records: Sequence[Record]) -> HistoryViolation:
+    """Return the violation: at the end of the last operation that shows it, or at the end of the run."""
     first = result.findings[0]
     ended = [each for each in first.operations if each.completed_at_us is not None]
     last = max(ended, key=_completed_at_us, default=None)
@@ -122,9 +120,7 @@ def _violation(
     return HistoryViolation(workload, number, at_us, states, {}, (), str(first))
 
 
-def _completion(
-    operation: Operation, header: Header, records: Sequence[Record]
-) -> tuple[int, Step | None]:
+def _completion(operation: Operation, header: Header, records: Sequence[Record]) -> tuple[int, Step | None]:
     """Return the record at which an operation was over, and the step if it is one of its client."""
     name = operation.process.partition(".")[0]
     client = next((node for node, each in header.names.items() if each == name), None)

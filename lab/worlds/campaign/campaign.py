@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from lab.analysis.history import History
 from lab.kernel import Step
-from lab.properties.history_verdict import OperationCounts
+from lab.properties.history_verdict import OperationCounts, promises_of
 from lab.properties.verdicts import Evidence
 from lab.protocols import Algorithm
 from lab.recording.records import Header, Record
@@ -33,6 +33,7 @@ from lab.worlds.campaign.situations import Majority, Situations, majorities_in
 from lab.worlds.campaign.systematic import Branch, roots
 from lab.worlds.campaign.trial import FaultCount, SearchGoal, count_faults, run_trial
 from lab.worlds.campaign.workers import map_chunks
+from lab.worlds.loading.roles import wanted_in
 from lab.worlds.loading.targets import load_protocol, user_files
 
 _FEW = 50
@@ -75,6 +76,11 @@ class Campaign(Struct, frozen=True, tag_field="of", tag="check"):
     def bases(self) -> tuple[Header, ...]:
         return (self.base,)
 
+    @property
+    def promises(self) -> tuple[str, ...]:
+        """The assertions by which each run is judged."""
+        return promises_of(self.base)
+
     def with_protocols(self, targets: Sequence[str], bases: Sequence[Header]) -> "Campaign":
         """Return the same campaign of these protocols."""
         return replace(self, target=targets[0], base=bases[0])
@@ -91,8 +97,16 @@ class Campaign(Struct, frozen=True, tag_field="of", tag="check"):
             "T": format_us(plan.timing.t_us),
             "the way of drawing": "guided" if self.guided else "blind",
             "the number of events (--systematic)": str(self.systematic),
+            "the clients and services": self._outside(),
             "what counts as a finding": goal.assertion or ("all violations" if goal.strict else "failures"),
         }
+
+    def _outside(self) -> str:
+        wanted = wanted_in(self.base.roles, self.plan.clients)
+        words = [*wanted.services]
+        if wanted.workload is not None:
+            words.append(f"{wanted.workload} by {wanted.clients or 'as many as nodes'}, {wanted.rate}/s each")
+        return ", ".join(words) or "none"
 
 
 def part_of(runs: int, part: int, parts: int) -> range:

@@ -104,11 +104,11 @@ def run_trial(
 ) -> Trial:
     """Run a schedule to its end and judge it. Raises RunawayError if messages multiply, all assumptions intact.
 
-    With ``extend``, continue until it is known whether the nodes agree again; with clients, for a fixed time. With ``strikes``, a plan and how
-    often faults have struck in each situation, the run is struck as it goes; its schedule then has these faults.
-    With ``branch``, the run of that one, what can happen next in it is found too. ``with_situations``, those that
-    it reaches are found: a fifth more work. To ``ways``, those through the protocol's file are added: half as much
-    work again.
+    With ``extend``, continue until it is known whether the nodes agree again; with clients, for a fixed time. With
+    ``strikes``, a plan and how often faults have struck in each situation, the run is struck as it goes; its
+    schedule then has these faults. With ``branch``, the run of that one, what can happen next in it is found too.
+    ``with_situations``, those that it reaches are found: a fifth more work. To ``ways``, those through the
+    protocol's file are added: half as much work again.
     """
     reader = SituationReader(protocol, with_points=strikes is not None or branch is not None)
     striker = None if strikes is None else Striker(*strikes, schedule, reader)
