@@ -42,6 +42,21 @@ _CHUNK = 5
 """The number of runs of a tree that are given to a worker at a time."""
 
 
+class LivePlan(Struct, frozen=True):
+    """How the runs of a campaign on a program are made: live, each for ``run_us``.
+
+    A finding is repeated so many times. ``digest`` is that of the program's files: a campaign goes on with the same
+    program only.
+    """
+
+    run_us: int
+    repetitions: int
+    digest: str
+
+    def __str__(self) -> str:
+        return f"live for {format_us(self.run_us)}, repeated {self.repetitions} times, of program {self.digest}"
+
+
 class Campaign(Struct, frozen=True, tag_field="of", tag="check"):
     """A campaign: one run for each seed from ``seed`` on. ``base`` is the header of all runs.
 
@@ -50,7 +65,8 @@ class Campaign(Struct, frozen=True, tag_field="of", tag="check"):
     that bound, and all have the same seed.
 
     The runs are divided into ``parts``, each guided by its own runs only: so a part can be made anywhere, and is
-    the same wherever it is made. With ``shrinks_all``, each finding is shrunk where it is found.
+    the same wherever it is made. With ``shrinks_all``, each finding is shrunk where it is found. With ``live``, the
+    runs are those of a program (``lab.worlds.campaign.live_campaign``).
     """
 
     target: str
@@ -63,6 +79,7 @@ class Campaign(Struct, frozen=True, tag_field="of", tag="check"):
     systematic: int = 0
     parts: int = 1
     shrinks_all: bool = False
+    live: LivePlan | None = None
 
     def runs_of(self, part: int) -> range:
         """Return the numbers of the runs of a part; both count from 1. Of a campaign without end: empty."""
@@ -98,6 +115,7 @@ class Campaign(Struct, frozen=True, tag_field="of", tag="check"):
             "the way of drawing": "guided" if self.guided else "blind",
             "the number of events (--systematic)": str(self.systematic),
             "the clients and services": self._outside(),
+            "the way of running": "simulated" if self.live is None else str(self.live),
             "what counts as a finding": goal.assertion or ("all violations" if goal.strict else "failures"),
         }
 
@@ -122,6 +140,7 @@ class RunOutcome(Struct, omit_defaults=True):
     the analysis of the protocol counts, and ``states_at_once`` what it tells of states. ``majorities``: how many
     nodes could talk to each other. ``broken``, ``judged``, ``given_up``, ``events``: see ``Trial``.
     ``counterexample`` is what was found, shrunk, if that was asked for. ``operations`` are those of the clients.
+    ``unconfirmed``: the assertions that a live run seemed to violate, and no repetition.
     """
 
     schedule: Schedule
@@ -142,6 +161,7 @@ class RunOutcome(Struct, omit_defaults=True):
     events: tuple[ScheduledFault, ...] = ()
     counterexample: Counterexample | None = None
     operations: OperationCounts = OperationCounts()
+    unconfirmed: tuple[str, ...] = ()
 
 
 class CampaignTotals:
@@ -152,7 +172,8 @@ class CampaignTotals:
     ``sizes``: how many had each number of nodes, ``broken``: in how many each assumption was broken,
     ``majorities``: in how many that many nodes could talk to each other.
     ``given_up``: the seeds of those given up. ``following``: how many runs follow from these in a tree.
-    ``operations`` are those of the clients.
+    ``operations`` are those of the clients. ``unconfirmed``: in how many live runs each assertion only seemed to be
+    violated.
     """
 
     def __init__(self) -> None:
@@ -176,6 +197,7 @@ class CampaignTotals:
         self.nouns: dict[str, str] = {}
         self.judged_runs: Counter[str] = Counter()
         self.operations = OperationCounts()
+        self.unconfirmed: Counter[str] = Counter()
 
     def add(self, outcome: RunOutcome) -> None:
         self.runs += 1
@@ -205,6 +227,7 @@ class CampaignTotals:
                 self.at_once[name] += evidence.at_once
         self.judged_runs.update(outcome.judged.keys())
         self.operations += outcome.operations
+        self.unconfirmed.update(outcome.unconfirmed)
 
 
 def runs_left(totals: CampaignTotals, campaign: Campaign) -> int:

@@ -278,13 +278,15 @@ def shrink_finding(
 class Counterexample(Struct, frozen=True):
     """A shrunk finding as a campaign keeps it: the assertion violated, and the schedule that shows it.
 
-    ``broken`` are the assumptions broken, ``text`` is the violation in words.
+    ``broken`` are the assumptions broken, ``text`` is the violation in words. ``recording`` is the file of a live
+    run, which cannot be executed again; its schedule is as it was drawn.
     """
 
     assertion: str
     broken: tuple[int | str, ...]
     text: str
     schedule: Schedule
+    recording: str = ""
 
     @property
     def size(self) -> tuple[int, ...]:
@@ -349,11 +351,11 @@ def format_rerun(target: str, base: Header, schedule: Schedule, script: Path) ->
     words.append(f"--latency {format_us(link.latency_us)} --jitter {format_us(link.jitter_us)}")
     words += [f"--set {quote(setting)}" for setting in base.protocol.settings]
     words += ["--sandbox"] * sandboxed
-    words += _outside_words(base, schedule)
+    words += outside_words(base, schedule)
     return " ".join([*words, f"--script {quote(str(script))} --headless --for {format_us(schedule.end_us)}"])
 
 
-def _outside_words(base: Header, schedule: Schedule) -> list[str]:
+def outside_words(base: Header, schedule: Schedule) -> list[str]:
     """Return the options for the clients and services of a run."""
     wanted = wanted_in(base.roles, schedule.clients or len(schedule.nodes))
     words = [f"--service {','.join(wanted.services)}"] if wanted.services else []
