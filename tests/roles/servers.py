@@ -70,18 +70,18 @@ class Backed(Bully):
 
     @on(Read)
     def on_read(self, sender: int, message: Read) -> ReadOk | Error | None:
-        return self.pass_on(sender, message)
+        self.begin(self.ask_store, Pending(sender, self.handled, message))
+        return None
 
     @on(Write)
     def on_write(self, sender: int, message: Write) -> WriteOk | Error | None:
-        return self.pass_on(sender, message)
+        self.begin(self.ask_store, Pending(sender, self.handled, message))
+        return None
 
     @on(Cas)
     def on_cas(self, sender: int, message: Cas) -> CasOk | Error | None:
-        return self.pass_on(sender, message)
-
-    def pass_on(self, sender: int, message: Request[Any]) -> None:
         self.begin(self.ask_store, Pending(sender, self.handled, message))
+        return None
 
     @procedure
     async def ask_store(self, pending: Pending) -> None:

@@ -43,10 +43,10 @@ _CHUNK = 5
 
 
 class LivePlan(Struct, frozen=True):
-    """How the runs of a campaign on a program are made: live, each for ``run_us``.
+    """How the runs on a program are made: live, each for ``run_us``.
 
-    A finding is repeated so many times. ``digest`` is that of the program's files: a campaign goes on with the same
-    program only.
+    A finding is repeated so many times. ``digest`` is that of the program's files: a campaign goes on with the
+    same program only.
     """
 
     run_us: int
@@ -65,8 +65,8 @@ class Campaign(Struct, frozen=True, tag_field="of", tag="check"):
     that bound, and all have the same seed.
 
     The runs are divided into ``parts``, each guided by its own runs only: so a part can be made anywhere, and is
-    the same wherever it is made. With ``shrinks_all``, each finding is shrunk where it is found. With ``live``, the
-    runs are those of a program (``lab.worlds.campaign.live_campaign``).
+    the same wherever it is made. With ``shrinks_all``, each finding is shrunk where it is found. With ``live``,
+    the runs are those of a program (``lab.worlds.campaign.live_campaign``).
     """
 
     target: str
@@ -172,8 +172,8 @@ class CampaignTotals:
     ``sizes``: how many had each number of nodes, ``broken``: in how many each assumption was broken,
     ``majorities``: in how many that many nodes could talk to each other.
     ``given_up``: the seeds of those given up. ``following``: how many runs follow from these in a tree.
-    ``operations`` are those of the clients. ``unconfirmed``: in how many live runs each assertion only seemed to be
-    violated.
+    ``operations`` are those of the clients. ``unconfirmed``: in how many live runs each assertion only seemed to
+    be violated.
     """
 
     def __init__(self) -> None:
