@@ -39,7 +39,7 @@ OPTIONS = {
     "check": (
         "--runs --seed --nodes --faults --find --strict --keep-going --minutes --workers --cluster --out --t "
         "--set --properties --sandbox --blind --corpus --systematic --record --resume --parts --part --junit "
-        "--json --workload --clients --rate --service"
+        "--json --workload --clients --rate --service --program --lens --for --repetitions"
     ),
     "campaign show": "--group --out --protocol --plain --json",
     "campaign merge": "--out --json",

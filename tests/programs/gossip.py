@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A node that broadcasts: it tells the others each message, again and again until they acknowledge it, or ``once``."""
+"""A node that broadcasts: it sends the others each message until they acknowledge it, or, wrongly, ``once``."""
 
 import json
 import os

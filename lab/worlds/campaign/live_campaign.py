@@ -25,6 +25,7 @@ from typing import Any, Self
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lab.foreign_file import RefusedFileError, read_foreign
 from lab.kernel import Step, Timing
 from lab.properties.history_verdict import HistoryViolation, OperationCounts, judge_history, workload_of
 from lab.properties.judge import Judge
@@ -51,9 +52,9 @@ OVERHEAD_US = 1_500_000
 """About how long it takes to start a run, to end it, and to judge it."""
 _T_IN_RUN = 50
 """Faults are drawn as for a T of which a run has so many: then most schedules fit into it."""
-_FIRST_US = 1_000_000
+_FIRST_US = 2_000_000
 """The first fault comes when the programs have started."""
-_LIFTED_PERCENT, _LIFTED_PERCENT_BEFORE_LAST_READS = 70, 40
+_LIFTED_PERCENT, _LIFTED_PERCENT_BEFORE_LAST_READS = 70, 48
 """All faults are over after this much of a run."""
 _PATIENCE = 2
 """A run in which something is confirmed takes so many times as long."""
@@ -73,8 +74,9 @@ def program_digest(command: str) -> str:
     """Return the digest of a command, and of the files that it names."""
     digest = hashlib.sha256(command.encode())
     for word in shlex.split(command):
-        with suppress(OSError, ValueError):
-            digest.update(Path(word).read_bytes())
+        if Path(word).is_file():
+            with suppress(OSError, RefusedFileError):
+                digest.update(read_foreign(Path(word)))
     return digest.hexdigest()[:_DIGITS]
 
 
