@@ -2,12 +2,15 @@
 
 from functools import cache
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from msgspec.structs import replace
 
+from lab.kernel import Payload, on, procedure
 from lab.properties.history_verdict import HistoryViolation, judge_history, promises_of
-from lab.protocols import Algorithm
+from lab.protocols import Algorithm, Bully
+from lab.protocols.operations import Add, AddOk, Read, ReadOk
 from lab.recording.records import Header
 from lab.worlds.campaign.campaign import Campaign, CampaignTotals
 from lab.worlds.campaign.finding import Finding, shrink_finding
@@ -154,3 +157,74 @@ def test_strikes_hit_no_client() -> None:
         again = run_trial(Backed, base, trial.schedule)
         assert again.records == trial.records
     assert struck > at_clients > 0
+
+
+class Elements(Payload, frozen=True):
+    """All elements that the sender has."""
+
+    elements: tuple[int, ...]
+
+
+class Pushed(Bully):
+    """A set that each node has, and sends to the others with each of its messages to them, or only ``once``."""
+
+    name: ClassVar[str] = "pushed"
+    once: ClassVar[bool] = False
+
+    elements: tuple[int, ...] = ()
+
+    def started(self) -> None:
+        super().started()
+        self.begin(self.push)
+
+    @on(Add)
+    def on_add(self, sender: int, message: Add) -> AddOk:
+        self.elements = (*self.elements, message.element)
+        if self.once:
+            self.push_to_all()
+        return AddOk()
+
+    @on(Read)
+    def on_read(self, sender: int, message: Read) -> ReadOk:
+        return ReadOk(list(self.elements))
+
+    @on(Elements)
+    def on_elements(self, sender: int, message: Elements) -> None:
+        self.elements = tuple(sorted({*self.elements, *message.elements}))
+
+    @procedure
+    async def push(self) -> None:
+        while not self.once:
+            await self.sleep(self.timing.t_us, "the next push")
+            self.push_to_all()
+
+    def push_to_all(self) -> None:
+        for peer in self.peers:
+            self.send(peer, Elements(self.elements))
+
+
+class PushedOnce(Pushed):
+    """What is lost on the way is lost for good."""
+
+    name: ClassVar[str] = "pushed-once"
+    once: ClassVar[bool] = True
+
+
+@pytest.mark.parametrize("protocol", [Pushed, PushedOnce])
+def test_last_reads_are_judged_when_the_cluster_is_at_rest(protocol: type[Algorithm]) -> None:
+    """What is sent again survives partitions; what is sent once does not, and the shrunk schedule heals, too."""
+    base = _base(protocol, Wanted("g-set"))
+    plan = _plan(protocol, "partition", "loss")
+    wrong = []
+    judged = 0
+    for seed in range(1, 13):
+        trial = run_trial(protocol, base, draw(plan, seed))
+        judged += "g-set" in trial.judged
+        wrong += [seed for each in trial.violations if each.assertion == "g-set"]
+    assert judged > 6
+    assert bool(wrong) is (protocol is PushedOnce)
+    if wrong:
+        found, _ = shrink_finding(protocol, base, SearchGoal("g-set"), draw(plan, wrong[0]))
+        commands = [fault.command for fault in found.least.faults]
+        assert "heal" in commands[-1]
+        assert len(commands) <= 4

@@ -26,6 +26,7 @@ from lab.properties.history_verdict import HistoryViolation, workload_of
 from lab.properties.verdicts import Violation
 from lab.protocols import Algorithm
 from lab.protocols.clients import Client
+from lab.protocols.workloads import WORKLOADS
 from lab.recording.records import TIME_LIMIT_REACHED, Commanded, End, Header, Link, Record
 from lab.recording.writer import Writer
 from lab.script.parse import read_script
@@ -97,10 +98,18 @@ class Shrinking:
         passes = [self._faults, self._nodes, self._ids, self._messages, self._chances, self._instants]
         if self._has_clients:
             self._keep(replace(self.trial.schedule, end_us=self.trial.end_us))  # the same run: it ends there
-            passes += [self._clients, self._ends]
+            passes.append(self._clients)
+            if not self._rests_on_last_reads:
+                passes.append(self._ends)
         else:
             self._keep(replace(self.trial.schedule, end_us=_end_us(self.violation)))
         shrink(lambda: self.trial.schedule, passes, self._keep)
+
+    @property
+    def _rests_on_last_reads(self) -> bool:
+        """True if the cluster needs time to come to rest before the end of the run."""
+        violation = self.violation
+        return isinstance(violation, HistoryViolation) and WORKLOADS[violation.assertion].final is not None
 
     def _keep(self, schedule: Schedule) -> bool:
         """Try a schedule; if it shows the same violation, continue from it, cut off after the violation."""
