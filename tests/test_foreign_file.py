@@ -153,6 +153,7 @@ def test_keyframes_are_found_across_pieces(tmp_path: Path, monkeypatch: pytest.M
 OWN_FILES = {
     "lab/exercises/handout.py": "a teacher's own exercises; the build of the package loads it alone",
     "lab/worlds/loading/confinement.py": "Python's folders, to allow them",
+    "lab/cli/check_programs.py": "recordings of its own runs, in a private folder",
     "lab/cli/home.py": "the shipped scenarios",
     "lab/cli/program.py": "the null device",
     "lab/guide/html_site.py": "pictures of the package",

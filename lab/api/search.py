@@ -3,10 +3,13 @@
 import tempfile
 import weakref
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import closing
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from lab.api.run import Arguments, Protocol, Run, html_of, target_of
 from lab.protocols import Algorithm
@@ -15,6 +18,7 @@ from lab.worlds.campaign.finding import Finding, format_rerun, shrink_finding, w
 from lab.worlds.campaign.schedule import STRONGEST, fault_kinds, plan_of
 from lab.worlds.campaign.trial import SearchGoal
 from lab.worlds.loading.config import simulation_header
+from lab.worlds.loading.roles import Wanted, roles_of
 from lab.worlds.loading.settings import parameters_of
 from lab.worlds.loading.targets import load_protocol
 
@@ -32,7 +36,7 @@ class Checked:
         self, protocol: type[Algorithm], campaign: Campaign, totals: CampaignTotals, finding: Finding | None
     ) -> None:
         self.runs = totals.runs
-        self.judged: dict[str, int] = {name: totals.judged_runs[name] for name in protocol.promises}
+        self.judged: dict[str, int] = {name: totals.judged_runs[name] for name in campaign.promises}
         self.finding = finding
         self._protocol = protocol
         self._campaign = campaign
@@ -117,12 +121,19 @@ def check(
     find: str = "",
     strict: bool = False,
     workers: int = 1,
+    workload: str | None = None,
+    clients: int | None = None,
+    rate: int = 5,
+    services: Sequence[str] = (),
 ) -> Checked:
     """Test a protocol with random faults, in many simulated runs, until one fails.
 
     ``nodes`` is their number, or a range from which each run draws it. ``faults`` are the kinds of faults,
     ``find`` the only assertion that counts, if given; with ``strict``, violations count that are excused by broken
-    assumptions. The result depends on the arguments alone, not on the number of ``workers``, which are processes.
+    assumptions. With a ``workload``, every run has ``clients`` (by default one for each node), which call ``rate``
+    operations a second each; their history is one more assertion, named after the workload. ``services`` run
+    outside the cluster. The result depends on the arguments alone, not on the number of ``workers``, which are
+    processes.
 
     Raises TargetError for an unknown protocol, UserError for wrong settings, RunawayError if messages multiply
     while all assumptions are intact.
@@ -131,12 +142,14 @@ def check(
     arguments = Arguments(protocol=target_of(protocol), t=t, set_=given)
     found, timing = load_protocol(arguments.target), arguments.timing()
     least, most = (nodes, nodes) if isinstance(nodes, int) else nodes
+    ids = tuple(range(1, most + 1))
+    roles = roles_of(Wanted(workload, clients, rate, tuple(services)), found, ids, timing, None, arguments.written)
+    base = simulation_header(found, ids, timing, parameters_of(found, given, arguments.written))
+    plan = plan_of(found, (least, most), fault_kinds(faults, arguments.written), timing)
     campaign = Campaign(
         arguments.target,
-        simulation_header(
-            found, tuple(range(1, most + 1)), timing, parameters_of(found, given, arguments.written)
-        ),
-        plan_of(found, (least, most), fault_kinds(faults, arguments.written), timing),
+        replace(base, roles=roles),
+        replace(plan, clients=clients or 0),
         SearchGoal(find, strict),
         seed,
         runs,

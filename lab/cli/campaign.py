@@ -15,11 +15,13 @@ from typer import Argument, Option
 
 from lab.cli.campaign_file import is_own
 from lab.cli.campaign_report import (
+    ClientOperations,
     JudgedCount,
     ViolationCount,
     assertion_table,
     fault_table,
     judged_counts,
+    print_operations,
     violation_counts,
 )
 from lab.cli.documents import Document, Json, print_json
@@ -231,7 +233,8 @@ def _print(
             made, runs = len(recording.made(part)), len(campaign.runs_of(part))
             print_line(f"  part {part} of {campaign.parts}: {made:,} of {runs:,} runs")
     console.print(fault_table(totals))
-    console.print(assertion_table(totals, campaign.base.protocol.promises))
+    console.print(assertion_table(totals, campaign.promises))
+    print_operations(totals)
     _print_groups(recording, groups)
 
 
@@ -314,6 +317,7 @@ class CampaignDocument(Document, frozen=True):
     violations: tuple[ViolationCount, ...]
     judged: tuple[JudgedCount, ...]
     situations: int
+    clients: ClientOperations | None
     groups: tuple[GroupSummary, ...]
 
 
@@ -353,8 +357,9 @@ def _document(
         took_us=recording.took_us,
         faults=totals.faults,
         violations=violation_counts(totals),
-        judged=judged_counts(totals, campaign.base.protocol.promises),
+        judged=judged_counts(totals, campaign.promises),
         situations=len(totals.hits),
+        clients=ClientOperations.of(campaign, totals),
         groups=tuple(_summarize(number, group) for number, group in enumerate(groups, start=1)),
     )
 

@@ -13,6 +13,7 @@ from lab.cli.recording_report import format_explanation_line
 from lab.cli.terminal import TerminalConsole, print_wrapped
 from lab.output import print_line
 from lab.properties.assertions import ASSERTIONS, ASSUMPTION_NUMBERS, ASSUMPTIONS
+from lab.properties.history_verdict import describe_workload, workload_of
 from lab.properties.witness import explain_violation
 from lab.protocols import Algorithm
 from lab.tasks.extension import analysis_of, extension_class
@@ -29,6 +30,7 @@ _MOST_ROWS = 3
 """At most this many rows per assertion, one for each set of broken assumptions; one more row sums up the rest."""
 _MOST_NEVER = 8
 _FAILURES = "FAILURES: all relevant assumptions intact"
+_WRONG_HISTORIES = "FAILURES: wrong histories, whatever the faults"
 
 
 def print_totals(totals: CampaignTotals, protocol: type[Algorithm], campaign: Campaign, seconds: float) -> None:
@@ -45,9 +47,20 @@ def print_totals(totals: CampaignTotals, protocol: type[Algorithm], campaign: Ca
     if totals.outcomes:
         console.print(f"  {_outcomes(totals, protocol)}")
     console.print(fault_table(totals))
-    console.print(assertion_table(totals, protocol.promises))
+    console.print(assertion_table(totals, campaign.promises))
+    print_operations(totals)
     _print_reached(console, totals, coverage_of(protocol, totals.ways), protocol)
     _print_left(totals, campaign)
+
+
+def print_operations(totals: CampaignTotals) -> None:
+    """Print how the operations of clients ended, if there were any."""
+    counts = totals.operations
+    if counts.availability is not None:
+        print_wrapped(
+            f"  {format_count(counts.called, 'operation')} of clients: {counts.ok:,} ok, {counts.failed:,} "
+            f"failed, {counts.unknown:,} without a known outcome; availability {counts.availability:.1%}"
+        )
 
 
 def fault_table(totals: CampaignTotals) -> Table:
@@ -64,14 +77,15 @@ def assertion_table(totals: CampaignTotals, promises: Sequence[str]) -> Table:
     for name in dict.fromkeys([*promises, *(name for name, _ in totals.violations)]):
         judged, by = _judged_cells(totals, name) if name in promises else ("", "")
         for times, text in _violation_rows(totals, name) or [("none", _short(name))]:
-            found.add_row(name, judged, by, times, text, style="bold red" if text == _FAILURES else "")
+            style = "bold red" if text in (_FAILURES, _WRONG_HISTORIES) else ""
+            found.add_row(name, judged, by, times, text, style=style)
             name = judged = by = ""  # noqa: PLW2901 - only in the first row
     return found
 
 
 def _short(name: str) -> str:
     """Return the assertion in a few words; of a file that is not loaded, none."""
-    return ASSERTIONS[name].short if name in ASSERTIONS else ""
+    return ASSERTIONS[name].short if name in ASSERTIONS else describe_workload(name)
 
 
 def _how(campaign: Campaign) -> str:
@@ -169,6 +183,8 @@ def _violation_rows(totals: CampaignTotals, name: str) -> list[tuple[str, str]]:
     """Return rows (count, broken assumptions) for an assertion: failures first, then the most frequent ones."""
     found = [(broken, times) for (which, broken), times in totals.violations.items() if which == name]
     found.sort(key=lambda sort: (bool(sort[0]), -sort[1], sort[0]))
+    if describe_workload(name) and found:
+        return [(f"{sum(times for _, times in found):,}", _WRONG_HISTORIES)]
     rows = [(f"{times:,}", _describe_broken(broken)) for broken, times in found[:_MOST_ROWS]]
     rest = [times for _, times in found[_MOST_ROWS:]]
     return rows + ([(f"{sum(rest):,}", f"excused: {len(rest)} more sets of assumptions")] if rest else [])
@@ -184,7 +200,7 @@ def _describe_broken(broken: tuple[int | str, ...]) -> str:
 
 
 def format_no_findings(
-    protocol: type[Algorithm], totals: CampaignTotals, find: str | None, interrupted: bool
+    promises: Sequence[str], totals: CampaignTotals, find: str | None, interrupted: bool
 ) -> str:
     """Return the result of a campaign that has found nothing."""
     if not totals.runs:
@@ -193,8 +209,8 @@ def format_no_findings(
     if find is not None:
         return f"{so_far}no violation of {find} was found"
     excused = sum(totals.violations.values())
-    not_judged = unjudged(protocol, totals)
-    judged = [name for name in protocol.promises if name not in not_judged]
+    not_judged = unjudged(promises, totals)
+    judged = [name for name in promises if name not in not_judged]
     text = f"{so_far}no failure"
     if judged:
         text += f": {', '.join(judged)} held in every consistent state with the assumptions intact"
@@ -202,7 +218,7 @@ def format_no_findings(
         text += f" ({format_count(excused, 'excused violation')}: see --strict, --find)"
     if not_judged:
         text += f"; judged in no run: {', '.join(not_judged)}"
-    return text if protocol.promises else f"{text}; the protocol promises nothing, so only its errors were judged"
+    return text if promises else f"{text}; the protocol promises nothing, so only its errors were judged"
 
 
 def print_finding(finding: Finding) -> None:
@@ -322,6 +338,28 @@ class FindingSummary(Struct, frozen=True):
     again: str
 
 
+class ClientOperations(Struct, frozen=True):
+    """The operations of the clients of all runs: how many were called, and how many had each outcome.
+
+    ``availability`` is the share that succeeded; None if none was called.
+    """
+
+    workload: str
+    called: int
+    ok: int
+    failed: int
+    unknown: int
+    availability: float | None
+
+    @classmethod
+    def of(cls, campaign: Campaign, totals: CampaignTotals) -> "ClientOperations | None":
+        """Return those of a campaign; None if it has no clients."""
+        workload, counts = workload_of(campaign.base), totals.operations
+        if not workload:
+            return None
+        return cls(workload, counts.called, counts.ok, counts.failed, counts.unknown, counts.availability)
+
+
 class CheckDocument(Document, frozen=True):
     """A campaign of ``lab check``: what was run, judged and reached, and what was found."""
 
@@ -342,6 +380,7 @@ class CheckDocument(Document, frozen=True):
     rules: RuleCoverage
     situations: SituationCoverage
     finding: FindingSummary | None
+    clients: ClientOperations | None
 
 
 def violation_counts(totals: CampaignTotals) -> tuple[ViolationCount, ...]:
@@ -365,7 +404,12 @@ def judged_counts(totals: CampaignTotals, promises: Sequence[str]) -> tuple[Judg
 
 
 def document_of(
-    totals: CampaignTotals, protocol: type[Algorithm], finding: Finding | None, files: list[Path], rerun: str
+    totals: CampaignTotals,
+    protocol: type[Algorithm],
+    campaign: Campaign,
+    finding: Finding | None,
+    files: list[Path],
+    rerun: str,
 ) -> CheckDocument:
     """Return the report as a document; ``files`` are the recording and the script of the finding."""
     coverage = coverage_of(protocol, totals.ways)
@@ -378,7 +422,7 @@ def document_of(
         outcomes=OutcomeCounts(noun, dict(totals.outcomes)) if noun else None,
         faults=totals.faults,
         violations=violation_counts(totals),
-        judged=judged_counts(totals, protocol.promises),
+        judged=judged_counts(totals, campaign.promises),
         sizes=tuple(SizeCount(nodes, runs) for nodes, runs in sorted(totals.sizes.items())),
         lines=LineCoverage(len(coverage.lines), coverage.missed_lines),
         branches=BranchCoverage(coverage.branches, [MissedBranch(*each) for each in coverage.missed_branches]),
@@ -394,6 +438,7 @@ def document_of(
             never_at_once(totals, protocol) if totals.states_at_once else [],
         ),
         finding=None if finding is None else _summary_of(finding, files, rerun),
+        clients=ClientOperations.of(campaign, totals),
     )
 
 

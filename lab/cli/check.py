@@ -1,20 +1,17 @@
-"""``lab check``: randomized testing of a protocol.
+"""``lab check``: randomized testing of a protocol, or of a program.
 
-The options become a campaign; its first finding is shrunk, reported and recorded.
+The options become a campaign; its first finding is shrunk, reported and recorded. Campaigns on programs are in
+``check_programs``.
 """
 
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated
 
-from msgspec import Struct
 from msgspec.structs import replace
-from typer import Argument, Option
 
 from lab.cli.campaign_file import (
     CampaignFile,
-    ResumeCampaign,
     append,
     describe_file,
     is_own,
@@ -27,21 +24,17 @@ from lab.cli.campaign_report import (
     print_finding,
     print_totals,
 )
-from lab.cli.documents import Json, print_json
+from lab.cli.check_options import DEFAULT_FAULTS, DEFAULT_NODES, PLANNING, CheckOptions
+from lab.cli.check_programs import check_program, require_no_program
+from lab.cli.documents import print_json
 from lab.cli.junit import write_junit
 from lab.cli.options import (
-    Faults,
-    Junit,
-    OwnProperties,
-    Parameters,
-    RequestBound,
-    Sandbox,
-    Workers,
     announce_sandbox,
     base_header,
     command,
     exit_if_workers_fail,
     node_range,
+    wanted_outside,
     whole_number,
     worker_count,
     writable,
@@ -57,6 +50,7 @@ from lab.cli.terminal import (
 )
 from lab.output import print_line, print_remark
 from lab.properties.assertions import RAISES
+from lab.properties.history_verdict import HistoryViolation
 from lab.protocols import Algorithm
 from lab.worlds.campaign.campaign import Campaign, CampaignTotals, run_campaign, runs_left
 from lab.worlds.campaign.campaign_recording import (
@@ -68,121 +62,21 @@ from lab.worlds.campaign.corpus import load_corpus, save_corpus
 from lab.worlds.campaign.finding import Finding, format_rerun, shrink_finding, write_finding
 from lab.worlds.campaign.reached import unjudged
 from lab.worlds.campaign.repetition import require_repeatable
-from lab.worlds.campaign.schedule import STRONGEST, Schedule, draw, fault_kinds, plan_of
+from lab.worlds.campaign.schedule import Schedule, draw, fault_kinds, plan_of
 from lab.worlds.campaign.systematic import SYSTEMATIC
 from lab.worlds.campaign.trial import SearchGoal
 from lab.worlds.interruption import interrupted_between_steps
+from lab.worlds.loading.roles import roles_of
 from lab.worlds.loading.settings import parameters_of, target_of, timing_of
 from lab.worlds.loading.targets import absolute_target, load_protocol, split_sandbox
 
 _MOST_NODES = 100
-_DEFAULT_RUNS, _DEFAULT_NODES, _DEFAULT_FAULTS = "1000", "3-7", ",".join(STRONGEST)
+_DEFAULT_RUNS = "1000"
 _SYSTEMATIC_NODES, _SYSTEMATIC_FAULTS = "3", "kill"
 _REPEATED = 2
 """The number of first runs of a user's own protocol that are executed twice."""
 _PROBE = "finding.jsonl"
 """A name to test whether the folder is writable: the real name depends on the finding."""
-
-
-class CheckOptions(Struct, frozen=True):
-    """The options of ``lab check``."""
-
-    protocol: Annotated[
-        str,
-        Argument(metavar="PROTOCOL", help="A protocol by name (bully), or your own: FILE.py:CLASS."),
-    ] = ""
-    runs: Annotated[
-        str | None, Option(metavar="NUMBER", help=r"Number of runs; 0: until interrupted.  \[default: 1000]")
-    ] = None
-    seed: Annotated[str, Option(metavar="NUMBER", help="Seed of the first run; each run uses the next seed.")] = (
-        "1"
-    )
-    nodes: Annotated[
-        str | None,
-        Option(
-            metavar="NUMBER",
-            help="Number of nodes: 5, or a range, from which each run draws one: 3-7.  "
-            r"\[default: 3-7; with --systematic 3]",
-        ),
-    ] = None
-    faults: Faults = _DEFAULT_FAULTS
-    systematic: Annotated[
-        str | None,
-        Option(
-            metavar="NUMBER",
-            help="Instead of drawing faults, try up to this many events at every point of a run: faults, and "
-            "the returns from them. Kinds for --faults: kill, pause, partition; kill unless given.",
-        ),
-    ] = None
-    find: Annotated[
-        str | None,
-        Option(metavar="ASSERTION", help="Count as findings all violations of this assertion, and no others."),
-    ] = None
-    strict: Annotated[bool, Option("--strict", help="Count excused violations as findings.")] = False
-    keep_going: Annotated[bool, Option("--keep-going", help="Continue after the first finding.")] = False
-    minutes: Annotated[
-        str | None,
-        Option(
-            metavar="NUMBER",
-            help="Stop after this many minutes. Without --runs, the number of runs is not limited.",
-        ),
-    ] = None
-    workers: Workers = None
-    cluster: Annotated[
-        str,
-        Option(
-            metavar="ADDRESS",
-            help="Run on a dask.distributed cluster; the address of its scheduler: tcp://host:8786. Requires: pip "
-            "install 'coordinator-lab\\[cluster]'",
-        ),
-    ] = ""
-    out: Annotated[
-        Path | None,
-        Option(metavar="FILE", help="Record the shrunk finding to this .jsonl file."),
-    ] = None
-    t: RequestBound = None
-    set_: Parameters = []
-    properties: OwnProperties = None
-    sandbox: Sandbox = False
-    blind: Annotated[
-        bool,
-        Option(
-            "--blind", help="Draw each schedule from its seed alone; do not vary those that reached something new."
-        ),
-    ] = False
-    corpus: Annotated[
-        Path | None,
-        Option(
-            metavar="FOLDER",
-            help="Begin with the schedules kept in this folder, and keep there those that reach something new.",
-        ),
-    ] = None
-    record: Annotated[
-        Path | None,
-        Option(
-            metavar="FILE",
-            help="Record the campaign to this new .jsonl file, and shrink every finding. See: lab campaign.",
-        ),
-    ] = None
-    resume: ResumeCampaign = None
-    parts: Annotated[
-        str | None,
-        Option(
-            metavar="NUMBER",
-            help="Divide the campaign into so many parts, each guided by its own runs only: lab campaign merge "
-            r"puts together what is made on several machines.  \[default: 1]",
-        ),
-    ] = None
-    part: Annotated[str | None, Option(metavar="NUMBER", help="Make only this part, from 1 to --parts.")] = None
-    junit: Junit = None
-    json: Json = False
-
-
-_PLANNING = (
-    *("runs", "seed", "nodes", "faults", "systematic", "find", "strict", "t", "set_", "properties", "sandbox"),
-    *("blind", "parts"),
-)
-"""The options that say what is to be run, which a campaign that is resumed has."""
 
 
 @command(
@@ -191,6 +85,8 @@ _PLANNING = (
     lab check bully --faults kill,pause --find A1.1 --out paused.jsonl\n
     lab check 2pc --systematic 3\n
     lab check my_election.py:MyElection --minutes 5\n
+    lab check register.py --workload lin-kv --faults kill,partition   (see lab guide workloads)\n
+    lab check --program ./my_node --workload broadcast --for 12s   (see lab guide programs)\n
     lab check bully --runs 0 --keep-going --record night.jsonl\n
     lab check --resume night.jsonl --keep-going"""
 )
@@ -213,6 +109,14 @@ def check(options: CheckOptions) -> int:
     alike, one is tried. The runs with the fewest events come first. With two nodes or two events that ends within
     seconds, with three of each within minutes.
 
+    With --workload, every run has clients. What they were answered is one more assertion, named after the
+    workload: a history that no correct system gives them is a failure, whatever faults there were. Faults strike
+    the nodes and the links between them, neither clients nor services.
+
+    With --program, the runs are live, some at a time. The schedule of faults is reproducible, a run is not: a
+    finding is repeated, and says in how many repetitions it came again. What a slow machine may have caused counts
+    only if it comes again in a run of twice the time. Of each finding the recording is kept.
+
     The first runs of your own protocol, and every finding, are executed twice, in two processes: if they differ,
     it is not deterministic, and nothing that was found can be trusted.
 
@@ -221,6 +125,14 @@ def check(options: CheckOptions) -> int:
 
     Exit status: 0 nothing found, 1 a finding or an assertion that was judged in no run, 2 usage error, 130 Ctrl-C.
     """
+    if options.program is not None:
+        return check_program(options)
+    require_no_program(options)
+    return _check_protocol(options)
+
+
+def _check_protocol(options: CheckOptions) -> int:
+    """Run the campaign of a protocol in simulation; return the exit status."""
     campaign, target, part = _planned(options)
     protocol = load_protocol(target)
     if options.sandbox:
@@ -251,22 +163,29 @@ def check(options: CheckOptions) -> int:
         path = options.out or Path(f"{protocol.name}-{finding.violation.assertion}-seed{finding.drawn.seed}.jsonl")
         rerun = format_rerun(target, campaign.base, finding.least, path.with_suffix(".script"))
         files = [path, write_finding(protocol, campaign.base, finding, path, rerun)]
-    document = document_of(totals, protocol, finding, files, rerun)
+    document = document_of(totals, protocol, campaign, finding, files, rerun)
     write_junit(junit, [junit_suite(document, campaign.seed, time.monotonic() - began_s)])
     if options.json:
         print_json(document)
     elif finding is not None:
-        print_line(f"recorded: {files[0]}")
-        print_line(f"script:   {files[1]}")
-        print_line(f"replay:   lab replay {files[0]}")
-        print_line(f"again:    {rerun}")
+        _print_files(finding, files, rerun)
     else:
-        print_wrapped(format_no_findings(protocol, totals, campaign.goal.assertion or None, interrupted))
+        print_wrapped(format_no_findings(campaign.promises, totals, campaign.goal.assertion or None, interrupted))
     if writer is not None:
         print_remark(describe_file(writer, again))
     if interrupted:
         return EXIT_INTERRUPTED
-    return EXIT_NOT_AS_EXPECTED if first is not None or unjudged(protocol, totals) else 0
+    return EXIT_NOT_AS_EXPECTED if first is not None or unjudged(campaign.promises, totals) else 0
+
+
+def _print_files(finding: Finding, files: list[Path], rerun: str) -> None:
+    recording, script = files
+    print_line(f"recorded: {recording}")
+    print_line(f"script:   {script}")
+    print_line(f"replay:   lab replay {recording}")
+    if isinstance(finding.violation, HistoryViolation):
+        print_line(f"history:  lab consistency {recording}")
+    print_line(f"again:    {rerun}")
 
 
 # from the options to a campaign
@@ -281,7 +200,12 @@ def _planned(options: CheckOptions) -> tuple[Campaign, str, int]:
     if not options.protocol:
         if resumed is None:
             raise UsageError("name a protocol (lab check bully), or a campaign to go on with (--resume FILE)")
-        recorded = file.as_recorded(resumed, options, _PLANNING)
+        if isinstance(resumed.campaign, Campaign) and resumed.campaign.live is not None:
+            raise UsageError(
+                f"{options.resume} is a campaign on a program: no code that a recording names is executed, so "
+                f"write the command that began it again, with --program and --resume {options.resume}"
+            )
+        recorded = file.as_recorded(resumed, options, PLANNING)
         return recorded, split_sandbox(recorded.target)[0], resumed.part
     target = target_of(options.protocol, options.set_, options.properties, options.sandbox)
     campaign = _campaign(options, target, load_protocol(target))
@@ -300,17 +224,19 @@ def _campaign(options: CheckOptions, target: str, protocol: type[Algorithm]) -> 
     systematic = _systematic(options)
     runs = options.runs or (_DEFAULT_RUNS if options.minutes is None and not systematic else "0")
     timing = timing_of(options.t)
-    default_faults = options.faults == _DEFAULT_FAULTS
+    default_faults = options.faults == DEFAULT_FAULTS
     faults = fault_kinds(_SYSTEMATIC_FAULTS if systematic and default_faults else options.faults)
     if systematic and not set(faults) <= set(SYSTEMATIC):
         raise UsageError(
             f"--faults {options.faults}: --systematic tries {', '.join(SYSTEMATIC)}; the other kinds have no "
             "point at which they strike"
         )
-    promised = (*protocol.promises, RAISES.id)
+    workload = () if options.workload is None else (options.workload,)
+    promised = (*protocol.promises, *workload, RAISES.id)
     if options.find is not None and options.find not in promised:
         raise UsageError(f"--find {options.find}: the assertions of {protocol.name} are {', '.join(promised)}")
-    nodes = options.nodes or (_SYSTEMATIC_NODES if systematic else _DEFAULT_NODES)
+    wanted = wanted_outside(options.workload, options.clients, options.rate, options.service, options.sandbox)
+    nodes = options.nodes or (_SYSTEMATIC_NODES if systematic else DEFAULT_NODES)
     least, most = node_range(nodes, _MOST_NODES)
     runs_wanted, parts = (
         whole_number("--runs", runs, 0),
@@ -318,10 +244,12 @@ def _campaign(options: CheckOptions, target: str, protocol: type[Algorithm]) -> 
     )
     if parts > 1 and not parts <= runs_wanted:
         raise UsageError(f"--parts {parts}: give --runs, at least as many")
+    base = base_header(protocol, most, timing, parameters_of(protocol, options.set_))
+    base = replace(base, roles=roles_of(wanted, protocol, base.nodes, timing, None))
     return Campaign(
         absolute_target(target),
-        base_header(protocol, most, timing, parameters_of(protocol, options.set_)),
-        plan_of(protocol, (least, most), faults, timing),
+        base,
+        replace(plan_of(protocol, (least, most), faults, timing), clients=wanted.clients or 0),
         SearchGoal(options.find or "", options.strict),
         whole_number("--seed", options.seed, 0),
         runs_wanted,
@@ -375,7 +303,7 @@ def _resume_command(options: CheckOptions, campaign: Campaign) -> list[str]:
     words = ["lab", "check"]
     if is_own(campaign.target):
         planned = replace(options, runs=str(campaign.runs))
-        words += [options.protocol, *words_of(planned, (*_PLANNING, "part"))]
+        words += [options.protocol, *words_of(planned, (*PLANNING, "part"))]
     return [*words, *["--keep-going"] * options.keep_going]
 
 

@@ -41,6 +41,7 @@ DOCUMENTS = {
     "campaign-merge": DocumentPlace("campaign:MergeDocument", "lab campaign merge FILE… --json"),
     "campaign-show": DocumentPlace("campaign:CampaignDocument", "lab campaign show FILE --json"),
     "check": DocumentPlace("campaign_report:CheckDocument", "lab check PROTOCOL --json"),
+    "check-program": DocumentPlace("check_programs:CheckProgramDocument", "lab check --program COMMAND --json"),
     "compare": DocumentPlace("compare:document_type", "lab compare PROTOCOL… --json"),
     "consistency": DocumentPlace("consistency:ConsistencyDocument", "lab consistency FILE --json"),
     "convert": DocumentPlace("convert:ConvertDocument", "lab convert FILE --json"),

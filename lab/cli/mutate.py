@@ -15,17 +15,22 @@ from typer import Option
 
 from lab.cli.documents import Document, Json, print_json
 from lab.cli.options import (
+    Clients,
     Faults,
     OwnProperties,
     Parameters,
+    Rate,
     RequestBound,
+    Services,
     Target,
     Workers,
+    Workload,
     base_header,
     command,
     exit_if_workers_fail,
     node_range,
     one_of,
+    wanted_outside,
     whole_number,
     worker_count,
 )
@@ -48,6 +53,7 @@ from lab.worlds.campaign.schedule import STRONGEST, fault_kinds, plan_of
 from lab.worlds.campaign.trial import SearchGoal
 from lab.worlds.explored.states import Timeouts
 from lab.worlds.interruption import interrupted_between_steps
+from lab.worlds.loading.roles import roles_of
 from lab.worlds.loading.settings import parameters_of, target_of, timing_of
 from lab.worlds.loading.targets import absolute_target, load_protocol
 from lab.worlds.mutation.equivalence import MOST_STATES, Exploration, FoundByExploring, Reached
@@ -97,6 +103,10 @@ class MutateOptions(Struct, frozen=True):
     workers: Workers = None
     t: RequestBound = None
     set_: Parameters = []
+    workload: Workload = None
+    clients: Clients = None
+    rate: Rate = None
+    service: Services = None
     json: Json = False
 
 
@@ -240,10 +250,13 @@ class _Session:
         options = self.options
         timing = timing_of(options.t)
         least, most = node_range(options.nodes, _MOST_NODES)
+        wanted = wanted_outside(options.workload, options.clients, options.rate, options.service)
+        base = base_header(self.protocol, most, timing, self.parameters)
+        plan = plan_of(self.protocol, (least, most), fault_kinds(options.faults), timing)
         return Campaign(
             absolute_target(self.target),
-            base_header(self.protocol, most, timing, self.parameters),
-            plan_of(self.protocol, (least, most), fault_kinds(options.faults), timing),
+            structs.replace(base, roles=roles_of(wanted, self.protocol, base.nodes, timing, None)),
+            structs.replace(plan, clients=wanted.clients or 0),
             SearchGoal(),
             whole_number("--seed", options.seed, 0),
             whole_number("--runs", options.runs, 1),

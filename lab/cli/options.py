@@ -27,7 +27,9 @@ from lab.kernel import Protocol, Timing
 from lab.output import print_remark, print_text
 from lab.places import new_recording_path
 from lab.protocols import PROTOCOLS, TASKS, Algorithm, Election
+from lab.protocols.services import SERVICES
 from lab.protocols.sources import summary_of
+from lab.protocols.workloads import WORKLOADS
 from lab.recording.reader import NotARecordingError, open_recording
 from lab.recording.records import Header, Link
 from lab.recording.writer import BeingWrittenError, open_exclusive
@@ -43,9 +45,13 @@ from lab.worlds.campaign.trial import RunawayError
 from lab.worlds.campaign.workers import WorkerDiedError, default_workers
 from lab.worlds.loading.config import RunConfig, header_of
 from lab.worlds.loading.confinement import unavailable
+from lab.worlds.loading.roles import Wanted
 from lab.worlds.loading.targets import load_protocol, recorded_protocol
 from lab.worlds.loading.user_module import TargetError
 from lab.worlds.run import WATCHED
+
+_MOST_CLIENTS = 64
+_HIGHEST_RATE, _DEFAULT_RATE = 1000, 5
 
 # from a struct of options to a command
 
@@ -120,6 +126,31 @@ Faults = Annotated[
         help="Kinds of random faults: kill, pause, partition, delay, loss, duplicate, reorder, slow-disk, disk, "
         "wipe; or all. After disk or wipe, which break stable storage, most assertions are excused until the run "
         "ends.",
+    ),
+]
+
+Workload = Annotated[
+    str | None,
+    Option(
+        metavar="NAME",
+        help=f"Let clients call operations of the nodes, and judge their history: {', '.join(WORKLOADS)}. See lab "
+        "guide workloads.",
+    ),
+]
+Clients = Annotated[
+    str | None,
+    Option(metavar="NUMBER", help=r"With --workload: how many clients.  \[default: one for each node]"),
+]
+Rate = Annotated[
+    str | None,
+    Option(metavar="NUMBER", help=r"With --workload: operations a second of each client.  \[default: 5]"),
+]
+Services = Annotated[
+    str | None,
+    Option(
+        "--service",
+        metavar="NAME,…",
+        help=f"Run these services, which the nodes may use: {', '.join(SERVICES)}.",
     ),
 ]
 
@@ -250,6 +281,25 @@ def base_header(
     nodes = tuple(range(1, count + 1))
     config = RunConfig("", "", nodes, timing, parameters or {}, Link(), 0, "", world="simulated")
     return header_of(config, protocol)
+
+
+def wanted_outside(
+    workload: str | None, clients: str | None, rate: str | None, services: str | None, sandbox: bool = False
+) -> Wanted:
+    """Return the clients and services given with their options. Raises UsageError."""
+    if workload is None:
+        for name, given in (("--clients", clients), ("--rate", rate)):
+            if given is not None:
+                raise UsageError(f"{name} requires --workload: what shall the clients do?")
+    named = tuple(filter(None, (services or "").replace(" ", "").split(",")))
+    if sandbox and (workload or named):
+        raise UsageError("--sandbox: clients and services cannot reach a node in a sandbox; leave one of them out")
+    return Wanted(
+        workload,
+        None if clients is None else whole_number("--clients", clients, 1, _MOST_CLIENTS),
+        _DEFAULT_RATE if rate is None else whole_number("--rate", rate, 1, _HIGHEST_RATE),
+        named,
+    )
 
 
 def worker_count(text: str | None) -> int:

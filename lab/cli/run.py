@@ -16,21 +16,25 @@ from msgspec.structs import replace
 from typer import Argument, Option
 
 from lab.cli.options import (
+    Clients,
     CommandChecker,
     HeadlessJson,
     OwnProperties,
     Parameters,
+    Rate,
     Record,
     RequestBound,
     Sandbox,
+    Services,
     Watches,
+    Workload,
     announce_sandbox,
     check_headless,
     check_watches,
     command,
     complete_target,
     recording_path,
-    whole_number,
+    wanted_outside,
 )
 from lab.cli.program import app
 from lab.cli.progress import Progress
@@ -46,8 +50,6 @@ from lab.cli.terminal import (
 )
 from lab.output import print_error, print_line, print_remark
 from lab.protocols import LENSES, PROTOCOLS, TASKS
-from lab.protocols.services import SERVICES
-from lab.protocols.workloads import WORKLOADS
 from lab.recording.reader import NotARecordingError, open_recording
 from lab.scenario.file import SUFFIX, Scenario, World, find, is_path, names, read_scenario, suggestion
 from lab.scenario.report import report_of
@@ -60,7 +62,7 @@ from lab.units import CountText, format_us
 from lab.worlds.launch import HostFailedError, HostProcess, HostRefusedError
 from lab.worlds.loading.config import NotRunnableError, RunConfig, new_run_name
 from lab.worlds.loading.programs import lens_target, program_command
-from lab.worlds.loading.roles import Wanted, ids_in, roles_of
+from lab.worlds.loading.roles import ids_in, roles_of
 from lab.worlds.loading.settings import Settings, as_option, parameters_of, target_of, usual_link
 from lab.worlds.loading.targets import UnknownNameError, absolute_target, load_protocol, sandboxed_target
 from lab.worlds.loading.user_module import TargetError
@@ -68,8 +70,6 @@ from lab.worlds.simulated.execution import run_to_end
 
 _MOST_NODES = 64
 _MOST_SIMULATED = 1000
-_MOST_CLIENTS = 64
-_HIGHEST_RATE = 1000
 
 
 class RunOptions(Settings, frozen=True, kw_only=True):
@@ -104,29 +104,10 @@ class RunOptions(Settings, frozen=True, kw_only=True):
             "invitation, raft, or a class of yours.",
         ),
     ] = None
-    workload: Annotated[
-        str | None,
-        Option(
-            metavar="NAME",
-            help=f"Let clients call operations of the nodes, and judge their history: {', '.join(WORKLOADS)}. See "
-            "lab guide workloads.",
-        ),
-    ] = None
-    clients: Annotated[
-        str | None,
-        Option(metavar="NUMBER", help="With --workload: how many clients.  \\[default: one for each node]"),
-    ] = None
-    rate: Annotated[
-        str | None,
-        Option(metavar="NUMBER", help="With --workload: operations a second of each client.  \\[default: 5]"),
-    ] = None
-    service: Annotated[
-        str | None,
-        Option(
-            metavar="NAME,…",
-            help=f"Run these services, which the nodes may use: {', '.join(SERVICES)}.",
-        ),
-    ] = None
+    workload: Workload = None
+    clients: Clients = None
+    rate: Rate = None
+    service: Services = None
     nodes: Annotated[
         str | None,
         Option(
@@ -313,7 +294,8 @@ def run_config(options: RunOptions) -> RunConfig:
     if protocol.is_program and not parameters.get("program"):
         raise UsageError(f"{protocol.name} shows what programs do: add --program ./my_node")
     timing = options.timing()
-    roles = roles_of(_wanted(options), protocol, nodes, timing, options.end_us())
+    wanted = wanted_outside(options.workload, options.clients, options.rate, options.service, options.sandbox)
+    roles = roles_of(wanted, protocol, nodes, timing, options.end_us())
     checker = CommandChecker(protocol, nodes, parameters, ids_in(roles), options.sim, options.headless)
     for line in options.do:
         checker.check(line)
@@ -338,21 +320,6 @@ def run_config(options: RunOptions) -> RunConfig:
         script=script,
         roles=roles,
     )
-
-
-def _wanted(options: RunOptions) -> Wanted:
-    """Return the clients and services that the options ask for."""
-    if options.workload is None:
-        for name, given in (("--clients", options.clients), ("--rate", options.rate)):
-            if given is not None:
-                raise UsageError(f"{name} requires --workload: what shall the clients do?")
-    workload = options.workload
-    clients = None if options.clients is None else whole_number("--clients", options.clients, 1, _MOST_CLIENTS)
-    rate = 5 if options.rate is None else whole_number("--rate", options.rate, 1, _HIGHEST_RATE)
-    services = tuple(filter(None, (options.service or "").replace(" ", "").split(",")))
-    if options.sandbox and (workload or services):
-        raise UsageError("--sandbox: clients and services cannot reach a node in a sandbox; leave one of them out")
-    return Wanted(workload, clients, rate, services)
 
 
 def _nodes(options: RunOptions) -> tuple[int, ...]:

@@ -249,14 +249,20 @@ def _run(lab: Lab, *words: str) -> Called:
 def test_the_conclusion_of_an_interrupted_campaign() -> None:
     """None without a finished run; otherwise the number of runs."""
     table = CampaignTotals()
-    assert format_no_findings(Bully, table, None, True) == "stopped before the first run was finished: no result"
-    table.runs = 1_200
-    assert format_no_findings(Bully, table, "A2", True) == "stopped after 1,200 runs; no violation of A2 was found"
     assert (
-        format_no_findings(Bully, table, None, False)
+        format_no_findings(Bully.promises, table, None, True)
+        == "stopped before the first run was finished: no result"
+    )
+    table.runs = 1_200
+    assert (
+        format_no_findings(Bully.promises, table, "A2", True)
+        == "stopped after 1,200 runs; no violation of A2 was found"
+    )
+    assert (
+        format_no_findings(Bully.promises, table, None, False)
         == "no failure; judged in no run: A1.1, A1.2, A2, highest, M7, B10"
     )
     table.judged_runs.update({"A1.1": 1_200, "A2": 7})
-    text = format_no_findings(Bully, table, None, False)
+    text = format_no_findings(Bully.promises, table, None, False)
     assert text.startswith("no failure: A1.1, A2 held in every")
     assert text.endswith("; judged in no run: A1.2, highest, M7, B10")

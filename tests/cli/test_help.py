@@ -39,14 +39,14 @@ OPTIONS = {
     "check": (
         "--runs --seed --nodes --faults --find --strict --keep-going --minutes --workers --cluster --out --t "
         "--set --properties --sandbox --blind --corpus --systematic --record --resume --parts --part --junit "
-        "--json"
+        "--json --workload --clients --rate --service --program --lens --for --repetitions"
     ),
     "campaign show": "--group --out --protocol --plain --json",
     "campaign merge": "--out --json",
     "campaign table": "--to --out --force",
     "mutate": (
         "--runs --seed --nodes --faults --properties --only --list --show --explore --at-least --workers --t "
-        "--set --json"
+        "--set --json --workload --clients --rate --service"
     ),
     "compare": "--script --faults --runs --nodes --seed --task --t --workers --record --resume --parts --part "
     "--output --table --json",

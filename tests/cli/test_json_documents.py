@@ -2,7 +2,9 @@
 
 import json
 import re
+import shlex
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,12 @@ from tests.documents import fitting, names_in
 
 PAGE = find_page("json").text
 BEACON = f"{ROOT / 'tests' / 'mutation' / 'beacon.py'}:Beacon"
+SERVER = f"{ROOT / 'tests' / 'roles' / 'servers.py'}:Separate"
+PYTHON, PROGRAMS = shlex.quote(sys.executable), ROOT / "tests" / "programs"
+PROGRAM = (
+    *("check", "--program", f"{PYTHON} {PROGRAMS / 'repeater.py'}", "--nodes", "2", "--for", "4s", "--runs", "1"),
+    *("--workers", "1"),
+)
 EXERCISE = ROOT / "lab" / "exercises" / "library" / "two-coordinators"
 MUTATE = ("mutate", BEACON, "--only", "guard,unsafe,comparison", "--nodes", "3", "--runs", "4")
 BANK = ("run", "3pc", "--sim", "--headless", "--for", "6s", "--record", "bank.jsonl")
@@ -54,6 +62,11 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
     "check": (
         ("check", "bully", "--faults", "kill,pause", "--find", "A1.1", "--runs", "30", *ONE_WORKER),
         ("check", "2pc", "--faults", "kill", "--runs", "4", *ONE_WORKER),
+        ("check", SERVER, "--workload", "lin-kv", "--faults", "kill", "--nodes", "3", "--runs", "1", *ONE_WORKER),
+    ),
+    "check-program": (
+        (*PROGRAM, "--workload", "unique-ids", "--repetitions", "1"),
+        (*PROGRAM, "--workload", "echo"),
     ),
     "compare": (
         ("compare", "bully", "ring", "--runs", "1", *ONE_WORKER),
@@ -147,7 +160,9 @@ def test_every_document_is_printed_here() -> None:
     assert {*CALLS, *ELSEWHERE} == set(DOCUMENTS)
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.live if name == "check-program" else ()) for name in CALLS]
+)
 def test_documents_fit_their_schemas(folder: Lab, name: str) -> None:
     """Every field that is printed is in the schema, with its type; and the output is this document alone."""
     for call in CALLS[name]:

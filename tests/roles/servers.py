@@ -1,8 +1,8 @@
-"""Protocols of the kernel that serve clients, for tests: a store at one node, or at each node one of its own."""
+"""Protocols of the kernel that serve clients, for tests: a store at one node, at each, or beside the cluster."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from lab.kernel import Safe, on
+from lab.kernel import Payload, Request, Safe, on, procedure
 from lab.protocols import Bully
 from lab.protocols.operations import Cas, CasOk, Error, Read, ReadOk, Write, WriteOk
 
@@ -53,3 +53,38 @@ class AtTheLowest(Separate):
     @on(Cas)
     def on_cas(self, sender: int, message: Cas) -> CasOk | Error:
         return Error(11) if self.id != 1 else super().on_cas(sender, message)
+
+
+class Pending(Payload, frozen=True):
+    """A request that waits for the answer of the service: who sent it, and its number."""
+
+    client: int
+    handled: int
+    request: Request[Any]
+
+
+class Backed(Bully):
+    """Every node passes what it is asked on to the service lin-kv."""
+
+    name: ClassVar[str] = "backed"
+
+    @on(Read)
+    def on_read(self, sender: int, message: Read) -> ReadOk | Error | None:
+        self.begin(self.ask_store, Pending(sender, self.handled, message))
+        return None
+
+    @on(Write)
+    def on_write(self, sender: int, message: Write) -> WriteOk | Error | None:
+        self.begin(self.ask_store, Pending(sender, self.handled, message))
+        return None
+
+    @on(Cas)
+    def on_cas(self, sender: int, message: Cas) -> CasOk | Error | None:
+        self.begin(self.ask_store, Pending(sender, self.handled, message))
+        return None
+
+    @procedure
+    async def ask_store(self, pending: Pending) -> None:
+        store = next(node for node, name in self.outside.items() if name == "lin-kv")
+        answer = await self.ask(store, pending.request, within=self.timing.t_us)
+        self.reply(pending.client, pending.handled, answer or Error(0))

@@ -10,6 +10,7 @@ from rich.style import Style
 from rich.text import Text
 
 from lab.properties.assertions import ASSERTIONS, ASSUMPTION_NUMBERS, ASSUMPTIONS
+from lab.properties.history_verdict import describe_workload, promises_of
 from lab.protocols import Algorithm
 from lab.styles import DIM, ThemeStyles
 from lab.text import sanitize
@@ -140,12 +141,13 @@ def _set_up(outcome: SetUpOutcome, width: int, styles: ThemeStyles) -> Iterator[
 
 def describe_judged(digest: CampaignDigest, width: int, styles: ThemeStyles) -> Iterator[Text]:
     """Yield each assertion: by what it was judged, and how often it was violated."""
-    promises = digest.plan.base.protocol.promises
+    promises = promises_of(digest.plan.base)
     judged, violated, excused = _counts(digest)
     for name in dict.fromkeys([*promises, *violated, *excused]):
         runs = judged[name]
         style = styles.warning if violated[name] or (name in promises and not runs) else styles.accent
-        short = f"  {ASSERTIONS[name].short}" if name in ASSERTIONS else ""
+        known = ASSERTIONS[name].short if name in ASSERTIONS else describe_workload(name)
+        short = f"  {known}" if known else ""
         yield from wrap(Text.assemble((sanitize(name), style), (sanitize(short), DIM)), width)
         by = f"judged in {runs:,} of {format_count(digest.runs, 'run')}" if runs else "judged in no run"
         parts = [by]

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from lab.analysis.history import History
 from lab.kernel import Step
+from lab.properties.history_verdict import OperationCounts, promises_of
 from lab.properties.verdicts import Evidence
 from lab.protocols import Algorithm
 from lab.recording.records import Header, Record
@@ -32,12 +33,28 @@ from lab.worlds.campaign.situations import Majority, Situations, majorities_in
 from lab.worlds.campaign.systematic import Branch, roots
 from lab.worlds.campaign.trial import FaultCount, SearchGoal, count_faults, run_trial
 from lab.worlds.campaign.workers import map_chunks
+from lab.worlds.loading.roles import wanted_in
 from lab.worlds.loading.targets import load_protocol, user_files
 
 _FEW = 50
 """A level of a tree with at most so many runs is not worth the start of other processes."""
 _CHUNK = 5
 """The number of runs of a tree that are given to a worker at a time."""
+
+
+class LivePlan(Struct, frozen=True):
+    """How the runs on a program are made: live, each for ``run_us``.
+
+    A finding is repeated so many times. ``digest`` is that of the program's files: a campaign goes on with the
+    same program only.
+    """
+
+    run_us: int
+    repetitions: int
+    digest: str
+
+    def __str__(self) -> str:
+        return f"live for {format_us(self.run_us)}, repeated {self.repetitions} times, of program {self.digest}"
 
 
 class Campaign(Struct, frozen=True, tag_field="of", tag="check"):
@@ -48,7 +65,8 @@ class Campaign(Struct, frozen=True, tag_field="of", tag="check"):
     that bound, and all have the same seed.
 
     The runs are divided into ``parts``, each guided by its own runs only: so a part can be made anywhere, and is
-    the same wherever it is made. With ``shrinks_all``, each finding is shrunk where it is found.
+    the same wherever it is made. With ``shrinks_all``, each finding is shrunk where it is found. With ``live``,
+    the runs are those of a program (``lab.worlds.campaign.live_campaign``).
     """
 
     target: str
@@ -61,6 +79,7 @@ class Campaign(Struct, frozen=True, tag_field="of", tag="check"):
     systematic: int = 0
     parts: int = 1
     shrinks_all: bool = False
+    live: LivePlan | None = None
 
     def runs_of(self, part: int) -> range:
         """Return the numbers of the runs of a part; both count from 1. Of a campaign without end: empty."""
@@ -73,6 +92,11 @@ class Campaign(Struct, frozen=True, tag_field="of", tag="check"):
     @property
     def bases(self) -> tuple[Header, ...]:
         return (self.base,)
+
+    @property
+    def promises(self) -> tuple[str, ...]:
+        """The assertions by which each run is judged."""
+        return promises_of(self.base)
 
     def with_protocols(self, targets: Sequence[str], bases: Sequence[Header]) -> "Campaign":
         """Return the same campaign of these protocols."""
@@ -90,8 +114,17 @@ class Campaign(Struct, frozen=True, tag_field="of", tag="check"):
             "T": format_us(plan.timing.t_us),
             "the way of drawing": "guided" if self.guided else "blind",
             "the number of events (--systematic)": str(self.systematic),
+            "the clients and services": self._outside(),
+            "the way of running": "simulated" if self.live is None else str(self.live),
             "what counts as a finding": goal.assertion or ("all violations" if goal.strict else "failures"),
         }
+
+    def _outside(self) -> str:
+        wanted = wanted_in(self.base.roles, self.plan.clients)
+        words = [*wanted.services]
+        if wanted.workload is not None:
+            words.append(f"{wanted.workload} by {wanted.clients or 'as many as nodes'}, {wanted.rate}/s each")
+        return ", ".join(words) or "none"
 
 
 def part_of(runs: int, part: int, parts: int) -> range:
@@ -106,7 +139,8 @@ class RunOutcome(Struct, omit_defaults=True):
     the protocol's file, if they were collected: pairs of lines executed one after the other. ``outcomes``: what
     the analysis of the protocol counts, and ``states_at_once`` what it tells of states. ``majorities``: how many
     nodes could talk to each other. ``broken``, ``judged``, ``given_up``, ``events``: see ``Trial``.
-    ``counterexample`` is what was found, shrunk, if that was asked for.
+    ``counterexample`` is what was found, shrunk, if that was asked for. ``operations`` are those of the clients.
+    ``unconfirmed``: the assertions that a live run seemed to violate, and no repetition.
     """
 
     schedule: Schedule
@@ -126,6 +160,8 @@ class RunOutcome(Struct, omit_defaults=True):
     given_up: bool = False
     events: tuple[ScheduledFault, ...] = ()
     counterexample: Counterexample | None = None
+    operations: OperationCounts = OperationCounts()
+    unconfirmed: tuple[str, ...] = ()
 
 
 class CampaignTotals:
@@ -136,6 +172,8 @@ class CampaignTotals:
     ``sizes``: how many had each number of nodes, ``broken``: in how many each assumption was broken,
     ``majorities``: in how many that many nodes could talk to each other.
     ``given_up``: the seeds of those given up. ``following``: how many runs follow from these in a tree.
+    ``operations`` are those of the clients. ``unconfirmed``: in how many live runs each assertion only seemed to
+    be violated.
     """
 
     def __init__(self) -> None:
@@ -158,6 +196,8 @@ class CampaignTotals:
         self.at_once: Counter[str] = Counter()
         self.nouns: dict[str, str] = {}
         self.judged_runs: Counter[str] = Counter()
+        self.operations = OperationCounts()
+        self.unconfirmed: Counter[str] = Counter()
 
     def add(self, outcome: RunOutcome) -> None:
         self.runs += 1
@@ -186,6 +226,8 @@ class CampaignTotals:
             if evidence.at_once is not None:
                 self.at_once[name] += evidence.at_once
         self.judged_runs.update(outcome.judged.keys())
+        self.operations += outcome.operations
+        self.unconfirmed.update(outcome.unconfirmed)
 
 
 def runs_left(totals: CampaignTotals, campaign: Campaign) -> int:
@@ -232,6 +274,7 @@ def _run(campaign: Campaign, protocol: type[Algorithm], assignment: Assignment) 
         trial.given_up,
         trial.events,
         counterexample_of(protocol, campaign.base, campaign.goal, trial.schedule) if is_shrunk else None,
+        trial.operations,
     )
 
 

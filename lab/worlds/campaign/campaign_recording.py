@@ -123,6 +123,13 @@ class _Number(Struct):
 
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+def _encode_plan(plan: Any) -> bytes:
+    """Encode a plan, or a header with one: it may have nodes by their numbers, which sorted keys exclude."""
+    return _encode(msgspec.to_builtins(plan, str_keys=True, order="deterministic"))
+
+
 _header_of = msgspec.json.Decoder(CampaignHeader).decode
 _number_of = msgspec.json.Decoder(_Number).decode
 
@@ -169,7 +176,7 @@ def _plan_of(header: CampaignHeader) -> bytes:
     """Return all that a line depends on but the digests. Where the user's files are does not matter."""
     plan = header.campaign
     bases = [replace(base, protocol=replace(base.protocol, file="", source="")) for base in plan.bases]
-    return _encode(plan.with_protocols([""] * len(bases), bases))
+    return _encode_plan(plan.with_protocols([""] * len(bases), bases))
 
 
 # reading
@@ -357,7 +364,7 @@ class CampaignWriter:
         try:
             if os.fstat(file).st_size:
                 raise FileExistsError(path)
-            _write(file, _encode(header) + b"\n")
+            _write(file, _encode_plan(header) + b"\n")
             return cls(path, file)
         except BaseException:
             os.close(file)
@@ -429,7 +436,7 @@ def merge_campaigns(files: list[CampaignRecording], path: Path) -> None:
     file = open_exclusive(path)
     try:
         os.ftruncate(file, 0)
-        _write(file, _encode(header) + b"\n")
+        _write(file, _encode_plan(header) + b"\n")
         for each in header.parts:
             _merge_part(files, each, file)
         os.fsync(file)

@@ -10,6 +10,7 @@ The passes repeat until none of them finds anything:
     chances     hit every message instead of some
     instants    strike at an instant instead of at a message; earlier; at a round number
     end         stop right after the violation
+    clients     have fewer, which call for a shorter time, in a campaign that has clients
 """
 
 import re
@@ -21,8 +22,11 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lab.properties.history_verdict import HistoryViolation, workload_of
 from lab.properties.verdicts import Violation
 from lab.protocols import Algorithm
+from lab.protocols.clients import Client
+from lab.protocols.workloads import WORKLOADS
 from lab.recording.records import TIME_LIMIT_REACHED, Commanded, End, Header, Link, Record
 from lab.recording.writer import Writer
 from lab.script.parse import read_script
@@ -37,6 +41,7 @@ from lab.worlds.campaign.trial import (
     run_trial,
     start_simulation,
 )
+from lab.worlds.loading.roles import wanted_in
 from lab.worlds.loading.targets import split_sandbox
 
 T = TypeVar("T")
@@ -85,13 +90,26 @@ class Shrinking:
         self._seen = {trial.schedule}
         self._run_trial = run_trial
         self._broken = {broken.assumption for broken in violation.broken}
+        self._has_clients = bool(workload_of(_header_of(trial)))
 
     def run(self, progress: Callable[[int], None] = lambda tried: None) -> None:
         """Shrink until nothing gets any smaller; ``progress`` is called with the number of runs so far."""
         self._progress = progress
-        self._keep(replace(self.trial.schedule, end_us=_end_us(self.violation)))
-        passes = (self._faults, self._nodes, self._ids, self._messages, self._chances, self._instants)
+        passes = [self._faults, self._nodes, self._ids, self._messages, self._chances, self._instants]
+        if self._has_clients:
+            self._keep(replace(self.trial.schedule, end_us=self.trial.end_us))  # the same run: it ends there
+            passes.append(self._clients)
+            if not self._rests_on_last_reads:
+                passes.append(self._ends)
+        else:
+            self._keep(replace(self.trial.schedule, end_us=_end_us(self.violation)))
         shrink(lambda: self.trial.schedule, passes, self._keep)
+
+    @property
+    def _rests_on_last_reads(self) -> bool:
+        """True if the cluster needs time to come to rest before the end of the run."""
+        violation = self.violation
+        return isinstance(violation, HistoryViolation) and WORKLOADS[violation.assertion].final is not None
 
     def _keep(self, schedule: Schedule) -> bool:
         """Try a schedule; if it shows the same violation, continue from it, cut off after the violation."""
@@ -109,6 +127,8 @@ class Shrinking:
             return False
         self.trial, self.violation = trial, found
         ended = _end_us(found)
+        if isinstance(found, HistoryViolation):
+            ended += _timeout_us(trial)  # clients call nothing in the last moments of a run
         if ended < schedule.end_us:
             left = tuple(fault for fault in schedule.faults if fault.at_us <= found.at_us)
             self._keep(replace(schedule, end_us=ended, faults=left))
@@ -158,6 +178,20 @@ class Shrinking:
             certain = replace(fault, command=_PERCENT.sub("100%", fault.command))
             yield replace(schedule, faults=(*schedule.faults[:place], certain, *schedule.faults[place + 1 :]))
 
+    @staticmethod
+    def _clients(schedule: Schedule) -> Iterator[Schedule]:
+        clients = schedule.clients or len(schedule.nodes)
+        for fewer_clients in dict.fromkeys((1, 2, clients // 2, clients - 1)):
+            if 0 < fewer_clients < clients:
+                yield replace(schedule, clients=fewer_clients)
+
+    def _ends(self, schedule: Schedule) -> Iterator[Schedule]:
+        """End earlier, though not before the last fault; the clients then end earlier, too."""
+        for numerator in (1, 2, 3):
+            end_us = schedule.end_us * numerator // 4 // 100_000 * 100_000
+            if schedule.last_us < end_us:
+                yield replace(schedule, end_us=end_us)
+
     def _instants(self, schedule: Schedule) -> Iterator[Schedule]:
         for place, fault in enumerate(schedule.faults):
             for simpler in (*self._at_instant(fault), *_simpler(fault)):
@@ -176,6 +210,18 @@ class Shrinking:
 def _end_us(violation: Violation) -> int:
     """Return an instant shortly after the violation, in whole milliseconds."""
     return (violation.at_us // 1_000 + 1) * 1_000
+
+
+def _header_of(trial: Trial) -> Header:
+    header = trial.records[0]
+    assert isinstance(header, Header)
+    return header
+
+
+def _timeout_us(trial: Trial) -> int:
+    """Return for how long the clients of a run wait for an answer."""
+    clients = next(role for role in _header_of(trial).roles if role.protocol == Client.name)
+    return int(clients.parameters["timeout_us"])
 
 
 def _simpler(fault: ScheduledFault) -> Iterator[ScheduledFault]:
@@ -241,13 +287,15 @@ def shrink_finding(
 class Counterexample(Struct, frozen=True):
     """A shrunk finding as a campaign keeps it: the assertion violated, and the schedule that shows it.
 
-    ``broken`` are the assumptions broken, ``text`` is the violation in words.
+    ``broken`` are the assumptions broken, ``text`` is the violation in words. ``recording`` is the file of a live
+    run, which cannot be executed again; its schedule is as it was drawn.
     """
 
     assertion: str
     broken: tuple[int | str, ...]
     text: str
     schedule: Schedule
+    recording: str = ""
 
     @property
     def size(self) -> tuple[int, ...]:
@@ -312,4 +360,14 @@ def format_rerun(target: str, base: Header, schedule: Schedule, script: Path) ->
     words.append(f"--latency {format_us(link.latency_us)} --jitter {format_us(link.jitter_us)}")
     words += [f"--set {quote(setting)}" for setting in base.protocol.settings]
     words += ["--sandbox"] * sandboxed
+    words += outside_words(base, schedule)
     return " ".join([*words, f"--script {quote(str(script))} --headless --for {format_us(schedule.end_us)}"])
+
+
+def outside_words(base: Header, schedule: Schedule) -> list[str]:
+    """Return the options for the clients and services of a run."""
+    wanted = wanted_in(base.roles, schedule.clients or len(schedule.nodes))
+    words = [f"--service {','.join(wanted.services)}"] if wanted.services else []
+    if wanted.workload is not None:
+        words.append(f"--workload {wanted.workload} --clients {wanted.clients} --rate {wanted.rate}")
+    return words

@@ -1,5 +1,6 @@
 """What a campaign never reached, and how much may be left to find."""
 
+from collections.abc import Sequence
 from itertools import combinations_with_replacement
 
 from lab.protocols import Algorithm
@@ -38,9 +39,9 @@ def unseen_share(totals: CampaignTotals) -> float | None:
     return sum(count == 1 for count in totals.hits.values()) / total if total else None
 
 
-def unjudged(protocol: type[Algorithm], totals: CampaignTotals) -> list[str]:
+def unjudged(promises: Sequence[str], totals: CampaignTotals) -> list[str]:
     """Return the promised assertions that were judged in no run."""
-    return [name for name in protocol.promises if not totals.judged_runs[name]]
+    return [name for name in promises if not totals.judged_runs[name]]
 
 
 def line_ranges(lines: list[int]) -> str:

@@ -82,13 +82,17 @@ class ScheduledFault(Struct, frozen=True):
 
 
 class Schedule(Struct, frozen=True):
-    """The nodes, links and faults of one run, which ends at ``end_us``; ``seed`` determines the links' draws."""
+    """The nodes, links and faults of one run, which ends at ``end_us``; ``seed`` determines the links' draws.
+
+    ``clients``: how many there are, in a campaign that has some; 0: one for each node.
+    """
 
     seed: int
     nodes: tuple[int, ...]
     link: Link
     faults: tuple[ScheduledFault, ...]
     end_us: int
+    clients: int = 0
 
     @property
     def last_us(self) -> int:
@@ -119,7 +123,7 @@ class SchedulePlan(Struct, frozen=True):
 
     A message kind that is in ``kinds`` twice is chosen twice as often. ``requests`` are the kinds of messages that
     their receivers answer. ``bare`` are the commands that name no node: they go to whoever leads. ``elects``: the
-    protocol may elect a leader. Without ``gaps``, the ids are 1, 2, 3 and so on.
+    protocol may elect a leader. Without ``gaps``, the ids are 1, 2, 3 and so on. ``clients``: as in ``Schedule``.
     """
 
     nodes: tuple[int, int]
@@ -131,6 +135,7 @@ class SchedulePlan(Struct, frozen=True):
     bare: frozenset[str] = frozenset()
     elects: bool = False
     gaps: bool = True
+    clients: int = 0
 
 
 def plan_of(
@@ -197,7 +202,7 @@ class ScheduleGenerator:
         if self._style.random() < _SHARE_OF_RANKS:
             self._rank_links(end_us)
         self._add_commands(end_us)
-        return finished(Schedule(self._seed, self._nodes, self._link, tuple(self._faults), end_us))
+        return finished(self._schedule_until(end_us))
 
     def frame(self) -> Schedule:
         """Draw a schedule without faults, with commands."""
@@ -207,11 +212,15 @@ class ScheduleGenerator:
         if self._style.random() < _SHARE_OF_RANKS:
             self._rank_links(end_us)
         self._add_commands(end_us)
-        schedule = Schedule(self._seed, self._nodes, self._link, tuple(self._faults), end_us)
+        schedule = self._schedule_until(end_us)
         if set(self._plan.faults) - {"kill", "wipe", "disk"}:
             last = tuple(ScheduledFault(end_us, "", command) for command in _LAST)
             schedule = replace(schedule, faults=(*self._faults, *last))
         return replace(schedule, faults=tuple(sorted(schedule.faults, key=lambda fault: fault.at_us)))
+
+    def _schedule_until(self, end_us: int) -> Schedule:
+        faults, clients = tuple(self._faults), self._plan.clients
+        return Schedule(self._seed, self._nodes, self._link, faults, end_us, clients)
 
     def add_fault(self, at_us: int) -> tuple[ScheduledFault, ...]:
         """Draw one fault at about that time, with its recovery."""

@@ -71,10 +71,12 @@ class SituationReader:
 
     ``points`` are those of the last step, found only ``with_points``; ``down`` and ``paused`` are the nodes that
     are. ``cluster`` has the enumerations and flags that occur together in the cluster, and how many nodes lead.
+    ``outside`` are the clients and services of the run, of which only the messages matter.
     """
 
     def __init__(self, protocol: type[Protocol], with_points: bool) -> None:
         self._with_points = with_points
+        self.outside: frozenset[int] = frozenset()
         known = _abstractions_of(protocol)  # type: ignore[arg-type]  # a class is hashable
         self._abstractions, self._named = known
         self.points: list[Point] = []
@@ -93,9 +95,13 @@ class SituationReader:
     def observe(self, record: Record) -> None:
         """Take the next record."""
         if isinstance(record, Step):
-            self._step(record)
+            if record.node in self.outside:
+                self._step_outside(record)
+            else:
+                self._step(record)
         elif isinstance(record, Process):
-            self._process(record)
+            if record.node not in self.outside:
+                self._process(record)
         elif isinstance(record, Fault) and record.links and not record.lifted:
             self._strike((record.kind,))
         elif isinstance(record, Routed) and record.fate:
@@ -137,6 +143,11 @@ class SituationReader:
             self._waits[node] = _waiting_after(step, waits)
         if self._with_points:
             self._find_points(step, handled, (cause, self._local.get(node), self._waits.get(node, ())))
+
+    def _step_outside(self, step: Step) -> None:
+        self.points = []
+        for message in step.sent:
+            self._kinds[step.node, message.serial] = message.kind
 
     def _find_points(self, step: Step, handled: str, situation: Hashable) -> None:
         """Find the points of a step: after its write, after each of its messages, or after what it handled."""

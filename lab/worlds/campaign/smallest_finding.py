@@ -26,7 +26,8 @@ def describe_smallest(found: SmallestFinding) -> list[str]:
         return [head, *(f"    {command}" for command in found.path.commands or ("no fault",))]
     schedule = found.schedule
     head = f"smallest, {format_count(len(schedule.nodes), 'node')}, seed {schedule.seed}:"
-    return [head, *(f"    {fault}" for fault in schedule.faults)]
+    kept = [f"recorded: {found.recording}"] if found.recording else []
+    return [head, *(f"    {fault}" for fault in schedule.faults), *kept]
 
 
 def target_to_record(plan: Campaign | ExplorationCampaign, own: str = "") -> str:
@@ -34,6 +35,11 @@ def target_to_record(plan: Campaign | ExplorationCampaign, own: str = "") -> str
 
     Raises CannotRecordError if it is not built in and not named: no code that a recording names is executed.
     """
+    if isinstance(plan, Campaign) and plan.live is not None:
+        raise CannotRecordError(
+            "a run of programs cannot be executed again; the recordings of its findings were kept, and are named "
+            "with them"
+        )
     target, sandboxed = split_sandbox(plan.target)
     if not (names_file(target) or split_target(target)[1] or sandboxed):
         return target

@@ -108,13 +108,14 @@ class Striker:
         """Return what can strike at a point: a name for the sort of fault, its command, and what ends it."""
         faults, down = self._plan.faults, self._reader.down
         found: list[tuple[tuple[str, str], str, str]] = []
-        ends = [("node", point.node)] + ([("peer", point.peer)] if point.peer not in down else [])
+        is_peer = point.peer not in self._reader.outside
+        ends = [("node", point.node)] + ([("peer", point.peer)] if is_peer and point.peer not in down else [])
         for end, victim in ends:
             if "kill" in faults:
                 found.append((("kill", end), f"kill {victim}", f"restart {victim}"))
             if "pause" in faults:
                 found.append((("pause", end), f"pause {victim}", f"resume {victim}"))
-        if "partition" in faults and point.peer != point.node:
+        if "partition" in faults and is_peer and point.peer != point.node:
             found.append((("partition", ""), _PARTITION, "heal"))
         found += [(("restart", ""), f"restart {node}", "") for node in down]
         found += [(("resume", ""), f"resume {node}", "") for node in self._reader.paused]

@@ -7,6 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.kernel import Protocol, Step
+from lab.properties.history_verdict import OperationCounts, judge_history, workload_of
 from lab.properties.judge import Judge
 from lab.properties.verdicts import Evidence, Violation
 from lab.protocols import Algorithm
@@ -19,6 +20,7 @@ from lab.worlds.campaign.situations import NO_SITUATIONS, SituationReader, Situa
 from lab.worlds.campaign.striker import Striker, scripted
 from lab.worlds.campaign.systematic import Branch, EventCollector
 from lab.worlds.loading.config import settling_us
+from lab.worlds.loading.roles import roles_of, tail_us, wanted_in
 from lab.worlds.simulated.execution import describe_runaway, most_records
 from lab.worlds.simulated.simulation import Simulation
 from lab.worlds.watchdog import watch_steps
@@ -35,7 +37,8 @@ class Trial(Struct):
     ``broken``: the numbers of the assumptions broken in it. ``errors``: the errors in the code of assertions.
     ``given_up``: it ended early, as its messages multiplied under broken assumptions.
     ``situations`` are those reached, if they were asked for, ``struck`` those in which a fault struck, if the run
-    was struck as it went. ``events``: what could happen next, if that was asked for.
+    was struck as it went. ``events``: what could happen next, if that was asked for. ``operations``: those of the
+    clients, if there are any; their history is one of the assertions.
     """
 
     schedule: Schedule
@@ -49,12 +52,14 @@ class Trial(Struct):
     situations: Situations = NO_SITUATIONS
     struck: tuple[int, ...] = ()
     events: tuple[ScheduledFault, ...] = ()
+    operations: OperationCounts = OperationCounts()
 
 
 def header_for(protocol: type[Algorithm], base: Header, schedule: Schedule) -> Header:
     """Return the campaign's header, for this schedule; fewer nodes have less time to settle.
 
-    A header that does not have the protocol's own bound keeps the bound that it has: an exercise sets it.
+    A header that does not have the protocol's own bound keeps the bound that it has: an exercise sets it. Clients
+    and services get the ids above those of the nodes.
     """
     run = f"{base.protocol.name} seed {schedule.seed}"
     info = base.protocol
@@ -63,7 +68,28 @@ def header_for(protocol: type[Algorithm], base: Header, schedule: Schedule) -> H
     )
     if info.settles_within_us == most_us:
         info = replace(info, settles_within_us=settles_us)
-    return replace(base, run=run, protocol=info, nodes=schedule.nodes, link=schedule.link, seed=schedule.seed)
+    wanted = wanted_in(base.roles, schedule.clients or len(schedule.nodes))
+    roles = roles_of(wanted, protocol, schedule.nodes, base.timing, schedule.end_us)
+    return replace(
+        base,
+        run=run,
+        protocol=info,
+        nodes=schedule.nodes,
+        link=schedule.link,
+        seed=schedule.seed,
+        roles=roles,
+    )
+
+
+def with_tail(protocol: type[Algorithm], base: Header, schedule: Schedule) -> Schedule:
+    """Return the schedule of a whole run with clients: one that goes on for a while after its last fault.
+
+    Clients call until shortly before the end of a run. So that depends on the schedule alone, and not, as in
+    other runs, on what is yet to be judged.
+    """
+    settles_us = header_for(protocol, base, schedule).protocol.settles_within_us or 30 * base.timing.t_us
+    longer_us = tail_us(wanted_in(base.roles, 1), base.timing, schedule.end_us, settles_us)
+    return replace(schedule, end_us=schedule.end_us + longer_us)
 
 
 def run_trial(
@@ -78,19 +104,24 @@ def run_trial(
 ) -> Trial:
     """Run a schedule to its end and judge it. Raises RunawayError if messages multiply, all assumptions intact.
 
-    With ``extend``, continue until it is known whether the nodes agree again. With ``strikes``, a plan and how
-    often faults have struck in each situation, the run is struck as it goes; its schedule then has these faults.
-    With ``branch``, the run of that one, what can happen next in it is found too. ``with_situations``, those that
-    it reaches are found: a fifth more work. To ``ways``, those through the protocol's file are added: half as much
-    work again.
+    With ``extend``, continue until it is known whether the nodes agree again; with clients, for a fixed time. With
+    ``strikes``, a plan and how often faults have struck in each situation, the run is struck as it goes; its
+    schedule then has these faults. With ``branch``, the run of that one, what can happen next in it is found too.
+    ``with_situations``, those that it reaches are found: a fifth more work. To ``ways``, those through the
+    protocol's file are added: half as much work again.
     """
     reader = SituationReader(protocol, with_points=strikes is not None or branch is not None)
     striker = None if strikes is None else Striker(*strikes, schedule, reader)
     collector = None if branch is None else EventCollector(*branch, schedule, reader)
     observer = striker or collector or (reader if with_situations else None)
     trace = None if ways is None else WayTrace(protocol, ways)
+    end_us = schedule.end_us
+    has_clients = bool(workload_of(base))
     with trace or nullcontext():
-        header = header_for(protocol, base, schedule)
+        if has_clients and extend:
+            end_us = with_tail(protocol, base, schedule).end_us
+        header = header_for(protocol, base, replace(schedule, end_us=end_us))
+    reader.outside = frozenset(header.names)
     log, judge = judging_log(header) if observer is None else judging_log(header, observer.observe)
     watch_steps()
     simulation = Simulation(protocol, log) if trace is None else TracedSimulation(protocol, log, trace)
@@ -98,11 +129,11 @@ def run_trial(
         striker.director = simulation.director
     for fault in schedule.faults:
         simulation.director.add(scripted(fault))
-    most_us = schedule.end_us + 4 * judge.within_us
+    most_us = end_us if has_clients else end_us + 4 * judge.within_us
     given_up = False
     try:
         simulation.start()
-        simulation.run_to(schedule.end_us)
+        simulation.run_to(end_us)
         while extend and simulation.now_us < min(judge.decided_us, most_us):
             simulation.run_to(min(judge.decided_us, most_us))
         log.append(End(simulation.now_us, TIME_LIMIT_REACHED))
@@ -111,17 +142,22 @@ def run_trial(
             raise
         given_up = True
     evidence = {each.assertion: replace(each.evidence, text="") for each in judge.verdicts()}
+    violations, history = judge.violations, judge_history(log.records)
+    if history is not None:
+        evidence[history.assertion] = replace(history.evidence, text="")
+        violations = [*violations, history.violation] if history.violation is not None else violations
     trial = Trial(
         schedule,
         log.records,
-        judge.violations,
+        violations,
         simulation.now_us,
         {name: each for name, each in evidence.items() if each.since is not None},
         judge.ever_broken,
         judge.errors,
         given_up,
-        reader.situations(judge.violations) if with_situations else NO_SITUATIONS,
+        reader.situations(violations) if with_situations else NO_SITUATIONS,
         events=() if collector is None else collector.finish(),
+        operations=OperationCounts() if history is None else history.operations,
     )
     return trial if striker is None else replace(trial, schedule=striker.schedule, struck=tuple(striker.struck))
 
@@ -133,7 +169,7 @@ def judging_log(header: Header, then: Callable[[Record], object] = lambda record
     """
     judge = Judge(header)
     judge.observe(header)
-    nodes = len(header.nodes)
+    nodes = len(header.all_nodes)
     most = most_records(nodes)
 
     def observe(record: Record) -> None:

@@ -71,6 +71,30 @@ def roles_of(
     return tuple(roles)
 
 
+def wanted_in(roles: tuple[Role, ...], clients: int) -> Wanted:
+    """Return what gives these roles, with another number of clients."""
+    settings = next((role.parameters for role in roles if role.protocol == Client.name), None)
+    services = tuple(role.protocol for role in roles if role.protocol in SERVICES)
+    if settings is None:
+        return Wanted(services=services)
+    return Wanted(settings["workload"], clients, 1_000_000 // settings["every_us"], services)
+
+
+def tail_us(wanted: Wanted, timing: Timing, lifted_us: int, settles_us: int) -> int:
+    """Return how long a run goes on once all faults are lifted, in microseconds, whole milliseconds.
+
+    Its clients call a while longer, and their last operations come when the cluster, which settles within
+    ``settles_us``, is at rest.
+    """
+    assert wanted.workload is not None
+    if WORKLOADS[wanted.workload].final is None:
+        longer_us = settles_us + _timeout_us(timing)
+    else:
+        half_us = min(lifted_us, _SETTLING_US)
+        longer_us = max(half_us, 5 * settles_us // 2 - lifted_us, settles_us)
+    return -(-longer_us // 1_000) * 1_000
+
+
 def ids_in(roles: tuple[Role, ...]) -> tuple[int, ...]:
     """Return the ids of all nodes that have these roles."""
     return tuple(node for role in roles for node in role.nodes)
@@ -80,7 +104,7 @@ def _client_settings(
     wanted: Wanted, ids: tuple[int, ...], timing: Timing, end_us: int | None, are_programs: bool
 ) -> Client.Parameters:
     assert wanted.workload is not None
-    timeout_us = max(_TIMEOUT_US, 4 * timing.t_us)
+    timeout_us = _timeout_us(timing)
     from_us = max(timing.t_us, _BEGIN_US if are_programs else 0)
     until_us = final_us = None
     if end_us is not None and WORKLOADS[wanted.workload].final is None:
@@ -91,6 +115,11 @@ def _client_settings(
     return Client.Parameters(
         wanted.workload, ids, from_us, 1_000_000 // wanted.rate, timeout_us, until_us, final_us
     )
+
+
+def _timeout_us(timing: Timing) -> int:
+    """Return for how long a client waits for an answer."""
+    return max(_TIMEOUT_US, 4 * timing.t_us)
 
 
 def _require_served(workload: str, protocol: type[Protocol]) -> None:

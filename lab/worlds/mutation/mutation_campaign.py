@@ -220,7 +220,7 @@ class MutationCampaign:
 
     def count_judged(self) -> dict[str, int]:
         """Return for each promised assertion in how many runs of the original it was judged."""
-        return {name: self._judged_runs[name] for name in self.campaign.base.protocol.promises}
+        return {name: self._judged_runs[name] for name in self.campaign.promises}
 
 
 def _task_of(

@@ -1,0 +1,157 @@
+"""The options of ``lab check``, for campaigns in simulation and on programs."""
+
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Struct
+from typer import Argument, Option
+
+from lab.cli.campaign_file import ResumeCampaign
+from lab.cli.documents import Json
+from lab.cli.options import (
+    Clients,
+    Faults,
+    Junit,
+    OwnProperties,
+    Parameters,
+    Rate,
+    RequestBound,
+    Sandbox,
+    Services,
+    Workers,
+    Workload,
+)
+from lab.worlds.campaign.schedule import STRONGEST
+
+DEFAULT_NODES, DEFAULT_FAULTS = "3-7", ",".join(STRONGEST)
+
+
+class CheckOptions(Struct, frozen=True):
+    """The options of ``lab check``."""
+
+    protocol: Annotated[
+        str,
+        Argument(metavar="PROTOCOL", help="A protocol by name (bully), or your own: FILE.py:CLASS."),
+    ] = ""
+    arguments: Annotated[
+        list[str], Argument(metavar="[-- ARGUMENT…]", help="With --program: the arguments of the program.")
+    ] = []
+    program: Annotated[
+        str | None,
+        Option(
+            metavar="COMMAND",
+            help="Test this program as every node, in live runs: 50 of them, with a T of 1s, unless given. See "
+            "lab guide programs.",
+        ),
+    ] = None
+    lens: Annotated[
+        str | None,
+        Option(
+            metavar="NAME|FILE.py:CLASS",
+            help="With --program: what reads the state of the nodes off their messages, and what they promise: "
+            "election, raft, bully, or a class of yours.",
+        ),
+    ] = None
+    for_: Annotated[
+        str | None, Option("--for", metavar="TIME", help="With --program: the time of each run.  \\[default: 10s]")
+    ] = None
+    repetitions: Annotated[
+        str | None,
+        Option(metavar="NUMBER", help="With --program: how often a finding is repeated.  \\[default: 5]"),
+    ] = None
+    runs: Annotated[
+        str | None, Option(metavar="NUMBER", help=r"Number of runs; 0: until interrupted.  \[default: 1000]")
+    ] = None
+    seed: Annotated[str, Option(metavar="NUMBER", help="Seed of the first run; each run uses the next seed.")] = (
+        "1"
+    )
+    nodes: Annotated[
+        str | None,
+        Option(
+            metavar="NUMBER",
+            help="Number of nodes: 5, or a range, from which each run draws one: 3-7.  "
+            r"\[default: 3-7; with --systematic 3; with --program 5]",
+        ),
+    ] = None
+    faults: Faults = DEFAULT_FAULTS
+    systematic: Annotated[
+        str | None,
+        Option(
+            metavar="NUMBER",
+            help="Instead of drawing faults, try up to this many events at every point of a run: faults, and "
+            "the returns from them. Kinds for --faults: kill, pause, partition; kill unless given.",
+        ),
+    ] = None
+    find: Annotated[
+        str | None,
+        Option(metavar="ASSERTION", help="Count as findings all violations of this assertion, and no others."),
+    ] = None
+    strict: Annotated[bool, Option("--strict", help="Count excused violations as findings.")] = False
+    keep_going: Annotated[bool, Option("--keep-going", help="Continue after the first finding.")] = False
+    minutes: Annotated[
+        str | None,
+        Option(
+            metavar="NUMBER",
+            help="Stop after this many minutes. Without --runs, the number of runs is not limited.",
+        ),
+    ] = None
+    workers: Workers = None
+    cluster: Annotated[
+        str,
+        Option(
+            metavar="ADDRESS",
+            help="Run on a dask.distributed cluster; the address of its scheduler: tcp://host:8786. Requires: pip "
+            "install 'coordinator-lab\\[cluster]'",
+        ),
+    ] = ""
+    out: Annotated[
+        Path | None,
+        Option(metavar="FILE", help="Record the shrunk finding to this .jsonl file."),
+    ] = None
+    t: RequestBound = None
+    set_: Parameters = []
+    properties: OwnProperties = None
+    sandbox: Sandbox = False
+    workload: Workload = None
+    clients: Clients = None
+    rate: Rate = None
+    service: Services = None
+    blind: Annotated[
+        bool,
+        Option(
+            "--blind", help="Draw each schedule from its seed alone; do not vary those that reached something new."
+        ),
+    ] = False
+    corpus: Annotated[
+        Path | None,
+        Option(
+            metavar="FOLDER",
+            help="Begin with the schedules kept in this folder, and keep there those that reach something new.",
+        ),
+    ] = None
+    record: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE",
+            help="Record the campaign to this new .jsonl file, and shrink every finding. See: lab campaign.",
+        ),
+    ] = None
+    resume: ResumeCampaign = None
+    parts: Annotated[
+        str | None,
+        Option(
+            metavar="NUMBER",
+            help="Divide the campaign into so many parts, each guided by its own runs only: lab campaign merge "
+            r"puts together what is made on several machines.  \[default: 1]",
+        ),
+    ] = None
+    part: Annotated[str | None, Option(metavar="NUMBER", help="Make only this part, from 1 to --parts.")] = None
+    junit: Junit = None
+    json: Json = False
+
+
+PLANNING = (
+    *("runs", "seed", "nodes", "faults", "systematic", "find", "strict", "t", "set_", "properties", "sandbox"),
+    *("blind", "parts", "workload", "clients", "rate", "service", "program", "lens", "for_", "repetitions"),
+)
+"""The options that say what is to be run, which a campaign that is resumed has."""

@@ -1,0 +1,170 @@
+"""The history of a run's clients as one more assertion of the run, named after their workload.
+
+No broken assumption excuses it: a client relies on what it was answered, whatever has happened inside the cluster.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from lab.analysis.client_history import ClientHistory, check_clients
+from lab.histories.operations import History, Operation
+from lab.histories.results import CheckResult
+from lab.histories.workloads import WORKLOADS
+from lab.kernel import Step
+from lab.properties.verdicts import Evidence, Violation, WitnessState
+from lab.protocols.clients import Client
+from lab.recording.records import Fault, Header, Process, Record
+
+
+class OperationCounts(Struct, frozen=True, omit_defaults=True):
+    """The numbers of the clients' operations: all that were called, and those of each outcome.
+
+    ``ok`` happened, ``failed`` did not, and of the ``unknown`` nobody knows.
+    """
+
+    called: int = 0
+    ok: int = 0
+    failed: int = 0
+    unknown: int = 0
+
+    @classmethod
+    def of(cls, history: History) -> "OperationCounts":
+        """Return the counts of a history."""
+        return cls(len(history.operations), *(history.count(each) for each in ("ok", "fail", "info")))
+
+    def __add__(self, other: "OperationCounts") -> "OperationCounts":
+        return OperationCounts(
+            self.called + other.called,
+            self.ok + other.ok,
+            self.failed + other.failed,
+            self.unknown + other.unknown,
+        )
+
+    @property
+    def availability(self) -> float | None:
+        """The share of operations that succeeded; None if none was called."""
+        return self.ok / self.called if self.called else None
+
+
+class HistoryViolation(Violation, frozen=True):
+    """A history that no correct system gives its clients."""
+
+    @property
+    def intact(self) -> str:
+        """Nothing that a client relies on can break."""
+        return "whatever the faults"
+
+    def __str__(self) -> str:
+        return f"{self.assertion} fails: {self.text}"
+
+
+class HistoryVerdict(Struct, frozen=True):
+    """The verdict on the history of a run's clients. ``violation`` is None unless it is wrong.
+
+    ``evidence``: what was judged; its ``since`` is None if that is nothing, or the search was given up.
+    """
+
+    assertion: str
+    violation: HistoryViolation | None
+    evidence: Evidence
+    operations: OperationCounts
+
+
+def workload_of(header: Header) -> str:
+    """Return the workload of the run's clients; empty without clients."""
+    clients = next((role for role in header.roles if role.protocol == Client.name), None)
+    return "" if clients is None else str(clients.parameters.get("workload", ""))
+
+
+def promises_of(header: Header) -> tuple[str, ...]:
+    """Return the assertions by which a run is judged: those that its protocol promises, and its workload."""
+    workload = workload_of(header)
+    return (*header.protocol.promises, workload) if workload else header.protocol.promises
+
+
+def describe_workload(name: str) -> str:
+    """Return in a few words how the history of a workload is judged; empty if there is no such workload."""
+    return WORKLOADS[name].does if name in WORKLOADS else ""
+
+
+def judge_history(records: Sequence[Record]) -> HistoryVerdict | None:
+    """Return the verdict on the history of a run, whose header comes first; None if it has no clients."""
+    header = records[0]
+    assert isinstance(header, Header)
+    if not workload_of(header):
+        return None
+    clients = ClientHistory(header)
+    for record in records:
+        clients.observe(record)
+    result, history = check_clients(clients), clients.history
+    if result is None:
+        return None
+    unsettled = _why_unsettled(header, records)
+    if unsettled:
+        result = CheckResult(result.checker, "not judged", unsettled)
+    is_judged = result.word in ("holds", "fails")
+    counts = OperationCounts.of(history)
+    judged = result.statistics.get("judged", counts.called)
+    evidence = Evidence(result.evidence, 0, judged, "operation") if is_judged else Evidence(result.evidence)
+    violation = _violation(clients.workload, result, header, records) if result.word == "fails" else None
+    return HistoryVerdict(clients.workload, violation, evidence, counts)
+
+
+def _why_unsettled(header: Header, records: Sequence[Record]) -> str:
+    """Return why the last reads of clients are no evidence; empty if they are, or there are none.
+
+    They are due when the cluster has come to rest: no fault may be in force then, nor strike since the clients
+    have stopped.
+    """
+    parameters = next(role.parameters for role in header.roles if role.protocol == Client.name)
+    until_us, final_us = parameters["until_us"], parameters["final_us"]
+    if final_us is None or until_us is None:
+        return ""
+    in_force: dict[int, str] = {}
+    paused: set[int] = set()
+    for record in records[1:]:
+        at_us = record.at_us  # type: ignore[union-attr]  # only the header has none
+        if at_us > final_us:
+            break
+        if isinstance(record, Fault):
+            in_force.pop(record.id, None)
+            if record.links and not record.lifted:
+                in_force[record.id] = record.text
+        elif isinstance(record, Process):
+            (paused.add if record.event == "paused" else paused.discard)(record.node)
+        else:
+            continue
+        is_own = isinstance(record, Process) and record.event == "failed"
+        if at_us > until_us and not is_own:
+            return "a fault strikes while the cluster should come to rest"
+    left = [*in_force.values(), *(f"pause {node}" for node in sorted(paused))]
+    return f"still in force at the last reads: {left[0]}" if left else ""
+
+
+def _violation(workload: str, result: CheckResult, header: Header, records: Sequence[Record]) -> HistoryViolation:
+    """Return the violation: at the end of the last operation that shows it, or at the end of the run."""
+    first = result.findings[0]
+    ended = [each for each in first.operations if each.completed_at_us is not None]
+    last = max(ended, key=_completed_at_us, default=None)
+    number, step = len(records) - 1, None
+    if last is not None:
+        number, step = _completion(last, header, records)
+    at_us = records[number].at_us if number else 0  # type: ignore[union-attr]  # only the header has no time
+    states = () if step is None else (WitnessState(step.node, number, at_us, f"inconsistent: {last}"),)
+    return HistoryViolation(workload, number, at_us, states, {}, (), str(first))
+
+
+def _completion(operation: Operation, header: Header, records: Sequence[Record]) -> tuple[int, Step | None]:
+    """Return the record at which an operation was over, and the step if it is one of its client."""
+    name = operation.process.partition(".")[0]
+    client = next((node for node, each in header.names.items() if each == name), None)
+    at_us = _completed_at_us(operation)
+    for number, record in enumerate(records):
+        if isinstance(record, Step) and record.node == client and record.at_us >= at_us:
+            return number, record
+    return len(records) - 1, None
+
+
+def _completed_at_us(operation: Operation) -> int:
+    return operation.completed_at_us or 0
