@@ -45,13 +45,11 @@ from lab.worlds.campaign.trial import RunawayError
 from lab.worlds.campaign.workers import WorkerDiedError, default_workers
 from lab.worlds.loading.config import RunConfig, header_of
 from lab.worlds.loading.confinement import unavailable
-from lab.worlds.loading.roles import Wanted
+from lab.worlds.loading.roles import Wanted, named_services
+from lab.worlds.loading.settings import SettingError
 from lab.worlds.loading.targets import load_protocol, recorded_protocol
 from lab.worlds.loading.user_module import TargetError
 from lab.worlds.run import WATCHED
-
-_MOST_CLIENTS = 64
-_HIGHEST_RATE, _DEFAULT_RATE = 1000, 5
 
 # from a struct of options to a command
 
@@ -287,19 +285,10 @@ def wanted_outside(
     workload: str | None, clients: str | None, rate: str | None, services: str | None, sandbox: bool = False
 ) -> Wanted:
     """Return the clients and services given with their options. Raises UsageError."""
-    if workload is None:
-        for name, given in (("--clients", clients), ("--rate", rate)):
-            if given is not None:
-                raise UsageError(f"{name} requires --workload: what shall the clients do?")
-    named = tuple(filter(None, (services or "").replace(" ", "").split(",")))
-    if sandbox and (workload or named):
-        raise UsageError("--sandbox: clients and services cannot reach a node in a sandbox; leave one of them out")
-    return Wanted(
-        workload,
-        None if clients is None else whole_number("--clients", clients, 1, _MOST_CLIENTS),
-        _DEFAULT_RATE if rate is None else whole_number("--rate", rate, 1, _HIGHEST_RATE),
-        named,
-    )
+    try:
+        return Wanted.of(workload, clients, rate, named_services(services), sandbox)
+    except SettingError as error:
+        raise UsageError(str(error)) from None
 
 
 def worker_count(text: str | None) -> int:

@@ -19,7 +19,7 @@ from lab.foreign_file import read_foreign_text
 from lab.kernel import Timing
 from lab.properties.assertions import RAISES
 from lab.protocols import LENSES, Algorithm
-from lab.recording.records import Link
+from lab.recording.records import Link, Role
 from lab.script.commands import WorldCommand
 from lab.script.parse import numbered_lines, read_script
 from lab.script.scope import CommandError, Scope
@@ -28,6 +28,7 @@ from lab.text import UserError, did_you_mean, sanitize
 from lab.units import format_us
 from lab.worlds.loading.own_properties import load_properties
 from lab.worlds.loading.programs import lens_target, program_command
+from lab.worlds.loading.roles import Wanted, ids_in, named_services, roles_of
 from lab.worlds.loading.settings import SettingError, Settings, parameters_of
 from lab.worlds.loading.targets import (
     absolute_target,
@@ -85,6 +86,10 @@ KEYS: dict[str, Key] = {
     "latency": Key(_TEXT, 'latency = "20ms"'),
     "jitter": Key(_TEXT, 'jitter = "10ms"'),
     "seed": Key(_NUMBER, "seed = 7"),
+    "workload": Key(_TEXT, 'workload = "lin-kv"'),
+    "clients": Key(_NUMBER, "clients = 3"),
+    "rate": Key(_NUMBER, "rate = 5"),
+    "service": Key(_TEXT, 'service = "lin-kv,seq-kv"'),
     "set": Key((dict,), 'set = { check_every = "400ms" }'),
     "worlds": Key((list,), 'worlds = ["simulated", "live"]'),
     "for": Key(_TEXT, 'for = "8s"', needed=True),
@@ -219,8 +224,8 @@ class ScenarioError(UserError):
 class Scenario(Struct, frozen=True):
     """A scenario. ``name`` is the stem of its file, ``protocol`` a target that any process can load.
 
-    ``link`` None: the default of ``lab run``. ``first_line`` is the number of the first line of ``script`` in the
-    file, ``text`` the whole file.
+    ``link`` None: the default of ``lab run``. ``wanted``: its clients and services. ``first_line`` is the number
+    of the first line of ``script`` in the file, ``text`` the whole file.
     """
 
     name: str
@@ -239,6 +244,15 @@ class Scenario(Struct, frozen=True):
     script: str
     first_line: int
     text: str
+    wanted: Wanted = Wanted()
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        """The roles of the nodes outside the cluster. Raises TargetError if its protocol cannot be loaded."""
+        if self.wanted == Wanted():
+            return ()
+        protocol = load_protocol(self.protocol)
+        return roles_of(self.wanted, protocol, self.nodes, self.timing, self.ends_us, as_key)
 
     @property
     def lines(self) -> list[Statement]:
@@ -343,6 +357,7 @@ class _ScenarioReader:
             script,
             first,
             self._text,
+            self._try(lambda: _wanted(values, self._sandbox)) or Wanted(),
         )
         self._check_script(found, None if protocol is None else protocol[1])
         return None if self.mistakes else found
@@ -413,6 +428,8 @@ class _ScenarioReader:
     # the script
 
     def _check_script(self, found: Scenario, protocol: type[Algorithm] | None) -> None:
+        can_run = protocol is not None and found.nodes and found.ends_us
+        outside = ids_in(self._try(lambda: found.roles) or ()) if can_run else ()
         numbered = list(numbered_lines(found.script, found.first_line))
         if not numbered:
             self._wrong(
@@ -424,8 +441,8 @@ class _ScenarioReader:
                 _check_use(line, found.worlds)
                 _check_times(line, found.ends_us)
                 if protocol is not None and found.nodes:
-                    line.check(Scope(protocol, found.nodes, found.parameters))
-                    check_promise(line, protocol)
+                    line.check(Scope(protocol, found.nodes, found.parameters, outside))
+                    check_promise(line, protocol, found.wanted.workload)
             except CommandError as error:
                 self._wrong(_located(number, str(error), text))
 
@@ -452,6 +469,13 @@ def _settings_in(values: dict[str, Any]) -> _HeadSettings:
 def _as_text(value: Any) -> str:
     """Format a value as ``--set`` expects it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _wanted(values: dict[str, Any], is_confined: bool) -> Wanted:
+    """Return the clients and services. Raises SettingError."""
+    given = {name: None if (value := values.get(name)) is None else str(value) for name in ("clients", "rate")}
+    services = named_services(values.get("service"))
+    return Wanted.of(values.get("workload"), given["clients"], given["rate"], services, is_confined, as_key)
 
 
 def _title(text: str) -> str:
@@ -505,10 +529,10 @@ def _check_times(line: Statement, ends_us: int) -> None:
             raise CommandError(f"{trigger} is after the end of the run, {as_key('for', format_us(ends_us))}")
 
 
-def check_promise(line: Statement, protocol: type[Algorithm]) -> None:
-    """Raise CommandError if the line expects a verdict on what the protocol does not promise."""
+def check_promise(line: Statement, protocol: type[Algorithm], workload: str | None = None) -> None:
+    """Raise CommandError if the line expects a verdict on what is not judged: no promise, nor the workload."""
     command = line.command
-    judged = (*protocol.promises, RAISES.id)
+    judged = (*protocol.promises, RAISES.id, *([] if workload is None else [workload]))
     if isinstance(command, ExpectViolation) and command.assertion and command.assertion not in judged:
         raise CommandError(
             f"{protocol.name} does not promise {command.assertion}, so there is no verdict on it; "

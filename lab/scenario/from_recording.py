@@ -15,6 +15,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from lab.analysis.elections import agreed_coordinator
+from lab.protocols.clients import Client
 from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import open_recording
 from lab.recording.records import Header
@@ -56,6 +57,7 @@ from lab.script.scope import CommandError
 from lab.script.statements import At, Expect, ExpectViolation
 from lab.text import UserError, sanitize
 from lab.units import format_count, format_us
+from lab.worlds.loading.roles import wanted_in
 from lab.worlds.loading.settings import usual_link
 from lab.worlds.loading.targets import recorded_protocol, recorded_target
 
@@ -241,11 +243,24 @@ def _run(header: Header, source: ScenarioSource, nodes: tuple[int, ...]) -> Iter
         yield _pair("latency", format_us(link.latency_us))
         yield _pair("jitter", format_us(link.jitter_us))
     yield _pair("seed", str(header.seed))
+    yield from _outside(header)
     pairs = (setting.partition("=") for setting in info.settings)
     # 0s and no value stand for the default
     chosen = [_pair(name, value) for name, _, value in pairs if value not in ("0s", "")]
     if chosen:
         yield f"set = {{ {', '.join(chosen)} }}"
+
+
+def _outside(header: Header) -> Iterator[str]:
+    """Yield the keys of the clients and services, as far as they are not the defaults."""
+    count = sum(len(role.nodes) for role in header.roles if role.protocol == Client.name)
+    wanted = wanted_in(header.roles, count)
+    if wanted.workload is not None:
+        yield _pair("workload", wanted.workload)
+        yield f"clients = {wanted.clients}"
+        yield f"rate = {wanted.rate}"
+    if wanted.services:
+        yield _pair("service", ",".join(wanted.services))
 
 
 def _seen_from(folder: Path, target: str) -> str:

@@ -1,16 +1,20 @@
 """Report on a run of a scenario, from its records, in any world.
 
 A scenario fails if an expectation is not met; if a line never runs, is refused or changes nothing; if a fault is
-inert; if a node raises an error; or if an assertion is violated while all assumptions hold and no line expects
-that. A violation under a broken assumption is excused, unless a line expects that there is none.
+inert; if a node raises an error; if an assertion is violated while all assumptions hold and no line expects that;
+or if the history of its clients is wrong and no line expects that. A violation under a broken assumption is
+excused, unless a line expects that there is none.
 """
 
 from collections.abc import Iterable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from lab.analysis.client_history import ClientHistory, check_clients
 from lab.analysis.inspection import failure_lines
 from lab.analysis.script_log import LineResult, inert_results, line_result
+from lab.histories.results import CheckResult
 from lab.kernel import Step
 from lab.properties.assertions import RAISES
 from lab.properties.judge import Judge
@@ -77,14 +81,18 @@ def report_of(scenario: Scenario, lines: RecordStore) -> Report:
     header = lines.header
     place = (scenario.name, scenario.path, header.world, header.seed)
     verdicts = checker.judge.verdicts()
-    not_judged = tuple(str(each) for each in verdicts if each.word == "not judged")
+    history = checker.history
+    not_judged = [str(each) for each in verdicts if each.word == "not judged"]
+    if history is not None:
+        not_judged += [str(history)] if history.word in ("not judged", "undecided") else []
+    most = len(verdicts) + (history is not None)
     return Report(
         *place,
         findings,
         checker.cluster.at_us,
         too_slow=checker.too_slow if findings else "",
-        not_judged=not_judged,
-        proves_nothing=len(not_judged) == len(verdicts) > 0 and not has_expectations(scenario.lines),
+        not_judged=tuple(not_judged),
+        proves_nothing=len(not_judged) == most > 0 and not has_expectations(scenario.lines),
     )
 
 
@@ -110,6 +118,7 @@ class ScriptChecker:
         self._faults: list[tuple[int, Fault]] = []
         self._suspicions = Suspicions()
         self._failed: dict[int, Step] = {}
+        self._clients = ClientHistory(header)
         self._end: End | None = None
         self._header = header
 
@@ -118,6 +127,8 @@ class ScriptChecker:
         self.cluster.apply(record)
         self.judge.observe(record)
         self._suspicions.observe(record)
+        if self._clients.workload:
+            self._clients.observe(record)
         number = self.cluster.record
         if isinstance(record, Step):
             if record.failed:
@@ -131,7 +142,14 @@ class ScriptChecker:
 
     def findings(self) -> list[ScenarioFinding]:
         """Return the failures, after the end of the run."""
-        found = [*self._found, *self._inert(), *self._missing(), *self._verdicts(), *self._ending()]
+        found = [
+            *self._found,
+            *self._inert(),
+            *self._missing(),
+            *self._verdicts(),
+            *self._workload(),
+            *self._ending(),
+        ]
         return sorted(found, key=lambda finding: (finding.line == 0, finding.line))
 
     def findings_in(self, lines: RecordStore) -> list[ScenarioFinding]:
@@ -139,6 +157,11 @@ class ScriptChecker:
         for record in lines.records():
             self.observe(record)
         return self.findings()
+
+    @property
+    def history(self) -> CheckResult | None:
+        """The verdict on the history of the clients, after the end of the run; None without clients."""
+        return check_clients(self._clients)
 
     @property
     def too_slow(self) -> str:
@@ -207,7 +230,7 @@ class ScriptChecker:
         expected_violations: list[Violation] = []
         for line in self._lines.values():
             expected = line.command
-            if not isinstance(expected, ExpectViolation):
+            if not isinstance(expected, ExpectViolation) or self._is_of_clients(expected):
                 continue
             hits = [each for each in self.judge.violations if matches_violation(expected, each)]
             expected_violations += hits
@@ -222,6 +245,25 @@ class ScriptChecker:
             if violation.is_failure and violation not in expected_violations:
                 unexpected.setdefault(violation.assertion, violation)
         return found + [self._unexpected(violation) for violation in unexpected.values()]
+
+    def _workload(self) -> list[ScenarioFinding]:
+        """Return a finding if the history of the clients is not as expected: by default, right."""
+        result = self.history
+        if result is None:
+            return []
+        found, is_expected = [], False
+        for line in self._lines.values():
+            expected = line.command
+            if isinstance(expected, ExpectViolation) and self._is_of_clients(expected):
+                is_expected = True
+                if result.word != ("holds" if expected.none else "fails"):
+                    found.append(_finding(line, _in_short(result), None))
+        if result.word == "fails" and not is_expected:
+            found.append(ScenarioFinding(0, f"{self._clients.workload} holds", _in_short(result)))
+        return found
+
+    def _is_of_clients(self, expected: ExpectViolation) -> bool:
+        return expected.assertion != "" and expected.assertion == self._clients.workload
 
     def _unexpected(self, violation: Violation) -> ScenarioFinding:
         expected, was = f"{violation.assertion} holds", str(violation)
@@ -272,6 +314,11 @@ def _finding(line: Statement, was: str, shown: LineResult | Violation | None) ->
     if shown is None:
         return ScenarioFinding(line.line, line.source, was)
     return ScenarioFinding(line.line, line.source, was, shown.record + 1, shown.at_us)
+
+
+def _in_short(result: CheckResult) -> str:
+    """Return a verdict with its first finding; ``lab consistency`` shows the others, and the picture."""
+    return str(replace(result, findings=result.findings[:1])).replace("\n", ": ")
 
 
 def _seconds(us: int) -> str:

@@ -46,6 +46,7 @@ def config_of(scenario: Scenario, world: World, recording: Path) -> RunConfig:
         first_line=scenario.first_line,
         remark=scenario.title,
         scenario=scenario.text,
+        roles=scenario.roles,
     )
 
 

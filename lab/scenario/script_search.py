@@ -284,6 +284,7 @@ class ScriptSearch:
         self._history = history
         self._protocol = protocol
         self._header = simulated_header(history.header)
+        self.has_roles = bool(history.header.roles)
         self._on_progress = on_progress
         self._tried = 0
         self._known: dict[Draft, TriedDraft] = {}
@@ -446,7 +447,12 @@ class _Shrinking:
             yield replace(draft, lines=self._search.robust(line.given for line in lines))
 
     def _spare_nodes(self) -> list[int]:
-        """Return the running nodes that no line names and that do not lead, the lowest first."""
+        """Return the running nodes that no line names and that do not lead, the lowest first.
+
+        None while there are clients, whose ids and work follow from the nodes.
+        """
+        if self._search.has_roles:
+            return []
         draft, trial = self._least.draft, self._least.trial
         assert trial is not None
         nodes = trial.cluster.nodes

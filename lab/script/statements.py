@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from lab.properties.assertions import A2, A4, ASSERTIONS, BUILT_IN, HIGHEST, K2, RAISES
 from lab.protocols import Algorithm
+from lab.protocols.workloads import WORKLOADS
 from lab.recording.cluster_state import ClusterState
 from lab.script.commands import Command
 from lab.script.predicates import Predicate, Suspicions
@@ -277,7 +278,7 @@ class ExpectViolation(Expectation, frozen=True):
 
     def check(self, scope: Scope) -> None:
         name = self.assertion
-        if name and name not in ASSERTIONS:
+        if name and name not in ASSERTIONS and name not in WORKLOADS:
             promised = scope.protocol.promises if issubclass(scope.protocol, Algorithm) else ()
             known = list(dict.fromkeys((*(each.id for each in BUILT_IN), *promised)))
             raise CommandError(

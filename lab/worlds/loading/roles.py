@@ -1,5 +1,7 @@
 """The clients and services of a run, as the user asks for them."""
 
+import re
+
 from msgspec import Struct
 from msgspec.structs import asdict
 
@@ -14,6 +16,8 @@ from lab.worlds.loading.settings import SettingError, Written, as_option
 _SETTLING_US = 15_000_000
 """So long before the end, clients stop, and the cluster comes to rest; but at most for half of the run."""
 _TIMEOUT_US = 1_000_000
+_MOST_CLIENTS = 64
+_HIGHEST_RATE = 1000
 _BEGIN_US = 1_000_000
 """Programs take their time to start; a client that begins earlier waits for its answer in vain."""
 
@@ -28,6 +32,47 @@ class Wanted(Struct, frozen=True):
     clients: int | None = None
     rate: int = 5
     services: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        workload: str | None,
+        clients: str | None,
+        rate: str | None,
+        services: tuple[str, ...],
+        confined: bool = False,
+        written: Written = as_option,
+    ) -> "Wanted":
+        """Read the texts of the settings. Raises SettingError, also if the nodes would be ``confined``."""
+        if workload is None:
+            for name, given in (("clients", clients), ("rate", rate)):
+                if given is not None:
+                    raise SettingError(
+                        f"{written(name, '')} requires {written('workload', '')}: what shall the clients do?"
+                    )
+        if confined and (workload or services):
+            raise SettingError(
+                f"{written('sandbox', '')}: clients and services cannot reach a node in a sandbox; "
+                "leave one of them out"
+            )
+        return cls(
+            workload,
+            None if clients is None else _number("clients", clients, _MOST_CLIENTS, written),
+            cls().rate if rate is None else _number("rate", rate, _HIGHEST_RATE, written),
+            services,
+        )
+
+
+def named_services(text: str | None) -> tuple[str, ...]:
+    """Return the names in a list such as ``lin-kv,seq-kv``."""
+    return tuple(filter(None, (text or "").replace(" ", "").split(",")))
+
+
+def _number(name: str, text: str, most: int, written: Written) -> int:
+    number = int(text) if re.fullmatch(r"\d{1,9}", text.strip()) else 0
+    if not 1 <= number <= most:
+        raise SettingError(f"{written(name, text)}: write a whole number, from 1 to {most}")
+    return number
 
 
 def roles_of(
@@ -57,7 +102,7 @@ def roles_of(
     roles = []
     free = max(nodes) + 1
     if wanted.workload is not None:
-        _require_served(wanted.workload, protocol)
+        _require_served(wanted.workload, protocol, written)
         if protocol.is_program:
             services += WORKLOADS[wanted.workload].services
         count = len(nodes) if wanted.clients is None else wanted.clients
@@ -122,14 +167,14 @@ def _timeout_us(timing: Timing) -> int:
     return max(_TIMEOUT_US, 4 * timing.t_us)
 
 
-def _require_served(workload: str, protocol: type[Protocol]) -> None:
+def _require_served(workload: str, protocol: type[Protocol], written: Written) -> None:
     """Raise SettingError if nodes of the protocol handle none of the operations of the workload."""
     if protocol.is_program:
         return
     missing = [kind for kind in WORKLOADS[workload].kinds if kind not in protocol.handlers]
     if missing:
         raise SettingError(
-            f"{protocol.name} does not handle {', '.join(missing)}, which the workload {workload} calls: "
+            f"{written('workload', workload)}: {protocol.name} does not handle {', '.join(missing)}: "
             f"write a handler, @on({missing[0]}) with {missing[0]} from lab.protocols.operations, "
             "or run a program: --program ./my_node"
         )
