@@ -220,9 +220,10 @@ def _print(
 ) -> None:
     header, console = recording.header, TerminalConsole(highlight=False, markup=False)
     of = f" of {campaign.runs:,}" if campaign.runs else ""
+    time = "virtual time" if campaign.live is None else "live runs"
     print_wrapped(
         f"{campaign.base.protocol.title}: {totals.runs:,}{of} runs from seed {campaign.seed} on, "
-        f"{format_count(totals.steps, 'step')}, {totals.virtual_us / 1e6:,.0f} s of virtual time, in "
+        f"{format_count(totals.steps, 'step')}, {totals.virtual_us / 1e6:,.0f} s of {time}, in "
         f"{recording.took_us / 1e6:,.1f} s"
     )
     low, high = campaign.plan.nodes

@@ -212,8 +212,12 @@ def format_no_findings(
     not_judged = unjudged(promises, totals)
     judged = [name for name in promises if name not in not_judged]
     text = f"{so_far}no failure"
-    if judged:
-        text += f": {', '.join(judged)} held in every consistent state with the assumptions intact"
+    held = []
+    if states := [name for name in judged if not describe_workload(name)]:
+        held.append(f"{', '.join(states)} held in every consistent state with the assumptions intact")
+    held += [f"every history of {name} that was judged is valid" for name in judged if describe_workload(name)]
+    if held:
+        text += f": {'; '.join(held)}"
     if excused:
         text += f" ({format_count(excused, 'excused violation')}: see --strict, --find)"
     if not_judged:

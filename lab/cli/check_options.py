@@ -49,7 +49,7 @@ class CheckOptions(Struct, frozen=True):
         Option(
             metavar="NAME|FILE.py:CLASS",
             help="With --program: what reads the state of the nodes off their messages, and what they promise: "
-            "election, raft, bully, or a class of yours.",
+            "election, bully, ring, invitation, raft, or a class of yours.",
         ),
     ] = None
     for_: Annotated[

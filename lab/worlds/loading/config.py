@@ -182,7 +182,7 @@ def require_simulable(protocol: type[Protocol]) -> None:
     if protocol.is_program:
         raise NotRunnableError(
             f"{protocol.name} runs programs, which cannot be simulated, nor executed again from a recording; "
-            "run them live: lab run --program ./my_node"
+            "run them live: lab run --program ./my_node, or many times: lab check --program ./my_node"
         )
 
 
