@@ -1,0 +1,300 @@
+"""``lab lecture``: list, print, check, rehearse and export lectures."""
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Struct
+from rich.table import Table
+from typer import Argument, Option
+
+from lab.cli.documents import Document, Json, print_json
+from lab.cli.options import command_group
+from lab.cli.progress import Progress
+from lab.cli.terminal import (
+    EXIT_NOT_AS_EXPECTED,
+    UsageError,
+    print_facts,
+    print_paragraphs,
+    print_table,
+    require_terminal,
+)
+from lab.lectures.lecture import Lecture, Question, Step
+from lab.lectures.lecture_check import lecture_problems, run_problems
+from lab.lectures.lecture_reader import find_lecture, names, read_lecture
+from lab.lectures.recorded_lecture import record_lecture
+from lab.output import print_error, print_line
+from lab.text import sanitize
+from lab.tui.terminal.guard import run_guarded
+from lab.units import format_count
+
+group = command_group(
+    "lecture",
+    "Rehearse, check and export lectures.\n\nA lecture is a Markdown file with steps: a text, a run that stops "
+    "where there is something to see, and questions whose answers are computed. "
+    "[bold]lab lecture list[/bold] shows those that are built in; [bold]lab guide lecture[/bold] explains how to "
+    "write one.",
+)
+
+
+def complete_lecture(incomplete: str) -> list[str]:
+    """Return the names of the built-in lectures."""
+    return [name for name in names() if name.startswith(incomplete)]
+
+
+Named = Annotated[
+    str,
+    Argument(
+        metavar="NAME|FILE", help="A lecture by name, or your own: FILE.md.", autocompletion=complete_lecture
+    ),
+]
+
+
+class LectureSummary(Struct, frozen=True):
+    """A lecture in a list."""
+
+    name: str
+    title: str
+    steps: int
+    questions: int
+
+
+class LectureListDocument(Document, frozen=True):
+    """The built-in lectures, in the order of a course."""
+
+    lectures: tuple[LectureSummary, ...]
+
+
+@group.command("list")
+def list_(json: Json = False) -> int:
+    """List the built-in lectures, in the order of a course."""
+    found = [read_lecture(find_lecture(name)) for name in names()]
+    if json:
+        listed = (LectureSummary(each.name, each.title, len(each.steps), len(each.questions)) for each in found)
+        print_json(LectureListDocument(tuple(listed)))
+        return 0
+    table = Table(box=None, pad_edge=False, expand=os.isatty(1))
+    table.add_column("name", no_wrap=True)
+    table.add_column("title", no_wrap=True, overflow="ellipsis", ratio=1)
+    for column in ("steps", "questions"):
+        table.add_column(column, no_wrap=True, justify="right")
+    for each in found:
+        table.add_row(each.name, sanitize(each.title), str(len(each.steps)), str(len(each.questions)))
+    print_table(table)
+    return 0
+
+
+class QuestionSummary(Struct, frozen=True):
+    """A question, its choices and its answer; ``explanation`` is Markdown."""
+
+    text: str
+    choices: tuple[str, ...]
+    answer: str
+    explanation: str
+
+
+class StepSummary(Struct, frozen=True):
+    """A step; ``text`` and ``notes``, which are for the teacher alone, are Markdown.
+
+    ``run`` is the number of the run that it shows, from 1, and ``protocol`` that of the run; both are null if it
+    shows its text alone.
+    """
+
+    step: int
+    title: str
+    text: str
+    notes: str
+    run: int | None
+    protocol: str | None
+    view: str
+    node: int | None
+    question: QuestionSummary | None
+
+
+class LectureShowDocument(Document, frozen=True):
+    """A lecture and its steps; ``intro`` is Markdown."""
+
+    name: str
+    title: str
+    file: str
+    intro: str
+    steps: tuple[StepSummary, ...]
+
+
+@group.command()
+def show(name: Named, json: Json = False) -> int:
+    """Print a lecture: its steps with their texts, questions and notes, for the teacher."""
+    lecture = read_lecture(find_lecture(name))
+    if json:
+        print_json(_describe(lecture))
+        return 0
+    print_line(lecture.title)
+    print_line()
+    print_paragraphs(lecture.intro)
+    for step in lecture.steps:
+        _print_step(lecture, step)
+    counts = format_count(len(lecture.steps), "step"), format_count(len(lecture.questions), "question")
+    print_facts([("length", ", ".join(counts)), ("file", lecture.path)])
+    return 0
+
+
+def _print_step(lecture: Lecture, step: Step) -> None:
+    print_line(f"{step.number}. {step.title}")
+    print_line()
+    print_paragraphs(step.text)
+    shown = [word for word in (step.view, "" if step.node is None else f"node {step.node}") if word]
+    facts = [("shows", f"{_describe_run(lecture, step)}{', '.join(['', *shown])}")] if step.shows_run else []
+    if step.question is not None:
+        facts.append(("asks", step.question.text))
+        facts += (("", option) for option in step.question.options)
+        facts.append(("answer", step.question.answer))
+    for name, text in facts:
+        print_line(f"    {name:8} {' '.join(text.split())}")
+    if step.notes:
+        print_line()
+        print_paragraphs(f"Notes: {step.notes}")
+    elif facts:
+        print_line()
+
+
+def _describe_run(lecture: Lecture, step: Step) -> str:
+    run = lecture.runs[step.run or 0]
+    return run.named or run.scenario.protocol.rpartition("/")[2]
+
+
+def _describe(lecture: Lecture) -> LectureShowDocument:
+    return LectureShowDocument(
+        name=lecture.name,
+        title=lecture.title,
+        file=lecture.path,
+        intro=lecture.intro,
+        steps=tuple(
+            StepSummary(
+                step=step.number,
+                title=step.title,
+                text=step.text,
+                notes=step.notes,
+                run=None if step.run is None or not step.shows_run else step.run + 1,
+                protocol=_describe_run(lecture, step) if step.shows_run else None,
+                view=step.view,
+                node=step.node,
+                question=None if step.question is None else _summarize(step.question),
+            )
+            for step in lecture.steps
+        ),
+    )
+
+
+def _summarize(question: Question) -> QuestionSummary:
+    return QuestionSummary(question.text, question.options, question.answer, question.explanation)
+
+
+class CheckedLecture(Struct, frozen=True):
+    """A lecture that was checked: what was looked at, and the ``mistakes``, each with file and line."""
+
+    name: str
+    correct: bool
+    runs: int
+    steps: int
+    questions: int
+    mistakes: tuple[str, ...]
+
+
+class LectureCheckDocument(Document, frozen=True):
+    """The lectures that were checked."""
+
+    lectures: tuple[CheckedLecture, ...]
+
+
+@group.command(
+    epilog="""Examples:\n
+    lab lecture check\n
+    lab lecture check bully-and-its-price\n
+    lab lecture check my-lecture.md"""
+)
+def check(
+    named: Annotated[
+        list[str] | None,
+        Argument(
+            metavar="[NAME|FILE]…",
+            help="Lectures, by name or as files. Default: all built-in lectures.",
+            autocompletion=complete_lecture,
+        ),
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Simulate lectures and report what is wrong with them.
+
+    Each run must pass as a scenario does, and every step must stop: what it waits for happens, and later than
+    where the step before stopped. The answer of each question must follow from the run that it names, under
+    several seeds. Unknown views and nodes, and whatever else cannot be read, are refused with their lines.
+
+    Exit status: 0 all are correct, 1 one is not, 2 usage error or a mistake in a file, 130 Ctrl-C.
+    """
+    checked = []
+    for each in named or names():
+        lecture = read_lecture(find_lecture(each))
+        mistakes = _check(lecture)
+        counts = len(lecture.runs), len(lecture.steps), len(lecture.questions)
+        checked.append(CheckedLecture(lecture.name, not mistakes, *counts, mistakes))
+        if not json:
+            _print_checked(checked[-1])
+    incorrect = sum(not each.correct for each in checked)
+    if json:
+        print_json(LectureCheckDocument(tuple(checked)))
+    else:
+        print_line(f"{format_count(len(checked), 'lecture')}, {incorrect or 'none'} incorrect")
+    return EXIT_NOT_AS_EXPECTED if incorrect else 0
+
+
+def _check(lecture: Lecture) -> tuple[str, ...]:
+    work = len(lecture.runs), len(lecture.questions)
+    with tempfile.TemporaryDirectory(prefix="lab-") as folder:
+        with Progress(f"simulating {lecture.name}", "run", work[0]) as progress:
+            recorded = record_lecture(lecture, Path(folder), progress)
+        with Progress(f"checking {lecture.name}", "question", work[1]) as progress:
+            return tuple(lecture_problems(recorded, progress))
+
+
+def _print_checked(checked: CheckedLecture) -> None:
+    counts = (
+        format_count(checked.runs, "run"),
+        format_count(checked.steps, "step"),
+        format_count(checked.questions, "question"),
+    )
+    print_line(f"{checked.name}: {'correct' if checked.correct else 'INCORRECT'} ({', '.join(counts)})")
+    for mistake in checked.mistakes:
+        print_line(f"  {mistake}")
+
+
+@group.command(
+    epilog="""Examples:\n
+    lab lecture rehearse bully-and-its-price\n
+    lab lecture rehearse my-lecture.md --step 4"""
+)
+def rehearse(
+    name: Named,
+    step: Annotated[int, Option("--step", metavar="NUMBER", help="Begin with this step.")] = 1,
+) -> int:
+    """Go through a lecture alone: its steps, runs, questions and notes.
+
+    Page Down goes on: the run plays to where the step stops, its question is asked, the next step comes. Page Up
+    goes back, F3 lists the steps, F2 shows the notes. All other keys are those of any recording, so you can look
+    at other views and branch; the next step brings back the lecture.
+    """
+    lecture = read_lecture(find_lecture(name))
+    if not 1 <= step <= len(lecture.steps):
+        raise UsageError(f"--step {step}: this lecture has the steps 1 to {len(lecture.steps)}")
+    require_terminal("lab lecture show NAME")
+    with tempfile.TemporaryDirectory(prefix="lab-") as folder:
+        with Progress(f"simulating {lecture.name}", "run", len(lecture.runs)) as progress:
+            recorded = record_lecture(lecture, Path(folder), progress)
+        problems = list(run_problems(recorded))
+        for problem in problems:
+            print_error(problem)
+        if problems:
+            return EXIT_NOT_AS_EXPECTED
+        from lab.tui.apps.rehearsal import rehearse as show_rehearsal  # noqa: PLC0415 - loads the interface
+
+        return run_guarded(lambda: show_rehearsal(recorded, step - 1))
