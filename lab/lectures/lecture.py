@@ -35,7 +35,8 @@ class Step(Struct, frozen=True):
 
     ``run`` is the place of its run in the lecture, None before the first one begins; a step without a stop shows
     its text alone. ``stop`` is the number of the line of the run's script that is executed where the step stops,
-    0 without one. ``view`` is the view to show, empty for the one that is shown; ``node`` the node to select.
+    0 without one. ``view`` is the view to show, ``node`` the node to select; a step that names none goes on with
+    those of the step before it, if it goes on with its run.
 
     ``line`` is the line of its heading in the file, ``question_line`` that of its question.
     """

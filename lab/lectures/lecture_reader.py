@@ -196,6 +196,7 @@ class _Reading:
         self._path = path
         self._runs: list[LectureRun] = []
         self._stops: list[list[str]] = []
+        self._look: tuple[str, int | None] = "", None
 
     def lecture(self) -> Lecture:
         head, steps = _Section("", 1, [], [], []), list[Step]()
@@ -251,6 +252,7 @@ class _Reading:
                 self._wrong(block.line, "no run has begun; write a ```scenario block, or run = NAME")
         else:
             stop = self._stop(run, block, show, section.title)
+        view, node = self._look_of(section, show) if stop else ("", None)
         asked = section.block("question")
         question = None if asked is None else self._question(asked, run)
         return Step(
@@ -262,11 +264,18 @@ class _Reading:
             run=run,
             stop=stop,
             stop_line=0 if block is None else block.line_of("stop"),
-            view=show.view,
-            node=show.node,
+            view=view,
+            node=node,
             question=question,
             question_line=0 if asked is None else asked.line,
         )
+
+    def _look_of(self, section: _Section, show: _Show) -> tuple[str, int | None]:
+        """Return the view and the node of a step: what it does not name is as in the step of its run before."""
+        begins = section.block("scenario") is not None or bool(show.run)
+        view, node = ("", None) if begins else self._look
+        self._look = show.view or view, node if show.node is None else show.node
+        return self._look
 
     # runs
 

@@ -93,9 +93,9 @@ class StepScreen(RunScreen):
     """The screen of a run, with the text of a step of a lecture beside or above it, or in its place."""
 
     DEFAULT_CSS = """
-    StepScreen StepPanel { dock: left; width: 40%; height: 100%; }
-    StepScreen.above StepPanel { dock: top; width: 100%; }
-    StepScreen.text-only StepPanel { layer: above; width: 100%; height: 100%; }
+    StepScreen StepPanel { dock: left; width: 40%; max-width: 66; height: 100%; }
+    StepScreen.above StepPanel { dock: top; width: 100%; max-width: 100%; }
+    StepScreen.text-only StepPanel { layer: above; width: 100%; max-width: 100%; height: 100%; }
     """
 
     def __init__(
