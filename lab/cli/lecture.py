@@ -3,14 +3,14 @@
 import os
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Struct
 from rich.table import Table
 from typer import Argument, Option
 
 from lab.cli.documents import Document, Json, print_json
-from lab.cli.options import command_group
+from lab.cli.options import command_group, is_same_file, writable, write_whole
 from lab.cli.progress import Progress
 from lab.cli.terminal import (
     EXIT_NOT_AS_EXPECTED,
@@ -20,10 +20,13 @@ from lab.cli.terminal import (
     print_table,
     require_terminal,
 )
+from lab.export.excerpt import ExportError
 from lab.lectures.lecture import Lecture, Question, Step
 from lab.lectures.lecture_check import lecture_problems, run_problems
+from lab.lectures.lecture_handout import format_handout
 from lab.lectures.lecture_reader import find_lecture, names, read_lecture
-from lab.lectures.recorded_lecture import record_lecture
+from lab.lectures.recorded_lecture import RecordedLecture, record_lecture
+from lab.lectures.slides import format_slides
 from lab.output import print_error, print_line
 from lab.text import sanitize
 from lab.tui.terminal.guard import run_guarded
@@ -288,13 +291,95 @@ def rehearse(
         raise UsageError(f"--step {step}: this lecture has the steps 1 to {len(lecture.steps)}")
     require_terminal("lab lecture show NAME")
     with tempfile.TemporaryDirectory(prefix="lab-") as folder:
-        with Progress(f"simulating {lecture.name}", "run", len(lecture.runs)) as progress:
-            recorded = record_lecture(lecture, Path(folder), progress)
-        problems = list(run_problems(recorded))
-        for problem in problems:
-            print_error(problem)
-        if problems:
+        recorded = _record(lecture, Path(folder))
+        if recorded is None:
             return EXIT_NOT_AS_EXPECTED
         from lab.tui.apps.rehearsal import rehearse as show_rehearsal  # noqa: PLC0415 - loads the interface
 
         return run_guarded(lambda: show_rehearsal(recorded, step - 1))
+
+
+def _record(lecture: Lecture, folder: Path) -> RecordedLecture | None:
+    """Simulate the runs of a lecture; print why its steps cannot be shown, and return None, if they cannot."""
+    with Progress(f"simulating {lecture.name}", "run", len(lecture.runs)) as progress:
+        recorded = record_lecture(lecture, folder, progress)
+    problems = list(run_problems(recorded))
+    for problem in problems:
+        print_error(problem)
+    return None if problems else recorded
+
+
+class LectureExportDocument(Document, frozen=True):
+    """The file that was written, and whether it has the notes for the teacher."""
+
+    lecture: str
+    file: str
+    kind: Literal["slides", "handout"]
+    notes: bool
+    bytes: int
+
+
+_KINDS: dict[str, Literal["slides", "handout"]] = {".html": "slides", ".md": "handout"}
+
+
+@group.command(
+    epilog="""Examples:\n
+    lab lecture export bully-and-its-price -o bully.html\n
+    lab lecture export bully-and-its-price -o bully.html --no-notes\n
+    lab lecture export my-lecture.md -o handout.md"""
+)
+def export(
+    name: Named,
+    out: Annotated[
+        Path,
+        Option("--out", "-o", metavar="FILE", help="FILE.html: slides. FILE.md: a hand-out for students."),
+    ],
+    no_notes: Annotated[
+        bool, Option("--no-notes", help="Slides: leave out the notes, if students get the file.")
+    ] = False,
+    force: Annotated[bool, Option("--force", help="Overwrite an existing file.")] = False,
+    json: Json = False,
+) -> int:
+    """Write the slides of a lecture, or a hand-out.
+
+    Slides are one HTML file, for use offline: arrow keys turn them, a shows the answer of a question, n the notes.
+    Each step that shows a run has its space-time diagram. A hand-out is Markdown: texts, questions, and how to see
+    each run, with the answers at the end.
+
+    Exit status: 0 written, 1 a step cannot be shown, 2 usage error, 130 Ctrl-C.
+    """
+    kind = _KINDS.get(out.suffix)
+    if kind is None:
+        raise UsageError(f"--out {out}: name a file that ends in .html for slides, or in .md for a hand-out")
+    if no_notes and kind == "handout":
+        raise UsageError("--no-notes: a hand-out has no notes; leave it out")
+    lecture = read_lecture(find_lecture(name))
+    file = writable("--out", out)
+    if is_same_file(file, Path(lecture.path)):
+        raise UsageError(f"--out {out} is the lecture itself; name another file")
+    if file.exists() and not force:
+        raise UsageError(f"{out} exists already; name another with --out, or overwrite it with --force")
+    text = format_handout(lecture) if kind == "handout" else _slides(lecture, not no_notes)
+    if text is None:
+        return EXIT_NOT_AS_EXPECTED
+    data = text.encode()
+    write_whole(file, data)
+    if json:
+        has_notes = kind == "slides" and not no_notes
+        print_json(LectureExportDocument(lecture.name, str(out), kind, has_notes, len(data)))
+    else:
+        print_line(f"{out}: {len(data):,} bytes")
+    return 0
+
+
+def _slides(lecture: Lecture, with_notes: bool) -> str | None:
+    """Return the slides; None if a step cannot be shown, which is printed. Raises UsageError."""
+    with tempfile.TemporaryDirectory(prefix="lab-") as folder:
+        recorded = _record(lecture, Path(folder))
+        if recorded is None:
+            return None
+        try:
+            with Progress(f"drawing {lecture.name}", "step", len(lecture.steps)) as progress:
+                return format_slides(recorded, with_notes, progress)
+        except ExportError as error:
+            raise UsageError(f"{lecture.path}: {error}") from None
