@@ -89,10 +89,10 @@ def list_(json: Json = False) -> int:
 
 
 class QuestionSummary(Struct, frozen=True):
-    """A question, its choices and its answer; ``explanation`` is Markdown."""
+    """A question, its options and its answer; ``explanation`` is Markdown."""
 
     text: str
-    choices: tuple[str, ...]
+    options: tuple[str, ...]
     answer: str
     explanation: str
 

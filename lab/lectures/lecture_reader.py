@@ -196,7 +196,7 @@ class _Reading:
         self._path = path
         self._runs: list[LectureRun] = []
         self._stops: list[list[str]] = []
-        self._look: tuple[str, int | None] = "", None
+        self._focus: tuple[str, int | None] = "", None
 
     def lecture(self) -> Lecture:
         head, steps = _Section("", 1, [], [], []), list[Step]()
@@ -252,7 +252,7 @@ class _Reading:
                 self._wrong(block.line, "no run has begun; write a ```scenario block, or run = NAME")
         else:
             stop = self._stop(run, block, show, section.title)
-        view, node = self._look_of(section, show) if stop else ("", None)
+        view, node = self._focus_of(section, show) if stop else ("", None)
         asked = section.block("question")
         question = None if asked is None else self._question(asked, run)
         return Step(
@@ -270,12 +270,12 @@ class _Reading:
             question_line=0 if asked is None else asked.line,
         )
 
-    def _look_of(self, section: _Section, show: _Show) -> tuple[str, int | None]:
+    def _focus_of(self, section: _Section, show: _Show) -> tuple[str, int | None]:
         """Return the view and the node of a step: what it does not name is as in the step of its run before."""
         begins = section.block("scenario") is not None or bool(show.run)
-        view, node = ("", None) if begins else self._look
-        self._look = show.view or view, node if show.node is None else show.node
-        return self._look
+        view, node = ("", None) if begins else self._focus
+        self._focus = show.view or view, node if show.node is None else show.node
+        return self._focus
 
     # runs
 
@@ -301,9 +301,9 @@ class _Reading:
         """Read a scenario at its place in the file, so that its mistakes and its report have the right lines."""
         head, _, _ = split_scenario(block.text)
         title_line = "" if "title" in read_head(head).values else f"title = {quoted(title)}"
-        above = "\n" * (block.line - 1)
+        padding = "\n" * (block.line - 1)
         try:
-            return scenario_in(f"{above}{title_line}\n{block.text}", self._path)
+            return scenario_in(f"{padding}{title_line}\n{block.text}", self._path)
         except ScenarioError as error:
             self.mistakes += ((block.line, mistake) for mistake in error.mistakes)
         return None
@@ -330,7 +330,7 @@ class _Reading:
         except CommandError as error:
             self._wrong(line, f"stop: {re.sub(r'^column [0-9]+: ', '', str(error))}")
             return 0
-        self._check_look(scenario, block, show)
+        self._check_focus(scenario, block, show)
         stops.append(written)
         return number
 
@@ -347,7 +347,7 @@ class _Reading:
             if isinstance(trigger, At) and trigger.us >= scenario.ends_us:
                 raise CommandError(f"{trigger} is after the end of the run, for = {format_us(scenario.ends_us)}")
 
-    def _check_look(self, scenario: Scenario, block: _Block, show: _Show) -> None:
+    def _check_focus(self, scenario: Scenario, block: _Block, show: _Show) -> None:
         header = header_of(config_of(scenario, "simulated", Path()), load_protocol(scenario.protocol))
         known = (*VIEWS, *(view.word for view in extension_of(header).views))
         if show.view and show.view not in known:

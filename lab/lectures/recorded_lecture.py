@@ -14,7 +14,7 @@ from lab.scenario.run_scenario import run_simulated
 
 
 class Stop(Struct, frozen=True):
-    """Where a run stops: the number of a record, and its time."""
+    """A point at which a run stops: the number of a record, and its time."""
 
     record: int
     at_us: int

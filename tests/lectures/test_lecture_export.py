@@ -94,12 +94,12 @@ def test_html_in_a_lecture_is_text(tmp_path: Path) -> None:
 
 def test_a_hand_out_has_its_answers_at_the_end(recorded: RecordedLecture) -> None:
     handout = format_handout(recorded.lecture)
-    texts, _, answers = handout.partition("## Answers")
+    texts, _, solutions = handout.partition("## Answers")
     assert "## 2. The coordinator is paused" in texts
     assert "**Question 1.** Who leads now?\n\n- A. only 5\n- B. 4 and 5" in texts
     assert "`lab lecture rehearse pause.md --step 2`" in texts
     assert "longer than a" not in texts
-    assert answers.strip() == "**Question 1** (step 2): A, *only 5*. The others wait longer than a *second*."
+    assert solutions.strip() == "**Question 1** (step 2): A, *only 5*. The others wait longer than a *second*."
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium here: apt-get install chromium")

@@ -94,7 +94,7 @@ def test_next_goes_through_the_lecture(recorded: RecordedLecture) -> None:
         assert "longer than a second" in seen.text
         await seen.press("enter", "pagedown")
         await seen.until(lambda: "3/4  Two coordinators" in seen.panel, "the third step")
-        assert seen.app.answers == {2: "4 and 5"}
+        assert seen.app.given == {2: "4 and 5"}
         await seen.press("pagedown", "pagedown")
         await seen.until(lambda: "4/4  Without a pause" in seen.panel, "the step of the second run")
         assert seen.source.recording == recorded.runs[1].file

@@ -31,7 +31,7 @@ from lab.tui.user_keys import UserKeys, read_user_keys
 from lab.tui.views.exercise_view import markdown_lines
 from lab.tui.widgets.dialogs import AnswerDialog, ChoiceDialog, TextDialog
 
-_BESIDE_WIDTH = 110
+_SIDE_BY_SIDE_WIDTH = 110
 """The least columns for the text beside the run; below that, it is above it."""
 _SHARE_ABOVE, _LEAST_ABOVE = 0.4, 5
 _DIALOG_WIDTH = 76
@@ -115,15 +115,15 @@ class StepScreen(RunScreen):
     def fit_panel(self) -> None:
         """Put the text beside the run if there is room, else above it, and give the run the rest."""
         width, height = self.size
-        above = width < _BESIDE_WIDTH
-        self.set_class(above, "above")
+        is_narrow = width < _SIDE_BY_SIDE_WIDTH
+        self.set_class(is_narrow, "above")
         rows = min(self.panel.best_rows, max(_LEAST_ABOVE, round(height * _SHARE_ABOVE)))
-        is_above = above and not self.has_class("text-only")
+        is_above = is_narrow and not self.has_class("text-only")
         self.panel.styles.height = rows if is_above else "100%"
         self.layout_controller.reserved_rows = rows if is_above else 0
         self.layout_controller.fit()
 
-    def look_at(self, step: Step, begin: Stop, stop: Stop | None, plays: bool) -> None:
+    def show_step(self, step: Step, begin: Stop, stop: Stop | None, plays: bool) -> None:
         """Show the run of a step: from where it begins if it ``plays``, else where it stops."""
         player = self.context.player
         self.set_class(stop is None, "text-only")
@@ -157,7 +157,7 @@ class RehearsalApp(RunsApp):
         self._kept = None  # the views that a lecture opens are not the user's choice
         self._recorded = recorded
         self.place = place
-        self.answers: dict[int, str] = {}
+        self.given: dict[int, str] = {}
         """What the teacher answered, by the number of the step."""
         self._shows_notes = False
         self._source: FileSource | None = None
@@ -193,7 +193,7 @@ class RehearsalApp(RunsApp):
         if stop is not None and screen.context.player.number < stop.record:
             screen.context.player.go(stop.record)
             screen.draw()
-        elif self.step.question is not None and self.step.number not in self.answers:
+        elif self.step.question is not None and self.step.number not in self.given:
             self.action_ask()
         elif self.place + 1 < len(self._recorded.lecture.steps):
             self._begin(self.place + 1, plays=True)
@@ -228,7 +228,7 @@ class RehearsalApp(RunsApp):
         show_dialog(self, dialog, lambda answer: self._show_answer(step.number, question, answer))
 
     def _show_answer(self, number: int, question: Question, answer: str) -> None:
-        self.answers[number] = answer
+        self.given[number] = answer
         is_right = question.accepts(answer)
         body = markdown_lines(question.explanation, _DIALOG_WIDTH, self.theme_styles)
         given = f"{'right' if is_right else 'wrong'}: {question.answer}"
@@ -246,7 +246,7 @@ class RehearsalApp(RunsApp):
         self._show_text()
         screen, step = self.screen, self.step
         if isinstance(screen, StepScreen):
-            screen.look_at(step, self._recorded.begin_of(step), self._recorded.stop_of(step), plays)
+            screen.show_step(step, self._recorded.begin_of(step), self._recorded.stop_of(step), plays)
         self.refresh_bindings()
 
     async def _open_run(self) -> None:
