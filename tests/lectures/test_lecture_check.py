@@ -1,13 +1,15 @@
 """Checking lectures: stops that are not reached, keys that do not follow, runs that fail, with their lines."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from lab.guide.contents import find_page
 from lab.lectures.lecture_check import lecture_problems
 from lab.lectures.lecture_reader import find_lecture, names, read_lecture
 from lab.lectures.recorded_lecture import Stop, record_lecture
-from tests.lectures.lecture_files import TEXT, line_of, make_lecture
+from tests.lectures.lecture_files import TEXT, line_of, make_lecture, write_lecture
 
 SCRIPT = "when all normal: pause 5"
 
@@ -75,4 +77,13 @@ def test_the_library_is_correct(tmp_path: Path, name: str) -> None:
     assert 8 <= len(lecture.steps) <= 14
     assert 2 <= len(lecture.questions) <= 5
     assert all(step.text and step.notes for step in lecture.steps)
+    assert list(lecture_problems(record_lecture(lecture, tmp_path))) == []
+
+
+def test_the_example_of_the_guide_is_correct(tmp_path: Path) -> None:
+    """As it stands on the page."""
+    found = re.search(r"^````markdown\n(.*?)^````$", find_page("lecture").text, re.MULTILINE | re.DOTALL)
+    assert found is not None
+    lecture = read_lecture(write_lecture(tmp_path, text=found[1]))
+    assert len(lecture.questions) == 1
     assert list(lecture_problems(record_lecture(lecture, tmp_path))) == []
