@@ -284,7 +284,7 @@ def rehearse(
 
     Page Down goes on: the run plays to where the step stops, its question is asked, the next step comes. Page Up
     goes back, F3 lists the steps, F2 shows the notes. All other keys are those of any recording, so you can look
-    at other views and branch; the next step brings back the lecture.
+    at other views, and branch from where the lecture stands; q then comes back to it.
     """
     lecture = read_lecture(find_lecture(name))
     if not 1 <= step <= len(lecture.steps):

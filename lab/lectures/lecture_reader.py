@@ -28,6 +28,7 @@ from lab.scenario.file import (
     Scenario,
     ScenarioError,
     find,
+    is_path,
     quoted,
     read_head,
     read_scenario,
@@ -197,6 +198,7 @@ class _Reading:
         self._runs: list[LectureRun] = []
         self._stops: list[list[str]] = []
         self._focus: tuple[str, int | None] = "", None
+        self._is_unreadable = False
 
     def lecture(self) -> Lecture:
         head, steps = _Section("", 1, [], [], []), list[Step]()
@@ -234,62 +236,52 @@ class _Reading:
         for kind in _BLOCKS:
             for again in [block for block in section.blocks if block.kind == kind][1:]:
                 self._wrong(again.line, f"a second {kind} block in this step; begin another step: ## TITLE")
-        block = section.block("show")
-        decoded = None if block is None else self._decoded(block, _Show)
-        show = decoded or _Show()
+        shown, asked = section.block("show"), section.block("question")
+        show = None if shown is None else self._decoded(shown, _Show)
         self._begin_run(section, show)
-        run = len(self._runs) - 1 if self._runs else None
-        stop = 0
-        if block is None:
-            if section.block("scenario") is not None:
-                self._wrong(section.line, 'where does the run stop? Add a ```show block: stop = "when all normal"')
-        elif decoded is None:
-            pass
-        elif not show.stop:
-            self._wrong(block.line, 'show has no stop; for example: stop = "when 5 down after 1s"')
-        elif run is None:
-            if section.block("scenario") is None and not show.run:
-                self._wrong(block.line, "no run has begun; write a ```scenario block, or run = NAME")
-        else:
-            stop = self._stop(run, block, show, section.title)
-        view, node = self._focus_of(section, show) if stop else ("", None)
-        asked = section.block("question")
-        question = None if asked is None else self._question(asked, run)
+        stop, view, node = 0, "", None
+        if shown is not None and show is not None:
+            stop = self._stop(shown, show, section.title)
+        elif shown is None and section.block("scenario") is not None:
+            self._wrong(section.line, 'where does the run stop? Add a ```show block: stop = "when all normal"')
+        if stop and show is not None:
+            view, node = self._focus = (
+                show.view or self._focus[0],
+                self._focus[1] if show.node is None else show.node,
+            )
+        question = None if asked is None else self._question(asked)
         return Step(
             number=number,
             title=section.title,
             text=_joined(section.text),
             notes=_joined(section.notes),
             line=section.line,
-            run=run,
+            run=len(self._runs) - 1 if self._runs else None,
             stop=stop,
-            stop_line=0 if block is None else block.line_of("stop"),
+            stop_line=0 if shown is None else shown.line_of("stop"),
             view=view,
             node=node,
             question=question,
             question_line=0 if asked is None else asked.line,
         )
 
-    def _focus_of(self, section: _Section, show: _Show) -> tuple[str, int | None]:
-        """Return the view and the node of a step: what it does not name is as in the step of its run before."""
-        begins = section.block("scenario") is not None or bool(show.run)
-        view, node = ("", None) if begins else self._focus
-        self._focus = show.view or view, node if show.node is None else show.node
-        return self._focus
-
     # runs
 
-    def _begin_run(self, section: _Section, show: _Show) -> None:
+    def _begin_run(self, section: _Section, show: _Show | None) -> None:
         block, shown = section.block("scenario"), section.block("show")
-        if block is not None and show.run:
-            self._wrong(block.line, f"this step has a scenario already: run = {quoted(show.run)}")
-        elif block is not None:
+        named = "" if show is None else show.run
+        if block is not None:
+            if named:
+                self._wrong(block.line, f"this step has a scenario already: run = {quoted(named)}")
             self._add_run(block.line, self._scenario(block, section.title))
-        elif show.run and shown is not None:
+        elif named and shown is not None:
             line = shown.line_of("run")
-            self._add_run(line, self._named_scenario(show.run, line), show.run)
+            self._add_run(line, self._named_scenario(named, line), named)
 
     def _add_run(self, line: int, scenario: Scenario | None, named: str = "") -> None:
+        """Let the steps from here on show this run; None: its scenario cannot be read."""
+        self._focus = "", None
+        self._is_unreadable = scenario is None
         if scenario is None:
             return
         if "simulated" not in scenario.worlds:
@@ -310,21 +302,25 @@ class _Reading:
 
     def _named_scenario(self, named: str, line: int) -> Scenario | None:
         try:
-            path = find(named)
-            return read_scenario(path if path.is_absolute() else self._path.parent / path)
+            return read_scenario(self._path.parent / named if is_path(named) else find(named))
         except ScenarioError as error:
             self._wrong(line, *error.mistakes)
         return None
 
-    def _stop(self, run: int, block: _Block, show: _Show, title: str) -> int:
-        """Add the line at which a run stops to its script, and return its number; 0 if it cannot be used."""
-        scenario, stops, line = self._runs[run].scenario, self._stops[run], block.line_of("stop")
-        follows = bool(stops) and not show.stop.startswith(("then ", "after "))
+    def _stop(self, block: _Block, show: _Show, title: str) -> int:
+        """Add the line at which the run stops to its script, and return its number; 0 if it cannot be used."""
+        if not show.stop:
+            self._wrong(block.line, 'show has no stop; for example: stop = "when 5 down after 1s"')
+            return 0
+        if not self._runs or self._is_unreadable:
+            if not self._is_unreadable:
+                self._wrong(block.line, "no run has begun; write a ```scenario block, or run = NAME")
+            return 0
+        scenario, stops, line = self._runs[-1].scenario, self._stops[-1], block.line_of("stop")
+        waits_for_last = bool(stops) and not show.stop.startswith(("then ", "after "))
+        triggers = f"{'then ' if waits_for_last else ''}{show.stop.rstrip(': ')}"
         verb, text = ("say", show.caption) if show.caption else ("mark", title)
-        written = (
-            f'{"then " if follows else ""}{show.stop.rstrip(": ")}: {verb} "{text.replace(chr(34), chr(39))}"'
-        )
-        number = scenario.first_line + scenario.script.rstrip().count("\n") + 1 + len(stops)
+        written = f'{triggers}: {verb} "{_quotable(text)}"'
         try:
             self._check_stop(written, scenario, line)
         except CommandError as error:
@@ -332,7 +328,7 @@ class _Reading:
             return 0
         self._check_focus(scenario, block, show)
         stops.append(written)
-        return number
+        return scenario.first_line + scenario.script.rstrip().count("\n") + len(stops)
 
     def _check_stop(self, written: str, scenario: Scenario, line: int) -> None:
         """Raise CommandError if the run cannot wait for this."""
@@ -359,7 +355,7 @@ class _Reading:
 
     # questions
 
-    def _question(self, block: _Block, run: int | None) -> Question | None:
+    def _question(self, block: _Block) -> Question | None:
         question = self._decoded(block, Question)
         if question is None:
             return None
@@ -368,7 +364,7 @@ class _Reading:
             self._wrong(block.line_of("choices"), f"a question has {expected}; got {len(question.options)}")
         elif not any(map(question.accepts, question.options)):
             self._wrong(block.line_of("answer"), f"the answer {question.answer!r} is not one of the choices")
-        if run is None and not question.key.rule:
+        if not self._runs and not self._is_unreadable and not question.key.rule:
             self._wrong(block.line_of("key"), "no run has begun from which the answer could follow")
         return question
 
@@ -405,7 +401,7 @@ def _explained(block: _Block, kind: type[Struct], message: str) -> tuple[int, st
     return block.line if field is None else block.line_of(field[1]), f"{block.kind}: {message}"
 
 
-def _without_quotes(text: str) -> str:
+def _quotable(text: str) -> str:
     """Return a text that can stand between quotation marks in a script."""
     return " ".join(text.replace('"', "'").split())
 

@@ -139,3 +139,30 @@ def test_the_views_are_those_of_the_interface() -> None:
 
 def test_the_course_is_complete() -> None:
     assert len(names()) == 6
+
+
+def test_a_scenario_that_cannot_be_read_makes_no_other_mistakes(tmp_path: Path) -> None:
+    """The stops after it are not judged by another run."""
+    second = '\n## Again\n\n```scenario\nprotocol = "bulli"\nfor = "9s"\n---\nat 1s: kill 9\n```\n\n'
+    stop = '```show\nstop = "when 9 down"\n```\n\n## On\n\n```show\nstop = "when 8 leads"\n```\n'
+    path = write_lecture(tmp_path, text=f"{TEXT}{second}{stop}")
+    with pytest.raises(LectureError) as raised:
+        read_lecture(path)
+    (mistake,) = raised.value.mistakes
+    assert mistake.startswith(f"{path}:{line_of(path.read_text('utf-8'), 'bulli')}:1: unknown protocol")
+
+
+def test_quotation_marks_in_a_caption(tmp_path: Path) -> None:
+    lecture = make_lecture(tmp_path, 'caption = "Nobody has noticed"', "caption = 'Nobody \"knows\"'")
+    assert lecture.runs[0].scenario.lines[1].text == "say \"Nobody 'knows'\""
+
+
+def test_a_scenario_in_a_file_beside_the_lecture(tmp_path: Path) -> None:
+    scenario = TEXT[TEXT.index("```scenario\n") + 12 : TEXT.index("```\n\n```show")]
+    (tmp_path / "pause.scenario").write_text(f'title = "Mine"\n{scenario}', "utf-8")
+    lecture = make_lecture(
+        tmp_path,
+        f'```scenario\n{scenario}```\n\n```show\nstop = "when 5',
+        '```show\nrun = "pause.scenario"\nstop = "when 5',
+    )
+    assert (lecture.runs[0].named, lecture.runs[0].scenario.title) == ("pause.scenario", "Mine")
