@@ -157,7 +157,7 @@ def test_quotation_marks_in_a_caption(tmp_path: Path) -> None:
     assert lecture.runs[0].scenario.lines[1].text == "say \"Nobody 'knows'\""
 
 
-def test_a_scenario_in_a_file_beside_the_lecture(tmp_path: Path) -> None:
+def test_a_scenario_in_a_file_of_its_own(tmp_path: Path) -> None:
     scenario = TEXT[TEXT.index("```scenario\n") + 12 : TEXT.index("```\n\n```show")]
     (tmp_path / "pause.scenario").write_text(f'title = "Mine"\n{scenario}', "utf-8")
     lecture = make_lecture(
