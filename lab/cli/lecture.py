@@ -16,7 +16,6 @@ from lab.cli.terminal import (
     EXIT_NOT_AS_EXPECTED,
     UsageError,
     print_facts,
-    print_paragraphs,
     print_table,
     require_terminal,
 )
@@ -27,7 +26,7 @@ from lab.lectures.lecture_handout import format_handout
 from lab.lectures.lecture_reader import find_lecture, names, read_lecture
 from lab.lectures.recorded_lecture import RecordedLecture, record_lecture
 from lab.lectures.slides import format_slides
-from lab.output import print_error, print_line
+from lab.output import print_error, print_line, print_text
 from lab.text import sanitize
 from lab.tui.terminal.guard import run_guarded
 from lab.units import format_count
@@ -100,8 +99,8 @@ class QuestionSummary(Struct, frozen=True):
 class StepSummary(Struct, frozen=True):
     """A step; ``text`` and ``notes``, which are for the teacher alone, are Markdown.
 
-    ``run`` is the number of the run that it shows, from 1, and ``protocol`` that of the run; both are null if it
-    shows its text alone.
+    ``run`` is the number of the run that it shows, from 1, ``source`` the scenario that it is taken from, or its
+    protocol; both are null if the step shows its text alone.
     """
 
     step: int
@@ -109,7 +108,7 @@ class StepSummary(Struct, frozen=True):
     text: str
     notes: str
     run: int | None
-    protocol: str | None
+    source: str | None
     view: str
     node: int | None
     question: QuestionSummary | None
@@ -134,7 +133,7 @@ def show(name: Named, json: Json = False) -> int:
         return 0
     print_line(lecture.title)
     print_line()
-    print_paragraphs(lecture.intro)
+    _print_markdown(lecture.intro)
     for step in lecture.steps:
         _print_step(lecture, step)
     counts = format_count(len(lecture.steps), "step"), format_count(len(lecture.questions), "question")
@@ -145,7 +144,7 @@ def show(name: Named, json: Json = False) -> int:
 def _print_step(lecture: Lecture, step: Step) -> None:
     print_line(f"{step.number}. {step.title}")
     print_line()
-    print_paragraphs(step.text)
+    _print_markdown(step.text)
     shown = [word for word in (step.view, "" if step.node is None else f"node {step.node}") if word]
     facts = [("shows", f"{_describe_run(lecture, step)}{', '.join(['', *shown])}")] if step.shows_run else []
     if step.question is not None:
@@ -154,10 +153,16 @@ def _print_step(lecture: Lecture, step: Step) -> None:
         facts.append(("answer", step.question.answer))
     for name, text in facts:
         print_line(f"    {name:8} {' '.join(text.split())}")
-    if step.notes:
+    if facts:
         print_line()
-        print_paragraphs(f"Notes: {step.notes}")
-    elif facts:
+    if step.notes:
+        _print_markdown(f"Notes: {step.notes}")
+
+
+def _print_markdown(text: str) -> None:
+    """Print a text as it is written, so that its lists stay lists, and an empty line."""
+    if text:
+        print_text(text)
         print_line()
 
 
@@ -179,7 +184,7 @@ def _describe(lecture: Lecture) -> LectureShowDocument:
                 text=step.text,
                 notes=step.notes,
                 run=None if step.run is None or not step.shows_run else step.run + 1,
-                protocol=_describe_run(lecture, step) if step.shows_run else None,
+                source=_describe_run(lecture, step) if step.shows_run else None,
                 view=step.view,
                 node=step.node,
                 question=None if step.question is None else _summarize(step.question),
