@@ -48,6 +48,7 @@ COMMANDS = {
     "guide": ("Read the guide: first steps, teaching a class, your own protocol, and the reference.", "guide"),
     "scenario": ("List, print, check and create scenarios.", "scenario"),
     "exercise": ("Solve and grade exercises.", "exercise"),
+    "lecture": ("Rehearse, check and export lectures.", "lecture"),
     "serve": ("Serve the laboratory to a class, over SSH and in browsers.", "serve", "serve_class"),
 }
 """The first line of each command's help, and the modules of ``lab.cli`` that define the command."""

@@ -10,11 +10,12 @@ import re
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from msgspec.structs import replace
 
 from lab.exercises.assessment import ObservedRun, ScriptMonitor
-from lab.exercises.exercise import RULES, AnswerKey, Exercise, Task
+from lab.exercises.exercise import RULES, AnswerKey, Exercise
 from lab.exercises.handout import format_table
 from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS
 from lab.properties.judge import Judge
@@ -38,6 +39,22 @@ _KNOWN = (*RULES, *ASSERTIONS, *(f"assumption {number}" for number in ASSUMPTION
 _FORMS = 'key = { rule = ["B4"] }, or a run: [task.key] with at = "…", and value or holds'
 
 
+class KeyedQuestion(Protocol):
+    """A question with its accepted answers, its choices, if it has any, and what the answer follows from."""
+
+    @property
+    def accepted_answers(self) -> tuple[str, ...]: ...
+
+    @property
+    def options(self) -> tuple[str, ...]: ...
+
+    @property
+    def key(self) -> AnswerKey | None: ...
+
+    def accepts(self, answer: str) -> bool:
+        """Return whether this is an accepted answer."""
+
+
 def key_problems(
     exercise: Exercise, seeds: Sequence[int], report_progress: Callable[[], None] = lambda: None
 ) -> Iterator[str]:
@@ -47,15 +64,21 @@ def key_problems(
     """
     for task in exercise.tasks:
         if task.accepted_answers:
-            try:
-                yield from (f"task {task.number}: {problem}" for problem in _problems(exercise, task, seeds))
-            except (CommandError, ScenarioError) as error:
-                yield f"task {task.number}: key: {error}"
+            problems = answer_problems(task, exercise.setup, seeds)
+            yield from (f"task {task.number}: {problem}" for problem in problems)
         report_progress()
 
 
-def _problems(exercise: Exercise, task: Task, seeds: Sequence[int]) -> Iterator[str]:
-    key = task.key
+def answer_problems(question: KeyedQuestion, setup: Scenario, seeds: Sequence[int]) -> Iterator[str]:
+    """Yield the problems of one answer; its run is that of the ``setup``, under each of the ``seeds``."""
+    try:
+        yield from _problems(question, setup, seeds)
+    except (CommandError, ScenarioError) as error:
+        yield f"key: {error}"
+
+
+def _problems(question: KeyedQuestion, setup: Scenario, seeds: Sequence[int]) -> Iterator[str]:
+    key = question.key
     if key is None:
         yield f"nothing shows that its answer is right; name what it follows from: {_FORMS}"
         return
@@ -67,22 +90,22 @@ def _problems(exercise: Exercise, task: Task, seeds: Sequence[int]) -> Iterator[
         if name not in _KNOWN:
             yield f"key: unknown rule {sanitize(name, 40)}{did_you_mean(name, _KNOWN)}"
     for answer in key.holds:
-        if task.options and answer not in task.options:
+        if question.options and answer not in question.options:
             yield f"key: {sanitize(answer, 60)} is not one of the choices"
-    if key.holds and not any(map(task.accepts, key.holds)):
+    if key.holds and not any(map(question.accepts, key.holds)):
         yield "key: holds has no condition for the answer"
         return
     if key.rule:
         return
     for changes in key.setups:
-        setup = _setup_of(exercise, key, changes)
+        changed = _changed(setup, key, changes)
         for seed in seeds:
-            followed = _what_follows(setup, key, seed)
-            if len(followed) == 1 and task.accepts(followed[0]):
+            followed = _what_follows(changed, key, seed)
+            if len(followed) == 1 and question.accepts(followed[0]):
                 continue
             where = "".join(f", {name} = {value}" for name, value in changes.items())
             yield (
-                f"the key is {sanitize(task.accepted_answers[0], 80)!r}, but with seed {seed}{where} "
+                f"the key is {sanitize(question.accepted_answers[0], 80)!r}, but with seed {seed}{where} "
                 f"{_describe(followed, key)}"
             )
             break
@@ -97,12 +120,12 @@ def _describe(followed: Sequence[str], key: AnswerKey) -> str:
 # the run
 
 
-def _setup_of(exercise: Exercise, key: AnswerKey, changes: dict[str, object]) -> Scenario:
+def _changed(setup: Scenario, key: AnswerKey, changes: dict[str, object]) -> Scenario:
     """Return the setup with these changes to its head, and with the lines of the key. Raises ScenarioError."""
-    head, script, _ = split_scenario(exercise.setup.text)
+    head, script, _ = split_scenario(setup.text)
     values = {**tomllib.loads(head), "script": script, **changes}
     lines = f"{str(values.pop('script')).rstrip()}\n{key.run}"
-    return scenario_in(f"{format_table(values)}---\n{lines}", Path(exercise.setup.path))
+    return scenario_in(f"{format_table(values)}---\n{lines}", Path(setup.path))
 
 
 def _what_follows(setup: Scenario, key: AnswerKey, seed: int) -> list[str]:

@@ -82,7 +82,7 @@ class Player:
 
     While ``following``, it is at the end of a run that is still going on. ``number`` is the last record shown;
     ``now_us`` is the time shown, which advances between records. ``tick`` moves it by elapsed real time; ``jumps``
-    counts all other moves.
+    counts all other moves. Playback pauses when it comes to the record ``stops_at``.
     """
 
     def __init__(self, store: RecordStore, marks: Marks, live: bool, bookmarks: Bookmarks | None = None) -> None:
@@ -93,6 +93,7 @@ class Player:
         self.following = live
         self.playing = not live
         self.speed = 1.0
+        self.stops_at: int | None = None
         self.jumps = 0
         self.number = len(store) - 1 if live else 0
         self.now_us = 0
@@ -130,8 +131,12 @@ class Player:
             self.now_us = self.end_us if live_now_us is None else live_now_us
             self.following = live_now_us is not None
         elif self.playing:
+            before = self.number
             self.now_us += round(elapsed_us * self.speed)
             self._advance()
+            if self.stops_at is not None and before < self.stops_at <= self.number:
+                self.go(self.stops_at)
+                return
             if self.number >= len(self.store) - 1:
                 self.now_us = max(self.cluster().at_us, min(self.now_us, self.end_us))
                 self.playing = False

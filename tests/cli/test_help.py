@@ -60,6 +60,11 @@ OPTIONS = {
     "exercise grade": "--exercise --student --every --csv --gradescope --sealed-by --exercises --json",
     "exercise check": "--junit --json",
     "exercise handout": "--to --json",
+    "lecture list": "--json",
+    "lecture show": "--json",
+    "lecture check": "--json",
+    "lecture rehearse": "--step",
+    "lecture export": "--out --no-notes --force --json",
     "serve": "--port --web --listen --host --class --open --exercises --lecture --data --nodes --sessions "
     "--log-ins --idle --linger --recording",
     "serve invite": "--days --host --data --json",

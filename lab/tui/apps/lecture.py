@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import ClassVar, Protocol
 
+from rich.style import Style
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -12,7 +13,7 @@ from textual.widgets import Static
 
 from lab.exercises.teacher import ServerAdminError, VoteTally
 from lab.places import keys_file, settings_file
-from lab.styles import DIM, ThemeStyles
+from lab.styles import DIM, ThemeStyles, plain_console
 from lab.text import sanitize
 from lab.tui.apps.runs_app import LabApp
 from lab.tui.context import show_dialog
@@ -20,6 +21,7 @@ from lab.tui.screen import RunScreen
 from lab.tui.source import FeedSource
 from lab.tui.user_keys import read_user_keys
 from lab.tui.widgets.dialogs import Dialog, LineDialog
+from lab.tui.widgets.hall import largest
 from lab.units import format_count
 from lab.worlds.feed_protocol import Reply
 
@@ -62,17 +64,27 @@ class LectureSource(FeedSource):
 class TallyDialog(Dialog[VoteTally]):
     """The votes so far, updated live. Closing the vote gives the tally; leaving keeps the vote open.
 
-    Enter has to be pressed twice: once may be too many from the dialog before.
+    Enter has to be pressed twice: once may be too many from the dialog before. F11 shows large bars on the whole
+    screen, for a hall; ``in_hall``: from the start.
     """
 
-    DEFAULT_CSS = "TallyDialog > Vertical { width: 84; }"
-    BINDINGS: ClassVar[list[BindingType]] = [("enter", "close_vote", "close"), ("q", "leave", "leave")]
+    DEFAULT_CSS = """
+    TallyDialog > Vertical { width: 84; }
+    TallyDialog.hall > Vertical { width: 100%; height: 100%; max-height: 100%; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("enter", "close_vote", "close"),
+        ("q", "leave", "leave"),
+        ("f11", "toggle_hall", "hall"),
+    ]
 
-    def __init__(self, control: LectureControl, styles: ThemeStyles) -> None:
-        keys = "Enter, twice, closes the vote for all · Esc hides it, Ctrl+G shows it"
+    def __init__(self, control: LectureControl, styles: ThemeStyles, in_hall: bool = False) -> None:
+        keys = "Enter, twice, closes the vote · Esc hides it, Ctrl+G shows it · F11 for a hall"
         super().__init__("vote of the class", keys)
+        self.set_class(in_hall, "hall")
         self._control = control
         self._styles = styles
+        self._tally: VoteTally | None = None
         self._is_closing = False
 
     def compose_box(self) -> ComposeResult:
@@ -89,13 +101,33 @@ class TallyDialog(Dialog[VoteTally]):
             self._is_closing = True
             self.frame(keys="Enter again closes the vote, and shows the tally to all · Esc hides it")
 
+    def action_toggle_hall(self) -> None:
+        """Show the votes in large bars, or in a box again."""
+        self.toggle_class("hall")
+        self._draw()
+
+    def on_resize(self) -> None:
+        self._draw()
+
+    def _draw(self) -> None:
+        if self._tally is None:
+            return
+        width, height = self.size
+        is_in_hall = self.has_class("hall")
+        text = (
+            format_large_tally(self._tally, width - 4, height - 2, self._styles)
+            if is_in_hall
+            else _format_tally(self._tally, self._styles)
+        )
+        self.query_one("#tally", Static).update(text)
+
     async def _poll(self) -> None:
         while self.is_attached:
             try:
-                tally = await asyncio.to_thread(self._control.tally)
+                self._tally = await asyncio.to_thread(self._control.tally)
             except ServerAdminError:
                 return  # the vote is closed
-            self.query_one("#tally", Static).update(_format_tally(tally, self._styles))
+            self._draw()
             await asyncio.sleep(_POLL_S)
 
     async def _close_vote(self) -> None:
@@ -112,6 +144,25 @@ def _format_tally(tally: VoteTally, styles: ThemeStyles) -> Text:
         bar = styles.glyphs.full * (_WIDEST_BAR * votes // most)
         text.append(f"{sanitize(choice):{min(width, 30)}}  ").append(bar, styles.leader).append(f" {votes}\n")
     return text.append(format_count(sum(tally.votes), "answer"), DIM)
+
+
+def format_large_tally(tally: VoteTally, width: int, height: int, styles: ThemeStyles) -> Text:
+    """Return the votes as bars over this width, for a hall: as high as the rows allow, with large numbers."""
+    most = max(1, *tally.votes)
+    question = Text(sanitize(tally.text), styles.accent + Style(bold=True)).wrap(plain_console(), width)
+    rows_of_each = max(1, (height - len(question) - 3) // len(tally.options) - 2)
+    is_ascii = styles.glyphs.box.isascii()
+    numbers = [largest(str(votes), width // 4, is_ascii) for votes in tally.votes]
+    are_large = max(map(len, numbers)) <= rows_of_each
+    lines = [*question, Text()]
+    for choice, votes, number in zip(tally.options, tally.votes, numbers, strict=True):
+        bar = styles.glyphs.levels[-1] * ((width - width // 4 - 2) * votes // most)
+        lines.append(Text(sanitize(choice, width), Style(bold=True)))
+        shown = number if are_large else (str(votes),)
+        for row in range(min(rows_of_each, max(1, len(shown)))):
+            lines.append(Text.assemble((bar, styles.leader), "  " if bar else "", shown[row]))
+        lines.append(Text())
+    return Text("\n").join([*lines, Text(format_count(sum(tally.votes), "answer"), DIM)])
 
 
 class LectureApp(LabApp):
@@ -162,7 +213,8 @@ class LectureApp(LabApp):
             parts = (f"{choice}: {votes}" for choice, votes in zip(tally.options, tally.votes, strict=True))
             self._show_message(f"{tally.text}  {', '.join(parts)}")
 
-        show_dialog(self, TallyDialog(self._control, self.theme_styles), show_result)
+        in_hall = self.screen.has_class("hall")
+        show_dialog(self, TallyDialog(self._control, self.theme_styles, in_hall), show_result)
 
     def _show_message(self, text: str, warn: bool = False) -> None:
         shown = next((each for each in reversed(self.screen_stack) if isinstance(each, RunScreen)), None)

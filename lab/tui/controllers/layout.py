@@ -135,7 +135,8 @@ class LayoutController:
 
     ``too_small`` and ``missing`` are widgets that say on a small screen that it is too small, or what it lacks.
     ``is_touched``: the user has acted on this screen, so no view is shown automatically any more. ``is_tiny``: the
-    screen is too small to draw anything, and all keys but quit are ignored.
+    screen is too small to draw anything, and all keys but quit are ignored. ``reserved_rows`` of the screen are
+    not for the run.
     """
 
     def __init__(
@@ -157,6 +158,7 @@ class LayoutController:
         self._headline = headline
         self.is_touched = False
         self.is_tiny = False
+        self.reserved_rows = 0
         self._is_full = False
         self._caption_rows = 0
         self.too_small = Static(id="tiny")
@@ -220,6 +222,7 @@ class LayoutController:
         missing = describe_missing(width, height)
         self.missing.display = bool(missing)
         self.missing.put(Text(missing))
+        height -= self.reserved_rows
         self._watches.best_rows, self._watches.most_rows = _watch_rows(height)
         rows = height - bool(missing) - self._watches.rows
         allotted = allot(rows, len(self._context.source.store.header.nodes), self._caption_rows)
@@ -258,7 +261,7 @@ class LayoutController:
         if self._is_full:
             self._context.notify("this view has the full height; {full} shows everything again")
             return
-        height = self._context.screen.size.height - self._watches.rows
+        height = self._context.screen.size.height - self.reserved_rows - self._watches.rows
         self.layout.nodes = max(_LEAST, min(round(lines * 100 / height), _MOST))
         self.fit()
 

@@ -251,7 +251,8 @@ class CaptionLine(Line):
 
     def show(self, captions: Sequence[Captioned], purpose: str, styles: ThemeStyles) -> None:
         """Show the latest captions, or the purpose of the run if there is no caption."""
-        width, height = self.app.size.width - 2, self.app.size.height
+        width = self.content_size.width or self.app.size.width - 2
+        height = self.app.size.height
         most = MOST_CAPTIONS if height >= _ROOM_FOR_MOST else _FEW_ROWS
         if captions:
             rows = _caption_rows(captions, width, most, styles)
