@@ -3,7 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +22,8 @@ from lab.cli.terminal import (
     print_table,
     require_terminal,
 )
+from lab.exercises.course import describe_deadline, describe_extension, read_course
+from lab.exercises.course_grades import CourseGrade, course_table, format_fraction, grade_course
 from lab.exercises.exercise import Exercise
 from lab.exercises.exercise_reader import SHIPPED, ExerciseError, find_exercise, names
 from lab.exercises.grading import Grade, as_csv, as_gradescope, best_grades
@@ -129,6 +131,44 @@ def watch(exercises: Folder = None, data: Data = None) -> int:
         )
 
     return run_guarded(lambda: show_class(AdminClient(folder), exercise, lecture))
+
+
+@group.command()
+def course(
+    file: Annotated[
+        Path | None,
+        Argument(metavar="[FILE]", help="A course file to check. Default: the one in the data folder."),
+    ] = None,
+    student: Annotated[
+        str, Option(metavar="NAME", help="Print the deadlines of this student, with extensions.")
+    ] = "",
+    exercises: Folder = None,
+    data: Data = None,
+) -> int:
+    """Check the course file, and print it.
+
+    A line for each group of exercises: its weight, its deadline, and what remains until then. Every mistake in the
+    file is reported, with its line. lab guide class explains the file.
+    """
+    library = exercises or SHIPPED
+    path = file or data_folder(data).course
+    if file is None and not path.exists():
+        raise UsageError(f"there is no course; write {path}, as lab guide class shows")
+    read = read_course(path, {name: find_exercise(name, library) for name in names(library)})
+    schedule, now = read.schedule_for(student), datetime.now(UTC)
+    late = f"{format_count(read.late.days, 'late day')} of each student, {read.late.cost} % each"
+    print_line(f"{sanitize(read.title) or 'the course'}: {late}")
+    table = Table(box=None, pad_edge=False)
+    for column in ("group", "weight", "exercises", "deadline"):
+        table.add_column(column, justify="right" if column == "weight" else "left")
+    for each in schedule.groups:
+        deadline = describe_deadline(each, read.late, now)
+        table.add_row(sanitize(each.name), str(each.weight), ", ".join(each.exercises), deadline)
+    print_table(table)
+    for extension in read.extensions:
+        if student in ("", extension.student):
+            print_line(f"extension: {describe_extension(extension)}")
+    return 0
 
 
 @group.command(
@@ -261,6 +301,10 @@ def export(
         Path | None,
         Option(metavar="DIR", help="Write Gradescope results to this folder: NAME.json for each student."),
     ] = None,
+    grades: Annotated[
+        Path | None,
+        Option(metavar="FILE", help="Write the grades of the course as a spreadsheet, a row for each student."),
+    ] = None,
     every: Annotated[
         bool, Option("--every", help="Grade every attempt, not only the best of each student.")
     ] = False,
@@ -273,10 +317,16 @@ def export(
     its recording: it stores a digest. A recording that does not match its seal, belongs to another student or is
     missing is refused, and the reason is printed. An active run is graded as far as it is recorded.
 
+    If the data folder has a course (lab serve --course), the table has the grade of each student: with weights,
+    late days and extensions. lab guide grading has the arithmetic.
+
     Exit status: 0 all were graded, 1 one was refused or the seals were edited, 2 usage error, 130 Ctrl-C.
     """
     folder, library = data_folder(data), exercises or SHIPPED
     known = {name: find_exercise(name, library) for name in names(library)}
+    course = read_course(folder.course, known) if folder.course.exists() else None
+    if course is None and grades is not None:
+        raise UsageError(f"--grades: there is no course; write {folder.course}, as lab guide class shows")
     recordings = len(list(folder.recordings()))
     with Progress("grading", "recording", recordings) as progress:
         book = grade_class(folder, library, lambda graded, file: progress(int(graded), file, graded / recordings))
@@ -288,14 +338,21 @@ def export(
         for student in dict.fromkeys(grade.student for grade in best):
             of_student = [grade for grade in best if grade.student == student]
             write_whole(gradescope / f"{student}.json", as_gradescope(of_student, known))
+    students = sorted({*folder.student_paths(), *(grade.student for grade in book.grades)})
+    in_course = [] if course is None else grade_course(course, known, book.grades, students)
+    if grades is not None:
+        write_whole(grades, course_table(in_course).encode())
     refused = [grade for grade in book.grades if grade.refused]
     for grade in refused:
         print_error(f"{grade.recording}: not graded: {grade.refused}")
     for trouble in book.problems:
         print_error(f"{trouble}: the seals were edited, so these grades are not reliable")
-    _print_totals(best, list(folder.student_paths()), sum(each.points for each in known.values()))
-    students = format_count(len({grade.student for grade in book.grades}), "student")
-    text = f"{format_count(len(book.grades), 'attempt')} of {students} graded"
+    if course is None:
+        _print_totals(best, students, sum(each.points for each in known.values()))
+    else:
+        _print_course_grades(in_course)
+    graded = format_count(len({grade.student for grade in book.grades}), "student")
+    text = f"{format_count(len(book.grades), 'attempt')} of {graded} graded"
     text += f", {len(refused)} refused" if refused else ""
     if book.unsealed:
         text += f"; {len(book.unsealed)} not sealed: the run is active, or its server was killed"
@@ -308,12 +365,26 @@ def _print_totals(best: Sequence[Grade], students: Sequence[str], most: int) -> 
     table = Table(box=None, pad_edge=False)
     for column in ("student", f"points of {most}", "solved", "attempted", "sealed"):
         table.add_column(column, no_wrap=True, justify="left" if column == "student" else "right")
-    for student in sorted({*students, *(grade.student for grade in best)}):
+    for student in students:
         own = [grade for grade in best if grade.student == student]
         solved = sum(grade.points == grade.most for grade in own if not grade.refused)
         sealed = sum(grade.proof == "sealed" for grade in own)
         points = sum(grade.points for grade in own)
         table.add_row(sanitize(student), *map(str, (points, solved, len(own), sealed)))
+    print_table(table)
+
+
+def _print_course_grades(grades: Sequence[CourseGrade]) -> None:
+    """Print the grades of the course: the points of each group as they count, and the percentages."""
+    table = Table(box=None, pad_edge=False)
+    groups = grades[0].groups if grades else ()
+    heads = [f"{sanitize(group.group, 16)}, of {group.of}" for group in groups]
+    for column in ("student", *heads, "raw %", "late days", "grade %"):
+        table.add_column(column, justify="left" if column == "student" else "right")
+    for grade in grades:
+        counted = (format_fraction(group.counted) for group in grade.groups)
+        totals = format_fraction(grade.raw), str(grade.late_days), format_fraction(grade.grade)
+        table.add_row(sanitize(grade.student), *counted, *totals)
     print_table(table)
 
 

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from msgspec import Struct, field
 
+from lab.exercises.course import Schedule
 from lab.text import UserError
 
 
@@ -111,7 +112,7 @@ class VoteTally(Struct, frozen=True, tag="tally"):
     is_open: bool
 
 
-Notice = Announcement | TeacherControl | Lecture | VoteQuestion | VoteTally
+Notice = Schedule | Announcement | TeacherControl | Lecture | VoteQuestion | VoteTally
 
 
 class Teacher(Protocol):

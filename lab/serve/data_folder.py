@@ -71,6 +71,8 @@ class DataFolder:
         self.browsers = self.path / "browsers"
         self.guests = self.path / "guests"
         self.invites = self.path / "invites.json"
+        self.course = self.path / "course.toml"
+        self.valid_course = self.path / "course.valid.toml"
         self.log = self.path / LOG
         self.seals = self.path / SEALS
         self.running = self.path / "server.json"

@@ -24,7 +24,15 @@ from msgspec.structs import replace
 
 from lab.exercises.assessment import is_manual_command
 from lab.exercises.attempts import attempt_in, record_time
-from lab.exercises.grading import Grade, ReportGrading, grade_recording, refuse_shared, refuse_unread, report_part
+from lab.exercises.grading import (
+    Earned,
+    Grade,
+    ReportGrading,
+    grade_recording,
+    refuse_shared,
+    refuse_unread,
+    report_part,
+)
 from lab.foreign_file import open_foreign
 from lab.recording.reader import LARGEST_RECORDING, NotARecordingError, open_recording
 from lab.recording.records import Commanded
@@ -266,6 +274,8 @@ def _grade(
         why = f"its header names {grade.student}, but it is in the folder of {student}"
         return _refuse(path, student, why)
     sealed = seal is not None and seal.witnessed
+    if seal is not None and not grade.began:  # the seal is safe from whoever touches the file
+        grade = replace(grade, earned=tuple(Earned(min(each.at, seal.at), each.points) for each in grade.earned))
     return replace(grade, student=student, exercise=grade.exercise or path.stem, sealed=sealed)
 
 

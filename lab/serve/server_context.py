@@ -6,6 +6,7 @@ progress.
 """
 
 import asyncio
+import os
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -18,10 +19,12 @@ from msgspec import Struct, field
 
 from lab.exercises.attempts import StudentFolder
 from lab.exercises.exercise import Exercise
+from lab.exercises.teacher import Notice
 from lab.serve.admission import Admission
 from lab.serve.broadcast_hub import BroadcastHub
 from lab.serve.children import ChildEnvironment, Children, ProgressWork
 from lab.serve.cluster_pool import ClusterPool
+from lab.serve.course_file import CourseFile
 from lab.serve.data_folder import DataFolder, ServerLog
 from lab.serve.gradebook import SealBook, Sealer
 from lab.serve.limits import Limits, RateLimit
@@ -194,13 +197,22 @@ class ServerContext:
         self.logins = RateLimit(limits.logins_per_minute, time.monotonic)
         self.new_guests = RateLimit(limits.guests_per_minute, time.monotonic)
         self.folder = folder
-        self.hub = BroadcastHub(log, lectures_at_once)
+        self.course = CourseFile(folder, self.exercises, log)
+        self.hub = BroadcastHub(log, lectures_at_once, self._standing_notices)
         self._sockets = sockets
         self._numbers: dict[str, int] = {}
 
     def student_folder(self, student: str) -> StudentFolder:
         """Return the student's folder, with the student's progress."""
         return StudentFolder(self.folder.student_path(student), student)
+
+    def watch_files(self) -> None:
+        """Read the files again that the teacher has edited, and show what changed."""
+        if self.course.update():
+            self.hub.renew_notices()
+
+    def _standing_notices(self, student: str) -> list[Notice]:
+        return [self.course.course.schedule_for(student)]
 
     async def _on_run_ended(self, recording: Path, student: str) -> None:
         """Seal the recording, and begin to update the student's progress from it."""
@@ -223,6 +235,7 @@ class ServerContext:
             "XDG_DATA_HOME": f"{home}/.data",
             "XDG_RUNTIME_DIR": str(sockets),
             "XDG_STATE_HOME": f"{home}/.state",
+            **{name: os.environ[name] for name in ("TZ",) if name in os.environ},  # deadlines are shown in it
         }
         limits = self.limits
         return ChildEnvironment(environment, home, limits.memory_mib * _MIB, limits.recording_mib * _MIB, nice)

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
 from typing import ClassVar
 
 from msgspec import Struct
@@ -17,6 +19,7 @@ from textual.screen import Screen
 from textual.widgets import OptionList, Static
 
 from lab.exercises.attempts import ExerciseProgress, StudentFolder
+from lab.exercises.course import Schedule, ScheduledGroup, describe_deadline
 from lab.exercises.exercise import KINDS, LEVELS, Exercise
 from lab.styles import DIM, ThemeStyles
 from lab.text import sanitize
@@ -92,6 +95,7 @@ class ListScreen(Screen[None]):
         self._styles = styles
         self.message = MessageLine(styles)
         self.running: RunningAttempt | None = None
+        self.schedule = Schedule()
 
     def compose(self) -> ComposeResult:
         yield TitleLine("head")
@@ -103,24 +107,29 @@ class ListScreen(Screen[None]):
         yield KeyLine()
 
     def on_mount(self) -> None:
-        self.app.theme_changed_signal.subscribe(self, lambda theme: self._redraw())
+        self.app.theme_changed_signal.subscribe(self, lambda theme: self.redraw())
 
     def on_screen_resume(self) -> None:
         listed = self.query_one(FilterableList)
         listed.focus()
         if listed.typed is None:
             self.message.show(_HINT)
-        self._redraw()
+        self.redraw()
 
     def on_resize(self, event: events.Resize) -> None:
         self.query_one("#box").set_class(event.size.width >= _ROOM_FOR_COLUMNS, "columns")
-        self.call_after_refresh(self._redraw)
+        self.call_after_refresh(self.redraw)
+
+    def show_schedule(self, schedule: Schedule) -> None:
+        """Group the exercises as the course does."""
+        self.schedule = schedule
+        self.redraw()
 
     def offer(self, running: RunningAttempt | None) -> None:
         """Offer to resume this attempt, or withdraw the offer. A new offer gets the cursor."""
         is_new = running is not None and self.running is None
         self.running = running
-        self._redraw()
+        self.redraw()
         if is_new:
             self.query_one(FilterableList).move_to(RUNNING_ROW)
             self.message.show("one of your attempts is still running: Enter resumes it")
@@ -167,7 +176,8 @@ class ListScreen(Screen[None]):
 
     # drawing
 
-    def _redraw(self) -> None:
+    def redraw(self) -> None:
+        """Draw the list and the description as they are now."""
         if not self.query(FilterableList):
             return  # the screen is closing
         self._styles.dark = self.app.current_theme.dark
@@ -184,8 +194,11 @@ class ListScreen(Screen[None]):
         most = sum(each.points for each in self._exercises.values())
         total = f"{solved} of {format_count(len(progress), 'exercise')} solved, {points} of {most} points"
         name = sanitize(self._home.student, 40)
-        dot = self._styles.glyphs.dot
-        return Text.assemble(("lab exercises", "bold"), f" {dot} ", (name, self._styles.accent), f" {dot} {total}")
+        dot = f" {self._styles.glyphs.dot} "
+        late = self.schedule.late
+        late_days = f"{dot}{format_count(late.days, 'late day')}" if self.schedule.groups and late.days else ""
+        title = sanitize(self.schedule.title) or "lab exercises"
+        return Text.assemble((title, "bold"), dot, (name, self._styles.accent), dot, total, late_days)
 
     def _entries(self) -> Iterator[Entry]:
         width = self.query_one(FilterableList).size.width - 3
@@ -194,13 +207,35 @@ class ListScreen(Screen[None]):
             yield Entry(Text("RUNNING", self._styles.accent), head=True)
             text = f"  {self._styles.glyphs.play} resume attempt {running.attempt}: {running.exercise.title}"
             yield Entry(Text(sanitize(text, max(2, width)), _BOLD), RUNNING_ROW)
-        for level, title in LEVELS.items():
-            of_level = [each for each in self._exercises.values() if each.level == level]
-            if of_level:
-                yield Entry(Text(title.upper(), self._styles.accent), head=True)
-            for exercise in of_level:
+        for head, exercises in self._sections():
+            head.truncate(max(2, width), overflow="ellipsis")
+            yield Entry(head, head=True)
+            for exercise in exercises:
                 progress = self._home.progress_of(exercise.name)
                 yield Entry(self._row(exercise, progress, width), exercise.name, also=exercise.name)
+
+    def _sections(self) -> Iterator[tuple[Text, list[Exercise]]]:
+        """Yield the groups of the course with their exercises, then the other exercises by level."""
+        others, now = dict(self._exercises), datetime.now(UTC)
+        for group in self.schedule.groups:
+            known = [others.pop(name) for name in group.exercises if name in others]
+            yield self._group_head(group, known, now), known
+        for level, title in LEVELS.items():
+            of_level = [each for each in others.values() if each.level == level]
+            if of_level:
+                note = " (not in the course)" if self.schedule.groups else ""
+                yield Text.assemble((title.upper(), self._styles.accent), (note, DIM)), of_level
+
+    def _group_head(self, group: ScheduledGroup, exercises: Sequence[Exercise], now: datetime) -> Text:
+        """Return the group's name, what is due when, and what remains."""
+        points = sum(self._home.progress_of(each.name).points for each in exercises)
+        share = Fraction(group.weight * 100, sum(each.weight for each in self.schedule.groups))
+        due = describe_deadline(group, self.schedule.late, now)
+        most = sum(each.points for each in exercises)
+        facts = [due, f"{points} of {most} points", f"{round(share)} % of the grade"]
+        dot = f" {self._styles.glyphs.dot} "
+        style = self._styles.warning if " late day" in due or "closed" in due else DIM
+        return Text.assemble((sanitize(group.name).upper(), self._styles.accent), (dot + dot.join(facts), style))
 
     def _row(self, exercise: Exercise, progress: ExerciseProgress, width: int) -> Text:
         sign, style = self._sign(progress)

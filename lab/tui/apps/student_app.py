@@ -13,6 +13,7 @@ from textual.message import Message
 from textual.widgets import Input, TextArea
 
 from lab.exercises.attempts import Clusters, StudentFolder
+from lab.exercises.course import Schedule
 from lab.exercises.exercise import Exercise
 from lab.exercises.teacher import Announcement, Lecture, Notice, Teacher, TeacherControl, VoteQuestion, VoteTally
 from lab.text import sanitize
@@ -47,6 +48,8 @@ class TeacherLine(Line):
 
 
 _POLL_S = 0.5
+_CLOCK_S = 30.0
+"""How often the list is drawn again, as the time to a deadline passes."""
 _MOST_KEPT = 5
 _WHY_VIEWER = "it is your teacher's cluster; you can move in time, but send no commands"
 _CONTROL = "your teacher also controls this cluster; your keys still work"
@@ -82,6 +85,7 @@ class StudentApp(ClassroomApp):
     async def _start(self) -> None:
         await super()._start()
         self.set_interval(_POLL_S, self._show)
+        self.set_interval(_CLOCK_S, self._list.redraw)
         self._teacher.listen(lambda notice: self.post_message(self.NoticeReceived(notice)))
 
     @on(NoticeReceived)
@@ -89,6 +93,8 @@ class StudentApp(ClassroomApp):
         """Show a notice for as long as it applies."""
         notice = message.notice
         match notice:
+            case Schedule():
+                self._list.show_schedule(notice)
             case Announcement():
                 self._messages = [*self._messages, f"your teacher: {notice.text}"][-_MOST_KEPT:]
                 self.bell()
