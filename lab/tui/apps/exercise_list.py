@@ -121,9 +121,14 @@ class ListScreen(Screen[None]):
         self.call_after_refresh(self.redraw)
 
     def show_schedule(self, schedule: Schedule) -> None:
-        """Group the exercises as the course does."""
+        """Group the exercises as the course does; the cursor begins at the first of them."""
+        is_first = bool(schedule.groups) and not self.schedule.groups
         self.schedule = schedule
         self.redraw()
+        if is_first and self.running is None:
+            listed = self.query_one(FilterableList)
+            listed.move_to(schedule.groups[0].exercises[0])
+            listed.scroll_home(animate=False)
 
     def offer(self, running: RunningAttempt | None) -> None:
         """Offer to resume this attempt, or withdraw the offer. A new offer gets the cursor."""
