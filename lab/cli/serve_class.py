@@ -1,5 +1,6 @@
 """``lab serve``, commands for the teacher: watch the class, notify students, print the log and the grades."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from rich.table import Table
 from typer import Argument, Option
 
 from lab.cli.documents import Document, Json, print_json
-from lab.cli.options import recording_path, write_whole
+from lab.cli.options import recording_path, whole_number, write_whole
 from lab.cli.progress import Progress
 from lab.cli.run import RunOptions, find_scenario, run_config
 from lab.cli.serve import Data, data_folder, group
@@ -27,7 +28,8 @@ from lab.exercises.course_grades import CourseGrade, course_table, format_fracti
 from lab.exercises.exercise import Exercise
 from lab.exercises.exercise_reader import SHIPPED, ExerciseError, find_exercise, names
 from lab.exercises.grading import Grade, as_csv, as_gradescope, best_grades
-from lab.exercises.teacher import Student, format_minutes, sort_by_stuck_time
+from lab.exercises.teacher import Student, format_minutes, situation_of, sort_by_need
+from lab.glyphs import glyphs_for
 from lab.output import print_error, print_line
 from lab.scenario.run_scenario import config_of
 from lab.serve.admin_client import AdminClient, AdminConnection
@@ -61,9 +63,9 @@ class ClassDocument(Document, frozen=True):
 def status(data: Data = None, json: Json = False) -> int:
     """Print the state of the class.
 
-    One line per student: how long they have been logged in, their exercise, the tasks done in it, how long they
-    have been stuck (the time since they last solved a task), and their points. Those who have been stuck longest
-    come first. lab serve watch shows the same, live.
+    One line per student: what they are doing, the time since they last solved a task, a tick for each task of the
+    attempt (✓ done, ✗ missed, … answered, ○ open), the exercise, and their points. Those who need help come first:
+    who has been stuck longest. lab serve watch shows the same, live.
     """
     with AdminConnection(data_folder(data)) as connection:
         report = connection.report()
@@ -76,9 +78,10 @@ def status(data: Data = None, json: Json = False) -> int:
     print_line(f"port {report.port}: {format_count(on, 'session')}, {format_count(clusters, 'cluster')}{lecture}")
     table = Table(box=None, pad_edge=False)
     points = f"points of {report.points}"
-    for column in ("student", "logged in", "exercise", "tasks", "stuck for", points, "solved"):
-        table.add_column(column, no_wrap=True, justify="left" if column in ("student", "exercise") else "right")
-    for student in sort_by_stuck_time(report.students):
+    for column in ("student", "is", "for", "tasks", "exercise", "logged in", points, "solved", ""):
+        left = column in ("student", "is", "tasks", "exercise", "")
+        table.add_column(column, no_wrap=True, justify="left" if left else "right")
+    for student in sort_by_need(report.students):
         table.add_row(*_row(student))
     print_table(table)
     return 0
@@ -88,13 +91,28 @@ def _row(student: Student) -> tuple[str, ...]:
     at = f"{student.exercise} {student.attempt}" if student.exercise else ""
     return (
         sanitize(student.name),
-        "" if student.on_s is None else format_minutes(student.on_s),
-        sanitize(at + (", you have control" if student.keys else "")),
-        f"{student.done} of {student.tasks}" if student.tasks else "",
+        situation_of(student),
         "" if student.stuck_s is None else format_minutes(student.stuck_s),
+        _ticks(student),
+        sanitize(at + (", you have control" if student.keys else "")),
+        "" if student.on_s is None else format_minutes(student.on_s),
         str(student.points),
         str(student.solved),
+        f"{format_count(student.unread, 'comment')} unread" if student.unread else "",
     )
+
+
+def _ticks(student: Student) -> str:
+    glyphs = glyphs_for()
+    signs = {
+        "done": glyphs.marks["met"],
+        "missed": glyphs.marks["unmet"],
+        "answered": glyphs.status["Waiting"],
+        "open": glyphs.status["Working"],
+    }
+    if student.states:
+        return "".join(signs[state] for state in student.states)
+    return f"{student.done} of {student.tasks}" if student.tasks else ""
 
 
 @group.command()
@@ -254,6 +272,101 @@ def notify(
         notified = connection.notify(tuple(dict.fromkeys(names)), text)
     print_line(f"notified {', '.join(notified)}" if notified else "nobody is logged in, so nobody was notified")
     return 0
+
+
+def _confirm(question: str, word: str, yes: bool) -> bool:
+    """Return whether the teacher confirms by typing this word. Raises UsageError if nobody can be asked."""
+    if yes:
+        return True
+    if not os.isatty(0):
+        raise UsageError(f"{question} Add --yes to confirm it")
+    print_line(f"{question} Type {word} to confirm: ")
+    sys.stdout.flush()
+    if sys.stdin.readline().strip() == word:
+        return True
+    print_line("nothing was done")
+    return False
+
+
+Yes = Annotated[bool, Option("--yes", help="Do not ask for confirmation.")]
+StudentName = Annotated[str, Argument(metavar="NAME", help="The name of the student.")]
+
+
+@group.command(
+    epilog="""Example:\n
+    lab serve comment anna two-coordinators "task 3: which node was silent?\""""
+)
+def comment(
+    name: StudentName,
+    exercise: Annotated[str, Argument(metavar="EXERCISE", help="The name of the exercise.")],
+    text: Annotated[str, Argument(metavar="TEXT", help="The comment, in quotes.")],
+    attempt: Annotated[str, Option(metavar="NUMBER", help="The attempt. Default: the latest.")] = "",
+    data: Data = None,
+) -> int:
+    """Comment on a student's attempt.
+
+    The student sees the comment in the exercise and in the list of exercises until it is read there, now or after
+    the next log-in. It stays with the description of the exercise.
+    """
+    number = whole_number("--attempt", attempt, 1, 9999) if attempt else 0
+    print_line(AdminClient(data_folder(data)).comment(name, exercise, number, text))
+    return 0
+
+
+@group.command()
+def remove(name: StudentName, yes: Yes = False, data: Data = None) -> int:
+    """Remove a student from the class.
+
+    Their sessions and their cluster end at once, and they cannot log in. Their work is kept, and lab serve readmit
+    admits them again. On a server with --open, they can still log in as guests.
+    """
+    question = f"{sanitize(name, 40)} is logged out and cannot log in; the work is kept."
+    if _confirm(question, "yes", yes):
+        print_line(AdminClient(data_folder(data)).remove(name))
+        return 0
+    return EXIT_NOT_AS_EXPECTED
+
+
+@group.command()
+def readmit(name: StudentName, data: Data = None) -> int:
+    """Admit a removed student again."""
+    print_line(AdminClient(data_folder(data)).readmit(name))
+    return 0
+
+
+@group.command()
+def archive(
+    name: StudentName,
+    to: Annotated[Path | None, Option(metavar="FILE", help="The file to write. Default: NAME.zip.")] = None,
+    yes: Yes = False,
+    data: Data = None,
+) -> int:
+    """Write all that is stored about a student to a zip file.
+
+    It contains the recordings, the progress, the comments, and the lines about the student in the log, the seals
+    and the lists.
+    """
+    path = to or Path(f"{name}.zip")
+    if path.exists():
+        raise UsageError(f"{path} exists; name another file: --to FILE")
+    if _confirm(f"All data of {sanitize(name, 40)} is written to {sanitize(str(path))}.", "yes", yes):
+        print_line(AdminClient(data_folder(data)).archive(name, path))
+        return 0
+    return EXIT_NOT_AS_EXPECTED
+
+
+@group.command()
+def erase(name: StudentName, yes: Yes = False, data: Data = None) -> int:
+    """Delete all that is stored about a student.
+
+    Recordings, progress, comments, codes, keys and browsers are deleted, and the name is taken out of the log and
+    the seals; their sessions end first. This cannot be undone: lab serve archive writes a copy.
+    """
+    question = f"All recordings, points and log lines of {sanitize(name, 40)} are deleted for good."
+    if _confirm(question, name, yes):
+        print_line(AdminClient(data_folder(data)).erase(name))
+        return 0
+    return EXIT_NOT_AS_EXPECTED
 
 
 @group.command(

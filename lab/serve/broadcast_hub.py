@@ -14,6 +14,7 @@ from lab.exercises.teacher import (
     TeacherControl,
     VoteQuestion,
     VoteTally,
+    Welcome,
 )
 from lab.serve.data_folder import ServerLog
 from lab.text import sanitize
@@ -45,8 +46,13 @@ class BroadcastHub:
         self._question: VoteQuestion | None = None
         self._votes: dict[str, int] = {}
         self._serial = 0
+        self._welcomes: dict[str, str] = {}
 
     # sessions
+
+    def greet(self, student: str, text: str) -> None:
+        """Show this in the student's next session, until it is dismissed."""
+        self._welcomes[student] = text
 
     @contextmanager
     def subscription(self, student: str, send: _Send) -> Iterator[None]:
@@ -54,6 +60,8 @@ class BroadcastHub:
         self._sessions.setdefault(student, []).append(send)
         for notice in self._standing_notices(student):
             send(notice)
+        if welcome := self._welcomes.pop(student, ""):
+            send(Welcome(sanitize(welcome)))
         if self._controlled.get(student):
             send(TeacherControl(held=True))
         if self.lecture is not None:

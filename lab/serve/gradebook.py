@@ -22,6 +22,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lab.durable import write_durably
 from lab.exercises.assessment import is_manual_command
 from lab.exercises.attempts import attempt_in, record_time
 from lab.exercises.grading import (
@@ -121,6 +122,26 @@ class SealBook:
             os.close(file)
         self._end = size + len(line) + 1, _digest(line)
         return self._end[1]
+
+    def without(self, student: str) -> list[tuple[str, Seal]]:
+        """Remove this student's seals, and chain the others anew; return these with the digests of their lines.
+
+        Raises SealError if the seals were edited, or OSError.
+        """
+        report = self.read()
+        if report.problem:
+            raise SealError(f"{report.problem}: the seals were edited; use a backup of the data folder")
+        lines: list[bytes] = []
+        kept: list[tuple[str, Seal]] = []
+        for seal in report.seals.values():
+            if seal.student != student:
+                chained = replace(seal, before=_digest(lines[-1]) if lines else "")
+                lines.append(msgspec.json.encode(chained))
+                kept.append((_digest(lines[-1]), chained))
+        if self._path.exists():
+            write_durably(self._path, b"".join(line + b"\n" for line in lines))
+        self._end = None
+        return kept
 
     def _lines(self) -> list[bytes]:
         with contextlib.suppress(FileNotFoundError):

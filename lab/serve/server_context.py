@@ -6,6 +6,7 @@ progress.
 """
 
 import asyncio
+import contextlib
 import os
 import tempfile
 import time
@@ -19,11 +20,13 @@ from msgspec import Struct, field
 
 from lab.exercises.attempts import StudentFolder
 from lab.exercises.exercise import Exercise
-from lab.exercises.teacher import Notice
+from lab.exercises.teacher import Comments, Notice, ServerAdminError
 from lab.serve.admission import Admission
 from lab.serve.broadcast_hub import BroadcastHub
 from lab.serve.children import ChildEnvironment, Children, ProgressWork
+from lab.serve.class_records import ClassRecords
 from lab.serve.cluster_pool import ClusterPool
+from lab.serve.comments import CommentBook
 from lab.serve.course_file import CourseFile
 from lab.serve.data_folder import DataFolder, ServerLog
 from lab.serve.gradebook import SealBook, Sealer
@@ -185,7 +188,10 @@ class ServerContext:
         self.children = children
         self.port = 0
         self.web_port = 0
-        self.sealer = Sealer(folder, SealBook(folder.seals), log)
+        seals = SealBook(folder.seals)
+        self.sealer = Sealer(folder, seals, log)
+        self.comments = CommentBook(folder.comments)
+        self.records = ClassRecords(folder, log, seals)
         nonce = folder.nonce()
         self.clusters = ClusterPool(
             children, self.exercises, limits, log, self.environment, self._on_run_ended, nonce=nonce
@@ -212,7 +218,18 @@ class ServerContext:
             self.hub.renew_notices()
 
     def _standing_notices(self, student: str) -> list[Notice]:
-        return [self.course.course.schedule_for(student)]
+        notices: list[Notice] = [self.course.course.schedule_for(student)]
+        with contextlib.suppress(ServerAdminError):  # the teacher's next comment reports it
+            notices.append(Comments(self.comments.of(student)))
+        return notices
+
+    async def end_sessions(self, student: str, why: str) -> None:
+        """End the student's sessions and cluster, and wait until they have ended."""
+        for session in self.presence.of(student):
+            session.end(why)
+            await session.over.wait()
+        await self.clusters.end(student)
+        await self.progress_updater.wait_until_done(student)
 
     async def _on_run_ended(self, recording: Path, student: str) -> None:
         """Seal the recording, and begin to update the student's progress from it."""

@@ -69,7 +69,7 @@ def mistakes(text: str) -> list[str]:
     """Return the mistakes of this file."""
     with pytest.raises(CourseError) as raised:
         course(text)
-    return raised.value.mistakes
+    return [*raised.value.mistakes]
 
 
 def attempt(exercise: str, *earned: tuple[datetime, int], student: str = "anna", number: int = 1) -> Grade:
@@ -209,12 +209,12 @@ def test_late_days_cost_a_share_of_the_points() -> None:
     assert graded(attempt(TWO, (DUE, 3), (DUE + DAY + HOUR, 2))).groups[0].counted == 4
     # but here 5 · 0.7 < 4, so the late point does not count
     few = graded(attempt(TWO, (DUE, 4), (DUE + 2 * DAY + HOUR, 1)))
-    assert (few.groups[0].counted, few.late_days) == (4, 0)
+    assert (few.groups[0].counted, few.late_days) == (Fraction(4), 0)
 
 
 def test_after_the_last_late_day_nothing_counts() -> None:
     found = graded(attempt(TWO, (DUE + 3 * DAY + HOUR, 5)))
-    assert (found.grade, found.groups[0].raw, found.late_days) == (0, 5, 0)
+    assert (found.grade, found.groups[0].raw, found.late_days) == (Fraction(), 5, 0)
     none = TEXT.replace("days = 3\n", "days = 0\n", 1)
     assert graded(attempt(TWO, (DUE + HOUR, 5)), text=none).grade == 0
 

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from lab.serve.data_folder import DataFolder, ServerLog
-from lab.serve.student_lists import Browsers, Invitations
+from lab.serve.student_lists import Browsers, Invitations, RemovedStudents
 from tests.profile import amount
 from tests.serve.conftest import School
 from tests.serve.lab_server import Client, Server, alive
@@ -455,7 +455,7 @@ def test_a_code_that_cannot_be_stored_admits_nobody(tmp_path: Path) -> None:
     """The code is used up first: a crash in between costs an invitation, and no list is half written."""
     folder = DataFolder(tmp_path / "data")
     log = ServerLog(folder.log)
-    browsers = Browsers(folder, False, log)
+    browsers = Browsers(folder, False, log, RemovedStudents(folder, log))
     ((_, code),) = Invitations(folder.invites).invite(["anna"], 1)
     (folder.path / "browsers").mkdir()
     with pytest.raises(OSError, match="Is a directory"):

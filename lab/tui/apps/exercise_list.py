@@ -19,12 +19,14 @@ from textual.screen import Screen
 from textual.widgets import OptionList, Static
 
 from lab.exercises.attempts import ExerciseProgress, StudentFolder
-from lab.exercises.course import Schedule, ScheduledGroup, describe_deadline
+from lab.exercises.course import Schedule, ScheduledGroup, describe_deadline, format_date
 from lab.exercises.exercise import KINDS, LEVELS, Exercise
+from lab.exercises.exercise_reader import ExerciseError, drawn_for
+from lab.exercises.teacher import Comment
 from lab.styles import DIM, ThemeStyles
 from lab.text import sanitize
 from lab.tui.terminal.terminal_app import DARK, LIGHT
-from lab.tui.views.exercise_view import markdown_lines, wrap
+from lab.tui.views.exercise_view import answer_lines, explanation_of, markdown_lines, option_lines, wrap
 from lab.tui.widgets.dialogs import Entry, FilterableList
 from lab.tui.widgets.key_lines import KeyLine
 from lab.tui.widgets.status_lines import MessageLine, TitleLine
@@ -37,6 +39,7 @@ _BOLD = Style(bold=True)
 _KIND, _NUMBERS = 12, 20
 _SIGN = 10
 _LONGEST_TITLE = 60
+_COMMENT = "  comment"
 _HINT = "arrows select, Enter begins an attempt, letters filter, PgDn scrolls the text"
 
 
@@ -96,6 +99,8 @@ class ListScreen(Screen[None]):
         self.message = MessageLine(styles)
         self.running: RunningAttempt | None = None
         self.schedule = Schedule()
+        self.comments: tuple[Comment, ...] = ()
+        self._drawn: dict[str, Exercise] = {}
 
     def compose(self) -> ComposeResult:
         yield TitleLine("head")
@@ -129,6 +134,11 @@ class ListScreen(Screen[None]):
             listed = self.query_one(FilterableList)
             listed.move_to(schedule.groups[0].exercises[0])
             listed.scroll_home(animate=False)
+
+    def show_comments(self, comments: tuple[Comment, ...]) -> None:
+        """Show the teacher's comments with the exercises."""
+        self.comments = comments
+        self.redraw()
 
     def offer(self, running: RunningAttempt | None) -> None:
         """Offer to resume this attempt, or withdraw the offer. A new offer gets the cursor."""
@@ -255,6 +265,9 @@ class ListScreen(Screen[None]):
         else:
             row.append(f"{progress.points:2} of {exercise.points:2}", style)
             row.append(f"{f'{progress.attempts}x' if progress.attempts else '':>5}", DIM)
+        if any(comment.exercise == exercise.name and not comment.read for comment in self.comments):
+            row.append(_COMMENT, self._styles.warning)
+            row.truncate(max(width, _SIGN + _KIND))
         row.truncate(width)
         return row
 
@@ -283,7 +296,43 @@ class ListScreen(Screen[None]):
     def _description(self, exercise: Exercise, width: int) -> Iterator[Text]:
         warning = "" if exercise.faulty_file is None else self._start_hint(exercise)
         progress = self._home.progress_of(exercise.name)
-        return describe_exercise(exercise, progress, width, self._styles, warning)
+        for comment in reversed(self.comments):
+            if comment.exercise == exercise.name:
+                at = format_date(datetime.fromisoformat(comment.at))
+                head = f"your teacher on attempt {comment.attempt}, {at}"
+                style = Style() if comment.read else self._styles.warning
+                yield from wrap(Text(head, self._styles.accent), width)
+                yield from wrap(Text(sanitize(comment.text), style), width)
+                yield Text()
+        yield from describe_exercise(self._as_drawn(exercise), progress, width, self._styles, warning)
+        yield from self._answers(self._as_drawn(exercise), progress, width)
+
+    def _answers(self, exercise: Exercise, progress: ExerciseProgress, width: int) -> Iterator[Text]:
+        """Yield what the student answered in the best attempt, with the explanations."""
+        results = {result.task: result for result in progress.best}
+        for task in exercise.tasks:
+            result = results.get(task.number)
+            if result is None or result.is_open:
+                continue
+            explanation = explanation_of(task, result)
+            answer = list(answer_lines(result, width, self._styles))
+            if answer or explanation:
+                yield Text()
+                yield from wrap(Text(f"{task.number}. {sanitize(task.title)}", self._styles.accent), width)
+                yield from wrap(Text(sanitize(" ".join((task.question or task.explain).split())), _BOLD), width)
+                yield from option_lines(task, result, self._styles)
+                yield from answer
+                yield from markdown_lines(explanation, width, self._styles)
+
+    def _as_drawn(self, exercise: Exercise) -> Exercise:
+        """Return the exercise as this student has it."""
+        if exercise.name not in self._drawn:
+            try:
+                drawn = drawn_for(exercise, self._home.student, self._home.nonce)
+            except ExerciseError:  # its files were changed meanwhile
+                drawn = exercise
+            self._drawn[exercise.name] = drawn
+        return self._drawn[exercise.name]
 
     def _start_hint(self, exercise: Exercise) -> str:
         """Return how to start an exercise that is not done with a cluster."""
