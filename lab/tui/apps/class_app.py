@@ -78,7 +78,8 @@ class ClassRows(LinesView):
         if place == 0:
             return _columns("student", "is", "for", [("tasks", DIM)], "exercise", "points", "on for", "", DIM, DIM)
         student = self._students[place - 1]
-        return self._in_style(self._pieces(student), Style(reverse=student.name == self.chosen))
+        pieces = self._pieces(student)
+        return self._in_style(pieces, self._styles.picked) if student.name == self.chosen else pieces
 
     def action_cursor(self, by: int) -> None:
         if self._students:
@@ -178,7 +179,7 @@ def _columns(
 
 
 _POLL_S = 0.5
-_HINT = "Enter watches a cluster, t also takes control; who is stuck longest comes first"
+_HINT = "Enter watches a cluster, t also takes control; the longest stuck come first"
 _WHY_VIEWER = "you are only watching; q returns to the class, where t takes control"
 _CONTROL_NOTE = 'say "your teacher took control of this cluster, too"'
 
@@ -227,16 +228,16 @@ class ClassScreen(Screen[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "app.watch_student", "watch", key_display="Enter"),
-        Binding("t", "app.take_control", "take control"),
+        Binding("t", "app.take_control", "control"),
         Binding("m", "app.message_one", "message"),
-        Binding("M", "app.message_all", "message to all", key_display="M"),
         Binding("c", "app.comment", "comment"),
-        Binding("l", "app.lecture", "lecture"),
         Binding("slash", "app.filter", "filter", key_display="/"),
+        Binding("q", "app.leave_class", "quit"),
+        Binding("M", "app.message_all", "to all", key_display="M"),
+        Binding("l", "app.lecture", "lecture"),
         Binding("x", "app.remove_or_readmit", "remove"),
         Binding("a", "app.archive", "archive"),
         Binding("D", "app.erase", "erase", key_display="D"),
-        Binding("q", "app.leave_class", "quit"),
     ]
 
     def __init__(self, styles: ThemeStyles) -> None:
@@ -256,6 +257,8 @@ class ClassScreen(Screen[None]):
 
     def show(self, report: ClassReport, words: str) -> None:
         """Draw the students that match the filter words."""
+        if not self.query(ClassRows):
+            return  # the screen is closing
         students = [
             each
             for each in sort_by_need(report.students)
