@@ -95,6 +95,22 @@ def test_a_wrong_code_is_explained(server: Server, code: str, error: str) -> Non
     assert server.logged("refused", error)
 
 
+def test_a_registered_browser_is_announced_in_its_terminal(server: Server) -> None:
+    """Once: the next session does not repeat it."""
+    browser = _enrolled(server, "wanda")
+
+    async def open_twice() -> None:
+        async with browser.terminal() as terminal:
+            await terminal.sees("lab exercises", "this browser is now registered", "(Esc dismisses)")
+            await terminal.type("q")
+            await terminal.closed()
+        async with browser.terminal() as terminal:
+            await terminal.sees("lab exercises", "begins an attempt")
+            assert "registered" not in terminal.text()
+
+    asyncio.run(open_twice())
+
+
 def test_guesses_are_rate_limited(server: Server) -> None:
     """By client address; a proxy on this machine appends it to the header. A valid code is never refused."""
     guesser = WebClient(server, X_Forwarded_For="192.0.2.1, 203.0.113.9")

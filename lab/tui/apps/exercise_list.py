@@ -254,7 +254,9 @@ class ListScreen(Screen[None]):
 
     def _row(self, exercise: Exercise, progress: ExerciseProgress, width: int) -> Text:
         sign, style = self._sign(progress)
-        room = max(12, min(width - _SIGN - _KIND - _NUMBERS - 2, _LONGEST_TITLE))
+        is_unread = any(comment.exercise == exercise.name and not comment.read for comment in self.comments)
+        note = _COMMENT if is_unread else ""
+        room = max(12, min(width - _SIGN - _KIND - _NUMBERS - len(note) - 2, _LONGEST_TITLE))
         title = sanitize(exercise.title, room)
         row = Text.assemble("  ", (set_cell_size(sign, _SIGN), style), set_cell_size(title, room))
         row.append(f"  {exercise.kind:{_KIND}}", DIM)
@@ -265,9 +267,7 @@ class ListScreen(Screen[None]):
         else:
             row.append(f"{progress.points:2} of {exercise.points:2}", style)
             row.append(f"{f'{progress.attempts}x' if progress.attempts else '':>5}", DIM)
-        if any(comment.exercise == exercise.name and not comment.read for comment in self.comments):
-            row.append(_COMMENT, self._styles.warning)
-            row.truncate(max(width, _SIGN + _KIND))
+        row.append(note, self._styles.warning)
         row.truncate(width)
         return row
 
