@@ -63,7 +63,7 @@ class ClassDocument(Document, frozen=True):
 def status(data: Data = None, json: Json = False) -> int:
     """Print the state of the class.
 
-    One line per student: what they are doing, the time since they last solved a task, a tick for each task of the
+    One line per student: their situation, the time since they last solved a task, a tick for each task of the
     attempt (✓ done, ✗ missed, … answered, ○ open), the exercise, and their points. Those who need help come first:
     who has been stuck longest. lab serve watch shows the same, live.
     """
@@ -329,7 +329,10 @@ def remove(name: StudentName, yes: Yes = False, data: Data = None) -> int:
 
 @group.command()
 def readmit(name: StudentName, data: Data = None) -> int:
-    """Admit a removed student again."""
+    """Admit a removed student again.
+
+    Their keys, browsers and unused codes are valid again, and their work is as they left it.
+    """
     print_line(AdminClient(data_folder(data)).readmit(name))
     return 0
 

@@ -269,7 +269,7 @@ class _Reading:
         self.mistakes: list[str] = []
         self._file = file
         self._exercises = exercises
-        self._lines = _Lines(text)
+        self._lines = _LineIndex(text)
 
     def course(self, document: dict[str, Any]) -> Course:
         head = {key: value for key, value in document.items() if key not in _TABLES or not key}
@@ -375,8 +375,8 @@ _HEADER = re.compile(r"\s*\[\[?\s*[\"']?([\w-]+)[\"']?\s*\]")
 _ASSIGNMENT = re.compile(r"\s*[\"']?([\w-]+)[\"']?\s*=")
 
 
-class _Lines:
-    """The lines of tables and keys, which the parser of TOML does not report."""
+class _LineIndex:
+    """Finds the lines of tables and keys, which the parser of TOML does not report."""
 
     def __init__(self, text: str) -> None:
         self._texts = text.splitlines()
@@ -396,6 +396,8 @@ class _Lines:
     def find(self, table: str, place: int, key: str, value: str = "") -> int:
         """Return the line of the key, or of the value in it if that is quoted below; else that of its table."""
         first = self._places.get((table, place, key)) or self._places.get((table, place, ""), 1)
+        if not value:
+            return first
         quoted = (f'"{value}"', f"'{value}'")
-        below = range(first, len(self._texts) + 1)
-        return next((line for line in below if value and any(q in self._texts[line - 1] for q in quoted)), first)
+        following = range(first, len(self._texts) + 1)
+        return next((line for line in following if any(each in self._texts[line - 1] for each in quoted)), first)

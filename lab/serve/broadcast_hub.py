@@ -28,17 +28,17 @@ class BroadcastHub:
     """Connects the teacher with all sessions.
 
     ``lectures_at_once``: a lecture is shown to all at once, not only to those who log in later.
-    ``standing_notices`` returns what each session of a student is sent first.
+    ``persistent_notices`` returns what each session of a student is sent first.
     """
 
     def __init__(
         self,
         log: ServerLog,
         lectures_at_once: bool = False,
-        standing_notices: Callable[[str], Sequence[Notice]] = lambda student: (),
+        persistent_notices: Callable[[str], Sequence[Notice]] = lambda student: (),
     ) -> None:
         self._log = log
-        self._standing_notices = standing_notices
+        self._persistent_notices = persistent_notices
         self._lectures_at_once = lectures_at_once
         self._sessions: dict[str, list[_Send]] = {}
         self._controlled: dict[str, int] = {}
@@ -58,7 +58,7 @@ class BroadcastHub:
     def subscription(self, student: str, send: _Send) -> Iterator[None]:
         """Pass notices for this student to ``send`` while this lasts, starting with those in force."""
         self._sessions.setdefault(student, []).append(send)
-        for notice in self._standing_notices(student):
+        for notice in self._persistent_notices(student):
             send(notice)
         if welcome := self._welcomes.pop(student, ""):
             send(Welcome(sanitize(welcome)))
@@ -82,9 +82,9 @@ class BroadcastHub:
             self._votes[student] = choice
 
     def renew_notices(self, student: str = "") -> None:
-        """Send this student, or all, their standing notices again: they have changed."""
+        """Send this student, or all, their persistent notices again: they have changed."""
         for name in [student] if student else list(self._sessions):
-            for notice in self._standing_notices(name):
+            for notice in self._persistent_notices(name):
                 self._send(name, notice)
 
     # the teacher

@@ -204,7 +204,7 @@ class ServerContext:
         self.new_guests = RateLimit(limits.guests_per_minute, time.monotonic)
         self.folder = folder
         self.course = CourseFile(folder, self.exercises, log)
-        self.hub = BroadcastHub(log, lectures_at_once, self._standing_notices)
+        self.hub = BroadcastHub(log, lectures_at_once, self._persistent_notices)
         self._sockets = sockets
         self._numbers: dict[str, int] = {}
 
@@ -217,7 +217,7 @@ class ServerContext:
         if self.course.update():
             self.hub.renew_notices()
 
-    def _standing_notices(self, student: str) -> list[Notice]:
+    def _persistent_notices(self, student: str) -> list[Notice]:
         notices: list[Notice] = [self.course.course.schedule_for(student)]
         with contextlib.suppress(ServerAdminError):  # the teacher's next comment reports it
             notices.append(Comments(self.comments.of(student)))

@@ -1,13 +1,17 @@
 """A course file: what it holds, its mistakes with their lines, and the grade that follows from it."""
 
 import csv
+import re
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
+import lab.exercises.course
+from lab.exercises.assessment import Result
 from lab.exercises.course import (
     Course,
     CourseError,
@@ -22,6 +26,7 @@ from lab.exercises.course_grades import CourseGrade, course_table, format_fracti
 from lab.exercises.exercise import Exercise
 from lab.exercises.exercise_reader import find_exercise
 from lab.exercises.grading import Earned, Grade
+from lab.guide.contents import find_page
 
 TEXT = """\
 title = "Distributed algorithms"
@@ -74,8 +79,6 @@ def mistakes(text: str) -> list[str]:
 
 def attempt(exercise: str, *earned: tuple[datetime, int], student: str = "anna", number: int = 1) -> Grade:
     """Return the grade of an attempt with points earned at these times."""
-    from lab.exercises.assessment import Result
-
     results = tuple(Result(place, "done", points) for place, (_, points) in enumerate(earned, 1))
     times = tuple(Earned(at.isoformat(), points) for at, points in earned)
     return Grade("x", exercise, student, number, results, exercises()[exercise].points, earned=times)
@@ -151,6 +154,18 @@ def test_what_is_no_course_is_refused(tmp_path: Path) -> None:
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(CourseError, match="not a text file; name a course file"):
         read_course(tmp_path / "binary", exercises())
+
+
+def test_the_example_in_the_guide_is_a_course() -> None:
+    """With the built-in exercises, in the guide and in the module."""
+    page = find_page("class").text
+    example = dedent(page[page.index('    title = "Distributed') : page.index("    lab serve --course FILE")])
+    names = set(re.findall(r"[\w-]+", " ".join(re.findall(r"exercises = \[(.*)\]", example))))
+    found = parse_course(example, "example", {name: find_exercise(name) for name in names})
+    assert [group.name for group in found.groups] == ["First steps", "Commit"]
+    module = lab.exercises.course.__doc__ or ""
+    text = dedent(module[module.index("    title =") : module.index("A deadline without")])
+    assert course(text).extensions == found.extensions
 
 
 def test_changes_are_described() -> None:

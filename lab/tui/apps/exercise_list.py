@@ -305,9 +305,9 @@ class ListScreen(Screen[None]):
                 yield from wrap(Text(sanitize(comment.text), style), width)
                 yield Text()
         yield from describe_exercise(self._as_drawn(exercise), progress, width, self._styles, warning)
-        yield from self._answers(self._as_drawn(exercise), progress, width)
+        yield from self._past_results(self._as_drawn(exercise), progress, width)
 
-    def _answers(self, exercise: Exercise, progress: ExerciseProgress, width: int) -> Iterator[Text]:
+    def _past_results(self, exercise: Exercise, progress: ExerciseProgress, width: int) -> Iterator[Text]:
         """Yield what the student answered in the best attempt, with the explanations."""
         results = {result.task: result for result in progress.best}
         for task in exercise.tasks:
