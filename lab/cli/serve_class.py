@@ -322,7 +322,9 @@ def remove(name: StudentName, yes: Yes = False, data: Data = None) -> int:
     """
     question = f"{sanitize(name, 40)} is logged out and cannot log in; the work is kept."
     if _confirm(question, "yes", yes):
-        print_line(AdminClient(data_folder(data)).remove(name))
+        with Progress("ending the sessions"):
+            done = AdminClient(data_folder(data)).remove(name)
+        print_line(done)
         return 0
     return EXIT_NOT_AS_EXPECTED
 
@@ -353,7 +355,9 @@ def archive(
     if path.exists():
         raise UsageError(f"{path} exists; name another file: --to FILE")
     if _confirm(f"All data of {sanitize(name, 40)} is written to {sanitize(str(path))}.", "yes", yes):
-        print_line(AdminClient(data_folder(data)).archive(name, path))
+        with Progress("writing the archive"):
+            done = AdminClient(data_folder(data)).archive(name, path)
+        print_line(done)
         return 0
     return EXIT_NOT_AS_EXPECTED
 
@@ -367,7 +371,9 @@ def erase(name: StudentName, yes: Yes = False, data: Data = None) -> int:
     """
     question = f"All recordings, points and log lines of {sanitize(name, 40)} are deleted for good."
     if _confirm(question, name, yes):
-        print_line(AdminClient(data_folder(data)).erase(name))
+        with Progress("erasing"):
+            done = AdminClient(data_folder(data)).erase(name)
+        print_line(done)
         return 0
     return EXIT_NOT_AS_EXPECTED
 

@@ -9,20 +9,20 @@ others are chained anew. Until all is done the student stays removed, so that er
 crash.
 """
 
+import os
 import re
 import shutil
 import stat
 import zipfile
 from collections.abc import Iterator, Set
 from contextlib import suppress
-from io import BytesIO
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.durable import write_durably
+from lab.durable import owner_only
 from lab.exercises.attempts import NAME, attempt_in
 from lab.exercises.teacher import ServerAdminError
 from lab.foreign_file import LARGEST_DATA, RefusedFileError, read_foreign
@@ -124,17 +124,20 @@ class ClassRecords:
     # the archive
 
     def _archive(self, student: str, to: Path) -> str:
-        files = dict(self._stored(student))
-        data = BytesIO()
-        with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, contents in files.items():
-                archive.writestr(f"{student}/{name}", contents)
+        hidden, count = to.with_name(f".{to.name}.part"), 0
         try:
-            write_durably(to, data.getvalue())
+            with open(hidden, "wb", opener=owner_only) as file:
+                with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+                    for count, (name, contents) in enumerate(self._stored(student), 1):  # noqa: B007
+                        archive.writestr(f"{student}/{name}", contents)
+                os.fsync(file.fileno())
+            hidden.rename(to)
         except OSError as error:
+            with suppress(OSError):
+                hidden.unlink()
             raise ServerAdminError(f"{to} cannot be written: {error.strerror}; name another file: --to") from None
         self._log.write("archived", f"the data, to {to}", student=student)
-        return f"wrote {format_count(len(files), 'file')} of {student} to {to}"
+        return f"wrote {format_count(count, 'file')} of {student} to {to}"
 
     def _stored(self, student: str) -> Iterator[tuple[str, bytes]]:
         """Yield the name and the contents of each file of the archive."""
