@@ -249,7 +249,7 @@ class ListScreen(Screen[None]):
         most = sum(each.points for each in exercises)
         facts = [due, f"{points} of {most} points", f"{round(share)} % of the grade"]
         dot = f" {self._styles.glyphs.dot} "
-        style = self._styles.warning if " late day" in due or "closed" in due else DIM
+        style = self._styles.warning if " late day" in due or "closed" in due else Style()
         return Text.assemble((sanitize(group.name).upper(), self._styles.accent), (dot + dot.join(facts), style))
 
     def _row(self, exercise: Exercise, progress: ExerciseProgress, width: int) -> Text:
