@@ -118,9 +118,9 @@ def test_the_states_of_the_tasks_are_kept(tmp_path: Path) -> None:
 
 def test_progress_of_an_earlier_version_is_read(tmp_path: Path) -> None:
     """It has no states of tasks."""
-    doing = '{"exercise":"first-election","attempt":2,"done":1,"tasks":6,"since":"2026-01-01T00:00:00+00:00"}'
-    standings = '{"first-election":{"attempts":2}}'
-    (tmp_path / "progress.json").write_text(f'{{"standings":{standings},"doing":{doing}}}')
+    current = '{"exercise":"first-election","attempt":2,"done":1,"tasks":6,"since":"2026-01-01T00:00:00+00:00"}'
+    all_progress = '{"first-election":{"attempts":2}}'
+    (tmp_path / "progress.json").write_text(f'{{"standings":{all_progress},"doing":{current}}}')
     home = StudentFolder(tmp_path, "anna")
     assert home.current is not None
     assert (home.current.done, home.current.states) == (1, ())
