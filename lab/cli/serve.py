@@ -100,6 +100,15 @@ class ServerOptions(Struct, frozen=True):
             "USER-2.",
         ),
     ] = None
+    course: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE",
+            help="Use this course from now on: groups of exercises with weights and deadlines, late days, "
+            "extensions. It is copied to course.toml in the data folder, where you can edit it while the server "
+            "runs.",
+        ),
+    ] = None
     open_: Annotated[bool, Option("--open", help="Admit everyone, as a guest: no key and no code is needed.")] = (
         False
     )
@@ -173,6 +182,7 @@ def serve_now(options: ServerOptions, context: typer.Context) -> int:
                 limits,
                 exercises,
                 options.lecture,
+                options.course,
             ),
             announce,
         )

@@ -1,9 +1,10 @@
 """``lab serve``, commands for the teacher: watch the class, notify students, print the log and the grades."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +13,7 @@ from rich.table import Table
 from typer import Argument, Option
 
 from lab.cli.documents import Document, Json, print_json
-from lab.cli.options import recording_path, write_whole
+from lab.cli.options import recording_path, whole_number, write_whole
 from lab.cli.progress import Progress
 from lab.cli.run import RunOptions, find_scenario, run_config
 from lab.cli.serve import Data, data_folder, group
@@ -22,10 +23,13 @@ from lab.cli.terminal import (
     print_table,
     require_terminal,
 )
+from lab.exercises.course import describe_deadline, describe_extension, read_course
+from lab.exercises.course_grades import CourseGrade, course_table, format_fraction, grade_course
 from lab.exercises.exercise import Exercise
 from lab.exercises.exercise_reader import SHIPPED, ExerciseError, find_exercise, names
 from lab.exercises.grading import Grade, as_csv, as_gradescope, best_grades
-from lab.exercises.teacher import Student, format_minutes, sort_by_stuck_time
+from lab.exercises.teacher import Student, format_minutes, situation_of, sort_by_need
+from lab.glyphs import glyphs_for
 from lab.output import print_error, print_line
 from lab.scenario.run_scenario import config_of
 from lab.serve.admin_client import AdminClient, AdminConnection
@@ -59,9 +63,9 @@ class ClassDocument(Document, frozen=True):
 def status(data: Data = None, json: Json = False) -> int:
     """Print the state of the class.
 
-    One line per student: how long they have been logged in, their exercise, the tasks done in it, how long they
-    have been stuck (the time since they last solved a task), and their points. Those who have been stuck longest
-    come first. lab serve watch shows the same, live.
+    One line per student: their situation, the time since they last solved a task, a tick for each task of the
+    attempt (✓ done, ✗ missed, … answered, ○ open), the exercise, and their points. Those who need help come first:
+    who has been stuck longest. lab serve watch shows the same, live.
     """
     with AdminConnection(data_folder(data)) as connection:
         report = connection.report()
@@ -74,9 +78,10 @@ def status(data: Data = None, json: Json = False) -> int:
     print_line(f"port {report.port}: {format_count(on, 'session')}, {format_count(clusters, 'cluster')}{lecture}")
     table = Table(box=None, pad_edge=False)
     points = f"points of {report.points}"
-    for column in ("student", "logged in", "exercise", "tasks", "stuck for", points, "solved"):
-        table.add_column(column, no_wrap=True, justify="left" if column in ("student", "exercise") else "right")
-    for student in sort_by_stuck_time(report.students):
+    for column in ("student", "is", "for", "tasks", "exercise", "logged in", points, "solved", ""):
+        left = column in ("student", "is", "tasks", "exercise", "")
+        table.add_column(column, no_wrap=True, justify="left" if left else "right")
+    for student in sort_by_need(report.students):
         table.add_row(*_row(student))
     print_table(table)
     return 0
@@ -86,13 +91,28 @@ def _row(student: Student) -> tuple[str, ...]:
     at = f"{student.exercise} {student.attempt}" if student.exercise else ""
     return (
         sanitize(student.name),
-        "" if student.on_s is None else format_minutes(student.on_s),
-        sanitize(at + (", you have control" if student.keys else "")),
-        f"{student.done} of {student.tasks}" if student.tasks else "",
+        situation_of(student),
         "" if student.stuck_s is None else format_minutes(student.stuck_s),
+        _ticks(student),
+        sanitize(at + (", you have control" if student.keys else "")),
+        "" if student.on_s is None else format_minutes(student.on_s),
         str(student.points),
         str(student.solved),
+        f"{format_count(student.unread, 'comment')} unread" if student.unread else "",
     )
+
+
+def _ticks(student: Student) -> str:
+    glyphs = glyphs_for()
+    signs = {
+        "done": glyphs.marks["met"],
+        "missed": glyphs.marks["unmet"],
+        "answered": glyphs.status["Waiting"],
+        "open": glyphs.status["Working"],
+    }
+    if student.states:
+        return "".join(signs[state] for state in student.states)
+    return f"{student.done} of {student.tasks}" if student.tasks else ""
 
 
 @group.command()
@@ -129,6 +149,44 @@ def watch(exercises: Folder = None, data: Data = None) -> int:
         )
 
     return run_guarded(lambda: show_class(AdminClient(folder), exercise, lecture))
+
+
+@group.command()
+def course(
+    file: Annotated[
+        Path | None,
+        Argument(metavar="[FILE]", help="A course file to check. Default: the one in the data folder."),
+    ] = None,
+    student: Annotated[
+        str, Option(metavar="NAME", help="Print the deadlines of this student, with extensions.")
+    ] = "",
+    exercises: Folder = None,
+    data: Data = None,
+) -> int:
+    """Check the course file, and print it.
+
+    A line for each group of exercises: its weight, its deadline, and what remains until then. Every mistake in the
+    file is reported, with its line. lab guide class explains the file.
+    """
+    library = exercises or SHIPPED
+    path = file or data_folder(data).course
+    if file is None and not path.exists():
+        raise UsageError(f"there is no course; write {path}, as lab guide class shows")
+    read = read_course(path, {name: find_exercise(name, library) for name in names(library)})
+    schedule, now = read.schedule_for(student), datetime.now(UTC)
+    late = f"{format_count(read.late.days, 'late day')} of each student, {read.late.cost} % each"
+    print_line(f"{sanitize(read.title) or 'the course'}: {late}")
+    table = Table(box=None, pad_edge=False)
+    for column in ("group", "weight", "exercises", "deadline"):
+        table.add_column(column, justify="right" if column == "weight" else "left")
+    for each in schedule.groups:
+        deadline = describe_deadline(each, read.late, now)
+        table.add_row(sanitize(each.name), str(each.weight), ", ".join(each.exercises), deadline)
+    print_table(table)
+    for extension in read.extensions:
+        if student in ("", extension.student):
+            print_line(f"extension: {describe_extension(extension)}")
+    return 0
 
 
 @group.command(
@@ -216,6 +274,110 @@ def notify(
     return 0
 
 
+def _confirm(question: str, word: str, yes: bool) -> bool:
+    """Return whether the teacher confirms by typing this word. Raises UsageError if nobody can be asked."""
+    if yes:
+        return True
+    if not os.isatty(0):
+        raise UsageError(f"{question} Add --yes to confirm it")
+    print_line(f"{question} Type {word} to confirm: ")
+    sys.stdout.flush()
+    if sys.stdin.readline().strip() == word:
+        return True
+    print_line("nothing was done")
+    return False
+
+
+Yes = Annotated[bool, Option("--yes", help="Do not ask for confirmation.")]
+StudentName = Annotated[str, Argument(metavar="NAME", help="The name of the student.")]
+
+
+@group.command(
+    epilog="""Example:\n
+    lab serve comment anna two-coordinators "task 3: which node was silent?\""""
+)
+def comment(
+    name: StudentName,
+    exercise: Annotated[str, Argument(metavar="EXERCISE", help="The name of the exercise.")],
+    text: Annotated[str, Argument(metavar="TEXT", help="The comment, in quotes.")],
+    attempt: Annotated[str, Option(metavar="NUMBER", help="The attempt. Default: the latest.")] = "",
+    data: Data = None,
+) -> int:
+    """Comment on a student's attempt.
+
+    The student sees the comment in the exercise and in the list of exercises until it is read there, now or after
+    the next log-in. It stays with the description of the exercise.
+    """
+    number = whole_number("--attempt", attempt, 1, 9999) if attempt else 0
+    print_line(AdminClient(data_folder(data)).comment(name, exercise, number, text))
+    return 0
+
+
+@group.command()
+def remove(name: StudentName, yes: Yes = False, data: Data = None) -> int:
+    """Remove a student from the class.
+
+    Their sessions and their cluster end at once, and they cannot log in. Their work is kept, and lab serve readmit
+    admits them again. On a server with --open, they can still log in as guests.
+    """
+    question = f"{sanitize(name, 40)} is logged out and cannot log in; the work is kept."
+    if _confirm(question, "yes", yes):
+        with Progress("ending the sessions"):
+            done = AdminClient(data_folder(data)).remove(name)
+        print_line(done)
+        return 0
+    return EXIT_NOT_AS_EXPECTED
+
+
+@group.command()
+def readmit(name: StudentName, data: Data = None) -> int:
+    """Admit a removed student again.
+
+    Their keys, browsers and unused codes are valid again, and their work is as they left it.
+    """
+    print_line(AdminClient(data_folder(data)).readmit(name))
+    return 0
+
+
+@group.command()
+def archive(
+    name: StudentName,
+    to: Annotated[Path | None, Option(metavar="FILE", help="The file to write. Default: NAME.zip.")] = None,
+    yes: Yes = False,
+    data: Data = None,
+) -> int:
+    """Write all that is stored about a student to a zip file.
+
+    It contains the recordings, the progress, the comments, and the lines about the student in the log, the seals
+    and the lists.
+    """
+    path = to or Path(f"{name}.zip")
+    if path.exists():
+        raise UsageError(f"{path} exists; name another file: --to FILE")
+    if _confirm(f"All data of {sanitize(name, 40)} is written to {sanitize(str(path))}.", "yes", yes):
+        with Progress("writing the archive"):
+            done = AdminClient(data_folder(data)).archive(name, path)
+        print_line(done)
+        return 0
+    return EXIT_NOT_AS_EXPECTED
+
+
+@group.command()
+def erase(name: StudentName, yes: Yes = False, data: Data = None) -> int:
+    """Delete all that is stored about a student.
+
+    Recordings, progress, comments, codes, keys and browsers are deleted, and the name is taken out of the log and
+    the seals; their sessions end first. This cannot be undone: lab serve archive writes a copy.
+    """
+    question = f"All recordings, points and log lines of {sanitize(name, 40)} are deleted for good."
+    if _confirm(question, name, yes):
+        with Progress("erasing"):
+            done = AdminClient(data_folder(data)).erase(name)
+        print_line(done)
+        return 0
+    return EXIT_NOT_AS_EXPECTED
+
+
 @group.command(
     epilog="""Examples:\n
     lab serve log\n
@@ -261,6 +423,10 @@ def export(
         Path | None,
         Option(metavar="DIR", help="Write Gradescope results to this folder: NAME.json for each student."),
     ] = None,
+    grades: Annotated[
+        Path | None,
+        Option(metavar="FILE", help="Write the grades of the course as a spreadsheet, a row for each student."),
+    ] = None,
     every: Annotated[
         bool, Option("--every", help="Grade every attempt, not only the best of each student.")
     ] = False,
@@ -273,10 +439,16 @@ def export(
     its recording: it stores a digest. A recording that does not match its seal, belongs to another student or is
     missing is refused, and the reason is printed. An active run is graded as far as it is recorded.
 
+    If the data folder has a course (lab serve --course), the table has the grade of each student: with weights,
+    late days and extensions. lab guide grading has the arithmetic.
+
     Exit status: 0 all were graded, 1 one was refused or the seals were edited, 2 usage error, 130 Ctrl-C.
     """
     folder, library = data_folder(data), exercises or SHIPPED
     known = {name: find_exercise(name, library) for name in names(library)}
+    course = read_course(folder.course, known) if folder.course.exists() else None
+    if course is None and grades is not None:
+        raise UsageError(f"--grades: there is no course; write {folder.course}, as lab guide class shows")
     recordings = len(list(folder.recordings()))
     with Progress("grading", "recording", recordings) as progress:
         book = grade_class(folder, library, lambda graded, file: progress(int(graded), file, graded / recordings))
@@ -288,14 +460,21 @@ def export(
         for student in dict.fromkeys(grade.student for grade in best):
             of_student = [grade for grade in best if grade.student == student]
             write_whole(gradescope / f"{student}.json", as_gradescope(of_student, known))
+    students = sorted({*folder.student_paths(), *(grade.student for grade in book.grades)})
+    in_course = [] if course is None else grade_course(course, known, book.grades, students)
+    if grades is not None:
+        write_whole(grades, course_table(in_course).encode())
     refused = [grade for grade in book.grades if grade.refused]
     for grade in refused:
         print_error(f"{grade.recording}: not graded: {grade.refused}")
     for trouble in book.problems:
         print_error(f"{trouble}: the seals were edited, so these grades are not reliable")
-    _print_totals(best, list(folder.student_paths()), sum(each.points for each in known.values()))
-    students = format_count(len({grade.student for grade in book.grades}), "student")
-    text = f"{format_count(len(book.grades), 'attempt')} of {students} graded"
+    if course is None:
+        _print_totals(best, students, sum(each.points for each in known.values()))
+    else:
+        _print_course_grades(in_course)
+    graded = format_count(len({grade.student for grade in book.grades}), "student")
+    text = f"{format_count(len(book.grades), 'attempt')} of {graded} graded"
     text += f", {len(refused)} refused" if refused else ""
     if book.unsealed:
         text += f"; {len(book.unsealed)} not sealed: the run is active, or its server was killed"
@@ -308,12 +487,26 @@ def _print_totals(best: Sequence[Grade], students: Sequence[str], most: int) -> 
     table = Table(box=None, pad_edge=False)
     for column in ("student", f"points of {most}", "solved", "attempted", "sealed"):
         table.add_column(column, no_wrap=True, justify="left" if column == "student" else "right")
-    for student in sorted({*students, *(grade.student for grade in best)}):
+    for student in students:
         own = [grade for grade in best if grade.student == student]
         solved = sum(grade.points == grade.most for grade in own if not grade.refused)
         sealed = sum(grade.proof == "sealed" for grade in own)
         points = sum(grade.points for grade in own)
         table.add_row(sanitize(student), *map(str, (points, solved, len(own), sealed)))
+    print_table(table)
+
+
+def _print_course_grades(grades: Sequence[CourseGrade]) -> None:
+    """Print the grades of the course: the points of each group as they count, and the percentages."""
+    table = Table(box=None, pad_edge=False)
+    groups = grades[0].groups if grades else ()
+    heads = [f"{sanitize(group.group, 16)}, of {group.of}" for group in groups]
+    for column in ("student", *heads, "raw %", "late days", "grade %"):
+        table.add_column(column, justify="left" if column == "student" else "right")
+    for grade in grades:
+        counted = (format_fraction(group.counted) for group in grade.groups)
+        totals = format_fraction(grade.raw), str(grade.late_days), format_fraction(grade.grade)
+        table.add_row(sanitize(grade.student), *counted, *totals)
     print_table(table)
 
 

@@ -18,7 +18,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from lab.durable import exclusive_lock, write_durably
-from lab.exercises.assessment import Assessment, Result
+from lab.exercises.assessment import Assessment, Result, State
 from lab.exercises.exercise import Exercise
 from lab.exercises.exercise_reader import drawn_for
 from lab.foreign_file import read_foreign
@@ -119,7 +119,8 @@ class ExerciseProgress(Struct, frozen=True, omit_defaults=True):
 class CurrentAttempt(Struct, frozen=True):
     """The latest attempt, and how many of its tasks are done.
 
-    ``since`` is when the last of these was done, or when the attempt began: UTC, ISO 8601.
+    ``since`` is when the last of these was done, or when the attempt began: UTC, ISO 8601. ``states`` are those of
+    its tasks; a file of an earlier version has none.
     """
 
     exercise: str
@@ -127,6 +128,7 @@ class CurrentAttempt(Struct, frozen=True):
     done: int
     tasks: int
     since: str
+    states: tuple[State, ...] = ()
 
 
 class _Progress(Struct, frozen=True, omit_defaults=True):
@@ -145,14 +147,19 @@ class _Progress(Struct, frozen=True, omit_defaults=True):
 
     def _current_after(self, exercise: str, attempt: int, results: tuple[Result, ...]) -> CurrentAttempt:
         before, done = self.current, sum(each.state == "done" for each in results)
+        states = tuple(each.state for each in results)
         if before is not None:
             is_same = (before.exercise, before.attempt) == (exercise, attempt)
             # a resumed attempt is assessed from its beginning again, and a finished one may be noted only after
             # the next has begun
-            if done <= before.done if is_same else not any(each.is_open for each in results):
+            if not is_same and not any(each.is_open for each in results):
                 return before
+            if is_same and done <= before.done:
+                decided = sum(state not in ("open", "answered") for state in before.states)
+                is_behind = sum(not each.is_open for each in results) < decided
+                return before if is_behind else replace(before, states=states)
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        return CurrentAttempt(exercise, attempt, done, len(results), now)
+        return CurrentAttempt(exercise, attempt, done, len(results), now, states)
 
 
 def recording_of(folder: Path, exercise: str, attempt: int) -> Path:

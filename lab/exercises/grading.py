@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.exercises.assessment import Assessment, Result
-from lab.exercises.attempts import attempt_in
+from lab.exercises.attempts import attempt_in, record_time
 from lab.exercises.authenticity import authenticity_error
 from lab.exercises.exercise import Exercise
 from lab.exercises.exercise_reader import SHIPPED, ExerciseError, drawn_for, find_exercise
@@ -35,13 +35,21 @@ UNPROVED = (
 )
 
 
+class Earned(Struct, frozen=True):
+    """Points of one task, and when it was done: UTC, ISO 8601."""
+
+    at: str
+    points: int
+
+
 class Grade(Struct, frozen=True):
     """The grade of an attempt. ``refused`` is the reason why it is not graded; then there are no results.
 
     ``run`` identifies the run: copies of an attempt share it, two attempts do not. For a live run it is when the
     nodes took their first steps, for a simulated one a digest of all records. ``cut_off``: the recording has no
     end, because of a crash or because it was edited. ``began`` is UTC, ISO 8601; empty in simulation.
-    ``sealed``: a server made the recording, and it is unchanged since.
+    ``sealed``: a server made the recording, and it is unchanged since. ``earned`` has when points were earned;
+    those of a simulated run when its file was written last.
     """
 
     recording: str
@@ -56,6 +64,7 @@ class Grade(Struct, frozen=True):
     cut_off: bool = False
     refused: str = ""
     sealed: bool = False
+    earned: tuple[Earned, ...] = ()
 
     @property
     def proof(self) -> str:
@@ -133,6 +142,9 @@ def _assess(path: Path, of: ExerciseAttempt, exercise: Exercise, store: FileReco
             steps.add(f"{record.node} {record.at_us}")
         if not isinstance(record, Header | Keyframe | End):  # these depend on the student's name
             digest.update(store.raw(number))
+    earned = (
+        Earned(_format_time(store, result, path), result.points) for result in assessment.results if result.points
+    )
     return Grade(
         str(path),
         of.name,
@@ -144,7 +156,14 @@ def _assess(path: Path, of: ExerciseAttempt, exercise: Exercise, store: FileReco
         at_us,
         frozenset(steps if store.header.world == "live" else {digest.hexdigest()}),
         not is_over,
+        earned=tuple(earned),
     )
+
+
+def _format_time(store: FileRecords, result: Result, path: Path) -> str:
+    """Return when the task was decided: UTC, ISO 8601."""
+    at_us = getattr(store.record(result.record), "at_us", 0)
+    return record_time(store.header, at_us, path).isoformat(timespec="seconds")
 
 
 def grade_recordings(
@@ -209,7 +228,7 @@ def as_csv(grades: Iterable[Grade], exercises: dict[str, Exercise]) -> str:
     writer = csv.writer(file, lineterminator="\n")
     widest = max(rows, key=len, default=_row(Grade(""), {}))
     writer.writerow(widest)
-    writer.writerows(map(_cell, row.values()) for row in rows)
+    writer.writerows(map(format_cell, row.values()) for row in rows)
     return file.getvalue()
 
 
@@ -294,7 +313,7 @@ def _texts(grade: Grade, exercises: dict[str, Exercise]) -> list[str]:
     return [result.answer for result in grade.results if result.task in asked]
 
 
-def _cell(value: object) -> object:
+def format_cell(value: object) -> object:
     """Quote a text that a spreadsheet would take for a formula."""
     if not isinstance(value, str):
         return value

@@ -5,10 +5,12 @@ class.
 """
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Literal, Protocol, get_args
 
 from msgspec import Struct, field
 
+from lab.exercises.assessment import State
+from lab.exercises.course import Schedule
 from lab.text import UserError
 
 
@@ -22,6 +24,9 @@ class Student(Struct, frozen=True):
     ``exercise`` and the next fields describe the attempt in progress: ``stuck_s`` is the time since its last task
     was done, or since it began; None if all are done, or there is no attempt. ``socket`` is the feed of its
     ``cluster``. ``points`` and ``solved`` count all exercises. ``keys``: the teacher controls the cluster, too.
+    ``states`` are those of the tasks of the attempt in progress. ``latest`` and ``latest_attempt`` name the last
+    attempt, in progress or not. ``unread`` counts the comments that the student has not read. ``removed``: the
+    student cannot log in.
     """
 
     name: str
@@ -39,6 +44,32 @@ class Student(Struct, frozen=True):
     points: int = 0
     solved: int = 0
     keys: bool = False
+    states: tuple[State, ...] = ()
+    latest: str = ""
+    latest_attempt: int = 0
+    unread: int = 0
+    removed: bool = False
+
+
+Situation = Literal["stuck", "idle", "working", "choosing", "done", "away", "removed"]
+"""What a student is doing; those who need help come first."""
+STUCK_S = IDLE_S = 300.0
+"""Without progress for this long a student is stuck; without a key pressed, idle."""
+
+
+def situation_of(student: Student) -> Situation:
+    """Return what the student is doing: see ``lab guide class``."""
+    if student.removed:
+        return "removed"
+    if not student.since:
+        return "away"
+    if not student.exercise:
+        return "choosing"
+    if student.stuck_s is None:
+        return "done"
+    if student.idle_s >= IDLE_S:
+        return "idle"
+    return "stuck" if student.stuck_s >= STUCK_S else "working"
 
 
 class ClassReport(Struct, frozen=True):
@@ -61,17 +92,44 @@ def format_minutes(time_s: float) -> str:
     return f"{time_s // 60:.0f} min" if time_s < 7200 else f"{time_s // 3600:.0f} h"
 
 
-def sort_by_stuck_time(students: tuple[Student, ...]) -> list[Student]:
-    """Sort the students: longest stuck first, then the others who are logged in, then the rest."""
+def sort_by_need(students: tuple[Student, ...]) -> list[Student]:
+    """Sort the students: by their situation, then the longest stuck first."""
+    situations = get_args(Situation)
 
-    def order(student: Student) -> tuple[bool, bool, float, str]:
-        return not student.since, student.stuck_s is None, -(student.stuck_s or 0.0), student.name
+    def order(student: Student) -> tuple[int, float, str]:
+        return situations.index(situation_of(student)), -(student.stuck_s or 0.0), student.name
 
     return sorted(students, key=order)
 
 
 class Announcement(Struct, frozen=True, tag="announcement"):
     """A message of the teacher's, shown until the student dismisses it."""
+
+    text: str
+
+
+class Comment(Struct, frozen=True, omit_defaults=True):
+    """The teacher's comment on an attempt, with a ``serial`` that differs from the student's others.
+
+    ``at`` is when it was written, ``read`` when the student read it, UTC, ISO 8601; empty until then.
+    """
+
+    serial: int
+    exercise: str
+    attempt: int
+    text: str
+    at: str
+    read: str = ""
+
+
+class Comments(Struct, frozen=True, tag="comments"):
+    """All comments on this student's attempts, oldest first."""
+
+    comments: tuple[Comment, ...]
+
+
+class Welcome(Struct, frozen=True, tag="welcome"):
+    """What became of the code with which the student came; shown until dismissed."""
 
     text: str
 
@@ -111,7 +169,7 @@ class VoteTally(Struct, frozen=True, tag="tally"):
     is_open: bool
 
 
-Notice = Announcement | TeacherControl | Lecture | VoteQuestion | VoteTally
+Notice = Schedule | Comments | Welcome | Announcement | TeacherControl | Lecture | VoteQuestion | VoteTally
 
 
 class Teacher(Protocol):
@@ -122,3 +180,6 @@ class Teacher(Protocol):
 
     def vote(self, serial: int, choice: int) -> None:
         """Answer a question. It blocks."""
+
+    def mark_read(self, serials: tuple[int, ...]) -> None:
+        """Note that the student has read these comments. It blocks."""

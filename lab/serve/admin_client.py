@@ -6,67 +6,34 @@ from pathlib import Path
 from threading import Lock
 
 import msgspec
-from msgspec import Struct
 
 from lab.exercises.teacher import ClassReport, ServerAdminError, VoteTally
-from lab.serve.data_folder import DataFolder
+from lab.serve.admin_requests import (
+    AdminReply,
+    AdminRequest,
+    ArchiveStudent,
+    AskQuestion,
+    BeginLecture,
+    CloseVote,
+    CommentAttempt,
+    EraseStudent,
+    GetReport,
+    GetTally,
+    NotifyStudents,
+    ReadmitStudent,
+    RecordRequest,
+    RemoveStudent,
+    TakeControl,
+)
+from lab.serve.data_folder import DataFolder, ServerLog
 from lab.worlds.json_lines import Channel
 
 ADMIN_SOCKET = "admin.sock"
 """The socket's name, in the folder of the server's sockets."""
 
 _WITHIN_S = 5.0
-
-
-class GetReport(Struct, frozen=True, tag="report"):
-    """Report the state of the class."""
-
-
-class NotifyStudents(Struct, frozen=True, tag="notify"):
-    """Send a message to these students, or to all who are logged in."""
-
-    students: tuple[str, ...]
-    text: str
-
-
-class TakeControl(Struct, frozen=True, tag="keys"):
-    """Share control of this student's cluster while the connection lasts."""
-
-    student: str
-
-
-class BeginLecture(Struct, frozen=True, tag="lecture"):
-    """Show the cluster with this feed to the class while the connection lasts."""
-
-    socket: str
-    title: str
-
-
-class AskQuestion(Struct, frozen=True, tag="ask"):
-    """Ask the class a question."""
-
-    text: str
-    options: tuple[str, ...]
-
-
-class GetTally(Struct, frozen=True, tag="tally"):
-    """Report the votes so far."""
-
-
-class CloseVote(Struct, frozen=True, tag="close"):
-    """Close the vote, and show the tally to the class."""
-
-
-AdminRequest = GetReport | NotifyStudents | TakeControl | BeginLecture | AskQuestion | GetTally | CloseVote
-
-
-class AdminReply(Struct, frozen=True, omit_defaults=True):
-    """A reply; ``failure`` is the reason why the request failed, for the teacher."""
-
-    failure: str = ""
-    report: ClassReport | None = None
-    notified: list[str] = []
-    tally: VoteTally | None = None
+_RECORDS_WITHIN_S = 60.0
+"""A student's sessions and cluster may have to end first, or many recordings be read."""
 
 
 class AdminConnection:
@@ -81,11 +48,11 @@ class AdminConnection:
         running = folder.running_server()
         if running is None:
             raise self._no_server_error()
-        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._server = Channel(connection, longest=inf)  # a report on a class of any size
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._server = Channel(self._socket, longest=inf)  # a report on a class of any size
         try:
-            connection.settimeout(_WITHIN_S)
-            connection.connect(str(Path(running.sockets) / ADMIN_SOCKET))
+            self._socket.settimeout(_WITHIN_S)
+            self._socket.connect(str(Path(running.sockets) / ADMIN_SOCKET))
         except OSError:
             self.close()
             raise self._no_server_error() from None
@@ -116,6 +83,14 @@ class AdminConnection:
     def begin_lecture(self, feed: str, title: str) -> None:
         """Show this cluster to the class until this connection closes."""
         self._request(BeginLecture(feed, title))
+
+    def change_records(self, request: RecordRequest) -> str:
+        """Carry out a request about one student; return the result, for the teacher."""
+        self._socket.settimeout(_RECORDS_WITHIN_S)
+        try:
+            return self._request(request).text
+        finally:
+            self._socket.settimeout(_WITHIN_S)
 
     def ask(self, text: str, options: tuple[str, ...]) -> None:
         """Ask the class a question."""
@@ -171,6 +146,38 @@ class AdminClient:
         with AdminConnection(self._folder) as line:
             return line.notify(students, text)
 
+    def change_records(self, request: RecordRequest) -> str:
+        """Carry out a request about one student, by the server if one runs; return the result, for the teacher.
+
+        Raises ServerAdminError, FolderError or OSError.
+        """
+        try:
+            line = AdminConnection(self._folder)
+        except ServerAdminError:
+            return _change_without_server(self._folder, request)
+        with line:
+            return line.change_records(request)
+
+    def comment(self, student: str, exercise: str, attempt: int, text: str) -> str:
+        """Comment on an attempt; 0 is the latest. Raises as ``change_records``."""
+        return self.change_records(CommentAttempt(student, exercise, text, attempt))
+
+    def remove(self, student: str) -> str:
+        """End the student's sessions, and admit the student no more. Raises as ``change_records``."""
+        return self.change_records(RemoveStudent(student))
+
+    def readmit(self, student: str) -> str:
+        """Admit a removed student again. Raises as ``change_records``."""
+        return self.change_records(ReadmitStudent(student))
+
+    def archive(self, student: str, to: Path) -> str:
+        """Write all that is stored about the student to a zip file. Raises as ``change_records``."""
+        return self.change_records(ArchiveStudent(student, str(to.absolute())))
+
+    def erase(self, student: str) -> str:
+        """Delete all that is stored about the student. Raises as ``change_records``."""
+        return self.change_records(EraseStudent(student))
+
     def take_control(self, student: str) -> AdminConnection:
         """Share control of the student's cluster until the returned connection is closed.
 
@@ -183,3 +190,16 @@ class AdminClient:
             line.close()
             raise
         return line
+
+
+def _change_without_server(folder: DataFolder, request: RecordRequest) -> str:
+    """Carry out a request while this process holds the data folder as a server does."""
+    from lab.serve.class_records import ClassRecords  # noqa: PLC0415 - it needs asyncssh
+
+    sockets = folder.acquire()
+    log = ServerLog(folder.log)
+    try:
+        return ClassRecords(folder, log).apply(request)
+    finally:
+        log.close()
+        folder.release(sockets)

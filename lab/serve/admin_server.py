@@ -7,26 +7,35 @@ import asyncio
 import os
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+from msgspec.structs import replace
+
+from lab.exercises.assessment import State
 from lab.exercises.attempts import PROGRESS, StudentFolder
 from lab.exercises.teacher import ClassReport, ServerAdminError, Student
-from lab.serve.admin_client import (
-    ADMIN_SOCKET,
+from lab.serve.admin_client import ADMIN_SOCKET
+from lab.serve.admin_requests import (
     AdminReply,
     AdminRequest,
+    ArchiveStudent,
     AskQuestion,
     BeginLecture,
     CloseVote,
+    EraseStudent,
     GetReport,
     GetTally,
     NotifyStudents,
+    RecordRequest,
+    RemoveStudent,
     TakeControl,
 )
 from lab.serve.cluster_pool import ClusterProcess
 from lab.serve.server_context import ActiveSession, ServerContext
+from lab.serve.student_lists import REMOVED, InvitationError
+from lab.text import UserError
 from lab.worlds.json_lines import LONGEST_LINE, answer_requests
 
 _MISUNDERSTOOD = AdminReply("the server runs another version and does not understand this request; restart it")
@@ -52,9 +61,21 @@ class ClassList:
         paths = context.folder.student_paths()
         on = {each.student: each for each in context.presence.all()}
         clusters = context.clusters.all()
-        for name in sorted({*paths, *context.admission.names(), *on}):
+        removed = context.admission.removed.names()
+        for name in sorted({*paths, *context.admission.names(), *on, *removed}):
             folder = self._student_folder(name, paths[name]) if name in paths else None
-            yield _build_student(name, folder, on.get(name), clusters.get(name), context.hub.has_control(name))
+            student = _build_student(name, folder, on.get(name), clusters.get(name))
+            yield replace(
+                student,
+                keys=context.hub.has_control(name),
+                unread=self._unread_comments(name),
+                removed=name in removed,
+            )
+
+    def _unread_comments(self, student: str) -> int:
+        with suppress(ServerAdminError):  # the teacher's next comment reports it
+            return sum(not comment.read for comment in self._context.comments.of(student))
+        return 0
 
     def _student_folder(self, name: str, folder: Path) -> StudentFolder | None:
         try:
@@ -73,17 +94,17 @@ def _build_student(
     folder: StudentFolder | None,
     session: ActiveSession | None,
     cluster: ClusterProcess | None,
-    keys: bool,
 ) -> Student:
     progress = [] if folder is None else list(folder.all_progress.values())
     exercise, attempt, done, tasks = "", 0, 0, 0
     stuck_s: float | None = None
+    states: tuple[State, ...] = ()
+    current = None if folder is None else folder.current
     if cluster is not None and cluster.attempt is not None:
         exercise, attempt = cluster.attempt.name, cluster.attempt.attempt
         began = cluster.info.began
-        current = None if folder is None else folder.current
         if current is not None and (current.exercise, current.attempt) == (exercise, attempt):
-            done, tasks, began = current.done, current.tasks, current.since
+            done, tasks, began, states = current.done, current.tasks, current.since, current.states
         if not tasks or done < tasks:
             stuck_s = _ago_s(began)
     return Student(
@@ -101,7 +122,9 @@ def _build_student(
         socket="" if cluster is None else cluster.info.socket,
         points=sum(each.points for each in progress),
         solved=sum(bool(each.first_solved) for each in progress),
-        keys=keys,
+        states=states,
+        latest="" if current is None else current.exercise,
+        latest_attempt=0 if current is None else current.attempt,
     )
 
 
@@ -122,8 +145,10 @@ async def serve_admin(sockets: Path, context: ServerContext) -> asyncio.Server:
 
             async def answer(request: AdminRequest) -> AdminReply:
                 try:
+                    if isinstance(request, RecordRequest):
+                        return AdminReply(text=await _change_records(context, request))
                     return _handle_request(context, class_list, request, held)
-                except ServerAdminError as error:
+                except (UserError, InvitationError) as error:
                     return AdminReply(str(error))
                 except OSError as error:
                     return AdminReply(f"the server cannot do that now: {error}")
@@ -134,6 +159,22 @@ async def serve_admin(sockets: Path, context: ServerContext) -> asyncio.Server:
     server = await asyncio.start_unix_server(serve, path, limit=LONGEST_LINE)
     os.chmod(path, 0o600)
     return server
+
+
+async def _change_records(context: ServerContext, request: RecordRequest) -> str:
+    """Carry out a request about one student; end the sessions of one who is removed or erased first."""
+    student, listed = request.student, context.admission.names()
+    if isinstance(request, EraseStudent):
+        await _change_records(context, RemoveStudent(student))
+    if isinstance(request, ArchiveStudent):  # all recordings are read
+        return await asyncio.to_thread(context.records.apply, request, listed)
+    text = context.records.apply(request, listed)
+    if isinstance(request, RemoveStudent):
+        await context.end_sessions(student, REMOVED)
+    if isinstance(request, EraseStudent):
+        context.admission.browsers.forget_student(student)
+    context.hub.renew_notices(student)
+    return text
 
 
 def _handle_request(

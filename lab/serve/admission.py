@@ -8,6 +8,7 @@ The first use of a code uses it up, whether it registers a key or a browser, or 
 before. A key never changes its student: with another student's code it is refused.
 """
 
+import contextlib
 import re
 from functools import partial
 from pathlib import Path
@@ -15,10 +16,12 @@ from pathlib import Path
 import asyncssh
 from msgspec import Struct
 
+from lab.foreign_file import LARGEST_DATA, read_foreign_text
 from lab.serve.data_folder import DataFolder, ServerLog
 from lab.serve.student_lists import (
     GUEST,
     NAME_RULE,
+    REMOVED,
     Browsers,
     ClassNames,
     Guests,
@@ -26,6 +29,7 @@ from lab.serve.student_lists import (
     Invitations,
     ListError,
     ListFile,
+    RemovedStudents,
     is_code,
     is_name,
     user_of,
@@ -95,6 +99,17 @@ def read_keys(class_names: ClassNames, text: str, file: str) -> dict[bytes, str]
     return {key.data: names.get(key.fingerprint, key.comment) for key in keys}
 
 
+def key_owners(folder: DataFolder, log: ServerLog) -> dict[str, str]:
+    """Return the student of each line of the data folder's own list of keys. Raises OSError."""
+    names = ClassNames(folder, log).names()
+    owners = {}
+    for line in read_foreign_text(folder.keys, LARGEST_DATA).splitlines() if folder.keys.exists() else ():
+        with contextlib.suppress(ListError, IndexError):  # a comment, or a line that admits nobody
+            key = _parse_key(line.split(None, 2))
+            owners[line] = key.comment if key.is_named else names.get(key.fingerprint, user_of(key.comment))
+    return owners
+
+
 class Admitted(Struct, frozen=True):
     """A student who has logged in. ``welcome`` says what became of the code, if there was one."""
 
@@ -114,12 +129,18 @@ class Admission:
         self._files = [self._enrolled]
         if class_file is not None:
             self._files.insert(0, ListFile(class_file, read, log))
-        self.browsers = Browsers(folder, is_open, log)
+        self.removed = RemovedStudents(folder, log)
+        self.browsers = Browsers(folder, is_open, log, self.removed)
         self._guests = Guests(folder, log)
 
     def may_admit(self, user: str, key: asyncssh.SSHKey) -> bool:
         """Return whether this key's holder may log in. The client has not yet proved that it holds the key."""
-        return self.is_open or self.identify(user, key) is not None
+        student = self.identify(user, key)
+        return student not in self.removed.names() if student is not None else self.is_open
+
+    def is_removed(self, user: str, key: asyncssh.SSHKey) -> bool:
+        """Return whether the teacher has removed this key's holder."""
+        return self.identify(user, key) in self.removed.names()
 
     def identify(self, user: str, key: asyncssh.SSHKey | None) -> str | None:
         """Return the student; None for strangers, and for guests who are new."""
@@ -143,6 +164,8 @@ class Admission:
 
         Raises InvitationError or OSError.
         """
+        if key is not None and self.is_removed(user, key):
+            raise InvitationError(REMOVED)
         if key is None:
             return Admitted(self._folder.add_student(GUEST))
         listed = self._listed(key)

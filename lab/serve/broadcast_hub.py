@@ -3,7 +3,7 @@
 Control of a cluster and a lecture last as long as the teacher's connection, however it ends.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from lab.exercises.teacher import (
@@ -14,6 +14,7 @@ from lab.exercises.teacher import (
     TeacherControl,
     VoteQuestion,
     VoteTally,
+    Welcome,
 )
 from lab.serve.data_folder import ServerLog
 from lab.text import sanitize
@@ -27,10 +28,17 @@ class BroadcastHub:
     """Connects the teacher with all sessions.
 
     ``lectures_at_once``: a lecture is shown to all at once, not only to those who log in later.
+    ``persistent_notices`` returns what each session of a student is sent first.
     """
 
-    def __init__(self, log: ServerLog, lectures_at_once: bool = False) -> None:
+    def __init__(
+        self,
+        log: ServerLog,
+        lectures_at_once: bool = False,
+        persistent_notices: Callable[[str], Sequence[Notice]] = lambda student: (),
+    ) -> None:
         self._log = log
+        self._persistent_notices = persistent_notices
         self._lectures_at_once = lectures_at_once
         self._sessions: dict[str, list[_Send]] = {}
         self._controlled: dict[str, int] = {}
@@ -38,13 +46,22 @@ class BroadcastHub:
         self._question: VoteQuestion | None = None
         self._votes: dict[str, int] = {}
         self._serial = 0
+        self._welcomes: dict[str, str] = {}
 
     # sessions
+
+    def greet(self, student: str, text: str) -> None:
+        """Show this in the student's next session, until it is dismissed."""
+        self._welcomes[student] = text
 
     @contextmanager
     def subscription(self, student: str, send: _Send) -> Iterator[None]:
         """Pass notices for this student to ``send`` while this lasts, starting with those in force."""
         self._sessions.setdefault(student, []).append(send)
+        for notice in self._persistent_notices(student):
+            send(notice)
+        if welcome := self._welcomes.pop(student, ""):
+            send(Welcome(sanitize(welcome)))
         if self._controlled.get(student):
             send(TeacherControl(held=True))
         if self.lecture is not None:
@@ -63,6 +80,12 @@ class BroadcastHub:
         question = self._question
         if question is not None and question.serial == serial and 0 <= choice < len(question.options):
             self._votes[student] = choice
+
+    def renew_notices(self, student: str = "") -> None:
+        """Send this student, or all, their persistent notices again: they have changed."""
+        for name in [student] if student else list(self._sessions):
+            for notice in self._persistent_notices(name):
+                self._send(name, notice)
 
     # the teacher
 

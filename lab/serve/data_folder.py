@@ -16,7 +16,7 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -71,6 +71,10 @@ class DataFolder:
         self.browsers = self.path / "browsers"
         self.guests = self.path / "guests"
         self.invites = self.path / "invites.json"
+        self.course = self.path / "course.toml"
+        self.valid_course = self.path / "course.valid.toml"
+        self.comments = self.path / "comments.json"
+        self.removed = self.path / "removed"
         self.log = self.path / LOG
         self.seals = self.path / SEALS
         self.running = self.path / "server.json"
@@ -269,6 +273,15 @@ class ServerLog:
         self.write_tallies()
         os.close(self._file)
 
+    def rewrite(self, change: Callable[[ServerLogLine], ServerLogLine | None]) -> None:
+        """Replace each line by what ``change`` returns; None removes it. Raises OSError."""
+        self.write_tallies()
+        for path in (_older(self._path), self._path):
+            if path.exists():
+                kept = filter(None, map(change, _lines_of(path)))
+                write_durably(path, b"".join(msgspec.json.encode(line) + b"\n" for line in kept))
+        self._reopen()
+
     def _write(self, line: bytes) -> None:
         line = (b"\n" if self._is_torn else b"") + line + b"\n"
         self._is_torn = os.write(self._file, line) < len(line)
@@ -278,6 +291,9 @@ class ServerLog:
     def _begin_anew(self) -> None:
         with contextlib.suppress(FileNotFoundError):  # renamed before, but then the disk was full
             self._path.rename(_older(self._path))
+        self._reopen()
+
+    def _reopen(self) -> None:
         new = self._open()
         os.dup2(new, self._file, inheritable=False)  # atomically, so that no other file gets this number
         os.close(new)
@@ -297,9 +313,13 @@ def read_log(path: Path) -> Iterator[ServerLogLine]:
     """Yield the lines of the log, oldest first. Raises OSError."""
     for file in (_older(path), path):
         if file.exists():
-            for line in file.read_bytes().splitlines():
-                with contextlib.suppress(msgspec.DecodeError):  # a torn line, of a killed server or a full disk
-                    yield msgspec.json.decode(line, type=ServerLogLine)
+            yield from _lines_of(file)
+
+
+def _lines_of(file: Path) -> Iterator[ServerLogLine]:
+    for line in file.read_bytes().splitlines():
+        with contextlib.suppress(msgspec.DecodeError):  # a torn line, of a killed server or a full disk
+            yield msgspec.json.decode(line, type=ServerLogLine)
 
 
 def _older(path: Path) -> Path:

@@ -22,9 +22,18 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lab.durable import write_durably
 from lab.exercises.assessment import is_manual_command
 from lab.exercises.attempts import attempt_in, record_time
-from lab.exercises.grading import Grade, ReportGrading, grade_recording, refuse_shared, refuse_unread, report_part
+from lab.exercises.grading import (
+    Earned,
+    Grade,
+    ReportGrading,
+    grade_recording,
+    refuse_shared,
+    refuse_unread,
+    report_part,
+)
 from lab.foreign_file import open_foreign
 from lab.recording.reader import LARGEST_RECORDING, NotARecordingError, open_recording
 from lab.recording.records import Commanded
@@ -113,6 +122,26 @@ class SealBook:
             os.close(file)
         self._end = size + len(line) + 1, _digest(line)
         return self._end[1]
+
+    def without(self, student: str) -> list[tuple[str, Seal]]:
+        """Remove this student's seals, and chain the others anew; return these with the digests of their lines.
+
+        Raises SealError if the seals were edited, or OSError.
+        """
+        report = self.read()
+        if report.problem:
+            raise SealError(f"{report.problem}: the seals were edited; use a backup of the data folder")
+        lines: list[bytes] = []
+        kept: list[tuple[str, Seal]] = []
+        for seal in report.seals.values():
+            if seal.student != student:
+                chained = replace(seal, before=_digest(lines[-1]) if lines else "")
+                lines.append(msgspec.json.encode(chained))
+                kept.append((_digest(lines[-1]), chained))
+        if self._path.exists():
+            write_durably(self._path, b"".join(line + b"\n" for line in lines))
+        self._end = None
+        return kept
 
     def _lines(self) -> list[bytes]:
         with contextlib.suppress(FileNotFoundError):
@@ -266,6 +295,8 @@ def _grade(
         why = f"its header names {grade.student}, but it is in the folder of {student}"
         return _refuse(path, student, why)
     sealed = seal is not None and seal.witnessed
+    if seal is not None and not grade.began:  # the seal is safe from whoever touches the file
+        grade = replace(grade, earned=tuple(Earned(min(each.at, seal.at), each.points) for each in grade.earned))
     return replace(grade, student=student, exercise=grade.exercise or path.stem, sealed=sealed)
 
 

@@ -10,6 +10,7 @@ import os
 import resource
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from socket import socket
@@ -23,6 +24,7 @@ from lab.exercises.exercise_reader import all_exercises
 from lab.serve.admin_server import serve_admin
 from lab.serve.admission import Admission
 from lab.serve.children import Children, start_fork_server
+from lab.serve.course_file import store_course
 from lab.serve.data_folder import TALLY_S, DataFolder, RunningServer, ServerLog
 from lab.serve.limits import HalfOpen, Limits
 from lab.serve.server_context import ServerContext
@@ -31,6 +33,8 @@ from lab.serve.web_site import Site, open_site
 
 _KEEPALIVE_S = 15
 _END_WITHIN_S = 5.0
+_WATCH_S = 1.0
+"""How often the files are looked at that the teacher may edit."""
 _WHY = "the server is shutting down; your progress is saved"
 
 
@@ -48,7 +52,7 @@ class ServeOptions(Struct, frozen=True):
     """The options of a server. ``class_file`` is a list of keys; ``is_open``: anybody may log in.
 
     ``host`` is the name by which students reach the server. ``web_port`` is the port for browsers, None for none.
-    ``exercises`` is the folder of the exercises.
+    ``exercises`` is the folder of the exercises, ``course`` a course file to use from now on.
     ``lecture``: a lecture is shown to all without asking.
     """
 
@@ -61,6 +65,7 @@ class ServeOptions(Struct, frozen=True):
     limits: Limits
     exercises: Path
     lecture: bool
+    course: Path | None = None
 
 
 class Listening(Struct, frozen=True):
@@ -74,12 +79,14 @@ class Listening(Struct, frozen=True):
 def serve(folder: DataFolder, options: ServeOptions, on_listening: Callable[[Listening], None]) -> int:
     """Serve until SIGINT, SIGTERM or SIGHUP; return the exit status.
 
-    Raises ListenError, FolderError or ExerciseError.
+    Raises ListenError, FolderError, ExerciseError or CourseError.
     """
     exercises = all_exercises(options.exercises)  # slow, so before clients wait
     sockets = folder.acquire()
     log = ServerLog(folder.log)
     try:
+        if options.course is not None:
+            store_course(folder, options.course, {each.name: each for each in exercises})
         _raise_file_limit()
         key = _host_key(folder.host_key)
         fork_server, process = start_fork_server(options.exercises)
@@ -146,7 +153,7 @@ class _Server:
                 "began", f"port {context.port}" + (f", for browsers {context.web_port}" if site else "")
             )
             on_listening(Listening(context.port, context.web_port, self._key.get_fingerprint()))
-            await self._wait_for_end()
+            await self._wait_for_end(context)
             listener.close()
             if site is not None:
                 site.stop_listening()
@@ -159,12 +166,16 @@ class _Server:
         self._log.write("ended")
         return self._status
 
-    async def _wait_for_end(self) -> None:
-        """Wait for a signal, and write the counts of refusals to the log meanwhile."""
+    async def _wait_for_end(self, context: ServerContext) -> None:
+        """Wait for a signal; watch the teacher's files meanwhile, and log the counts of refusals."""
+        tallied_s = time.monotonic()
         while not self._ended.is_set():
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._ended.wait(), TALLY_S)
-            self._log.write_tallies()
+                await asyncio.wait_for(self._ended.wait(), _WATCH_S)
+            context.watch_files()
+            if time.monotonic() >= tallied_s + TALLY_S or self._ended.is_set():
+                tallied_s = time.monotonic()
+                self._log.write_tallies()
 
     async def _open_site(self, context: ServerContext) -> Site | None:
         port = self._options.web_port

@@ -6,6 +6,8 @@ progress.
 """
 
 import asyncio
+import contextlib
+import os
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -18,10 +20,14 @@ from msgspec import Struct, field
 
 from lab.exercises.attempts import StudentFolder
 from lab.exercises.exercise import Exercise
+from lab.exercises.teacher import Comments, Notice, ServerAdminError
 from lab.serve.admission import Admission
 from lab.serve.broadcast_hub import BroadcastHub
 from lab.serve.children import ChildEnvironment, Children, ProgressWork
+from lab.serve.class_records import ClassRecords
 from lab.serve.cluster_pool import ClusterPool
+from lab.serve.comments import CommentBook
+from lab.serve.course_file import CourseFile
 from lab.serve.data_folder import DataFolder, ServerLog
 from lab.serve.gradebook import SealBook, Sealer
 from lab.serve.limits import Limits, RateLimit
@@ -182,7 +188,10 @@ class ServerContext:
         self.children = children
         self.port = 0
         self.web_port = 0
-        self.sealer = Sealer(folder, SealBook(folder.seals), log)
+        seals = SealBook(folder.seals)
+        self.sealer = Sealer(folder, seals, log)
+        self.comments = CommentBook(folder.comments)
+        self.records = ClassRecords(folder, log, seals)
         nonce = folder.nonce()
         self.clusters = ClusterPool(
             children, self.exercises, limits, log, self.environment, self._on_run_ended, nonce=nonce
@@ -194,13 +203,33 @@ class ServerContext:
         self.logins = RateLimit(limits.logins_per_minute, time.monotonic)
         self.new_guests = RateLimit(limits.guests_per_minute, time.monotonic)
         self.folder = folder
-        self.hub = BroadcastHub(log, lectures_at_once)
+        self.course = CourseFile(folder, self.exercises, log)
+        self.hub = BroadcastHub(log, lectures_at_once, self._persistent_notices)
         self._sockets = sockets
         self._numbers: dict[str, int] = {}
 
     def student_folder(self, student: str) -> StudentFolder:
         """Return the student's folder, with the student's progress."""
         return StudentFolder(self.folder.student_path(student), student)
+
+    def watch_files(self) -> None:
+        """Read the files again that the teacher has edited, and show what changed."""
+        if self.course.update():
+            self.hub.renew_notices()
+
+    def _persistent_notices(self, student: str) -> list[Notice]:
+        notices: list[Notice] = [self.course.course.schedule_for(student)]
+        with contextlib.suppress(ServerAdminError):  # the teacher's next comment reports it
+            notices.append(Comments(self.comments.of(student)))
+        return notices
+
+    async def end_sessions(self, student: str, why: str) -> None:
+        """End the student's sessions and cluster, and wait until they have ended."""
+        for session in self.presence.of(student):
+            session.end(why)
+            await session.over.wait()
+        await self.clusters.end(student)
+        await self.progress_updater.wait_until_done(student)
 
     async def _on_run_ended(self, recording: Path, student: str) -> None:
         """Seal the recording, and begin to update the student's progress from it."""
@@ -223,6 +252,7 @@ class ServerContext:
             "XDG_DATA_HOME": f"{home}/.data",
             "XDG_RUNTIME_DIR": str(sockets),
             "XDG_STATE_HOME": f"{home}/.state",
+            **{name: os.environ[name] for name in ("TZ",) if name in os.environ},  # deadlines are shown in it
         }
         limits = self.limits
         return ChildEnvironment(environment, home, limits.memory_mib * _MIB, limits.recording_mib * _MIB, nice)

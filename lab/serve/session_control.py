@@ -12,9 +12,10 @@ from collections.abc import Callable
 import msgspec
 from msgspec import Struct
 
-from lab.exercises.teacher import Notice
+from lab.exercises.teacher import Notice, ServerAdminError
 from lab.serve.broadcast_hub import BroadcastHub
 from lab.serve.cluster_pool import ClusterPool
+from lab.serve.comments import CommentBook
 from lab.worlds.host.runs import RunInfo
 from lab.worlds.json_lines import GARBAGE, LONGEST_LINE, Channel, answer_requests, to_line
 from lab.worlds.launch import HostFailedError, HostRefusedError
@@ -42,7 +43,13 @@ class CastVote(Struct, frozen=True, tag="vote"):
     choice: int
 
 
-ControlRequest = StartRun | EndRun | GetRun | CastVote
+class MarkRead(Struct, frozen=True, tag="read"):
+    """Note that the student has read the comments with these serials."""
+
+    serials: tuple[int, ...]
+
+
+ControlRequest = StartRun | EndRun | GetRun | CastVote | MarkRead
 
 
 class ControlReply(Struct, frozen=True, tag="answer"):
@@ -93,6 +100,10 @@ class ControlClient:
         """Answer the teacher's question with this serial. Raises HostFailedError if the server has gone."""
         self._request(CastVote(serial, choice))
 
+    def mark_read(self, serials: tuple[int, ...]) -> None:
+        """Note that the student has read these comments. Raises HostFailedError if the server has gone."""
+        self._request(MarkRead(serials))
+
     def listen(self, callback: Callable[[Notice], object]) -> None:
         """Call ``callback`` in another thread with each notice, starting with those that have already arrived."""
         with self._notice_lock:
@@ -132,7 +143,9 @@ class ControlClient:
                 self._callback(message)
 
 
-async def serve_control(control: socket.socket, student: str, clusters: ClusterPool, hub: BroadcastHub) -> None:
+async def serve_control(
+    control: socket.socket, student: str, clusters: ClusterPool, hub: BroadcastHub, comments: CommentBook
+) -> None:
     """Handle the session's requests until it ends: the server's end."""
     reader, writer = await asyncio.open_unix_connection(sock=control, limit=LONGEST_LINE)
 
@@ -146,6 +159,13 @@ async def serve_control(control: socket.socket, student: str, clusters: ClusterP
                 return ControlReply(run=clusters.running(student))
             case CastVote(serial, choice):
                 hub.vote(student, serial, choice)
+                return ControlReply()
+            case MarkRead(serials):
+                try:
+                    comments.mark_read(student, serials)
+                except (ServerAdminError, OSError) as error:
+                    return ControlReply(failure=f"this could not be stored: {error}")
+                hub.renew_notices(student)
                 return ControlReply()
 
     with hub.subscription(student, lambda notice: writer.write(to_line(notice))):

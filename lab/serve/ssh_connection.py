@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from lab.serve.limits import HalfOpen
 from lab.serve.server_context import ServerContext
-from lab.serve.student_lists import InvitationError, is_code
+from lab.serve.student_lists import REMOVED, InvitationError, is_code
 from lab.serve.terminal_session import REFUSED, TerminalSession, size_of
 from lab.text import did_you_mean, sanitize
 from lab.units import format_count
@@ -47,6 +47,7 @@ class SSHConnection(asyncssh.SSHServer):
         self._key: asyncssh.SSHKey | None = None
         self._requests = 0
         self._unknown_keys: list[str] = []
+        self._was_removed = False
         self._was_refused = False
         self._challenge_sent = False
         self._denied = 0
@@ -107,6 +108,7 @@ class SSHConnection(asyncssh.SSHServer):
         """Return whether the key's holder may log in; the client has not yet proved that it holds the key."""
         if not self.context.admission.may_admit(username, key):
             self._unknown_keys.append(key.get_fingerprint())
+            self._was_removed |= self.context.admission.is_removed(username, key)
             return False
         self._key = key  # the last key accepted before the log-in is the one that the client proves to hold
         return self._may_continue()  # a client may ask about the same key again and again
@@ -151,6 +153,7 @@ class SSHConnection(asyncssh.SSHServer):
         if admitted.welcome:
             self.context.log.announce("enrolled", f"registered {by}", student=self.student, address=self.address)
             self.welcome = f"lab: {admitted.welcome}"
+            self.context.hub.greet(self.student, admitted.welcome)
         self._schedule_unused_check()
 
     def _on_failure(self, partial_success: bool) -> None:
@@ -195,6 +198,8 @@ class SSHConnection(asyncssh.SSHServer):
         self.log("refused", text, kind)
 
     def _advice(self, user: str) -> str:
+        if self._was_removed:
+            return REMOVED
         if is_code(user) and (fault := self.context.admission.code_problem(user)):
             return fault
         if not self._unknown_keys:
@@ -210,6 +215,8 @@ class SSHConnection(asyncssh.SSHServer):
         """Open a channel for any purpose, unless there are too many."""
         if not self.student:
             return False
+        if self.student in self.context.admission.removed.names():
+            return self.deny("removed by the teacher")
         if len(self.channels) >= _MOST_CHANNELS:
             return self.deny("too many channels")
         channel = SSHChannel(self)

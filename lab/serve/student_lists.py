@@ -34,6 +34,8 @@ GUEST = "guest-"
 NAME_RULE = f"a letter or digit, then letters, digits, dots, dashes and underscores, 32 at most; not {GUEST}…"
 _NAME = re.compile(rf"(?!(?i:{GUEST})){NAME.pattern}")
 
+REMOVED = "your teacher has removed you from the class; ask your teacher to readmit you"
+
 _LETTERS = "abcdefghjkmnpqrstuvwxyz"
 """Letters that are not mistaken for others."""
 _CODE = re.compile(f"[{_LETTERS}]{{4}}(-?[{_LETTERS}]{{4}}){{3}}", re.IGNORECASE)
@@ -116,6 +118,25 @@ class Invitations:
                 self._write(before)
                 raise
 
+    def names(self) -> set[str]:
+        """Return the students who have, or had, a code. Raises InvitationError."""
+        return {each.name for each in self._read()}
+
+    def describe(self, student: str) -> list[str]:
+        """Describe this student's codes, used or not, in a line each. Raises InvitationError."""
+        own = (each for each in self._read() if each.name == student)
+        return [
+            f"{each.code} until {each.until.isoformat()} {each.used and f'used by {each.used}'}" for each in own
+        ]
+
+    def forget(self, student: str) -> None:
+        """Delete this student's codes. Raises InvitationError or OSError."""
+        with exclusive_lock(self._path):
+            before = self._read()
+            kept = [each for each in before if each.name != student]
+            if kept != before:
+                self._write(kept)
+
     def _find(self, code: str) -> _Invitation:
         found = next((each for each in self._read() if each.code == _hash_code(code)), None)
         if found is None:
@@ -157,7 +178,7 @@ class ListFile(Generic[K]):
     """
 
     def __init__(self, path: Path, read: Callable[[str, str], dict[K, str]], log: ServerLog) -> None:
-        self._path = path
+        self.path = path
         self._read = read
         self._log = log
         self._version: tuple[int, int, int] | None = None
@@ -166,24 +187,28 @@ class ListFile(Generic[K]):
     def students(self) -> dict[K, str]:
         """Return the current list; the last valid one if the file is not readable now."""
         try:
-            found = os.stat(self._path)
+            found = os.stat(self.path)
             version = (found.st_mtime_ns, found.st_size, found.st_ino)
             if version != self._version:
                 self._version = version
-                self._students = self._read(read_foreign_text(self._path, LARGEST_DATA), str(self._path))
+                self._students = self._read(read_foreign_text(self.path, LARGEST_DATA), str(self.path))
         except FileNotFoundError:
             self._version, self._students = None, {}
         except (OSError, ListError) as error:
             self._log.write("unreadable", str(error))
         return self._students
 
+    def lines(self) -> list[str]:
+        """Return the lines of the file as they are. Raises OSError."""
+        return read_foreign_text(self.path, LARGEST_DATA).splitlines() if self.path.exists() else []
+
     @contextmanager
     def edited(self) -> Iterator[list[str]]:
         """Lock the file, yield its lines, and then store what they have become. Raises OSError."""
-        with exclusive_lock(self._path):
-            lines = read_foreign_text(self._path, LARGEST_DATA).splitlines() if self._path.exists() else []
+        with exclusive_lock(self.path):
+            lines = self.lines()
             yield lines
-            write_durably(self._path, "".join(f"{line}\n" for line in lines).encode())
+            write_durably(self.path, "".join(f"{line}\n" for line in lines).encode())
 
 
 def _reader(pattern: str, form: str) -> Callable[[str, str], dict[str, str]]:
@@ -212,6 +237,10 @@ class ClassNames:
         self._log = log
         read = _reader(rf"(SHA256:\S+) ({_NAME.pattern})", "FINGERPRINT NAME")
         self._file = ListFile(folder.class_names, read, log)
+
+    def names(self) -> dict[str, str]:
+        """Return the names given so far, by the keys' fingerprints."""
+        return dict(self._file.students())
 
     def name_keys(self, comments: Mapping[str, str], taken: Iterable[str]) -> dict[str, str]:
         """Return the name of each key, given the comments by fingerprint: the user, with a number if need be.
@@ -245,6 +274,32 @@ def _free_name(user: str, taken: Set[str]) -> str:
     return user if user not in taken else next(name for name in numbered if name not in taken)
 
 
+class RemovedStudents:
+    """Students whom the teacher has removed from the class, a file with a line for each: ``NAME SINCE``."""
+
+    def __init__(self, folder: DataFolder, log: ServerLog) -> None:
+        read = _reader(rf"({NAME.pattern}) (\S+)", "NAME SINCE")
+        self._file = ListFile(folder.removed, read, log)
+
+    def names(self) -> set[str]:
+        """Return the names of all of them."""
+        return set(self._file.students())
+
+    def lines(self) -> list[str]:
+        """Return the lines of the file. Raises OSError."""
+        return self._file.lines()
+
+    def add(self, student: str) -> None:
+        """Remove a student from the class. Raises OSError."""
+        with self._file.edited() as lines:
+            lines.append(f"{student} {datetime.now(UTC).isoformat(timespec='seconds')}")
+
+    def discard(self, student: str) -> None:
+        """Admit a student again. Raises OSError."""
+        with self._file.edited() as lines:
+            lines[:] = [line for line in lines if line.split()[:1] != [student]]
+
+
 class Guests:
     """A file with a line for each guest: ``FINGERPRINT NAME``."""
 
@@ -271,9 +326,10 @@ class Browsers:
     If ``is_open``, anybody may be a guest, known until the server ends.
     """
 
-    def __init__(self, folder: DataFolder, is_open: bool, log: ServerLog) -> None:
+    def __init__(self, folder: DataFolder, is_open: bool, log: ServerLog, removed: RemovedStudents) -> None:
         self._folder = folder
         self._is_open = is_open
+        self._removed = removed
         self._invitations = Invitations(folder.invites)
         read = _reader(rf"([0-9a-f]{{64}}) ({_NAME.pattern}) \S+", "HASH NAME SINCE")
         self._file = ListFile(folder.browsers, read, log)
@@ -285,6 +341,8 @@ class Browsers:
             raise UnknownCodeError(
                 "not a valid code: a code has sixteen letters, as in abcd-efgh-jkmn-pqrs; check for a typing error"
             )
+        if self._invitations.name_for(code) in self._removed.names():
+            raise InvitationError(REMOVED)
         token = secrets.token_urlsafe(32)
         with self._invitations.used(code, "a browser") as name, self._file.edited() as lines:
             since = datetime.now(UTC).isoformat(timespec="seconds")
@@ -303,10 +361,22 @@ class Browsers:
         return name, token
 
     def student_with(self, token: str) -> str | None:
-        """Return the student whose browser has this token; the token may be any text."""
+        """Return the student whose browser has this token, unless removed; the token may be any text."""
+        student = self._owner_of(token)
+        return None if student in self._removed.names() else student
+
+    def is_removed(self, token: str) -> bool:
+        """Return whether the student with this token was removed from the class."""
+        return self._owner_of(token) in self._removed.names()
+
+    def _owner_of(self, token: str) -> str | None:
         if not _TOKEN.fullmatch(token):
             return None
         return self._file.students().get(_hash_token(token)) or self._guests.get(_hash_token(token))
+
+    def forget_student(self, student: str) -> None:
+        """Forget the browsers of a guest, which are in no file."""
+        self._guests = {token: name for token, name in self._guests.items() if name != student}
 
     def forget(self, token: str) -> None:
         """Forget the browser that has this token. Raises OSError."""

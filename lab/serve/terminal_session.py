@@ -22,6 +22,7 @@ from typing import Protocol
 from lab.serve.children import Child, SessionWork
 from lab.serve.server_context import ActiveSession, ServerContext
 from lab.serve.session_control import serve_control
+from lab.serve.student_lists import REMOVED as REMOVED_BY_TEACHER
 from lab.text import sanitize
 from lab.tui.terminal.guard import RESTORE
 from lab.units import format_us
@@ -146,6 +147,9 @@ class TerminalSession:
                 await other.over.wait()
         if self._context.presence.of(self._student) and not await self._confirm_take_over():
             self._finish("lab: your other session continues", REFUSED)
+        elif self._student in self._context.admission.removed.names():
+            self._log("refused", "removed by the teacher")
+            self._finish(f"lab: {REMOVED_BY_TEACHER}", REFUSED)
         elif fault := self._context.presence.refusal_reason():
             self._log("refused", fault)
             self._finish(f"lab: {fault}", REFUSED)
@@ -195,7 +199,7 @@ class TerminalSession:
         self._pty.hold(bool(self._held))
         ours, its = socket.socketpair()
         control = asyncio.create_task(
-            serve_control(ours, self._student, self._context.clusters, self._context.hub)
+            serve_control(ours, self._student, self._context.clusters, self._context.hub, self._context.comments)
         )
         try:
             with its, self._pty.open_slave() as slave:

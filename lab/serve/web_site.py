@@ -31,7 +31,7 @@ from msgspec import Struct
 
 from lab.serve.limits import HalfOpen, RateLimit
 from lab.serve.server_context import ServerContext
-from lab.serve.student_lists import InvitationError, UnknownCodeError
+from lab.serve.student_lists import REMOVED, InvitationError, UnknownCodeError
 from lab.serve.terminal_session import TerminalSession, size_of
 from lab.text import sanitize
 
@@ -174,6 +174,8 @@ class Routes:
 
     async def _page(self, request: web.Request) -> web.StreamResponse:
         student = self._browsers.student_with(_token_of(request))
+        if self._browsers.is_removed(_token_of(request)):
+            return self._log_in_page(REMOVED, status=403)
         return self._log_in_page() if student is None else _page("terminal", 200, student=escape(student))
 
     async def _static(self, request: web.Request) -> web.StreamResponse:
@@ -211,6 +213,8 @@ class Routes:
             return self._log_in_page("the server cannot write to its disk; tell your teacher", code, 503)
         address = _address_of(request)
         self._context.log.announce("enrolled", "registered a browser", student=student, address=address)
+        if code:
+            self._context.hub.greet(student, "this browser is now registered; the code is used up")
         answer = web.Response(status=303, headers={"Location": "/"})
         secure = _came_by_https(request)
         answer.set_cookie(_COOKIE, token, max_age=_TOKEN_HOLDS_S, httponly=True, samesite="Strict", secure=secure)

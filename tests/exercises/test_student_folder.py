@@ -101,3 +101,27 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="file"):
         write_durably(tmp_path / "file", b"new")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_the_states_of_the_tasks_are_kept(tmp_path: Path) -> None:
+    """Also of a missed task, which is no progress; a resumed attempt, assessed anew, does not undo them."""
+    home, exercise = StudentFolder(tmp_path, "anna"), find_exercise(NAME)
+    note(home)
+    assert home.current is not None
+    since = home.current.since
+    for results in (reached(2, is_over=True), (Result(1, "open"), Result(2, "open")), reached(2)):
+        home.note(exercise, 1, results)
+        current = StudentFolder(tmp_path, "anna").current
+        assert current is not None
+        assert (current.states, current.done, current.since) == (("done", "missed"), 1, since)
+
+
+def test_progress_of_an_earlier_version_is_read(tmp_path: Path) -> None:
+    """It has no states of tasks."""
+    current = '{"exercise":"first-election","attempt":2,"done":1,"tasks":6,"since":"2026-01-01T00:00:00+00:00"}'
+    all_progress = '{"first-election":{"attempts":2}}'
+    (tmp_path / "progress.json").write_text(f'{{"standings":{all_progress},"doing":{current}}}')
+    home = StudentFolder(tmp_path, "anna")
+    assert home.current is not None
+    assert (home.current.done, home.current.states) == (1, ())
+    assert home.progress_of(OTHER).attempts == 2

@@ -17,6 +17,7 @@ from lab.recording.reader import open_recording
 from lab.serve.broadcast_hub import BroadcastHub
 from lab.serve.children import ChildEnvironment, Children, start_fork_server
 from lab.serve.cluster_pool import ClusterPool
+from lab.serve.comments import CommentBook
 from lab.serve.data_folder import ServerLog
 from lab.serve.limits import Limits
 from lab.serve.session_control import ControlClient, serve_control
@@ -56,8 +57,9 @@ def _at_the_server(
         room = ChildEnvironment(with_sockets, str(home), 1024 * _MIB, file_bytes, 0)
         clusters = ClusterPool(children, _EXERCISES, limits or Limits(), log, lambda _: room)
         ours, its = socket.socketpair()
+        comments = CommentBook(home / "comments.json")
         clusters.student_entered("anna")
-        control = asyncio.create_task(serve_control(ours, "anna", clusters, BroadcastHub(log)))
+        control = asyncio.create_task(serve_control(ours, "anna", clusters, BroadcastHub(log), comments))
         try:
             await asyncio.to_thread(ask, ControlClient(its))
         finally:
@@ -139,7 +141,8 @@ def test_an_invalid_request_is_answered(home: Path) -> None:
         clusters = ClusterPool(
             cast(Children, None), {}, Limits(), log, lambda _: ChildEnvironment({}, str(home), 0, 0, 0)
         )
-        control = asyncio.create_task(serve_control(ours, "anna", clusters, BroadcastHub(log)))
+        comments = CommentBook(home / "comments.json")
+        control = asyncio.create_task(serve_control(ours, "anna", clusters, BroadcastHub(log), comments))
         reader, writer = await asyncio.open_unix_connection(sock=its)
         for line in (b"{}", b"\xff\x00", b'{"type":"start"}', b"[" * 5000):
             writer.write(line + b"\n")

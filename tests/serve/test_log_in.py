@@ -10,6 +10,7 @@ import pytest
 
 from tests.serve.conftest import School
 from tests.serve.lab_server import Client, Server, new_key
+from tests.tui.terminal_screen import TerminalScreen
 
 
 def test_a_student_of_the_class_logs_in_with_any_user_name(server: Server, school: School) -> None:
@@ -191,7 +192,8 @@ def test_a_registered_key_is_announced(server: Server, tmp_path: Path) -> None:
     code = server.invite("hilde")
     with Client(server, new_key(tmp_path / "hilde"), user=code).terminal() as terminal:
         terminal.shows("lab: your key is now registered, for hilde")
-        terminal.shows("lab exercises")
+        screen = TerminalScreen(terminal)
+        screen.sees("lab exercises", "your key is now registered, for hilde", "(Esc dismisses)")
         terminal.type("q")
         assert terminal.status() == 0
     assert "lab: hilde: registered key SHA256:" in server.output()

@@ -62,7 +62,10 @@ def test_status_shows_each_student_s_progress(server: Server, school: School, te
         assert Path(student.socket).exists()
         lines = teacher("status").splitlines()
         assert lines[0] == f"port {server.port}: 1 session, 1 cluster"
-        assert lines[2].split()[:4] == ["anna", *lines[2].split()[1:3], _EXERCISE]
+        words = lines[2].split()
+        assert [words[0], words[1], *words[4:7]] == ["anna", "working", "○" * student.tasks, _EXERCISE, "1"]
+        assert student.states == ("open",) * student.tasks
+        assert (student.latest, student.latest_attempt) == (_EXERCISE, 1)
         assert lines[3].split()[0] == "ben"
         assert teacher.student("ben").since == ""
         terminal.type("q")

@@ -2,17 +2,21 @@
 
 import asyncio
 import csv
+import os
 import shutil
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from lab.exercises.attempts import recording_of
-from lab.exercises.exercise_reader import find_exercise
+from lab.exercises.exercise_reader import SHIPPED, drawn_for, find_exercise
+from lab.exercises.exercise_validation import read_commands
 from lab.exercises.grading import UNPROVED
+from lab.exercises.handout import fill
 from lab.serve.data_folder import DataFolder, ServerLog
-from lab.serve.gradebook import SealBook, Sealer
+from lab.serve.gradebook import SealBook, Sealer, grade_class
 from tests.cli.invocation import Called, Lab
 from tests.exercises.attempts import run_attempt, solution_of
 from tests.exercises.forging import forge_attempt
@@ -286,3 +290,54 @@ def test_each_student_s_points_are_printed(school_class: Class) -> None:
         ["anna", grade["points"], "1", "1", "1"],
         ["cara", "0", "0", "0", "0"],
     ]
+
+
+_COURSE = """
+[late]
+days = 2
+cost = 20
+[[group]]
+name = "Warm up"
+weight = 1
+exercises = ["two-coordinators"]
+deadline = DEADLINE
+"""
+
+
+@pytest.mark.parametrize(
+    ("days", "counted", "grade"), [(1, "5.0", "100.0"), (-0.5, "4.0", "80.0"), (-3, "0.0", "0.0")]
+)
+def test_a_course_decides_the_grade(school_class: Class, days: float, counted: str, grade: str) -> None:
+    """By when the points were earned, not by when the run ended; students without attempts have their row, too."""
+    recording = school_class.put("anna")
+    school_class.seal(recording)
+    (school_class.folder.path / "students" / "cara" / "attempts").mkdir(parents=True)
+    began = msgspec.json.decode(recording.read_bytes().splitlines()[0])["began"]
+    deadline = datetime.fromisoformat(began) + timedelta(days=days)
+    school_class.folder.course.write_text(_COURSE.replace("DEADLINE", deadline.isoformat()))
+    called, _ = school_class.export("--grades", "course.csv")
+    assert called.status == 0
+    rows = list(csv.DictReader((school_class.lab.folder / "course.csv").read_text().splitlines()))
+    assert [(row["student"], row["Warm up: raw"], row["Warm up: counted"], row["grade"]) for row in rows] == [
+        ("anna", "5", counted, grade),
+        ("cara", "0", "0.0", "0.0"),
+    ]
+    assert [line.split() for line in called.out.splitlines()[1:3]] == [
+        ["anna", counted, "100.0", rows[0]["late days"], grade],
+        ["cara", "0.0", "0.0", "0", "0.0"],
+    ]
+
+
+def test_a_simulated_attempt_was_made_when_it_was_sealed_at_the_latest(school_class: Class) -> None:
+    """Whoever copies or touches the file later does not make it late."""
+    exercise = drawn_for(find_exercise("when-did-two-lead"), "anna", school_class.folder.nonce())
+    recording = recording_of(school_class.folder.student_path("anna"), exercise.name, 1)
+    script = fill((exercise.folder / "solution.script").read_text("utf-8"), exercise.drawn)
+    run_attempt(exercise, read_commands(exercise, script), recording, end_us=120_000_000)
+    school_class.seal(recording)
+    (seal,) = SealBook(school_class.folder.seals).read().seals.values()
+    later = datetime.fromisoformat(seal.at) + timedelta(days=9)
+    os.utime(recording, (later.timestamp(),) * 2)
+    (grade,) = grade_class(school_class.folder, SHIPPED, lambda *_: None).grades
+    assert grade.earned
+    assert {each.at for each in grade.earned} == {seal.at}

@@ -12,6 +12,7 @@ from tests.serve.conftest import School
 from tests.serve.lab_server import Client, Server
 from tests.serve.web_client import WebClient
 from tests.tui.terminal import Terminal
+from tests.tui.terminal_screen import TerminalScreen
 
 _EXERCISE = "two-coordinators"
 
@@ -53,10 +54,7 @@ def test_the_class_and_a_student_s_cluster_are_watched(server: Server, school: S
     """One line per student, updated; Enter shows a cluster as a viewer, and q goes back."""
     with Client(server, school.anna).terminal("start", _EXERCISE) as student, teacher("watch") as watch:
         student.shows("attempt 1")
-        watch.shows("lab class")
-        watch.shows("1 of 2 students logged in")
-        watch.shows(f"{_EXERCISE} 1")
-        watch.shows("0 of ")
+        TerminalScreen(watch).sees("lab class", "1 of 2 students logged in", "working", "○○", f"{_EXERCISE} 1")
         watch.type("\r")
         watch.shows("viewer")
         watch.shows(f"anna, {_EXERCISE} 1")

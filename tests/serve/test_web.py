@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from lab.serve.data_folder import DataFolder, ServerLog
-from lab.serve.student_lists import Browsers, Invitations
+from lab.serve.student_lists import Browsers, Invitations, RemovedStudents
 from tests.profile import amount
 from tests.serve.conftest import School
 from tests.serve.lab_server import Client, Server, alive
@@ -93,6 +93,22 @@ def test_a_wrong_code_is_explained(server: Server, code: str, error: str) -> Non
     _refused(answer, error)
     assert "<script>" not in answer.text
     assert server.logged("refused", error)
+
+
+def test_a_registered_browser_is_announced_in_its_terminal(server: Server) -> None:
+    """Once: the next session does not repeat it."""
+    browser = _enrolled(server, "wanda")
+
+    async def open_twice() -> None:
+        async with browser.terminal() as terminal:
+            await terminal.sees("lab exercises", "this browser is now registered", "(Esc dismisses)")
+            await terminal.type("q")
+            await terminal.closed()
+        async with browser.terminal() as terminal:
+            await terminal.sees("lab exercises", "begins an attempt")
+            assert "registered" not in terminal.text()
+
+    asyncio.run(open_twice())
 
 
 def test_guesses_are_rate_limited(server: Server) -> None:
@@ -455,7 +471,7 @@ def test_a_code_that_cannot_be_stored_admits_nobody(tmp_path: Path) -> None:
     """The code is used up first: a crash in between costs an invitation, and no list is half written."""
     folder = DataFolder(tmp_path / "data")
     log = ServerLog(folder.log)
-    browsers = Browsers(folder, False, log)
+    browsers = Browsers(folder, False, log, RemovedStudents(folder, log))
     ((_, code),) = Invitations(folder.invites).invite(["anna"], 1)
     (folder.path / "browsers").mkdir()
     with pytest.raises(OSError, match="Is a directory"):

@@ -1,11 +1,14 @@
 """The teacher's screen: the progress of the class, and access to every student's cluster."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, get_args
 
+from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 from textual import events, on
@@ -16,24 +19,32 @@ from textual.screen import Screen
 
 from lab.exercises.exercise import Exercise
 from lab.exercises.exercise_reader import drawn_as
-from lab.exercises.teacher import ClassReport, ServerAdminError, Student, format_minutes, sort_by_stuck_time
+from lab.exercises.teacher import (
+    ClassReport,
+    ServerAdminError,
+    Situation,
+    Student,
+    format_minutes,
+    situation_of,
+    sort_by_need,
+)
 from lab.places import keys_file, settings_file
 from lab.recording.records import Header
 from lab.styles import DIM, Line, ThemeStyles
-from lab.text import sanitize
+from lab.text import UserError, sanitize
 from lab.tui.apps.runs_app import RunsApp
 from lab.tui.context import show_dialog
 from lab.tui.source import FeedSource, Source
 from lab.tui.user_keys import read_user_keys
+from lab.tui.views.exercise_view import wrap
 from lab.tui.views.lines_view import LinesView
-from lab.tui.widgets.dialogs import LineDialog, contains_words
+from lab.tui.widgets.dialogs import ROOM, ChoiceDialog, LineDialog, contains_words
 from lab.tui.widgets.key_lines import KeyLine
 from lab.tui.widgets.status_lines import MessageLine, TitleLine
 from lab.units import format_count
 
-_STUCK_S = 300
-"""A student stuck for this long is shown as a warning."""
-_NAME, _STUCK, _TASKS, _POINTS, _AT, _ON = 20, 7, 9, 8, 34, 10
+_NAME, _SITUATION, _STUCK, _TASKS, _AT, _POINTS, _ON, _NOTE = 19, 8, 7, 11, 31, 7, 10, 28
+_LONGEST_TICKS = 10
 _BOLD = Style(bold=True)
 
 
@@ -65,9 +76,10 @@ class ClassRows(LinesView):
 
     def line(self, place: int) -> Line:
         if place == 0:
-            return _columns("student", "stuck", "tasks", "points", "exercise", "on for", "", style=DIM)
+            return _columns("student", "is", "for", [("tasks", DIM)], "exercise", "points", "on for", "", DIM, DIM)
         student = self._students[place - 1]
-        return self._in_style(self._pieces(student), Style(reverse=student.name == self.chosen))
+        pieces = self._pieces(student)
+        return self._in_style(pieces, self._styles.picked) if student.name == self.chosen else pieces
 
     def action_cursor(self, by: int) -> None:
         if self._students:
@@ -93,42 +105,81 @@ class ClassRows(LinesView):
         self._redraw()
 
     def _pieces(self, student: Student) -> Line:
-        styles = self._styles
-        is_on, stuck_s = bool(student.since), student.stuck_s
-        sign = styles.glyphs.status["Normal"] if is_on else styles.glyphs.status["absent"]
-        note = "" if is_on or not student.cluster else "cluster still running"
-        pieces = _columns(
+        situation = situation_of(student)
+        status = self._styles.glyphs.status
+        sign = status["absent" if situation in ("away", "removed") else "Normal"]
+        style = DIM if situation in ("away", "removed") else _BOLD if situation == "stuck" else Style()
+        at = f"{sanitize(student.exercise, _AT - 5)} {student.attempt}" if student.exercise else ""
+        return _columns(
             f"{sign} {sanitize(student.name, _NAME - 3)}",
-            "" if stuck_s is None else format_minutes(stuck_s),
-            f"{student.done} of {student.tasks}" if student.tasks else "",
+            situation,
+            "" if student.stuck_s is None else format_minutes(student.stuck_s),
+            self._ticks(student),
+            at,
             str(student.points),
-            f"{sanitize(student.exercise, _AT - 6)} {student.attempt}" if student.exercise else "",
-            "off" if student.on_s is None else format_minutes(student.on_s),
-            "you have control" if student.keys else note,
-            style=_BOLD if is_on else DIM,
+            "" if student.on_s is None else format_minutes(student.on_s),
+            _note(student),
+            style,
+            self._situation_style(situation),
         )
-        if stuck_s is not None and stuck_s >= _STUCK_S:
-            pieces = [
-                (text, styles.warning if place == 1 else style) for place, (text, style) in enumerate(pieces)
-            ]
-        return pieces
+
+    def _ticks(self, student: Student) -> Line:
+        """Return a tick for each task of the attempt, or how many are done if there are too many."""
+        styles, states = self._styles, student.states
+        if not 0 < len(states) <= _LONGEST_TICKS:
+            return [(f"{student.done} of {student.tasks}" if student.tasks else "", Style())]
+        signs = {
+            "done": (styles.glyphs.marks["met"], styles.mark("met") + _BOLD),
+            "missed": (styles.glyphs.marks["unmet"], styles.mark("unmet") + _BOLD),
+            "answered": (styles.glyph("Waiting"), styles.status("Waiting")),
+            "open": (styles.glyph("Working"), DIM),
+        }
+        return [signs[state] for state in states]
+
+    def _situation_style(self, situation: Situation) -> Style:
+        if situation in ("stuck", "idle"):
+            return self._styles.warning + (_BOLD if situation == "stuck" else Style())
+        return self._styles.mark("met") if situation == "done" else DIM
 
 
-def _columns(name: str, stuck: str, tasks: str, points: str, at: str, on: str, note: str, style: Style) -> Line:
+def _note(student: Student) -> str:
+    notes = [
+        *(["you have control"] if student.keys else []),
+        *(["cluster still running"] if student.cluster and not student.since else []),
+        *([f"{format_count(student.unread, 'comment')} unread"] if student.unread else []),
+    ]
+    return ", ".join(notes)
+
+
+def _columns(
+    name: str,
+    situation: str,
+    stuck: str,
+    ticks: Line,
+    at: str,
+    points: str,
+    on: str,
+    note: str,
+    style: Style,
+    situation_style: Style,
+) -> Line:
     """Return a row; the least important columns are at the right, where a narrow screen cuts them off."""
+    gap = " " * max(1, _TASKS - sum(cell_len(text) for text, _ in ticks))
     return [
         (f" {name:{_NAME}}", style),
-        (f"{stuck:>{_STUCK}}  ", style),
-        (f"{tasks:>{_TASKS}}  ", style),
-        (f"{points:>{_POINTS}}  ", style),
+        (f"{situation:{_SITUATION}}", situation_style),
+        (f"{stuck:>{_STUCK}}  ", situation_style),
+        *ticks,
+        (gap, style),
         (f"{at:{_AT}}", style),
-        (f"{on:>{_ON}}  ", style),
-        (note, style),
+        (f"{points:>{_POINTS}}", style),
+        (f"{on:>{_ON}}   ", style),
+        (f"{note:{_NOTE}}", style),
     ]
 
 
 _POLL_S = 0.5
-_HINT = "Enter watches a cluster, t also takes control, m messages one, M all, / filters, L lectures"
+_HINT = "Enter watches a cluster, t also takes control; the longest stuck come first"
 _WHY_VIEWER = "you are only watching; q returns to the class, where t takes control"
 _CONTROL_NOTE = 'say "your teacher took control of this cluster, too"'
 
@@ -152,6 +203,21 @@ class ServerAdmin(Protocol):
     def take_control(self, student: str) -> ControlGrant:
         """Take control of a student's cluster, which the student is shown."""
 
+    def comment(self, student: str, exercise: str, attempt: int, text: str) -> str:
+        """Comment on an attempt; return the result, as do the following."""
+
+    def remove(self, student: str) -> str:
+        """End the student's sessions, and admit the student no more."""
+
+    def readmit(self, student: str) -> str:
+        """Admit a removed student again."""
+
+    def archive(self, student: str, to: Path) -> str:
+        """Write all that is stored about the student to a zip file."""
+
+    def erase(self, student: str) -> str:
+        """Delete all that is stored about the student."""
+
 
 class ClassScreen(Screen[None]):
     """The list of students, below the screens of their clusters."""
@@ -162,12 +228,16 @@ class ClassScreen(Screen[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "app.watch_student", "watch", key_display="Enter"),
-        Binding("t", "app.take_control", "take control"),
+        Binding("t", "app.take_control", "control"),
         Binding("m", "app.message_one", "message"),
-        Binding("M", "app.message_all", "message to all", key_display="M"),
-        Binding("l", "app.lecture", "lecture"),
+        Binding("c", "app.comment", "comment"),
         Binding("slash", "app.filter", "filter", key_display="/"),
         Binding("q", "app.leave_class", "quit"),
+        Binding("M", "app.message_all", "to all", key_display="M"),
+        Binding("l", "app.lecture", "lecture"),
+        Binding("x", "app.remove_or_readmit", "remove"),
+        Binding("a", "app.archive", "archive"),
+        Binding("D", "app.erase", "erase", key_display="D"),
     ]
 
     def __init__(self, styles: ThemeStyles) -> None:
@@ -187,18 +257,20 @@ class ClassScreen(Screen[None]):
 
     def show(self, report: ClassReport, words: str) -> None:
         """Draw the students that match the filter words."""
+        if not self.query(ClassRows):
+            return  # the screen is closing
         students = [
             each
-            for each in sort_by_stuck_time(report.students)
-            if contains_words(f"{each.name} {each.exercise}", words)
+            for each in sort_by_need(report.students)
+            if contains_words(f"{each.name} {each.exercise} {situation_of(each)}", words)
         ]
         self.query_one(ClassRows).put(students)
         on = sum(bool(each.since) for each in report.students)
-        clusters = sum(bool(each.cluster) for each in report.students)
+        counts = Counter(map(situation_of, report.students))
         dot = f" {self._styles.glyphs.dot} "
         parts = [
             f"{on} of {format_count(len(report.students), 'student')} logged in",
-            format_count(clusters, "cluster"),
+            *(f"{counts[word]} {word}" for word in get_args(Situation) if counts[word] and word != "away"),
             f"{format_count(report.exercises, 'exercise')}, {format_count(report.points, 'point')}",
             *([f"lecture: {sanitize(report.lecture, 40)}"] if report.lecture else []),
             *([f"filter: {sanitize(words, 40)}"] if words else []),
@@ -270,8 +342,60 @@ class WatchApp(RunsApp):
             self._filter = (words or "").strip()
             self._class.message.show(f"filter: {self._filter}; / and Esc clears" if self._filter else _HINT)
 
-        body = [Text("Words of a name or an exercise; Esc shows all students.")]
+        body = [Text("Words of a name, an exercise, or what they are doing: stuck; Esc shows all students.")]
         self.push_screen(LineDialog("filter the class", body, self._filter), on_words)
+
+    def action_comment(self) -> None:
+        """Comment on the latest attempt of the selected student."""
+        student = self._class.student
+        if student is None or not student.latest:
+            self._class.message.show("this student has no attempt yet to comment on", warn=True)
+            return
+        comment = partial(self._admin.comment, student.name, student.latest, student.latest_attempt)
+        body = [Text("The student sees it in the exercise and in the list, until it is read there.")]
+        title = f"comment on {student.name}, {student.latest} {student.latest_attempt}"
+        show_dialog(self, LineDialog(title, body), lambda text: self._change(partial(comment, text)))
+
+    def action_remove_or_readmit(self) -> None:
+        """Remove the selected student from the class, or readmit one who is removed."""
+        student = self._class.student
+        if student is None:
+            return
+        name = sanitize(student.name, 40)
+        if student.removed:
+            self._confirm(
+                f"readmit {name}?", f"{name} can log in again.", partial(self._admin.readmit, student.name)
+            )
+        else:
+            text = f"Sessions and cluster of {name} end now. The work is kept; x readmits."
+            self._confirm(f"remove {name}?", text, partial(self._admin.remove, student.name))
+
+    def action_archive(self) -> None:
+        """Write all that is stored about the selected student to a zip file."""
+        student = self._class.student
+        if student is not None:
+            to = Path(f"{student.name}.zip").absolute()
+            text = f"All that is stored about {sanitize(student.name, 40)} is written to {sanitize(str(to))}."
+            self._confirm("archive the data?", text, partial(self._archive, student.name, to))
+
+    def action_erase(self) -> None:
+        """Delete all that is stored about the selected student, if the name is typed."""
+        student = self._class.student
+        if student is None:
+            return
+
+        def on_name(typed: str) -> None:
+            if typed == student.name:
+                self._change(partial(self._admin.erase, student.name))
+            else:
+                self._class.message.show("nothing was erased: that is not the name", warn=True)
+
+        name = sanitize(student.name, 40)
+        body = [
+            Text(f"All recordings, points and log lines of {name} are deleted, and cannot be restored."),
+            Text(f"Type the name to confirm: {name}"),
+        ]
+        show_dialog(self, LineDialog(f"erase {name}?", body), on_name)
 
     def action_lecture(self) -> None:
         """Start a lecture: a cluster of the teacher's that the class sees."""
@@ -288,7 +412,25 @@ class WatchApp(RunsApp):
         body = [Text("It stays on the student's screen until dismissed.")]
         show_dialog(self, LineDialog(title, body), lambda text: self._do(self._send_message(students, text)))
 
+    def _confirm(self, title: str, text: str, change: Callable[[], str]) -> None:
+        option = title.rstrip("?")
+        dialog = ChoiceDialog(title, wrap(Text(text), ROOM), [option], "Esc cancels")
+        show_dialog(self, dialog, lambda _: self._change(change))
+
+    def _change(self, change: Callable[[], str]) -> None:
+        """Make a change in a thread, and show the result."""
+
+        async def run() -> None:
+            self._class.message.show(await asyncio.to_thread(change))
+
+        self._do(run())
+
     # the work of these actions
+
+    def _archive(self, student: str, to: Path) -> str:
+        if to.exists():
+            raise ServerAdminError(f"{to} exists; move it away first")
+        return self._admin.archive(student, to)
 
     async def _watch(self) -> None:
         await self.push_screen(self._class)
@@ -337,7 +479,7 @@ class WatchApp(RunsApp):
         async def run() -> None:
             try:
                 await task
-            except (ServerAdminError, OSError) as error:
+            except (UserError, OSError) as error:
                 self._class.message.show(f"this failed: {error}", warn=True)
 
         self.run_worker(run())

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
 from typing import ClassVar
 
 from msgspec import Struct
@@ -17,11 +19,14 @@ from textual.screen import Screen
 from textual.widgets import OptionList, Static
 
 from lab.exercises.attempts import ExerciseProgress, StudentFolder
+from lab.exercises.course import Schedule, ScheduledGroup, describe_deadline, format_date
 from lab.exercises.exercise import KINDS, LEVELS, Exercise
+from lab.exercises.exercise_reader import ExerciseError, drawn_for
+from lab.exercises.teacher import Comment
 from lab.styles import DIM, ThemeStyles
 from lab.text import sanitize
 from lab.tui.terminal.terminal_app import DARK, LIGHT
-from lab.tui.views.exercise_view import markdown_lines, wrap
+from lab.tui.views.exercise_view import answer_lines, explanation_of, markdown_lines, option_lines, wrap
 from lab.tui.widgets.dialogs import Entry, FilterableList
 from lab.tui.widgets.key_lines import KeyLine
 from lab.tui.widgets.status_lines import MessageLine, TitleLine
@@ -34,6 +39,7 @@ _BOLD = Style(bold=True)
 _KIND, _NUMBERS = 12, 20
 _SIGN = 10
 _LONGEST_TITLE = 60
+_COMMENT = "  comment"
 _HINT = "arrows select, Enter begins an attempt, letters filter, PgDn scrolls the text"
 
 
@@ -92,6 +98,9 @@ class ListScreen(Screen[None]):
         self._styles = styles
         self.message = MessageLine(styles)
         self.running: RunningAttempt | None = None
+        self.schedule = Schedule()
+        self.comments: tuple[Comment, ...] = ()
+        self._drawn: dict[str, Exercise] = {}
 
     def compose(self) -> ComposeResult:
         yield TitleLine("head")
@@ -103,24 +112,39 @@ class ListScreen(Screen[None]):
         yield KeyLine()
 
     def on_mount(self) -> None:
-        self.app.theme_changed_signal.subscribe(self, lambda theme: self._redraw())
+        self.app.theme_changed_signal.subscribe(self, lambda theme: self.redraw())
 
     def on_screen_resume(self) -> None:
         listed = self.query_one(FilterableList)
         listed.focus()
         if listed.typed is None:
             self.message.show(_HINT)
-        self._redraw()
+        self.redraw()
 
     def on_resize(self, event: events.Resize) -> None:
         self.query_one("#box").set_class(event.size.width >= _ROOM_FOR_COLUMNS, "columns")
-        self.call_after_refresh(self._redraw)
+        self.call_after_refresh(self.redraw)
+
+    def show_schedule(self, schedule: Schedule) -> None:
+        """Group the exercises as the course does; the cursor begins at the first of them."""
+        is_first = bool(schedule.groups) and not self.schedule.groups
+        self.schedule = schedule
+        self.redraw()
+        if is_first and self.running is None:
+            listed = self.query_one(FilterableList)
+            listed.move_to(schedule.groups[0].exercises[0])
+            listed.scroll_home(animate=False)
+
+    def show_comments(self, comments: tuple[Comment, ...]) -> None:
+        """Show the teacher's comments with the exercises."""
+        self.comments = comments
+        self.redraw()
 
     def offer(self, running: RunningAttempt | None) -> None:
         """Offer to resume this attempt, or withdraw the offer. A new offer gets the cursor."""
         is_new = running is not None and self.running is None
         self.running = running
-        self._redraw()
+        self.redraw()
         if is_new:
             self.query_one(FilterableList).move_to(RUNNING_ROW)
             self.message.show("one of your attempts is still running: Enter resumes it")
@@ -167,7 +191,8 @@ class ListScreen(Screen[None]):
 
     # drawing
 
-    def _redraw(self) -> None:
+    def redraw(self) -> None:
+        """Draw the list and the description as they are now."""
         if not self.query(FilterableList):
             return  # the screen is closing
         self._styles.dark = self.app.current_theme.dark
@@ -184,8 +209,11 @@ class ListScreen(Screen[None]):
         most = sum(each.points for each in self._exercises.values())
         total = f"{solved} of {format_count(len(progress), 'exercise')} solved, {points} of {most} points"
         name = sanitize(self._home.student, 40)
-        dot = self._styles.glyphs.dot
-        return Text.assemble(("lab exercises", "bold"), f" {dot} ", (name, self._styles.accent), f" {dot} {total}")
+        dot = f" {self._styles.glyphs.dot} "
+        late = self.schedule.late
+        late_days = f"{dot}{format_count(late.days, 'late day')}" if self.schedule.groups and late.days else ""
+        title = sanitize(self.schedule.title) or "lab exercises"
+        return Text.assemble((title, "bold"), dot, (name, self._styles.accent), dot, total, late_days)
 
     def _entries(self) -> Iterator[Entry]:
         width = self.query_one(FilterableList).size.width - 3
@@ -194,17 +222,41 @@ class ListScreen(Screen[None]):
             yield Entry(Text("RUNNING", self._styles.accent), head=True)
             text = f"  {self._styles.glyphs.play} resume attempt {running.attempt}: {running.exercise.title}"
             yield Entry(Text(sanitize(text, max(2, width)), _BOLD), RUNNING_ROW)
-        for level, title in LEVELS.items():
-            of_level = [each for each in self._exercises.values() if each.level == level]
-            if of_level:
-                yield Entry(Text(title.upper(), self._styles.accent), head=True)
-            for exercise in of_level:
+        for head, exercises in self._sections():
+            head.truncate(max(2, width), overflow="ellipsis")
+            yield Entry(head, head=True)
+            for exercise in exercises:
                 progress = self._home.progress_of(exercise.name)
                 yield Entry(self._row(exercise, progress, width), exercise.name, also=exercise.name)
 
+    def _sections(self) -> Iterator[tuple[Text, list[Exercise]]]:
+        """Yield the groups of the course with their exercises, then the other exercises by level."""
+        others, now = dict(self._exercises), datetime.now(UTC)
+        for group in self.schedule.groups:
+            known = [others.pop(name) for name in group.exercises if name in others]
+            yield self._group_head(group, known, now), known
+        for level, title in LEVELS.items():
+            of_level = [each for each in others.values() if each.level == level]
+            if of_level:
+                note = " (not in the course)" if self.schedule.groups else ""
+                yield Text.assemble((title.upper(), self._styles.accent), (note, DIM)), of_level
+
+    def _group_head(self, group: ScheduledGroup, exercises: Sequence[Exercise], now: datetime) -> Text:
+        """Return the group's name, what is due when, and what remains."""
+        points = sum(self._home.progress_of(each.name).points for each in exercises)
+        share = Fraction(group.weight * 100, sum(each.weight for each in self.schedule.groups))
+        due = describe_deadline(group, self.schedule.late, now)
+        most = sum(each.points for each in exercises)
+        facts = [due, f"{points} of {most} points", f"{round(share)} % of the grade"]
+        dot = f" {self._styles.glyphs.dot} "
+        style = self._styles.warning if " late day" in due or "closed" in due else Style()
+        return Text.assemble((sanitize(group.name).upper(), self._styles.accent), (dot + dot.join(facts), style))
+
     def _row(self, exercise: Exercise, progress: ExerciseProgress, width: int) -> Text:
         sign, style = self._sign(progress)
-        room = max(12, min(width - _SIGN - _KIND - _NUMBERS - 2, _LONGEST_TITLE))
+        is_unread = any(comment.exercise == exercise.name and not comment.read for comment in self.comments)
+        note = _COMMENT if is_unread else ""
+        room = max(12, min(width - _SIGN - _KIND - _NUMBERS - len(note) - 2, _LONGEST_TITLE))
         title = sanitize(exercise.title, room)
         row = Text.assemble("  ", (set_cell_size(sign, _SIGN), style), set_cell_size(title, room))
         row.append(f"  {exercise.kind:{_KIND}}", DIM)
@@ -215,6 +267,7 @@ class ListScreen(Screen[None]):
         else:
             row.append(f"{progress.points:2} of {exercise.points:2}", style)
             row.append(f"{f'{progress.attempts}x' if progress.attempts else '':>5}", DIM)
+        row.append(note, self._styles.warning)
         row.truncate(width)
         return row
 
@@ -243,7 +296,43 @@ class ListScreen(Screen[None]):
     def _description(self, exercise: Exercise, width: int) -> Iterator[Text]:
         warning = "" if exercise.faulty_file is None else self._start_hint(exercise)
         progress = self._home.progress_of(exercise.name)
-        return describe_exercise(exercise, progress, width, self._styles, warning)
+        for comment in reversed(self.comments):
+            if comment.exercise == exercise.name:
+                at = format_date(datetime.fromisoformat(comment.at))
+                head = f"your teacher on attempt {comment.attempt}, {at}"
+                style = Style() if comment.read else self._styles.warning
+                yield from wrap(Text(head, self._styles.accent), width)
+                yield from wrap(Text(sanitize(comment.text), style), width)
+                yield Text()
+        yield from describe_exercise(self._as_drawn(exercise), progress, width, self._styles, warning)
+        yield from self._past_results(self._as_drawn(exercise), progress, width)
+
+    def _past_results(self, exercise: Exercise, progress: ExerciseProgress, width: int) -> Iterator[Text]:
+        """Yield what the student answered in the best attempt, with the explanations."""
+        results = {result.task: result for result in progress.best}
+        for task in exercise.tasks:
+            result = results.get(task.number)
+            if result is None or result.is_open:
+                continue
+            explanation = explanation_of(task, result)
+            answer = list(answer_lines(result, width, self._styles))
+            if answer or explanation:
+                yield Text()
+                yield from wrap(Text(f"{task.number}. {sanitize(task.title)}", self._styles.accent), width)
+                yield from wrap(Text(sanitize(" ".join((task.question or task.explain).split())), _BOLD), width)
+                yield from option_lines(task, result, self._styles)
+                yield from answer
+                yield from markdown_lines(explanation, width, self._styles)
+
+    def _as_drawn(self, exercise: Exercise) -> Exercise:
+        """Return the exercise as this student has it."""
+        if exercise.name not in self._drawn:
+            try:
+                drawn = drawn_for(exercise, self._home.student, self._home.nonce)
+            except ExerciseError:  # its files were changed meanwhile
+                drawn = exercise
+            self._drawn[exercise.name] = drawn
+        return self._drawn[exercise.name]
 
     def _start_hint(self, exercise: Exercise) -> str:
         """Return how to start an exercise that is not done with a cluster."""

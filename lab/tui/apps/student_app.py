@@ -13,8 +13,20 @@ from textual.message import Message
 from textual.widgets import Input, TextArea
 
 from lab.exercises.attempts import Clusters, StudentFolder
+from lab.exercises.course import Schedule
 from lab.exercises.exercise import Exercise
-from lab.exercises.teacher import Announcement, Lecture, Notice, Teacher, TeacherControl, VoteQuestion, VoteTally
+from lab.exercises.teacher import (
+    Announcement,
+    Comment,
+    Comments,
+    Lecture,
+    Notice,
+    Teacher,
+    TeacherControl,
+    VoteQuestion,
+    VoteTally,
+    Welcome,
+)
 from lab.text import sanitize
 from lab.tui.apps.classroom_app import ClassroomApp
 from lab.tui.apps.exercise_list import ListScreen
@@ -30,7 +42,7 @@ class TeacherLine(Line):
     """Lines of text; a click on them acts like their key."""
 
     DEFAULT_CSS = """
-    TeacherLine { height: auto; max-height: 6; padding: 0 1; text-wrap: wrap; text-overflow: fold;
+    TeacherLine { height: auto; max-height: 8; padding: 0 1; text-wrap: wrap; text-overflow: fold;
         background: $panel; }
     """
 
@@ -47,7 +59,10 @@ class TeacherLine(Line):
 
 
 _POLL_S = 0.5
+_CLOCK_S = 30.0
+"""How often the list is drawn again, as the time to a deadline passes."""
 _MOST_KEPT = 5
+_MOST_COMMENTS = 2
 _WHY_VIEWER = "it is your teacher's cluster; you can move in time, but send no commands"
 _CONTROL = "your teacher also controls this cluster; your keys still work"
 
@@ -72,6 +87,7 @@ class StudentApp(ClassroomApp):
         super().__init__(home, clusters, exercises, is_served=True, first=first)
         self._teacher = teacher
         self._messages: list[str] = []
+        self._comments: tuple[Comment, ...] = ()
         self._is_controlled = False
         self._lecture: Lecture | None = None
         self._watched: FeedSource | None = None
@@ -82,6 +98,7 @@ class StudentApp(ClassroomApp):
     async def _start(self) -> None:
         await super()._start()
         self.set_interval(_POLL_S, self._show)
+        self.set_interval(_CLOCK_S, self._list.redraw)
         self._teacher.listen(lambda notice: self.post_message(self.NoticeReceived(notice)))
 
     @on(NoticeReceived)
@@ -89,6 +106,13 @@ class StudentApp(ClassroomApp):
         """Show a notice for as long as it applies."""
         notice = message.notice
         match notice:
+            case Schedule():
+                self._list.show_schedule(notice)
+            case Comments():
+                self._comments = notice.comments
+                self._list.show_comments(notice.comments)
+            case Welcome():
+                self._messages = [*self._messages, notice.text][-_MOST_KEPT:]
             case Announcement():
                 self._messages = [*self._messages, f"your teacher: {notice.text}"][-_MOST_KEPT:]
                 self.bell()
@@ -114,11 +138,31 @@ class StudentApp(ClassroomApp):
         """Return False for the keys of this class while the teacher has sent nothing they apply to."""
         if action == "attend":
             return self._question is not None or self._may_join
-        return bool(self._messages) if action == "dismiss_messages" else super().check_action(action, parameters)
+        if action == "dismiss_messages":
+            return bool(self._messages or self._unread)
+        return super().check_action(action, parameters)
 
     def action_dismiss_messages(self) -> None:
+        """Hide the messages; the comments that are shown have been read."""
+        if unread := self._unread:
+            self.run_worker(self._mark_read(tuple(comment.serial for comment in unread)))
         self._messages = []
         self._show()
+
+    async def _mark_read(self, serials: tuple[int, ...]) -> None:
+        with contextlib.suppress(HostFailedError):  # a lost server is reported elsewhere
+            await asyncio.to_thread(self._teacher.mark_read, serials)
+
+    @property
+    def _unread(self) -> list[Comment]:
+        """The unread comments that are shown now: in an exercise those on it, at most a few at once."""
+        shown = self._shown
+        unread = [comment for comment in self._comments if not comment.read]
+        if isinstance(shown, RunScreen):
+            source = self._source if shown.context.source is self._source else None
+            name = "" if source is None or source.attempt is None else source.attempt.exercise.name
+            unread = [comment for comment in unread if comment.exercise == name]
+        return unread[:_MOST_COMMENTS]
 
     def action_attend(self) -> None:
         """Answer the question of the teacher, or join the lecture."""
@@ -219,7 +263,12 @@ class StudentApp(ClassroomApp):
             title = sanitize(self._lecture.title)
             lines.append(Text(f"your teacher shows {title}  (Ctrl+G or a click here joins)", styles.accent))
         lines += [Text(sanitize(text), styles.warning) for text in self._messages]
-        if self._messages:
+        for comment in self._unread:
+            exercise = self._exercises.get(comment.exercise)
+            title = sanitize(comment.exercise if exercise is None else exercise.title, 40)
+            where = f"your teacher on {title}, attempt {comment.attempt}: "
+            lines.append(Text.assemble((where, styles.accent), (sanitize(comment.text), styles.warning)))
+        if self._messages or self._unread:
             lines[-1].append("  (Esc dismisses)", styles.accent)
         return lines
 

@@ -1,0 +1,77 @@
+"""The teacher's comments on attempts, a JSON file: for each student a list, oldest first."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from lab.durable import exclusive_lock, write_durably
+from lab.exercises.teacher import Comment, ServerAdminError
+from lab.foreign_file import read_foreign
+from lab.text import sanitize
+
+LONGEST_COMMENT = 600
+_MOST_COMMENTS = 200
+
+
+class CommentBook:
+    """The file. The server and the teacher's commands both change it, under a lock.
+
+    All methods raise ServerAdminError if the file cannot be read, and those that change it OSError.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def of(self, student: str) -> tuple[Comment, ...]:
+        """Return the comments on this student's attempts, oldest first."""
+        return self._read().get(student, ())
+
+    def add(self, student: str, exercise: str, attempt: int, text: str) -> Comment:
+        """Store a comment that the student has not read."""
+        message = sanitize(" ".join(text.split()))
+        if not message:
+            raise ServerAdminError("the comment is empty; write a text, in quotes")
+        if len(message) > LONGEST_COMMENT:
+            raise ServerAdminError(f"{len(message)} characters; a comment has at most {LONGEST_COMMENT}")
+        with exclusive_lock(self._path):
+            comments = self._read()
+            own = comments.get(student, ())
+            if len(own) >= _MOST_COMMENTS:
+                raise ServerAdminError(f"{student} has {len(own)} comments; delete old ones in {self._path}")
+            serial = max((each.serial for each in own), default=0) + 1
+            at = datetime.now(UTC).isoformat(timespec="seconds")
+            comment = Comment(serial, exercise, attempt, message, at)
+            self._write({**comments, student: (*own, comment)})
+        return comment
+
+    def mark_read(self, student: str, serials: tuple[int, ...]) -> None:
+        """Note that the student has read these comments; others are ignored."""
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        with exclusive_lock(self._path):
+            comments = self._read()
+            own = comments.get(student, ())
+            marked = tuple(
+                replace(each, read=at) if each.serial in serials and not each.read else each for each in own
+            )
+            if marked != own:
+                self._write({**comments, student: marked})
+
+    def forget(self, student: str) -> None:
+        """Delete the comments on this student's attempts."""
+        with exclusive_lock(self._path):
+            comments = self._read()
+            if comments.pop(student, None) is not None:
+                self._write(comments)
+
+    def _read(self) -> dict[str, tuple[Comment, ...]]:
+        try:
+            return msgspec.json.decode(read_foreign(self._path), type=dict[str, tuple[Comment, ...]])
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as error:
+            raise ServerAdminError(f"{self._path} cannot be read: {error}; repair it, or move it away") from None
+
+    def _write(self, comments: dict[str, tuple[Comment, ...]]) -> None:
+        write_durably(self._path, msgspec.json.format(msgspec.json.encode(comments)))

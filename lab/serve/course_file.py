@@ -1,0 +1,73 @@
+"""The course in the server's data folder: ``course.toml``, which the teacher may edit while the server runs.
+
+The last valid version is kept beside it. Students see that one while ``course.toml`` has a mistake, and every
+change is logged against it, also one that was made while no server ran.
+"""
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from lab.durable import write_durably
+from lab.exercises.course import Course, CourseError, describe_changes, parse_course, read_course
+from lab.exercises.exercise import Exercise
+from lab.foreign_file import read_foreign_text
+from lab.serve.data_folder import DataFolder, ServerLog
+
+_NOT_READ = (-1, -1, -1)
+
+
+def store_course(folder: DataFolder, file: Path, exercises: Mapping[str, Exercise]) -> None:
+    """Copy this course file into the data folder, if it is valid. Raises CourseError or OSError."""
+    read_course(file, exercises)
+    write_durably(folder.course, read_foreign_text(file).encode())
+
+
+class CourseFile:
+    """The current course. A version with a mistake is logged once, and does not replace the one before.
+
+    Raises CourseError if there is a mistake in ``course.toml`` at the start.
+    """
+
+    def __init__(self, folder: DataFolder, exercises: Mapping[str, Exercise], log: ServerLog) -> None:
+        self._path = folder.course
+        self._kept = folder.valid_course
+        self._exercises = exercises
+        self._log = log
+        self._version: tuple[int, int, int] | None = _NOT_READ
+        self.course = Course()
+        if self._path.exists():
+            read_course(self._path, exercises)
+        with suppress(OSError, CourseError):  # none yet, or its exercises are gone
+            self.course = parse_course(read_foreign_text(self._kept), str(self._kept), exercises)
+        self.update()
+
+    def update(self) -> bool:
+        """Read the file again if it has changed; return whether the course has."""
+        version = self._current_version()
+        if version == self._version:
+            return False
+        self._version = version
+        try:
+            text = read_foreign_text(self._path) if version is not None else ""
+            course = parse_course(text, str(self._path), self._exercises) if text else Course()
+        except (OSError, CourseError) as error:
+            self._log.announce("unreadable", f"{error}; students see the version before it")
+            return False
+        if course == self.course:
+            return False
+        for change in describe_changes(self.course, course):
+            self._log.write("course", change)
+        self.course = course
+        try:
+            write_durably(self._kept, text.encode())
+        except OSError as error:
+            self._log.write("fault", f"{self._kept} cannot be written: {error.strerror}")
+        return True
+
+    def _current_version(self) -> tuple[int, int, int] | None:
+        with suppress(OSError):
+            found = os.stat(self._path)
+            return found.st_mtime_ns, found.st_size, found.st_ino
+        return None

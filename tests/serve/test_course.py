@@ -1,0 +1,87 @@
+"""A server with a course: students see groups and deadlines, edits arrive at once, and changes are logged."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.invocation import Lab
+from tests.serve.conftest import School
+from tests.serve.lab_server import Client, Server
+from tests.tui.terminal_screen import TerminalScreen
+
+_COURSE = """\
+title = "Distributed algorithms"
+[late]
+days = 2
+cost = 10
+[[group]]
+name = "Warm up"
+weight = 1
+exercises = ["two-coordinators"]
+deadline = 2099-12-04T23:59:00Z
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A course file outside the data folder."""
+    path = tmp_path / "algorithms.toml"
+    path.write_text(_COURSE)
+    return path
+
+
+def test_students_see_the_course_as_it_is_now(tmp_path: Path, school: School, file: Path) -> None:
+    """With groups, deadlines and late days; an edit with a mistake changes nothing but the log."""
+    with Server(tmp_path / "data", "--course", str(file), class_file=school.class_file) as server:
+        course = server.data / "course.toml"
+        assert course.read_text() == _COURSE
+        assert server.logged("course", "group Warm up added")
+        with Client(server, school.anna).terminal() as terminal:
+            screen = TerminalScreen(terminal)
+            screen.sees("Distributed algorithms · anna", "2 late days")
+            screen.sees("WARM UP · due ", "0 of 5 points")
+            screen.sees("(not in the course)")
+            course.write_text(_COURSE.replace("weight = 1", "weight = 0"))
+            assert "course.toml:7: weight: expected a whole number" in server.logged("unreadable")["text"]
+            extended = _COURSE.replace("Warm up", "First\x1b]0;owned\x07").replace("\x1b", "\\u001b")
+            extended = extended.replace("\x07", "\\u0007") + '[[extension]]\nstudent = "anna"\ndays = 3\n'
+            course.write_text(extended)
+            screen.sees("FIRST\\X1B]0;OWNED\\X07", "(extended)")
+            assert b"\x1b]0;" not in terminal.output
+            terminal.type("q")
+            assert terminal.status() == 0
+        assert server.logged("course", "extension: anna, all groups, 3 days")
+        assert server.logged("course", "group Warm up removed")
+    # a change while no server runs is logged by the next one, which needs no option
+    course.write_text(_COURSE.replace("days = 2", "days = 4"))
+    with Server(tmp_path / "data", class_file=school.class_file) as server:
+        assert server.logged("course", "late days: 2 at 10 % each, now 4 at 10 % each")
+
+
+def test_a_server_does_not_start_with_a_mistake_in_the_course(tmp_path: Path, file: Path) -> None:
+    """Whether it is named or in the data folder."""
+    (tmp_path / "home").mkdir()
+    lab = Lab(tmp_path, tmp_path / "home")
+    file.write_text(_COURSE.replace("two-coordinators", "two-cordinators"))
+    words = ("serve", "--port", "0", "--listen", "127.0.0.1", "--data", "data")
+    error = "toml:8: unknown exercise two-cordinators; did you mean two-coordinators?"
+    assert error in lab(*words, "--course", "algorithms.toml").err
+    assert not (tmp_path / "data" / "course.toml").exists()
+    (tmp_path / "data" / "course.toml").write_text(file.read_text())
+    assert error in lab(*words).err
+    assert error in lab("serve", "course", "--data", "data").refused()
+    assert error in lab("serve", "export", "--data", "data").refused()
+    assert "there is no course; write " in lab("serve", "course", "--data", "new").refused()
+    assert "--grades: there is no course" in lab("serve", "export", "--grades", "g", "--data", "new").refused()
+
+
+def test_a_course_is_printed_with_each_deadline(tmp_path: Path, file: Path) -> None:
+    """For one student with the extensions."""
+    (tmp_path / "home").mkdir()
+    lab = Lab(tmp_path, tmp_path / "home")
+    file.write_text(f'{_COURSE}[[extension]]\nstudent = "anna"\ndays = 3\n')
+    printed = lab("serve", "course", "algorithms.toml").out
+    assert "Distributed algorithms: 2 late days of each student, 10 % each" in printed
+    assert "extension: anna, all groups, 3 days" in printed
+    assert "(extended)" in lab("serve", "course", "algorithms.toml", "--student", "anna").out
+    assert "extension" not in lab("serve", "course", "algorithms.toml", "--student", "ben").out

@@ -1,0 +1,256 @@
+"""What the teacher does about one student: comments, removal, an archive of the data, erasure."""
+
+import os
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from lab.exercises.attempts import recording_of
+from lab.exercises.teacher import Comment
+from lab.serve.comments import CommentBook
+from lab.serve.data_folder import DataFolder
+from lab.serve.gradebook import SealBook
+from tests.cli.invocation import Lab
+from tests.serve.conftest import School
+from tests.serve.lab_server import Client, Server, new_key
+from tests.serve.web_client import WebClient
+from tests.tui.terminal_screen import TerminalScreen
+from tests.waiting import wait_for
+
+_EXERCISE = "two-coordinators"
+
+
+class Teacher:
+    """Runs ``lab serve`` commands on a data folder."""
+
+    def __init__(self, folder: Path, data: Path) -> None:
+        (folder / "home").mkdir(exist_ok=True)
+        self.lab = Lab(folder, folder / "home")
+        self._data = ("--data", str(data))
+
+    def __call__(self, *words: str) -> str:
+        """Run a command that must succeed; return its output."""
+        called = self.lab("serve", *words, *self._data)
+        assert (called.status, called.err) == (0, "")
+        return called.out
+
+    def no(self, *words: str) -> str:
+        """Return the line with which a command is refused."""
+        return self.lab("serve", *words, *self._data).refused()
+
+
+@pytest.fixture
+def lone(tmp_path: Path, school: School) -> Iterator[Server]:
+    """A server of one test, for browsers, too."""
+    with Server(tmp_path / "data", "--web", "0", class_file=school.class_file) as server:
+        yield server
+
+
+def _leave(screen: TerminalScreen) -> None:
+    screen.type("q")
+    screen.sees("leave the exercise?")
+    screen.type("2\r")
+    screen.sees("has ended")
+
+
+def test_a_comment_is_shown_until_it_is_read(lone: Server, school: School, tmp_path: Path) -> None:
+    """In the list and in the exercise; it stays with the exercise's description, and only its text is shown."""
+    teacher = Teacher(tmp_path, lone.data)
+    anna = Client(lone, school.anna)
+    with anna.terminal("start", _EXERCISE) as terminal:
+        screen = TerminalScreen(terminal)
+        screen.sees("5 leads")
+        printed = teacher("comment", "anna", _EXERCISE, "look at \x1b]0;x\x07 node 4")
+        assert printed == f"commented on attempt 1 at {_EXERCISE} of anna\n"
+        screen.sees("attempt 1: look at \\x1b]0;x\\x07 node 4  (Esc dismisses)")
+        _leave(screen)
+        screen.sees("attempt 1: look at", "1x  comment", "(Esc dismisses)")
+        terminal.type("q")
+        assert terminal.status() == 0
+    status = teacher("status")
+    assert "1 comment unread" in next(line for line in status.splitlines() if line.startswith("anna"))
+    book = CommentBook(lone.data / "comments.json")
+    with anna.terminal() as terminal:
+        screen = TerminalScreen(terminal)
+        screen.sees("attempt 1: look at", "1x  comment")
+        terminal.type("\x1b")
+        wait_for(lambda: all(comment.read for comment in book.of("anna")), "it is read")
+        wait_for(lambda: "Esc dismisses" not in screen.text() and "  comment" not in screen.text(), "it is hidden")
+        terminal.type("\x1b[B")
+        screen.sees("your teacher on attempt 1, ", "look at \\x1b]0;x\\x07 node 4")
+        terminal.type("q")
+        assert terminal.status() == 0
+    assert "unread" not in teacher("status")
+    assert lone.logged("comment", f"on attempt 1 at {_EXERCISE}: look at", "anna")
+    for words, error in (
+        (("ben", _EXERCISE, "x"), f"ben has no attempt at {_EXERCISE}; there are no attempts yet"),
+        (("anna", "two-cordinators", "x"), "no attempt at two-cordinators; did you mean two-coordinators?"),
+        (("anna", _EXERCISE, "x", "--attempt", "7"), f"no attempt 7 at {_EXERCISE}; there are 1"),
+        (("anna", _EXERCISE, " "), "the comment is empty; write a text, in quotes"),
+        (("anna", _EXERCISE, "x" * 601), "601 characters; a comment has at most 600"),
+        (("../ben", _EXERCISE, "x"), "unknown student ../ben"),
+    ):
+        assert error in teacher.no("comment", *words)
+
+
+def test_a_removed_student_is_logged_out_and_cannot_return(lone: Server, school: School, tmp_path: Path) -> None:
+    """By key, over an open connection, by browser, or with a code, until readmitted; the work is kept."""
+    teacher, anna = Teacher(tmp_path, lone.data), Client(lone, school.anna)
+    browser = WebClient(lone, WebClient(lone).log_in(lone.invite("anna")).token)
+    assert 'id="terminal"' in browser.get().text
+    code = lone.invite("anna")
+    with anna.terminal("start", _EXERCISE) as terminal:
+        TerminalScreen(terminal).sees("5 leads")
+        assert teacher("remove", "anna", "--yes").startswith("removed anna; the work is kept")
+        assert terminal.status() != 0
+        terminal.shows("your teacher has removed you from the class; ask your teacher to readmit you")
+    assert lone.logged("run ended", student="anna")
+    assert lone.logged("removed", student="anna")
+    assert "removed" in next(line for line in teacher("status").splitlines() if line.startswith("anna"))
+    assert "your teacher has removed you from the class" in anna.run("status").stderr
+    other = new_key(tmp_path / "other")
+    assert "removed you" in Client(lone, other, user=code).run("status").stderr
+    assert "removed you" in browser.get().text
+    assert teacher("remove", "anna", "--yes") == "anna is removed already\n"
+    assert Client(lone, school.ben).run("status").returncode == 0
+    assert teacher("readmit", "anna") == "readmitted anna\n"
+    assert anna.run("status").stdout.startswith("anna: 0 sessions")
+    assert Client(lone, other, user=code).run("status").returncode == 0
+    assert teacher.no("readmit", "anna").startswith("anna is not removed; lab serve status")
+    assert recording_of(lone.data / "students" / "anna", _EXERCISE, 1).exists()
+
+
+def test_an_open_connection_admits_no_removed_student(lone: Server, school: School, tmp_path: Path) -> None:
+    """A client may keep its connection, and open a session later."""
+    control = tmp_path / "mux"
+    options = ("-o", f"ControlPath={control}")
+    anna = Client(lone, school.anna, *options)
+    master = Client(lone, school.anna, "-M", "-N", *options).begin()
+    try:
+        wait_for(control.exists, "the connection is open")
+        assert anna.run("status").returncode == 0
+        Teacher(tmp_path, lone.data)("remove", "anna", "--yes")
+        assert anna.run("status").returncode != 0
+        assert lone.logged("refused", "removed by the teacher", "anna")
+    finally:
+        master.kill()
+        master.communicate()
+
+
+@pytest.fixture
+def worked(lone: Server, school: School) -> Server:
+    """A server on which anna and ben have each made an attempt, and anna has a code and a browser."""
+    for name, key in (("anna", school.anna), ("ben", school.ben)):
+        with Client(lone, key).terminal("start", _EXERCISE) as terminal:
+            screen = TerminalScreen(terminal)
+            screen.sees("5 leads")
+            _leave(screen)
+            lone.logged("sealed", student=name)
+            terminal.type("q")
+            assert terminal.status() == 0
+    WebClient(lone).log_in(lone.invite("anna"))
+    lone.invite("anna")
+    return lone
+
+
+def test_an_archive_has_all_that_is_stored_about_a_student(worked: Server, tmp_path: Path) -> None:
+    """And nothing of another; links in the folder are not followed."""
+    teacher = Teacher(tmp_path, worked.data)
+    teacher("comment", "anna", _EXERCISE, "well done")
+    home = worked.data / "students" / "anna"
+    (home / "link").symlink_to("/etc/passwd")
+    os.mkfifo(home / "pipe")
+    assert teacher("archive", "anna", "--yes", "--to", "a.zip").endswith(f"of anna to {tmp_path / 'a.zip'}\n")
+    assert (tmp_path / "a.zip").stat().st_mode & 0o777 == 0o600
+    with zipfile.ZipFile(tmp_path / "a.zip") as archive:
+        files = {name.removeprefix("anna/"): archive.read(name) for name in archive.namelist()}
+    recording = recording_of(home, _EXERCISE, 1)
+    assert files[f"folder/attempts/{recording.name}"] == recording.read_bytes()
+    assert files["folder/progress.json"] == (home / "progress.json").read_bytes()
+    assert not {"folder/link", "folder/pipe"} & files.keys()
+    (comment,) = msgspec.json.decode(files["comments.json"], type=list[Comment])
+    assert comment.text == "well done"
+    assert b'"event":"log-in"' in files["log.jsonl"]
+    assert files["seals.jsonl"].count(b"\n") == 1
+    assert files["lists.txt"].count(b"browsers: ") == 1
+    assert files["lists.txt"].count(b"invites.json: ") == 2
+    assert not any(b'"ben"' in contents for contents in files.values())
+    assert worked.logged("archived", "a.zip", "anna")
+    assert teacher.no("archive", "anna", "--yes", "--to", "a.zip") == "a.zip exists; name another file: --to FILE"
+    assert "cannot be written: No such file" in teacher.no("archive", "anna", "--yes", "--to", "gone/a.zip")
+
+
+def test_an_erased_student_is_nowhere(worked: Server, school: School, tmp_path: Path) -> None:
+    """While the server runs; grades and seals of the others stay valid, and the key may come back anew."""
+    teacher = Teacher(tmp_path, worked.data)
+    teacher("comment", "anna", _EXERCISE, "well done")
+    with Client(worked, school.ben).terminal() as terminal:
+        TerminalScreen(terminal).sees("lab exercises")
+        teacher("notify", "ben", "anna is faster")
+        with Client(worked, school.anna).terminal() as of_anna:
+            TerminalScreen(of_anna).sees("lab exercises")
+            assert teacher("erase", "anna", "--yes").startswith("erased anna; not changed are your own files")
+            assert of_anna.status() != 0
+        terminal.type("q")
+        assert terminal.status() == 0
+    worked.logged("erased")
+    paths = [path for path in worked.data.rglob("*") if path.is_file()]
+    assert not [path for path in paths if "anna" in str(path.relative_to(worked.data))]
+    assert [path.name for path in paths if b"anna" in path.read_bytes()] == []
+    assert "(erased) is faster" in worked.logged("message")["text"]
+    report = SealBook(worked.data / "seals").read()
+    assert ([seal.student for seal in report.seals.values()], report.problem) == (["ben"], "")
+    assert "1 attempt of 1 student graded" in teacher("export")
+    assert Client(worked, school.anna).run("exercises").returncode == 0  # the teacher's list still has the key
+    with Client(worked, school.ben).terminal("start", _EXERCISE) as terminal:
+        screen = TerminalScreen(terminal)
+        screen.sees("5 leads")
+        _leave(screen)
+        wait_for(lambda: len(SealBook(worked.data / "seals").read().heads) == 2, "the next seal")
+        terminal.type("q")
+    assert SealBook(worked.data / "seals").read().problem == ""
+    assert "2 attempts of 1 student graded" in teacher("export")
+
+
+def test_all_of_it_works_without_a_server(worked: Server, school: School, tmp_path: Path) -> None:
+    """On the data folder, under its lock."""
+    assert worked.end() == 0
+    teacher = Teacher(tmp_path, worked.data)
+    assert teacher("comment", "anna", _EXERCISE, "well done").startswith("commented on attempt 1")
+    assert teacher("remove", "anna", "--yes").startswith("removed anna")
+    assert teacher("archive", "anna", "--yes").endswith(f"of anna to {tmp_path / 'anna.zip'}\n")
+    assert teacher("readmit", "anna") == "readmitted anna\n"
+    assert teacher("erase", "anna", "--yes").startswith("erased anna")
+    assert b"anna" not in (worked.data / "log").read_bytes()
+    assert "1 attempt of 1 student graded" in teacher("export")
+    assert "unknown student anna" in teacher.no("erase", "anna", "--yes")
+    folder = DataFolder(worked.data)
+    sockets = folder.acquire()
+    assert "a server already runs in" in teacher.no("remove", "ben", "--yes")
+    folder.release(sockets)
+
+
+def test_nothing_is_done_without_a_confirmation(tmp_path: Path) -> None:
+    """A script confirms with an option."""
+    (tmp_path / "data" / "students" / "anna").mkdir(parents=True)
+    teacher = Teacher(tmp_path, tmp_path / "data")
+    assert teacher.no("remove", "anna").endswith("Add --yes to confirm it")
+    assert teacher.no("erase", "anna").endswith("are deleted for good. Add --yes to confirm it")
+    assert teacher.no("archive", "anna").endswith("Add --yes to confirm it")
+    assert (tmp_path / "data" / "students" / "anna").exists()
+    assert not (tmp_path / "data" / "removed").exists()
+
+
+def test_a_damaged_file_of_comments_is_reported(tmp_path: Path) -> None:
+    """And left as it is."""
+    home = tmp_path / "data" / "students" / "anna"
+    (home / "attempts").mkdir(parents=True)
+    recording_of(home, _EXERCISE, 1).touch()
+    (tmp_path / "data" / "comments.json").write_text("{")
+    error = Teacher(tmp_path, tmp_path / "data").no("comment", "anna", _EXERCISE, "x")
+    assert "comments.json cannot be read" in error
+    assert "repair it, or move it away" in error
+    assert (tmp_path / "data" / "comments.json").read_text() == "{"
