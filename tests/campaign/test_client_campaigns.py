@@ -137,7 +137,7 @@ def test_the_register_of_a_coordinator_loses_writes_under_a_partition(seed: int)
 
 
 @pytest.mark.parametrize("runs", [15, pytest.param(250, marks=pytest.mark.soak, id="soak")])
-def test_a_store_beside_the_cluster_survives(runs: int) -> None:
+def test_a_store_outside_the_cluster_survives(runs: int) -> None:
     """Every node passes on what it is asked: no fault of the nodes makes the history wrong."""
     assert _runs_until_found(Backed, 1, ("kill", "pause", "partition", "delay", "loss"), runs) == 0
 
