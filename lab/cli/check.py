@@ -114,8 +114,8 @@ def check(options: CheckOptions) -> int:
     the nodes and the links between them, neither clients nor services.
 
     With --program, the runs are live, some at a time. The schedule of faults is reproducible, a run is not: a
-    finding is repeated, and says in how many repetitions it came again. What a slow machine may have caused counts
-    only if it comes again in a run of twice the time. Of each finding the recording is kept.
+    finding is repeated, and the report has in how many repetitions it came again. What a slow machine may have
+    caused counts only if it comes again in a run of twice the time. The recording of each finding is kept.
 
     The first runs of your own protocol, and every finding, are executed twice, in two processes: if they differ,
     it is not deterministic, and nothing that was found can be trusted.

@@ -51,7 +51,7 @@ def test_its_recording_is_read_by_the_other_commands(lab: Lab, found: Path) -> N
     assert "linearizability fails" in verified.out
 
 
-def test_a_campaign_of_a_right_store_says_what_it_judged(lab: Lab) -> None:
+def test_a_campaign_of_a_right_store_reports_what_it_judged(lab: Lab) -> None:
     """The operations and their outcomes, in the report's document; green."""
     done = lab(
         *("check", f"{SERVERS}:Backed", "--workload", "lin-kv", "--service", "lin-kv", "--clients", "2", "--rate"),

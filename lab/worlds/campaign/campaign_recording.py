@@ -127,7 +127,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 def _encode_plan(plan: Any) -> bytes:
     """Encode a plan, or a header with one: it may have nodes by their numbers, which sorted keys exclude."""
-    return _encode(msgspec.to_builtins(plan, str_keys=True, order="deterministic"))
+    return msgspec.json.encode(msgspec.to_builtins(plan, str_keys=True, order="deterministic"))
 
 
 _header_of = msgspec.json.Decoder(CampaignHeader).decode
