@@ -49,7 +49,7 @@ _MOST_KINDS = 12
 """The number of kinds of messages that faults wait for, in a protocol that was written."""
 _MOST_VISIBLE_NODES = 4
 _SETTLED_T = 15
-_SHARE_AMID = 0.6
+_SHARE_AMID = 0.8
 """The share of kills among the events that wait for a message, to strike between two of one step."""
 _EARLIER = "an earlier task is not done"
 
@@ -214,7 +214,8 @@ class TaskCampaigns:
             some = added[: len(plan.kinds)]  # more of them would be targets in place of those that are sent
             return replace(plan, kinds=(*plan.kinds, *some))
         sent = self._kinds_sent(replace(plan, faults=()), network) if needed.faults or needed.events else set[str]()
-        some = sorted(added, key=lambda kind: kind not in sent)[:_MOST_KINDS]
+        first = sorted(added, key=lambda kind: kind not in sent)
+        some = [kind for kind in first if kind in sent or needed.faults][:_MOST_KINDS]
         return replace(plan, kinds=tuple(some), requests=tuple(k for k in some if issubclass(own[k], Request)))
 
     def _kinds_sent(self, plan: SchedulePlan, network: _Network) -> set[str]:
@@ -264,17 +265,31 @@ def _with_events(schedule: Schedule, events: tuple[str, ...], plan: SchedulePlan
     """Give the events in order: the first when the nodes have settled, each later one soon after, or amid messages."""
     chance, t_us = Random(f"{seed}/events"), plan.timing.t_us
     *others, highest = schedule.nodes
-    at_us = chance.randint(_SETTLED_T, _SETTLED_T + 10) * t_us
+    due_us = at_us = chance.randint(_SETTLED_T, _SETTLED_T + 10) * t_us
     given = []
     for event in events:
         nodes = (highest, chance.choice(others or [highest]), chance.choice(schedule.nodes))
         command = fill(event, dict(zip(EVENT_NODES, map(str, nodes), strict=True)))
         is_amid = command.startswith("kill") and bool(plan.kinds) and chance.random() < _SHARE_AMID
-        on = f"{chance.choice(['before send', 'send', 'deliver'])} {chance.choice(plan.kinds)}" if is_amid else ""
-        given.append(ScheduledFault(at_us, on, command))
-        at_us += chance.choice([0, chance.randint(0, t_us), chance.randint(0, 6 * t_us)]) // 1000 * 1000
+        on = _draw_message(plan, schedule.nodes, command, chance) if is_amid else ""
+        is_return = command.startswith("restart")  # not before the node has been missed
+        due_us += chance.choice([0, chance.randint(0, t_us), chance.randint(0, 6 * t_us)]) // 1000 * 1000
+        due_us += t_us * is_return
+        # a kill amid messages waits for them from before the event that has them sent
+        given.append(ScheduledFault(at_us - 1_000 if on else due_us, on, command))
+        at_us = due_us
     faults = sorted((*schedule.faults, *given), key=lambda fault: fault.at_us)
     return replace(schedule, faults=tuple(faults), end_us=max(schedule.end_us, at_us + t_us if given else 0))
+
+
+def _draw_message(plan: SchedulePlan, nodes: tuple[int, ...], command: str, chance: Random) -> str:
+    """Draw a message to wait for; half of those to wait for before a node is killed are its own, or to it."""
+    on = f"{chance.choice(['before send', 'send', 'deliver'])} {chance.choice(plan.kinds)}"
+    victim = command.rpartition(" ")[2]
+    peers = [str(node) for node in nodes if str(node) != victim]
+    if victim.isdecimal() and peers and chance.random() < 0.5:
+        on += " " + "->".join(chance.sample([victim, chance.choice(peers)], 2))
+    return on
 
 
 def _as_visible(needed: Requirement | None) -> Requirement | None:
