@@ -519,7 +519,9 @@ class GradeOptions(Struct, frozen=True):
     ] = None
     student: Annotated[
         str | None,
-        Option(metavar="NAME", help="Grade only submissions of this student; with FILE.py, in runs drawn for them."),
+        Option(
+            metavar="NAME", help="Grade only submissions of this student; with FILE.py, in runs drawn for them."
+        ),
     ] = None
     every: Annotated[
         bool,
@@ -806,9 +808,9 @@ def _grade_files(options: GradeOptions, name: str, folder: Path) -> int:
         points = sum(result.points for result in results)
         solved = solved and all(result.state == "done" for result in results)
         tasks = _task_grades(exercise, results)
-        grades.append(GradeSummary(
-                str(path), exercise.name, student, 0, points, exercise.points, "", False, "", tasks
-            ))
+        grades.append(
+            GradeSummary(str(path), exercise.name, student, 0, points, exercise.points, "", False, "", tasks)
+        )
         if as_json:
             continue
         print_line(f"{path}: {points} of {exercise.points}")

@@ -9,6 +9,7 @@ from msgspec import Struct, field
 
 from lab.exercises.draws import DrawTable
 from lab.exercises.handout import LockedText, fill, normalize_answer
+from lab.exercises.tool_keys import ExplorationKey, ScaleKey
 from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS
 from lab.scenario.file import Scenario
 from lab.worlds.loading.targets import load_protocol
@@ -97,6 +98,7 @@ class AnswerKey(Struct, frozen=True, forbid_unknown_fields=True):
     script.
 
     ``rule`` names the rules, assertions and assumptions that a question is about whose answer no run shows.
+    ``explore`` and ``scale`` are for questions that are answered with these tools.
     """
 
     rule: tuple[str, ...] = ()
@@ -106,6 +108,8 @@ class AnswerKey(Struct, frozen=True, forbid_unknown_fields=True):
     value: str = ""
     holds: dict[str, str] = {}
     setups: tuple[dict[str, Any], ...] = ({},)
+    explore: ExplorationKey | None = None
+    scale: ScaleKey | None = None
 
 
 class TaskHead(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

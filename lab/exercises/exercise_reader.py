@@ -19,7 +19,20 @@ from lab.exercises.draws import (
     is_possible,
     mistakes_in_draws,
 )
-from lab.exercises.exercise import EVENT_NODES, FREE, LEVELS, WAYS, Edition, Exercise, Hint, Kind, Requirement, Stage, Task, TaskHead
+from lab.exercises.exercise import (
+    EVENT_NODES,
+    FREE,
+    LEVELS,
+    WAYS,
+    Edition,
+    Exercise,
+    Hint,
+    Kind,
+    Requirement,
+    Stage,
+    Task,
+    TaskHead,
+)
 from lab.exercises.handout import HEAD as _HEAD
 from lab.exercises.handout import decode_tasks, fill
 from lab.foreign_file import read_foreign_text
@@ -170,11 +183,14 @@ class _Reading:
         if starting_file is not None and not os.path.isfile(starting_file):  # Path raises if the name is too long
             self._wrong(_HEAD, f"{'repairs' if head.repairs else 'writes'}: file {named} not found")
         if head.repairs and head.writes:
-            self._wrong(_HEAD, "it has both repairs and writes: a file is to be repaired or to be written; leave out one")
+            self._wrong(
+                _HEAD, "it has both repairs and writes: a file is to be repaired or to be written; leave out one"
+            )
         for key, file, way in (("repairs", head.repairs, "repair"), ("writes", head.writes, "stage")):
             if any((task.way == way) != bool(file) for task in tasks):
                 self._wrong(
-                    _HEAD, f"with {key} = FILE.py every task needs {way} = {{ … }}; without it no task may have one"
+                    _HEAD,
+                    f"with {key} = FILE.py every task needs {way} = {{ … }}; without it no task may have one",
                 )
         return Exercise(
             name=self._folder.name,

@@ -123,9 +123,7 @@ def _repair_problems(
             yield f"{which} earns {points} of {exercise.points} points"
 
 
-def _stage_problems(
-    exercise: Exercise, skeleton: Path, report_progress: Callable[[float], None]
-) -> Iterator[str]:
+def _stage_problems(exercise: Exercise, skeleton: Path, report_progress: Callable[[float], None]) -> Iterator[str]:
     """Yield the problems of an exercise in stages.
 
     ``solution-2.py`` must earn the points of stages 1 and 2, and no more; ``wrong-2-….py`` those of stage 1.

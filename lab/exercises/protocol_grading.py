@@ -92,7 +92,9 @@ def grade_protocol(
             for task in exercise.tasks:
                 shortfall = None if why else campaigns.run(task).shortfall
                 why = why or ("" if shortfall is None else shortfall.why)
-                results.append(Result(task.number, "missed" if why else "done", 0 if why else task.points, why=why))
+                results.append(
+                    Result(task.number, "missed" if why else "done", 0 if why else task.points, why=why)
+                )
                 if why:
                     why = _EARLIER
             return tuple(results)
@@ -213,7 +215,9 @@ class TaskCampaigns:
         if not isinstance(needed, Stage):
             some = added[: len(plan.kinds)]  # more of them would be targets in place of those that are sent
             return replace(plan, kinds=(*plan.kinds, *some))
-        sent = self._kinds_sent(replace(plan, faults=()), network) if needed.faults or needed.events else set[str]()
+        sent = (
+            self._kinds_sent(replace(plan, faults=()), network) if needed.faults or needed.events else set[str]()
+        )
         first = sorted(added, key=lambda kind: kind not in sent)
         some = [kind for kind in first if kind in sent or needed.faults][:_MOST_KINDS]
         return replace(plan, kinds=tuple(some), requests=tuple(k for k in some if issubclass(own[k], Request)))

@@ -94,4 +94,6 @@ def _record(
 def _with_source_of(handed_in: type[Algorithm], base: Header) -> Header:
     """Return the header with the source of the student's file, as the recording shows it."""
     own = simulation_header(handed_in, base.nodes, base.timing, {}).protocol
-    return replace(base, protocol=replace(base.protocol, source=own.source, file=own.file, heartbeats=own.heartbeats))
+    return replace(
+        base, protocol=replace(base.protocol, source=own.source, file=own.file, heartbeats=own.heartbeats)
+    )

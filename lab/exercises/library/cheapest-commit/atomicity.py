@@ -112,7 +112,9 @@ def doubts_end(state: GlobalState) -> Iterator[Counterexample]:
     for node, transaction, others in doubts(state):
         known = next((other.id for other in others if outcome_at(other, transaction)), None)
         if known is not None:
-            yield Counterexample(f"{node.id} is in doubt about {transaction}, and {known} knows its outcome", (node.id, known))
+            yield Counterexample(
+                f"{node.id} is in doubt about {transaction}, and {known} knows its outcome", (node.id, known)
+            )
 
 
 @leads_to(within="20T", relies_on=(4,), noun="doubt", done="resolved", despite_cuts=True)
@@ -122,4 +124,6 @@ def missing_votes_abort(state: GlobalState) -> Iterator[Counterexample]:
         lines = {f"{word} {transaction}" for word in ("yes", "no", *OUTCOMES)}
         free = next((other.id for other in others if lines.isdisjoint(other.log)), None)
         if free is not None:
-            yield Counterexample(f"{node.id} is in doubt about {transaction}, and {free} has not voted", (node.id, free))
+            yield Counterexample(
+                f"{node.id} is in doubt about {transaction}, and {free} has not voted", (node.id, free)
+            )

@@ -31,7 +31,6 @@ class OutcomeOf(Request[Decided], frozen=True):
     transaction: str
 
 
-
 class MyCommit(Algorithm):
     """Every node begins transactions, and takes part in those of all others."""
 

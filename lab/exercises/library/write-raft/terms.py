@@ -48,4 +48,6 @@ def minorities_have_no_leader(state: GlobalState) -> Iterator[Counterexample]:
         if node.process == "running" and leads(node):
             reached = [other for other in state.running if state.connected(node.id, other)]
             if 2 * len(reached) <= len(state.ids):
-                yield Counterexample(f"{node.id} leads, and reaches only {len(reached)} of {len(state.ids)}", (node.id,))
+                yield Counterexample(
+                    f"{node.id} leads, and reaches only {len(reached)} of {len(state.ids)}", (node.id,)
+                )

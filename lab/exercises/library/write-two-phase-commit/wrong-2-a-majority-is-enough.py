@@ -25,7 +25,6 @@ class Decided(Payload, frozen=True):
     outcome: str
 
 
-
 class MyCommit(Algorithm):
     """Every node begins transactions, and takes part in those of all others."""
 
