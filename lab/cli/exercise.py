@@ -66,8 +66,8 @@ from lab.worlds.loading.targets import split_target
 group = command_group(
     "exercise",
     "Solve and grade exercises.\n\nEach exercise gives you a cluster of your own, and asks you to bring "
-    "about, predict, find or explain a behaviour, or to repair or write a protocol. [bold]lab exercise list[/bold] shows them all. "
-    "To host them for a class: [bold]lab serve[/bold].",
+    "about, predict, find or explain a behaviour, or to repair or write a protocol. [bold]lab exercise "
+    "list[/bold] shows them all. To host them for a class: [bold]lab serve[/bold].",
 )
 
 
@@ -372,9 +372,9 @@ def try_(
 ) -> int:
     """Try the stages of an exercise in which you write a protocol.
 
-    The visible campaign of each stage is run, up to the first that is not passed: simulated runs of small clusters,
-    with the faults that the stage names. What breaks a stage is shrunk to the few events that matter, and recorded.
-    A stage whose promises were judged in no run is not passed.
+    The visible campaign of each stage is run, up to the first that is not passed: simulated runs of small
+    clusters, with the faults that the stage names. What breaks a stage is shrunk to the few events that matter,
+    and recorded. A stage with a promise that was judged in no run is not passed.
 
     Your grade comes from a hidden campaign, with other seeds, times and numbers of nodes: lab exercise grade.
 
@@ -544,7 +544,7 @@ class GradeOptions(Struct, frozen=True):
         Option(
             "--data",
             metavar="DIR",
-            help="With FILE.py and --student: draw the runs with the nonce in this data folder of the class's server.",
+            help="With FILE.py and --student: the data folder of the class's server, whose nonce draws the runs.",
         ),
     ] = None
     exercises: Folder = None

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import asdict
 
 from lab.exercises.draws import (

@@ -135,7 +135,8 @@ def _stage_problems(exercise: Exercise, skeleton: Path, report_progress: Callabl
     for path in [path for path in expected if not path.is_file()]:
         yield f"{path.name} is missing: nothing shows that the stages up to {expected.pop(path)} can be passed"
     for path in [path for path, passed in wrong.items() if not 0 <= passed < last]:
-        yield f"{path.name}: name the stage that it fails, 1 to {last}: wrong-2-{path.stem.removeprefix('wrong-')}.py"
+        rest = path.name.removeprefix("wrong-")
+        yield f"{path.name}: name the stage that it fails, 1 to {last}: wrong-2-{rest}"
         del wrong[path]
     if not wrong:
         yield "wrong-*.py is missing: nothing shows that wrong attempts fail: wrong-2-….py fails stage 2"

@@ -3,12 +3,12 @@
 The student's file is executed in sandboxes, the judge is here. In a sandbox the methods that the exercise is about
 are those of the file that was given out, in the built-in classes too, and the other protocols are empty: to import
 the answer is none. The exercise defines what the protocol must satisfy: a class that promises nothing, or allows
-itself more time, gains nothing. A task counts only if all tasks before it are done, and if each of its promises was
+itself more time, gains nothing. A task counts only if all tasks before it are done, and each of its promises was
 judged in some run. So neither a class that does nothing nor the unchanged file earns a point.
 
-A task has two campaigns. The **hidden** one gives the grade: its seeds, times and numbers of nodes are secret, so that
-a protocol for one particular network fails. The **visible** one is for the student: it has small clusters and the
-usual times, the same for everybody, and what it finds can be shrunk and looked at.
+A task has two campaigns. The **hidden** one gives the grade: its seeds, times and numbers of nodes are secret, so
+that a protocol for one particular network fails. The **visible** one is for the student: it has small clusters and
+the usual times, the same for everybody, and what it finds can be shrunk and looked at.
 
 A repaired protocol must first of all work without faults. One that is written begins with a stage without faults.
 """
@@ -80,7 +80,7 @@ class CampaignResult(Struct, frozen=True):
 def grade_protocol(
     exercise: Exercise, file: Path, seed: int, report_progress: ReportProgress = lambda text: None
 ) -> tuple[Result, ...]:
-    """Return the results of the tasks for this file, by the hidden campaigns. The same ``seed`` gives the same runs.
+    """Return the results of the tasks for this file, by the hidden campaigns. A ``seed`` gives the same runs.
 
     ``report_progress`` is called with a line of text.
     """
@@ -266,7 +266,10 @@ def _schedule(needed: Requirement, plan: SchedulePlan, seed: int) -> Schedule:
 
 
 def _with_events(schedule: Schedule, events: tuple[str, ...], plan: SchedulePlan, seed: int) -> Schedule:
-    """Give the events in order: the first when the nodes have settled, each later one soon after, or amid messages."""
+    """Give the events in order: the first when the nodes have settled, each later one soon after.
+
+    A kill may strike amid the messages that the event before it causes.
+    """
     chance, t_us = Random(f"{seed}/events"), plan.timing.t_us
     *others, highest = schedule.nodes
     due_us = at_us = chance.randint(_SETTLED_T, _SETTLED_T + 10) * t_us

@@ -23,8 +23,8 @@ class ExplorationKey(Struct, frozen=True, forbid_unknown_fields=True):
     """An answer that follows from explorations of ``protocol``, one for each number of ``nodes``: 3, or 2-4.
 
     ``asks`` is what the answer is: the *smallest* number of nodes with which ``assertion`` is violated; the number
-    of *moves* to its first violation; or the number of *states* of a proof. All explorations that the answer rests on
-    must be complete, and a proof must find no failure. The others are the options of ``lab explore``.
+    of *moves* to its first violation; or the number of *states* of a proof. All explorations that it rests on must
+    be complete, and a proof must find no failure. The others are the options of ``lab explore``.
     """
 
     protocol: str
@@ -71,9 +71,9 @@ class ExplorationKey(Struct, frozen=True, forbid_unknown_fields=True):
 class ScaleKey(Struct, frozen=True, forbid_unknown_fields=True):
     """An answer that follows from the cost of elections in a cluster of ``nodes``, in their ``case``.
 
-    ``asks``: the *cheaper* of the ``protocols``, or by how many messages it is: *fewer*. The costs are those of the
-    formulas, which must be exactly what is measured with ``measured_with`` nodes. All numbers are written as texts,
-    which may be drawn.
+    ``asks``: the *cheaper* of the ``protocols``, or by how many messages it is: *fewer*. The costs are those of
+    the formulas, which must be exactly what is measured with ``measured_with`` nodes. ``nodes`` is a text, as it
+    may be drawn.
     """
 
     protocols: tuple[str, str]
@@ -103,7 +103,7 @@ class ScaleKey(Struct, frozen=True, forbid_unknown_fields=True):
         formula, (measured,) = case.messages(self.measured_with), case.measured
         if case.cost is None or measured.messages != formula:
             raise ToolKeyError(
-                f"{name} sends {measured.messages} messages with {self.measured_with} nodes, by its formula {formula:g}"
+                f"{name} with {self.measured_with} nodes: {measured.messages} messages, by formula {formula:g}"
             )
         return round(case.messages(_whole(self.nodes)))
 

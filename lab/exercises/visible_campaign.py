@@ -1,8 +1,8 @@
 """The visible campaigns of an exercise in stages: what students run themselves, as often as they like.
 
 Each stage is tried in turn, up to the first that is not passed. What broke it is shrunk to the few events that
-matter, and can be written as a recording. The runs are those of a fixed seed, and the file is executed as it is for
-the grade, in sandboxes where the answer is not. So what passes here fails there only by another network or seed.
+matter, and written as a recording. The runs are those of a fixed seed, and the file is executed as it is for the
+grade, in sandboxes where the answer is not. So what passes here fails there only by another network or seed.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from lab.worlds.loading.targets import split_target
 
 
 class Evidence(Struct, frozen=True):
-    """A shrunk run that breaks a stage. ``recording`` and ``script`` are its files, ``again`` the command for it."""
+    """A shrunk run that breaks a stage: its files, ``recording`` and ``script``, and the command ``again``."""
 
     finding: Finding
     recording: Path

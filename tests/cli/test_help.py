@@ -57,7 +57,8 @@ OPTIONS = {
     "exercise show": "--solution --student --data --json",
     "exercise start": "--student --home --exercises",
     "exercise status": "--student --home --exercises --json",
-    "exercise grade": "--exercise --student --every --csv --gradescope --sealed-by --exercises --json",
+    "exercise try": "--seed --json",
+    "exercise grade": "--exercise --student --every --csv --gradescope --sealed-by --data --exercises --json",
     "exercise check": "--junit --json",
     "exercise handout": "--to --json",
     "serve": "--port --web --listen --host --class --open --exercises --lecture --data --nodes --sessions "

@@ -16,6 +16,7 @@ from tests.documents import fitting, names_in
 PAGE = find_page("json").text
 BEACON = f"{ROOT / 'tests' / 'mutation' / 'beacon.py'}:Beacon"
 EXERCISE = ROOT / "lab" / "exercises" / "library" / "two-coordinators"
+SKELETON = ROOT / "lab" / "exercises" / "library" / "write-the-ring" / "my_ring.py"
 MUTATE = ("mutate", BEACON, "--only", "guard,unsafe,comparison", "--nodes", "3", "--runs", "4")
 BANK = ("run", "3pc", "--sim", "--headless", "--for", "6s", "--record", "bank.jsonl")
 BLOCKED = ("--do", "at 1s withdraw 350", "--do", "on send Vote 3->5: kill 5")
@@ -75,6 +76,7 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("exercise", "show", "two-coordinators"),
     ),
     "exercise-status": (("exercise", "status", "--student", "anna", "--home", "anna"),),
+    "exercise-try": (("exercise", "try", "write-the-ring", str(SKELETON)),),
     "explore": (("explore", "bully", "--timeouts", "any", "--states", "3000"),),
     "explore-set-ups": (
         ("explore", "bully", "--nodes", "2-3", "--timeouts", "any", "--states", "2000"),

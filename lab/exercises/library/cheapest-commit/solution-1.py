@@ -13,7 +13,7 @@ class Vote(Payload, frozen=True):
 
 
 class Prepare(Request[Vote], frozen=True):
-    """Can you commit?"""
+    """A question to all others, whether they can commit."""
 
     transaction: str
 
@@ -37,7 +37,7 @@ class Announce(Request[Acknowledged], frozen=True):
 
 
 class OutcomeOf(Request[Decided], frozen=True):
-    """How did it end?"""
+    """A question about the outcome."""
 
     transaction: str
 

@@ -20,7 +20,7 @@ class Decided(Payload, frozen=True):
 
 
 class OutcomeOf(Request[Decided], frozen=True):
-    """How did it end?"""
+    """A question about the outcome."""
 
     transaction: str
 

@@ -1,7 +1,7 @@
 """An election by majority, from an empty file."""
 
-from lab.kernel import Displayed, Payload, Request, Safe, on, procedure
-from lab.protocols import Election, Status
+from lab.kernel import Displayed
+from lab.protocols import Election
 
 
 class MyRaft(Election):

@@ -2,8 +2,7 @@
 
 from typing import ClassVar
 
-from lab.kernel import Payload, Request, on, periodic, procedure
-from lab.protocols import Election, Status
+from lab.protocols import Election
 
 
 class MyRing(Election):

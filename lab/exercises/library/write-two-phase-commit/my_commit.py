@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from lab.kernel import Log, Payload, Request, Safe, command, on, procedure
+from lab.kernel import Log, Safe, command
 from lab.protocols import Algorithm
 
 

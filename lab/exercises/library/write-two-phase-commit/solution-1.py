@@ -13,7 +13,7 @@ class Vote(Payload, frozen=True):
 
 
 class Prepare(Request[Vote], frozen=True):
-    """Can you commit?"""
+    """A question to all others, whether they can commit."""
 
     transaction: str
 
