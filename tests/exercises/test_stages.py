@@ -84,7 +84,7 @@ def tried(exercise: Exercise, file: Path, to: Path) -> list[TriedStage]:
 
 @pytest.mark.timeout(900)  # hundreds of steps, each in another process: slow where other work runs
 @pytest.mark.parametrize(("name", "file"), ATTEMPTS)
-def test_each_attempt_passes_as_many_stages_as_its_name_says(name: str, file: str) -> None:
+def test_each_attempt_passes_the_stages_in_its_name(name: str, file: str) -> None:
     """The last solution passes all, the file to begin with none; a stage that fails has all of its runs."""
     exercise = find_exercise(name)
     passed = passes(exercise, file)
@@ -129,7 +129,7 @@ def test_a_first_attempt_finds_its_counterexample(tmp_path: Path) -> None:
     assert [stage.result for stage in others] == [None] * 3
 
 
-def test_a_passed_stage_says_by_how_many_runs(tmp_path: Path) -> None:
+def test_a_passed_stage_counts_its_runs(tmp_path: Path) -> None:
     """Each of its promises was judged; the next stage is broken, and earns nothing."""
     exercise = with_runs(ring(), {2: 40}, 5)
     first, second, *_ = tried(exercise, exercise.folder / "solution-1.py", tmp_path)
