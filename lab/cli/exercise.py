@@ -681,8 +681,8 @@ def check(
 
     The answer of each question must follow from the run that it names, under several seeds, and whatever is drawn
     for a student. The solution must earn all points. An empty attempt and each wrong attempt in the exercise's
-    folder must earn none, and random commands must not solve it. In an exercise in stages, solution-2.py
-    must pass two of them and no more, and wrong-2-….py fail the second.
+    folder must earn none, and random commands must not solve it. In an exercise in stages, solution-2.py must pass
+    two of them and no more, and wrong-2-….py must fail the second.
 
     Exit status: 0 all are correct, 1 one is not, 2 usage error, 130 Ctrl-C.
     """
