@@ -11,6 +11,7 @@ from lab.exercises.draws import draw_seed
 from lab.exercises.exercise import Exercise, Stage
 from lab.exercises.exercise_reader import SHIPPED, ExerciseError, find_exercise, names, read_exercise
 from lab.exercises.exercise_validation import check_exercise
+from lab.exercises.handout import write_handout
 from lab.exercises.protocol_grading import grade_protocol
 from lab.exercises.visible_campaign import TriedStage, try_stages
 from lab.protocols import OWN_PROTOCOLS
@@ -209,6 +210,18 @@ def test_the_hidden_runs_differ_from_student_to_student() -> None:
     seeds = {draw_seed("write-the-ring", name, nonce) for name in ("anna", "ben") for nonce in (b"one", b"two")}
     assert len(seeds) == 4
     assert draw_seed("write-the-ring", "anna", b"one") in seeds
+
+
+def test_students_get_no_solution_and_can_try(tmp_path: Path) -> None:
+    """They get the file to begin with and the properties; explanations of stages would be the solution."""
+    given = tmp_path / "given"
+    write_handout(find_exercise("cheapest-commit").folder, given)
+    assert sorted(path.name for path in given.glob("*.py")) == ["atomicity.py", "my_commit.py"]
+    exercise = with_runs(read_exercise(given), {}, 8)
+    assert [task.explanation for task in exercise.tasks] == [""] * 3
+    (first, *_) = tried(exercise, given / "my_commit.py", tmp_path)
+    assert not first.is_passed
+    assert first.evidence is not None
 
 
 # the check of the exercise
