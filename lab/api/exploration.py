@@ -103,6 +103,10 @@ class Exploration:
         weakref.finalize(run, folder.cleanup)
         return run
 
+    def count_moves_to(self, assertion: str) -> int:
+        """Return the number of moves to the first violation of an assertion that is violated."""
+        return self._explorer.count_moves_to(assertion)
+
     def _verdict(self, assertion: str) -> str:
         count, explorer = self.tally.violated[assertion], self._explorer
         if count:

@@ -53,6 +53,7 @@ DOCUMENTS = {
     "exercise-list": DocumentPlace("exercise:ExerciseListDocument", "lab exercise list --json"),
     "exercise-show": DocumentPlace("exercise:ExerciseShowDocument", "lab exercise show NAME --json"),
     "exercise-status": DocumentPlace("exercise:StatusDocument", "lab exercise status --json"),
+    "exercise-try": DocumentPlace("exercise:ExerciseTryDocument", "lab exercise try NAME FILE.py --json"),
     "explore": DocumentPlace("explore:ExploreDocument", "lab explore PROTOCOL --json"),
     "explore-set-ups": DocumentPlace(
         "explore_set_ups:ExploreSetUpsDocument", "lab explore PROTOCOL --nodes 2-3 --json"

@@ -11,6 +11,7 @@ from msgspec import Struct
 from rich.table import Table
 from typer import Argument, Option
 
+from lab.cli.campaign_report import print_finding
 from lab.cli.documents import Document, Json, print_json
 from lab.cli.junit import JUnitCase, JUnitSuite, write_junit
 from lab.cli.options import Junit, announce_sandbox, command, command_group, writable, write_whole
@@ -26,7 +27,7 @@ from lab.cli.terminal import (
 )
 from lab.exercises.assessment import Result
 from lab.exercises.attempts import NAME, LocalClusters, StudentFolder, login_name
-from lab.exercises.draws import describe_draw
+from lab.exercises.draws import describe_draw, draw_seed
 from lab.exercises.exercise import LEVELS, Exercise, Way
 from lab.exercises.exercise_reader import (
     SHIPPED,
@@ -51,20 +52,22 @@ from lab.exercises.grading import (
     restrict_to_student,
 )
 from lab.exercises.handout import HEAD, fill, write_handout
-from lab.exercises.repair_grading import grade_repair
+from lab.exercises.protocol_grading import grade_protocol
+from lab.exercises.visible_campaign import TriedStage, try_stages
 from lab.foreign_file import LARGEST_TEXT, read_foreign, read_foreign_text
 from lab.output import print_line
 from lab.places import exercises_folder
 from lab.text import sanitize
 from lab.tui.terminal.guard import run_guarded
 from lab.units import format_count
+from lab.worlds.loading.settings import seed_of
 from lab.worlds.loading.targets import split_target
 
 group = command_group(
     "exercise",
     "Solve and grade exercises.\n\nEach exercise gives you a cluster of your own, and asks you to bring "
-    "about, predict, find, repair or explain a behaviour. [bold]lab exercise list[/bold] shows them all. "
-    "To host them for a class: [bold]lab serve[/bold].",
+    "about, predict, find or explain a behaviour, or to repair or write a protocol. [bold]lab exercise "
+    "list[/bold] shows them all. To host them for a class: [bold]lab serve[/bold].",
 )
 
 
@@ -255,7 +258,7 @@ def _describe(exercise: Exercise, solution: str | None) -> ExerciseShowDocument:
 
 
 def _solution_of(exercise: Exercise) -> Path:
-    path = exercise.folder / ("solution.py" if exercise.faulty_file else "solution.script")
+    path = exercise.folder / ("solution.py" if exercise.starting_file else "solution.script")
     if exercise.edition == "student":
         raise UsageError(f"{exercise.folder} has no solution: it is {_STUDENT_EDITION}")
     if not path.is_file():
@@ -288,12 +291,12 @@ def start(
     at a time; each states its cost in points. Every attempt is recorded, and the best one counts: hand in the
     recording, which lab exercise grade re-executes.
 
-    If the exercise is to repair a protocol, the faulty file is copied to the current folder.
+    If the exercise is to repair or to write a protocol, the file to begin with is copied to the current folder.
     """
     exercise = None if name is None else resolve_exercise(name, exercises or SHIPPED)
     found = [exercise] if exercise is not None and "/" in (name or "") else _exercises(exercises)
-    if exercise is not None and exercise.faulty_file is not None:
-        return _copy_repair_file(exercise, exercise.faulty_file)
+    if exercise is not None and exercise.starting_file is not None:
+        return _copy_starting_file(exercise, exercise.starting_file)
     require_terminal("lab exercise show NAME")
     from lab.tui.apps.classroom_app import show_classroom  # noqa: PLC0415 - loads the interface
 
@@ -308,8 +311,8 @@ def start(
         _print_attempts_folder(own)
 
 
-def _copy_repair_file(exercise: Exercise, file: Path) -> int:
-    """Copy the file to repair to the current folder, and print the exercise."""
+def _copy_starting_file(exercise: Exercise, file: Path) -> int:
+    """Copy the file to begin with to the current folder, and print the exercise."""
     own = Path(f"{exercise.name.replace('-', '_')}.py")
     if own.exists():
         raise UsageError(f"{own} exists already; continue with it, or move it away to start again")
@@ -318,9 +321,131 @@ def _copy_repair_file(exercise: Exercise, file: Path) -> int:
     properties = split_target(exercise.setup.protocol)[1]
     options = f" --properties {shlex.quote(properties)}" if properties else ""
     print_line()
-    print_line(f"The file to repair is {own}. Check it with: lab check {own}{options}")
+    if exercise.is_in_stages:
+        print_line(f"Write into {own}. Try it with: lab exercise try {exercise.name} {own}")
+    else:
+        print_line(f"The file to repair is {own}. Check it with: lab check {own}{options}")
     print_line(f"Grade it with: lab exercise grade {own} --exercise {exercise.name}")
     return 0
+
+
+class StageSummary(Struct, frozen=True):
+    """A stage: ``passed``, ``broken``, or ``not tried``; then its earlier stage is broken.
+
+    ``judged`` has the number of runs in which each promise was judged. ``recording`` and ``script`` are the files
+    of the shrunk run that breaks it, and ``again`` is the command that makes it; empty if no run shows why.
+    """
+
+    task: int
+    title: str
+    state: str
+    points: int
+    runs: int
+    judged: dict[str, int]
+    why: str
+    recording: str
+    script: str
+    again: str
+
+
+class ExerciseTryDocument(Document, frozen=True):
+    """The visible campaigns of an exercise in stages; ``points`` of the stages passed, ``of`` all."""
+
+    exercise: str
+    file: str
+    points: int
+    of: int
+    stages: tuple[StageSummary, ...]
+
+
+@group.command(
+    name="try",
+    epilog="""Examples:\n
+    lab exercise try write-the-ring write_the_ring.py\n
+    lab exercise try write-the-ring write_the_ring.py --seed 2""",
+)
+def try_(
+    name: Named,
+    file: Annotated[Path, Argument(metavar="FILE.py", help="Your file.")],
+    seed: Annotated[str, Option(metavar="NUMBER", help="Seed of the first run; the others follow.")] = "1",
+    json: Json = False,
+) -> int:
+    """Try the stages of an exercise in which you write a protocol.
+
+    The visible campaign of each stage is run, up to the first that is not passed: simulated runs of small
+    clusters, with the faults that the stage names. What breaks a stage is shrunk to the few events that matter,
+    and recorded. A stage with a promise that was judged in no run is not passed.
+
+    Your grade comes from a hidden campaign, with other seeds, times and numbers of nodes: lab exercise grade.
+
+    Exit status: 0 all stages are passed, 1 one is not, 2 usage error, 130 Ctrl-C.
+    """
+    exercise = resolve_exercise(name)
+    if not exercise.is_in_stages:
+        raise UsageError(f"{exercise.name} has no stages; lab exercise show {exercise.name} says how to do it")
+    _require_python_file(file, exercise)
+    number = seed_of(seed)
+    if not json:
+        announce_sandbox()
+    stages = list[TriedStage]()
+    with Progress(f"trying {file.name}") as progress:
+        for stage in try_stages(exercise, file, number, Path(), progress.report):
+            stages.append(stage)
+            if not json:
+                with progress.hidden():
+                    _print_stage(stage)
+    points = sum(stage.points for stage in stages)
+    if json:
+        summaries = tuple(map(_summarize_stage, stages))
+        print_json(ExerciseTryDocument(exercise.name, str(file), points, exercise.points, summaries))
+    else:
+        print_line(f"{points} of {exercise.points} points, if the hidden campaigns find nothing more:")
+        print_line(f"    lab exercise grade {file} --exercise {exercise.name}")
+    return 0 if all(stage.is_passed for stage in stages) else EXIT_NOT_AS_EXPECTED
+
+
+def _state_of(stage: TriedStage) -> str:
+    if stage.result is None:
+        return "not tried"
+    return "passed" if stage.is_passed else "broken"
+
+
+def _print_stage(stage: TriedStage) -> None:
+    """Print what the campaign of a stage found, and how to look at it."""
+    task, result = stage.task, stage.result
+    heading = f"{task.number}. {task.title}: {_state_of(stage)}"
+    if result is None:
+        print_line(f"{heading}, an earlier stage is broken")
+        return
+    if result.shortfall is None:
+        judged = ", ".join(f"{name} judged in {runs}" for name, runs in result.judged.items())
+        print_line(f"{heading} in {format_count(result.runs, 'run')} ({judged})")
+        return
+    print_line(heading)
+    print_wrapped(f"    {sanitize(result.shortfall.why, 400)}")
+    if stage.evidence is not None:
+        print_finding(stage.evidence.finding)
+        print_line(f"recorded: {stage.evidence.recording}")
+        print_line(f"replay:   lab replay {stage.evidence.recording}")
+        print_line(f"again:    {stage.evidence.again}")
+        print_line()
+
+
+def _summarize_stage(stage: TriedStage) -> StageSummary:
+    result, evidence = stage.result, stage.evidence
+    shortfall = None if result is None else result.shortfall
+    return StageSummary(
+        task=stage.task.number,
+        title=stage.task.title,
+        state=_state_of(stage),
+        points=stage.points,
+        runs=0 if result is None else result.runs,
+        judged={} if result is None else result.judged,
+        why="" if shortfall is None else shortfall.why,
+        recording="" if evidence is None else str(evidence.recording),
+        script="" if evidence is None else str(evidence.script),
+        again="" if evidence is None else evidence.again,
+    )
 
 
 class ExerciseProgress(Struct, frozen=True):
@@ -388,11 +513,16 @@ class GradeOptions(Struct, frozen=True):
         Option(
             "--exercise",
             metavar="NAME",
-            help="The exercise that FILE.py repairs.",
+            help="The exercise that FILE.py is for.",
             autocompletion=complete_exercise,
         ),
     ] = None
-    student: Annotated[str | None, Option(metavar="NAME", help="Grade only submissions of this student.")] = None
+    student: Annotated[
+        str | None,
+        Option(
+            metavar="NAME", help="Grade only submissions of this student; with FILE.py, in runs drawn for them."
+        ),
+    ] = None
     every: Annotated[
         bool,
         Option("--every", help="Grade every attempt, not only the best of each student."),
@@ -407,6 +537,14 @@ class GradeOptions(Struct, frozen=True):
             "--sealed-by",
             metavar="DIR",
             help="Refuse recordings that the server with this data folder has not sealed.",
+        ),
+    ] = None
+    data: Annotated[
+        Path | None,
+        Option(
+            "--data",
+            metavar="DIR",
+            help="With FILE.py and --student: the data folder of the class's server, whose nonce draws the runs.",
         ),
     ] = None
     exercises: Folder = None
@@ -463,8 +601,11 @@ def grade(options: GradeOptions) -> int:
     A recording is refused if its exercise was drawn for another student, if its inputs do not reproduce its steps,
     if it has a fault that no recorded command caused, if a command is not allowed in the exercise, or if two
     students submit the same run. The last is only detected if all students are graded in one call. To grade one
-    student alone, as Gradescope does, --student NAME refuses the recordings of others. A FILE.py is executed in a
-    sandbox: lab guide sandbox.
+    student alone, as Gradescope does, --student NAME refuses the recordings of others.
+
+    A FILE.py repairs or is a protocol. It is executed in a sandbox (lab guide sandbox), in runs that nobody knows
+    in advance. With --student and --data they follow from the student's name and the course's nonce, so the grade
+    can be repeated.
 
     A recording made on a student's own machine is unproved: it can be made up without running any node. Those that
     lab serve makes are sealed. If the class worked on your server, --sealed-by with its data folder gives points
@@ -474,11 +615,13 @@ def grade(options: GradeOptions) -> int:
     """
     folder = options.exercises or SHIPPED
     if options.exercise is not None:
-        if options.student is not None:
-            raise UsageError("a FILE.py names no student; leave out --student")
         if options.sealed_by is not None:
             raise UsageError("a FILE.py has no seal; leave out --sealed-by")
-        return _grade_repairs(options.named, options.exercise, folder, options.json)
+        if (options.student is None) != (options.data is None):
+            raise UsageError("a FILE.py is graded with --student NAME and --data DIR, or with neither")
+        return _grade_files(options, options.exercise, folder)
+    if options.data is not None:
+        raise UsageError("--data is for a FILE.py; recordings of a class are graded with --sealed-by DIR")
     recordings = _recordings(options.named)
     exercises = {name: find_exercise(name, folder) for name in names(folder)}
     with Progress("grading", "recording", len(recordings)) as progress:
@@ -538,7 +681,8 @@ def check(
 
     The answer of each question must follow from the run that it names, under several seeds, and whatever is drawn
     for a student. The solution must earn all points. An empty attempt and each wrong attempt in the exercise's
-    folder must earn none, and random commands must not solve it.
+    folder must earn none, and random commands must not solve it. In an exercise in stages, solution-2.py must pass
+    two of them and no more, and wrong-2-….py must fail the second.
 
     Exit status: 0 all are correct, 1 one is not, 2 usage error, 130 Ctrl-C.
     """
@@ -646,22 +790,27 @@ def _task_grades(exercise: Exercise, results: Sequence[Result]) -> tuple[TaskGra
     )
 
 
-def _grade_repairs(named: list[Path], name: str, folder: Path, as_json: bool) -> int:
-    """Grade files that repair a protocol, under fresh random seeds."""
+def _grade_files(options: GradeOptions, name: str, folder: Path) -> int:
+    """Grade files with a protocol, under fresh random seeds, or under those of a student."""
     exercise = resolve_exercise(name, folder)
-    if exercise.faulty_file is None:
-        raise UsageError(f"{exercise.name} is not a repair exercise; grade recordings, without --exercise")
+    if exercise.starting_file is None:
+        raise UsageError(f"{exercise.name} expects no FILE.py; grade recordings, without --exercise")
+    student = "" if options.student is None else _student_name(options.student)
+    nonce = b"" if options.data is None else _nonce_in(options.data)
     announce_sandbox()
+    as_json = options.json
     solved, grades = True, list[GradeSummary]()
-    for path in named:
-        if path.suffix != ".py" or not path.is_file():
-            raise UsageError(f"{path} is not a Python file; {exercise.name} expects FILE.py")
+    for path in options.named:
+        _require_python_file(path, exercise)
+        seed = draw_seed(exercise.name, student, nonce) if student else secrets.randbits(48)
         with Progress(f"grading {path.name}") as progress:
-            results = grade_repair(exercise, path, secrets.randbits(48), progress.report)
+            results = grade_protocol(exercise, path, seed, progress.report)
         points = sum(result.points for result in results)
         solved = solved and all(result.state == "done" for result in results)
         tasks = _task_grades(exercise, results)
-        grades.append(GradeSummary(str(path), exercise.name, "", 0, points, exercise.points, "", False, "", tasks))
+        grades.append(
+            GradeSummary(str(path), exercise.name, student, 0, points, exercise.points, "", False, "", tasks)
+        )
         if as_json:
             continue
         print_line(f"{path}: {points} of {exercise.points}")
@@ -673,11 +822,16 @@ def _grade_repairs(named: list[Path], name: str, folder: Path, as_json: bool) ->
     return 0 if solved else EXIT_NOT_AS_EXPECTED
 
 
+def _require_python_file(path: Path, exercise: Exercise) -> None:
+    if path.suffix != ".py" or not path.is_file():
+        raise UsageError(f"{path} is not a Python file; {exercise.name} expects FILE.py")
+
+
 def _recordings(named: list[Path]) -> list[Path]:
     found: list[Path] = []
     for path in named:
         if path.suffix == ".py":
-            raise UsageError(f"{path}: name the exercise that it repairs: --exercise NAME")
+            raise UsageError(f"{path}: name the exercise that it is for: --exercise NAME")
         # a link that the teacher names is followed; one that was handed in is not
         named_file = Path(os.path.realpath(path)) if path.is_symlink() else path
         inside = sorted(path.rglob("*.jsonl")) if path.is_dir() else [named_file]

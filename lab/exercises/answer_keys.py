@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from lab.exercises.assessment import ObservedRun, ScriptMonitor
 from lab.exercises.exercise import RULES, AnswerKey, Exercise
 from lab.exercises.handout import format_table
+from lab.exercises.tool_keys import ExplorationKey, ScaleKey, ToolKeyError
 from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS
 from lab.properties.judge import Judge
 from lab.recording.records import TIME_LIMIT_REACHED, End, Header, Record
@@ -26,7 +27,7 @@ from lab.scenario.run_scenario import config_of
 from lab.script.parse import parse_watch, read_script
 from lab.script.scope import CommandError, Scope
 from lab.script.statements import Expectation
-from lab.text import did_you_mean, sanitize
+from lab.text import UserError, did_you_mean, sanitize
 from lab.worlds.loading.config import InitialCommands, header_of
 from lab.worlds.loading.targets import load_protocol
 from lab.worlds.simulated.simulation import Simulation
@@ -36,6 +37,7 @@ LONGEST_US = 60_000_000
 _SLICE_US = 200_000
 _REACHED = "live >= 0"
 _KNOWN = (*RULES, *ASSERTIONS, *(f"assumption {number}" for number in ASSUMPTIONS))
+_KEY_FORMS = ("rule", "value", "holds", "explore", "scale")
 _FORMS = 'key = { rule = ["B4"] }, or a run: [task.key] with at = "…", and value or holds'
 
 
@@ -82,9 +84,13 @@ def _problems(question: KeyedQuestion, setup: Scenario, seeds: Sequence[int]) ->
     if key is None:
         yield f"nothing shows that its answer is right; name what it follows from: {_FORMS}"
         return
-    forms = [name for name in ("rule", "value", "holds") if getattr(key, name)]
+    forms = [name for name in _KEY_FORMS if getattr(key, name)]
     if len(forms) != 1:
-        yield f"key: expected one of rule, value and holds; got {' and '.join(forms) or 'none'}"
+        expected = f"{', '.join(_KEY_FORMS[:-1])} and {_KEY_FORMS[-1]}"
+        yield f"key: expected one of {expected}; got {' and '.join(forms) or 'none'}"
+        return
+    if key.explore or key.scale:
+        yield from _tool_problems(task, key.explore or key.scale)
         return
     for name in key.rule:
         if name not in _KNOWN:
@@ -109,6 +115,18 @@ def _problems(question: KeyedQuestion, setup: Scenario, seeds: Sequence[int]) ->
                 f"{_describe(followed, key)}"
             )
             break
+
+
+def _tool_problems(task: Task, key: ExplorationKey | ScaleKey | None) -> Iterator[str]:
+    """Yield what is wrong with the answer to a question about an exploration, or about costs."""
+    assert key is not None
+    try:
+        followed = key.answer()
+    except (ToolKeyError, UserError) as error:
+        yield f"key: {error}"
+        return
+    if not task.accepts(followed):
+        yield f"the key is {sanitize(task.accepted_answers[0], 80)!r}, but {followed!r} followed"
 
 
 def _describe(followed: Sequence[str], key: AnswerKey) -> str:

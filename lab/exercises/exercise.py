@@ -9,16 +9,19 @@ from msgspec import Struct, field
 
 from lab.exercises.draws import DrawTable
 from lab.exercises.handout import LockedText, fill, normalize_answer
+from lab.exercises.tool_keys import ExplorationKey, ScaleKey
 from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS
 from lab.scenario.file import Scenario
 from lab.worlds.loading.targets import load_protocol
 
-Kind = Literal["bring about", "predict", "find", "repair", "explain"]
+Kind = Literal["bring about", "predict", "find", "explore", "repair", "write", "explain"]
 KINDS: dict[Kind, str] = {
     "bring about": "make it happen, with the allowed commands",
     "predict": "predict what will happen",
     "find": "find it in a run",
+    "explore": "find it with lab explore or lab scale, in a terminal of your own",
     "repair": "repair a protocol that leaves out a rule; not on the server",
+    "write": "write a protocol from an empty file, stage by stage; not on the server",
     "explain": "explain in your own words, for the teacher",
 }
 """The kinds of exercises: what the student mainly does."""
@@ -27,7 +30,7 @@ LEVELS = {1: "first steps", 2: "middle", 3: "hard"}
 
 Edition = Literal["teacher", "student"]
 
-Way = Literal["reach", "script", "question", "explain", "repair"]
+Way = Literal["reach", "script", "question", "explain", "repair", "stage"]
 WAYS: tuple[Way, ...] = get_args(Way)
 
 FREE = ("answer", "hint", "mark", "say", "freeze", "go", "speed", "step")
@@ -41,12 +44,12 @@ class Hint(Struct, frozen=True):
     text: str
 
 
-class Repair(Struct, frozen=True, forbid_unknown_fields=True):
-    """The requirements for a repaired protocol: keep ``promises`` in ``runs`` runs with these ``faults``.
+class Requirement(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a protocol file must satisfy: keep ``promises`` in ``runs`` runs with these ``faults``.
 
     Each run has a random number of ``nodes`` (from, to), random times and links, and executes ``commands``, or by
-    default those of its protocol. If ``like`` names a built-in protocol, the repaired one may send at most
-    ``times`` times as many messages.
+    default those of its protocol. If ``like`` names a built-in protocol, the student's may send at most ``times``
+    times as many messages.
     """
 
     promises: tuple[str, ...]
@@ -56,6 +59,32 @@ class Repair(Struct, frozen=True, forbid_unknown_fields=True):
     commands: tuple[str, ...] = ()
     like: str = ""
     times: float = 1.5
+
+
+EVENT_NODES = ("highest", "other", "any")
+"""The names for nodes in the events of a stage."""
+
+
+class VisibleCampaign(Struct, frozen=True, forbid_unknown_fields=True):
+    """The part of a stage that students run by themselves; what is empty is as in the hidden campaign."""
+
+    runs: int = 60
+    nodes: tuple[int, int] | None = None
+    faults: tuple[str, ...] | None = None
+
+
+class Stage(Requirement, frozen=True, forbid_unknown_fields=True):
+    """The requirements for a stage of a protocol that is written from an empty file.
+
+    Without ``faults`` its runs have none but the ``events``: commands that each run gives in this order, a short
+    and random time apart. In them ``{highest}`` is the highest node, ``{other}`` a random one of the others, and
+    ``{any}`` a random one of all. ``messages``, if given, are the most messages in a run for each of its commands
+    and each node but one.
+    """
+
+    events: tuple[str, ...] = ()
+    messages: float | None = None
+    visible: VisibleCampaign = VisibleCampaign()
 
 
 class AnswerKey(Struct, frozen=True, forbid_unknown_fields=True):
@@ -69,6 +98,7 @@ class AnswerKey(Struct, frozen=True, forbid_unknown_fields=True):
     script.
 
     ``rule`` names the rules, assertions and assumptions that a question is about whose answer no run shows.
+    ``explore`` and ``scale`` are for questions that are answered with these tools.
     """
 
     rule: tuple[str, ...] = ()
@@ -78,15 +108,17 @@ class AnswerKey(Struct, frozen=True, forbid_unknown_fields=True):
     value: str = ""
     holds: dict[str, str] = {}
     setups: tuple[dict[str, Any], ...] = ({},)
+    explore: ExplorationKey | None = None
+    scale: ScaleKey | None = None
 
 
 class TaskHead(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A task as described in ``exercise.toml``; it is done in one of five ways.
+    """A task as described in ``exercise.toml``; it is done in one of six ways.
 
     ``reach``: a predicate becomes true. ``script``: all lines of a script are met. ``question``: the answer is one
     of ``accepted_answers``, or the number of the record with which ``record`` becomes true (a predicate, or
     ``violation A1.1``). An answer counts only until ``before`` becomes true, and only the first one counts.
-    ``explain``: a text that a teacher reads. ``repair``: a protocol file is graded, not an attempt.
+    ``explain``: a text that a teacher reads. ``repair`` and ``stage``: a protocol file is graded, not an attempt.
 
     ``at_most`` is the number of commands allowed, not counting those in ``FREE``; None means any number.
     ``explanation`` is shown afterwards. ``key`` is what the answer follows from. In the students' edition of a
@@ -105,12 +137,18 @@ class TaskHead(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     before: str = ""
     at_most: int | None = None
     explanation: str = field(default="", name="explains")
-    repair: Repair | None = None
+    repair: Requirement | None = None
+    stage: Stage | None = None
     locked: LockedText | None = None
 
     @property
     def accepted_answers(self) -> tuple[str, ...]:
         return (self.answer,) if isinstance(self.answer, str) else self.answer
+
+    @property
+    def requirement(self) -> Requirement | None:
+        """What a protocol file must satisfy; None if no file is graded."""
+        return self.stage or self.repair
 
     @property
     def ways(self) -> list[Way]:
@@ -171,9 +209,10 @@ class Exercise(Struct, frozen=True):
 
     ``teaches`` names rules, assertions, properties of the setup and assumptions. ``setup`` is the scenario that an
     attempt starts from; its ``for`` limits the attempt's time. ``may`` lists the commands that are allowed besides
-    those in ``FREE``. ``faulty_file`` is the protocol file to be repaired, if there is one. Within a ``level``,
-    exercises are sorted by ``place``. The ``student`` edition has neither solutions nor wrong attempts. ``draws``
-    lists the values that are drawn for a student, and ``drawn`` are those that this exercise was filled with.
+    those in ``FREE``. ``starting_file`` is the protocol file to be repaired, or the skeleton of the one to be
+    written, if there is one: then a file is handed in. Within a ``level``, exercises are sorted by ``place``. The
+    ``student`` edition has neither solutions nor wrong attempts. ``draws`` lists the values that are drawn for a
+    student, and ``drawn`` are those that this exercise was filled with.
     """
 
     name: str
@@ -186,7 +225,7 @@ class Exercise(Struct, frozen=True):
     setup: Scenario
     may: tuple[str, ...]
     tasks: tuple[Task, ...]
-    faulty_file: Path | None = None
+    starting_file: Path | None = None
     place: int = 50
     edition: Edition = "teacher"
     draws: DrawTable = {}
@@ -196,6 +235,11 @@ class Exercise(Struct, frozen=True):
     def points(self) -> int:
         """Points that can be earned without a teacher."""
         return sum(task.points for task in self.tasks if task.way != "explain")
+
+    @property
+    def is_in_stages(self) -> bool:
+        """True if a protocol is to be written from an empty file."""
+        return any(task.stage is not None for task in self.tasks)
 
     @property
     def allowed(self) -> tuple[str, ...]:

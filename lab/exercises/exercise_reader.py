@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import asdict
 
 from lab.exercises.draws import (
@@ -19,14 +19,27 @@ from lab.exercises.draws import (
     is_possible,
     mistakes_in_draws,
 )
-from lab.exercises.exercise import FREE, LEVELS, WAYS, Edition, Exercise, Hint, Kind, Repair, Task, TaskHead
+from lab.exercises.exercise import (
+    EVENT_NODES,
+    FREE,
+    LEVELS,
+    WAYS,
+    Edition,
+    Exercise,
+    Hint,
+    Kind,
+    Requirement,
+    Stage,
+    Task,
+    TaskHead,
+)
 from lab.exercises.handout import HEAD as _HEAD
 from lab.exercises.handout import decode_tasks, fill
 from lab.foreign_file import read_foreign_text
 from lab.protocols import PROTOCOLS, Algorithm
 from lab.recording.records import ExerciseAttempt
 from lab.scenario.file import Scenario, ScenarioError, check_promise, read_scenario, scenario_in
-from lab.script.parse import parse_predicate, read_script
+from lab.script.parse import parse, parse_predicate, read_script
 from lab.script.scope import CommandError, Scope
 from lab.script.statements import Expectation
 from lab.script.verbs import VERBS, bare_commands
@@ -89,7 +102,8 @@ class _Head(Struct, forbid_unknown_fields=True):
     teaches: tuple[str, ...]
     task: tuple[TaskHead, ...]
     may: tuple[str, ...] = ()
-    faulty_file: str = field(default="", name="repairs")
+    repairs: str = ""
+    writes: str = ""
     place: int = 50
     edition: Edition = "teacher"
     draw: dict[str, DrawnValues] = {}
@@ -164,13 +178,20 @@ class _Reading:
             self._task(number, each, text, tuple(hints.get(number, ())), setup)
             for number, (each, text) in enumerate(zip(head.task, texts, strict=True), 1)
         )
-        faulty_file = self._folder / head.faulty_file if head.faulty_file else None
-        if faulty_file is not None and not os.path.isfile(faulty_file):  # Path raises if the name is too long
-            self._wrong(_HEAD, f"repairs: file {head.faulty_file} not found")
-        if any((task.way == "repair") != bool(head.faulty_file) for task in tasks):
+        named = head.repairs or head.writes
+        starting_file = self._folder / named if named else None
+        if starting_file is not None and not os.path.isfile(starting_file):  # Path raises if the name is too long
+            self._wrong(_HEAD, f"{'repairs' if head.repairs else 'writes'}: file {named} not found")
+        if head.repairs and head.writes:
             self._wrong(
-                _HEAD, "with repairs = FILE.py every task needs repair = { … }; without it no task may have one"
+                _HEAD, "it has both repairs and writes: a file is to be repaired or to be written; leave out one"
             )
+        for key, file, way in (("repairs", head.repairs, "repair"), ("writes", head.writes, "stage")):
+            if any((task.way == way) != bool(file) for task in tasks):
+                self._wrong(
+                    _HEAD,
+                    f"with {key} = FILE.py every task needs {way} = {{ … }}; without it no task may have one",
+                )
         return Exercise(
             name=self._folder.name,
             folder=self._folder,
@@ -182,7 +203,7 @@ class _Reading:
             setup=setup,
             may=head.may,
             tasks=tasks,
-            faulty_file=faulty_file,
+            starting_file=starting_file,
             place=head.place,
             edition=head.edition,
             draws=head.draw,
@@ -277,20 +298,44 @@ def _mistakes_in(head: TaskHead, setup: Scenario) -> Iterator[str]:
         except CommandError as error:
             yield str(error)
     if head.repair is not None:
-        yield from (f"repair: {mistake}" for mistake in _repair_mistakes(head.repair, protocol))
+        yield from (f"repair: {mistake}" for mistake in _requirement_mistakes(head.repair, protocol))
+    if head.stage is not None:
+        yield from (f"stage: {mistake}" for mistake in _stage_mistakes(head.stage, scope, protocol))
 
 
-def _repair_mistakes(repair: Repair, protocol: type[Algorithm]) -> Iterator[str]:
+def _requirement_mistakes(needed: Requirement, protocol: type[Algorithm]) -> Iterator[str]:
     for named, known in (
-        (repair.promises, protocol.promises),
-        (repair.faults, tuple(FAULTS)),
-        ((repair.like,) if repair.like else (), tuple(PROTOCOLS)),
+        (needed.promises, protocol.promises),
+        (needed.faults, tuple(FAULTS)),
+        ((needed.like,) if needed.like else (), tuple(PROTOCOLS)),
     ):
         for name in named:
             if name not in known:
                 yield f"unknown {name}; expected one of {', '.join(known)}"
-    if not repair.promises or repair.runs < 1 or not 1 <= repair.nodes[0] <= repair.nodes[1]:
+    if not needed.promises or needed.runs < 1 or not 1 <= needed.nodes[0] <= needed.nodes[1]:
         yield "expected promises, at least one run, and nodes from-to: nodes = [3, 6]"
+
+
+def _stage_mistakes(stage: Stage, scope: Scope, protocol: type[Algorithm]) -> Iterator[str]:
+    yield from _requirement_mistakes(stage, protocol)
+    visible = stage.visible
+    least, most = visible.nodes or stage.nodes
+    if visible.runs < 1 or not 1 <= least <= most:
+        yield "visible: expected at least one run, and nodes from-to: visible = { runs = 60, nodes = [3, 4] }"
+    for name in visible.faults or ():
+        if name not in stage.faults:
+            yield f"visible: {sanitize(name, 40)} is not among its faults"
+    names = dict.fromkeys(EVENT_NODES, str(scope.ids[-1]))
+    given = [*(f"tell {scope.ids[0]} {command}" for command in stage.commands), *stage.events]
+    for command in given:
+        try:
+            parse(fill(command, names), scope.protocol).check(scope)
+        except CommandError as error:
+            yield str(error)
+    if stage.events and stage.faults:
+        yield "it has both faults, which are drawn, and events, which are given; leave out one"
+    if stage.messages is not None and (stage.faults or stage.events or not stage.commands):
+        yield 'messages are counted for each command, in runs without faults: faults = [], commands = ["…"]'
 
 
 def _check_condition(text: str, scope: Scope, protocol: type[Algorithm]) -> None:

@@ -10,17 +10,19 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 
 from msgspec.structs import replace
 
 from lab.exercises.answer_keys import LONGEST_US, key_problems
-from lab.exercises.assessment import Assessment
+from lab.exercises.assessment import Assessment, Result
 from lab.exercises.attempts import attempt_config
 from lab.exercises.draws import describe_draw
 from lab.exercises.exercise import Exercise
 from lab.exercises.exercise_reader import ExerciseError, drawn_for
 from lab.exercises.handout import fill
-from lab.exercises.repair_grading import grade_repair
+from lab.exercises.protocol_grading import grade_protocol
+from lab.exercises.visible_campaign import try_stages
 from lab.foreign_file import read_foreign_text
 from lab.recording.records import TIME_LIMIT_REACHED, End
 from lab.recording.writer import MemoryLog
@@ -41,6 +43,7 @@ DRAWS = 4
 _SEED = 1
 _SOLUTION = "solution.script"
 _WRONG = "wrong-*.script"
+_FILE_SOLUTION = "solution.py"
 _RECORD = "{record_"
 _TIMES = ("100ms", "300ms", "600ms", "2s")
 _SLICE_US = 1_000_000
@@ -59,8 +62,9 @@ def check_exercise(
     ``with_draws``: the number of students for whom it is drawn.
     ``report_progress`` is called with the share of the work done.
     """
-    if exercise.faulty_file is not None:
-        yield from _repair_problems(exercise, exercise.faulty_file, report_progress)
+    if exercise.starting_file is not None:
+        problems = _stage_problems if exercise.is_in_stages else _repair_problems
+        yield from problems(exercise, exercise.starting_file, report_progress)
         return
     folder = exercise.folder
     if not (folder / _SOLUTION).is_file():
@@ -103,20 +107,67 @@ def _repair_problems(
     exercise: Exercise, untouched: Path, report_progress: Callable[[float], None]
 ) -> Iterator[str]:
     """Yield the problems of a repair exercise: its solution must earn all points, nothing else any."""
-    solution, wrong = exercise.folder / "solution.py", sorted(exercise.folder.glob("wrong-*.py"))
+    solution, wrong = exercise.folder / _FILE_SOLUTION, sorted(exercise.folder.glob("wrong-*.py"))
     if not wrong:
         yield "wrong-*.py is missing: nothing shows that wrong repairs earn nothing"
     if not solution.is_file():
         yield "solution.py is missing: nothing shows that the exercise can be solved"
         return
-    for result in grade_repair(exercise, solution, _SEED):
+    for result in grade_protocol(exercise, solution, _SEED):
         if result.state != "done":
             yield f"solution.py: task {result.task} is {result.state}: {result.why}"
     for number, path in enumerate((untouched, *wrong), 1):
         report_progress(number / (2 + len(wrong)))
-        if points := sum(result.points for result in grade_repair(exercise, path, _SEED)):
+        if points := sum(result.points for result in grade_protocol(exercise, path, _SEED)):
             which = "the unchanged file" if path == untouched else path.name
             yield f"{which} earns {points} of {exercise.points} points"
+
+
+def _stage_problems(exercise: Exercise, skeleton: Path, report_progress: Callable[[float], None]) -> Iterator[str]:
+    """Yield the problems of an exercise in stages.
+
+    ``solution-2.py`` must earn the points of stages 1 and 2, and no more; ``wrong-2-….py`` those of stage 1.
+    """
+    folder, last = exercise.folder, len(exercise.tasks)
+    expected = {skeleton: 0, folder / _FILE_SOLUTION: last}
+    expected |= {folder / f"solution-{number}.py": number for number in range(1, last)}
+    wrong = {path: _stage_of(path) - 1 for path in sorted(folder.glob("wrong-*.py"))}
+    for path in [path for path in expected if not path.is_file()]:
+        yield f"{path.name} is missing: nothing shows that the stages up to {expected.pop(path)} can be passed"
+    for path in [path for path, passed in wrong.items() if not 0 <= passed < last]:
+        rest = path.name.removeprefix("wrong-")
+        yield f"{path.name}: name the stage that it fails, 1 to {last}: wrong-2-{rest}"
+        del wrong[path]
+    if not wrong:
+        yield "wrong-*.py is missing: nothing shows that wrong attempts fail: wrong-2-….py fails stage 2"
+    every = [*expected.items(), *wrong.items()]
+    for number, (path, passed) in enumerate(every, 1):
+        yield from _stages_passed_problems(path.name, grade_protocol(exercise, path, _SEED), passed)
+        if path.name == _FILE_SOLUTION:
+            yield from _visible_problems(exercise, path)
+        report_progress(number / len(every))
+
+
+def _stages_passed_problems(name: str, results: Sequence[Result], passed: int) -> Iterator[str]:
+    done = sum(result.state == "done" for result in results)
+    if done > passed:
+        yield f"{name} passes stage {passed + 1}, but it should pass {passed or 'none'} of {len(results)}"
+    elif done < passed:
+        yield f"{name} fails stage {done + 1}: {results[done].why}"
+
+
+def _visible_problems(exercise: Exercise, solution: Path) -> Iterator[str]:
+    """Yield what the visible campaigns find in the solution."""
+    with TemporaryDirectory() as folder:
+        for stage in try_stages(exercise, solution, _SEED, Path(folder)):
+            if stage.result is not None and stage.result.shortfall is not None:
+                yield f"{solution.name} fails the visible stage {stage.task.number}: {stage.result.shortfall.why}"
+
+
+def _stage_of(path: Path) -> int:
+    """Return the number in ``wrong-2-….py``; 0 if there is none."""
+    number = path.name.removeprefix("wrong-").partition("-")[0]
+    return int(number) if number.isdecimal() and number.isascii() else 0
 
 
 def _solution_problems(exercise: Exercise, seed: int | None) -> Iterator[str]:

@@ -173,7 +173,7 @@ def student_edition(head: dict[str, Any]) -> dict[str, Any]:
 
 def _for_students(task: dict[str, Any], draws: dict[str, Any]) -> dict[str, Any]:
     task = dict(task)
-    if "explain" in task or "repair" in task:
+    if {"explain", "repair", "stage"} & task.keys():
         task.pop("explains", None)  # a teacher reads the text, or the file is graded: it would be the solution
     if "answer" in task:
         answer = task.pop("answer")
@@ -230,7 +230,7 @@ def _toml_key(name: str) -> str:
 
 
 def _is_given(path: Path) -> bool:
-    return path.suffix == ".py" and path.stem != "solution" and not path.name.startswith("wrong-")
+    return path.suffix == ".py" and not path.name.startswith(("solution", "wrong-"))
 
 
 def write_handout(folder: Path, target: Path) -> None:

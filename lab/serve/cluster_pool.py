@@ -268,7 +268,7 @@ def refusal_reason(
     """
     attempt = config.exercise
     exercise = None if attempt is None else exercises.get(attempt.name)
-    if attempt is None or exercise is None or exercise.faulty_file is not None:
+    if attempt is None or exercise is None or exercise.starting_file is not None:
         return "this server runs only the exercises in the list"
     if len(config.nodes) > limits.nodes:
         return f"{len(config.nodes)} nodes: the limit is {limits.nodes}; tell your teacher"

@@ -399,7 +399,7 @@ def _exercises(context: ServerContext, student: str, arguments: list[str]) -> st
     width = max((len(name) for name in context.exercises), default=0)
     rows = []
     for exercise in context.exercises.values():
-        if exercise.faulty_file is None:
+        if exercise.starting_file is None:
             points = f"{home.progress_of(exercise.name).points:2} of {exercise.points:2}"
             rows.append(f"  {exercise.name:{width}}  {points}  {sanitize(exercise.title, 60)}")
     return "\n".join(["Your points; start an exercise with ssh -t HOST start NAME:", *rows])
@@ -440,4 +440,4 @@ def first_exercise(command: str | None, context: ServerContext) -> str | None:
         return ""
     word, _, name = " ".join(command.split()).partition(" ")
     exercise = context.exercises.get(name) if word == "start" else None
-    return None if exercise is None or exercise.faulty_file is not None else name
+    return None if exercise is None or exercise.starting_file is not None else name

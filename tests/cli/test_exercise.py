@@ -73,9 +73,12 @@ def test_show_what_a_student_has(lab: Lab, tmp_path: Path) -> None:
         (("show", "./nowhere"), "it has no exercise.toml"),
         (("grade", "nowhere.jsonl"), "nowhere.jsonl does not exist"),
         (("grade", "."), "contains no recordings"),
-        (("grade", "x.py"), "name the exercise that it repairs: --exercise NAME"),
-        (("grade", "x.py", "--exercise", NAME), "is not a repair exercise"),
-        (("grade", "x.py", "--exercise", NAME, "--student", "anna"), "leave out --student"),
+        (("grade", "x.py"), "name the exercise that it is for: --exercise NAME"),
+        (("grade", "x.py", "--exercise", NAME), "expects no FILE.py; grade recordings, without --exercise"),
+        (
+            ("grade", "x.py", "--exercise", NAME, "--student", "anna"),
+            "with --student NAME and --data DIR, or with",
+        ),
         (("grade", "x.py", "--exercise", NAME, "--sealed-by", "data"), "leave out --sealed-by"),
         (("status", "--student", "../x"), "use at most 32 letters"),
         (("list", "--exercises", "."), "contains no exercises"),
@@ -226,7 +229,7 @@ def test_handout(lab: Lab) -> None:
 
 def test_repairing(lab: Lab) -> None:
     """The file is copied to the working directory, once; a submission is run with hidden seeds."""
-    (name, *_) = [name for name in names() if find_exercise(name).faulty_file]
+    (name, *_) = [name for name in names() if find_exercise(name).starting_file]
     file = f"{name.replace('-', '_')}.py"
     output = lab("exercise", "start", name)
     assert output.status == 0

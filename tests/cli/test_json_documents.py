@@ -24,6 +24,7 @@ PROGRAM = (
     *("--workers", "1"),
 )
 EXERCISE = ROOT / "lab" / "exercises" / "library" / "two-coordinators"
+SKELETON = ROOT / "lab" / "exercises" / "library" / "write-the-ring" / "my_ring.py"
 MUTATE = ("mutate", BEACON, "--only", "guard,unsafe,comparison", "--nodes", "3", "--runs", "4")
 BANK = ("run", "3pc", "--sim", "--headless", "--for", "6s", "--record", "bank.jsonl")
 BLOCKED = ("--do", "at 1s withdraw 350", "--do", "on send Vote 3->5: kill 5")
@@ -88,6 +89,7 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("exercise", "show", "two-coordinators"),
     ),
     "exercise-status": (("exercise", "status", "--student", "anna", "--home", "anna"),),
+    "exercise-try": (("exercise", "try", "write-the-ring", str(SKELETON)),),
     "explore": (("explore", "bully", "--timeouts", "any", "--states", "3000"),),
     "explore-set-ups": (
         ("explore", "bully", "--nodes", "2-3", "--timeouts", "any", "--states", "2000"),

@@ -18,7 +18,7 @@ _ASSUMPTIONS = [f"assumption {number}" for number in range(1, 10)]
 
 
 _PLAYED = [name for name in names() if (SHIPPED / name / "solution.script").exists()]
-"""The others are repaired, see ``test_repair_grading``."""
+"""The others are repaired, see ``test_protocol_grading``."""
 
 
 @pytest.mark.parametrize("name", _PLAYED)

@@ -22,6 +22,7 @@ import lab.kernel
 import lab.protocols
 from lab.cli.program import COMMANDS, load_command
 from lab.exercises.draws import DrawnValues
+from lab.exercises.exercise import KINDS
 from lab.exercises.exercise_reader import all_exercises
 from lab.kernel import Protocol
 from lab.properties.assertions import (
@@ -326,6 +327,35 @@ def _node(language: str, suffix: str, name: str = "elect") -> str:
     return f"```{language}\n{source.read_text('utf-8')}```"
 
 
+def _labs() -> str:
+    """Return the exercises in stages, with their stages."""
+    return _table(
+        ("lab", "stages"),
+        (
+            (f"`{each.name}`", "; ".join(f"{task.title} ({task.points})" for task in each.tasks))
+            for each in all_exercises()
+            if each.is_in_stages
+        ),
+    )
+
+
+def _kinds() -> str:
+    """Return the kinds of exercises, with those of each kind, and what they teach."""
+    found = all_exercises()
+    return _table(
+        ("kind", "what a student does", "exercises", "topics"),
+        (
+            (
+                kind,
+                does,
+                ", ".join(f"`{each.name}`" for each in found if each.kind == kind),
+                ", ".join(sorted({topic for each in found if each.kind == kind for topic in each.teaches})),
+            )
+            for kind, does in KINDS.items()
+        ),
+    )
+
+
 def _draws() -> str:
     """Return the exercises that draw, with the names of what is drawn and the number of different draws."""
 
@@ -352,6 +382,8 @@ def _example(name: str) -> str:
 
 BLOCKS: dict[str, Callable[[], str]] = {
     "draws": _draws,
+    "labs": _labs,
+    "kinds": _kinds,
     "node-python": lambda: _node("python", "py"),
     "node-javascript": lambda: _node("js", "js"),
     "node-go": lambda: _node("go", "go"),

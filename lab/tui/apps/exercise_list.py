@@ -163,7 +163,7 @@ class ListScreen(Screen[None]):
             self.post_message(self.ResumeRequested(self.running))
             return
         exercise = self._exercises[event.option_id or ""]
-        if exercise.faulty_file is not None:
+        if exercise.starting_file is not None:
             self.message.show(f"{exercise.title}: {self._start_hint(exercise)}", warn=True)
         else:
             self.post_message(self.AttemptRequested(exercise))
@@ -260,7 +260,7 @@ class ListScreen(Screen[None]):
         title = sanitize(exercise.title, room)
         row = Text.assemble("  ", (set_cell_size(sign, _SIGN), style), set_cell_size(title, room))
         row.append(f"  {exercise.kind:{_KIND}}", DIM)
-        if exercise.faulty_file is not None:
+        if exercise.starting_file is not None:
             row.append("not on the server" if self._is_served else "in your editor", DIM)
         elif not exercise.points:
             row.append("by the teacher", DIM)
@@ -294,7 +294,7 @@ class ListScreen(Screen[None]):
         return self._exercises.get(name)
 
     def _description(self, exercise: Exercise, width: int) -> Iterator[Text]:
-        warning = "" if exercise.faulty_file is None else self._start_hint(exercise)
+        warning = "" if exercise.starting_file is None else self._start_hint(exercise)
         progress = self._home.progress_of(exercise.name)
         for comment in reversed(self.comments):
             if comment.exercise == exercise.name:

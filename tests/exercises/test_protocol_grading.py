@@ -10,7 +10,7 @@ from lab.exercises.assessment import Assessment
 from lab.exercises.exercise import Exercise
 from lab.exercises.exercise_reader import SHIPPED, ExerciseError, names, read_exercise, resolve_exercise
 from lab.exercises.exercise_validation import check_exercise
-from lab.exercises.repair_grading import grade_repair
+from lab.exercises.protocol_grading import grade_protocol
 from lab.recording.records import End, Link
 from lab.worlds.loading.config import RunConfig, header_of
 from lab.worlds.loading.targets import load_protocol
@@ -30,7 +30,7 @@ def bully() -> Exercise:
 def points_of(exercise: Exercise, path: Path, code: str, seed: int = 1) -> tuple[int, str]:
     """Return the points for a file with this code, and why there are no more."""
     path.write_text(IMPORTS + code, "utf-8")
-    results = grade_repair(exercise, path, seed)
+    results = grade_protocol(exercise, path, seed)
     return sum(result.points for result in results), next((result.why for result in results if result.why), "")
 
 
@@ -55,8 +55,8 @@ def test_only_the_solution_repairs(name: str) -> None:
 def test_the_unchanged_file_earns_nothing_with_any_seed(name: str, seed: int) -> None:
     """Its error is found whatever runs are drawn."""
     exercise = resolve_exercise(name)
-    assert exercise.faulty_file is not None
-    assert [result.points for result in grade_repair(exercise, exercise.faulty_file, seed)] == [0] * len(
+    assert exercise.starting_file is not None
+    assert [result.points for result in grade_protocol(exercise, exercise.starting_file, seed)] == [0] * len(
         exercise.tasks
     )
 
@@ -91,7 +91,7 @@ class MyCommit(TwoPhaseCommit):
 def test_the_exercise_defines_the_promises(tmp_path: Path) -> None:
     """A class that promises nothing, or allows itself unlimited time, is judged like the others."""
     broken = (
-        (bully().faulty_file or Path())
+        (bully().starting_file or Path())
         .read_text("utf-8")
         .replace(
             "class MyBully(Bully):\n",
@@ -119,12 +119,12 @@ def test_fewer_nodes_have_no_more_time(tmp_path: Path) -> None:
     assert task.repair is not None
     few = replace(task, repair=replace(task.repair, runs=5))
     (tmp_path / "sly.py").write_text(sly, "utf-8")
-    assert [each.why for each in grade_repair(replace(exercise, tasks=(few,)), tmp_path / "sly.py", 1)] == [""]
+    assert [each.why for each in grade_protocol(replace(exercise, tasks=(few,)), tmp_path / "sly.py", 1)] == [""]
 
 
 def test_an_error_in_the_declared_bound_is_the_students(tmp_path: Path) -> None:
     """It misses the tasks, and does not end the grading of a class."""
-    faulty = (bully().faulty_file or Path()).read_text("utf-8")
+    faulty = (bully().starting_file or Path()).read_text("utf-8")
     code = faulty + "\n    settles_within_us = classmethod(lambda *given: 1 // 0)\n"
     points, why = points_of(bully(), tmp_path / "torn.py", code)
     assert points == 0
@@ -134,7 +134,7 @@ def test_an_error_in_the_declared_bound_is_the_students(tmp_path: Path) -> None:
 def test_renamed_messages_are_still_targets_of_faults(tmp_path: Path) -> None:
     """Naming everything a heartbeat removes no faults from the schedules."""
     broken = (
-        (bully().faulty_file or Path())
+        (bully().starting_file or Path())
         .read_text("utf-8")
         .replace(
             "class MyBully(Bully):\n", "class MyBully(Bully):\n    heartbeats = tuple(Bully.payloads.values())\n\n"
@@ -197,12 +197,12 @@ class MyBully(Bully):
 def test_the_same_seed_gives_the_same_grade() -> None:
     exercise = bully()
     wrong = exercise.folder / "wrong-the-old-coordinator.py"
-    assert grade_repair(exercise, wrong, 7) == grade_repair(exercise, wrong, 7)
+    assert grade_protocol(exercise, wrong, 7) == grade_protocol(exercise, wrong, 7)
 
 
 def test_progress_is_reported() -> None:
     lines: list[str] = []
-    grade_repair(bully(), bully().faulty_file or Path(), 1, lines.append)
+    grade_protocol(bully(), bully().starting_file or Path(), 1, lines.append)
     assert lines[0] == "0 of 150 runs for task 1"
 
 
@@ -246,7 +246,7 @@ def test_mistakes_in_a_repair_are_reported(tmp_path: Path, was: str, becomes: st
 
 
 CHEATS = {
-    "patches the grader": "import lab.exercises.repair_grading as r\nr._failure_text = lambda *_: ''\n{faulty}",
+    "patches the grader": "import lab.exercises.protocol_grading as r\nr._failure_text = lambda *_: ''\n{faulty}",
     "renames the answer": "from lab.protocols.bully import Bully as MyBully\n",
     "inherits the answer": "from lab.protocols import Bully\n\nclass MyBully(Bully):\n    pass\n",
     "is another answer": "from lab.protocols import BullyTanenbaum\n\nclass MyBully(BullyTanenbaum):\n    pass\n",
@@ -284,10 +284,10 @@ CHEATS = {
 @pytest.mark.parametrize("code", CHEATS.values(), ids=CHEATS.keys())
 def test_a_cheat_earns_nothing(tmp_path: Path, code: str) -> None:
     """The judge is out of its reach, and so is the answer."""
-    faulty = (bully().faulty_file or Path()).read_text("utf-8")
+    faulty = (bully().starting_file or Path()).read_text("utf-8")
     path = tmp_path / "cheat.py"
     path.write_text(code.replace("{faulty}", faulty), "utf-8")
-    results = grade_repair(bully(), path, 1)
+    results = grade_protocol(bully(), path, 1)
     assert [result.points for result in results] == [0, 0, 0][: len(results)]
     assert results[0].why
 
@@ -296,6 +296,6 @@ def test_a_link_to_the_solution_earns_nothing(tmp_path: Path) -> None:
     """What was handed in is the link, which the student could make without ever reading the file."""
     link = tmp_path / "mended.py"
     link.symlink_to(bully().folder / "solution.py")
-    results = grade_repair(bully(), link, 1)
+    results = grade_protocol(bully(), link, 1)
     assert [result.points for result in results] == [0, 0, 0]
     assert "symbolic link" in results[0].why

@@ -1,0 +1,118 @@
+"""Compute the answers of questions that students answer with the tools: ``lab explore`` and ``lab scale``."""
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from lab.api.exploration import explore
+from lab.kernel import Timing
+from lab.protocols import Election
+from lab.worlds.campaign.scalability import ScaleCase, ScaleStudy
+from lab.worlds.explored.states import Timeouts
+from lab.worlds.loading.targets import load_protocol
+
+_TIMING = Timing(80_000, 40_000)
+_SEED = 1
+
+
+class ToolKeyError(Exception):
+    """The key cannot be computed; the text is for the author of the exercise."""
+
+
+class ExplorationKey(Struct, frozen=True, forbid_unknown_fields=True):
+    """An answer that follows from explorations of ``protocol``, one for each number of ``nodes``: 3, or 2-4.
+
+    ``asks`` is what the answer is: the *smallest* number of nodes with which ``assertion`` is violated; the number
+    of *moves* to its first violation; or the number of *states* of a proof. All explorations that it rests on must
+    be complete, and a proof must find no failure. The others are the options of ``lab explore``.
+    """
+
+    protocol: str
+    nodes: str
+    asks: Literal["smallest", "moves", "states"]
+    assertion: str = ""
+    kills: str = "1"
+    restarts: str = "0"
+    cuts: str = "0"
+    pauses: str = "0"
+    timeouts: Timeouts = "prompt"
+    parameters: dict[str, Any] = {}
+
+    def answer(self) -> str:
+        """Explore, and return the answer; for *smallest*, ``none`` if nothing is violated.
+
+        Raises ToolKeyError, and what ``explore`` raises.
+        """
+        least, _, most = self.nodes.partition("-")
+        for nodes in range(_whole(least), _whole(most or least) + 1):
+            found = explore(
+                self.protocol,
+                nodes,
+                kills=_whole(self.kills),
+                restarts=_whole(self.restarts),
+                cuts=_whole(self.cuts),
+                pauses=_whole(self.pauses),
+                timeouts=self.timeouts,
+                parameters=self.parameters,
+            )
+            if found.tally.stopped_by:
+                raise ToolKeyError(f"the exploration with {nodes} nodes is not complete: {found.coverage}")
+            if self.asks == "states" and found.failures:
+                raise ToolKeyError(f"with {nodes} nodes it is no proof: {', '.join(found.failures)} fails")
+            if self.asks == "states":
+                return str(found.tally.states)
+            if self.assertion not in found.verdicts:
+                raise ToolKeyError(f"{self.assertion or 'no assertion'} is not among {', '.join(found.verdicts)}")
+            if found.tally.violated[self.assertion]:
+                return str(nodes) if self.asks == "smallest" else str(found.count_moves_to(self.assertion))
+        return "none"
+
+
+class ScaleKey(Struct, frozen=True, forbid_unknown_fields=True):
+    """An answer that follows from the cost of elections in a cluster of ``nodes``, in their ``case``.
+
+    ``asks``: the *cheaper* of the ``protocols``, or by how many messages it is: *fewer*. The costs are those of
+    the formulas, which must be exactly what is measured with ``measured_with`` nodes. ``nodes`` is a text, as it
+    may be drawn.
+    """
+
+    protocols: tuple[str, str]
+    nodes: str
+    case: Literal["best", "worst"]
+    asks: Literal["cheaper", "fewer"]
+    measured_with: int = 10
+
+    def answer(self) -> str:
+        """Measure, and return the answer. Raises ToolKeyError."""
+        costs = {name: self._messages_of(name) for name in self.protocols}
+        one, other = self.protocols
+        if costs[one] == costs[other]:
+            raise ToolKeyError(f"both cost {costs[one]} messages with {self.nodes} nodes")
+        return min(costs, key=costs.__getitem__) if self.asks == "cheaper" else str(abs(costs[one] - costs[other]))
+
+    def _messages_of(self, name: str) -> int:
+        protocol = load_protocol(name)
+        if not issubclass(protocol, Election):
+            raise ToolKeyError(f"{name} is not an election")
+        study = ScaleStudy.of(protocol)
+        found, took_us = study.measure(self.measured_with, _TIMING, _SEED, lambda messages, share: None)
+        if found.failed:
+            raise ToolKeyError(f"{name}: {found.failed}")
+        study.add(found, took_us)
+        case = self._case_of(study)
+        formula, (measured,) = case.messages(self.measured_with), case.measured
+        if case.cost is None or measured.messages != formula:
+            raise ToolKeyError(
+                f"{name} with {self.measured_with} nodes: {measured.messages} messages, by formula {formula:g}"
+            )
+        return round(case.messages(_whole(self.nodes)))
+
+    def _case_of(self, study: ScaleStudy) -> ScaleCase:
+        return study.best() if self.case == "best" else study.worst()
+
+
+def _whole(text: str) -> int:
+    """Return the number. Raises ToolKeyError."""
+    if not (text.isdecimal() and text.isascii()):
+        raise ToolKeyError(f"{text!r} is not a whole number")
+    return int(text)

@@ -1,0 +1,85 @@
+"""``lab exercise try`` and the grades of what was written: for a student, and for whoever grades."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lab.exercises.exercise_reader import find_exercise
+from tests.cli.invocation import Lab
+from tests.documents import fitting
+
+NAME = "write-the-ring"
+
+
+@pytest.fixture
+def skeleton() -> str:
+    file = find_exercise(NAME).starting_file
+    assert file is not None
+    return file.read_text()
+
+
+def test_from_the_start_to_the_first_counterexample(lab: Lab, skeleton: str) -> None:
+    """The skeleton is copied; what breaks the first stage is recorded, and the lines to look at it are printed."""
+    started = lab("exercise", "start", NAME)
+    assert started.status == 0
+    assert "Try it with: lab exercise try write-the-ring write_the_ring.py" in started.out
+    assert (lab.folder / "write_the_ring.py").read_text() == skeleton
+    done = lab("exercise", "try", NAME, "write_the_ring.py")
+    assert done.status == 1
+    lines = done.out.splitlines()
+    assert lines[0] == "1. Once round: broken"
+    assert "4. Few messages: not tried, an earlier stage is broken" in lines
+    assert "0 of 12 points, if the hidden campaigns find nothing more:" in lines
+    (replay,) = [line for line in lines if line.startswith("replay: ")]
+    assert replay == "replay:   lab replay write-the-ring-1-A2.jsonl"
+    assert (lab.folder / "write-the-ring-1-A2.jsonl").is_file()
+    shown = lab("show", "write-the-ring-1-A2.jsonl")
+    assert shown.status == 0
+    (again,) = [line for line in lines if line.startswith("again: ")]
+    assert "lab run write_the_ring.py:MyRing --sim" in again
+
+
+def test_as_json(lab: Lab, skeleton: str) -> None:
+    (lab.folder / "mine.py").write_text(skeleton)
+    done = lab("exercise", "try", NAME, "mine.py", "--json")
+    tried = fitting("exercise-try", done.out)
+    assert (done.status, tried["points"], tried["of"]) == (1, 0, 12)
+    first, second, *_ = tried["stages"]
+    assert (first["state"], second["state"]) == ("broken", "not tried")
+    assert first["why"].startswith("A2 is broken")
+    assert Path(lab.folder / first["recording"]).is_file()
+    assert Path(lab.folder / first["script"]).is_file()
+
+
+@pytest.mark.parametrize(
+    ("code", "words", "error"),
+    [
+        ("", ("try", NAME, "mine.py"), "has no election protocol"),
+        ("class MyRing(:\n", ("try", NAME, "mine.py"), "mine.py:1: SyntaxError"),
+        ("", ("try", NAME, "nowhere.py"), "nowhere.py is not a Python file; write-the-ring expects FILE.py"),
+        ("", ("try", "two-coordinators", "mine.py"), "two-coordinators has no stages"),
+        ("", ("try", NAME, "mine.py", "--seed", "x"), "--seed x: write a whole number"),
+        ("", ("grade", "mine.py", "--exercise", NAME, "--student", "anna"), "with --student NAME and --data DIR"),
+        ("", ("grade", "run.jsonl", "--data", "."), "--data is for a FILE.py"),
+    ],
+)
+def test_mistakes(lab: Lab, code: str, words: tuple[str, ...], error: str) -> None:
+    """One line each, with what to do."""
+    (lab.folder / "mine.py").write_text(code)
+    assert error in " ".join(lab.within("exercise", *words).refused().split())
+
+
+def test_a_grade_for_a_student_can_be_repeated(lab: Lab, skeleton: str) -> None:
+    """Its runs follow from the name and the nonce; those of another student differ."""
+    (lab.folder / "mine.py").write_text(skeleton)
+    (lab.folder / "nonce").write_bytes(b"secret")
+
+    def graded(student: str) -> str:
+        words = ("exercise", "grade", "mine.py", "--exercise", NAME, "--student", student, "--data", ".", "--json")
+        (grade,) = json.loads(lab(*words).out)["grades"]
+        assert (grade["student"], grade["points"]) == (student, 0)
+        return str(grade["tasks"][0]["why"])
+
+    assert graded("anna") == graded("anna")
+    assert graded("anna") != graded("ben")
