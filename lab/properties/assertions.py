@@ -3,7 +3,7 @@
 They are declared as a user's own properties are; see ``lab.properties.declarations`` for the kinds.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -24,6 +24,7 @@ from lab.properties.declarations import (
 )
 from lab.properties.states import GlobalState, LocalState
 from lab.protocols.accounts import format_cents
+from lab.protocols.survey import NOBODY
 from lab.recording.snapshot import NodeState
 
 Keyed = tuple[Hashable, Hashable] | None
@@ -528,6 +529,121 @@ def one_publication(published: Memory, before: LocalState, after: LocalState) ->
     return None
 
 
+@leads_to(
+    id="editions",
+    short="editions spread",
+    statement="with no further failure, in a bounded time all nodes know each edition of the survey, and none is "
+    "pledged to an operation, once all nodes are up and can talk to each other",
+    noun="edition",
+    done="learned",
+    marked=True,
+    reads=("published", "pledge"),
+    relies_on=(4, all_nodes_connected),  # it is judged only when all other assumptions have long held
+    within=lambda timing, parameters, settles_us: settles_us + 20 * timing.t_us,
+)
+def editions_spread(state: GlobalState) -> Iterator[Counterexample]:
+    """Every member learns each edition, and every vote for one is followed by the decision (rule F4).
+
+    The decision is resent every 5T and asked for every 3T; twice as often as needed, and no timer is that late.
+    """
+    known = {node.id: _edition_of(node) for node in state}
+    newest = max(known.values(), default=0)
+    for node in state:
+        if known[node.id] < newest:
+            yield Counterexample(f"{node.id} does not know edition {newest}", (node.id,))
+        match node.state.get("pledge"):
+            case [int(edition), int(at), int(number)]:
+                text = f"{node.id} is still pledged to operation {number} of {at} for edition {edition}"
+                yield Counterexample(text, (node.id,))
+
+
+def _edition_of(node: NodeState) -> int:
+    """Return the newest edition that the node knows; 0 if it knows none."""
+    match node.state.get("published"):
+        case [int(edition), *_]:
+            return edition
+    return 0
+
+
+@invariant(id="F1", short="surveys its share", reads=("status", "definition", "surveying"), relies_on=())
+def surveys_its_share(state: GlobalState) -> Outcome:
+    """Each node surveys only while it is Normal, and only regions that its Definition gives it."""
+    surveying = [(node, node.state.get("surveying")) for node in state]
+    at_work = [(node, region) for node, region in surveying if isinstance(region, int)]
+    for node, region in at_work:
+        if node.status != "Normal":
+            return Counterexample(f"{node.id} surveys region {region} in {node.status}", (node.id,))
+        shared_out = _definition_list(node, "regions")
+        if not 0 <= region < len(shared_out) or shared_out[region] != node.id:
+            text = f"{node.id} surveys region {region}, which its Definition does not give it"
+            return Counterexample(text, (node.id,))
+    return bool(at_work) or None
+
+
+@invariant(id="F2", short="all regions are shared out", reads=("status", "definition"), relies_on=())
+def all_regions_are_shared_out(state: GlobalState) -> Outcome:
+    """In the Definition of each Normal node, every region is given to one of the members."""
+    is_judged = False
+    for node in state:
+        shared_out, members = (_definition_list(node, name) for name in ("regions", "members"))
+        if node.status != "Normal" or not shared_out:
+            continue
+        is_judged = True
+        strangers = [each for each in shared_out if each not in members]
+        if strangers:
+            text = f"the Definition of {node.id} gives a region to {_short(strangers[0])}, which is no member"
+            return Counterexample(text, (node.id,))
+    return is_judged or None
+
+
+def _definition_list(node: NodeState, name: str) -> Sequence[Any]:
+    """Return a list in the Definition of a node; empty if there is none."""
+    definition = node.state.get("definition")
+    found = definition.get(name) if isinstance(definition, dict) else None
+    return found if isinstance(found, list | tuple) else ()
+
+
+def _joined_us(timing: Timing, parameters: Mapping[str, Any], settles_us: int) -> int:
+    """Return the time to find a coordinator, and then for two readings with their reports, each timer late."""
+    reading_us = parameters.get("reading_every_us")
+    takes_us = reading_us if isinstance(reading_us, int) and reading_us > 0 else timing.t_us
+    return settles_us + 2 * (takes_us + timing.t_us + 2 * timing.tp_us)
+
+
+@leads_to(
+    id="F3",
+    short="results are joined",
+    noun="result",
+    done="joined",
+    reads=("status", "coordinator", "survey"),
+    within=_joined_us,
+)
+def results_are_joined(state: GlobalState) -> Iterator[Counterexample]:
+    """Every result of the survey that a member knows, its coordinator gets to know in a bounded time."""
+    leaders = {node.id: _survey_of(node) for node in state.running.values() if node.leads}
+    for node in state.running.values():
+        if node.status != "Normal" or node.leads or node.coordinator not in leaders:
+            continue
+        number, done = _survey_of(node)
+        known_number, known = leaders[node.coordinator]
+        if number > known_number:
+            yield Counterexample(f"{node.coordinator} does not know survey {number} of {node.id}", (node.id,))
+        elif number == known_number and done != known:
+            for region, by in enumerate(done):
+                if by != NOBODY and (region >= len(known) or known[region] == NOBODY):
+                    text = f"{node.coordinator} does not know region {region} of survey {number}, as {node.id} does"
+                    yield Counterexample(text, (node.id,))
+
+
+def _survey_of(node: NodeState) -> tuple[int, Sequence[Any]]:
+    """Return the number of the survey that the node is at, and who surveyed each region in it."""
+    survey = node.state.get("survey")
+    if not isinstance(survey, dict):
+        return 1, ()
+    number, done = survey.get("number", 1), survey.get("done", ())
+    return number if isinstance(number, int) else 1, done if isinstance(done, list | tuple) else ()
+
+
 @agreement(id="K1", short="one token", concerned="Inside or Holding", marked=True, reads=("status",))
 def one_token(node: LocalState) -> Keyed:
     """At most one node holds the token, in every consistent state."""
@@ -598,13 +714,17 @@ A1_1, A1_2, A2, HIGHEST, M7, B10, NEWER, NOTICES, SPREADS, A3_1, A3_2, A4, A5 = 
     merges_in_time,
     identifiers_are_new,
 )
-A6, A7, A8, SOLVENT, ENDS, A9, K1, K2, IDLE, LEAVES = (
+A6, A7, A8, SOLVENT, ENDS, A9, EDITIONS, F1, F2, F3, K1, K2, IDLE, LEAVES = (
     one_outcome,
     all_voted_yes,
     no_cent_is_lost,
     solvent,
     transactions_end,
     one_publication,
+    editions_spread,
+    surveys_its_share,
+    all_regions_are_shared_out,
+    results_are_joined,
     one_token,
     requests_are_served,
     idle_nodes_do_not_queue,
@@ -626,7 +746,7 @@ def unloaded(name: str) -> Assertion:
 
 BUILT_IN: tuple[Assertion, ...] = (
     *(A1_1, A1_2, A2, HIGHEST, A3_1, A3_2, A4, A5, M7, B10, NEWER, NOTICES, SPREADS),
-    *(A6, A7, A8, SOLVENT, A9, K1, K2, IDLE, LEAVES, ENDS, RAISES),
+    *(A6, A7, A8, SOLVENT, A9, EDITIONS, F1, F2, F3, K1, K2, IDLE, LEAVES, ENDS, RAISES),
 )
 ASSERTIONS: dict[str, Assertion] = _Assertions({each.id: each for each in BUILT_IN})
 """All assertions by id, in order: the built-in ones, then those that this process was told to load from files."""
