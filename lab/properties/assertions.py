@@ -276,6 +276,48 @@ def definitions_spread(state: GlobalState) -> Outcome:
     return Counterexample(f"the members of the Definition are {members}, and {there} are running", (leader.id,))
 
 
+@invariant(id="defined", short="definitions of the coordinator", reads=("status", "coordinator", "definition"), relies_on=())
+def definition_of_the_coordinator(state: GlobalState) -> Outcome:
+    """Each Normal node has a Definition of its coordinator, and is one of its members."""
+    is_judged = False
+    for node in state:
+        if node.status != "Normal":
+            continue
+        is_judged = True
+        definition = node.state.get("definition")
+        by = definition.get("coordinator") if isinstance(definition, dict) else None
+        if by != node.coordinator:
+            text = f"{node.id} is Normal under {node.coordinator}, with a Definition of {_short(by)}"
+            return Counterexample(text, (node.id,))
+        if node.id not in _definition_list(node, "members"):
+            return Counterexample(f"{node.id} is Normal, and no member of its Definition", (node.id,))
+    return is_judged or None
+
+
+@over_history(
+    id="B8",
+    short="halted, led, Normal",
+    noun="stage",
+    done="entered",
+    reads=("status", "coordinator", "halted", "up"),
+    relies_on=(),
+)
+def stages_in_order(entered: Memory, before: LocalState, after: LocalState) -> Outcome:
+    """Each node enters Reorganization from Election, under the node that has halted it, and then becomes Normal.
+
+    A coordinator that no other node follows has nobody to wait for between the stages.
+    """
+    if (before.status, before.coordinator) == (after.status, after.coordinator) or not is_led(after):
+        return None
+    if after.state.get("halted") != after.coordinator:
+        text = f"{after.id} follows {after.coordinator}, halted by {_short(after.state.get('halted'))}"
+        return Counterexample(text, (after.id,))
+    stage = "Reorganization" if after.status == "Normal" else "Election"
+    if after.state.get("up") and before.status != stage:
+        return Counterexample(f"{after.id} enters {after.status} from {before.status}", (after.id,))
+    return True
+
+
 # elections of groups
 
 
@@ -699,16 +741,18 @@ def stays_end(state: GlobalState) -> Iterator[Counterexample]:
 RAISES = Assertion("raises", "no node fails because of an error in its own code", short="no error raised")
 
 
-A1_1, A1_2, A2, HIGHEST, M7, B10, NEWER, NOTICES, SPREADS, A3_1, A3_2, A4, A5 = (
+A1_1, A1_2, A2, HIGHEST, M7, B8, B10, NEWER, NOTICES, SPREADS, DEFINED, A3_1, A3_2, A4, A5 = (
     one_coordinator,
     one_definition,
     elects_in_time,
     highest_leads,
     works_while_normal,
+    stages_in_order,
     definitions_get_newer,
     definitions_get_newer_while_up,
     crashes_are_noticed,
     definitions_spread,
+    definition_of_the_coordinator,
     one_coordinator_per_group,
     one_definition_per_group,
     merges_in_time,
@@ -745,7 +789,7 @@ def unloaded(name: str) -> Assertion:
 
 
 BUILT_IN: tuple[Assertion, ...] = (
-    *(A1_1, A1_2, A2, HIGHEST, A3_1, A3_2, A4, A5, M7, B10, NEWER, NOTICES, SPREADS),
+    *(A1_1, A1_2, A2, HIGHEST, A3_1, A3_2, A4, A5, M7, B8, B10, NEWER, NOTICES, SPREADS, DEFINED),
     *(A6, A7, A8, SOLVENT, A9, EDITIONS, F1, F2, F3, K1, K2, IDLE, LEAVES, ENDS, RAISES),
 )
 ASSERTIONS: dict[str, Assertion] = _Assertions({each.id: each for each in BUILT_IN})
