@@ -254,7 +254,7 @@ class _Session:
         )
 
     def _chosen_mutants(self, source: ProtocolSource) -> list[Mutant]:
-        """Return the mutants of the chosen rules and files, or the chosen one; numbers are those of all mutants."""
+        """Return the mutants of the chosen rules and files, or the chosen one; all numbers stay."""
         options, found = self.options, list(mutants_of(source))
         if options.only is not None:
             rules = {one_of("--only", each, _RULE_IDS) for each in options.only.replace(" ", "").split(",")}

@@ -276,7 +276,12 @@ def definitions_spread(state: GlobalState) -> Outcome:
     return Counterexample(f"the members of the Definition are {members}, and {there} are running", (leader.id,))
 
 
-@invariant(id="defined", short="definitions of the coordinator", reads=("status", "coordinator", "definition"), relies_on=())
+@invariant(
+    id="defined",
+    short="definitions of the coordinator",
+    reads=("status", "coordinator", "definition"),
+    relies_on=(),
+)
 def definition_of_the_coordinator(state: GlobalState) -> Outcome:
     """Each Normal node has a Definition of its coordinator, and is one of its members."""
     is_judged = False
@@ -313,7 +318,8 @@ def stages_in_order(entered: Memory, before: LocalState, after: LocalState) -> O
         text = f"{after.id} follows {after.coordinator}, halted by {_short(after.state.get('halted'))}"
         return Counterexample(text, (after.id,))
     stage = "Reorganization" if after.status == "Normal" else "Election"
-    if after.state.get("up") and before.status != stage:
+    waits = after.coordinator != after.id or after.state.get("up")
+    if waits and before.status != stage:
         return Counterexample(f"{after.id} enters {after.status} from {before.status}", (after.id,))
     return True
 
@@ -607,7 +613,7 @@ def _edition_of(node: NodeState) -> int:
     return 0
 
 
-@invariant(id="F1", short="surveys its share", reads=("status", "definition", "surveying"), relies_on=())
+@invariant(id="surveys", short="surveys its share", reads=("status", "definition", "surveying"), relies_on=())
 def surveys_its_share(state: GlobalState) -> Outcome:
     """Each node surveys only while it is Normal, and only regions that its Definition gives it."""
     surveying = [(node, node.state.get("surveying")) for node in state]
@@ -622,7 +628,7 @@ def surveys_its_share(state: GlobalState) -> Outcome:
     return bool(at_work) or None
 
 
-@invariant(id="F2", short="all regions are shared out", reads=("status", "definition"), relies_on=())
+@invariant(id="shares", short="all regions are shared out", reads=("status", "definition"), relies_on=())
 def all_regions_are_shared_out(state: GlobalState) -> Outcome:
     """In the Definition of each Normal node, every region is given to one of the members."""
     is_judged = False
@@ -653,7 +659,7 @@ def _joined_us(timing: Timing, parameters: Mapping[str, Any], settles_us: int) -
 
 
 @leads_to(
-    id="F3",
+    id="joins",
     short="results are joined",
     noun="result",
     done="joined",
@@ -673,7 +679,9 @@ def results_are_joined(state: GlobalState) -> Iterator[Counterexample]:
         elif number == known_number and done != known:
             for region, by in enumerate(done):
                 if by != NOBODY and (region >= len(known) or known[region] == NOBODY):
-                    text = f"{node.coordinator} does not know region {region} of survey {number}, as {node.id} does"
+                    text = (
+                        f"{node.coordinator} does not know region {region} of survey {number}, as {node.id} does"
+                    )
                     yield Counterexample(text, (node.id,))
 
 
@@ -758,7 +766,7 @@ A1_1, A1_2, A2, HIGHEST, M7, B8, B10, NEWER, NOTICES, SPREADS, DEFINED, A3_1, A3
     merges_in_time,
     identifiers_are_new,
 )
-A6, A7, A8, SOLVENT, ENDS, A9, EDITIONS, F1, F2, F3, K1, K2, IDLE, LEAVES = (
+A6, A7, A8, SOLVENT, ENDS, A9, EDITIONS, SURVEYS, SHARES, JOINS, K1, K2, IDLE, LEAVES = (
     one_outcome,
     all_voted_yes,
     no_cent_is_lost,
@@ -790,7 +798,7 @@ def unloaded(name: str) -> Assertion:
 
 BUILT_IN: tuple[Assertion, ...] = (
     *(A1_1, A1_2, A2, HIGHEST, A3_1, A3_2, A4, A5, M7, B8, B10, NEWER, NOTICES, SPREADS, DEFINED),
-    *(A6, A7, A8, SOLVENT, A9, EDITIONS, F1, F2, F3, K1, K2, IDLE, LEAVES, ENDS, RAISES),
+    *(A6, A7, A8, SOLVENT, A9, EDITIONS, SURVEYS, SHARES, JOINS, K1, K2, IDLE, LEAVES, ENDS, RAISES),
 )
 ASSERTIONS: dict[str, Assertion] = _Assertions({each.id: each for each in BUILT_IN})
 """All assertions by id, in order: the built-in ones, then those that this process was told to load from files."""

@@ -1,11 +1,12 @@
 """How many runs a campaign needs until it finds a known counterexample: drawn blindly, and guided.
 
-``python -m tests.benchmarks.counterexamples [WORD…] [--seeds 9] [--most 300]`` leaves out each repair, or chooses
-each reading, for which ``recordings/holes`` has a counterexample, and runs ``lab check`` from several seeds. Of 3pc,
-the reading in which a coordinator commits with everyone alive is violated by a partition. Words choose rows.
+``python -m tests.benchmarks.counterexamples [WORD…] [--seeds 9] [--most 300]`` leaves out each repair, or
+chooses each reading, for which ``recordings/holes`` has a counterexample, and runs ``lab check`` from several
+seeds. Of 3pc, the reading in which a coordinator commits with everyone alive is violated by a partition. Words
+choose rows.
 
-It prints the table of ``lab guide checking``: the median number of runs until the first failure. The seeds of a row
-are 100,000, 200,000 and so on, so that no two campaigns share a run.
+It prints the table of ``lab guide checking``: the median number of runs until the first failure. The seeds of a
+row are 100,000, 200,000 and so on, so that no two campaigns share a run.
 """
 
 import argparse

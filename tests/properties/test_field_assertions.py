@@ -1,4 +1,4 @@
-"""The assertions of the field, F1, F2, F3 and editions: each holds, and is broken by a field that errs."""
+"""The assertions of the field, surveys, shares, joins and editions: each holds, and is broken."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from lab.kernel import Fired, Step, procedure
-from lab.properties.assertions import EDITIONS, F3
+from lab.properties.assertions import EDITIONS, JOINS
 from lab.properties.declarations import LeadsTo
 from lab.properties.verdicts import Verdict
 from lab.protocols import Definition, Election, Field, InvitationElection, Ring, stacked
@@ -58,7 +58,7 @@ class StaysPledged(Field):
         pass
 
 
-def _rig(field: type[Field], election: type[Election] = InvitationElection) -> Rig:
+def field_rig(field: type[Field], election: type[Election] = InvitationElection) -> Rig:
     """Return a run in which one node is away for a while, and two editions are published."""
     rig = Rig(NODES, protocol=stacked(field, election)).started()
     rig.run_until_agreed()
@@ -75,8 +75,8 @@ def _verdict(records: Sequence[Record], name: str) -> Verdict:
 @pytest.mark.parametrize("election", [InvitationElection, Ring])
 def test_they_hold(election: type[Election]) -> None:
     """Over an election of groups and one of all, each judged by something."""
-    records = _rig(Field, election).records
-    for name, noun in (("F1", "state"), ("F2", "state"), ("F3", "result"), ("editions", "edition")):
+    records = field_rig(Field, election).records
+    for name, noun in (("surveys", "state"), ("shares", "state"), ("joins", "result"), ("editions", "edition")):
         found = _verdict(records, name)
         assert (found.word, found.evidence.noun) == ("holds", noun)
         assert found.evidence.count > 3
@@ -85,15 +85,15 @@ def test_they_hold(election: type[Election]) -> None:
 @pytest.mark.parametrize(
     ("mutant", "assertion", "text"),
     [
-        (SurveysAnything, "F1", ", which its Definition does not give it"),
-        (SurveysOn, "F1", " in Election"),
-        (SharesWithAll, "F2", ", which is no member"),
-        (ReportsNothing, "F3", "2 does not know region "),
+        (SurveysAnything, "surveys", ", which its Definition does not give it"),
+        (SurveysOn, "surveys", " in Election"),
+        (SharesWithAll, "shares", ", which is no member"),
+        (ReportsNothing, "joins", "2 does not know region "),
         (StaysPledged, "editions", " is still pledged to operation 2 of 3 for edition 2, since "),
     ],
 )
 def test_they_are_violated(mutant: type[Field], assertion: str, text: str) -> None:
-    first = _verdict(_rig(mutant).records, assertion).first
+    first = _verdict(field_rig(mutant).records, assertion).first
     assert first is not None
     assert first.is_failure
     assert text in first.text
@@ -116,11 +116,11 @@ def test_an_edition_is_owed_to_all() -> None:
 
 def test_the_bounds() -> None:
     """By T for a reading without the parameter, or with a value that only a recording can have."""
-    assert isinstance(F3, LeadsTo)
+    assert isinstance(JOINS, LeadsTo)
     rest_us = 2 * (TIMING.t_us + 2 * TIMING.tp_us)
-    assert F3.within_us(TIMING, {"reading_every_us": 5 * T_US}, 7) == 7 + 10 * T_US + rest_us
+    assert JOINS.within_us(TIMING, {"reading_every_us": 5 * T_US}, 7) == 7 + 10 * T_US + rest_us
     for odd in ({}, {"reading_every_us": 0}, {"reading_every_us": "1s"}):
-        assert F3.within_us(TIMING, odd, 7) == 7 + 2 * TIMING.t_us + rest_us
+        assert JOINS.within_us(TIMING, odd, 7) == 7 + 2 * TIMING.t_us + rest_us
     assert isinstance(EDITIONS, LeadsTo)
     assert EDITIONS.within_us(TIMING, {}, 7) == 7 + 20 * TIMING.t_us
 
@@ -128,8 +128,8 @@ def test_the_bounds() -> None:
 def test_a_recording_may_hold_any_value() -> None:
     """Nothing is raised, and what is no list of regions gives nobody a region."""
     for odd in ODD:
-        records = Records(promises=("F1", "F2", "F3", "editions"))
+        records = Records(promises=("surveys", "shares", "joins", "editions"))
         records.enters(1, "Normal", 1, {"version": 1, "regions": odd, "members": odd})
         _sets(records, 1, surveying=odd, survey=odd, published=odd, pledge=odd)
         _sets(records, 1, survey={"number": odd, "done": odd}, published=[odd], pledge=[odd, odd, odd])
-        assert {each.assertion for each in judged(records.records).violations} <= {"F1", "F2"}
+        assert {each.assertion for each in judged(records.records).violations} <= {"surveys", "shares"}
