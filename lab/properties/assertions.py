@@ -300,8 +300,8 @@ def definition_of_the_coordinator(state: GlobalState) -> Outcome:
 
 
 @over_history(
-    id="B8",
-    short="halted, led, Normal",
+    id="stages",
+    short="stages in order",
     noun="stage",
     done="entered",
     reads=("status", "coordinator", "halted", "up"),
@@ -437,6 +437,35 @@ def all_voted_yes(votes: Memory, before: LocalState, after: LocalState) -> Outco
     return found
 
 
+@over_history(
+    id="commits",
+    short="commits if all vote YES",
+    noun="commit",
+    done="decided",
+    marked=True,
+    reads=("log",),
+    relies_on=(no_failure_yet,),
+)
+def commits_if_all_vote_yes(votes: Memory, before: LocalState, after: LocalState) -> Outcome:
+    """As long as no node fails, a transaction commits if all its participants vote YES (rule C1).
+
+    It is judged by commits alone: a protocol in which no transaction ever commits is not judged.
+    """
+    found: Outcome = None
+    for transaction, kind, entry in _new_entries(before, after):
+        if kind in ("begin", "prepared"):
+            votes.setdefault(("participants", transaction), set()).update(_participants(entry))
+        if kind == "prepared":
+            votes.note(("YES", transaction, after.id), True, after, f"the node that votes YES on {transaction}")
+        if kind == "committed":
+            found = True
+        if kind == "aborted":
+            participants = votes.get(("participants", transaction), set())
+            if participants and all(("YES", transaction, node) in votes for node in participants):
+                return Counterexample(f"{after.id} aborts {transaction}, and all have voted YES", (after.id,))
+    return found
+
+
 def _new_entries(before: LocalState, after: LocalState) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     """Yield the transaction, the kind and the whole of each new entry of a log."""
     for entry in after.appended("log", before):
@@ -560,6 +589,37 @@ def _transaction_name(entry: object) -> str:
         case {"transaction": [int(coordinator), int(number)]}:
             return f"{coordinator}.{number}"
     return ""
+
+
+@invariant(id="shows", short="shows what is undecided", reads=("status", "open"), relies_on=())
+def shows_what_is_undecided(state: GlobalState) -> Outcome:
+    """Each node shows that it is Blocked, or Uncertain, exactly while a transaction is so; if none is open, Idle.
+
+    By rules C2 and C4, a participant is uncertain from its vote YES on; it is blocked if nobody whom it can ask
+    knows the decision.
+    """
+    is_judged = False
+    for node in state:
+        if "status" not in node.state:
+            continue  # it has made no step yet
+        opened = [each for each in _list_of(node, "open") if isinstance(each, dict)]
+        is_judged |= bool(opened)
+        uncertain = (each for each in opened if each.get("state") == "uncertain")
+        if any(each.get("blocked_us") is not None for each in opened):
+            shown = "Blocked"
+        elif any(not _transaction_name(each).startswith(f"{node.id}.") for each in uncertain):
+            shown = "Uncertain"
+        else:
+            shown = "Working" if opened else "Idle"
+        if node.status != shown:
+            return Counterexample(f"{node.id} shows {node.status}, and is {shown}", (node.id,))
+    return is_judged or None
+
+
+def _list_of(node: NodeState, name: str) -> Sequence[Any]:
+    """Return a list in the state of a node; empty if there is none."""
+    found = node.state.get(name)
+    return found if isinstance(found, list | tuple) else ()
 
 
 # surveys and tokens
@@ -749,7 +809,7 @@ def stays_end(state: GlobalState) -> Iterator[Counterexample]:
 RAISES = Assertion("raises", "no node fails because of an error in its own code", short="no error raised")
 
 
-A1_1, A1_2, A2, HIGHEST, M7, B8, B10, NEWER, NOTICES, SPREADS, DEFINED, A3_1, A3_2, A4, A5 = (
+A1_1, A1_2, A2, HIGHEST, M7, STAGES, B10, NEWER, NOTICES, SPREADS, DEFINED, A3_1, A3_2, A4, A5 = (
     one_coordinator,
     one_definition,
     elects_in_time,
@@ -766,11 +826,13 @@ A1_1, A1_2, A2, HIGHEST, M7, B8, B10, NEWER, NOTICES, SPREADS, DEFINED, A3_1, A3
     merges_in_time,
     identifiers_are_new,
 )
-A6, A7, A8, SOLVENT, ENDS, A9, EDITIONS, SURVEYS, SHARES, JOINS, K1, K2, IDLE, LEAVES = (
+A6, A7, A8, SOLVENT, COMMITS, SHOWS, ENDS, A9, EDITIONS, SURVEYS, SHARES, JOINS, K1, K2, IDLE, LEAVES = (
     one_outcome,
     all_voted_yes,
     no_cent_is_lost,
     solvent,
+    commits_if_all_vote_yes,
+    shows_what_is_undecided,
     transactions_end,
     one_publication,
     editions_spread,
@@ -797,8 +859,26 @@ def unloaded(name: str) -> Assertion:
 
 
 BUILT_IN: tuple[Assertion, ...] = (
-    *(A1_1, A1_2, A2, HIGHEST, A3_1, A3_2, A4, A5, M7, B8, B10, NEWER, NOTICES, SPREADS, DEFINED),
-    *(A6, A7, A8, SOLVENT, A9, EDITIONS, SURVEYS, SHARES, JOINS, K1, K2, IDLE, LEAVES, ENDS, RAISES),
+    *(A1_1, A1_2, A2, HIGHEST, A3_1, A3_2, A4, A5, M7, STAGES, B10, NEWER, NOTICES, SPREADS, DEFINED),
+    *(
+        A6,
+        A7,
+        A8,
+        SOLVENT,
+        COMMITS,
+        SHOWS,
+        A9,
+        EDITIONS,
+        SURVEYS,
+        SHARES,
+        JOINS,
+        K1,
+        K2,
+        IDLE,
+        LEAVES,
+        ENDS,
+        RAISES,
+    ),
 )
 ASSERTIONS: dict[str, Assertion] = _Assertions({each.id: each for each in BUILT_IN})
 """All assertions by id, in order: the built-in ones, then those that this process was told to load from files."""

@@ -302,7 +302,7 @@ class Bully(StepDownForHigher):
     name: ClassVar[str] = "bully"
     promises: ClassVar[tuple[str, ...]] = (
         *("A1.1", "A1.2", "A2", "highest", "M7"),
-        *("B8", "B10", "spreads", "defined"),
+        *("stages", "B10", "spreads", "defined"),
     )
     readings: ClassVar[tuple[Reading, ...]] = READINGS
 

@@ -64,7 +64,7 @@ def test_one_protocol_in_detail(lab: Lab) -> None:
 def test_costs_and_assumptions_of_an_election(lab: Lab) -> None:
     """Formulas with cases and sources; promises are grouped by their assumptions."""
     text = lab("list", "protocols", "bully", environment=NARROW).out
-    assert "  assumes     A1.1, A1.2, A2, highest, B10  all nine assumptions\n" in text
+    assert "  assumes     A1.1, A1.2, A2, highest, B10, spreads  all nine assumptions\n" in text
     first = Bully.costs[0]
     assert f"  costs       {first.formula}  {first.case}\n" in text
     assert f"  derived     {first.formula}  {first.source[:30]}" in text

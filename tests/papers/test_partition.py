@@ -101,7 +101,10 @@ def test_the_same_under_bully() -> None:
         "A2": "holds",
         "highest": "holds",
         "M7": "holds",
+        "stages": "holds",
         "B10": "holds",
+        "spreads": "holds",
+        "defined": "holds",
     }
     assert {tuple(broken.assumption for broken in each.broken) for each in judge.violations} == {(8,)}
-    assert Bully.promises == ("A1.1", "A1.2", "A2", "highest", "M7", "B10")
+    assert {"A1.1", "A1.2", "A2", "highest", "M7", "B10"} <= {*Bully.promises}

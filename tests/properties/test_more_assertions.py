@@ -1,4 +1,4 @@
-"""The assertions M7, B8, B10, newer, notices, spreads, defined, highest, K2, idle, leaves, solvent.
+"""The assertions M7, stages, B10, newer, notices, spreads, defined, highest, K2, idle, leaves, solvent.
 
 Each holds, and is broken.
 
@@ -446,7 +446,7 @@ def test_defined_takes_any_value() -> None:
         assert summaries(records.violations) == [("defined", (1,), [])]
 
 
-# B8
+# stages
 
 
 class FollowsAnybody(Bully):
@@ -469,13 +469,13 @@ class SkipsStage3(Bully):
         return answer
 
 
-def test_B8_holds() -> None:
+def test_stages_holds() -> None:
     """Through crashes, and a pause in which another node took over."""
     rig = Rig([1, 2, 3, 4], protocol=Bully).started()
     rig.do("at 5s kill 4", "at 10s restart 4", "at 15s pause 4", "at 20s resume 4", "at 25s kill all")
     rig.do("at 30s restart 2")
     rig.run(40_000_000)
-    found = _verdict(rig.records, "B8")
+    found = _verdict(rig.records, "stages")
     assert (found.word, found.evidence.noun) == ("holds", "stage")
     assert found.evidence.count > 15
 
@@ -487,23 +487,23 @@ def test_B8_holds() -> None:
         (FollowsAnybody, "1 follows 3, halted by 2"),
     ],
 )
-def test_B8_not(mutant: type[Bully], text: str) -> None:
+def test_stages_not(mutant: type[Bully], text: str) -> None:
     """Stage 3 is left out; or a node obeys a leader whose election another one has ended."""
     parameters = mutant.Parameters(halting="at_once")
     rig = Rig([1, 2, 3], protocol=mutant, latency_us=1_000, parameters=parameters).started()
     rig.do("at 1s kill 3", "at 1s delay 2->1 20ms", "at 1s delay 3->2 30ms")
     rig.do("at 1s on send EnterElection 2->1 restart 3")
     rig.run(3_000_000)
-    found = [each for each in judged(rig.records).violations if each.assertion == "B8"]
+    found = [each for each in judged(rig.records).violations if each.assertion == "stages"]
     assert all(each.is_failure for each in found)
     assert text in [each.text for each in found]
 
 
-def test_B8_is_about_each_stage() -> None:
+def test_stages_is_about_each_stage() -> None:
     """A coordinator that is alone has no Reorganization; nothing excuses another one."""
 
     def changes(*states: dict[str, object]) -> list[str]:
-        records = Records(promises=("B8",)).process(2, "paused")
+        records = Records(promises=("stages",)).process(2, "paused")
         for changed in states:
             records.add(Step(records.at_us, 1, 1, Fired("timer"), changed))
         return [each.text for each in records.violations]
