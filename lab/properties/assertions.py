@@ -600,7 +600,7 @@ def shows_what_is_undecided(state: GlobalState) -> Outcome:
     """
     is_judged = False
     for node in state:
-        if "status" not in node.state:
+        if node.status == "Down":
             continue  # it has made no step yet
         opened = [each for each in _list_of(node, "open") if isinstance(each, dict)]
         is_judged |= bool(opened)
