@@ -900,6 +900,9 @@ def _violating() -> Iterator[list[Any]]:
     for field in (SurveysAnything, SharesWithAll, ReportsNothing, StaysPledged):
         yield field_rig(field).records  # type: ignore[arg-type]
     yield _adopts(_adopts(Records(promises=("B10", "newer")), 1, 2), 1, 1).records
+    promised = ("commits", "shows")
+    refused = Ledger(promises=promised, relies_on={"commits": ("no_failure_yet",)}).prepared(1, 2, 3)
+    yield refused.write(3, ABORTED, status="Idle").records
     book = Ledger().prepared(1, 3).write(3, COMMITTED, open=[]).write(1, ABORTED, open=[])
     yield book.holds(2, 1).holds(1, 1000, open=OPEN).after(2 * WITHIN_US).fires(1).records
 
