@@ -58,7 +58,7 @@ class StaysPledged(Field):
         pass
 
 
-def field_rig(field: type[Field], election: type[Election] = InvitationElection) -> Rig:
+def _rig(field: type[Field], election: type[Election] = InvitationElection) -> Rig:
     """Return a run in which one node is away for a while, and two editions are published."""
     rig = Rig(NODES, protocol=stacked(field, election)).started()
     rig.run_until_agreed()
@@ -75,7 +75,7 @@ def _verdict(records: Sequence[Record], name: str) -> Verdict:
 @pytest.mark.parametrize("election", [InvitationElection, Ring])
 def test_they_hold(election: type[Election]) -> None:
     """Over an election of groups and one of all, each judged by something."""
-    records = field_rig(Field, election).records
+    records = _rig(Field, election).records
     for name, noun in (("surveys", "state"), ("shares", "state"), ("joins", "result"), ("editions", "edition")):
         found = _verdict(records, name)
         assert (found.word, found.evidence.noun) == ("holds", noun)
@@ -93,7 +93,7 @@ def test_they_hold(election: type[Election]) -> None:
     ],
 )
 def test_they_are_violated(mutant: type[Field], assertion: str, text: str) -> None:
-    first = _verdict(field_rig(mutant).records, assertion).first
+    first = _verdict(_rig(mutant).records, assertion).first
     assert first is not None
     assert first.is_failure
     assert text in first.text
@@ -102,6 +102,27 @@ def test_they_are_violated(mutant: type[Field], assertion: str, text: str) -> No
 def _sets(records: Records, node: int, **changed: Any) -> Records:
     records.add(Step(records.at_us, node, 1, Fired("timer"), changed))
     return records
+
+
+def wrong_field() -> Records:
+    """Return records in which each of the four is violated once."""
+    records = Records(promises=("surveys", "shares", "joins", "editions"))
+    defined = {"version": 1, "coordinator": 3, "members": [1, 3], "regions": [1, 2]}
+    _sets(records, 1, status="Normal", coordinator=3, definition=defined, surveying=1)
+    _sets(records, 3, status="Normal", coordinator=3, published=[1, 3, 1])
+    _sets(records, 1, survey={"done": [1, -1]}).after(99 * WITHIN_US)
+    return records.fires(2)
+
+
+def test_each_is_violated_in_records_by_hand() -> None:
+    """Node 1 surveys what is 2's, which is no member; and nobody gets to know what 1 and 3 do."""
+    assert sorted({each.text.partition(", since")[0] for each in wrong_field().violations}) == [
+        "1 does not know edition 1",
+        "1 surveys region 1, which its Definition does not give it",
+        "2 does not know edition 1",
+        "3 does not know region 0 of survey 1, as 1 does",
+        "the Definition of 1 gives a region to 2, which is no member",
+    ]
 
 
 def test_an_edition_is_owed_to_all() -> None:

@@ -55,13 +55,7 @@ from tests.explored.toys import TIMING, explorer_of, header_of
 from tests.harness import T_US, Rig, simulated_header
 from tests.properties.recorded import WITHIN_US, Records, judged, summaries
 from tests.properties.test_commit_assertions import ABORTED, COMMITTED, OPEN, Ledger
-from tests.properties.test_field_assertions import (
-    ReportsNothing,
-    SharesWithAll,
-    StaysPledged,
-    SurveysAnything,
-    field_rig,
-)
+from tests.properties.test_field_assertions import wrong_field
 from tests.recording.test_mutations import ODD
 
 ELECTIONS: list[type[Algorithm]] = [Bully, BullyTanenbaum, Ring, InvitationElection]
@@ -897,8 +891,7 @@ def _violating() -> Iterator[list[Any]]:
         wrong = Rig([1, 2, 3], protocol=protocol).started()
         wrong.run(5_000_000)
         yield wrong.records
-    for field in (SurveysAnything, SharesWithAll, ReportsNothing, StaysPledged):
-        yield field_rig(field).records  # type: ignore[arg-type]
+    yield wrong_field().records
     yield _adopts(_adopts(Records(promises=("B10", "newer")), 1, 2), 1, 1).records
     promised = ("commits", "shows")
     refused = Ledger(promises=promised, relies_on={"commits": ("no_failure_yet",)}).prepared(1, 2, 3)
