@@ -829,7 +829,7 @@ def test_an_exploration_knows_what_has_failed(relying: Callable[..., Explorer]) 
     """A property that relies on the assumption is owed in the states before a kill, and in no later one."""
     explorer = relying(never, 1)
     explorer.run(1_500)
-    assert explorer.liveness == ["A2", "highest", "never"]
+    assert explorer.liveness == ["A2", "highest", "spreads", "never"]
     place = explorer._judge.obligations[Obligation("never")]
     for state, verdict in zip(explorer.states, explorer._verdicts, strict=True):
         was_killed = state[KILLS] == 0
