@@ -24,7 +24,6 @@ from lab.properties.declarations import (
 )
 from lab.properties.states import GlobalState, LocalState
 from lab.protocols.accounts import format_cents
-from lab.protocols.survey import NOBODY
 from lab.recording.snapshot import NodeState
 
 Keyed = tuple[Hashable, Hashable] | None
@@ -738,11 +737,15 @@ def results_are_joined(state: GlobalState) -> Iterator[Counterexample]:
             yield Counterexample(f"{node.coordinator} does not know survey {number} of {node.id}", (node.id,))
         elif number == known_number and done != known:
             for region, by in enumerate(done):
-                if by != NOBODY and (region >= len(known) or known[region] == NOBODY):
+                if by != _NOBODY and (region >= len(known) or known[region] == _NOBODY):
                     text = (
                         f"{node.coordinator} does not know region {region} of survey {number}, as {node.id} does"
                     )
                     yield Counterexample(text, (node.id,))
+
+
+_NOBODY = -1
+"""The node that has surveyed a region which none has, as a survey records it."""
 
 
 def _survey_of(node: NodeState) -> tuple[int, Sequence[Any]]:

@@ -452,7 +452,7 @@ def test_the_protocol_of_a_recording() -> None:
             "which is about groups, and its group is a plain value",
         ),
         ("Election", "promises = ('A6',)", "declare log: Log[Entry] = Log()"),
-        ("Election", "promises = ('B8',)", "declare halted: int | None = None"),
+        ("Election", "promises = ('stages',)", "declare halted: int | None = None"),
         ("Task", "promises = ('shares', 'surveys')", "the state of its nodes has no surveying: declare surveying"),
     ],
 )
