@@ -113,11 +113,10 @@ def main(arguments: Sequence[str]) -> int:
     seeds = [_APART * number for number in range(1, options.seeds + 1)]
     print("| `lab check …` | blind | guided | guided / blind |\n| --- | --- | --- | --- |", flush=True)
     with ProcessPoolExecutor(options.workers) as pool:
-        rows = [
-            (case, *(pool.submit(median_runs, case, seeds, options.most, guided) for guided in (False, True)))
-            for case in chosen
-        ]
-        for case, blind, guided in rows:
+        for case in chosen:
+            blind, guided = (
+                pool.submit(median_runs, case, seeds, options.most, guided) for guided in (False, True)
+            )
             print(_row(case, blind.result(), guided.result(), options.most), flush=True)
     return 0
 

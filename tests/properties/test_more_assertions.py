@@ -887,8 +887,8 @@ def _violating() -> Iterator[list[Any]]:
     late.run(10_000_000)
     yield late.records
     yield _overdrawn(Overdraws).records
-    for protocol in (DefinesNothing, SkipsStage3):
-        wrong = Rig([1, 2, 3], protocol=protocol).started()
+    for mutant in (DefinesNothing, SkipsStage3):
+        wrong = Rig([1, 2, 3], protocol=mutant).started()
         wrong.run(5_000_000)
         yield wrong.records
     yield wrong_field().records
