@@ -22,7 +22,7 @@ from lab.properties.declarations import (
     leads_to,
     over_history,
 )
-from lab.properties.states import GlobalState, LocalState
+from lab.properties.states import GlobalState, LocalState, plain_entries
 from lab.protocols.accounts import format_cents
 from lab.recording.snapshot import NodeState
 
@@ -436,33 +436,33 @@ def all_voted_yes(votes: Memory, before: LocalState, after: LocalState) -> Outco
     return found
 
 
-@over_history(
-    id="commits",
-    short="commits if all vote YES",
-    noun="commit",
-    done="decided",
-    marked=True,
-    reads=("log",),
-    relies_on=(no_failure_yet,),
-)
-def commits_if_all_vote_yes(votes: Memory, before: LocalState, after: LocalState) -> Outcome:
-    """As long as no node fails, a transaction commits if all its participants vote YES (rule C1).
+@invariant(id="commits", short="commits if all vote YES", reads=("log",), relies_on=(no_failure_yet,))
+def commits_if_all_vote_yes(state: GlobalState) -> Outcome:
+    """As long as no node fails, a transaction commits if all its participants vote YES.
 
-    It is judged by commits alone: a protocol in which no transaction ever commits is not judged.
+    It is judged by commits alone (rule C1): if no transaction ever commits, there is nothing to judge.
     """
-    found: Outcome = None
-    for transaction, kind, entry in _new_entries(before, after):
-        if kind in ("begin", "prepared"):
-            votes.setdefault(("participants", transaction), set()).update(_participants(entry))
-        if kind == "prepared":
-            votes.note(("YES", transaction, after.id), True, after, f"the node that votes YES on {transaction}")
-        if kind == "committed":
-            found = True
-        if kind == "aborted":
-            participants = votes.get(("participants", transaction), set())
-            if participants and all(("YES", transaction, node) in votes for node in participants):
-                return Counterexample(f"{after.id} aborts {transaction}, and all have voted YES", (after.id,))
-    return found
+    if no_failure_yet(state) is not True:
+        return None
+    participants: dict[str, set[int]] = {}
+    voted_yes: dict[str, set[int]] = {}
+    aborted: dict[str, int] = {}
+    is_judged = False
+    for node in state:
+        for entry in plain_entries(node.state.get("log")):
+            transaction, kind = _transaction_name(entry), entry.get("what") if isinstance(entry, dict) else ""
+            if kind in ("begin", "prepared"):
+                participants.setdefault(transaction, set()).update(_participants(entry))
+            if kind == "prepared":
+                voted_yes.setdefault(transaction, set()).add(node.id)
+            elif kind == "aborted":
+                aborted[transaction] = node.id
+            is_judged |= kind == "committed"
+    for transaction, by in aborted.items():
+        concerned = participants.get(transaction)
+        if concerned and concerned <= voted_yes.get(transaction, set()):
+            return Counterexample(f"{by} aborts {transaction}, and all have voted YES", (by,))
+    return is_judged or None
 
 
 def _new_entries(before: LocalState, after: LocalState) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
