@@ -79,7 +79,7 @@ def test_a_commit_is_judged_by_what_was_decided() -> None:
         "A7": "A7 is not judged: no transaction was decided",
         "A8": "A8 is not judged: no settled state was reached",
         "solvent": "solvent holds: no account is below zero at any node (11 states)",
-        "commits": "commits is not judged: no commit was decided",
+        "commits": "commits is not judged: no state was of the kind that it speaks of",
         "shows": "shows holds: each node shows that it is Blocked, or Uncertain, exactly while a transaction is "
         "so; if none is open, Idle (10 states)",
         "ends": "ends is not judged: no transaction was ended, "
