@@ -86,6 +86,10 @@ class MutateOptions(Struct, frozen=True):
         str | None,
         Option(metavar="RULE,RULE,…", help="Make only the mutants of these rules; --list shows the rules."),
     ] = None
+    files: Annotated[
+        str | None,
+        Option(metavar="FILE,FILE,…", help="Make only the mutants of these files; --list shows the files."),
+    ] = None
     list_: Annotated[bool, Option("--list", help="List the mutants, and run none.")] = False
     show: Annotated[
         str | None, Option(metavar="NUMBER", help="Print the difference of the mutant of this number; run none.")
@@ -263,11 +267,15 @@ class _Session:
         )
 
     def _chosen_mutants(self, source: ProtocolSource) -> list[Mutant]:
-        """Return the mutants of the chosen rules, or the chosen mutant; numbers are those of all mutants."""
+        """Return the mutants of the chosen rules and files, or the chosen one; all numbers stay."""
         options, found = self.options, list(mutants_of(source))
         if options.only is not None:
             rules = {one_of("--only", each, _RULE_IDS) for each in options.only.replace(" ", "").split(",")}
             found = [mutant for mutant in found if mutant.rule in rules]
+        if options.files is not None:
+            names = tuple(module.path.name for module in source.modules.values())
+            files = {one_of("--files", each, names) for each in options.files.replace(" ", "").split(",")}
+            found = [mutant for mutant in found if mutant.file in files]
         if options.show is not None:
             number = whole_number("--show", options.show, 1)
             chosen = [mutant for mutant in found if mutant.number == number]

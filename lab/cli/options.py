@@ -301,7 +301,8 @@ def one_of(option: str, text: str, words: tuple[W, ...]) -> W:
     for word in words:
         if word == text:
             return word
-    raise UsageError(f"{option} {text}: write {', '.join(words[:-1])} or {words[-1]}{did_you_mean(text, words)}")
+    known = f"{', '.join(words[:-1])} or {words[-1]}" if len(words) > 1 else words[0]
+    raise UsageError(f"{option} {text}: write {known}{did_you_mean(text, words)}")
 
 
 @contextmanager

@@ -90,7 +90,7 @@ def _problems(question: KeyedQuestion, setup: Scenario, seeds: Sequence[int]) ->
         yield f"key: expected one of {expected}; got {' and '.join(forms) or 'none'}"
         return
     if key.explore or key.scale:
-        yield from _tool_problems(task, key.explore or key.scale)
+        yield from _tool_problems(question, key.explore or key.scale)
         return
     for name in key.rule:
         if name not in _KNOWN:
@@ -117,7 +117,7 @@ def _problems(question: KeyedQuestion, setup: Scenario, seeds: Sequence[int]) ->
             break
 
 
-def _tool_problems(task: Task, key: ExplorationKey | ScaleKey | None) -> Iterator[str]:
+def _tool_problems(question: KeyedQuestion, key: ExplorationKey | ScaleKey | None) -> Iterator[str]:
     """Yield what is wrong with the answer to a question about an exploration, or about costs."""
     assert key is not None
     try:
@@ -125,8 +125,8 @@ def _tool_problems(task: Task, key: ExplorationKey | ScaleKey | None) -> Iterato
     except (ToolKeyError, UserError) as error:
         yield f"key: {error}"
         return
-    if not task.accepts(followed):
-        yield f"the key is {sanitize(task.accepted_answers[0], 80)!r}, but {followed!r} followed"
+    if not question.accepts(followed):
+        yield f"the key is {sanitize(question.accepted_answers[0], 80)!r}, but {followed!r} followed"
 
 
 def _describe(followed: Sequence[str], key: AnswerKey) -> str:

@@ -308,7 +308,7 @@ class _Reading:
             if exercise is None:
                 hint = did_you_mean(name, list(self._exercises)) or "; lab exercise list shows all"
                 fault = f"unknown exercise {name}{hint}"
-            elif exercise.faulty_file is not None:
+            elif exercise.starting_file is not None:
                 fault = f"{name} is not on the server: grade it with lab exercise grade, and leave it out here"
             elif name in owners:
                 fault = f"{name} is in group {owners[name]} already; leave it out of one"

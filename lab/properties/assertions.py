@@ -3,7 +3,7 @@
 They are declared as a user's own properties are; see ``lab.properties.declarations`` for the kinds.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -22,7 +22,7 @@ from lab.properties.declarations import (
     leads_to,
     over_history,
 )
-from lab.properties.states import GlobalState, LocalState
+from lab.properties.states import GlobalState, LocalState, plain_entries
 from lab.protocols.accounts import format_cents
 from lab.recording.snapshot import NodeState
 
@@ -275,6 +275,54 @@ def definitions_spread(state: GlobalState) -> Outcome:
     return Counterexample(f"the members of the Definition are {members}, and {there} are running", (leader.id,))
 
 
+@invariant(
+    id="defined",
+    short="definitions of the coordinator",
+    reads=("status", "coordinator", "definition"),
+    relies_on=(),
+)
+def definition_of_the_coordinator(state: GlobalState) -> Outcome:
+    """Each Normal node has a Definition of its coordinator, and is one of its members."""
+    is_judged = False
+    for node in state:
+        if node.status != "Normal":
+            continue
+        is_judged = True
+        definition = node.state.get("definition")
+        by = definition.get("coordinator") if isinstance(definition, dict) else None
+        if by != node.coordinator:
+            text = f"{node.id} is Normal under {node.coordinator}, with a Definition of {_short(by)}"
+            return Counterexample(text, (node.id,))
+        if node.id not in _definition_list(node, "members"):
+            return Counterexample(f"{node.id} is Normal, and no member of its Definition", (node.id,))
+    return is_judged or None
+
+
+@over_history(
+    id="stages",
+    short="stages in order",
+    noun="stage",
+    done="entered",
+    reads=("status", "coordinator", "halted", "up"),
+    relies_on=(),
+)
+def stages_in_order(entered: Memory, before: LocalState, after: LocalState) -> Outcome:
+    """Each node enters Reorganization from Election, under the node that has halted it, and then becomes Normal.
+
+    A coordinator that no other node follows has nobody to wait for between the stages.
+    """
+    if (before.status, before.coordinator) == (after.status, after.coordinator) or not is_led(after):
+        return None
+    if after.state.get("halted") != after.coordinator:
+        text = f"{after.id} follows {after.coordinator}, halted by {_short(after.state.get('halted'))}"
+        return Counterexample(text, (after.id,))
+    stage = "Reorganization" if after.status == "Normal" else "Election"
+    waits = after.coordinator != after.id or after.state.get("up")
+    if waits and before.status != stage:
+        return Counterexample(f"{after.id} enters {after.status} from {before.status}", (after.id,))
+    return True
+
+
 # elections of groups
 
 
@@ -386,6 +434,35 @@ def all_voted_yes(votes: Memory, before: LocalState, after: LocalState) -> Outco
             text = f"transaction {transaction} is committed at {votes.node_of(committed)}, and {missing} {how}"
             return Counterexample(text, shown_by=(committed, no) if no in votes else (committed,))
     return found
+
+
+@invariant(id="commits", short="commits if all vote YES", reads=("log",), relies_on=(no_failure_yet,))
+def commits_if_all_vote_yes(state: GlobalState) -> Outcome:
+    """As long as no node fails, a transaction commits if all its participants vote YES.
+
+    It is judged by commits alone (rule C1): if no transaction ever commits, there is nothing to judge.
+    """
+    if no_failure_yet(state) is not True:
+        return None
+    participants: dict[str, set[int]] = {}
+    voted_yes: dict[str, set[int]] = {}
+    aborted: dict[str, int] = {}
+    is_judged = False
+    for node in state:
+        for entry in plain_entries(node.state.get("log")):
+            transaction, kind = _transaction_name(entry), entry.get("what") if isinstance(entry, dict) else ""
+            if kind in ("begin", "prepared"):
+                participants.setdefault(transaction, set()).update(_participants(entry))
+            if kind == "prepared":
+                voted_yes.setdefault(transaction, set()).add(node.id)
+            elif kind == "aborted":
+                aborted[transaction] = node.id
+            is_judged |= kind == "committed"
+    for transaction, by in aborted.items():
+        concerned = participants.get(transaction)
+        if concerned and concerned <= voted_yes.get(transaction, set()):
+            return Counterexample(f"{by} aborts {transaction}, and all have voted YES", (by,))
+    return is_judged or None
 
 
 def _new_entries(before: LocalState, after: LocalState) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
@@ -513,6 +590,37 @@ def _transaction_name(entry: object) -> str:
     return ""
 
 
+@invariant(id="shows", short="shows what is undecided", reads=("status", "open"), relies_on=())
+def shows_what_is_undecided(state: GlobalState) -> Outcome:
+    """Each node shows that it is Blocked, or Uncertain, exactly while a transaction is so; if none is open, Idle.
+
+    By rules C2 and C4, a participant is uncertain from its vote YES on; it is blocked if nobody whom it can ask
+    knows the decision.
+    """
+    is_judged = False
+    for node in state:
+        if node.status == "Down":
+            continue  # it has made no step yet
+        opened = [each for each in _list_of(node, "open") if isinstance(each, dict)]
+        is_judged |= bool(opened)
+        uncertain = (each for each in opened if each.get("state") == "uncertain")
+        if any(each.get("blocked_us") is not None for each in opened):
+            shown = "Blocked"
+        elif any(not _transaction_name(each).startswith(f"{node.id}.") for each in uncertain):
+            shown = "Uncertain"
+        else:
+            shown = "Working" if opened else "Idle"
+        if node.status != shown:
+            return Counterexample(f"{node.id} shows {node.status}, and is {shown}", (node.id,))
+    return is_judged or None
+
+
+def _list_of(node: NodeState, name: str) -> Sequence[Any]:
+    """Return a list in the state of a node; empty if there is none."""
+    found = node.state.get(name)
+    return found if isinstance(found, list | tuple) else ()
+
+
 # surveys and tokens
 
 
@@ -526,6 +634,127 @@ def one_publication(published: Memory, before: LocalState, after: LocalState) ->
         case [int(edition), int(node), int(number)] if edition > 0:
             return published.claim(f"edition {edition}", f"operation {number} of {node}")
     return None
+
+
+@leads_to(
+    id="editions",
+    short="editions spread",
+    statement="with no further failure, in a bounded time all nodes know each edition of the survey, and none is "
+    "pledged to an operation, once all nodes are up and can talk to each other",
+    noun="edition",
+    done="learned",
+    marked=True,
+    reads=("published", "pledge"),
+    relies_on=(4, all_nodes_connected),  # it is judged only when all other assumptions have long held
+    within=lambda timing, parameters, settles_us: settles_us + 20 * timing.t_us,
+)
+def editions_spread(state: GlobalState) -> Iterator[Counterexample]:
+    """Every member learns each edition, and every vote for one is followed by the decision (rule F4).
+
+    The decision is resent every 5T and asked for every 3T; twice as often as needed, and no timer is that late.
+    """
+    known = {node.id: _edition_of(node) for node in state}
+    newest = max(known.values(), default=0)
+    for node in state:
+        if known[node.id] < newest:
+            yield Counterexample(f"{node.id} does not know edition {newest}", (node.id,))
+        match node.state.get("pledge"):
+            case [int(edition), int(at), int(number)]:
+                text = f"{node.id} is still pledged to operation {number} of {at} for edition {edition}"
+                yield Counterexample(text, (node.id,))
+
+
+def _edition_of(node: NodeState) -> int:
+    """Return the newest edition that the node knows; 0 if it knows none."""
+    match node.state.get("published"):
+        case [int(edition), *_]:
+            return edition
+    return 0
+
+
+@invariant(id="surveys", short="surveys its share", reads=("status", "definition", "surveying"), relies_on=())
+def surveys_its_share(state: GlobalState) -> Outcome:
+    """Each node surveys only while it is Normal, and only regions that its Definition gives it."""
+    surveying = [(node, node.state.get("surveying")) for node in state]
+    at_work = [(node, region) for node, region in surveying if isinstance(region, int)]
+    for node, region in at_work:
+        if node.status != "Normal":
+            return Counterexample(f"{node.id} surveys region {region} in {node.status}", (node.id,))
+        shared_out = _definition_list(node, "regions")
+        if not 0 <= region < len(shared_out) or shared_out[region] != node.id:
+            text = f"{node.id} surveys region {region}, which its Definition does not give it"
+            return Counterexample(text, (node.id,))
+    return bool(at_work) or None
+
+
+@invariant(id="shares", short="all regions are shared out", reads=("status", "definition"), relies_on=())
+def all_regions_are_shared_out(state: GlobalState) -> Outcome:
+    """In the Definition of each Normal node, every region is given to one of the members."""
+    is_judged = False
+    for node in state:
+        shared_out, members = (_definition_list(node, name) for name in ("regions", "members"))
+        if node.status != "Normal" or not shared_out:
+            continue
+        is_judged = True
+        strangers = [each for each in shared_out if each not in members]
+        if strangers:
+            text = f"the Definition of {node.id} gives a region to {_short(strangers[0])}, which is no member"
+            return Counterexample(text, (node.id,))
+    return is_judged or None
+
+
+def _definition_list(node: NodeState, name: str) -> Sequence[Any]:
+    """Return a list in the Definition of a node; empty if there is none."""
+    definition = node.state.get("definition")
+    found = definition.get(name) if isinstance(definition, dict) else None
+    return found if isinstance(found, list | tuple) else ()
+
+
+def _joined_us(timing: Timing, parameters: Mapping[str, Any], settles_us: int) -> int:
+    """Return the time to find a coordinator, and then for two readings with their reports, each timer late."""
+    reading_us = parameters.get("reading_every_us")
+    takes_us = reading_us if isinstance(reading_us, int) and reading_us > 0 else timing.t_us
+    return settles_us + 2 * (takes_us + timing.t_us + 2 * timing.tp_us)
+
+
+@leads_to(
+    id="joins",
+    short="results are joined",
+    noun="result",
+    done="joined",
+    reads=("status", "coordinator", "survey"),
+    within=_joined_us,
+)
+def results_are_joined(state: GlobalState) -> Iterator[Counterexample]:
+    """Every result of the survey that a member knows, its coordinator gets to know in a bounded time."""
+    leaders = {node.id: _survey_of(node) for node in state.running.values() if node.leads}
+    for node in state.running.values():
+        if node.status != "Normal" or node.leads or node.coordinator not in leaders:
+            continue
+        number, done = _survey_of(node)
+        known_number, known = leaders[node.coordinator]
+        if number > known_number:
+            yield Counterexample(f"{node.coordinator} does not know survey {number} of {node.id}", (node.id,))
+        elif number == known_number and done != known:
+            for region, by in enumerate(done):
+                if by != _NOBODY and (region >= len(known) or known[region] == _NOBODY):
+                    text = (
+                        f"{node.coordinator} does not know region {region} of survey {number}, as {node.id} does"
+                    )
+                    yield Counterexample(text, (node.id,))
+
+
+_NOBODY = -1
+"""The node that has surveyed a region which none has, as a survey records it."""
+
+
+def _survey_of(node: NodeState) -> tuple[int, Sequence[Any]]:
+    """Return the number of the survey that the node is at, and who surveyed each region in it."""
+    survey = node.state.get("survey")
+    if not isinstance(survey, dict):
+        return 1, ()
+    number, done = survey.get("number", 1), survey.get("done", ())
+    return number if isinstance(number, int) else 1, done if isinstance(done, list | tuple) else ()
 
 
 @agreement(id="K1", short="one token", concerned="Inside or Holding", marked=True, reads=("status",))
@@ -583,28 +812,36 @@ def stays_end(state: GlobalState) -> Iterator[Counterexample]:
 RAISES = Assertion("raises", "no node fails because of an error in its own code", short="no error raised")
 
 
-A1_1, A1_2, A2, HIGHEST, M7, B10, NEWER, NOTICES, SPREADS, A3_1, A3_2, A4, A5 = (
+A1_1, A1_2, A2, HIGHEST, M7, STAGES, B10, NEWER, NOTICES, SPREADS, DEFINED, A3_1, A3_2, A4, A5 = (
     one_coordinator,
     one_definition,
     elects_in_time,
     highest_leads,
     works_while_normal,
+    stages_in_order,
     definitions_get_newer,
     definitions_get_newer_while_up,
     crashes_are_noticed,
     definitions_spread,
+    definition_of_the_coordinator,
     one_coordinator_per_group,
     one_definition_per_group,
     merges_in_time,
     identifiers_are_new,
 )
-A6, A7, A8, SOLVENT, ENDS, A9, K1, K2, IDLE, LEAVES = (
+A6, A7, A8, SOLVENT, COMMITS, SHOWS, ENDS, A9, EDITIONS, SURVEYS, SHARES, JOINS, K1, K2, IDLE, LEAVES = (
     one_outcome,
     all_voted_yes,
     no_cent_is_lost,
     solvent,
+    commits_if_all_vote_yes,
+    shows_what_is_undecided,
     transactions_end,
     one_publication,
+    editions_spread,
+    surveys_its_share,
+    all_regions_are_shared_out,
+    results_are_joined,
     one_token,
     requests_are_served,
     idle_nodes_do_not_queue,
@@ -625,8 +862,26 @@ def unloaded(name: str) -> Assertion:
 
 
 BUILT_IN: tuple[Assertion, ...] = (
-    *(A1_1, A1_2, A2, HIGHEST, A3_1, A3_2, A4, A5, M7, B10, NEWER, NOTICES, SPREADS),
-    *(A6, A7, A8, SOLVENT, A9, K1, K2, IDLE, LEAVES, ENDS, RAISES),
+    *(A1_1, A1_2, A2, HIGHEST, A3_1, A3_2, A4, A5, M7, STAGES, B10, NEWER, NOTICES, SPREADS, DEFINED),
+    *(
+        A6,
+        A7,
+        A8,
+        SOLVENT,
+        COMMITS,
+        SHOWS,
+        A9,
+        EDITIONS,
+        SURVEYS,
+        SHARES,
+        JOINS,
+        K1,
+        K2,
+        IDLE,
+        LEAVES,
+        ENDS,
+        RAISES,
+    ),
 )
 ASSERTIONS: dict[str, Assertion] = _Assertions({each.id: each for each in BUILT_IN})
 """All assertions by id, in order: the built-in ones, then those that this process was told to load from files."""

@@ -300,7 +300,10 @@ class Bully(StepDownForHigher):
     """Garcia-Molina's bully: the highest node that is up leads."""
 
     name: ClassVar[str] = "bully"
-    promises: ClassVar[tuple[str, ...]] = ("A1.1", "A1.2", "A2", "highest", "M7", "B10")
+    promises: ClassVar[tuple[str, ...]] = (
+        *("A1.1", "A1.2", "A2", "highest", "M7"),
+        *("stages", "B10", "spreads", "defined"),
+    )
     readings: ClassVar[tuple[Reading, ...]] = READINGS
 
     # Node i that notices asks the dead one (1), then all above (n - i), of which all but the dead answer

@@ -78,7 +78,7 @@ class Abort(Request[Acknowledged], frozen=True):
 class Committing(ParticipantStorage):
     """A node that coordinates transactions and participates in those of others."""
 
-    promises: ClassVar[tuple[str, ...]] = ("A6", "A7", "A8", "solvent", "ends")
+    promises: ClassVar[tuple[str, ...]] = ("A6", "A7", "A8", "solvent", "commits", "ends")
     extension: ClassVar[str | type] = "lab.tasks.bank.bank_extension:BankExtension"
     writes_text: ClassVar[bool] = True
     log_entry: ClassVar[type | None] = Entry

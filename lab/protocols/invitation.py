@@ -429,7 +429,7 @@ class InvitationElection(DeclineLower):
     """Garcia-Molina's invitation: every group has its coordinator; groups that find each other merge."""
 
     name: ClassVar[str] = "invitation"
-    promises: ClassVar[tuple[str, ...]] = ("A3.1", "A3.2", "A4", "A5", "M7")
+    promises: ClassVar[tuple[str, ...]] = ("A3.1", "A3.2", "A4", "A5", "M7", "spreads", "defined")
     relies_on: ClassVar[dict[str, tuple[int, ...]]] = {"A3.1": (4,), "A3.2": (4,), "A5": (4,)}
     readings: ClassVar[tuple[Reading, ...]] = READINGS
 

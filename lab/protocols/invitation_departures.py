@@ -124,7 +124,7 @@ MISS_MEMBERS = Repair(
     "a coordinator forms a new group if a member is silent for the timeout",
     "a coordinator looks for other coordinators, not for its members: a dead node stays a member, and its share "
     "of the task stays undone",
-    "",
+    "spreads",
     ("invitation-dead-member",),
     (Quotation(CHOW_JOHNSON, "listing 10.23", "for every other node P, send(P,AreYouCoordinator)"),),
 )

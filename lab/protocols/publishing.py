@@ -76,8 +76,8 @@ class OutcomeOf(Request[Outcome], frozen=True):
 class Publishing(Task):
     """A task whose results a group with a majority publishes, edition by edition."""
 
-    promises: ClassVar[tuple[str, ...]] = ("A9",)
-    relies_on: ClassVar[dict[str, tuple[int, ...]]] = {"A9": (4,)}
+    promises: ClassVar[tuple[str, ...]] = ("A9", "editions")
+    relies_on: ClassVar[dict[str, tuple[int, ...]]] = {"A9": (4,), "editions": (4,)}
 
     published: Safe[PublishOperation] = PublishOperation()
     pledge: Safe[PublishOperation | None] = None

@@ -148,7 +148,7 @@ class ThreePhaseCommit(Bank, Task):
 
     name: ClassVar[str] = "3pc"
     usual_election: ClassVar[str] = "bully"
-    promises: ClassVar[tuple[str, ...]] = ("A6", "A7", "A8", "solvent")
+    promises: ClassVar[tuple[str, ...]] = ("A6", "A7", "A8", "solvent", "commits")
     relies_on: ClassVar[dict[str, tuple[int, ...]]] = {"A6": (4,), "A7": (4,), "A8": (4,)}
     readings: ClassVar[tuple[Reading, ...]] = READINGS
 

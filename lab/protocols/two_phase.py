@@ -57,6 +57,7 @@ class TwoPhaseCommit(Bank):
     """Two-phase commit: the coordinator decides; uncertain participants wait for the decision."""
 
     name: ClassVar[str] = "2pc"
+    promises: ClassVar[tuple[str, ...]] = (*Bank.promises, "shows")
     relies_on: ClassVar[dict[str, tuple[int, ...]]] = {
         "A6": (4,),
         "A7": (4,),

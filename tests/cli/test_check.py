@@ -179,7 +179,11 @@ def test_all_faults_have_a_short_table(lab: Lab) -> None:
             "--faults kill,loss: --systematic tries kill, pause, partition; the other kinds have no point at "
             "which they strike",
         ),
-        (("--find", "A9"), "--find A9: the assertions of bully are A1.1, A1.2, A2, highest, M7, B10, raises"),
+        (
+            ("--find", "A9"),
+            "--find A9: the assertions of bully are A1.1, A1.2, A2, highest, M7, stages, B10, spreads, "
+            "defined, raises",
+        ),
         (("--out", "found.txt"), "--out found.txt: name a .jsonl file; the script is written next to it"),
         (("--out", "mine.jsonl"), "--out mine.jsonl exists and is not a recording; name another file"),
         (("--t", "soon"), "--t: 'soon' is not a duration: write a number and a unit, such as 200ms, 1.5s or 2m"),
@@ -260,9 +264,9 @@ def test_the_conclusion_of_an_interrupted_campaign() -> None:
     )
     assert (
         format_no_findings(Bully.promises, table, None, False)
-        == "no failure; judged in no run: A1.1, A1.2, A2, highest, M7, B10"
+        == "no failure; judged in no run: A1.1, A1.2, A2, highest, M7, stages, B10, spreads, defined"
     )
     table.judged_runs.update({"A1.1": 1_200, "A2": 7})
     text = format_no_findings(Bully.promises, table, None, False)
     assert text.startswith("no failure: A1.1, A2 held in every")
-    assert text.endswith("; judged in no run: A1.2, highest, M7, B10")
+    assert text.endswith("; judged in no run: A1.2, highest, M7, stages, B10, spreads, defined")

@@ -45,8 +45,8 @@ OPTIONS = {
     "campaign merge": "--out --json",
     "campaign table": "--to --out --force",
     "mutate": (
-        "--runs --seed --nodes --faults --properties --only --list --show --explore --at-least --workers --t "
-        "--set --json --workload --clients --rate --service"
+        "--runs --seed --nodes --faults --properties --only --files --list --show --explore --at-least --workers "
+        "--t --set --json --workload --clients --rate --service"
     ),
     "compare": "--script --faults --runs --nodes --seed --task --t --workers --record --resume --parts --part "
     "--output --table --json",

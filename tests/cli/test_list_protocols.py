@@ -64,7 +64,7 @@ def test_one_protocol_in_detail(lab: Lab) -> None:
 def test_costs_and_assumptions_of_an_election(lab: Lab) -> None:
     """Formulas with cases and sources; promises are grouped by their assumptions."""
     text = lab("list", "protocols", "bully", environment=NARROW).out
-    assert "  assumes     A1.1, A1.2, A2, highest, B10  all nine assumptions\n" in text
+    assert "  assumes     A1.1, A1.2, A2, highest, B10, spreads  all nine assumptions\n" in text
     first = Bully.costs[0]
     assert f"  costs       {first.formula}  {first.case}\n" in text
     assert f"  derived     {first.formula}  {first.source[:30]}" in text
@@ -73,7 +73,8 @@ def test_costs_and_assumptions_of_an_election(lab: Lab) -> None:
 def test_assumptions_of_another_reading(lab: Lab) -> None:
     """What 3pc promises relies on more, if it commits with everyone alive; e3pc has no such reading."""
     text = " ".join(lab("list", "protocols", "3pc", environment=NARROW).out.split())
-    assert "A6, A7, A8, solvent stable storage is permanent and atomic (4) A6, A8 with commit_after=every" in text
+    assert "A6, A7, A8, solvent stable storage is permanent and atomic (4) commits no node has failed" in text
+    assert "(no_failure_yet) A6, A8 with commit_after=ev" in text
     assert "(4); messages arrive within Tm (8); nodes answer within Tp (9) costs" in text
     assert "commit_after" not in lab("list", "protocols", "e3pc", environment=NARROW).out
     (three,) = json.loads(lab("list", "protocols", "3pc", "--json").out)["protocols"]

@@ -53,6 +53,17 @@ def test_mutants_are_listed(lab: Lab) -> None:
     assert f"\n {guard} " in lab.within("mutate", BEACON, "--list", "--only", "guard").out
 
 
+def test_the_mutants_of_some_files(lab: Lab) -> None:
+    """With the numbers that they have among all."""
+
+    def listed(*words: str) -> list[tuple[int, str]]:
+        found = json.loads(lab.within("mutate", "2pc", "--list", "--json", *words).out)["mutants"]
+        return [(each["number"], each["file"]) for each in found]
+
+    files = ("bank.py", "ledger.py")
+    assert listed("--files", ",".join(files)) == [each for each in listed() if each[1] in files]
+
+
 def test_one_mutant_is_shown(lab: Lab) -> None:
     """Its difference can be applied."""
     number = next(
@@ -103,6 +114,7 @@ def test_a_built_in_protocol_with_properties(lab: Lab) -> None:
     [
         (("--runs", "0"), "--runs 0: write a whole number, 1 or more"),
         (("--only", "guards"), r"--only guards: write comparison, .* or unsafe; did you mean guard?"),
+        (("--files", "bank.py"), "--files bank.py: write bully.py or timeout_election.py"),
         (("--show", "999"), "--show 999: there is no such mutant; --list lists them"),
         (("--at-least", "101"), "--at-least 101: write a whole number, from 0 to 100"),
         (("--nodes", "7-3"), "--nodes 7-3: expected 1 to 100 nodes, the lower number first: 3-7"),

@@ -71,9 +71,12 @@ def test_kill_and_restart_as_json(lab: Lab) -> None:
         "A2",
         "highest",
         "M7",
+        "stages",
         "B10",
+        "spreads",
+        "defined",
     ]
-    assert [verdict["failures"] for verdict in found["verdicts"]] == [0] * 6
+    assert [verdict["failures"] for verdict in found["verdicts"]] == [0] * 9
     assert lab("verify", found["recording"]).status == 0
 
 

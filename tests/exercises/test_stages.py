@@ -154,7 +154,7 @@ def test_what_judges_nothing_is_not_passed(tmp_path: Path) -> None:
     (first, *_) = tried(exercise, tmp_path / "idle.py", tmp_path)
     assert first.result is not None
     assert first.result.shortfall is not None
-    assert first.result.shortfall.why == "commits was judged in none of 3 runs"
+    assert first.result.shortfall.why == "unrefused_commits was judged in none of 3 runs"
     assert grade_protocol(exercise, tmp_path / "idle.py", 1)[0].points == 0
 
 

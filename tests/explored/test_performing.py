@@ -138,8 +138,20 @@ def test_an_endless_cycle_is_a_failure() -> None:
     tally = explorer.run(20_000)
     assert tally.stopped_by == ""
     found = {name: count for name, count in tally.violated.items() if count}
-    assert found == {"A2": len(explorer.cycles["A2"])}
-    assert list(tally.violated) == ["A1.1", "A1.2", "A2", "highest", "M7", "B10", "raises"]
+    assert found.keys() == {"A2", "spreads"}, "a node that is not missed stays a member"
+    assert found["A2"] == len(explorer.cycles["A2"])
+    assert list(tally.violated) == [
+        "A1.1",
+        "A1.2",
+        "A2",
+        "highest",
+        "M7",
+        "stages",
+        "B10",
+        "spreads",
+        "defined",
+        "raises",
+    ]
     path = explorer.path_to(explorer.first_found["A2"])
     records = performed(BlindCheck, 2, "synchronous", 1, [*path, *explorer.cycles["A2"] * 100])
-    assert [each.assertion for each in judged(BlindCheck, 2, records) if each.is_failure] == ["A2"]
+    assert "A2" in [each.assertion for each in judged(BlindCheck, 2, records) if each.is_failure]

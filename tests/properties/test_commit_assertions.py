@@ -1,12 +1,16 @@
-"""A6, A7, A8 and the end of every transaction, on records by hand: violations and near misses."""
+"""A6, A7, A8, commits, shows and the end of every transaction: violations and near misses."""
 
 from typing import Any, Self
 
 import pytest
 
-from lab.kernel import Fired, Started, Step
+from lab.kernel import Fired, Started, Step, procedure
+from lab.properties.verdicts import Verdict
 from lab.properties.witness import explain_violation
+from lab.protocols import TwoPhaseCommit
+from lab.protocols.transaction import Plan
 from lab.recording.records import encode
+from tests.harness import T_US, Rig
 from tests.properties.recorded import WITHIN_US, Records, judged, summaries
 from tests.recording.test_mutations import ODD
 
@@ -280,3 +284,78 @@ def test_only_what_is_promised_is_judged(promised: str) -> None:
     book = Ledger(promises=(promised,)).prepared(1, 3).write(3, COMMITTED, open=[]).write(1, ABORTED, open=[])
     book.holds(2, 1).holds(1, 1000, open=OPEN).after(2 * WITHIN_US).fires(1)
     assert {violation.assertion for violation in book.violations} == {promised}
+
+
+# commits, shows
+
+
+class RefusesAll(TwoPhaseCommit):
+    """C1: the coordinator aborts whatever the votes are."""
+
+    @procedure
+    async def coordinate(self, plan: Plan) -> None:
+        await self._is_agreed(plan)
+        self._decide(plan.transaction, False)
+        self.begin(self.announce_outcome, key=plan.transaction)
+
+
+class ShowsNothing(TwoPhaseCommit):
+    """C2: a node that is uncertain does not show it."""
+
+    def _update_status(self) -> None:
+        pass
+
+
+def _transferred(protocol: type[TwoPhaseCommit], *lines: str) -> dict[str, Verdict]:
+    rig = Rig([1, 2, 3], protocol=protocol).started()
+    rig.do("tell 3 transfer 100 savings checking", *lines)
+    rig.run(40 * T_US)
+    return {each.assertion: each for each in judged(rig.records).verdicts()}
+
+
+def test_commits_and_shows_hold() -> None:
+    """Also while a participant is blocked, as its coordinator has crashed."""
+    found = _transferred(TwoPhaseCommit, "at 5s tell 3 collect 10 checking", "at 5s on deliver Vote 2->3 kill 3")
+    assert [found[name].word for name in ("commits", "shows")] == ["holds", "holds"]
+    assert found["commits"].evidence.count >= 3
+
+
+def test_all_vote_yes_and_the_coordinator_aborts() -> None:
+    """After a failure votes may be missing, so nothing is judged any more; nor is it without a commit."""
+    first = _transferred(RefusesAll)["commits"].first
+    assert first is not None
+    assert first.is_failure
+    assert first.text.endswith(" aborts 3.1, and all have voted YES")
+    info: dict[str, Any] = {"promises": ("commits",), "relies_on": {"commits": ("no_failure_yet",)}}
+    assert summaries(Ledger(**info).prepared(1, 2, 3).write(3, ABORTED).violations) == [("commits", (3,), [])]
+    failed = Ledger(**info).prepared(1, 2, 3).process(2, "killed").write(3, ABORTED)
+    assert not failed.violations
+    assert not Ledger(**info).prepared(1, 3).write(2, ABORTED).write(3, ABORTED).violations
+    assert [each.word for each in judged(Ledger(**info).prepared(1, 3).records).verdicts()] == ["not judged"]
+
+
+def test_a_node_that_does_not_show_that_it_is_uncertain() -> None:
+    """The first state that is shown wrongly."""
+    first = _transferred(ShowsNothing)["shows"].first
+    assert first is not None
+    assert first.is_failure
+    assert first.text.endswith(" shows Idle, and is Working")
+
+
+@pytest.mark.parametrize(
+    ("opened", "shown"),
+    [
+        ([], "Idle"),
+        ([{"transaction": [1, 7], "state": "uncertain"}], "Working"),
+        ([{"transaction": [3, 1], "state": "initial"}], "Working"),
+        (OPEN, "Uncertain"),
+        ([*OPEN, {"transaction": [2, 1], "state": "initial", "blocked_us": 5}], "Blocked"),
+    ],
+)
+def test_what_a_node_is_to_show(opened: list[Any], shown: str) -> None:
+    """A coordinator decides itself, so it is not uncertain of its own transactions."""
+    for status in ("Idle", "Working", "Uncertain", "Blocked"):
+        records = Records(promises=("shows",))
+        records.add(Step(0, 1, 1, Fired("timer"), {"status": status, "open": opened}))
+        wrong = [] if status == shown else [f"1 shows {status}, and is {shown}"]
+        assert [each.text for each in records.violations] == wrong

@@ -183,4 +183,5 @@ def test_real_groups_are_groups_to_the_judge() -> None:
     (group,) = groups
     assert group is not None
     assert group[1] > 1, "there were groups before"
-    assert [verdict.word for verdict in judged(rig.records).verdicts()] == ["holds"] * 5
+    verdicts = {verdict.assertion: verdict.word for verdict in judged(rig.records).verdicts()}
+    assert [verdicts[name] for name in ("A3.1", "A3.2", "A4", "A5", "M7")] == ["holds"] * 5

@@ -1,4 +1,6 @@
-"""The assertions M7, B10, newer, notices, spreads, highest, K2, idle, leaves, solvent: each holds, and is broken.
+"""The assertions M7, stages, B10, newer, notices, spreads, defined, highest, K2, idle, leaves, solvent.
+
+Each holds, and is broken.
 
 And the judge itself: an assertion whose function is replaced by one that always holds finds less.
 """
@@ -10,7 +12,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from lab.kernel import CommandInput, Fired, Step, periodic
+from lab.kernel import CommandInput, Fired, Step, on, periodic
 from lab.properties import GlobalState, Outcome, eventually, invariant, registry
 from lab.properties.assertions import (
     ASSERTIONS,
@@ -37,6 +39,7 @@ from lab.protocols import (
     Token,
     TwoPhaseCommit,
 )
+from lab.protocols.bully import AreYouNormal, EnterElectionAnswer, SetCoordinator, SetCoordinatorAnswer
 from lab.protocols.ring import COORDINATOR
 from lab.protocols.token import TokenStatus
 from lab.protocols.transaction import Change, Operation, Transaction, Work
@@ -52,6 +55,7 @@ from tests.explored.toys import TIMING, explorer_of, header_of
 from tests.harness import T_US, Rig, simulated_header
 from tests.properties.recorded import WITHIN_US, Records, judged, summaries
 from tests.properties.test_commit_assertions import ABORTED, COMMITTED, OPEN, Ledger
+from tests.properties.test_field_assertions import wrong_field
 from tests.recording.test_mutations import ODD
 
 ELECTIONS: list[type[Algorithm]] = [Bully, BullyTanenbaum, Ring, InvitationElection]
@@ -330,7 +334,7 @@ class KeepsTheFirst(Ring):
         return self.status is Status.REORGANIZATION
 
 
-@pytest.mark.parametrize("protocol", [Ring, BullyTanenbaum])
+@pytest.mark.parametrize("protocol", ELECTIONS)
 def test_spreads_holds(protocol: type[Algorithm]) -> None:
     rig = Rig([1, 2, 3, 4], protocol=protocol).started()
     rig.do("at 5s kill 4", "at 10s restart 4")
@@ -347,16 +351,31 @@ class RemovesNobody(BullyTanenbaum):
         pass
 
 
+class MissesNobody(Bully):
+    """B3: a coordinator does not elect when a node of Up stays silent."""
+
+    @periodic(Bully._check_due_us)
+    async def check(self) -> None:
+        replies = await self.ask_all(self.peers, AreYouNormal(), within=self.t_us)
+        if replies.keys() - self.up or not all(answer.normal for answer in replies.values()):
+            self.begin(self.election)
+
+
+DEAD_MEMBER = "the members of the Definition are [1, 2, 3], and [1, 3] are running"
+
+
 @pytest.mark.parametrize(
-    ("mutant", "text"),
+    ("mutant", "without", "text"),
     [
-        (KeepsTheFirst, "1 has not the Definition of 3"),
-        (RemovesNobody, "the members of the Definition are [1, 2, 3], and [1, 3] are running"),
+        (KeepsTheFirst, (), "1 has not the Definition of 3"),
+        (RemovesNobody, (), DEAD_MEMBER),
+        (MissesNobody, (), DEAD_MEMBER),
+        (InvitationElection, ("miss_members",), DEAD_MEMBER),
     ],
 )
-def test_spreads_not(mutant: type[Algorithm], text: str) -> None:
+def test_spreads_not(mutant: type[Algorithm], without: tuple[str, ...], text: str) -> None:
     """What the last member reports is not learned by the first; or one that has crashed stays a member."""
-    rig = Rig([1, 2, 3], protocol=mutant).started()
+    rig = Rig([1, 2, 3], protocol=mutant, parameters=mutant.Parameters(without=without)).started()
     rig.do("at 5s kill 2")
     rig.run(60_000_000)
     first = _verdict(rig.records, "spreads").first
@@ -370,6 +389,130 @@ def test_spreads_is_owed_after_the_election() -> None:
     assert isinstance(SPREADS, Eventually)
     question_us = 2 * (TIMING.t_us + TIMING.tp_us)
     assert SPREADS.within_us(TIMING, {}, WITHIN_US) == WITHIN_US + 2 * question_us
+
+
+# defined
+
+
+class DefinesNothing(Bully):
+    """B7: a new coordinator distributes the Definition that it had."""
+
+    def _define(self, entered: dict[int, EnterElectionAnswer]) -> None:
+        pass
+
+
+class ForgetsItself(InvitationElection):
+    """I2, I5: a coordinator is no member of the groups that it forms."""
+
+    def define(self, version: int, members: Iterable[int], reports: Iterable[Definition]) -> Definition:
+        return super().define(version, [each for each in members if each != self.id], reports)
+
+
+@pytest.mark.parametrize("protocol", [Bully, InvitationElection])
+def test_defined_holds(protocol: type[Algorithm]) -> None:
+    rig = Rig([1, 2, 3], protocol=protocol).started()
+    rig.do("at 5s kill 3", "at 10s restart 3", "at 15s pause 3", "at 20s resume 3")
+    rig.run(30_000_000)
+    found = _verdict(rig.records, "defined")
+    assert (found.word, found.evidence.noun) == ("holds", "state")
+
+
+@pytest.mark.parametrize(
+    ("mutant", "text"),
+    [
+        (DefinesNothing, "is Normal under 3, with a Definition of None"),
+        (ForgetsItself, "is Normal, and no member of its Definition"),
+    ],
+)
+def test_defined_not(mutant: type[Algorithm], text: str) -> None:
+    rig = Rig([1, 2, 3], protocol=mutant).started()
+    rig.run(5_000_000)
+    first = _verdict(rig.records, "defined").first
+    assert first is not None
+    assert first.is_failure
+    assert first.text.endswith(text)
+
+
+def test_defined_takes_any_value() -> None:
+    """A recording may come from anywhere: what is no Definition is none of the coordinator."""
+    for odd in ODD:
+        records = Records(promises=("defined",)).enters(1, "Normal", 3, odd)
+        assert summaries(records.violations) == [("defined", (1,), [])]
+
+
+# stages
+
+
+class FollowsAnybody(Bully):
+    """B8: a node follows whoever asks it to, in whatever status."""
+
+    @on(SetCoordinator)
+    def on_set_coordinator(self, sender: int, message: SetCoordinator) -> SetCoordinatorAnswer:
+        self.coordinator = sender
+        self.status = Status.REORGANIZATION
+        return SetCoordinatorAnswer()
+
+
+class SkipsStage3(Bully):
+    """B6: a node that is to follow is Normal at once."""
+
+    @on(SetCoordinator)
+    def on_set_coordinator(self, sender: int, message: SetCoordinator) -> SetCoordinatorAnswer | None:
+        answer = super().on_set_coordinator(sender, message)
+        self.status = Status.NORMAL
+        return answer
+
+
+def test_stages_holds() -> None:
+    """Through crashes, and a pause in which another node took over."""
+    rig = Rig([1, 2, 3, 4], protocol=Bully).started()
+    rig.do("at 5s kill 4", "at 10s restart 4", "at 15s pause 4", "at 20s resume 4", "at 25s kill all")
+    rig.do("at 30s restart 2")
+    rig.run(40_000_000)
+    found = _verdict(rig.records, "stages")
+    assert (found.word, found.evidence.noun) == ("holds", "stage")
+    assert found.evidence.count > 15
+
+
+@pytest.mark.parametrize(
+    ("mutant", "text"),
+    [
+        (SkipsStage3, "1 enters Normal from Election"),
+        (FollowsAnybody, "1 follows 3, halted by 2"),
+    ],
+)
+def test_stages_not(mutant: type[Bully], text: str) -> None:
+    """Stage 3 is left out; or a node obeys a leader whose election another one has ended."""
+    parameters = mutant.Parameters(halting="at_once")
+    rig = Rig([1, 2, 3], protocol=mutant, latency_us=1_000, parameters=parameters).started()
+    rig.do("at 1s kill 3", "at 1s delay 2->1 20ms", "at 1s delay 3->2 30ms")
+    rig.do("at 1s on send EnterElection 2->1 restart 3")
+    rig.run(3_000_000)
+    found = [each for each in judged(rig.records).violations if each.assertion == "stages"]
+    assert all(each.is_failure for each in found)
+    assert text in [each.text for each in found]
+
+
+def test_stages_is_about_each_stage() -> None:
+    """A coordinator that is alone has no Reorganization; nothing excuses another one."""
+
+    def changes(*states: dict[str, object]) -> list[str]:
+        records = Records(promises=("stages",)).process(2, "paused")
+        for changed in states:
+            records.add(Step(records.at_us, 1, 1, Fired("timer"), changed))
+        return [each.text for each in records.violations]
+
+    halted = {"status": "Election", "halted": 3, "coordinator": None}
+    led = {"status": "Reorganization", "coordinator": 3, "up": [2, 3]}
+    assert changes(halted, led, {"status": "Normal"}) == []
+    assert changes({**halted, "halted": 1}, {"status": "Normal", "coordinator": 1, "up": []}) == []
+    assert changes(halted, {**led, "status": "Normal"}) == ["1 enters Normal from Election"]
+    normal = {"status": "Normal", "coordinator": 3}
+    assert changes(halted, led, normal, {"coordinator": 3, "status": "Reorganization"}) == [
+        "1 enters Reorganization from Normal"
+    ]
+    assert changes(halted, {**led, "coordinator": 2}) == ["1 follows 2, halted by 3"]
+    assert all(changes({**halted, "halted": odd}, led) for odd in ODD)
 
 
 # highest
@@ -686,7 +829,7 @@ def test_an_exploration_knows_what_has_failed(relying: Callable[..., Explorer]) 
     """A property that relies on the assumption is owed in the states before a kill, and in no later one."""
     explorer = relying(never, 1)
     explorer.run(1_500)
-    assert explorer.liveness == ["A2", "highest", "never"]
+    assert explorer.liveness == ["A2", "highest", "spreads", "never"]
     place = explorer._judge.obligations[Obligation("never")]
     for state, verdict in zip(explorer.states, explorer._verdicts, strict=True):
         was_killed = state[KILLS] == 0
@@ -744,7 +887,15 @@ def _violating() -> Iterator[list[Any]]:
     late.run(10_000_000)
     yield late.records
     yield _overdrawn(Overdraws).records
+    for mutant in (DefinesNothing, SkipsStage3):
+        wrong = Rig([1, 2, 3], protocol=mutant).started()
+        wrong.run(5_000_000)
+        yield wrong.records
+    yield wrong_field().records
     yield _adopts(_adopts(Records(promises=("B10", "newer")), 1, 2), 1, 1).records
+    promised = ("commits", "shows")
+    refused = Ledger(promises=promised, relies_on={"commits": ("no_failure_yet",)}).prepared(1, 2, 3)
+    yield refused.write(3, ABORTED, status="Idle").records
     book = Ledger().prepared(1, 3).write(3, COMMITTED, open=[]).write(1, ABORTED, open=[])
     yield book.holds(2, 1).holds(1, 1000, open=OPEN).after(2 * WITHIN_US).fires(1).records
 

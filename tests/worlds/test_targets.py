@@ -452,6 +452,8 @@ def test_the_protocol_of_a_recording() -> None:
             "which is about groups, and its group is a plain value",
         ),
         ("Election", "promises = ('A6',)", "declare log: Log[Entry] = Log()"),
+        ("Election", "promises = ('stages',)", "declare halted: int | None = None"),
+        ("Task", "promises = ('shares', 'surveys')", "the state of its nodes has no surveying: declare surveying"),
     ],
 )
 def test_a_promise_about_a_state_that_nodes_do_not_have(
@@ -460,9 +462,18 @@ def test_a_promise_about_a_state_that_nodes_do_not_have(
     """It could never be judged."""
     file = tmp_path / "mine.py"
     file.write_text(
-        f'from lab.protocols import Algorithm, Election\n\n\nclass Mine({base}):\n    """Mine."""\n\n'
+        f'from lab.protocols import Algorithm, Election, Task\n\n\nclass Mine({base}):\n    """Mine."""\n\n'
         f'    name = "mine"\n    {body}\n'
     )
     with pytest.raises(TargetError) as caught:
         load_protocol(str(file))
     assert mistake in str(caught.value)
+
+
+def test_a_task_may_promise_what_is_about_its_election(tmp_path: Path) -> None:
+    """The state of its nodes has the fields of both."""
+    file = tmp_path / "mine.py"
+    file.write_text(
+        'from lab.protocols import Field\n\n\nclass Mine(Field):\n    """Mine."""\n\n    name = "mine"\n'
+    )
+    assert {"A3.1", "surveys", "shares", "joins", "editions"} <= {*load_protocol(str(file)).promises}

@@ -1,6 +1,6 @@
 """The verdicts of an exploration, in words."""
 
-from lab.properties.assertions import A2, A4, ENDS, HIGHEST
+from lab.properties.assertions import A2, A4, ENDS, HIGHEST, SPREADS
 from lab.units import format_count
 from lab.worlds.explored.explorer import Explorer
 
@@ -30,7 +30,12 @@ def _without_violation(explorer: Explorer, assertion: str) -> str:
         return f"{NOT_JUDGED}: no running node is left to agree"
     if lives and (tally.stopped_by or not explorer.judges_liveness):
         agreed = dict.fromkeys((A2.id, A4.id), "all agree")
-        so = {**agreed, HIGHEST.id: "the highest leads", ENDS.id: "no transaction is open with all nodes up"}
+        so = {
+            **agreed,
+            HIGHEST.id: "the highest leads",
+            SPREADS.id: "all have one Definition",
+            ENDS.id: "no transaction is open with all nodes up",
+        }
         return f"{NOT_JUDGED}; but in every state without further events, {so.get(assertion, 'it holds')}"
     is_whole = not tally.stopped_by and not explorer.not_distinguished
     return "holds" if is_whole else f"no violation in {format_count(tally.states, 'state')}"

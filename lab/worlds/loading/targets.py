@@ -384,18 +384,24 @@ _DECLARED = {
     "definition": "definition: Definition = Definition()",
     "group": "group: Group | None = None",
     "processing": "processing: bool = False",
+    "halted": "halted: int | None = None",
+    "up": "up: frozenset[int] = frozenset()",
     "log": "log: Log[Entry] = Log()",
     "published": "published: tuple[int, int, int] = (0, 0, 0)",
     "balances": "balances: tuple[tuple[str, int], ...] = ()",
     "locks": "locks: tuple[tuple[str, Transaction], ...] = ()",
     "open": "open: tuple[OpenTransaction, ...] = ()",
 }
-"""The declarations of the fields that assertions are about."""
+"""The declarations of the fields that assertions are about, of those that a user's own protocol may promise."""
 
 
 def _check_state(protocol: type[Algorithm], promise: str) -> None:
-    """Refuse a promise about fields that the state of a node lacks, or has as plain values of another type."""
-    declared = {field.name: field.type for field in protocol.fields}
+    """Refuse a promise about fields that the state of a node lacks, or has as plain values of another type.
+
+    The state of a node with a task has the fields of the election below it, too.
+    """
+    lower = Election.fields if issubclass(protocol, Task) else ()
+    declared = {field.name: field.type for field in (*lower, *protocol.fields)}
     for name in ASSERTIONS[promise].reads:
         if name not in declared:
             why = f"which is about {name}, and the state of its nodes has no {name}"
@@ -403,7 +409,8 @@ def _check_state(protocol: type[Algorithm], promise: str) -> None:
             why = "which is about groups, and its group is a plain value"
         else:
             continue
-        raise DeclarationError(f"{protocol.__name__} promises {promise}, {why}: declare {_DECLARED[name]}")
+        declaration = _DECLARED.get(name, name)
+        raise DeclarationError(f"{protocol.__name__} promises {promise}, {why}: declare {declaration}")
 
 
 def _check_relies_on(protocol: type[Algorithm]) -> None:

@@ -77,7 +77,7 @@ def votes_are_free(memory: Memory, before: LocalState, after: LocalState) -> Out
 
 
 @leads_to(within="30T", relies_on=("no_failure_yet",), noun="transaction", done="committed")
-def commits(state: GlobalState) -> Iterator[Counterexample]:
+def unrefused_commits(state: GlobalState) -> Iterator[Counterexample]:
     """Without a failure, a transaction that no node refuses is committed at all nodes."""
     for transaction in [each for node in state for each in begun_by(node)]:
         if not any(f"no {transaction}" in node.log for node in state):
