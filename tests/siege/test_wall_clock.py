@@ -27,7 +27,7 @@ USES = {
     "serve/data_folder.py": (1, "the date of a line of the log"),
     "serve/gradebook.py": (1, "the date of a seal"),
     "serve/server_context.py": (3, "the date of a start; which recordings are newer than the progress"),
-    "serve/student_lists.py": (6, "until when an invitation is valid; dates of keys and removals; whether a file has changed"),
+    "serve/student_lists.py": (6, "until when an invitation is valid; dates of keys; whether a file has changed"),
     "tui/apps/classroom_app.py": (1, "the date of a solution"),
     "tui/apps/exercise_list.py": (1, "how much time remains until a deadline"),
     "worlds/campaign/campaign_recording.py": (1, "the date of a campaign"),
