@@ -51,7 +51,7 @@ class CourseFile:
         self._version = version
         try:
             text = read_foreign_text(self._path) if version is not None else ""
-            course = parse_course(text, str(self._path), self._exercises) if text else Course()
+            course = Course() if version is None else parse_course(text, str(self._path), self._exercises)
         except (OSError, CourseError) as error:
             self._log.announce("unreadable", f"{error}; students see the version before it")
             return False
