@@ -213,16 +213,14 @@ class _Reading:
             elif section.is_step:
                 self._wrong(section.line, "this step has no title; write one: ## TITLE")
             else:
-                for block in section.blocks:
-                    self._wrong(block.line, f"{block.kind} belongs to a step; begin one with: ## TITLE")
+                self._refuse_blocks(section.blocks)
         for line, text in _odd_fences(self._text):
             self._wrong(line, text)
         if not head.title:
             self._wrong(1, "there is no title; begin with: # What an election is for")
         if len(head.title) > LONGEST_TITLE:
             self._wrong(head.line, f"the title has {len(head.title)} characters; {LONGEST_TITLE} are the most")
-        for block in head.blocks[1:]:
-            self._wrong(block.line, f"{block.kind} belongs to a step; begin one with: ## TITLE")
+        self._refuse_blocks(head.blocks[1:])
         if not steps:
             self._wrong(head.line, "there are no steps; each begins with a heading: ## TITLE")
         elif not self._runs and not self.mistakes:
@@ -237,6 +235,10 @@ class _Reading:
             tuple(steps),
             tuple(map(_with_stops, self._runs, self._stops)),
         )
+
+    def _refuse_blocks(self, blocks: Sequence[_Block]) -> None:
+        for block in blocks:
+            self._wrong(block.line, f"{block.kind} belongs to a step; begin one with: ## TITLE")
 
     def _step(self, number: int, section: _Section) -> Step:
         for kind in _BLOCKS:
