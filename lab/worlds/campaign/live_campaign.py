@@ -304,19 +304,25 @@ class LiveRuns:
         if not trial.shows(violation):
             return False
         longer = replace(trial.schedule, end_us=_PATIENCE * trial.schedule.end_us)
-        return any(each.shows(violation) for each in self.repeat(longer, lambda each: each.shows(violation)))
+        made = self.repeat(longer, lambda each: each.shows(violation))
+        for each in made:
+            each.recording.unlink(missing_ok=True)
+        return any(each.shows(violation) for each in made)
 
 
 class LiveShrinking:
     """Shrinks the faults of a live run, each candidate in several runs: one that shows the same is enough.
 
-    ``trial`` is the smallest so far, ``tried`` the number of candidates, of which there are few.
+    ``trial`` is the smallest so far, ``tried`` the number of candidates, of which there are few. ``is_minimal``:
+    all that is simpler by one fault was tried.
     """
 
     def __init__(self, runs: LiveRuns, trial: LiveTrial, violation: Violation) -> None:
         self.trial = trial
         self.violation = violation
         self.tried = 0
+        self.is_minimal = False
+        self._is_given_up = False
         self._runs = runs
         self._seen = {trial.schedule}
 
@@ -324,14 +330,13 @@ class LiveShrinking:
         """Shrink until nothing gets smaller; ``progress`` is called with the number of each candidate."""
         self._progress = progress
         shrink(lambda: self.trial.schedule, (_fewer_faults,), self._keep)
-
-    @property
-    def is_minimal(self) -> bool:
-        """True if there was time to try all that is simpler by one fault."""
-        return self.tried < _MOST_CANDIDATES
+        self.is_minimal = not self._is_given_up
 
     def _keep(self, schedule: Schedule) -> bool:
-        if schedule in self._seen or self.tried >= _MOST_CANDIDATES:
+        if schedule in self._seen:
+            return False
+        if self.tried >= _MOST_CANDIDATES:
+            self._is_given_up = True
             return False
         self._seen.add(schedule)
         self.tried += 1
