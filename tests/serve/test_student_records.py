@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 import lab.serve.class_records
+import lab.serve.comments
 from lab.exercises.attempts import recording_of
 from lab.exercises.teacher import Comment, ServerAdminError
 from lab.foreign_file import RefusedFileError
@@ -291,6 +292,28 @@ def test_an_archive_names_what_it_leaves_out(
         (name,) = [name for name in archive.namelist() if "folder/" in name]
         assert name.endswith(f"{path.name}.left-out")
         assert archive.read(name) == b"larger than 64 MB\n"
+
+
+def test_comments_are_read_again_only_when_they_have_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A report asks for those of each student; the commands of the teacher change them beside the server."""
+    reads = []
+
+    def read(path: Path) -> bytes:
+        reads.append(path)
+        return path.read_bytes()
+
+    book, other = (CommentBook(tmp_path / "comments.json") for _ in range(2))
+    assert book.of("anna") == ()
+    first = other.add("anna", _EXERCISE, 1, "one")
+    monkeypatch.setattr(lab.serve.comments, "read_foreign", read)
+    assert [book.of(name) for name in ("anna", "ben", "anna")] == [(first,), (), (first,)]
+    assert len(reads) == 1
+    book.mark_read("anna", (1,))
+    assert [each.read != "" for each in other.of("anna")] == [True]
+    other.forget("anna")
+    assert book.of("anna") == ()
 
 
 @pytest.mark.parametrize("word", ["remove", "readmit", "archive", "erase"])
