@@ -91,17 +91,17 @@ class Replicated(Bully):
 
     @on(Read)
     def on_read(self, sender: int, message: Read) -> ReadOk | Error | None:
-        return self.take(sender, message)
+        return self.serve(sender, message)
 
     @on(Write)
     def on_write(self, sender: int, message: Write) -> WriteOk | Error | None:
-        return self.take(sender, message)
+        return self.serve(sender, message)
 
     @on(Cas)
     def on_cas(self, sender: int, message: Cas) -> CasOk | Error | None:
-        return self.take(sender, message)
+        return self.serve(sender, message)
 
-    def take(self, sender: int, operation: Request[Any]) -> Error | None:
+    def serve(self, sender: int, operation: Request[Any]) -> Error | None:
         pending = Pending(sender, self.handled, operation)
         if self.leads:
             self.waiting = (*self.waiting, pending)
