@@ -187,3 +187,13 @@ def test_the_command_that_makes_it_again() -> None:
     assert "--lens raft" in format_live_rerun(
         replace(campaign, target=LENSES["program-raft"].name), draw_live(campaign, 4), Path("x")
     )
+
+
+def test_the_command_has_the_properties_and_the_settings_of_a_lens() -> None:
+    campaign = replace(_campaign(), target="program-raft with /tmp/my own.py")
+    info = replace(campaign.base.protocol, parameters={"program": "./node", "threshold": 5})
+    campaign = replace(campaign, base=replace(campaign.base, protocol=info))
+    line = format_live_rerun(campaign, draw_live(campaign, 4), Path("x"))
+    assert " --lens raft --properties '/tmp/my own.py' " in line
+    assert " --set threshold=5 " in line
+    assert "--set program" not in line

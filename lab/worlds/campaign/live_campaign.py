@@ -45,6 +45,7 @@ from lab.worlds.campaign.trial import count_faults, header_for
 from lab.worlds.campaign.workers import in_order
 from lab.worlds.launch import HostFailedError, HostProcess
 from lab.worlds.loading.config import RunConfig, header_of, new_run_name
+from lab.worlds.loading.targets import split_target
 
 LIVE_FAULTS = ("kill", "pause", "partition", "delay", "loss", "duplicate", "reorder")
 """The kinds that strike programs; their storage is their own affair."""
@@ -375,12 +376,16 @@ def format_live_rerun(campaign: Campaign, schedule: Schedule, script: Path) -> s
     """Return the command line that makes a run with this schedule once more."""
     base, link = campaign.base, schedule.link
     words = [f"lab run --program {shlex.quote(base.protocol.parameters['program'])}"]
-    target = campaign.target
-    if target != next(iter(LENSES)):
-        words.append(f"--lens {shlex.quote(target.removeprefix('program-') if target in LENSES else target)}")
+    lens, properties = split_target(campaign.target)
+    if lens != next(iter(LENSES)):
+        words.append(f"--lens {shlex.quote(lens.removeprefix('program-') if lens in LENSES else lens)}")
+    if properties:
+        words.append(f"--properties {shlex.quote(properties)}")
     words.append(f"--nodes {','.join(map(str, schedule.nodes))} --seed {schedule.seed}")
     words.append(f"--tm {format_us(base.timing.tm_us)} --tp {format_us(base.timing.tp_us)}")
     words.append(f"--latency {format_us(link.latency_us)} --jitter {format_us(link.jitter_us)}")
+    settings = (each for each in base.protocol.settings if not each.startswith("program="))
+    words += (f"--set {shlex.quote(setting)}" for setting in settings)
     words += outside_words(base, schedule)
     return " ".join([*words, f"--script {shlex.quote(str(script))} --headless --for {format_us(schedule.end_us)}"])
 
