@@ -15,6 +15,7 @@ from lab.text import sanitize
 
 LONGEST_COMMENT = 600
 _MOST_COMMENTS = 200
+_Comments = Mapping[str, tuple[Comment, ...]]
 
 
 class CommentBook:
@@ -26,8 +27,7 @@ class CommentBook:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._version: FileVersion | None = None
-        self._comments: Mapping[str, tuple[Comment, ...]] = {}
+        self._known: tuple[FileVersion | None, _Comments] = None, {}  # one value: an archive is made in a thread
 
     def of(self, student: str) -> tuple[Comment, ...]:
         """Return the comments on this student's attempts, oldest first."""
@@ -70,19 +70,20 @@ class CommentBook:
             if student in comments:
                 self._write({name: own for name, own in comments.items() if name != student})
 
-    def _read(self) -> Mapping[str, tuple[Comment, ...]]:
+    def _read(self) -> _Comments:
         try:
             version = file_version(self._path)
             if version is None:
                 return {}
-            if version != self._version:
+            known, comments = self._known
+            if version != known:
                 comments = msgspec.json.decode(read_foreign(self._path), type=dict[str, tuple[Comment, ...]])
-                self._version, self._comments = version, comments
-            return self._comments
+                self._known = version, comments
+            return comments
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
             raise ServerAdminError(f"{self._path} cannot be read: {error}; repair it, or move it away") from None
 
-    def _write(self, comments: Mapping[str, tuple[Comment, ...]]) -> None:
+    def _write(self, comments: _Comments) -> None:
         write_durably(self._path, msgspec.json.format(msgspec.json.encode(comments)))
