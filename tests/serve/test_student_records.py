@@ -264,7 +264,7 @@ def alone(tmp_path: Path) -> Iterator[ClassRecords]:
     log.close()
 
 
-def test_edited_seals_do_not_look_right_after_an_erasure(tmp_path: Path, alone: ClassRecords) -> None:
+def test_edited_seals_refuse_an_erasure(tmp_path: Path, alone: ClassRecords) -> None:
     """The last one is gone, which only the log shows; nothing is erased then."""
     seals = tmp_path / "data" / "seals"
     seals.write_bytes(seals.read_bytes().splitlines(keepends=True)[0])
