@@ -10,10 +10,13 @@ student's own file.
 """
 
 import os
+import re
 import stat
+import tomllib
 from errno import EFBIG, EINVAL, EISDIR, ELOOP
 from io import BufferedReader
 from pathlib import Path
+from typing import Any
 
 LARGEST_TEXT = 1 << 20
 """The most bytes of a text: a scenario, a script, a protocol, settings, a class list."""
@@ -34,6 +37,15 @@ class RefusedFileError(OSError):
 
     def __init__(self, number: int, text: str, path: Path) -> None:
         super().__init__(number, text, str(path))
+
+
+class TOMLError(ValueError):
+    """A text is not TOML: the reason, and the ``line`` and ``column``, which are 0 if they are not known."""
+
+    def __init__(self, reason: str, line: int = 0, column: int = 0) -> None:
+        super().__init__(reason)
+        self.line = line
+        self.column = column
 
 
 def open_foreign(path: Path, largest: int, follow_links: bool = True) -> BufferedReader:
@@ -75,6 +87,22 @@ def read_foreign_text(path: Path, largest: int = LARGEST_TEXT) -> str:
     except UnicodeDecodeError:
         raise RefusedFileError(EINVAL, "not a text file", path) from None
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Parse a text in TOML. Raises TOMLError."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        # tomllib gives the place only in the message
+        found = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", str(error), re.DOTALL)
+        if found is None:
+            raise TOMLError(str(error).removesuffix(" (at end of document)"), text.count("\n") + 1) from None
+        raise TOMLError(found[1], int(found[2]), int(found[3])) from None
+    except ValueError:
+        raise TOMLError("a number has too many digits") from None
+    except RecursionError:
+        raise TOMLError("it is nested too deeply") from None
 
 
 def _check(path: Path, found: os.stat_result, largest: int) -> None:

@@ -10,7 +10,14 @@ from unittest.mock import patch
 import psutil
 import pytest
 
-from lab.foreign_file import RefusedFileError, open_foreign, read_foreign, read_foreign_text
+from lab.foreign_file import (
+    RefusedFileError,
+    TOMLError,
+    open_foreign,
+    parse_toml,
+    read_foreign,
+    read_foreign_text,
+)
 from lab.recording.reader import NotARecordingError, open_recording
 from tests.recording.samples import eventful_lines
 
@@ -199,3 +206,19 @@ def test_every_other_file_is_opened_here() -> None:
     found = {str(path.relative_to(ROOT)) for path in modules if any(openings(path))}
     assert found - OWN_FILES.keys() == set()
     assert OWN_FILES.keys() - found == set(), "these open nothing any more"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "place"),
+    [
+        ("a = 1\nb = ", "Invalid value", (2, 0)),
+        ("a = 1\n\nb = [1", "Unclosed array", (3, 0)),
+        ("a = 1\na b = 2", "Expected '=' after a key in a key/value pair", (2, 3)),
+        ("a = " + "9" * 5000, "a number has too many digits", (0, 0)),
+        ("a = " + "[" * 5000, "it is nested too deeply", (0, 0)),
+    ],
+)
+def test_a_text_that_is_not_toml_is_refused_at_its_place(text: str, reason: str, place: tuple[int, int]) -> None:
+    with pytest.raises(TOMLError, match=reason) as raised:
+        parse_toml(text)
+    assert (raised.value.line, raised.value.column) == place

@@ -4,6 +4,9 @@ An operation that was not answered in time, or whose client crashed, may have ha
 and the client goes on under a new name (``c4``, then ``c4.1``). One that only reads has simply failed. Errors are
 those of Maelstrom's protocol: most say that the operation did not happen, and will not; the others that nobody
 knows.
+
+The last reads of clients, by which some workloads are judged, are due when the cluster has come to rest. So they
+are no evidence if a fault is in force then, or has struck since the clients stopped.
 """
 
 from typing import Any
@@ -16,7 +19,7 @@ from lab.histories.results import CheckResult, Finding
 from lab.histories.workloads import WORKLOADS
 from lab.kernel import Fired, Message, Received, Step
 from lab.protocols.workloads import may_have_happened, operation_of, result_of
-from lab.recording.records import Header, Process, Record
+from lab.recording.records import Fault, Header, Process, Record
 
 _INDEFINITE = (0, 13)
 """The codes of errors after which the operation may have happened; so may those from 1,000 on."""
@@ -45,6 +48,11 @@ class ClientHistory:
         self.workload = str(clients[0].parameters.get("workload", "")) if clients else ""
         final_us = clients[0].parameters.get("final_us") if clients else None
         self._final_us = final_us if isinstance(final_us, int) else None
+        until_us = clients[0].parameters.get("until_us") if clients else None
+        self._until_us = until_us if isinstance(until_us, int) else None
+        self._struck = ""
+        self._in_force: dict[int, str] = {}
+        self._paused: set[int] = set()
         self.messages = 0
         self._names = {node: name for role in clients for node, name in role.nodes.items()}
         self._renamed = dict.fromkeys(self._names, 0)
@@ -57,6 +65,14 @@ class ClientHistory:
         """The history so far."""
         return self._builder.history()
 
+    @property
+    def why_unsettled(self) -> str:
+        """Why the last reads are no evidence; empty if they are, or there are none."""
+        if self._struck:
+            return self._struck
+        left = [*self._in_force.values(), *(f"pause {node}" for node in sorted(self._paused))]
+        return f"still in force at the last reads: {left[0]}" if left else ""
+
     def observe(self, record: Record | None) -> None:
         """Take in the next record; None stands for one that cannot be read."""
         if isinstance(record, Step):
@@ -67,8 +83,23 @@ class ClientHistory:
                 for message in record.sent:
                     if message.reply_to and message.target in self._names:
                         self._replies[message.source, message.serial] = message
-        elif isinstance(record, Process) and record.node in self._calls and record.event in ("killed", "failed"):
-            self._end(record.node, "info", None, record.at_us)
+        elif isinstance(record, Process | Fault):
+            if isinstance(record, Process) and record.node in self._calls and record.event in ("killed", "failed"):
+                self._end(record.node, "info", None, record.at_us)
+            if self._final_us is not None and self._until_us is not None and record.at_us <= self._final_us:
+                self._observe_fault(record, self._until_us)
+
+    def _observe_fault(self, record: Process | Fault, until_us: int) -> None:
+        """Take in what happened to nodes and links before the last reads."""
+        if isinstance(record, Fault):
+            self._in_force.pop(record.id, None)
+            if record.links and not record.lifted:
+                self._in_force[record.id] = record.text
+        else:
+            (self._paused.add if record.event == "paused" else self._paused.discard)(record.node)
+        is_own = isinstance(record, Process) and record.event == "failed"
+        if record.at_us > until_us and not is_own:
+            self._struck = "a fault strikes while the cluster should come to rest"
 
     def _client_step(self, step: Step) -> None:
         given, call = step.input, self._calls.get(step.node)
@@ -119,11 +150,13 @@ def check_clients(clients: ClientHistory) -> CheckResult | None:
     if clients.workload not in WORKLOADS:
         return None
     try:
-        return WORKLOADS[clients.workload].check(clients.history)
+        result = WORKLOADS[clients.workload].check(clients.history)
     except HistoryError as error:
         return CheckResult(
             clients.workload, "fails", "an answer is malformed", (Finding("malformed", str(error)),)
         )
+    why = clients.why_unsettled
+    return CheckResult(result.checker, "not judged", why) if why else result
 
 
 def _body_of(message: Message) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The report of a campaign: what was tried, judged, reached and never reached, and how much may be left."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -447,22 +447,39 @@ def document_of(
 
 
 def junit_suite(document: CheckDocument, seed: int, seconds: float) -> JUnitSuite:
-    """Return a case for each promised assertion, and for any other that failed; ``seed`` is the first one."""
-    found, failed = document.finding, dict[str, tuple[str, ...]]()
-    for each in document.violations:
-        if not each.broken:
-            failed[each.assertion] = (f"{each.assertion}: {format_count(each.times, 'failure')}",)
+    """Return the cases of a campaign in simulation; ``seed`` is the first one."""
+    found, shown = document.finding, dict[str, tuple[str, ...]]()
     if found is not None:
         again = (f"seed: {found.seed}", *found.commands, f"recorded: {found.recording}", f"again: {found.again}")
-        failed[found.assertion] = (found.text, *again)
-    cases = []
-    judged = {each.assertion: each for each in document.judged}
-    for name in dict.fromkeys([*judged, *failed]):
-        failure = failed.get(name, ())
-        if name in judged and not judged[name].runs:
-            failure = failure or ("judged in no run, so it does not count as holding",)
-        cases.append(JUnitCase(f"check.{document.protocol}", name, failure))
+        shown[found.assertion] = (found.text, *again)
+    cases = junit_cases(document.protocol, document.judged, document.violations, shown)
     return JUnitSuite("check", cases, seconds, (("seed", str(seed)), ("runs", str(document.runs))))
+
+
+def junit_cases(
+    protocol: str,
+    judged: Sequence[JudgedCount],
+    violations: Sequence[ViolationCount],
+    shown: Mapping[str, tuple[str, ...]],
+) -> list[JUnitCase]:
+    """Return a case for each promised assertion, and for any other that failed.
+
+    ``shown`` are the lines about the finding, by its assertion.
+    """
+    failed: dict[str, tuple[str, ...]] = {
+        each.assertion: (f"{each.assertion}: {format_count(each.times, 'failure')}",)
+        for each in violations
+        if not each.broken
+    }
+    failed |= shown
+    unjudged = {each.assertion for each in judged if not each.runs}
+    cases = []
+    for name in dict.fromkeys([*(each.assertion for each in judged), *failed]):
+        failure = failed.get(name, ())
+        if name in unjudged:
+            failure = failure or ("judged in no run, so it does not count as holding",)
+        cases.append(JUnitCase(f"check.{protocol}", name, failure))
+    return cases
 
 
 def _summary_of(finding: Finding, files: list[Path], rerun: str) -> FindingSummary:

@@ -23,13 +23,14 @@ from lab.cli.campaign_report import (
     fault_table,
     format_no_findings,
     judged_counts,
+    junit_cases,
     print_finding,
     print_operations,
     violation_counts,
 )
 from lab.cli.check_options import DEFAULT_FAULTS, PLANNING, CheckOptions
 from lab.cli.documents import Document, print_json
-from lab.cli.junit import JUnitCase, JUnitSuite, write_junit
+from lab.cli.junit import JUnitSuite, write_junit
 from lab.cli.options import node_range, wanted_outside, whole_number, worker_count, writable, writable_recording
 from lab.cli.progress import Progress
 from lab.cli.terminal import (
@@ -431,15 +432,10 @@ def _short_name(command: str) -> str:
 
 
 def _junit_suite(document: CheckProgramDocument, seconds: float) -> JUnitSuite:
-    """Return a case for each promised assertion."""
-    found = document.finding
-    cases = []
-    for each in document.judged:
-        failure: tuple[str, ...] = ()
-        if found is not None and found.assertion == each.assertion:
-            came = f"it came again in {found.again} of {found.repetitions} repetitions"
-            failure = (found.text, came, *found.commands, f"recorded: {found.recording}", f"again: {found.rerun}")
-        elif not each.runs:
-            failure = ("judged in no run, so it does not count as holding",)
-        cases.append(JUnitCase(f"check.{document.protocol}", each.assertion, failure))
+    found, shown = document.finding, dict[str, tuple[str, ...]]()
+    if found is not None:
+        came = f"it came again in {found.again} of {found.repetitions} repetitions"
+        again = (came, *found.commands, f"recorded: {found.recording}", f"again: {found.rerun}")
+        shown[found.assertion] = (found.text, *again)
+    cases = junit_cases(document.protocol, document.judged, document.violations, shown)
     return JUnitSuite("check", cases, seconds, (("program", document.program), ("runs", str(document.runs))))

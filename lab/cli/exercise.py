@@ -400,7 +400,7 @@ def try_(
         print_json(ExerciseTryDocument(exercise.name, str(file), points, exercise.points, summaries))
     else:
         print_line(f"{points} of {exercise.points} points, if the hidden campaigns find nothing more:")
-        print_line(f"    lab exercise grade {file} --exercise {exercise.name}")
+        print_line(f"    lab exercise grade {shlex.quote(str(file))} --exercise {exercise.name}")
     return 0 if all(stage.is_passed for stage in stages) else EXIT_NOT_AS_EXPECTED
 
 

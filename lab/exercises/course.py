@@ -24,7 +24,6 @@ without a group applies to all of them. ``lab.exercises.course_grades`` has the 
 """
 
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
@@ -34,12 +33,13 @@ from msgspec import Struct
 
 from lab.exercises.attempts import NAME
 from lab.exercises.exercise import Exercise
-from lab.foreign_file import read_foreign_text
+from lab.foreign_file import TOMLError, parse_toml, read_foreign_text
 from lab.text import UserError, did_you_mean, sanitize
 from lab.units import format_count
 
 _LONGEST_NAME = 40
 _MOST_GROUPS = 40
+_YEARS = range(2000, 2101)
 
 
 class CourseError(UserError):
@@ -162,7 +162,7 @@ def describe_changes(before: Course, now: Course) -> Iterator[str]:
         rules = (f"{rule.days} at {rule.cost} % each" for rule in (before.late, now.late))
         yield f"late days: {', now '.join(rules)}"
     old, new = ({each.name: each for each in course.groups} for course in (before, now))
-    yield from (f"group {name} removed" for name in old.keys() - new.keys())
+    yield from (f"group {name} removed" for name in old if name not in new)
     for name, group in new.items():
         if name not in old:
             yield f"group {name} added: {_describe_group(group)}"
@@ -201,13 +201,10 @@ def read_course(path: Path, exercises: Mapping[str, Exercise]) -> Course:
 def parse_course(text: str, file: str, exercises: Mapping[str, Exercise]) -> Course:
     """Read a course from the text of ``file``. Raises CourseError with all mistakes."""
     try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        found = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", str(error))
-        where = f"{file}:{found[2]}:{found[3]}: {found[1]}" if found else f"{file}: {error}"
-        raise CourseError(f"{where}; write TOML, as lab guide class shows") from None
-    except RecursionError:
-        raise CourseError(f"{file}: its tables are too deep; write TOML, as lab guide class shows") from None
+        document = parse_toml(text)
+    except TOMLError as error:
+        where = "".join(f":{number}" for number in (error.line, error.column) if number)
+        raise CourseError(f"{file}{where}: {error}; write TOML, as lab guide class shows") from None
     reading = _Reading(text, file, exercises)
     course = reading.course(document)
     if reading.mistakes:
@@ -247,7 +244,8 @@ _TABLES = {
         "weight": _Key(_is_number(1, 1000), "a whole number from 1 to 1000: weight = 20", True),
         "exercises": _Key(_is_list_of_texts, 'names of exercises: exercises = ["first-election"]', True),
         "deadline": _Key(
-            lambda value: isinstance(value, date), "a date and time without quotes: deadline = 2026-12-04T23:59:00"
+            lambda value: isinstance(value, date) and value.year in _YEARS,
+            "a date and time without quotes, from 2000 to 2100: deadline = 2026-12-04T23:59:00",
         ),
     },
     "extension": {

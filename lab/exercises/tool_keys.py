@@ -44,7 +44,10 @@ class ExplorationKey(Struct, frozen=True, forbid_unknown_fields=True):
         Raises ToolKeyError, and what ``explore`` raises.
         """
         least, _, most = self.nodes.partition("-")
-        for nodes in range(_whole(least), _whole(most or least) + 1):
+        clusters = range(_whole(least), _whole(most or least) + 1)
+        if not clusters:
+            raise ToolKeyError(f"nodes = {self.nodes!r} is no cluster; write the least number first: 2-4")
+        for nodes in clusters:
             found = explore(
                 self.protocol,
                 nodes,

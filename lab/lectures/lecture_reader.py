@@ -12,7 +12,6 @@ step before it. The stops become lines of the run's script, so each is a record 
 """
 
 import re
-import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,7 +21,8 @@ from markdown_it import MarkdownIt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.foreign_file import read_foreign_text
+from lab.exercises.handout import normalize_answer
+from lab.foreign_file import TOMLError, parse_toml, read_foreign_text
 from lab.lectures.lecture import Lecture, LectureRun, Question, Step
 from lab.scenario.file import (
     Scenario,
@@ -134,6 +134,7 @@ class _Section(Struct):
     text: list[str]
     notes: list[str]
     blocks: list[_Block]
+    is_step: bool = True
 
     def block(self, kind: str) -> _Block | None:
         return next((block for block in self.blocks if block.kind == kind), None)
@@ -141,7 +142,7 @@ class _Section(Struct):
 
 def _sections(text: str) -> Iterator[_Section]:
     lines = text.split("\n")
-    section, is_notes, shown = _Section("", 1, [], [], []), False, 0
+    section, is_notes, shown = _Section("", 1, [], [], [], is_step=False), False, 0
     tokens = MarkdownIt("commonmark").parse(text)
     for place, token in enumerate(tokens):
         if token.level or token.map is None or token.type not in ("heading_open", "fence"):
@@ -209,14 +210,17 @@ class _Reading:
                 head = section
             elif section.title:
                 steps.append(self._step(len(steps) + 1, section))
+            elif section.is_step:
+                self._wrong(section.line, "this step has no title; write one: ## TITLE")
+            else:
+                self._refuse_blocks(section.blocks)
         for line, text in _odd_fences(self._text):
             self._wrong(line, text)
         if not head.title:
             self._wrong(1, "there is no title; begin with: # What an election is for")
         if len(head.title) > LONGEST_TITLE:
             self._wrong(head.line, f"the title has {len(head.title)} characters; {LONGEST_TITLE} are the most")
-        for block in head.blocks[1:]:
-            self._wrong(block.line, f"{block.kind} belongs to a step; begin one with: ## TITLE")
+        self._refuse_blocks(head.blocks[1:])
         if not steps:
             self._wrong(head.line, "there are no steps; each begins with a heading: ## TITLE")
         elif not self._runs and not self.mistakes:
@@ -231,6 +235,10 @@ class _Reading:
             tuple(steps),
             tuple(map(_with_stops, self._runs, self._stops)),
         )
+
+    def _refuse_blocks(self, blocks: Sequence[_Block]) -> None:
+        for block in blocks:
+            self._wrong(block.line, f"{block.kind} belongs to a step; begin one with: ## TITLE")
 
     def _step(self, number: int, section: _Section) -> Step:
         for kind in _BLOCKS:
@@ -359,12 +367,17 @@ class _Reading:
         question = self._decoded(block, Question)
         if question is None:
             return None
-        if not _FEWEST_CHOICES <= len(set(question.options)) == len(question.options) <= _MOST_CHOICES:
-            expected = f"{_FEWEST_CHOICES} to {_MOST_CHOICES} different choices"
-            self._wrong(block.line_of("choices"), f"a question has {expected}; got {len(question.options)}")
+        different = len(set(map(normalize_answer, question.options)))
+        if not _FEWEST_CHOICES <= different == len(question.options) <= _MOST_CHOICES:
+            expected = f"{_FEWEST_CHOICES} to {_MOST_CHOICES} choices, each another answer"
+            self._wrong(
+                block.line_of("choices"),
+                f"a question has {expected}; got {', '.join(map(repr, question.options))}",
+            )
         elif not any(map(question.accepts, question.options)):
             self._wrong(block.line_of("answer"), f"the answer {question.answer!r} is not one of the choices")
-        if not self._runs and not self._is_unreadable and not question.key.rule:
+        needs_run = not (question.key.rule or question.key.explore or question.key.scale)
+        if needs_run and not self._runs and not self._is_unreadable:
             self._wrong(block.line_of("key"), "no run has begun from which the answer could follow")
         return question
 
@@ -372,12 +385,9 @@ class _Reading:
 
     def _decoded(self, block: _Block, kind: type[S]) -> S | None:
         try:
-            found: dict[str, Any] = tomllib.loads("\n" * block.line + block.text)
-            return msgspec.convert(found, kind)
-        except tomllib.TOMLDecodeError as error:
-            place = re.search(r" \(at line (\d+), column (\d+)\)$", str(error))
-            line = block.line if place is None else int(place[1])
-            self._wrong(line, f"{block.kind} is TOML, with texts in quotes; {str(error).partition(' (at ')[0]}")
+            return msgspec.convert(parse_toml("\n" * block.line + block.text), kind)
+        except TOMLError as error:
+            self._wrong(error.line or block.line, f"{block.kind} is TOML, with texts in quotes; {error}")
         except msgspec.ValidationError as error:
             self._wrong(*_explained(block, kind, str(error)))
         return None
@@ -388,13 +398,16 @@ class _Reading:
 
 def _explained(block: _Block, kind: type[Struct], message: str) -> tuple[int, str]:
     """Return the line and the text of a mistake in a block of this kind, from msgspec's message."""
-    known = msgspec.json.schema(kind)["$defs"][kind.__name__]["properties"]
+    tables: dict[str, Any] = msgspec.json.schema(kind)["$defs"]
+    known: dict[str, Any] = tables[kind.__name__]["properties"]
+    if inner := re.search(r"`\$\.(\w+)`$", message):
+        reference = known[inner[1]].get("$ref", "").rpartition("/")[2]
+        known = tables[reference]["properties"] if reference else known
     unknown, missing = (re.search(rf"{how} field `(\w+)`", message) for how in ("unknown", "required"))
     if unknown is not None:
         name = unknown[1]
-        return block.line_of(
-            name
-        ), f"unknown key {name}{did_you_mean(name, known) or '; the keys are ' + ', '.join(known)}"
+        near = did_you_mean(name, list(known)) or f"; the keys are {', '.join(known)}"
+        return block.line_of(name), f"unknown key {name}{near}"
     if missing is not None:
         return block.line, f"this {block.kind} has no {missing[1]}; its keys are {', '.join(known)}"
     field = re.search(r"`\$\.(\w+)", message)

@@ -14,7 +14,7 @@ from lab.histories.workloads import WORKLOADS
 from lab.kernel import Step
 from lab.properties.verdicts import Evidence, Violation, WitnessState
 from lab.protocols.clients import Client
-from lab.recording.records import Fault, Header, Process, Record
+from lab.recording.records import Header, Record
 
 
 class OperationCounts(Struct, frozen=True, omit_defaults=True):
@@ -100,46 +100,12 @@ def judge_history(records: Sequence[Record]) -> HistoryVerdict | None:
     result, history = check_clients(clients), clients.history
     if result is None:
         return None
-    unsettled = _why_unsettled(header, records)
-    if unsettled:
-        result = CheckResult(result.checker, "not judged", unsettled)
     is_judged = result.word in ("holds", "fails")
     counts = OperationCounts.of(history)
     judged = result.statistics.get("judged", counts.called)
     evidence = Evidence(result.evidence, 0, judged, "operation") if is_judged else Evidence(result.evidence)
     violation = _violation(clients.workload, result, header, records) if result.word == "fails" else None
     return HistoryVerdict(clients.workload, violation, evidence, counts)
-
-
-def _why_unsettled(header: Header, records: Sequence[Record]) -> str:
-    """Return why the last reads of clients are no evidence; empty if they are, or there are none.
-
-    They are due when the cluster has come to rest: no fault may be in force then, nor strike since the clients
-    have stopped.
-    """
-    parameters = next(role.parameters for role in header.roles if role.protocol == Client.name)
-    until_us, final_us = parameters["until_us"], parameters["final_us"]
-    if final_us is None or until_us is None:
-        return ""
-    in_force: dict[int, str] = {}
-    paused: set[int] = set()
-    for record in records[1:]:
-        at_us = record.at_us  # type: ignore[union-attr]  # only the header has none
-        if at_us > final_us:
-            break
-        if isinstance(record, Fault):
-            in_force.pop(record.id, None)
-            if record.links and not record.lifted:
-                in_force[record.id] = record.text
-        elif isinstance(record, Process):
-            (paused.add if record.event == "paused" else paused.discard)(record.node)
-        else:
-            continue
-        is_own = isinstance(record, Process) and record.event == "failed"
-        if at_us > until_us and not is_own:
-            return "a fault strikes while the cluster should come to rest"
-    left = [*in_force.values(), *(f"pause {node}" for node in sorted(paused))]
-    return f"still in force at the last reads: {left[0]}" if left else ""
 
 
 def _violation(workload: str, result: CheckResult, header: Header, records: Sequence[Record]) -> HistoryViolation:

@@ -34,7 +34,7 @@ from lab.serve.admin_requests import (
 )
 from lab.serve.cluster_pool import ClusterProcess
 from lab.serve.server_context import ActiveSession, ServerContext
-from lab.serve.student_lists import REMOVED, InvitationError
+from lab.serve.student_lists import REMOVED
 from lab.text import UserError
 from lab.worlds.json_lines import LONGEST_LINE, answer_requests
 
@@ -148,7 +148,7 @@ async def serve_admin(sockets: Path, context: ServerContext) -> asyncio.Server:
                     if isinstance(request, RecordRequest):
                         return AdminReply(text=await _change_records(context, request))
                     return _handle_request(context, class_list, request, held)
-                except (UserError, InvitationError) as error:
+                except UserError as error:
                     return AdminReply(str(error))
                 except OSError as error:
                     return AdminReply(f"the server cannot do that now: {error}")

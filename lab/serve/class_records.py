@@ -38,8 +38,8 @@ from lab.serve.admin_requests import (
 from lab.serve.admission import key_owners
 from lab.serve.comments import CommentBook
 from lab.serve.data_folder import DataFolder, ServerLog, ServerLogLine, read_log
-from lab.serve.gradebook import SealBook
-from lab.serve.student_lists import Invitations, ListFile, RemovedStudents
+from lab.serve.gradebook import SealBook, seal_problems
+from lab.serve.student_lists import InvitationError, Invitations, ListFile, RemovedStudents
 from lab.text import did_you_mean, sanitize
 from lab.units import format_count
 
@@ -65,8 +65,15 @@ class ClassRecords:
 
         Raises ServerAdminError or OSError.
         """
+        try:
+            self._require_known(request.student, listed)
+            return self._apply(request)
+        except InvitationError:
+            why = f"{self._folder.invites} is damaged; repair it, or move it away"
+            raise ServerAdminError(why) from None
+
+    def _apply(self, request: RecordRequest) -> str:
         student = request.student
-        self._require_known(student, listed)
         match request:
             case CommentAttempt(exercise=exercise, text=text, attempt=attempt):
                 return self._comment(student, exercise, attempt, text)
@@ -144,11 +151,15 @@ class ClassRecords:
         yield "contents.txt", _CONTENTS.encode()
         home = self._folder.student_paths().get(student)
         for path in sorted(home.rglob("*")) if home is not None else ():
-            # links and sockets are no data of the student's
-            if stat.S_ISREG(path.lstat().st_mode):
-                with suppress(RefusedFileError):
-                    largest = max(LARGEST_DATA, LARGEST_RECORDING)
-                    yield f"folder/{path.relative_to(home or path)}", read_foreign(path, largest, False)
+            name = f"folder/{path.relative_to(home or path)}"
+            with suppress(FileNotFoundError):  # the student is at work
+                # links and sockets are no data of the student's
+                if stat.S_ISREG(path.lstat().st_mode):
+                    try:
+                        contents = read_foreign(path, max(LARGEST_DATA, LARGEST_RECORDING), False)
+                    except RefusedFileError as error:
+                        name, contents = f"{name}.left-out", f"{error.strerror}\n".encode()
+                    yield name, contents
         yield "comments.json", msgspec.json.format(msgspec.json.encode(self._comments.of(student)))
         yield "log.jsonl", _as_lines(line for line in read_log(self._folder.log) if line.student == student)
         seals = self._seals.read().seals.values()
@@ -166,6 +177,9 @@ class ClassRecords:
 
     def _erase(self, student: str) -> str:
         self.remove(student)
+        for problem in seal_problems(self._folder.path, self._seals.read()):
+            # chained anew, they would look as if nobody had edited them
+            raise ServerAdminError(f"{problem}, so nothing was erased; use a backup of the data folder")
         for each in self._lists:
             if each.path.exists():
                 owners = self._owners(each.path)
@@ -234,7 +248,8 @@ def _as_lines(records: Iterator[Struct]) -> bytes:
 _CONTENTS = """\
 All that this server stores about you.
 
-folder/         your recordings (attempts/*.jsonl), your progress and your settings
+folder/         your recordings (attempts/*.jsonl), your progress and your settings; a file that is too large is
+                left out, and NAME.left-out says so
 comments.json   your teacher's comments on your attempts, and when you read them
 log.jsonl       the lines of the server's log about you: log-ins, attempts, refusals, with times and addresses
 seals.jsonl     the digests of your recordings

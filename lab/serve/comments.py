@@ -1,5 +1,6 @@
 """The teacher's comments on attempts, a JSON file: for each student a list, oldest first."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,20 +10,24 @@ from msgspec.structs import replace
 from lab.durable import exclusive_lock, write_durably
 from lab.exercises.teacher import Comment, ServerAdminError
 from lab.foreign_file import read_foreign
+from lab.serve.data_folder import FileVersion, file_version
 from lab.text import sanitize
 
 LONGEST_COMMENT = 600
 _MOST_COMMENTS = 200
+_Comments = Mapping[str, tuple[Comment, ...]]
 
 
 class CommentBook:
     """The file. The server and the teacher's commands both change it, under a lock.
 
-    All methods raise ServerAdminError if the file cannot be read, and those that change it OSError.
+    It is read again when it has changed, as every report on the class asks for the comments of all students. All
+    methods raise ServerAdminError if the file cannot be read, and those that change it OSError.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._known: tuple[FileVersion | None, _Comments] = None, {}  # one value: an archive is made in a thread
 
     def of(self, student: str) -> tuple[Comment, ...]:
         """Return the comments on this student's attempts, oldest first."""
@@ -62,16 +67,23 @@ class CommentBook:
         """Delete the comments on this student's attempts."""
         with exclusive_lock(self._path):
             comments = self._read()
-            if comments.pop(student, None) is not None:
-                self._write(comments)
+            if student in comments:
+                self._write({name: own for name, own in comments.items() if name != student})
 
-    def _read(self) -> dict[str, tuple[Comment, ...]]:
+    def _read(self) -> _Comments:
         try:
-            return msgspec.json.decode(read_foreign(self._path), type=dict[str, tuple[Comment, ...]])
+            version = file_version(self._path)
+            if version is None:
+                return {}
+            known, comments = self._known
+            if version != known:
+                comments = msgspec.json.decode(read_foreign(self._path), type=dict[str, tuple[Comment, ...]])
+                self._known = version, comments
+            return comments
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
             raise ServerAdminError(f"{self._path} cannot be read: {error}; repair it, or move it away") from None
 
-    def _write(self, comments: dict[str, tuple[Comment, ...]]) -> None:
+    def _write(self, comments: _Comments) -> None:
         write_durably(self._path, msgspec.json.format(msgspec.json.encode(comments)))

@@ -4,7 +4,6 @@ The last valid version is kept beside it. Students see that one while ``course.t
 change is logged against it, also one that was made while no server ran.
 """
 
-import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +12,7 @@ from lab.durable import write_durably
 from lab.exercises.course import Course, CourseError, describe_changes, parse_course, read_course
 from lab.exercises.exercise import Exercise
 from lab.foreign_file import read_foreign_text
-from lab.serve.data_folder import DataFolder, ServerLog
+from lab.serve.data_folder import DataFolder, FileVersion, ServerLog, file_version
 
 _NOT_READ = (-1, -1, -1)
 
@@ -35,7 +34,7 @@ class CourseFile:
         self._kept = folder.valid_course
         self._exercises = exercises
         self._log = log
-        self._version: tuple[int, int, int] | None = _NOT_READ
+        self._version: FileVersion | None = _NOT_READ
         self.course = Course()
         if self._path.exists():
             read_course(self._path, exercises)
@@ -45,13 +44,13 @@ class CourseFile:
 
     def update(self) -> bool:
         """Read the file again if it has changed; return whether the course has."""
-        version = self._current_version()
-        if version == self._version:
-            return False
-        self._version = version
         try:
+            version = file_version(self._path)
+            if version == self._version:
+                return False
+            self._version = version
             text = read_foreign_text(self._path) if version is not None else ""
-            course = parse_course(text, str(self._path), self._exercises) if text else Course()
+            course = Course() if version is None else parse_course(text, str(self._path), self._exercises)
         except (OSError, CourseError) as error:
             self._log.announce("unreadable", f"{error}; students see the version before it")
             return False
@@ -65,9 +64,3 @@ class CourseFile:
         except OSError as error:
             self._log.write("fault", f"{self._kept} cannot be written: {error.strerror}")
         return True
-
-    def _current_version(self) -> tuple[int, int, int] | None:
-        with suppress(OSError):
-            found = os.stat(self._path)
-            return found.st_mtime_ns, found.st_size, found.st_ino
-        return None

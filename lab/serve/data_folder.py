@@ -37,12 +37,22 @@ _FLOODING = frozenset({"refused", "gone", "ssh command"})
 """Events that a client can cause as fast as it can send."""
 _MOST_IN_FULL = 20
 _MOST_TALLIES = 1000
+FileVersion = tuple[int, int, int]
 TALLY_S = 60.0
 """Repeated refusals are counted for this long before their number is logged."""
 
 
 class FolderError(UserError):
     """The folder cannot be used; the text is for the user."""
+
+
+def file_version(path: Path) -> FileVersion | None:
+    """Return what changes whenever the file is written; None if there is no file. Raises OSError."""
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 class RunningServer(Struct, frozen=True):

@@ -217,7 +217,7 @@ def grade_sealed(
     if not (data / SEALS).is_file():
         raise SealError(f"{data} has no seals; name the data folder of lab serve, which it prints when it starts")
     report = SealBook(data / SEALS).read()
-    for problem in _seal_problems(data, report):
+    for problem in seal_problems(data, report):
         raise SealError(f"{problem}: the seals were edited; use a backup of the data folder")
     by_content = {seal.measured: seal for seal in report.seals.values()}
     grades = []
@@ -243,7 +243,7 @@ def _find_seal(path: Path, by_content: Mapping[Measured, Seal]) -> Seal | None:
     return None
 
 
-def _seal_problems(data: Path, report: SealReport) -> list[str]:
+def seal_problems(data: Path, report: SealReport) -> list[str]:
     """Return what is wrong with the seals themselves, for the teacher. Raises OSError."""
     if report.problem:
         return [report.problem]
@@ -272,7 +272,7 @@ def grade_class(folder: DataFolder, exercises: Path, report_progress: ReportGrad
         if gone.file not in found
     )
     unsealed = [file for file in found if file not in report.seals]
-    return Gradebook(kept, unsealed, _seal_problems(folder.path, report))
+    return Gradebook(kept, unsealed, seal_problems(folder.path, report))
 
 
 def _grade(

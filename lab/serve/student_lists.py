@@ -7,7 +7,6 @@ stored, too; deleting the line of a browser or a guest locks it out.
 """
 
 import hashlib
-import os
 import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
@@ -24,7 +23,7 @@ from msgspec.structs import replace
 from lab.durable import exclusive_lock, write_durably
 from lab.exercises.attempts import NAME
 from lab.foreign_file import LARGEST_DATA, read_foreign, read_foreign_text
-from lab.serve.data_folder import DataFolder, ServerLog
+from lab.serve.data_folder import DataFolder, FileVersion, ServerLog, file_version
 from lab.text import UserError, sanitize
 
 K = TypeVar("K")
@@ -181,17 +180,17 @@ class ListFile(Generic[K]):
         self.path = path
         self._read = read
         self._log = log
-        self._version: tuple[int, int, int] | None = None
+        self._version: FileVersion | None = None
         self._students: dict[K, str] = {}
 
     def students(self) -> dict[K, str]:
         """Return the current list; the last valid one if the file is not readable now."""
         try:
-            found = os.stat(self.path)
-            version = (found.st_mtime_ns, found.st_size, found.st_ino)
+            version = file_version(self.path)
             if version != self._version:
                 self._version = version
-                self._students = self._read(read_foreign_text(self.path, LARGEST_DATA), str(self.path))
+                text = "" if version is None else read_foreign_text(self.path, LARGEST_DATA)
+                self._students = self._read(text, str(self.path))
         except FileNotFoundError:
             self._version, self._students = None, {}
         except (OSError, ListError) as error:

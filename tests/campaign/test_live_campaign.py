@@ -125,6 +125,35 @@ def test_shrinking_repeats_each_candidate() -> None:
     assert shrinking.is_minimal
 
 
+def test_what_was_interrupted_is_not_called_minimal() -> None:
+    """Ctrl-C may come before the first candidate, or amid them."""
+
+    def interrupt(tried: int) -> None:
+        raise KeyboardInterrupt
+
+    with _Runs([]) as made:
+        shrinking = LiveShrinking(made, _trial(True, draw_live(_campaign(), 1)), VIOLATION)
+        assert not shrinking.is_minimal
+        with pytest.raises(KeyboardInterrupt):
+            shrinking.run(interrupt)
+    assert not shrinking.is_minimal
+
+
+def test_the_recordings_of_confirmations_are_not_kept(tmp_path: Path) -> None:
+    """A campaign may last for days."""
+
+    class Recorded(_Runs):
+        def each(self, schedules: Any) -> Any:
+            for number, trial in enumerate(super().each(schedules)):
+                recording = tmp_path / f"{len(self.made)}-{number}"
+                recording.touch()
+                yield replace(trial, recording=recording)
+
+    with Recorded([True, False, True]) as made:
+        ((_, trial),) = made.outcomes([1])
+    assert list(tmp_path.iterdir()) == [trial.recording]
+
+
 def test_shrinking_comes_to_an_end() -> None:
     """A candidate takes several live runs, so few are tried; the report then says so."""
     schedule = draw_live(_campaign(), 1)
@@ -158,3 +187,13 @@ def test_the_command_that_makes_it_again() -> None:
     assert "--lens raft" in format_live_rerun(
         replace(campaign, target=LENSES["program-raft"].name), draw_live(campaign, 4), Path("x")
     )
+
+
+def test_the_command_has_the_properties_and_the_settings_of_a_lens() -> None:
+    campaign = replace(_campaign(), target="program-raft with /tmp/my own.py")
+    info = replace(campaign.base.protocol, parameters={"program": "./node", "threshold": 5})
+    campaign = replace(campaign, base=replace(campaign.base, protocol=info))
+    line = format_live_rerun(campaign, draw_live(campaign, 4), Path("x"))
+    assert " --lens raft --properties '/tmp/my own.py' " in line
+    assert " --set threshold=5 " in line
+    assert "--set program" not in line

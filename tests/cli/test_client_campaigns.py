@@ -107,7 +107,7 @@ def test_a_campaign_goes_on_from_its_file(lab: Lab) -> None:
         ((str(REGISTER), "--workload", "lin-kw"), "did you mean lin-kv"),
         ((str(REGISTER), "--clients", "3"), "--clients requires --workload"),
         ((str(REGISTER), "--service", "lin-kw"), "did you mean lin-kv"),
-        ((str(REGISTER), "--workload", "lin-kv", "--find", "A9"), "A2, highest, M7, B10, lin-kv, raises"),
+        ((str(REGISTER), "--workload", "lin-kv", "--find", "A9"), "B10, spreads, defined, lin-kv, raises"),
         ((str(REGISTER), "--workload", "lin-kv", "--sandbox"), "cannot reach a node in a sandbox"),
     ],
 )

@@ -124,6 +124,8 @@ def test_a_deadline_may_be_local_or_a_day(monkeypatch: pytest.MonkeyPatch) -> No
         ("weight = 20", 'weight = "20"', "9: weight: expected a whole number from 1 to 1000: weight = 20"),
         ("weight = 20\n", "", "7: this group has no weight; expected a whole number from 1 to 1000"),
         ("2026-12-04T12:00:00Z", '"Friday"', "10: deadline: expected a date and time without quotes"),
+        ("2026-12-04T12:00:00Z", "0001-01-01", "10: deadline: expected a date and time without"),
+        ("2026-12-04T12:00:00Z", "9999-12-31", "10: deadline: expected a date and time without"),
         ('"two-coordinators"', '"two-cordinators"', "11: unknown exercise two-cordinators; did you mean two-c"),
         ('"two-coordinators"', '"stand-in-line"', "17: stand-in-line is in group First already"),
         ('"two-coordinators"', '"mend-the-bully"', "11: mend-the-bully is not on the server: grade it with lab "),

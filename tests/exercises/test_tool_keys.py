@@ -32,6 +32,7 @@ def test_what_follows_from_a_measurement() -> None:
     [
         (replace(CRASH, nodes="3", asks="states"), "with 3 nodes it is no proof: A1.1 fails"),
         (replace(CRASH, nodes="2", assertion="A9"), "A9 is not among A1.1"),
+        (replace(CRASH, nodes="3-2"), "nodes = '3-2' is no cluster; write the least number first"),
         (replace(CRASH, nodes="{size}"), "'{size}' is not a whole number"),
         (replace(BEST, protocols=("bully", "2pc")), "2pc is not an election"),
         (replace(BEST, protocols=("ring", "ring")), "both cost 397 messages with 100 nodes"),

@@ -84,7 +84,12 @@ def test_a_scenario_by_name(tmp_path: Path) -> None:
         ("```question", "```qestion", "```question", "unknown block qestion; did you mean question?"),
         ('answer = "only 5"', 'answer = "5"', 'answer = "only 5"', "the answer '5' is not one of the choices"),
         ('answer = "only 5"\n', "", "```question", "this question has no answer; its keys are question, choices"),
-        ('["only 5", "4 and 5"]', '["only 5"]', "choices", "a question has 2 to 9 different choices; got 1"),
+        ('["only 5", "4 and 5"]', '["only 5"]', "choices", "a question has 2 to 9 choices, each another answer"),
+        ('["only 5", "4 and 5"]', '["only 5", "Only 5.", "x"]', "choices", "another answer; got 'only 5'"),
+        ('at = "when 5', 'att = "when 5', 'at = "when 5', "unknown key att; did you mean at?"),
+        ("node = 4", f"node = {'9' * 5000}", "```show", "in quotes; a number has too many digits"),
+        ("node = 4", f"node = {'[' * 5000}", "```show", "in quotes; it is nested too deeply"),
+        ("## Only a text\n", "## \n", "## Only a text", "this step has no title; write one: ## TITLE"),
     ],
 )  # fmt: skip
 def test_a_mistake_has_its_line(tmp_path: Path, before: str, after: str, place: str, message: str) -> None:
@@ -108,6 +113,7 @@ def test_all_mistakes_are_reported_together(tmp_path: Path) -> None:
         ("# One\n\n## Two\n\nText.\n", "no step has a run"),
         ('# One\n\n## Two\n\n```show\nstop = "at 1s"\n```\n', "no run has begun; write a ```scenario block"),
         ('# One\n\n```show\nstop = "at 1s"\n```\n\n## Two\n', "show belongs to a step"),
+        ('```show\nstop = "at 1s"\n```\n\n# One\n\n## Two\n', "show belongs to a step"),
         ("# One\n\n# Two\n", "a second title; a step begins with ## Two"),
         (
             '# One\n\n## Two\n\n```show\nrun = "figure-10-7"\nstop = "at 1s"\n```\n',
@@ -166,3 +172,11 @@ def test_a_scenario_in_a_file_of_its_own(tmp_path: Path) -> None:
         '```show\nrun = "pause.scenario"\nstop = "when 5',
     )
     assert (lecture.runs[0].named, lecture.runs[0].scenario.title) == ("pause.scenario", "Mine")
+
+
+def test_a_question_about_a_tool_needs_no_run(tmp_path: Path) -> None:
+    """Its answer follows from explorations, so it may stand before the first run."""
+    question = TEXT[TEXT.index("```question") : TEXT.index("[key]")]
+    asked = f'{question}[key.explore]\nprotocol = "bully"\nnodes = "3"\nasks = "states"\n```\n'
+    lecture = make_lecture(tmp_path, "### Notes", f"{asked}\n### Notes")
+    assert [step.number for step in lecture.questions] == [1, 2]

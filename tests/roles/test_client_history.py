@@ -13,7 +13,7 @@ from lab.histories.workloads import WORKLOADS
 from lab.kernel import Fired, Message, Received, Step
 from lab.protocols import Bully
 from lab.protocols.workloads import WORKLOADS as CLIENT_WORKLOADS
-from lab.recording.records import Header, Process, Role
+from lab.recording.records import Fault, Header, Process, Role
 from tests.harness import simulated_header
 
 JSON = st.recursive(
@@ -53,7 +53,8 @@ FIELDS = (
 
 
 def _header(workload: str) -> Header:
-    roles = (Role("clients", "client", {4: "c4"}, {"workload": workload, "final_us": 50}),)
+    parameters = {"workload": workload, "until_us": 30, "final_us": 50}
+    roles = (Role("clients", "client", {4: "c4"}, parameters),)
     return replace(simulated_header(Bully, (1, 2, 3)), roles=roles)
 
 
@@ -103,3 +104,41 @@ def test_a_malformed_answer_fails(answer: dict[str, Any], word: str) -> None:
     assert found is not None
     assert found.word == word, str(found)
     assert found.findings
+
+
+_CUT = Fault(20, 1, "partition", "partition 1 2 | 3", links=((1, 3), (3, 1)))
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        ((), "fails"),
+        ((_CUT, replace(_CUT, at_us=28, lifted=True)), "fails"),
+        ((replace(_CUT, at_us=60),), "fails"),
+        ((Process(40, 2, "failed", 1),), "fails"),
+        ((_CUT,), "still in force at the last reads: partition 1 2 | 3"),
+        ((_CUT, replace(_CUT, at_us=40, lifted=True)), "a fault strikes while the cluster should come to rest"),
+        ((Process(40, 2, "killed", 1),), "a fault strikes while the cluster should come to rest"),
+        ((Process(20, 2, "paused", 1),), "still in force at the last reads: pause 2"),
+        ((Process(20, 2, "paused", 1), Process(25, 2, "resumed", 1)), "fails"),
+    ],
+)
+def test_last_reads_are_evidence_only_when_the_cluster_is_at_rest(
+    events: tuple[Fault | Process, ...], expected: str
+) -> None:
+    """The element that was acknowledged is missing in the last read, as it is behind the fault."""
+    clients = ClientHistory(_header("g-set"))
+    records = [
+        Step(1, 4, 1, Fired("operate"), sent=(_message(4, 1, 1, "Add", {"element": 7}),)),
+        Step(2, 1, 1, Received(4, 1), sent=(_message(1, 4, 7, "AddOk", {}, 1),)),
+        Step(3, 4, 1, Received(1, 7)),
+        Step(50, 4, 1, Fired("operate"), sent=(_message(4, 1, 2, "Read", {}),)),
+        Step(51, 1, 1, Received(4, 2), sent=(_message(1, 4, 8, "ReadOk", {"value": []}, 2),)),
+        Step(52, 4, 1, Received(1, 8)),
+    ]
+    for record in sorted((*records, *events), key=lambda each: each.at_us):
+        clients.observe(record)
+    found = check_clients(clients)
+    assert found is not None
+    assert found.word == ("fails" if expected == "fails" else "not judged"), str(found)
+    assert expected in ("fails", found.evidence)

@@ -4,6 +4,7 @@ import hashlib
 from pathlib import Path
 
 import pytest
+from lark import Lark
 
 from lab.script import grammar
 from lab.script.vocabulary import vocabulary
@@ -60,6 +61,17 @@ def test_a_torn_file_is_replaced(folder: Path, keep: int) -> None:
     assert hashlib.sha256(repaired[32:]).digest() == repaired[:32]
 
 
+def test_what_others_may_have_written_is_not_loaded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loading it would execute their code."""
+    first = _parse_anew()
+    (path,) = _tables(folder)
+    path.parent.chmod(0o770)
+    monkeypatch.setattr(Lark, "load", None)
+    written = path.stat().st_mtime_ns
+    assert _parse_anew() == first
+    assert path.stat().st_mtime_ns == written
+
+
 def test_there_need_be_no_folder(folder: Path) -> None:
     """A file is in its place."""
     (folder / "lab").write_text("")
@@ -69,7 +81,7 @@ def test_there_need_be_no_folder(folder: Path) -> None:
 def test_the_oldest_are_deleted(folder: Path) -> None:
     """Each protocol of the user's own may have words of its own."""
     tables = folder / "lab" / "grammars"
-    tables.mkdir(parents=True)
+    tables.mkdir(mode=0o700, parents=True)
     for number in range(40):
         (tables / f"{number:02}").write_text("")
     _parse_anew()

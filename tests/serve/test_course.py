@@ -4,6 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from lab.exercises.exercise_reader import find_exercise
+from lab.serve.course_file import CourseFile
+from lab.serve.data_folder import DataFolder, ServerLog
 from tests.cli.invocation import Lab
 from tests.serve.conftest import School
 from tests.serve.lab_server import Client, Server
@@ -85,3 +88,19 @@ def test_a_course_is_printed_with_each_deadline(tmp_path: Path, file: Path) -> N
     assert "extension: anna, all groups, 3 days" in printed
     assert "(extended)" in lab("serve", "course", "algorithms.toml", "--student", "anna").out
     assert "extension" not in lab("serve", "course", "algorithms.toml", "--student", "ben").out
+
+
+@pytest.mark.parametrize("text", ["", "x = " + "9" * 5000, _COURSE.replace("2099-", "9999-")])
+def test_a_file_that_is_no_course_changes_nothing(tmp_path: Path, text: str) -> None:
+    """An editor may empty the file before it writes it; only when it is deleted, there is no course any more."""
+    folder = DataFolder(tmp_path / "data")
+    folder.course.write_text(_COURSE)
+    log = ServerLog(folder.log)
+    course = CourseFile(folder, {"two-coordinators": find_exercise("two-coordinators")}, log)
+    folder.course.write_text(text)
+    assert not course.update()
+    assert course.course.title == "Distributed algorithms"
+    folder.course.unlink()
+    assert course.update()
+    assert course.course.groups == ()
+    log.close()

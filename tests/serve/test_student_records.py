@@ -1,5 +1,7 @@
 """What the teacher does about one student: comments, removal, an archive of the data, erasure."""
 
+import asyncio
+import errno
 import os
 import zipfile
 from collections.abc import Iterator
@@ -8,11 +10,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
+import lab.serve.class_records
+import lab.serve.comments
 from lab.exercises.attempts import recording_of
-from lab.exercises.teacher import Comment
+from lab.exercises.teacher import Comment, ServerAdminError
+from lab.foreign_file import RefusedFileError
+from lab.serve.admin_requests import ArchiveStudent, EraseStudent
+from lab.serve.class_records import ClassRecords
 from lab.serve.comments import CommentBook
-from lab.serve.data_folder import DataFolder
-from lab.serve.gradebook import SealBook
+from lab.serve.data_folder import DataFolder, ServerLog
+from lab.serve.gradebook import SealBook, Sealer
 from tests.cli.invocation import Lab
 from tests.serve.conftest import School
 from tests.serve.lab_server import Client, Server, new_key
@@ -242,6 +249,79 @@ def test_nothing_is_done_without_a_confirmation(tmp_path: Path) -> None:
     assert teacher.no("archive", "anna").endswith("Add --yes to confirm it")
     assert (tmp_path / "data" / "students" / "anna").exists()
     assert not (tmp_path / "data" / "removed").exists()
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> Iterator[ClassRecords]:
+    """The records of a folder without a server, in which anna and ben each have a sealed recording."""
+    folder = DataFolder(tmp_path / "data")
+    log, book = ServerLog(folder.log), SealBook(folder.seals)
+    for name in ("anna", "ben"):
+        recording = recording_of(folder.student_path(name), _EXERCISE, 1)
+        recording.write_text(name)
+        asyncio.run(Sealer(folder, book, log).seal(recording, name))
+    yield ClassRecords(folder, log, book)
+    log.close()
+
+
+def test_edited_seals_refuse_an_erasure(tmp_path: Path, alone: ClassRecords) -> None:
+    """The last one is gone, which only the log shows; nothing is erased then."""
+    seals = tmp_path / "data" / "seals"
+    seals.write_bytes(seals.read_bytes().splitlines(keepends=True)[0])
+    with pytest.raises(ServerAdminError, match="lacks 1 of the seals in the log, so nothing was erased"):
+        alone.apply(EraseStudent("anna"))
+    assert (tmp_path / "data" / "students" / "anna").exists()
+    assert b'"event":"sealed"' in (tmp_path / "data" / "log").read_bytes()
+
+
+def test_an_archive_names_what_it_leaves_out(
+    tmp_path: Path, alone: ClassRecords, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And does not mind a file that vanishes while it is written."""
+    path = recording_of(tmp_path / "data" / "students" / "anna", _EXERCISE, 2)
+    path.write_text("x")
+
+    def read(file: Path, largest: int, follow_links: bool) -> bytes:
+        if file == path:
+            raise RefusedFileError(errno.EFBIG, "larger than 64 MB", path)
+        raise FileNotFoundError(file)
+
+    monkeypatch.setattr(lab.serve.class_records, "read_foreign", read)
+    alone.apply(ArchiveStudent("anna", str(tmp_path / "a.zip")))
+    with zipfile.ZipFile(tmp_path / "a.zip") as archive:
+        (name,) = [name for name in archive.namelist() if "folder/" in name]
+        assert name.endswith(f"{path.name}.left-out")
+        assert archive.read(name) == b"larger than 64 MB\n"
+
+
+def test_comments_are_read_again_only_when_they_have_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A report asks for those of each student; the commands of the teacher change them beside the server."""
+    reads = []
+
+    def read(path: Path) -> bytes:
+        reads.append(path)
+        return path.read_bytes()
+
+    book, other = (CommentBook(tmp_path / "comments.json") for _ in range(2))
+    assert book.of("anna") == ()
+    first = other.add("anna", _EXERCISE, 1, "one")
+    monkeypatch.setattr(lab.serve.comments, "read_foreign", read)
+    assert [book.of(name) for name in ("anna", "ben", "anna")] == [(first,), (), (first,)]
+    assert len(reads) == 1
+    book.mark_read("anna", (1,))
+    assert [each.read != "" for each in other.of("anna")] == [True]
+    other.forget("anna")
+    assert book.of("anna") == ()
+
+
+@pytest.mark.parametrize("word", ["remove", "readmit", "archive", "erase"])
+def test_a_damaged_file_of_codes_is_reported(tmp_path: Path, word: str) -> None:
+    (tmp_path / "data" / "students" / "anna").mkdir(parents=True)
+    (tmp_path / "data" / "invites.json").write_text("{")
+    error = Teacher(tmp_path, tmp_path / "data").no(word, "anna", *["--yes"] * (word != "readmit"))
+    assert "invites.json is damaged; repair it, or move it away" in error
 
 
 def test_a_damaged_file_of_comments_is_reported(tmp_path: Path) -> None:

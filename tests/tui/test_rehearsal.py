@@ -198,3 +198,29 @@ def test_the_recordings_stay_as_they_are(recorded: RecordedLecture) -> None:
     rehearse(recorded, test)
     assert [run.file.read_bytes() for run in recorded.runs] == before
     assert all(Path(run.file).is_file() for run in recorded.runs)
+
+
+def test_a_hasty_teacher_sees_the_step_that_was_chosen_last(recorded: RecordedLecture) -> None:
+    """At whatever moment the next step is chosen while the screen of another run opens."""
+
+    async def test(seen: Rehearsed) -> None:
+        for moment in range(12):
+            seen.app._begin(3, plays=False)
+            for _ in range(moment):
+                await asyncio.sleep(0)
+            seen.app._begin(1, plays=False)
+            await seen.until(lambda: "2/4" in seen.panel and seen.is_at_stop, "the step chosen last")
+            assert seen.source.recording == recorded.runs[0].file, moment
+
+    rehearse(recorded, test)
+
+
+def test_steps_of_the_same_title_can_be_chosen(tmp_path: Path) -> None:
+    lecture = make_lecture(tmp_path, "## Two coordinators", "## Only a text")
+
+    async def test(seen: Rehearsed) -> None:
+        await seen.press("f3")
+        await seen.press("1", "enter")
+        await seen.until(lambda: "1/3" in seen.panel, "the first of the two")
+
+    rehearse(record_lecture(lecture, tmp_path), test, place=1)

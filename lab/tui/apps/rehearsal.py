@@ -4,6 +4,7 @@
 of the step is asked; then comes the next step. A step without a run shows its text on the whole screen.
 """
 
+import asyncio
 from pathlib import Path
 from typing import ClassVar
 
@@ -162,6 +163,9 @@ class RehearsalApp(RunsApp):
         self._shows_notes = False
         self._source: FileSource | None = None
         self._run = -1
+        self._opening = (
+            asyncio.Lock()
+        )  # a screen is opened to its end, or the next step would not know which is shown
 
     @property
     def step(self) -> Step:
@@ -169,7 +173,7 @@ class RehearsalApp(RunsApp):
         return self._recorded.lecture.steps[self.place]
 
     def on_mount(self) -> None:
-        self.run_worker(self._go(self.place, plays=True), exclusive=True)
+        self._begin(self.place, plays=True)
 
     def on_unmount(self) -> None:
         if self._source is not None:
@@ -208,7 +212,11 @@ class RehearsalApp(RunsApp):
     def action_choose_step(self) -> None:
         """Choose a step from the list of all."""
         steps = self._recorded.lecture.steps
-        options = {f"{step.title}{' (a question)' if step.question else ''}": step.number - 1 for step in steps}
+        titles = [f"{step.title}{' (a question)' if step.question else ''}" for step in steps]
+        options = {
+            title if titles.count(title) == 1 else f"{title} (step {place + 1})": place
+            for place, title in enumerate(titles)
+        }
         dialog = ChoiceDialog(self._recorded.lecture.title, [Text("go to a step", DIM)], list(options))
         show_dialog(self, dialog, lambda chosen: self._begin(options[chosen], plays=False))
 
@@ -238,16 +246,17 @@ class RehearsalApp(RunsApp):
     # steps
 
     def _begin(self, place: int, plays: bool) -> None:
-        self.run_worker(self._go(place, plays), exclusive=True)
+        self.run_worker(self._go(place, plays))
 
     async def _go(self, place: int, plays: bool) -> None:
-        self.place = place
-        await self._open_run()
-        self._show_text()
-        screen, step = self.screen, self.step
-        if isinstance(screen, StepScreen):
-            screen.show_step(step, self._recorded.begin_of(step), self._recorded.stop_of(step), plays)
-        self.refresh_bindings()
+        async with self._opening:
+            self.place = place
+            await self._open_run()
+            self._show_text()
+            screen, step = self.screen, self.step
+            if isinstance(screen, StepScreen):
+                screen.show_step(step, self._recorded.begin_of(step), self._recorded.stop_of(step), plays)
+            self.refresh_bindings()
 
     async def _open_run(self) -> None:
         """Show the run of the step, if another one is shown."""

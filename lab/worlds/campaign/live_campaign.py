@@ -45,6 +45,7 @@ from lab.worlds.campaign.trial import count_faults, header_for
 from lab.worlds.campaign.workers import in_order
 from lab.worlds.launch import HostFailedError, HostProcess
 from lab.worlds.loading.config import RunConfig, header_of, new_run_name
+from lab.worlds.loading.targets import split_target
 
 LIVE_FAULTS = ("kill", "pause", "partition", "delay", "loss", "duplicate", "reorder")
 """The kinds that strike programs; their storage is their own affair."""
@@ -304,19 +305,25 @@ class LiveRuns:
         if not trial.shows(violation):
             return False
         longer = replace(trial.schedule, end_us=_PATIENCE * trial.schedule.end_us)
-        return any(each.shows(violation) for each in self.repeat(longer, lambda each: each.shows(violation)))
+        made = self.repeat(longer, lambda each: each.shows(violation))
+        for each in made:
+            each.recording.unlink(missing_ok=True)
+        return any(each.shows(violation) for each in made)
 
 
 class LiveShrinking:
     """Shrinks the faults of a live run, each candidate in several runs: one that shows the same is enough.
 
-    ``trial`` is the smallest so far, ``tried`` the number of candidates, of which there are few.
+    ``trial`` is the smallest so far, ``tried`` the number of candidates, of which there are few. ``is_minimal``:
+    all that is simpler by one fault was tried.
     """
 
     def __init__(self, runs: LiveRuns, trial: LiveTrial, violation: Violation) -> None:
         self.trial = trial
         self.violation = violation
         self.tried = 0
+        self.is_minimal = False
+        self._is_given_up = False
         self._runs = runs
         self._seen = {trial.schedule}
 
@@ -324,14 +331,13 @@ class LiveShrinking:
         """Shrink until nothing gets smaller; ``progress`` is called with the number of each candidate."""
         self._progress = progress
         shrink(lambda: self.trial.schedule, (_fewer_faults,), self._keep)
-
-    @property
-    def is_minimal(self) -> bool:
-        """True if there was time to try all that is simpler by one fault."""
-        return self.tried < _MOST_CANDIDATES
+        self.is_minimal = not self._is_given_up
 
     def _keep(self, schedule: Schedule) -> bool:
-        if schedule in self._seen or self.tried >= _MOST_CANDIDATES:
+        if schedule in self._seen:
+            return False
+        if self.tried >= _MOST_CANDIDATES:
+            self._is_given_up = True
             return False
         self._seen.add(schedule)
         self.tried += 1
@@ -370,12 +376,16 @@ def format_live_rerun(campaign: Campaign, schedule: Schedule, script: Path) -> s
     """Return the command line that makes a run with this schedule once more."""
     base, link = campaign.base, schedule.link
     words = [f"lab run --program {shlex.quote(base.protocol.parameters['program'])}"]
-    target = campaign.target
-    if target != next(iter(LENSES)):
-        words.append(f"--lens {shlex.quote(target.removeprefix('program-') if target in LENSES else target)}")
+    lens, properties = split_target(campaign.target)
+    if lens != next(iter(LENSES)):
+        words.append(f"--lens {shlex.quote(lens.removeprefix('program-') if lens in LENSES else lens)}")
+    if properties:
+        words.append(f"--properties {shlex.quote(properties)}")
     words.append(f"--nodes {','.join(map(str, schedule.nodes))} --seed {schedule.seed}")
     words.append(f"--tm {format_us(base.timing.tm_us)} --tp {format_us(base.timing.tp_us)}")
     words.append(f"--latency {format_us(link.latency_us)} --jitter {format_us(link.jitter_us)}")
+    settings = (each for each in base.protocol.settings if not each.startswith("program="))
+    words += (f"--set {shlex.quote(setting)}" for setting in settings)
     words += outside_words(base, schedule)
     return " ".join([*words, f"--script {shlex.quote(str(script))} --headless --for {format_us(schedule.end_us)}"])
 
