@@ -236,8 +236,8 @@ def _print_exercise(exercise: Exercise, drawn: dict[str, str]) -> None:
         print_line(f"{task.number}. {task.title} ({format_count(task.points, 'point')}{by})")
         print_line()
         print_paragraphs(task.text)
-        if task.question:
-            print_paragraphs(f"Question: {task.question}")
+        if asks := task.question or task.explain:
+            print_paragraphs(f"Question: {asks}")
     each_has_own = " (each student has their own: --student NAME)"
     print_facts(
         [

@@ -361,7 +361,8 @@ def _describe_excess(needed: Requirement, trial: Trial, base: Header) -> str:
         usual = run_trial(load_protocol(needed.like), base, trial.schedule)
         many = sent / trial.end_us / max(_count_messages(usual) / usual.end_us, 1e-9)
         if many > needed.times:
-            return f"it sends {many:.1f} times as many messages as {needed.like}"
+            text = f"it sends {many:.1f} times as many messages as {needed.like}"
+            return f"{text}; at most {needed.times:g} are allowed"
     return ""
 
 
