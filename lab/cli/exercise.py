@@ -199,7 +199,7 @@ def show(
     if json:
         print_json(_describe(exercise, None if path is None else read_foreign_text(path)))
         return 0
-    _print_exercise(exercise)
+    _print_exercise(exercise, _drawn_values(exercise, solution))
     if path is not None:
         print_line()
         print_line(f"The solution, {path}:")
@@ -218,7 +218,16 @@ def _nonce_in(data: Path) -> bytes:
     return nonce
 
 
-def _print_exercise(exercise: Exercise) -> None:
+def _drawn_values(exercise: Exercise, solution: bool) -> dict[str, str]:
+    """Return the drawn values, without the solution only those that the student is shown: others are answers."""
+    if solution:
+        return exercise.drawn
+    paths = (exercise.folder / name for name in ("instructions.md", "setup.scenario"))
+    texts = "".join(read_foreign_text(path) for path in paths if path.is_file())
+    return {name: value for name, value in exercise.drawn.items() if f"{{{name}}}" in texts}
+
+
+def _print_exercise(exercise: Exercise, drawn: dict[str, str]) -> None:
     print_line(exercise.title)
     print_line()
     print_paragraphs(exercise.intro)
@@ -227,13 +236,16 @@ def _print_exercise(exercise: Exercise) -> None:
         print_line(f"{task.number}. {task.title} ({format_count(task.points, 'point')}{by})")
         print_line()
         print_paragraphs(task.text)
+        if asks := task.question or task.explain:
+            print_paragraphs(f"Question: {asks}")
+    each_has_own = " (each student has their own: --student NAME)"
     print_facts(
         [
             ("kind", exercise.kind),
             ("level", LEVELS[exercise.level]),
             ("teaches", exercise.describe_topics()),
             ("allowed", ", ".join(exercise.may)),
-            *([("drawn", describe_draw(exercise.drawn))] if exercise.draws else []),
+            ("drawn", describe_draw(drawn) + each_has_own if drawn else ""),
             ("folder", str(exercise.folder)),
         ]
     )
@@ -317,7 +329,7 @@ def _copy_starting_file(exercise: Exercise, file: Path) -> int:
     if own.exists():
         raise UsageError(f"{own} exists already; continue with it, or move it away to start again")
     own.write_bytes(read_foreign(file, LARGEST_TEXT))
-    _print_exercise(exercise)
+    _print_exercise(exercise, _drawn_values(exercise, solution=False))
     properties = split_target(exercise.setup.protocol)[1]
     options = f" --properties {shlex.quote(properties)}" if properties else ""
     print_line()
@@ -823,6 +835,8 @@ def _grade_files(options: GradeOptions, name: str, folder: Path) -> int:
 
 
 def _require_python_file(path: Path, exercise: Exercise) -> None:
+    if path.suffix == ".py" and not path.exists():
+        raise UsageError(f"{path}: No such file; lab exercise start {exercise.name} writes the file to begin with")
     if path.suffix != ".py" or not path.is_file():
         raise UsageError(f"{path} is not a Python file; {exercise.name} expects FILE.py")
 

@@ -111,7 +111,7 @@ def _problems(question: KeyedQuestion, setup: Scenario, seeds: Sequence[int]) ->
                 continue
             where = "".join(f", {name} = {value}" for name, value in changes.items())
             yield (
-                f"the key is {sanitize(question.accepted_answers[0], 80)!r}, but with seed {seed}{where} "
+                f"the answer given is {sanitize(question.accepted_answers[0], 80)!r}, but with seed {seed}{where} "
                 f"{_describe(followed, key)}"
             )
             break
@@ -126,7 +126,7 @@ def _tool_problems(question: KeyedQuestion, key: ExplorationKey | ScaleKey | Non
         yield f"key: {error}"
         return
     if not question.accepts(followed):
-        yield f"the key is {sanitize(question.accepted_answers[0], 80)!r}, but {followed!r} followed"
+        yield f"the answer given is {sanitize(question.accepted_answers[0], 80)!r}, but {followed!r} followed"
 
 
 def _describe(followed: Sequence[str], key: AnswerKey) -> str:

@@ -107,9 +107,17 @@ def sandboxed(exercise: Exercise, file: Path, secret: str) -> Iterator[type[Sand
     """Return the class in the file, to be executed in sandboxes. Raises TargetError."""
     given, _ = split_target(exercise.setup.protocol)
     path = file.parent.resolve() / file.name  # not where a link points to: to a solution, perhaps
-    target = f"{path}:{given.rpartition(':')[2]}"
+    name = given.rpartition(":")[2]
+    target = f"{path}:{name}"
     origin = Origin(target, path, siblings=False, original=given, budget_s=_BUDGET_S, secret=f"{secret}/nodes")
-    handed_in = represent(origin)
+    try:
+        handed_in = represent(origin)
+    except TargetError as error:
+        what, has_other, _ = str(error).partition("; did you mean ")
+        if f" has no class {name}" in what:  # another class cannot be named for it
+            what += f"; name yours {name}, as {exercise.name} asks" if has_other else ""
+            raise TargetError(what) from None
+        raise
     with closing(handed_in.pool):
         yield handed_in
 
@@ -353,7 +361,8 @@ def _describe_excess(needed: Requirement, trial: Trial, base: Header) -> str:
         usual = run_trial(load_protocol(needed.like), base, trial.schedule)
         many = sent / trial.end_us / max(_count_messages(usual) / usual.end_us, 1e-9)
         if many > needed.times:
-            return f"it sends {many:.1f} times as many messages as {needed.like}"
+            text = f"it sends {many:.1f} times as many messages as {needed.like}"
+            return f"{text}; at most {needed.times:g} are allowed"
     return ""
 
 

@@ -68,7 +68,7 @@ def try_stages(
             passed = shortfall is None
             evidence = None
             if shortfall is not None and shortfall.assertion:
-                report_progress(f"shrinking what breaks {shortfall.assertion}")
+                report_progress(f"shrinking the violation of {shortfall.assertion}")
                 evidence = _record(exercise, task, file, handed_in, shortfall, to)
             yield TriedStage(task, result, evidence)
 

@@ -24,6 +24,8 @@ class Log(Generic[V]):
 
     def __add__(self, more: Iterable[V]) -> "Log[V]":
         """Return the log with these entries appended; copy the entries if a longer log already shares them."""
+        if isinstance(more, str):
+            raise TypeError(f"a log takes a tuple of entries, not a string: write += ({more!r},), with the comma")
         is_newest = 0 < self._length == len(self._entries)
         grown = self if is_newest else Log(self)
         longer: Log[V] = Log()

@@ -10,7 +10,7 @@ from lab.exercises.answer_keys import answer_problems
 from lab.lectures.lecture import Lecture, Step
 from lab.lectures.recorded_lecture import RecordedLecture, RecordedRun
 from lab.scenario.report import ScenarioFinding
-from lab.units import format_us
+from lab.units import format_rounded, format_us
 
 SEEDS = 3
 """Seeds that each answer must follow under."""
@@ -50,7 +50,7 @@ def _run_problems(lecture: Lecture, recorded: RecordedRun, steps: tuple[Step, ..
             yield f"{where} never stops: nothing it waits for happened within {end}; correct stop, or change for"
             return  # the stops after it wait for this one
         if before is not None and stop.at_us == recorded.stops[before.number].at_us:
-            when = format_us(stop.at_us)
+            when = format_rounded(stop.at_us)
             yield f"{where} stops where step {before.number} stopped, at {when}; name a later moment"
         before = step
 

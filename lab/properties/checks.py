@@ -405,7 +405,7 @@ class _WitnessMemory(Memory):
         known = tuple(state for state in states if state is not None)
         if isinstance(found, _SecondClaim):
             return *known, replace(self.now, text=known[0].text)
-        return known or (replace(self.now, text="the node with this change"),)
+        return known or (replace(self.now, text="the node that breaks it"),)
 
     def note(self, key: Hashable, value: Any, by: LocalState, shows: str) -> None:
         super().note(key, value, by, shows)

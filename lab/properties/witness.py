@@ -6,6 +6,7 @@ of records, and that of a violation consists of these chains and of the records 
 order of records.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
@@ -154,8 +155,18 @@ class _CausalWalk:
             yield earlier, self._record(earlier)
 
 
+_FRAME = re.compile(r"\S+:\d+ in \S+: ")
+_ERROR = re.compile(r"[\w.]+(?::|$)")
+
+
 def _failure(step: Step) -> str:
-    return f"raises {step.failed.rpartition(chr(10))[2]}" if step.failed else ""
+    """Return what the node raised, and the innermost line of the traceback; empty if it raised nothing."""
+    if not step.failed:
+        return ""
+    *above, error = step.failed.splitlines()
+    places = [line for line in above if _FRAME.match(line)]
+    text = f"raises {error}" if _ERROR.match(error) else f"fails: {error}"
+    return f"{text} ({places[-1]})" if places else text
 
 
 def _change(step: Step) -> list[str]:

@@ -174,4 +174,4 @@ def test_an_instant_that_changes(lab: Lab) -> None:
 def test_an_endless_import(lab: Lab) -> None:
     (lab.folder / "odd.py").write_text("while True:\n    pass\n")
     line = lab("run", "odd.py").refused()
-    assert re.match(r"odd\.py:[12]: TimeoutError: it has not come to its end after 3 s of computing", line)
+    assert re.match(r"odd\.py:[12]: TimeoutError: the file was not loaded within 3 s of computing", line)

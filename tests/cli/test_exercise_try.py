@@ -10,6 +10,7 @@ from tests.cli.invocation import Lab
 from tests.documents import fitting
 
 NAME = "write-the-ring"
+OTHER = "from lab.protocols import Election\n\nclass Ring(Election):\n    pass\n"
 
 
 @pytest.fixture
@@ -40,6 +41,22 @@ def test_from_the_start_to_the_first_counterexample(lab: Lab, skeleton: str) -> 
     assert "lab run write_the_ring.py:MyRing --sim" in again
 
 
+def test_the_line_that_raises(lab: Lab, skeleton: str) -> None:
+    """Of an error in the file, the events name the line and its text."""
+    (lab.folder / "mine.py").write_text(f"{skeleton}        self.send(self.hihger[0], None)\n")
+    done = lab("exercise", "try", NAME, "mine.py")
+    number = len(skeleton.splitlines()) + 1
+    assert f"no attribute 'hihger' (mine.py:{number} in started: self.send(self.hihger[0], None))" in done.out
+
+
+def test_show_keeps_drawn_answers(lab: Lab) -> None:
+    """Values of which only the answer is made are printed with the solution; each question always is."""
+    shown = lab("exercise", "show", "the-smallest-cluster").out
+    assert "drawn        size 3, kills 1, restarts 0 (each student" in shown
+    assert "Question: How many states does the proof visit?" in shown
+    assert "restarts 0, states 558" in lab("exercise", "show", "the-smallest-cluster", "--solution").out
+
+
 def test_as_json(lab: Lab, skeleton: str) -> None:
     (lab.folder / "mine.py").write_text(skeleton)
     done = lab("exercise", "try", NAME, "mine.py", "--json")
@@ -55,9 +72,10 @@ def test_as_json(lab: Lab, skeleton: str) -> None:
 @pytest.mark.parametrize(
     ("code", "words", "error"),
     [
-        ("", ("try", NAME, "mine.py"), "has no election protocol"),
+        ("", ("try", NAME, "mine.py"), "mine.py has no class MyRing, and no other protocol"),
+        (OTHER, ("try", NAME, "mine.py"), "class MyRing (known: Ring); name yours MyRing, as write-the-ring asks"),
         ("class MyRing(:\n", ("try", NAME, "mine.py"), "mine.py:1: SyntaxError"),
-        ("", ("try", NAME, "nowhere.py"), "nowhere.py is not a Python file; write-the-ring expects FILE.py"),
+        ("", ("try", NAME, "nowhere.py"), "nowhere.py: No such file; lab exercise start write-the-ring writes"),
         ("", ("try", "two-coordinators", "mine.py"), "two-coordinators has no stages"),
         ("", ("try", NAME, "mine.py", "--seed", "x"), "--seed x: write a whole number"),
         ("", ("grade", "mine.py", "--exercise", NAME, "--student", "anna"), "with --student NAME and --data DIR"),

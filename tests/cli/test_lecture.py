@@ -39,7 +39,10 @@ def test_a_check_exits_with_what_it_found(lab: Lab, tmp_path: Path) -> None:
     write_lecture(tmp_path, 'answer = "only 5"', 'answer = "4 and 5"')
     done = lab("lecture", "check", str(path))
     assert done.status == 1
-    assert f"{path}:{line_of(TEXT, '```question')}: step 2: the key is '4 and 5', but with seed 1" in done.out
+    assert (
+        f"{path}:{line_of(TEXT, '```question')}: step 2: the answer given is '4 and 5', but with seed 1"
+        in done.out
+    )
     write_lecture(tmp_path, "node = 4", "node = 9")
     done = lab("lecture", "check", str(path))
     assert (done.status, done.out) == (2, "")

@@ -33,7 +33,7 @@ def _with_old_key(folder: Path) -> Path:
 def test_a_key_that_does_not_follow_is_refused(tmp_path: Path) -> None:
     """4 begins its election two seconds after the pause, so after one second only 5 leads."""
     found = list(check_exercise(read_exercise(_with_old_key(tmp_path)), with_seeds=1, at_random=0))
-    assert found == ["task 1: the key is '4 and 5', but with seed 1 'only 5' followed"]
+    assert found == ["task 1: the answer given is '4 and 5', but with seed 1 'only 5' followed"]
 
 
 def test_every_answer_of_the_library_names_what_it_follows_from() -> None:
@@ -76,19 +76,19 @@ def test_each_form_of_a_key(tmp_path: Path, key: str) -> None:
         ('[task.key]\nvalue = "live"\nrun = "kil 5"\n', "key: "),
         (
             '[task.key]\nvalue = "2.coordinator"\nat = "when 4 leads"\n',
-            "the key is '5', but with seed 1 nothing followed: this was not reached: when 4 leads",
+            "the answer given is '5', but with seed 1 nothing followed: this was not reached: when 4 leads",
         ),
         (
             '[task.key.holds]\n5 = "5 leads"\n4 = "4 normal"\n',
-            "the key is '5', but with seed 1 '5' and '4' followed",
+            "the answer given is '5', but with seed 1 '5' and '4' followed",
         ),
         (
             '[task.key]\nvalue = "2.coordinator"\nsetups = [{}, { nodes = "6" }]\n',
-            "the key is '5', but with seed 1, nodes = 6 '6' followed",
+            "the answer given is '5', but with seed 1, nodes = 6 '6' followed",
         ),
         (
             '[task.key]\nvalue = "messages(EnterElection)"\nsince = "when all normal"\n',
-            "the key is '5', but with seed 1 '0' followed",
+            "the answer given is '5', but with seed 1 '0' followed",
         ),
     ],
 )

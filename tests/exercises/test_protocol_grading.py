@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from lab.exercises.assessment import Assessment
 from lab.exercises.exercise import Exercise
-from lab.exercises.exercise_reader import SHIPPED, ExerciseError, names, read_exercise, resolve_exercise
+from lab.exercises.exercise_reader import ExerciseError, names, read_exercise, resolve_exercise
 from lab.exercises.exercise_validation import check_exercise
 from lab.exercises.protocol_grading import grade_protocol
 from lab.recording.records import End, Link
@@ -18,7 +18,7 @@ from tests.profile import amount
 
 MOST_RUNS = {"mend-the-commit": 40, "mend-the-ring": 60}
 """Of a first task, where 20 do not find the error of each wrong repair."""
-REPAIRS = [name for name in names() if (SHIPPED / name / "solution.py").exists()]
+REPAIRS = [name for name in names() if resolve_exercise(name).kind == "repair"]
 IMPORTS = "from lab.kernel import on, procedure\nfrom lab.protocols import Bully, Election, TwoPhaseCommit\n"
 
 

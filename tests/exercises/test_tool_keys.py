@@ -51,7 +51,7 @@ def test_a_wrong_key_is_reported() -> None:
     assert list(key_problems(replace(exercise, tasks=(first,)), (1,))) == []
     wrong = replace(first, answer="bully")
     assert list(key_problems(replace(exercise, tasks=(wrong,)), (1,))) == [
-        "task 1: the key is 'bully', but 'ring' followed"
+        "task 1: the answer given is 'bully', but 'ring' followed"
     ]
     assert first.key is not None
     assert first.key.scale is not None

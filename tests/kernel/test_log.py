@@ -18,6 +18,13 @@ def test_appending_leaves_the_earlier_log_unchanged() -> None:
     assert (len(Log()), len(first), len(second)) == (0, 1, 3)
 
 
+def test_a_string_is_no_tuple_of_entries() -> None:
+    """The comma was forgotten: its letters are not appended one by one."""
+    log: Log[str] = Log()
+    with pytest.raises(TypeError, match=r"takes a tuple of entries.*write \+= \('yes 3\.1',\), with the comma"):
+        log += "yes 3.1"
+
+
 def test_two_logs_that_extend_the_same_one_are_independent() -> None:
     both = Log((1, 2))
     left, right = _longer(both, 3), _longer(both, 4)

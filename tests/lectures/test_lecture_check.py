@@ -54,7 +54,7 @@ def test_a_stop_where_the_step_before_stopped(tmp_path: Path) -> None:
 def test_a_key_that_does_not_follow(tmp_path: Path) -> None:
     found = _problems(tmp_path, 'answer = "only 5"', 'answer = "4 and 5"')
     line = line_of(TEXT, "```question")
-    assert found == [f"{line}: step 2: the key is '4 and 5', but with seed 1 'only 5' followed"]
+    assert found == [f"{line}: step 2: the answer given is '4 and 5', but with seed 1 'only 5' followed"]
 
 
 def test_a_key_that_follows_from_nothing(tmp_path: Path) -> None:

@@ -105,11 +105,11 @@ def test_an_error_raised() -> None:
     records.gets(2, 1, serial)
     step = records.records.pop()
     assert isinstance(step, Step)
-    records.add(Step(step.at_us, 2, 1, step.input, failed="x\nKeyError: 3"))
+    records.add(Step(step.at_us, 2, 1, step.input, failed="x.py:7 in on_say: self.seen[3]\nKeyError: 3"))
     (violation,) = records.violations
     assert [line.text for line in explain_violation(records.records, violation)] == [
         "timer of 1 is due and sends Say to 2",
-        "2 receives Say from 1 and raises KeyError: 3",
+        "2 receives Say from 1 and raises KeyError: 3 (x.py:7 in on_say: self.seen[3])",
     ]
 
 

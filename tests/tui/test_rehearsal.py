@@ -90,7 +90,7 @@ def test_next_goes_through_the_lecture(recorded: RecordedLecture) -> None:
         assert isinstance(seen.top, AnswerDialog)
         await seen.press("2", "enter")
         assert isinstance(seen.top, TextDialog)
-        assert "wrong: only 5" in seen.text
+        assert "correct is only 5" in seen.text
         assert "longer than a second" in seen.text
         await seen.press("enter", "pagedown")
         await seen.until(lambda: "3/4  Two coordinators" in seen.panel, "the third step")

@@ -239,7 +239,7 @@ class RehearsalApp(RunsApp):
         self.given[number] = answer
         is_right = question.accepts(answer)
         body = markdown_lines(question.explanation, _DIALOG_WIDTH, self.theme_styles)
-        given = f"{'right' if is_right else 'wrong'}: {question.answer}"
+        given = f"right: {question.answer}" if is_right else f"wrong: {answer}; correct is {question.answer}"
         style = self.theme_styles.accent if is_right else self.theme_styles.warning
         show_dialog(self, TextDialog(question.text, [Text(sanitize(given, 200), style), Text(), *body]), None)
 

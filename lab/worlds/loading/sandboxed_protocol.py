@@ -210,7 +210,10 @@ class SandboxedNode(SteppedNode):
             if message.source != self.id or message.serial != self._serial or message.target not in self._ids:
                 raise SandboxError("it sent a message of another node, or to none of the nodes")
             if message.kind not in self._protocol.payloads:
-                raise SandboxError(f"it sent {sanitize(message.kind, 40)}, which is not a message of its protocol")
+                kind = sanitize(message.kind, 40)
+                raise SandboxError(
+                    f"it sent {kind}, which is not a message of its protocol: no handler has @on({kind})"
+                )
             self._serial += 1
         changed = step.changed.keys() | step.stored.keys() | step.logged.keys()
         if not self._fields >= changed | step.edits.keys() | step.stored_edits.keys():

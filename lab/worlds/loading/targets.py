@@ -305,6 +305,8 @@ def _class_in(module: ModuleType, file: str, name: str) -> type[Algorithm]:
         return found
     if found is not None:
         raise TargetError(f"{file}: {name} is not an election protocol: write class {name}(Election)")
+    if not own and name:
+        raise TargetError(f"{file} has no class {name}, and no other protocol")
     if not own:
         raise TargetError(f"{file} has no election protocol: write class MyElection(Election)")
     if not name:

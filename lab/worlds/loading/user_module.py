@@ -84,7 +84,7 @@ def load_module(named: Path) -> ModuleType:
     sys.path.insert(0, folder)
     try:
         # standard output is for other programs
-        too_long = TimeoutError(f"it has not come to its end after {_MOST_S} s of computing")
+        too_long = TimeoutError(f"the file was not loaded within {_MOST_S} s of computing")
         with contextlib.redirect_stdout(sys.stderr), time_limit(_MOST_S, too_long):
             # not through cached bytecode, which would be stale after an edit within the same second
             exec(compile(source, path, "exec"), vars(module))
