@@ -163,8 +163,8 @@ def _failure(step: Step) -> str:
     """Return what the node raised, and the innermost line of the traceback; empty if it raised nothing."""
     if not step.failed:
         return ""
-    *above, error = step.failed.splitlines()
-    places = [line for line in above if _FRAME.match(line)]
+    *traceback, error = step.failed.splitlines()
+    places = [line for line in traceback if _FRAME.match(line)]
     text = f"raises {error}" if _ERROR.match(error) else f"fails: {error}"
     return f"{text} ({places[-1]})" if places else text
 

@@ -104,6 +104,23 @@ def test_next_goes_through_the_lecture(recorded: RecordedLecture) -> None:
     rehearse(recorded, test)
 
 
+def test_one_key_goes_through_a_question(recorded: RecordedLecture) -> None:
+    """A remote control has no other: the question, its answer, the next step."""
+
+    async def test(seen: Rehearsed) -> None:
+        await seen.press("pagedown")
+        await seen.until(lambda: "2/4  The coordinator is paused" in seen.panel, "the second step")
+        await seen.press("pagedown", "pagedown")
+        assert isinstance(seen.top, AnswerDialog)
+        await seen.press("pagedown")
+        assert isinstance(seen.top, TextDialog)
+        assert "the answer: only 5" in seen.text
+        await seen.press("pagedown")
+        await seen.until(lambda: "3/4  Two coordinators" in seen.panel, "the third step")
+
+    rehearse(recorded, test)
+
+
 def test_a_run_plays_until_it_stops(recorded: RecordedLecture) -> None:
     """And no record after that is drawn; the teacher may still go on by hand."""
 

@@ -159,7 +159,8 @@ class RehearsalApp(RunsApp):
         self._recorded = recorded
         self.place = place
         self.given: dict[int, str] = {}
-        """What the teacher answered, by the number of the step."""
+        """What the teacher answered, by the number of the step; empty if only the answer was shown."""
+        self._asking: AnswerDialog | TextDialog | None = None
         self._shows_notes = False
         self._source: FileSource | None = None
         self._run = -1
@@ -183,7 +184,7 @@ class RehearsalApp(RunsApp):
         """Leave the keys of this class to whatever is above the step: a dialog, or a branch."""
         own = action in ("next_step", "previous_step", "ask", "notes", "choose_step")
         if own and not isinstance(self.screen, StepScreen):
-            return False
+            return action == "next_step" and self.screen is self._asking
         if action == "ask":
             return self.step.question is not None
         return super().check_action(action, parameters)
@@ -191,7 +192,10 @@ class RehearsalApp(RunsApp):
     # actions
 
     def action_next_step(self) -> None:
-        """Go to where the step stops, then to its question, then to the next step."""
+        """Go to where the step stops, then to its question and its answer, then to the next step."""
+        if self._asking is not None and self.screen is self._asking:
+            self._leave_question(self._asking)
+            return
         screen, stop = self.screen, self._recorded.stop_of(self.step)
         assert isinstance(screen, StepScreen)
         if stop is not None and screen.context.player.number < stop.record:
@@ -232,16 +236,30 @@ class RehearsalApp(RunsApp):
             return
         question = step.question
         body = markdown_lines(question.text, _DIALOG_WIDTH, self.theme_styles)
-        dialog = AnswerDialog(f"step {step.number}: a question", body, question.options)
+        self._asking = dialog = AnswerDialog(f"step {step.number}: a question", body, question.options)
         show_dialog(self, dialog, lambda answer: self._show_answer(step.number, question, answer))
 
     def _show_answer(self, number: int, question: Question, answer: str) -> None:
+        """Show whether this is the answer; if it is empty, what the answer is."""
         self.given[number] = answer
-        is_right = question.accepts(answer)
+        is_wrong = answer != "" and not question.accepts(answer)
         body = markdown_lines(question.explanation, _DIALOG_WIDTH, self.theme_styles)
-        given = f"right: {question.answer}" if is_right else f"wrong: {answer}; correct is {question.answer}"
-        style = self.theme_styles.accent if is_right else self.theme_styles.warning
-        show_dialog(self, TextDialog(question.text, [Text(sanitize(given, 200), style), Text(), *body]), None)
+        if is_wrong:
+            given = f"wrong: {answer}; correct is {question.answer}"
+        else:
+            given = f"{'right' if answer else 'the answer'}: {question.answer}"
+        style = self.theme_styles.warning if is_wrong else self.theme_styles.accent
+        self._asking = TextDialog(question.text, [Text(sanitize(given, 200), style), Text(), *body])
+        show_dialog(self, self._asking, None)
+
+    def _leave_question(self, dialog: AnswerDialog | TextDialog) -> None:
+        """Leave the question for its answer, or the answer for the next step: a remote control has one key."""
+        dialog.dismiss(None)
+        step = self.step
+        if isinstance(dialog, AnswerDialog) and step.question is not None:
+            self._show_answer(step.number, step.question, "")
+        elif self.place + 1 < len(self._recorded.lecture.steps):
+            self._begin(self.place + 1, plays=True)
 
     # steps
 
