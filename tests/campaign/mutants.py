@@ -177,7 +177,7 @@ class UpKept(Bully):
 class HaltedNotSet(Bully):
     """B5: a leader does not set ``halted`` to itself, and keeps the node that led it last.
 
-    Harmless: ``halted`` names the node that a node in Election misses and follows. While its own election runs it
+    No two lead: ``halted`` names the node that a node in Election misses and follows. While its own election runs it
     misses nobody, and the earlier leader is dead, or sends EnterElection before anything else, which sets it.
     """
 
@@ -475,12 +475,12 @@ CAUGHT: list[tuple[type[Bully], str, str, int]] = [
     (LeaderNotMissed, "A2", "kill", 9),
     (StrangersUnseen, "A2", "partition", 1),
     (HaltedAtOnce, "A1.1", "kill", 772),
+    (HaltedNotSet, "stages", "kill", 1),
 ]
 HARMLESS: tuple[type[Bully], ...] = (
     NoQuestion,
     SilenceUnseen,
     NoTakeoverTime,
-    HaltedNotSet,
     Stage3Unanswered,
     Stage4Unanswered,
     Stages34Unanswered,

@@ -161,7 +161,7 @@ def test_the_smallest_of_several_set_ups_is_recorded(kept: Lab) -> None:
     assert "recorded: two.jsonl, the shortest counterexample to A1.1 in the smallest set-up\n" in done.out
     assert kept("verify", "two.jsonl").status == 0
     report = (kept.folder / "report.xml").read_text()
-    assert report.count('classname="explore.bully (2 nodes, 1 kill, prompt)"') == 7
+    assert report.count('classname="explore.bully (2 nodes, 1 kill, prompt)"') == 10
 
 
 def test_a_protocol_of_ones_own(lab: Lab) -> None:

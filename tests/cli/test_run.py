@@ -104,7 +104,7 @@ def test_the_report_as_text(lab: Lab) -> None:
         *("--do", "when all normal delay 3->1  1ms", "--do", "wipe 1", "--do", "on send  NewState 1->2 kill 2"),
     )
     assert (done.status, done.err) == (1, "lab: never due: on send NewState 1->2 kill 2\n")
-    output = re.sub(r" \((\d+ states|\d+ definitions|agreed|held)[^\n]*\)\n", " (…)\n", done.out)
+    output = re.sub(r" \((\d+ (?:states|stages|definitions)|agreed|held)[^\n]*\)\n", " (…)\n", done.out)
     output = re.sub(r"\d+ messages", "N messages", re.sub(r"\d\.\d+ ?s\b", "N s", output))
     assert output.replace(str(lab.folder), "FOLDER") == (
         "bully, live, N s\n"
@@ -120,7 +120,10 @@ def test_the_report_as_text(lab: Lab) -> None:
         f"  A2 holds: {ASSERTIONS['A2'].statement} (…)\n"
         f"  highest holds: {ASSERTIONS['highest'].statement} (…)\n"
         f"  M7 holds: {ASSERTIONS['M7'].statement} (…)\n"
+        f"  stages holds: {ASSERTIONS['stages'].statement} (…)\n"
         f"  B10 holds: {ASSERTIONS['B10'].statement} (…)\n"
+        f"  spreads holds: {ASSERTIONS['spreads'].statement} (…)\n"
+        f"  defined holds: {ASSERTIONS['defined'].statement} (…)\n"
     )
 
 

@@ -77,7 +77,7 @@ def test_contents_of_the_wheel(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
     package = {str(path.relative_to(ROOT)) for path in (ROOT / "lab").rglob("*.py")}
-    assert {name for name in package if re.search(r"/(solution|wrong-[^/]*)\.py$", name) is None} <= names
+    assert {name for name in package if re.search(r"/(solution(-\d)?|wrong-[^/]*)\.py$", name) is None} <= names
     assert {
         "lab/guide/teach/class.md",
         "lab/guide/build/your-own-protocol.md",
@@ -96,7 +96,7 @@ def test_no_solution_is_in_the_wheel(wheel: Path) -> None:
     """Under no name; and no accepted answer and no explanation, but in another form."""
     with zipfile.ZipFile(wheel) as archive:
         contents = {name: archive.read(name) for name in archive.namelist()}
-    assert not [name for name in contents if re.match(r"(solution|wrong-.*)\.(py|script)$", Path(name).name)]
+    assert not [name for name in contents if re.match(r"(solution(-\d)?|wrong-.*)\.(py|script)$", Path(name).name)]
     exercises = {name: text for name, text in contents.items() if name.startswith("lab/exercises/library/")}
     heads = [text for name, text in exercises.items() if name.endswith("/exercise.toml")]
     assert len(heads) == len(shipped_exercises())
@@ -106,7 +106,7 @@ def test_no_solution_is_in_the_wheel(wheel: Path) -> None:
         for task in exercise.tasks:
             for line in [line for line in task.explanation.splitlines() if len(line) > 40]:
                 assert line.encode() not in everything, f"{exercise.name}, task {task.number}"
-        for solution in exercise.folder.glob("solution.*"):
+        for solution in exercise.folder.glob("solution*"):
             assert solution.read_bytes() not in everything, exercise.name
 
 

@@ -1,4 +1,4 @@
-"""Recordings of format 1, which earlier versions wrote: the shipped ones, as those versions read them."""
+"""Recordings of format 1, which earlier versions wrote, as those versions read them."""
 
 import hashlib
 from pathlib import Path
@@ -16,20 +16,21 @@ from lab.recording.records import FORMAT, encode
 from lab.replay.divergence import find_divergence
 from lab.replay.reexecution import reexecute
 
-SHIPPED = sorted(
-    path
-    for path in (Path(__file__).parents[2] / "recordings").rglob("*.jsonl")
-    if path.read_bytes()[:200].find(b'"format":1,') >= 0
+RECORDED = sorted(
+    [
+        *Path(__file__).with_name("first_format").glob("*.jsonl"),
+        Path(__file__).parents[2] / "recordings" / "two-coordinators.jsonl",
+    ]
 )
 DIGESTS = msgspec.json.decode((Path(__file__).parent / "first_format.json").read_bytes(), type=dict[str, str])
 """By the name of the recording: of its states and log lines, as the versions that wrote format 1 read them."""
 
 
-def test_every_shipped_recording_is_looked_at() -> None:
-    assert sorted(DIGESTS) == [path.stem for path in sorted(SHIPPED, key=lambda path: path.stem)]
+def test_every_recording_is_looked_at() -> None:
+    assert sorted(DIGESTS) == [path.stem for path in sorted(RECORDED, key=lambda path: path.stem)]
 
 
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
 def test_states_and_log_lines_are_the_same(path: Path) -> None:
     """After every record, and every line of the log."""
     store, digest = FileRecords(path), hashlib.sha256()
@@ -44,7 +45,7 @@ def test_states_and_log_lines_are_the_same(path: Path) -> None:
     assert digest.hexdigest() == DIGESTS[path.stem]
 
 
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
 def test_the_converted_recording_is_equal(path: Path, tmp_path: Path) -> None:
     """The same states, log lines and verdicts, at the same records; and it re-executes like the recording."""
     old, new = FileRecords(path), tmp_path / path.name

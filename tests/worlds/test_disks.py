@@ -74,7 +74,8 @@ def test_a_restarted_node_lacks_what_is_lost(tmp_path: Path, line: str, event: s
     rig.do("restart 3")
     assert _started(rig)["log"] == before[:-gone]
     assert _verified(rig, tmp_path / "run.jsonl").holds
-    assert {broken: each.kinds for broken, each in judged(rig.records).broken_at(len(rig.records)).items()} == {
+    broken = judged(rig.records).broken_at(len(rig.records))
+    assert {each: why.kinds for each, why in broken.items() if isinstance(each, int)} == {
         4: (line.partition(" ")[0],)
     }
 
@@ -128,7 +129,7 @@ def test_a_node_that_is_up_or_has_nothing_stored_is_spared(line: str) -> None:
         assert rig.cluster.lifted[-1].touched == 0
         rig.do(*(["kill 1", "wipe 1"] if rig.cluster.nodes[1].process == "running" else []))
     broken = judged(rig.records).broken_at(len(rig.records))
-    assert {each: why.kinds for each, why in broken.items()} == {4: ("wipe",)}
+    assert {each: why.kinds for each, why in broken.items() if isinstance(each, int)} == {4: ("wipe",)}
 
 
 @pytest.mark.parametrize("line", ["unwrite 3 last 2", "tear 3", "flip 3"])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.properties.assertions import ASSERTIONS
+from lab.properties.assertions import BUILT_IN
 from lab.protocols import PROTOCOLS, TASKS, Algorithm, Bully, source_of
 from lab.recording.records import ProtocolInfo
 from lab.worlds.loading.targets import (
@@ -259,7 +259,7 @@ def _body(line: str) -> str:
         (
             _body("promises: ClassVar[tuple[str, ...]] = ('A1.1', 'A9.9')"),
             "mine.py",
-            f"mine.py: Mine promises 'A9.9', which is no assertion (known: {', '.join(ASSERTIONS)})",
+            f"mine.py: Mine promises 'A9.9', which is no assertion (known: {', '.join(each.id for each in BUILT_IN)})",
         ),
         (
             _body("promises = ('A1.1')"),
