@@ -177,8 +177,8 @@ class UpKept(Bully):
 class HaltedNotSet(Bully):
     """B5: a leader does not set ``halted`` to itself, and keeps the node that led it last.
 
-    No two lead: ``halted`` names the node that a node in Election misses and follows. While its own election runs it
-    misses nobody, and the earlier leader is dead, or sends EnterElection before anything else, which sets it.
+    No two lead: ``halted`` names the node that a node in Election misses and follows. While its own election runs
+    it misses nobody, and the earlier leader is dead, or sends EnterElection before anything else, which sets it.
     """
 
     async def halt_lower(self) -> dict[int, EnterElectionAnswer]:

@@ -165,7 +165,8 @@ def test_what_cannot_be_executed_again_is_refused(lab: Lab, run: Path) -> None:
         (("--lens", "raft"), "lab: --lens requires --program: lab run --program ./my_node --lens raft"),
         (
             ("--program", "cat", "--lens", "rafd"),
-            "unknown lens; known: election, raft, bully, ring, invitation, or FILE.py:CLASS for your own; did you mean raft?",
+            "unknown lens; known: election, raft, bully, ring, invitation, or FILE.py:CLASS for your own; "
+            "did you mean raft?",
         ),
         (
             ("--program", "cat", "--lens", "own.py"),

@@ -21,6 +21,7 @@ HEAD = """from typing import ClassVar
 from lab.kernel import Protocol, on, procedure
 from lab.protocols import Bully, Election, Status
 """
+ASSERTED = ", ".join(each.id for each in BUILT_IN)
 KNOWN = ", ".join(sorted((*PROTOCOLS, *TASKS)))
 MINE = f"{HEAD}class MyElection(Bully):\n    seen: int = 0\n"
 
@@ -259,7 +260,7 @@ def _body(line: str) -> str:
         (
             _body("promises: ClassVar[tuple[str, ...]] = ('A1.1', 'A9.9')"),
             "mine.py",
-            f"mine.py: Mine promises 'A9.9', which is no assertion (known: {', '.join(each.id for each in BUILT_IN)})",
+            f"mine.py: Mine promises 'A9.9', which is no assertion (known: {ASSERTED})",
         ),
         (
             _body("promises = ('A1.1')"),
