@@ -45,7 +45,7 @@ class Hint(Struct, frozen=True):
 
 
 class Requirement(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a protocol file must satisfy: keep ``promises`` in ``runs`` runs with these ``faults``.
+    """The requirements for a protocol file: keep ``promises`` in ``runs`` runs with these ``faults``.
 
     Each run has a random number of ``nodes`` (from, to), random times and links, and executes ``commands``, or by
     default those of its protocol. If ``like`` names a built-in protocol, the student's may send at most ``times``
@@ -147,7 +147,7 @@ class TaskHead(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def requirement(self) -> Requirement | None:
-        """What a protocol file must satisfy; None if no file is graded."""
+        """The requirements for the protocol file; None if no file is graded."""
         return self.stage or self.repair
 
     @property

@@ -164,9 +164,8 @@ class RehearsalApp(RunsApp):
         self._shows_notes = False
         self._source: FileSource | None = None
         self._run = -1
-        self._opening = (
-            asyncio.Lock()
-        )  # a screen is opened to its end, or the next step would not know which is shown
+        self._opening = asyncio.Lock()
+        """A screen is opened to its end, or the next step would not know which is shown."""
 
     @property
     def step(self) -> Step:

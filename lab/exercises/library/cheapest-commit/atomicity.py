@@ -1,4 +1,4 @@
-"""What atomic commit promises, about logs with the lines *yes 3.1*, *no 3.1*, *commit 3.1* and *abort 3.1*.
+"""The promises of atomic commit, about logs with the lines *yes 3.1*, *no 3.1*, *commit 3.1* and *abort 3.1*.
 
 3.1 is the first transaction that node 3 has begun. All nodes take part in it.
 """
@@ -46,7 +46,7 @@ def one_outcome(outcomes: Memory, before: LocalState, after: LocalState) -> Outc
 
 @over_history(relies_on=(3, 4), noun="commit", done="logged")
 def all_voted_yes(votes: Memory, before: LocalState, after: LocalState) -> Outcome:
-    """What a node commits has the vote YES of every node in its log."""
+    """Each transaction that a node commits has the vote YES of every node in its log."""
     nodes = votes.setdefault("nodes", [])
     if after.id not in nodes:
         nodes.append(after.id)

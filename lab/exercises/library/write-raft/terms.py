@@ -1,4 +1,4 @@
-"""What an election by majority promises. A node leads its term while it is Normal and its own coordinator."""
+"""The promises of an election by majority. A node leads its term while it is Normal and its own coordinator."""
 
 from collections.abc import Iterator
 

@@ -7,7 +7,7 @@ from lab.protocols import Election, Status
 
 
 class ELECTION(Payload, frozen=True):
-    """Who has passed this on."""
+    """The nodes that have passed this on."""
 
     members: tuple[int, ...]
 

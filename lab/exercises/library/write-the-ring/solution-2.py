@@ -11,7 +11,7 @@ class Passed(Payload, frozen=True):
 
 
 class ELECTION(Request[Passed], frozen=True):
-    """Who has passed this on."""
+    """The nodes that have passed this on."""
 
     members: tuple[int, ...]
 

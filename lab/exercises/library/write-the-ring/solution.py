@@ -11,7 +11,7 @@ class Passed(Payload, frozen=True):
 
 
 class ELECTION(Request[Passed], frozen=True):
-    """Who has passed this on. ``number``: a count, and who started it."""
+    """The nodes that have passed this on. ``number``: a count, and who started it."""
 
     number: tuple[int, int]
     members: tuple[int, ...]

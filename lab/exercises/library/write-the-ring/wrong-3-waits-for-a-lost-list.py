@@ -1,4 +1,4 @@
-"""Who passes a list on waits for its result, even if it was lost with a node."""
+"""A node that passes a list on waits for its result, even if it was lost with a node."""
 
 from typing import ClassVar
 
@@ -11,7 +11,7 @@ class Passed(Payload, frozen=True):
 
 
 class ELECTION(Request[Passed], frozen=True):
-    """Who has passed this on. ``number``: a count, and who started it."""
+    """The nodes that have passed this on. ``number``: a count, and who started it."""
 
     number: tuple[int, int]
     members: tuple[int, ...]
