@@ -88,10 +88,10 @@ class Client(Protocol):
     async def operate(self) -> None:
         """Call operations until the end, and then the last one, until it is answered."""
         settings, workload = self.parameters, WORKLOADS[self.parameters.workload]
+        if settings.workload == "broadcast" and self.place == 0:
+            await self.announce_topology()
         if self.now_us < settings.from_us:
             await self.sleep(settings.from_us - self.now_us, "the nodes to be ready")
-        if settings.workload == "broadcast" and self.place == 0:
-            await self.ask_all(self.peers, Topology(_grid(self.peers)), within=settings.timeout_us)
         while settings.until_us is None or self.now_us < settings.until_us:
             await self.call(workload.draw(self.draw()))
             await self.sleep(self.random.randint(1, 2 * settings.every_us), "the next operation")
@@ -103,6 +103,12 @@ class Client(Protocol):
         while not is_answered:
             await self.sleep(settings.every_us, "the next attempt")
             is_answered = await self.call(workload.final(self.draw()))
+
+    async def announce_topology(self) -> None:
+        """Send all nodes the topology, early: no client may call one that has yet to receive it."""
+        if self.now_us < self.parameters.from_us // 2:
+            await self.sleep(self.parameters.from_us // 2 - self.now_us, "the nodes to start")
+        await self.ask_all(self.peers, Topology(_grid(self.peers)), within=self.parameters.timeout_us)
 
     def draw(self) -> Draw:
         """Return what the next operation is drawn from."""

@@ -154,6 +154,7 @@ def test_a_service_that_is_not_there_is_named(lab: Lab) -> None:
         ("python/broadcast.py", "broadcast", 12),
         ("python/raft.py", "lin-kv", 25),
         ("js/echo.js", "echo", 8),
+        ("js/gossip.js", "broadcast", 12),
         ("js/crdt_gset.js", "g-set", 40),
         ("js/crdt_pn_counter.js", "pn-counter", 40),
         ("js/single_key_txn.js", "txn-list-append", 12),
