@@ -16,6 +16,8 @@ from lab.text import sanitize
 from lab.units import format_count, format_us
 
 _MOST_FINDINGS = 10
+_WIDEST_PICTURE = 160
+"""Columns; a pipe, which has no width, gets no picture that is wider."""
 
 
 class OutcomeCounts(Struct, frozen=True):
@@ -62,7 +64,7 @@ def result_lines(result: CheckResult) -> Iterator[str]:
 
 def _pictures(result: LinearizabilityResult) -> Iterator[str]:
     """Yield a drawing of the search of each key that is not linearizable."""
-    width = console().width - 4
+    width = min(console().width, _WIDEST_PICTURE) - 4
     for part in result.keys:
         if part.misfit is not None:
             yield ""

@@ -36,7 +36,10 @@ from lab.protocols.maelstrom import Maelstrom, NotAMessageError, WrittenMessage,
 from lab.protocols.services import SERVICES
 from lab.text import sanitize
 
-__all__ = ["Program"]
+__all__ = ["UNREACHABLE", "Program"]
+
+UNREACHABLE = "to nobody, as there is no "
+"""The beginning of a note on a message to somebody who is not there; the name follows."""
 
 _LONGEST_FACT = 60
 _MOST_FACTS = 8
@@ -131,7 +134,7 @@ class Program(Election):
             self.on_sent(None, body)
         else:
             hint = f" (--service {written.dest})" if written.dest in SERVICES else ""
-            self.note(f"to nobody, as there is no {sanitize(written.dest, 20)}{hint}: {_text(body)}")
+            self.note(f"{UNREACHABLE}{sanitize(written.dest, 20)}{hint}: {_text(body)}")
 
     def _show(self, body: dict[str, Any]) -> None:
         """Show what the program says of itself; note what is not understood."""

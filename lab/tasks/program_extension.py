@@ -1,6 +1,6 @@
 """What programs bring to the interface: the fields that their lens declares, and what they say of themselves."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from lab.recording.snapshot import NodeState
 from lab.tasks.extension import Extension, NodeText
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 class ProgramExtension(Extension):
     """Show ``facts`` after the fields of the lens."""
+
+    analysis: ClassVar[str | type] = "lab.tasks.program_analysis:ProgramAnalysis"
 
     def describe_node(self, node: NodeState, now_us: int, styles: "ThemeStyles") -> NodeText | None:
         shown = super().describe_node(node, now_us, styles)

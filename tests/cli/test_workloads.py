@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -142,7 +143,8 @@ def test_a_service_that_is_not_there_is_named(lab: Lab) -> None:
     path.write_text(counter.replace('"seq-kv"', '"lww-kv"'))
     path.chmod(0o755)
     options = ("--workload", "g-counter", "--nodes", "1", "--t", "2s", "--for", "5s", "--headless")
-    lab("run", "--program", "./counter.py", *options, "--record", "run.jsonl")
+    out = lab("run", "--program", "./counter.py", *options, "--record", "run.jsonl").out
+    assert "to lww-kv, which is not there: start it with --service lww-kv" in out
     assert "to nobody, as there is no lww-kv (--service lww-kv)" in lab("show", "run.jsonl").out
 
 
@@ -159,13 +161,42 @@ def test_a_service_that_is_not_there_is_named(lab: Lab) -> None:
         ("js/crdt_pn_counter.js", "pn-counter", 40),
         ("js/single_key_txn.js", "txn-list-append", 12),
         ("js/multi_key_txn.js", "txn-list-append", 12),
+        ("ruby/echo.rb", "echo", 8),
+        ("ruby/broadcast.rb", "broadcast", 14),
+        ("ruby/g_set.rb", "g-set", 20),
+        ("ruby/pn_counter.rb", "g-counter", 20),
+        ("ruby/pn_counter.rb", "pn-counter", 20),
+        ("ruby/raft.rb", "lin-kv", 25),
+        ("ruby/datomic_list_append.rb", "txn-list-append", 14),
     ],
 )
 def test_maelstroms_own_nodes(lab: Lab, program: str, workload: str, seconds: int) -> None:
     """Unmodified, each is right under its workload."""
-    if not MAELSTROM:
-        pytest.skip("LAB_MAELSTROM_DEMO names no folder with Maelstrom's demo nodes")
-    path = Path(MAELSTROM) / program
+    path = _maelstrom(program)
     command = f"{sys.executable} {path}" if path.suffix == ".py" else str(path)
     found = _run(lab, command, "--workload", workload, "--nodes", "3", "--for", f"{seconds}s")
     assert (found["verdict"], found["status"]) == ("holds", 0), found
+
+
+@pytest.mark.live
+@pytest.mark.parametrize(("service", "verdict"), [("lin-kv", "holds"), ("lww-kv", "fails"), ("seq-kv", "fails")])
+def test_maelstroms_proxy_of_a_store(lab: Lab, service: str, verdict: str) -> None:
+    """As its own comment has it: with one of the weaker stores, it is not linearizable."""
+    given = _maelstrom("ruby/lin_kv_proxy.rb")
+    shutil.copy(given.parent / "node.rb", lab.folder)
+    shutil.copy(given.parent / "promise.rb", lab.folder)
+    shutil.copy(given.parent / "errors.rb", lab.folder)
+    proxy = lab.folder / "proxy.rb"
+    proxy.write_text(given.read_text().replace('rpc! "lin-kv"', f'rpc! "{service}"'))
+    proxy.chmod(0o755)
+    options = ("--service", service, "--nodes", "3", "--clients", "6", "--rate", "20", "--for", "15s")
+    assert _run(lab, "./proxy.rb", "--workload", "lin-kv", *options)["verdict"] == verdict
+
+
+def _maelstrom(program: str) -> Path:
+    """Return one of Maelstrom's demo nodes; skip the test if they, or their language, are not here."""
+    if not MAELSTROM:
+        pytest.skip("LAB_MAELSTROM_DEMO names no folder with Maelstrom's demo nodes")
+    if program.endswith(".rb") and shutil.which("ruby") is None:
+        pytest.skip("ruby is not installed")
+    return Path(MAELSTROM) / program
