@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import Annotated, Literal
 
+import msgspec
 from msgspec import Struct, structs
 from rich.table import Table
 from rich.text import Text
@@ -268,7 +269,8 @@ class _Session:
 
     def _chosen_mutants(self, source: ProtocolSource) -> list[Mutant]:
         """Return the mutants of the chosen rules and files, or the chosen one; all numbers stay."""
-        options, found = self.options, list(mutants_of(source))
+        options, parameters = self.options, msgspec.convert(self.parameters, self.protocol.Parameters)
+        found = list(mutants_of(source, parameters))
         if options.only is not None:
             rules = {one_of("--only", each, _RULE_IDS) for each in options.only.replace(" ", "").split(",")}
             found = [mutant for mutant in found if mutant.rule in rules]

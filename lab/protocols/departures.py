@@ -145,4 +145,5 @@ def _either(
             return method(self, *arguments)
         return getattr(super(klass, self), name)(*arguments)
 
+    either.applies = applies  # type: ignore[attr-defined]
     return either

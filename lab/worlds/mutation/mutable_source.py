@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from lab.foreign_file import read_foreign_text
 from lab.protocols import Algorithm, Task
+from lab.worlds.mutation.live_code import ALL_LIVE, LiveCode, replaced_methods
 
 _BUILT_IN = "lab.protocols."
 _SHARED = ("algorithm", "cost", "definition", "election", "history", "parameters", "stack", "survey", "task")
@@ -132,6 +133,26 @@ class ProtocolSource:
     def environment(self) -> frozenset[str]:
         """The names of the fields and methods that model what is outside the protocol."""
         return frozenset(name for layer in self.layers for name in layer.protocol.environment)
+
+    def live_in(self, module: ModuleSource, parameters: Struct | None) -> tuple[LiveCode, frozenset[str]]:
+        """Return what is in use of a module, and the methods in it that are not, as *Class.method*."""
+        if parameters is None:
+            return ALL_LIVE, frozenset()
+        dead: set[tuple[type, str]] = set()
+        used: set[tuple[type, str]] = set()
+        for layer in self.layers:
+            classes = tuple(each for each in layer.protocol.__mro__ if each.__module__ in self.modules)
+            definitions, live = {}, {}
+            for klass in classes:
+                found = self.modules[klass.__module__].definitions.get(klass.__name__)
+                if isinstance(found, ast.ClassDef):
+                    definitions[klass] = found
+                    live[klass] = LiveCode(parameters, vars(sys.modules[klass.__module__]))
+            replaced = replaced_methods(classes, definitions, live)
+            dead |= replaced
+            used |= {(klass, name) for klass in definitions for name in vars(klass)} - replaced
+        names = (f"{klass.__name__}.{name}" for klass, name in dead - used if klass.__module__ == module.name)
+        return LiveCode(parameters, vars(sys.modules[module.name])), frozenset(names)
 
     def _use(self, module: str, name: str) -> None:
         """Note that the protocol is made of this definition, and of all that it uses."""

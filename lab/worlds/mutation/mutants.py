@@ -49,12 +49,19 @@ class Mutant(Struct, frozen=True):
         return f"{added[0]}, moved up" if removed == added else f"{removed[0]} → {added[0]}"
 
 
-def mutants_of(source: ProtocolSource) -> Iterator[Mutant]:
-    """Yield all mutants, the first layer's module first; of changes with the same result only one."""
+def mutants_of(source: ProtocolSource, parameters: Struct | None = None) -> Iterator[Mutant]:
+    """Yield all mutants, the first layer's module first; of changes with the same result only one.
+
+    With the ``parameters`` of the runs, what they choose and what they rule out is left alone. A mutant has the
+    same number whatever the parameters are.
+    """
     number = 0
     for module in source.modules.values():
         code = Code(module.text, module.tree)
         trees: dict[int, set[str]] = {}
+        live, replaced = source.live_in(module, parameters)
+        changes = changes_in(code, module.extents(), source.environment, live, replaced)
+        in_use = {(change.rule, change.edits) for change in changes}
         for change in changes_in(code, module.extents(), source.environment):
             start, end, depth = code.lines_around(change.edits)
             if start not in trees:
@@ -63,8 +70,10 @@ def mutants_of(source: ProtocolSource) -> Iterator[Mutant]:
             if tree in trees[start]:
                 continue
             trees[start].add(tree)
-            text = code.edited(change.edits)
             number += 1
+            if (change.rule, change.edits) not in in_use:
+                continue
+            text = code.edited(change.edits)
             diff = _diff(module, text)
             yield Mutant(
                 *(number, change.rule, module.name, module.path.name, change.line, change.place),

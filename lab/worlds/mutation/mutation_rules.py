@@ -14,6 +14,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from lab.worlds.mutation.code import Code, Edit
+from lab.worlds.mutation.live_code import ALL_LIVE, LiveCode
 from lab.worlds.mutation.mutable_source import Extent, specifies
 
 # what is mutated: the statements of functions, and the declarations of a class's fields
@@ -32,13 +33,16 @@ class Change(NamedTuple):
 class Scope(Struct, frozen=True):
     """The class or function that is mutated. ``writing`` and ``sending`` are methods that do so at once.
 
-    ``environment`` are the fields and methods that are left alone, with the statements that use them.
+    ``environment`` are the fields and methods that are left alone, with the statements that use them; ``live`` is
+    what is in use, and ``replaced`` are methods that are not, as *Class.method*.
     """
 
     code: Code
     writing: frozenset[str]
     sending: frozenset[str]
     environment: frozenset[str] = frozenset()
+    live: LiveCode = ALL_LIVE
+    replaced: frozenset[str] = frozenset()
 
 
 Found = Iterator[tuple[list[Edit], frozenset[int] | None]]
@@ -55,14 +59,19 @@ class Rule(Struct, frozen=True):
 
 
 def changes_in(
-    code: Code, extents: Iterator[Extent], environment: frozenset[str] = frozenset()
+    code: Code,
+    extents: Iterator[Extent],
+    environment: frozenset[str] = frozenset(),
+    live: LiveCode = ALL_LIVE,
+    replaced: frozenset[str] = frozenset(),
 ) -> Iterator[Change]:
     """Yield all changes to these classes and functions, in the order of the source, then of the rules.
 
-    ``environment`` are the names of fields and methods that are left alone: see ``Algorithm.environment``.
+    ``environment`` are the names of fields and methods that are left alone: see ``Algorithm.environment``;
+    ``live`` and ``replaced`` are as in ``Scope``.
     """
     kept = list(extents)
-    scope = Scope(code, *_effects_of_methods(kept), environment)
+    scope = Scope(code, *_effects_of_methods(kept), environment, live, replaced)
     for extent in kept:
         yield from _changes(scope, extent.node, extent.name)
 
@@ -78,7 +87,7 @@ def _changes(
                 *(rule.id, scope.code.line_at(edits[0].start), place, tuple(edits)),
                 _reach(scope.code, node) if reach is None else reach,
             )
-            for node in _executed(definition, scope.environment)
+            for node in _executed(definition, scope)
             for rule in rules
             for edits, reach in rule.find(scope, node)
         ]
@@ -90,8 +99,9 @@ def _changes(
         if specifies(statement) and not isinstance(statement, ast.ClassDef):
             continue
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
-            if statement.name not in scope.environment:
-                yield from _changes(scope, statement, f"{place}.{statement.name}", rules)
+            name = f"{place}.{statement.name}"
+            if statement.name not in scope.environment and name not in scope.replaced:
+                yield from _changes(scope, statement, name, rules)
         elif isinstance(statement, ast.ClassDef):
             settings = tuple(rule for rule in rules if rule.id == "timeout")
             inner = settings if statement.name == "Parameters" else rules
@@ -105,8 +115,12 @@ def _changes(
                         yield Change(rule.id, statement.lineno, place, tuple(edits), frozenset())
 
 
-def _executed(function: ast.FunctionDef | ast.AsyncFunctionDef, environment: frozenset[str]) -> Iterator[ast.AST]:
-    """Yield what a function executes, without texts, notes, assertions, and what uses the environment."""
+def _executed(function: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> Iterator[ast.AST]:
+    """Yield what a function executes, without texts, notes, assertions, and what uses the environment.
+
+    Nor what its parameters choose, and what they rule out.
+    """
+    environment, live = scope.environment, scope.live
     pending: list[ast.AST] = [*function.body]
     while pending:
         node = pending.pop(0)
@@ -117,11 +131,12 @@ def _executed(function: ast.FunctionDef | ast.AsyncFunctionDef, environment: fro
         if environment and isinstance(node, ast.stmt | ast.expr) and _uses(node, environment):
             pending += [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.stmt)]
             continue
-        yield node
+        if not live.is_settled(node):
+            yield node
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             pending += node.body if isinstance(node.body, list) else [node.body]
         else:
-            pending += [each for name, each in _children(node) if name not in ("annotation", "returns")]
+            pending += [each for name, each in live.children(node) if name not in ("annotation", "returns")]
 
 
 def _uses(node: ast.stmt | ast.expr, names: frozenset[str]) -> bool:
@@ -133,13 +148,6 @@ def _uses(node: ast.stmt | ast.expr, names: frozenset[str]) -> bool:
             return True
         pending += [child for child in ast.iter_child_nodes(each) if not isinstance(child, ast.stmt)]
     return False
-
-
-def _children(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
-    for name, value in ast.iter_fields(node):
-        for each in value if isinstance(value, list) else [value]:
-            if isinstance(each, ast.AST):
-                yield name, each
 
 
 def _reach(code: Code, node: ast.AST) -> frozenset[int]:
