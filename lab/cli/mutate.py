@@ -60,7 +60,13 @@ from lab.worlds.loading.targets import absolute_target, load_protocol
 from lab.worlds.mutation.equivalence import MOST_STATES, Exploration, FoundByExploring, Reached
 from lab.worlds.mutation.mutable_source import ProtocolSource
 from lab.worlds.mutation.mutants import Mutant, mutants_of
-from lab.worlds.mutation.mutation_campaign import MutantOutcome, MutationCampaign, OriginalFailsError, Result
+from lab.worlds.mutation.mutation_campaign import (
+    Difference,
+    MutantOutcome,
+    MutationCampaign,
+    OriginalFailsError,
+    Result,
+)
 from lab.worlds.mutation.mutation_rules import RULES
 from lab.worlds.mutation.scoring import Killer, MutationScore, RuleScore
 
@@ -134,7 +140,10 @@ def mutate(options: MutateOptions) -> int:
     Survivors are printed with their difference. Either a property is missing, or a fault, or runs; or the mutant
     is no mistake, because it does the same as the original. To tell these apart, original and mutant are explored
     (2 and 3 nodes, a kill and a restart), if that takes no more than 20,000 states: if they reach the same states,
-    the mutant is equivalent within that exploration. More is not shown.
+    the mutant is equivalent within that exploration. More is not shown. How the runs of a survivor differ from
+    those of the original is printed, too: in their messages, in their records, or not at all.
+
+    What the parameters choose, and what they rule out, is not mutated.
 
     The score is the share of the mutants killed, without the equivalent ones. The original must not fail in any of
     the runs. Your own protocol is mutated in its file and in those in its folder; properties, and declarations
@@ -179,6 +188,7 @@ class TestedMutant(MutantSummary, frozen=True):
     by: str
     text: str
     runs: int
+    difference: Difference | None
     explored: Reached | Literal[""]
     violated: tuple[FoundByExploring, ...]
 
@@ -419,8 +429,9 @@ class _Session:
                 print_line()
                 print_wrapped(f"{_describe_place(mutant)}: {_text_of(mutant.rule)}")
                 _print_diff(mutant.diff.splitlines()[2:])
-                if note := self._describe_exploration(outcome):
-                    print_wrapped(f"  {note}")
+                for note in (_describe_difference(outcome.difference), self._describe_exploration(outcome)):
+                    if note:
+                        print_wrapped(f"  {note}")
         if unreached:
             noun = format_count(len(unreached), "mutant")
             print_line()
@@ -492,6 +503,7 @@ class _Session:
                     by=outcome.by,
                     text=outcome.text,
                     runs=outcome.runs,
+                    difference=outcome.difference,
                     explored=outcome.explored,
                     violated=outcome.violated,
                 )
@@ -506,6 +518,23 @@ def _text_of(rule: str) -> str:
 
 def _describe_place(mutant: Mutant) -> str:
     return f"#{mutant.number} {mutant.file}:{mutant.line} in {mutant.place} ({mutant.rule})"
+
+
+def _describe_difference(difference: Difference | None) -> str:
+    """Return how the runs of a survivor differ from those of the original."""
+    if difference is None:
+        return ""
+    runs = (
+        f"the {format_count(difference.runs, 'run')} that {'executes' if difference.runs == 1 else 'execute'} it"
+    )
+    if difference.same == difference.runs:
+        return f"no difference in {runs}: the same records"
+    more = difference.messages - difference.messages_before
+    if not more:
+        return f"in {runs}, as many messages, but other records in {difference.runs - difference.same:,}"
+    percent = 100 * abs(more) / max(1, difference.messages_before)
+    share = f"{percent:.0f}" if percent >= 10 else f"{percent:.2g}"
+    return f"in {runs}, {share} % {'more messages' if more > 0 else 'fewer messages'}"
 
 
 def _print_briefly(mutants: Iterator[Mutant]) -> None:

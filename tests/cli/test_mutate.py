@@ -175,7 +175,7 @@ def test_the_page_explains_the_remarks_of_the_report() -> None:
     """Each remark of the table is in the source of the report."""
     source = (ROOT / "lab" / "cli" / "mutate.py").read_text("utf-8")
     remarks = re.findall(r"^\| \*([^*]+)\* \|", find_page("mutation").text, re.MULTILINE)
-    assert len(remarks) == 7
+    assert len(remarks) == 10
     for remark in remarks:
         assert remark in source, remark
 

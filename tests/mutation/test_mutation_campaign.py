@@ -19,6 +19,7 @@ from lab.worlds.mutation.mutable_source import ProtocolSource
 from lab.worlds.mutation.mutants import Mutant, mutants_of
 from lab.worlds.mutation.mutation_campaign import (
     NOT_JUDGED,
+    Behaviour,
     MutantOutcome,
     MutationCampaign,
     OriginalFailsError,
@@ -86,7 +87,24 @@ def test_a_mutant_is_killed_by_an_endless_step(tested: dict[str, MutantOutcome])
 def test_what_no_property_notices_survives(tested: dict[str, MutantOutcome]) -> None:
     """Nobody sends anything; nothing requires that counts rise."""
     survived = tested["self.send(peer, Count(self.count)) → pass"]
-    assert survived == MutantOutcome(survived.number, "survived", explored="different")
+    difference = survived.difference
+    assert survived == MutantOutcome(survived.number, "survived", difference=difference, explored="different")
+    assert difference is not None
+    assert (difference.runs, difference.same, difference.messages) == (4, 0, 0)
+    assert difference.messages_before > 0
+
+
+def test_a_survivor_without_any_difference(tested: dict[str, MutantOutcome]) -> None:
+    """In its runs it adopts a count that it has."""
+    equivalent = tested["if message.number <= self.count: → if message.number < self.count:"].difference
+    assert equivalent is not None
+    assert equivalent.same == equivalent.runs > 0
+    assert equivalent.messages == equivalent.messages_before > 0
+
+
+def test_a_killed_mutant_has_no_difference(tested: dict[str, MutantOutcome]) -> None:
+    """Its runs end with the first failure."""
+    assert all(each.difference is None for each in tested.values() if each.result == "killed")
 
 
 def test_what_no_run_executes_is_not_run(tested: dict[str, MutantOutcome]) -> None:
@@ -123,7 +141,7 @@ def test_a_mutant_is_killed_if_an_assertion_is_judged_no_more() -> None:
 
 def test_what_other_runs_judge_is_judged() -> None:
     """A run that is left out, because it does not execute the change, is a run of the mutant all the same."""
-    run = OriginalRun("", (frozenset({1}),), frozenset({"K1", "K2"}), 0.0)
+    run = OriginalRun("", (frozenset({1}),), frozenset({"K1", "K2"}), Behaviour(0, 0), 0.0)
     mutant = Mutant(1, "call", "m", "m.py", 1, "Beacon", frozenset({1}), "", "")
     owed = [
         mutation_campaign._task_of(mutant, "", 0, runs, ()).owed

@@ -5,11 +5,14 @@ not executed the changed lines is the same run for the mutant, so only the other
 the assertion that is violated first, by an error that a node raises, by a step that does not end, or by messages
 that multiply. Its runs are counted up to the first that fails, those included that need not be made. If none
 fails, it is killed by an assertion that none of them judges, if the original's runs do: as ``lab check`` reports.
+
+Of a survivor it is noted how its runs differ from those of the original: in their records, or in their messages.
 """
 
 import pickle
 import tempfile
 import time
+import zlib
 from collections import Counter
 from collections.abc import Generator, Sequence
 from contextlib import closing, suppress
@@ -17,18 +20,21 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct
 
+from lab.kernel import Step
 from lab.properties.assertions import RAISES
 from lab.properties.declarations import Declared
 from lab.properties.registry import declared_for, register
 from lab.properties.verdicts import Violation
 from lab.protocols import Algorithm
+from lab.recording.records import Header
 from lab.text import UserError
 from lab.worlds.campaign.campaign import Campaign, run_campaign
 from lab.worlds.campaign.repetition import require_repeatable
 from lab.worlds.campaign.schedule import Schedule, draw
-from lab.worlds.campaign.trial import RunawayError, run_trial
+from lab.worlds.campaign.trial import RunawayError, Trial, run_trial
 from lab.worlds.campaign.workers import map_chunks, split_seeds
 from lab.worlds.loading.own_properties import combine
 from lab.worlds.loading.targets import load_protocol
@@ -51,6 +57,7 @@ RUNAWAY = "runaway"
 NOT_JUDGED = "not judged"
 """Another one: an assertion that is judged in no run of the mutant."""
 
+_encode = msgspec.json.Encoder().encode
 _CHUNK = 10
 _REPEATED = 2
 """The number of first runs of a user's own protocol that are executed twice."""
@@ -73,13 +80,53 @@ class RunTooLongError(BaseException):
     """
 
 
+class Behaviour(Struct, frozen=True):
+    """What happened in a run: a checksum of its records, and the number of messages sent."""
+
+    checksum: int
+    messages: int
+
+    @classmethod
+    def of(cls, trial: Trial) -> "Behaviour":
+        """Return what happened in a run that is over."""
+        checksum = messages = 0
+        for record in trial.records:
+            if not isinstance(record, Header):  # it has the source
+                checksum = zlib.crc32(_encode(record), checksum)
+            if isinstance(record, Step):
+                messages += len(record.sent)
+        return cls(checksum, messages)
+
+
 class OriginalRun(Struct, frozen=True):
     """A run of the original: its first failure as text, if any, the executed lines, and what was judged."""
 
     failure: str
     lines: ExecutedLines
     judged: frozenset[str]
+    behaviour: Behaviour
     computing_s: float
+
+
+class Difference(Struct, frozen=True):
+    """How the runs of a survivor that execute its change differ from those of the original.
+
+    ``same`` have the same records; ``messages`` are sent in all of them, by the original ``messages_before``.
+    """
+
+    runs: int = 0
+    same: int = 0
+    messages: int = 0
+    messages_before: int = 0
+
+    def added(self, before: Behaviour, now: Behaviour) -> "Difference":
+        """Return the difference with one run more."""
+        return Difference(
+            self.runs + 1,
+            self.same + (before == now),
+            self.messages + now.messages,
+            self.messages_before + before.messages,
+        )
 
 
 class MutantTask(Struct, frozen=True):
@@ -100,8 +147,8 @@ class MutantOutcome(Struct, frozen=True):
 
     killed: ``by`` this, as ``text`` says, in the ``runs``-th run of the campaign, or NOT_JUDGED in all of them.
     unreached: no run executes the change. invalid: it cannot be loaded, as ``text`` says. Of the others,
-    ``explored`` says which states those explorations reach that execute the change (empty if there are none), and
-    ``violated`` what the mutant violates there, and the original does not.
+    ``difference`` is that of its runs, ``explored`` says which states those explorations reach that execute the
+    change (empty if there are none), and ``violated`` what the mutant violates there, and the original does not.
     """
 
     number: int
@@ -109,18 +156,20 @@ class MutantOutcome(Struct, frozen=True):
     by: str = ""
     text: str = ""
     runs: int = 0
+    difference: Difference | None = None
     explored: Reached | Literal[""] = ""
     violated: tuple[FoundByExploring, ...] = ()
 
 
 class MutationJob(Struct, frozen=True):
-    """The work for all mutants: the campaign of the original, its schedules and explorations, and the tasks.
+    """The work for all mutants: the campaign of the original, its runs and explorations, and the tasks.
 
     A run that takes more than ``limit_s`` seconds of computing is a runaway.
     """
 
     campaign: Campaign
     schedules: tuple[Schedule, ...]
+    behaviours: tuple[Behaviour, ...]
     explorations: tuple[Exploration, ...]
     tasks: tuple[MutantTask, ...]
     limit_s: float
@@ -194,7 +243,8 @@ class MutationCampaign:
             slowest_s = max((run.computing_s for run in self.original), default=0.0)
             limit_s = max(_LEAST_LIMIT_S, _TIMES_SLOWER * slowest_s)
             tasks = self._tasks(folder)
-            job = MutationJob(self.campaign, tuple(self.schedules), self.explorations, tasks, limit_s)
+            behaviours = tuple(run.behaviour for run in self.original)
+            job = MutationJob(self.campaign, tuple(self.schedules), behaviours, self.explorations, tasks, limit_s)
             path = folder / "job"
             path.write_bytes(pickle.dumps(job))
             try:
@@ -253,7 +303,8 @@ def _trace_runs(campaign: Campaign, files: tuple[str, ...], schedules: Sequence[
             trial = run_trial(protocol, campaign.base, schedule)
         failure = _first_failure(campaign, trial.violations)
         text = "" if failure is None else f"seed {schedule.seed}: {failure}"
-        found.append(OriginalRun(text, lines(), frozenset(trial.judged), time.process_time() - began_s))
+        judged, behaviour = frozenset(trial.judged), Behaviour.of(trial)
+        found.append(OriginalRun(text, lines(), judged, behaviour, time.process_time() - began_s))
     return found
 
 
@@ -278,16 +329,18 @@ def _run_mutant(job: MutationJob, task: MutantTask) -> MutantOutcome:
     except UserError as error:
         return MutantOutcome(task.number, "invalid", text=str(error))
     owed = set(task.owed)
+    difference = Difference()
     for place, schedule in enumerate(job.schedules):
         if task.runs >> place & 1:
-            found = _failure(job.campaign, mutant, schedule, job.limit_s, owed)
-            if found is not None:
+            found = _run_once(job.campaign, mutant, schedule, job.limit_s, owed)
+            if not isinstance(found, Behaviour):
                 by, text = found
                 return MutantOutcome(task.number, "killed", by, text, place + 1)
+            difference = difference.added(job.behaviours[place], found)
     if owed:
         text = f"judged in no run: {', '.join(sorted(owed))}"
         return MutantOutcome(task.number, "killed", NOT_JUDGED, text, job.campaign.runs)
-    return _explored(job, task, mutant)
+    return _explored(job, task, mutant, difference)
 
 
 def _load(campaign: Campaign, target: str) -> type[Algorithm]:
@@ -301,10 +354,10 @@ def _load(campaign: Campaign, target: str) -> type[Algorithm]:
     return mutant
 
 
-def _failure(
+def _run_once(
     campaign: Campaign, mutant: type[Algorithm], schedule: Schedule, limit_s: float, owed: set[str]
-) -> tuple[str, str] | None:
-    """Return by what the mutant is killed in this run, and a text; None if it is not.
+) -> tuple[str, str] | Behaviour:
+    """Return by what the mutant is killed in this run, and a text; if it is not, what happens in it.
 
     Assertions that are judged in it are removed from ``owed``.
     """
@@ -320,12 +373,16 @@ def _failure(
     owed.difference_update(trial.judged)
     violation = _first_failure(campaign, trial.violations)
     if violation is None:
-        return (RUNAWAY, f"seed {schedule.seed}: its messages multiply") if trial.given_up else None
+        if trial.given_up:
+            return RUNAWAY, f"seed {schedule.seed}: its messages multiply"
+        return Behaviour.of(trial)
     is_endless = violation.assertion == RAISES.id and violation.text.startswith(_TOO_LONG)
     return ENDLESS if is_endless else violation.assertion, str(violation)
 
 
-def _explored(job: MutationJob, task: MutantTask, mutant: type[Algorithm]) -> MutantOutcome:
+def _explored(
+    job: MutationJob, task: MutantTask, mutant: type[Algorithm], difference: Difference
+) -> MutantOutcome:
     """Return the outcome of a mutant that no run has killed."""
     comparisons = []
     for place in task.explorations:
@@ -339,5 +396,9 @@ def _explored(job: MutationJob, task: MutantTask, mutant: type[Algorithm]) -> Mu
     result: Result = "survived" if task.runs else "unreached"
     violated = next((each.violated for each in comparisons if each.violated), ())
     return MutantOutcome(
-        task.number, "equivalent" if explored == "same" else result, explored=explored, violated=violated
+        task.number,
+        "equivalent" if explored == "same" else result,
+        difference=difference if difference.runs else None,
+        explored=explored,
+        violated=violated,
     )
