@@ -39,9 +39,9 @@ class Conditions:
     """The broken assumptions, by their numbers, in ``broken``. Times are in microseconds.
 
     ``record`` is the number of the current record, set by the caller. ``disturbed_us`` is the time of the last
-    event after which the nodes may have to elect. ``wiped`` is the first loss of something in stable
-    storage, ``forged`` the first forged message: identifiers that storage or messages kept unique may be reused at
-    any time after them.
+    event after which the nodes may have to elect; ``is_struck`` if there was one after their start. ``wiped`` is the
+    first loss of something in stable storage, ``forged`` the first forged message: identifiers that storage or
+    messages kept unique may be reused at any time after them.
     ``ever_broken`` are the numbers of the assumptions that did not hold at some time, ``failures`` is how often a
     node has failed.
     ``late`` is the last observation that broke assumption 8 or 9 without a fault. ``stall`` is the stall that was
@@ -54,6 +54,7 @@ class Conditions:
         self._history: list[tuple[int, dict[int | str, Broken]]] = [(-1, {})]
         self.record = 0
         self.disturbed_us = 0
+        self.is_struck = False
         self._tm_us = timing.tm_us
         self._tp_us = timing.tp_us
         self._spare_us = timing.tm_us - link.latency_us - link.jitter_us
@@ -101,6 +102,7 @@ class Conditions:
     def fault(self, fault: Fault, at_us: int) -> None:
         """Note that a fault came into force, changed, or ended."""
         self._disturb(at_us)
+        self.is_struck = True
         if fault.kind == "slow":
             self._slow.add(fault.id)
         if fault.kind == SLOW_DISK and not fault.lifted:
@@ -118,6 +120,7 @@ class Conditions:
     def process(self, record: Process, at_us: int) -> None:
         """Note an event of a process."""
         self._disturb(at_us)
+        self.is_struck = self.is_struck or record.event != "started"
         node = record.node
         if record.event == "paused":
             self._paused.add(node)
@@ -141,6 +144,7 @@ class Conditions:
             self._break(8, stall.text)
         else:
             return  # no message was late because of it
+        self.is_struck = True
         is_of_machine = stall.lasted_us - self._stalls.since(stall.began_us, None) <= self._tp_us
         self._disturb(at_us, self.stall if self.stall is not None and is_of_machine else stall)
 

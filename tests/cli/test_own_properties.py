@@ -22,7 +22,7 @@ VIOLATIONS = {
     "one_chair": "1 and 2 both hold first",
     "one_last_chair": "node 1 is {round 5, chair first, wants True} while node 2 is {round 5, chair first, ",
     "a_chair_is_taken_once": "first, taken by node 1 at 600ms, is taken again by node 2",
-    "all_are_content": "12s after the last fault: it does not hold that in the end no node wants anything",
+    "all_are_content": "12s after the start: it does not hold that in the end no node wants anything",
     "wishes_are_met": "1 wants a chair, since 400ms",
 }
 
@@ -63,7 +63,7 @@ def test_an_assumption_of_ones_own(lab: Lab) -> None:
     chair = next(line for line in done.out.splitlines() if line.startswith("  one_last_chair"))
     assert chair.startswith("  one_last_chair fails with all assumptions intact: ")
     back = lab(*RUN, "--properties", "ballot_properties.py", "--do", "at 1100ms kill 3", "--do", "at 2s restart 3")
-    assert "all_are_content fails with all assumptions intact: 10s after the last fault: " in back.out
+    assert "all_are_content fails with all assumptions intact: 10s after the start: " in back.out
 
 
 @pytest.mark.usefixtures("folder")
@@ -131,7 +131,7 @@ def test_a_built_in_assumption(lab: Lab, folder: Path) -> None:
     assert "[everybody_is_up]" in text
     file.write_text(text.replace("[everybody_is_up]", "['no_failure_yet']"))
     words = (*RUN, "--properties", "ballot_properties.py")
-    assert "all_are_content fails with all assumptions intact: 12s after the last fault: " in lab(*words).out
+    assert "all_are_content fails with all assumptions intact: 12s after the start: " in lab(*words).out
     back = lab(*words, "--do", "at 1100ms kill 3", "--do", "at 2s restart 3")
     assert "  all_are_content holds: in the end no node wants anything (held 1 time, last at 0s; since" in back.out
 

@@ -134,7 +134,7 @@ def test_a_cluster_that_comes_to_rest_disagreeing() -> None:
         records.add(End(at_us, TIME_LIMIT_REACHED) if last is End else Commanded(at_us, "heal", "nothing", False))
         (violation,) = records.violations
         assert (violation.assertion, violation.nodes, violation.is_failure) == ("A2", (1, 2, 3), True)
-        assert violation.text == "1s after the last fault the nodes have not agreed: 1 Election; 2 Down; 3 Down"
+        assert violation.text == "1s after the start the nodes have not agreed: 1 Election; 2 Down; 3 Down"
     assert not Records().enters(1, "Election", 0).add(End(WITHIN_US, "too soon to say")).violations
 
 

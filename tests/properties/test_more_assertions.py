@@ -555,7 +555,7 @@ def test_highest_the_lowest_leads() -> None:
     assert first is not None
     assert first.is_failure
     assert first.nodes == (1, 3)
-    assert "after the last fault 1 leads, and 3 is running: 1 Normal under 1" in first.text
+    assert "after the start 1 leads, and 3 is running: 1 Normal under 1" in first.text
     found = caught(LowestLeads, 2)
     assert found is not None
     assert found.assertion == "highest"
