@@ -512,7 +512,8 @@ class Judge:
                 described = "; ".join(f"{state.node} {state.text}" for state in self._witness(violation))
                 text = f" {violation.text}: {described}"
             passed = format_us(round(self.at_us - disturbed_us, -3))
-            disturbance = "last fault" if self._conditions.is_struck else "start"
+            is_at_start = not self._conditions.is_struck and disturbed_us == self._conditions.disturbed_us
+            disturbance = "start" if is_at_start else "last fault"
             self._add_overdue(assertion, violation, f"{passed} after the {disturbance}{text}")
 
     def _check_leads_to(self, checker: LeadsToChecker) -> None:

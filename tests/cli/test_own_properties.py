@@ -63,7 +63,7 @@ def test_an_assumption_of_ones_own(lab: Lab) -> None:
     chair = next(line for line in done.out.splitlines() if line.startswith("  one_last_chair"))
     assert chair.startswith("  one_last_chair fails with all assumptions intact: ")
     back = lab(*RUN, "--properties", "ballot_properties.py", "--do", "at 1100ms kill 3", "--do", "at 2s restart 3")
-    assert "all_are_content fails with all assumptions intact: 10s after the start: " in back.out
+    assert "all_are_content fails with all assumptions intact: 10s after the last fault: " in back.out
 
 
 @pytest.mark.usefixtures("folder")
