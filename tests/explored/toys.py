@@ -14,6 +14,7 @@ __all__ = [
     "Announcing",
     "Asking",
     "Beating",
+    "Call",
     "Cautious",
     "Clinging",
     "Counting",
