@@ -182,3 +182,10 @@ def test_other_models_have_no_budget() -> None:
     for timeouts in ("synchronous", "prompt", "ordered", "any"):
         tallies = [explorer_of(Asking, 2, timeouts, 1, suspicions=each).run(1_000) for each in (0, 5)]
         assert tallies[0] == tallies[1]
+
+
+def test_what_a_state_distinguishes() -> None:
+    """The counts of the guide: without suspicions, with what is visible only, and without versions."""
+    explorer = explorer_of(Bully, 2, "budget", 1, settled=True, suspicions=2)
+    assert explorer.run(10_000).states == 2219
+    assert len({(*state[:SUSPICIONS], *state[SUSPICIONS + 1 :]) for state in explorer.states}) == 1846
