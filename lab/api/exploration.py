@@ -149,10 +149,11 @@ def explore(
 ) -> Exploration:
     """Model-check a protocol: explore all executions of a small cluster with at most so many faults.
 
-    ``timeouts`` is the timing model; with ``budget``, at most so many ``suspicions`` are wrong. The search begins with all nodes Normal under one coordinator if it is
-    ``settled``, by default for elections; else with all nodes just started. ``commands`` are given then
-    (``"tell 3 withdraw 350"``), by default the first of those that drive the protocol. The search stops after so
-    many ``states``, or at that ``depth``. ``lab explore --help`` says more.
+    ``timeouts`` is the timing model; with ``budget``, at most so many ``suspicions`` are wrong. The search begins
+    with all nodes Normal under one coordinator if it is ``settled``, by default for elections; else with all nodes
+    just started. ``commands`` are given then (``"tell 3 withdraw 350"``), by default the first of those that drive
+    the protocol. The search stops after so many ``states``, or at that ``depth``. ``lab explore --help`` says
+    more.
 
     Raises TargetError for an unknown protocol, UserError for wrong settings or a protocol that cannot be explored,
     CommandError for a wrong command, KeyboardInterrupt at Ctrl-C.

@@ -169,8 +169,8 @@ def explore(options: ExploreOptions) -> int:
     budget       as any, but at most --suspicions timeouts are wrong (breaks 8 and 9)
     any          as ordered, and timers can fire at any moment (breaks 8 and 9)
 
-    A timeout is wrong if what the node waits for can still come: a reply that is on its way, a message of a node that
-    is up, or, before any kill or cut, what makes a condition true. Timeouts that are right need no budget.
+    A timeout is wrong if what the node waits for can still come: a reply that is on its way, a message of a node
+    that is up, or, before any kill or cut, what makes a condition true. Timeouts that are right need no budget.
 
     The search is exhaustive if it visits all reachable states before a bound stops it, and ignores no difference
     between states; the report lists the differences that it ignored, such as ages beyond some bound. A protocol
@@ -183,9 +183,10 @@ def explore(options: ExploreOptions) -> int:
 
     Ranges and lists give several set-ups, of all combinations: the smallest is explored first, each for itself,
     and the report has a row for each. Those that cannot differ from a smaller one are left out: more restarts than
-    kills, pauses with budget or any, suspicions with another model than budget. With --record, a set-up is kept in a file when it is finished, with the shortest path
-    to each violation. Killed at any moment, the campaign goes on with --resume, from the first set-up that was not
-    finished: a search is in memory only, so one that is interrupted begins again.
+    kills, pauses with budget or any, suspicions with another model than budget. With --record, a set-up is kept in
+    a file when it is finished, with the shortest path to each violation. Killed at any moment, the campaign goes
+    on with --resume, from the first set-up that was not finished: a search is in memory only, so one that is
+    interrupted begins again.
 
     Exit status: 0 nothing found, 1 a violation, or nothing was judged, 2 usage error, 130 Ctrl-C (which
     reports what was covered).
@@ -261,8 +262,8 @@ def _junit_suite(document: ExploreDocument) -> JUnitSuite:
 # from the options to set-ups
 
 _PLANNING = (
-    *("nodes", "kills", "restarts", "cuts", "pauses", "timeouts", "suspicions", "from_", "do", "states", "depth", "set_"),
-    "properties",
+    *("nodes", "kills", "restarts", "cuts", "pauses", "timeouts", "suspicions"),
+    *("from_", "do", "states", "depth", "set_", "properties"),
 )
 """The options that say what is to be explored, which a campaign that is resumed has."""
 

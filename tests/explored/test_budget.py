@@ -1,5 +1,6 @@
 """A budget of wrong suspicions: which timeouts need it, what it bounds, and what a few of them break."""
 
+import re
 from pathlib import Path
 from typing import ClassVar
 
@@ -140,7 +141,9 @@ def test_all_states_of_the_bully(count: int, kills: int, suspicions: int, found:
     assert suspicions or not explorer.violated
 
 
-def described(protocol: type[Election], timeouts: Timeouts, suspicions: int, depth: int | None) -> set[Description]:
+def described(
+    protocol: type[Election], timeouts: Timeouts, suspicions: int, depth: int | None
+) -> set[Description]:
     """Return the descriptions of all states of two nodes, without the number of suspicions left."""
     explorer = explorer_of(protocol, 2, timeouts, 1, suspicions=suspicions)
     explorer.run(100_000, depth)
@@ -185,7 +188,14 @@ def test_other_models_have_no_budget() -> None:
 
 
 def test_what_a_state_distinguishes() -> None:
-    """The counts of the guide: without suspicions, with what is visible only, and without versions."""
+    """The counts of the guide: without the suspicions left, with what is visible only, and without versions."""
     explorer = explorer_of(Bully, 2, "budget", 1, settled=True, suspicions=2)
     assert explorer.run(10_000).states == 2219
     assert len({(*state[:SUSPICIONS], *state[SUSPICIONS + 1 :]) for state in explorer.states}) == 1846
+    shown = describe_state(explorer, (1, 2), "budget")
+    visible = {(tuple(node[:2] for node in nodes), *others) for nodes, *others in shown}
+    assert len(visible) == 484
+    assert len({_VERSIONS.sub("", repr(each)) for each in visible}) == 339
+
+
+_VERSIONS = re.compile(r'"version":\d+')

@@ -309,4 +309,6 @@ def explorer_of(
 ) -> Explorer:
     """Return an explorer of that many nodes, from their first start."""
     header = header_of(protocol, count)
-    return Explorer(protocol, header, timeouts, kills, restarts, settled, cuts, pauses=pauses, suspicions=suspicions)
+    return Explorer(
+        protocol, header, timeouts, kills, restarts, settled, cuts, pauses=pauses, suspicions=suspicions
+    )

@@ -128,9 +128,9 @@ class _SpareNodes(dict[int, _Watched]):
 class LocalStates:
     """The local states met so far, by number.
 
-    For each: whether the node is ``alive``; ``due_us``, the time until its next timer, or None; ``suspicions``, what
-    this timer gives up; ``views``, what the properties observe of it. ``replays`` counts how often a node was set up and fed an input. ``has_drawn``: a
-    node has drawn random numbers, of which only the extremes are tried.
+    For each: whether the node is ``alive``; ``due_us``, the time until its next timer, or None; ``suspicions``,
+    what this timer gives up; ``views``, what the properties observe of it. ``replays`` counts how often a node was
+    set up and fed an input. ``has_drawn``: a node has drawn random numbers, of which only the extremes are tried.
     """
 
     def __init__(

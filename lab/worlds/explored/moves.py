@@ -13,8 +13,9 @@ Garcia-Molina's assumptions hold:
   Assumption 8 is broken: a slow network.
 * ``any``: each node has its own clock; its next timer may fire at any moment, which moves that clock to the
   timer's time. Assumptions 8 and 9 are broken: a slow network, and slow or paused nodes.
-* ``budget``: the same, but at most so many timeouts are wrong; ``lab.worlds.explored.suspicions`` defines which are.
-  While none is left, a timer that would be wrong holds its node's clock back. The same assumptions are broken.
+* ``budget``: the same, but at most so many timeouts are wrong; ``lab.worlds.explored.suspicions`` defines which
+  are. While none is left, a timer that would be wrong holds its node's clock back. The same assumptions are
+  broken.
 
 In all five, links are FIFO and neither invent nor duplicate messages (3, 6, 7), and stable storage works (4). A
 kill may strike any node at any moment (5), also between two messages of one step; messages sent before it still
@@ -34,8 +35,8 @@ late, and so may be several; the clock stands until all of them have fired. As i
 first: the node fires no timer before it has taken in every message that should have arrived before now. Others may
 still be on their way. If it is killed instead, what has not left never does, and it is restarted only after the
 overdue messages are lost. A pause ends after a given time at the latest, as the messages that wait would grow
-without bound. Under ``any`` and ``budget``, pauses are no moves of their own: a node that takes its time is one of the
-executions.
+without bound. Under ``any`` and ``budget``, pauses are no moves of their own: a node that takes its time is one of
+the executions.
 """
 
 from typing import NamedTuple
@@ -108,8 +109,8 @@ class Moves:
 
     ``memories`` numbers what properties remember, ``cuts`` the possible cuts, ``pauses`` the paused nodes.
     ``commands`` are given to nodes before any other move, as long as a state has some left. A pause lasts
-    ``longest_pause_us`` at most; if that is 0, there are none. ``faults`` are the numbers of kills and cuts that the
-    search begins with. ``counts_suspicions``: timeouts that are wrong need one of the suspicions left.
+    ``longest_pause_us`` at most; if that is 0, there are none. ``faults`` are the numbers of kills and cuts that
+    the search begins with. ``counts_suspicions``: timeouts that are wrong need one of the suspicions left.
     """
 
     def __init__(

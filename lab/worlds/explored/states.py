@@ -1,8 +1,9 @@
 """Global states, and the moves between them; each part of a state is a number.
 
 A global state is a tuple of numbers: the local state of each node, the queue of each link (by its source, then by
-its target), the numbers of commands, kills, restarts, cuts, pauses and wrong suspicions left, the paused nodes, the
-cut in force, and the memories of properties of the history. Local states are numbered by ``LocalStates``; all else here.
+its target), the numbers of commands, kills, restarts, cuts, pauses and wrong suspicions left, the paused nodes,
+the cut in force, and the memories of properties of the history. Local states are numbered by ``LocalStates``; all
+else here.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator

@@ -1,16 +1,16 @@
 """Suspicions: what a node gives up when a timer fires, which is right or wrong.
 
 In an asynchronous system nobody can tell a crashed node from a slow one, so a failure detector makes mistakes
-(Chandra and Toueg, 1996). In the model of time ``budget`` it makes a bounded number of them. A timeout is *wrong* if
-what its node waits for may still come:
+(Chandra and Toueg, 1996). In the model of time ``budget`` it makes a bounded number of them. A timeout is *wrong*
+if what its node waits for may still come:
 
 * A request: the peer is up, and the request or the reply is in flight. It is right if the peer handled the request
   and sent no reply.
 * Silence, the wait of a periodic procedure whose instant depends on when a peer was heard: the peer is up, and no
   cut has stopped a message. The peer's clock may be slow, so it is not given up only because nothing of it is in
   flight.
-* A condition (``until``) with a time limit: it names no peer, so there is somebody to suspect once a node was killed
-  or a cut has stopped a message; before that, the timeout is wrong.
+* A condition (``until``) with a time limit: it names no peer, so there is somebody to suspect once a node was
+  killed or a cut has stopped a message; before that, the timeout is wrong.
 
 Sleeping, and waiting for the next round, give up nothing: such timers are never wrong. Neither is any timer if
 nothing else can happen in the whole cluster: then nothing can come.
@@ -26,8 +26,8 @@ from lab.kernel.traps import Ask, Until
 class Suspicion(NamedTuple):
     """What a node gives up when its next timer fires.
 
-    ``requests`` are those that wait for a reply, as (peer, name), with the names of ``open_requests``; ``silent`` the
-    peers that were not heard for too long; ``anybody``: a condition did not become true.
+    ``requests`` are those that wait for a reply, as (peer, name), with the names of ``open_requests``; ``silent``
+    the peers that were not heard for too long; ``anybody``: a condition did not become true.
     """
 
     requests: tuple[tuple[int, int], ...] = ()
