@@ -187,15 +187,18 @@ def test_other_models_have_no_budget() -> None:
         assert tallies[0] == tallies[1]
 
 
-def test_what_a_state_distinguishes() -> None:
-    """The counts of the guide: without the suspicions left, with what is visible only, and without versions."""
-    explorer = explorer_of(Bully, 2, "budget", 1, settled=True, suspicions=2)
-    assert explorer.run(10_000).states == 2219
-    assert len({(*state[:SUSPICIONS], *state[SUSPICIONS + 1 :]) for state in explorer.states}) == 1846
-    shown = describe_state(explorer, (1, 2), "budget")
+@pytest.mark.parametrize(
+    ("count", "suspicions", "counts"), [(2, 2, (2219, 1846, 484, 339)), (3, 0, (1635, 1635, 161, 161))]
+)
+def test_what_a_state_distinguishes(count: int, suspicions: int, counts: tuple[int, ...]) -> None:
+    """The counts of the guide: all, without the suspicions left, with what is visible only, without versions."""
+    explorer = explorer_of(Bully, count, "budget", 1, settled=True, suspicions=suspicions)
+    explorer.run(10_000)
+    unspent = {(*state[:SUSPICIONS], *state[SUSPICIONS + 1 :]) for state in explorer.states}
+    shown = describe_state(explorer, tuple(range(1, count + 1)), "budget")
     visible = {(tuple(node[:2] for node in nodes), *others) for nodes, *others in shown}
-    assert len(visible) == 484
-    assert len({_VERSIONS.sub("", repr(each)) for each in visible}) == 339
+    plain = {_VERSIONS.sub("", repr(each)) for each in visible}
+    assert (explorer.tally.states, len(unspent), len(visible), len(plain)) == counts
 
 
 _VERSIONS = re.compile(r'"version":\d+')

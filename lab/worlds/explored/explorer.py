@@ -77,7 +77,8 @@ class Explorer:
     """Search all executions of the nodes of ``header``.
 
     The search begins at the first start, or, with ``settled``, the state that this leads to without
-    faults, all Normal under one coordinator. Then the nodes get ``commands``, before anything else happens.
+    faults, all Normal under one coordinator. Then the nodes get ``commands``, before anything else happens. Wrong
+    ``suspicions`` are counted only in the model of time ``budget``.
 
     ``first_found`` has, for each violated assertion, the first violating state, or the first where the violation
     is a failure, if there is one. ``broken`` are the assumptions that the assertion needs and that do not hold

@@ -159,19 +159,28 @@ class Successors:
                     row = self._row(state)
                     deliveries = delivered[key] = self._ways(row, moves.deliveries(row, link, key[1]))
                 ways += deliveries
-        if wrong and not ways:  # nothing that the nodes wait for can come
-            for place in wrong:
-                row = self._row(state)
-                ways += self._ways(row, moves.timers(row, place))
-        elif wrong and state[SUSPICIONS]:
-            for place in wrong:
-                suspicions = known.suspicions.get(state[place])
-                if suspicions is None:
-                    row = self._row(state)
-                    suspicions = self._ways(row, moves.timers(row, place, is_wrong=True))
-                    known.suspicions[state[place]] = suspicions
-                ways += suspicions
+        if wrong:
+            ways += self._suspicions(state, known, wrong) if ways else self._last_timers(state, wrong)
         return ways
+
+    def _suspicions(self, state: State, known: _Ways, places: Iterable[int]) -> list[Way]:
+        """Return the firing of these timers, which is wrong, if there are suspicions left."""
+        ways = list[Way]()
+        if not state[SUSPICIONS]:
+            return ways
+        for place in places:
+            suspicions = known.suspicions.get(state[place])
+            if suspicions is None:
+                row = self._row(state)
+                suspicions = self._ways(row, self._moves.timers(row, place, is_wrong=True))
+                known.suspicions[state[place]] = suspicions
+            ways += suspicions
+        return ways
+
+    def _last_timers(self, state: State, places: Iterable[int]) -> list[Way]:
+        """Return the firing of these timers where nothing else can happen: what they wait for cannot come."""
+        row = self._row(state)
+        return [way for place in places for way in self._ways(row, self._moves.timers(row, place))]
 
     def _strikes(self, state: State, known: _Ways) -> list[Way]:
         moves, ways = self._moves, list[Way]()
