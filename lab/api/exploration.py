@@ -24,7 +24,7 @@ from lab.units import format_count
 from lab.worlds.explored.counterexample import record_counterexample
 from lab.worlds.explored.explorer import INTERRUPTED, Explorer, NeverSettledError, SearchTally
 from lab.worlds.explored.local_states import SendsInstantsError
-from lab.worlds.explored.states import Timeouts
+from lab.worlds.explored.states import WITH_OWN_CLOCKS, Timeouts
 from lab.worlds.loading.config import simulation_header
 
 _TIMING = Timing(100_000, 100_000)
@@ -140,6 +140,7 @@ def explore(
     cuts: int = 0,
     pauses: int = 0,
     timeouts: Timeouts = "synchronous",
+    suspicions: int = 0,
     settled: bool | None = None,
     commands: Sequence[str] | None = None,
     states: int = 1_000_000,
@@ -148,15 +149,16 @@ def explore(
 ) -> Exploration:
     """Model-check a protocol: explore all executions of a small cluster with at most so many faults.
 
-    ``timeouts`` is the timing model. The search begins with all nodes Normal under one coordinator if it is
-    ``settled``, by default for elections; else with all nodes just started. ``commands`` are given then
-    (``"tell 3 withdraw 350"``), by default the first of those that drive the protocol. The search stops after so
-    many ``states``, or at that ``depth``. ``lab explore --help`` says more.
+    ``timeouts`` is the timing model; with ``budget``, at most so many ``suspicions`` are wrong. The search begins
+    with all nodes Normal under one coordinator if it is ``settled``, by default for elections; else with all nodes
+    just started. ``commands`` are given then (``"tell 3 withdraw 350"``), by default the first of those that drive
+    the protocol. The search stops after so many ``states``, or at that ``depth``. ``lab explore --help`` says
+    more.
 
     Raises TargetError for an unknown protocol, UserError for wrong settings or a protocol that cannot be explored,
     CommandError for a wrong command, KeyboardInterrupt at Ctrl-C.
     """
-    _check_limits(nodes, timeouts, kills=kills, restarts=restarts, cuts=cuts, pauses=pauses)
+    _check_limits(nodes, timeouts, kills=kills, restarts=restarts, cuts=cuts, pauses=pauses, suspicions=suspicions)
     cluster = ClusterArguments(protocol, nodes, parameters=parameters)
     header = replace(
         simulation_header(cluster.protocol, cluster.ids, _TIMING, cluster.parameters),
@@ -172,6 +174,7 @@ def explore(
         cuts,
         _command_inputs(_default_commands(cluster) if commands is None else commands, cluster, header),
         pauses,
+        suspicions,
     )
     try:
         explorer.run(states, depth)
@@ -201,8 +204,12 @@ def _check_limits(nodes: int, timeouts: str, **faults: int) -> None:
     for name, count in faults.items():
         if count < 0:
             raise UserError(f"{name}={count}: expected a whole number from 0")
-    if faults["pauses"] and timeouts == "any":
-        raise UserError("pauses with timeouts='any': there a node may take its time anyway; leave out one of them")
+    if faults["pauses"] and timeouts in WITH_OWN_CLOCKS:
+        raise UserError(
+            f"pauses with timeouts={timeouts!r}: there a node may take its time anyway; leave out one of them"
+        )
+    if faults["suspicions"] and timeouts != "budget":
+        raise UserError(f"suspicions with timeouts={timeouts!r}: only timeouts='budget' counts them")
 
 
 def _default_commands(cluster: ClusterArguments) -> list[str]:

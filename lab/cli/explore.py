@@ -48,11 +48,11 @@ from lab.worlds.explored.counterexample import record_counterexample
 from lab.worlds.explored.explorer import INTERRUPTED, NeverSettledError, SearchTally
 from lab.worlds.explored.local_states import SendsInstantsError
 from lab.worlds.explored.search_verdicts import NOT_JUDGED, describe_verdict
-from lab.worlds.explored.states import Timeouts
+from lab.worlds.explored.states import WITH_OWN_CLOCKS, Timeouts
 from lab.worlds.loading.settings import parameters_of, target_of
 from lab.worlds.loading.targets import absolute_target, load_protocol
 
-_TIMEOUTS: tuple[Timeouts, ...] = ("synchronous", "prompt", "ordered", "any")
+_TIMEOUTS: tuple[Timeouts, ...] = ("synchronous", "prompt", "ordered", "budget", "any")
 _BEGINNINGS = ("normal", "start")
 _TM_US = 100_000
 _MOST_NODES = 7
@@ -83,7 +83,10 @@ class ExploreOptions(Struct, frozen=True):
     ] = "0"
     pauses: Annotated[
         str,
-        Option(metavar="NUMBER", help="Maximum number of pauses, of any node at any moment; not with any."),
+        Option(
+            metavar="NUMBER",
+            help="Maximum number of pauses, of any node at any moment; not with budget or any.",
+        ),
     ] = "0"
     timeouts: Annotated[
         str,
@@ -92,6 +95,9 @@ class ExploreOptions(Struct, frozen=True):
             help="Timing model, or several, separated by commas; lab guide checking describes them.",
         ),
     ] = "synchronous"
+    suspicions: Annotated[
+        str, Option(metavar="NUMBER", help="Maximum number of wrong timeouts, with --timeouts budget.")
+    ] = "0"
     from_: Annotated[
         str | None,
         Option(
@@ -133,6 +139,7 @@ class ExploreOptions(Struct, frozen=True):
     lab explore bully --timeouts any --out two-coordinators.jsonl\n
     lab explore invitation --cuts 1 --timeouts prompt\n
     lab explore bully --kills 0 --pauses 1 --timeouts prompt\n
+    lab explore bully --timeouts budget --suspicions 1\n
     lab explore 2pc --restarts 1 --do "tell 3 transfer 100 savings checking"\n
     lab explore my_election.py:MyElection --kills 2 --from start\n
     lab explore bully --nodes 2-4 --kills 0-2 --timeouts prompt,any --record small.jsonl\n
@@ -159,7 +166,11 @@ def explore(options: ExploreOptions) -> int:
     synchronous  messages arrive within Tm, timers fire on time: no assumption is broken
     prompt       as synchronous, but messages take no time: far fewer states
     ordered      message delays are unbounded (breaks assumption 8)
+    budget       as any, but at most --suspicions timeouts are wrong (breaks 8 and 9)
     any          as ordered, and timers can fire at any moment (breaks 8 and 9)
+
+    A timeout is wrong if what the node waits for can still come: a reply that is on its way, a message of a node
+    that is up, or, before any kill or cut, what makes a condition true. Timeouts that are right need no budget.
 
     The search is exhaustive if it visits all reachable states before a bound stops it, and ignores no difference
     between states; the report lists the differences that it ignored, such as ages beyond some bound. A protocol
@@ -172,9 +183,10 @@ def explore(options: ExploreOptions) -> int:
 
     Ranges and lists give several set-ups, of all combinations: the smallest is explored first, each for itself,
     and the report has a row for each. Those that cannot differ from a smaller one are left out: more restarts than
-    kills, pauses with any. With --record, a set-up is kept in a file when it is finished, with the shortest path
-    to each violation. Killed at any moment, the campaign goes on with --resume, from the first set-up that was not
-    finished: a search is in memory only, so one that is interrupted begins again.
+    kills, pauses with budget or any, suspicions with another model than budget. With --record, a set-up is kept in
+    a file when it is finished, with the shortest path to each violation. Killed at any moment, the campaign goes
+    on with --resume, from the first set-up that was not finished: a search is in memory only, so one that is
+    interrupted begins again.
 
     Exit status: 0 nothing found, 1 a violation, or nothing was judged, 2 usage error, 130 Ctrl-C (which
     reports what was covered).
@@ -223,6 +235,7 @@ class ExploreDocument(Document, frozen=True):
     restarts: int
     cuts: int
     pauses: int
+    suspicions: int
     states: int
     transitions: int
     depth: int
@@ -249,8 +262,8 @@ def _junit_suite(document: ExploreDocument) -> JUnitSuite:
 # from the options to set-ups
 
 _PLANNING = (
-    *("nodes", "kills", "restarts", "cuts", "pauses", "timeouts", "from_", "do", "states", "depth", "set_"),
-    "properties",
+    *("nodes", "kills", "restarts", "cuts", "pauses", "timeouts", "suspicions"),
+    *("from_", "do", "states", "depth", "set_", "properties"),
 )
 """The options that say what is to be explored, which a campaign that is resumed has."""
 
@@ -294,19 +307,29 @@ def _set_ups(options: ExploreOptions) -> tuple[SetUp, ...]:
     nodes = _numbers("--nodes", options.nodes, 1, _MOST_NODES)
     kills, restarts = _numbers("--kills", options.kills, 0), _numbers("--restarts", options.restarts, 0)
     cuts, pauses = _numbers("--cuts", options.cuts, 0), _numbers("--pauses", options.pauses, 0)
+    suspicions = _numbers("--suspicions", options.suspicions, 0)
     timeouts = dict.fromkeys(one_of("--timeouts", each, _TIMEOUTS) for each in options.timeouts.split(","))
-    product = list(itertools.starmap(SetUp, itertools.product(nodes, kills, restarts, cuts, pauses, timeouts)))
-    differ = [
-        each for each in product if each.restarts <= each.kills and not (each.pauses and each.timeouts == "any")
-    ]
+    bounds = itertools.product(nodes, kills, restarts, cuts, pauses, timeouts, suspicions)
+    product = list(itertools.starmap(SetUp, bounds))
+    differ = [each for each in product if each.restarts <= each.kills and not _useless_bound(each)]
     if len(product) > 1 and differ:
         return tuple(sorted(differ, key=lambda each: each.size))
-    if product[0].pauses and product[0].timeouts == "any":
-        raise UsageError(
-            "--pauses with --timeouts any: there a node may take its time anyway; "
+    if useless := _useless_bound(product[0]):
+        raise UsageError(useless)
+    return tuple(sorted(product, key=lambda each: each.size))
+
+
+def _useless_bound(set_up: SetUp) -> str:
+    """Return why a bound makes no difference in the model of time; empty if none is so."""
+    timeouts = set_up.timeouts
+    if set_up.pauses and timeouts in WITH_OWN_CLOCKS:
+        return (
+            f"--pauses with --timeouts {timeouts}: there a node may take its time anyway; "
             "use synchronous, prompt or ordered"
         )
-    return tuple(sorted(product, key=lambda each: each.size))
+    if set_up.suspicions and timeouts != "budget":
+        return f"--suspicions with --timeouts {timeouts}: only budget counts them; add --timeouts budget"
+    return ""
 
 
 def _numbers(option: str, text: str, least: int, most: int | None = None) -> range:
@@ -402,11 +425,13 @@ class _Exploration:
             begin += " (the default of --do)"
         elif self.do and not self.commands:
             begin += ", no command"
-        pauses = f", {format_count(self.set_up.pauses, 'pause')}" if self.set_up.pauses else ""
+        extra = f", {format_count(self.set_up.pauses, 'pause')}" if self.set_up.pauses else ""
+        if self.set_up.timeouts == "budget":
+            extra = f", {format_count(self.set_up.suspicions, 'wrong suspicion')}"
         print_wrapped(
             f"{sanitize(self.target)}, {format_count(self.set_up.nodes, 'node')}, {begin}, "
             f"timeouts {self.set_up.timeouts}, at most {format_count(self.set_up.kills, 'kill')}, "
-            f"{format_count(self.set_up.restarts, 'restart')}{pauses} and "
+            f"{format_count(self.set_up.restarts, 'restart')}{extra} and "
             f"{format_count(self.set_up.cuts, 'cut')}"
         )
         print_wrapped(
@@ -440,6 +465,7 @@ class _Exploration:
             restarts=self.set_up.restarts,
             cuts=self.set_up.cuts,
             pauses=self.set_up.pauses,
+            suspicions=self.set_up.suspicions,
             states=tally.states,
             transitions=tally.transitions,
             depth=tally.depth,

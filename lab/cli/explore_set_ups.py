@@ -108,7 +108,7 @@ def explore_all(
 
 def _reporting(progress: Progress, done: int, set_up: SetUp) -> Callable[[SearchTally], None]:
     def report(tally: SearchTally) -> None:
-        progress(done, f"{describe_set_up(set_up)}: {format_count(tally.states, 'state')}, depth {tally.depth}")
+        progress(done, f"{set_up.description}: {format_count(tally.states, 'state')}, depth {tally.depth}")
 
     return report
 
@@ -117,13 +117,6 @@ def smallest_finding(found: Sequence[SetUpOutcome]) -> ExploredFinding | None:
     """Return the smallest finding, a failure if there is one."""
     findings = [each for outcome in found for each in outcome.found]
     return min(findings, key=lambda each: (bool(each.broken), each.size), default=None)
-
-
-def describe_set_up(set_up: SetUp) -> str:
-    """Return a set-up in words, without the faults that it has none of."""
-    faults = (("kill", set_up.kills), ("restart", set_up.restarts), ("cut", set_up.cuts), ("pause", set_up.pauses))
-    words = [format_count(count, fault) for fault, count in faults if count]
-    return ", ".join([format_count(set_up.nodes, "node"), *words, set_up.timeouts])
 
 
 def print_explored(campaign: ExplorationCampaign, found: Sequence[SetUpOutcome]) -> None:
@@ -137,7 +130,7 @@ def print_explored(campaign: ExplorationCampaign, found: Sequence[SetUpOutcome])
     for each in found:
         is_failure = any(not finding.broken for finding in each.found)
         table.add_row(
-            describe_set_up(each.set_up),
+            each.set_up.description,
             f"{each.states:,}",
             f"{each.depth:,}",
             _extent(each),
@@ -199,7 +192,7 @@ def _junit_suite(campaign: ExplorationCampaign, found: Sequence[SetUpOutcome], s
     """Return a case for each assertion in each set-up."""
     cases = []
     for outcome in found:
-        place = f"explore.{campaign.base.protocol.title} ({describe_set_up(outcome.set_up)})"
+        place = f"explore.{campaign.base.protocol.title} ({outcome.set_up.description})"
         for each in outcome.assertions:
             failure = (f"{each.assertion}: {each.verdict}",) if each.violated else ()
             cases.append(JUnitCase(place, each.assertion, failure, "" if each.is_judged else each.verdict))

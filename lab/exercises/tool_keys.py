@@ -36,6 +36,7 @@ class ExplorationKey(Struct, frozen=True, forbid_unknown_fields=True):
     cuts: str = "0"
     pauses: str = "0"
     timeouts: Timeouts = "prompt"
+    suspicions: str = "0"
     parameters: dict[str, Any] = {}
 
     def answer(self) -> str:
@@ -56,6 +57,7 @@ class ExplorationKey(Struct, frozen=True, forbid_unknown_fields=True):
                 cuts=_whole(self.cuts),
                 pauses=_whole(self.pauses),
                 timeouts=self.timeouts,
+                suspicions=_whole(self.suspicions),
                 parameters=self.parameters,
             )
             if found.tally.stopped_by:

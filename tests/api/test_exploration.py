@@ -78,6 +78,7 @@ def test_commands() -> None:
         ({"timeouts": "promt"}, UserError, "timeouts='promt': expected .*; did you mean prompt"),
         ({"kills": -1}, UserError, "kills=-1: expected a whole number from 0"),
         ({"pauses": 1, "timeouts": "any"}, UserError, "leave out one of them"),
+        ({"suspicions": 1}, UserError, "suspicions with timeouts='synchronous': only timeouts='budget' counts"),
         ({"commands": ["kill 3"]}, CommandError, "'kill 3': an exploration takes only commands of the protocol"),
         ({"commands": ["tell 9 withdraw 350"]}, CommandError, "there is no node 9"),
         ({"protocol": "field"}, UserError, "explore the election below it"),

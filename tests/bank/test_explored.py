@@ -113,6 +113,19 @@ def test_a_kill_strikes_between_two_messages_of_the_first_step() -> None:
     assert found.successors.faults(found.states[0]) == []
 
 
+def test_participants_cannot_be_swapped() -> None:
+    """No symmetry to reduce by: the coordinator lets node 1 perform its part first, then node 2."""
+    found = explorer(find_protocol("2pc"), Case("2pc", 3, (WITHDRAW,), "prompt", 0, 0, 0))
+    assert found.run(1_000).stopped_by == ""
+    views = found.locals.views
+    began = [
+        tuple(bool(views[local].state["open"] or views[local].state["log"]) for local in state[:2])
+        for state in found.states
+    ]
+    assert (True, False) in began
+    assert (False, True) not in began
+
+
 def test_a_command_to_a_node_that_is_down_is_lost() -> None:
     """A node killed in the step of its first command gets no second one; the others do."""
     found = explorer(find_protocol("2pc"), Case("2pc", 3, (WITHDRAW, WITHDRAW), "prompt", 1, 0, 0))

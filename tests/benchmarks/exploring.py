@@ -15,19 +15,22 @@ from tests.harness import simulated_header
 __all__ = ["measure"]
 
 NODES = (1, 2, 3)
+SUSPICIONS = 9
+"""Enough that a budget of them does not end the search."""
 HEADER = simulated_header(Bully, NODES, Timing(100_000, 100_000))
 
 
 def measure(folder: Path, quick: bool) -> list[Figure]:
-    """Three nodes of bully and one kill, in the two models of time with infinitely many states."""
+    """Three nodes of bully and one kill, in the models of time with more states than are searched."""
     states = 10_000 if quick else 1_000_000
     naive, counted = _per_s(lambda: naive_bully.search(len(NODES), states).transitions, states)
     how = f"{naive:,.0f} states/s; {states:,} states, theirs with {counted:,} transitions"
-    return [figure for timeouts in ("any", "ordered") for figure in _figures(timeouts, states, naive, how)]
+    models: tuple[Timeouts, ...] = ("any", "ordered", "budget")
+    return [figure for timeouts in models for figure in _figures(timeouts, states, naive, how)]
 
 
 def _figures(timeouts: Timeouts, states: int, naive: float, how: str) -> list[Figure]:
-    explorer = Explorer(Bully, HEADER, timeouts, 1)
+    explorer = Explorer(Bully, HEADER, timeouts, 1, suspicions=SUSPICIONS)
     rate, counted = _per_s(lambda: explorer.run(states).transitions, states)
     counts = f"of processor time; {counted:,} transitions, {explorer.locals.replays:,} replays"
     return [

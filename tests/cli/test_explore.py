@@ -59,10 +59,45 @@ def test_two_coordinators_are_found_under_a_pause(lab: Lab) -> None:
 
 
 def test_pauses_are_part_of_any(lab: Lab) -> None:
-    """There, a node may take its time anyway."""
-    done = lab("explore", "bully", "--pauses", "1", "--timeouts", "any")
+    """There, a node may take its time anyway; as it may with a budget."""
+    for timeouts in ("any", "budget"):
+        done = lab("explore", "bully", "--pauses", "1", "--timeouts", timeouts)
+        assert done.status == 2
+        assert f"--pauses with --timeouts {timeouts}: there a node may take its time anyway" in done.err
+
+
+def test_a_budget_of_wrong_suspicions(lab: Lab) -> None:
+    """Two wrong timeouts break A1.2, excused; with none, all that is distinguished holds."""
+    words = ("explore", "bully", "--nodes", "2", "--kills", "0", "--timeouts", "budget")
+    done = lab(*words, "--suspicions", "2", "--out", "two.jsonl")
+    assert (done.status, done.err) == (1, "")
+    assert "timeouts budget, at most 0 kills, 0 restarts, 2 wrong suspicions and 0 cuts\n" in done.out
+    assert re.search(r"^  A1\.2 +violated in .*, excused: assumptions 8 and 9 broken", done.out, re.MULTILINE)
+    verified = lab("verify", "two.jsonl")
+    assert verified.status == 0
+    assert "excused: A1.2 under broken assumption" in verified.out
+    document = json.loads(lab(*words, "--json").out)
+    assert (document["suspicions"], document["states"], document["recording"]) == (0, 3, None)
+
+
+def test_set_ups_with_budgets(lab: Lab) -> None:
+    """A row for each budget; in other models of time there is one row, as no budget counts."""
+    words = ("--nodes", "2", "--kills", "0", "--timeouts", "budget,prompt", "--suspicions", "0-1")
+    done = lab("explore", "bully", *words)
+    assert (done.status, done.err) == (0, "")
+    rows = [line.strip() for line in done.out.splitlines() if line.startswith(" 2 nodes")]
+    assert [re.split(r" {2,}", row)[:2] for row in rows] == [
+        ["2 nodes, budget", "3"],
+        ["2 nodes, prompt", "17"],
+        ["2 nodes, 1 wrong suspicion, budget", "32"],
+    ]
+
+
+def test_suspicions_without_a_budget_are_a_mistake(lab: Lab) -> None:
+    """Only the model budget counts them."""
+    done = lab("explore", "bully", "--suspicions", "1")
     assert done.status == 2
-    assert "--pauses with --timeouts any: there a node may take its time anyway" in done.err
+    assert "--suspicions with --timeouts synchronous: only budget counts them; add --timeouts budget" in done.err
 
 
 def test_a_failure_is_recorded_under_a_default_name(lab: Lab) -> None:
@@ -151,6 +186,7 @@ def test_json(lab: Lab) -> None:
         "restarts": 0,
         "cuts": 1,
         "pauses": 0,
+        "suspicions": 0,
         "exhaustive": False,
         "not_distinguished": ["ages beyond 1.2s of messages heard and procedures begun"],
         "stopped_at": None,
@@ -212,7 +248,7 @@ def test_mistakes(lab: Lab) -> None:
         ("--cuts one", "--cuts one: write a whole number, 0 or more"),
         (
             "--timeouts sinchronous",
-            "--timeouts sinchronous: write synchronous, prompt, ordered or any; did you mean synchronous?",
+            "--timeouts sinchronous: write synchronous, prompt, ordered, budget or any; did you mean synchronous?",
         ),
         ("--from here", "--from here: write normal or start"),
     ):

@@ -50,8 +50,8 @@ OPTIONS = {
     ),
     "compare": "--script --faults --runs --nodes --seed --task --t --workers --record --resume --parts --part "
     "--output --table --json",
-    "explore": "--nodes --kills --restarts --cuts --pauses --timeouts --from --states --depth --set --properties "
-    "--do --out --record --resume --junit --json",
+    "explore": "--nodes --kills --restarts --cuts --pauses --timeouts --suspicions --from --states --depth --set "
+    "--properties --do --out --record --resume --junit --json",
     "scale": "--nodes --t --seed --record --resume --output --table --json",
     "exercise list": "--exercises --json",
     "exercise show": "--solution --student --data --json",

@@ -12,9 +12,10 @@ import msgspec
 
 from lab.kernel import Message, Node, Started
 from lab.kernel.plain import plain
+from lab.kernel.traps import Ask, Sleep
 from lab.protocols import Election
 from lab.worlds.explored.explorer import Explorer
-from lab.worlds.explored.states import KILLS, State, Timeouts, links_of
+from lab.worlds.explored.states import KILLS, SUSPICIONS, State, Timeouts, links_of
 from tests.explored.toys import TIMING
 
 __all__ = ["describe_state", "described_by_brute_force"]
@@ -43,11 +44,19 @@ class ClusterState:
     """Nodes, and messages in flight with the times when they were sent."""
 
     def __init__(
-        self, protocol: type[Election], ids: tuple[int, ...], timeouts: Timeouts, kills: int, cuts: int
+        self,
+        protocol: type[Election],
+        ids: tuple[int, ...],
+        timeouts: Timeouts,
+        kills: int,
+        cuts: int,
+        suspicions: int,
     ) -> None:
         self.ids = ids
         self.timeouts = timeouts
         self.kills = kills
+        self.suspicions = suspicions
+        self.was_struck = False
         self.cuts = cuts
         self.cut: Links = frozenset()
         self.nodes = {node: Node(protocol, node, ids, TIMING) for node in ids}
@@ -62,6 +71,7 @@ class ClusterState:
         if what == "kill":
             self._kill(target)
             return 0
+        self.suspicions -= what == "suspect"
         if what in ("cut", "heal"):
             self.cuts -= what == "cut"
             self.cut = links
@@ -83,13 +93,52 @@ class ClusterState:
     def moves(self) -> list[Move]:
         """Return the moves possible now; faults within a step are left to the caller."""
         found = [Move("deliver", *link) for link in dict.fromkeys((m.source, m.target) for m, _ in self.flying)]
-        for node, running in self.nodes.items():
-            due = running.next_timer()
-            if due is not None and (self.timeouts == "any" or due[0] <= self.clocks[node]):
-                found.append(Move("fire", target=node))
-        if self.timeouts != "any" and self._wait_us():
+        found += [Move("fire", target=node) for node in self.nodes if self._fires(node) and not self._errs(node)]
+        wrong = [node for node in self.nodes if self._fires(node) and self._errs(node)]
+        if not found:
+            found += [Move("fire", target=node) for node in wrong]
+        elif self.suspicions:
+            found += [Move("suspect", target=node) for node in wrong]
+        if self.timeouts not in ("budget", "any") and self._wait_us():
             found.append(Move("tick"))
         return found + self.strikes()
+
+    def _fires(self, node: int) -> bool:
+        due = self.nodes[node].next_timer()
+        return due is not None and (self.timeouts in ("budget", "any") or due[0] <= self.clocks[node])
+
+    def _errs(self, node: int) -> bool:
+        """Return whether the node's next timer would be a wrong suspicion."""
+        running = self.nodes[node]
+        due = running.next_timer()
+        if self.timeouts != "budget" or due is None:
+            return False
+        procedure = running._running.get(due[1].procedure)
+        if procedure is None:
+            waits_for = [peer for peer in running.protocol.peers if self._is_put_off_by(running, peer)]
+            return bool(waits_for) and all(peer in self.nodes for peer in waits_for)
+        if isinstance(procedure.waits_for, Sleep):
+            return False
+        if not isinstance(procedure.waits_for, Ask):
+            return not self.was_struck
+        mine = {serial for serial, asking in running._requests.items() if asking is procedure}
+        return any(
+            (m.target in self.nodes and m.source == node and m.serial in mine)
+            or (m.source in self.nodes and m.target == node and m.reply_to in mine)
+            for m, _ in self.flying
+        )
+
+    def _is_put_off_by(self, running: Node, peer: int) -> bool:
+        """Return whether the node's next timer, of a periodic procedure, depends on when the peer was heard."""
+        due, heard = running.earliest_timer(), dict(running._heard)
+        try:
+            return any(self._timer_if_heard(running, peer, us) != due for us in (-1, running.now_us + 1))
+        finally:
+            running._heard = heard
+
+    def _timer_if_heard(self, running: Node, peer: int, at_us: int) -> Any:
+        running._heard = {**running._heard, peer: at_us}
+        return running.earliest_timer()
 
     def strikes(self) -> list[Move]:
         """Return the faults possible now."""
@@ -109,6 +158,7 @@ class ClusterState:
                 for m, sent_us in sorted(self.flying, key=lambda each: (each[0].source, each[0].target))
             ),
             self.kills,
+            self.suspicions,
         )
 
     def _node(self, node: int) -> Description:
@@ -147,6 +197,7 @@ class ClusterState:
 
     def _kill(self, node: int) -> None:
         self.kills -= 1
+        self.was_struck = True
         del self.nodes[node]
         self.flying = [(m, at_us) for m, at_us in self.flying if m.target != node]
 
@@ -165,6 +216,7 @@ def described_by_brute_force(
     kills: int,
     most_moves: int | None,
     cuts: int = 0,
+    suspicions: int = 0,
 ) -> tuple[set[Description], int]:
     """Return (descriptions of the states at the ends of all paths of this many moves, number of paths)."""
     ids = tuple(range(1, count + 1))
@@ -172,7 +224,7 @@ def described_by_brute_force(
     paths = 0
 
     def again(path: tuple[Move, ...]) -> tuple[ClusterState, int]:
-        cluster, sent = ClusterState(protocol, ids, timeouts, kills, cuts), 0
+        cluster, sent = ClusterState(protocol, ids, timeouts, kills, cuts, suspicions), 0
         for move in path:
             sent = cluster.execute(move)
         return cluster, sent
@@ -218,7 +270,8 @@ def _describe(explorer: Explorer, state: State, ids: tuple[int, ...], timeouts: 
             nodes.append(("running", view, locals_.due_us[local]))
         else:
             nodes.append(("killed",))
-    return tuple(nodes), tuple(_flying(explorer, state, len(ids), timeouts)), state[KILLS]
+    flying = tuple(_flying(explorer, state, len(ids), timeouts))
+    return tuple(nodes), flying, state[KILLS], state[SUSPICIONS]
 
 
 def _flying(explorer: Explorer, state: State, count: int, timeouts: Timeouts) -> Iterator[Description]:

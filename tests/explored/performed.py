@@ -7,7 +7,7 @@ from lab.properties.judge import Judge
 from lab.properties.verdicts import Violation
 from lab.protocols import Election, source_of
 from lab.recording.reader import open_recording
-from lab.recording.records import Record
+from lab.recording.records import Header, Record
 from lab.recording.writer import MemoryLog, Writer
 from lab.replay.reexecution import reexecute
 from lab.worlds.explored.path_execution import PathExecution
@@ -38,9 +38,11 @@ def judged(protocol: type[Election], count: int, records: list[Record]) -> list[
 
 
 def assert_it_re_executes(records: list[Record], protocol: type[Election], path: Path) -> None:
-    """Write the records of three nodes as a recording, and execute all of its steps again."""
-    writer = Writer(path, header_of(protocol, 3))
-    for record in records[1:]:
+    """Write the records as a recording, and execute all of its steps again."""
+    header, *others = records
+    assert isinstance(header, Header)
+    writer = Writer(path, header)
+    for record in others:
         writer.append(record)
     writer.close()
     report = reexecute(open_recording(path), protocol, source_of(protocol)[1])

@@ -5,10 +5,11 @@ from typing import Any, ClassVar
 
 import pytest
 
+from lab.kernel import on, procedure
 from lab.protocols import Bully, Election
 from lab.worlds.explored.states import Timeouts
 from tests.explored.brute import describe_state, described_by_brute_force
-from tests.explored.toys import Announcing, Asking, Beating, Counting, explorer_of
+from tests.explored.toys import Announcing, Asking, Beating, Call, Counting, explorer_of
 from tests.profile import SOAK
 
 TIMEOUTS: tuple[Timeouts, ...] = ("synchronous", "prompt", "ordered", "any")
@@ -61,6 +62,53 @@ def test_the_same_states_of_a_network_that_may_be_cut(
     assert describe_state(explorer, tuple(range(1, count + 1)), timeouts) == wanted
     uncut = explorer_of(protocol, count, timeouts, kills).run(100_000)
     assert paths > explorer.tally.states > uncut.states
+
+
+class Waiting(Asking):
+    """Node 1 waits for a call of node 2, which calls it after T, and gives up after 2T."""
+
+    name: ClassVar[str] = "waiting"
+    called: bool = False
+
+    def started(self) -> None:
+        self.begin(self.waiting if self.id == 1 else self.calling)
+
+    @procedure
+    async def waiting(self) -> None:
+        self.answered = await self.until(lambda: self.called, "a call", within=2 * self.timing.t_us)
+
+    @procedure
+    async def calling(self) -> None:
+        await self.sleep(self.timing.t_us, "its time")
+        self.send(1, Call())
+
+    @on(Call)
+    def call(self, sender: int, message: Call) -> None:
+        self.called = True
+
+
+BUDGETS = [
+    (Announcing, 3, 2, None, 1),
+    *((Asking, 3, 1, None, suspicions) for suspicions in (0, 1, 2)),
+    *((Counting, 2, 1, None, suspicions) for suspicions in (0, 1, 2)),
+    *((Waiting, 2, 1, None, suspicions) for suspicions in (0, 1)),
+    *((Beating, 2, 1, 8 if SOAK else 6, suspicions) for suspicions in (0, 1, 2)),
+    *((Bully, 2, 1, 6 if SOAK else 3, suspicions) for suspicions in (0, 1, 2)),
+    *((Bully, 3, 0, 5 if SOAK else 3, suspicions) for suspicions in (0, 2)),
+]
+
+
+@pytest.mark.parametrize(("protocol", "count", "kills", "most_moves", "suspicions"), BUDGETS)
+def test_the_same_states_with_a_budget_of_wrong_suspicions(
+    protocol: type[Election], count: int, kills: int, most_moves: int | None, suspicions: int
+) -> None:
+    """What is a wrong suspicion is found out in another way: from serials, and by moving when a peer was heard."""
+    explorer = explorer_of(protocol, count, "budget", kills, suspicions=suspicions)
+    tally = explorer.run(100_000, most_moves)
+    wanted, paths = described_by_brute_force(protocol, count, "budget", kills, most_moves, 0, suspicions)
+    assert describe_state(explorer, tuple(range(1, count + 1)), "budget") == wanted
+    assert tally.stopped_by == ("" if most_moves is None else f"depth {most_moves}")
+    assert paths >= tally.states > 2
 
 
 @pytest.mark.parametrize("timeouts", ["synchronous", "ordered", "any"])

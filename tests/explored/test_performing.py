@@ -40,11 +40,11 @@ def follow(explorer: Explorer, number: int) -> State:
     return state
 
 
-@pytest.mark.parametrize("timeouts", ["synchronous", "ordered", "any"])
+@pytest.mark.parametrize("timeouts", ["synchronous", "ordered", "budget", "any"])
 @pytest.mark.parametrize(("protocol", "restarts"), [(Bully, 0), (Bully, 1), (Counting, 1)])
 def test_real_nodes_reach_the_same_state(protocol: type[Election], restarts: int, timeouts: Timeouts) -> None:
     """Whichever pasts were merged: every node has that state, and the same messages are in flight."""
-    explorer = explorer_of(protocol, 2, timeouts, 1, restarts)
+    explorer = explorer_of(protocol, 2, timeouts, 1, restarts, suspicions=2)
     tally = explorer.run(4_000)
     for number in range(0, tally.states, max(1, tally.states // amount(quick=40, soak=150))):
         state = follow(explorer, number)

@@ -14,6 +14,7 @@ __all__ = [
     "Announcing",
     "Asking",
     "Beating",
+    "Call",
     "Cautious",
     "Clinging",
     "Counting",
@@ -304,7 +305,10 @@ def explorer_of(
     settled: bool = False,
     cuts: int = 0,
     pauses: int = 0,
+    suspicions: int = 0,
 ) -> Explorer:
     """Return an explorer of that many nodes, from their first start."""
     header = header_of(protocol, count)
-    return Explorer(protocol, header, timeouts, kills, restarts, settled, cuts, pauses=pauses)
+    return Explorer(
+        protocol, header, timeouts, kills, restarts, settled, cuts, pauses=pauses, suspicions=suspicions
+    )

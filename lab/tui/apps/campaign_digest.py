@@ -126,15 +126,11 @@ def describe_tried(digest: CampaignDigest, width: int, styles: ThemeStyles) -> I
 
 
 def _set_up(outcome: SetUpOutcome, width: int, styles: ThemeStyles) -> Iterator[Text]:
-    set_up = outcome.set_up
-    faults = (("kill", set_up.kills), ("restart", set_up.restarts), ("cut", set_up.cuts), ("pause", set_up.pauses))
-    words = [format_count(count, name) for name, count in faults if count]
-    head = ", ".join([format_count(set_up.nodes, "node"), *words, set_up.timeouts])
     extent = f"stopped at {outcome.stopped_at}" if outcome.stopped_at else "explored completely"
     violated = ", ".join(sanitize(each.assertion) for each in outcome.found)
     is_failure = any(not each.broken for each in outcome.found)
     style = styles.warning if is_failure else styles.accent if violated else Style()
-    yield from wrap(Text(head, style), width)
+    yield from wrap(Text(outcome.set_up.description, style), width)
     found = f"violated: {violated}" if violated else "nothing violated"
     yield from wrap(Text(f"  {format_count(outcome.states, 'state')}, {extent}; {found}", DIM), width)
 

@@ -120,6 +120,7 @@ EXPLORE_COLUMNS = (
     Column("cuts", "integer", "bound on cuts"),
     Column("pauses", "integer", "bound on pauses"),
     Column("timeouts", "text", "timing model"),
+    Column("suspicions", "integer", "bound on wrong suspicions, with timeouts budget"),
     Column("states", "integer", "states visited"),
     Column("transitions", "integer", "transitions between them"),
     Column("depth", "integer", "depth in moves"),

@@ -18,7 +18,7 @@ from lab.recording.records import Header
 from lab.recording.writer import Writer
 from lab.script.commands import ProtocolCommandLine
 from lab.script.parse import parse
-from lab.units import format_us
+from lab.units import format_count, format_us
 from lab.worlds.campaign.finding import shape_of
 from lab.worlds.explored.counterexample import ExploredPath, path_to_violation, record_path
 from lab.worlds.explored.explorer import Explorer, SearchTally
@@ -36,12 +36,29 @@ class SetUp(Struct, frozen=True):
     cuts: int
     pauses: int
     timeouts: Timeouts
+    suspicions: int = 0
 
     @property
     def size(self) -> tuple[int, ...]:
         """The key to sort by: fewest nodes first, then fewest faults."""
-        faults = self.kills, self.restarts, self.cuts, self.pauses
-        return self.nodes, sum(faults), *faults
+        faults = self._faults
+        return self.nodes, sum(faults.values()), *faults.values()
+
+    @property
+    def description(self) -> str:
+        """The set-up in words, without the faults that it has none of."""
+        words = [format_count(count, fault) for fault, count in self._faults.items() if count]
+        return ", ".join([format_count(self.nodes, "node"), *words, self.timeouts])
+
+    @property
+    def _faults(self) -> dict[str, int]:
+        return {
+            "kill": self.kills,
+            "restart": self.restarts,
+            "cut": self.cuts,
+            "pause": self.pauses,
+            "wrong suspicion": self.suspicions,
+        }
 
 
 class ExplorationCampaign(Struct, frozen=True, tag_field="of", tag="explore"):
@@ -85,7 +102,7 @@ class ExplorationCampaign(Struct, frozen=True, tag_field="of", tag="explore"):
 
     def facts(self) -> dict[str, str]:
         """Return what distinguishes it from another campaign, in words."""
-        names = ("nodes", "kills", "restarts", "cuts", "pauses", "timeouts")
+        names = ("nodes", "kills", "restarts", "cuts", "pauses", "timeouts", "suspicions")
         columns = zip(names, zip(*map(astuple, self.set_ups), strict=True), strict=True)
         found = {f"--{name}": ",".join(map(str, dict.fromkeys(values))) for name, values in columns}
         return {
@@ -181,6 +198,7 @@ def explorer_of(campaign: ExplorationCampaign, protocol: type[Algorithm], set_up
         cuts=set_up.cuts,
         commands=commands,
         pauses=set_up.pauses,
+        suspicions=set_up.suspicions,
     )
 
 

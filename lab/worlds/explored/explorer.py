@@ -33,6 +33,7 @@ from lab.worlds.explored.state_judge import StateJudge, StateVerdict
 from lab.worlds.explored.states import (
     BREAKS,
     NEVER_US,
+    WITH_OWN_CLOCKS,
     Memories,
     Move,
     Queues,
@@ -76,7 +77,8 @@ class Explorer:
     """Search all executions of the nodes of ``header``.
 
     The search begins at the first start, or, with ``settled``, the state that this leads to without
-    faults, all Normal under one coordinator. Then the nodes get ``commands``, before anything else happens.
+    faults, all Normal under one coordinator. Then the nodes get ``commands``, before anything else happens. Wrong
+    ``suspicions`` are counted only in the model of time ``budget``.
 
     ``first_found`` has, for each violated assertion, the first violating state, or the first where the violation
     is a failure, if there is one. ``broken`` are the assumptions that the assertion needs and that do not hold
@@ -95,12 +97,14 @@ class Explorer:
         cuts: int = 0,
         commands: tuple[tuple[int, CommandInput], ...] = (),
         pauses: int = 0,
+        suspicions: int = 0,
     ) -> None:
         self._protocol = protocol
         self._header = header
         self._timeouts: Timeouts = timeouts
         self._budget = (min(kills, MOST), min(restarts, MOST), min(cuts, MOST))
-        self._pauses = 0 if timeouts == "any" else min(pauses, MOST)
+        self._pauses = 0 if timeouts in WITH_OWN_CLOCKS else min(pauses, MOST)
+        self._suspicions = min(suspicions, MOST) if timeouts == "budget" else 0
         self._settled = settled
         self._commands = commands
         self._count = len(header.nodes)
@@ -132,6 +136,7 @@ class Explorer:
             parts if self._budget[-1] else PartChanges(parts),
             self._commands,
             longest_pause_us,
+            (self._budget[0], self._budget[-1]),
         )
         self.successors = Successors(self.moves, self._count)
         self._judge = StateJudge(properties, header.nodes, self.locals, self.moves, self.successors)
@@ -232,7 +237,7 @@ class Explorer:
         self._judge.begin(kills, cuts, self._pauses, BREAKS[self._timeouts])
         for state, (draws, path) in origins.items():
             self._origins.append((draws, path))
-            begun = with_budget(state, *self._budget, len(self._commands), self._pauses)
+            begun = with_budget(state, *self._budget, len(self._commands), self._pauses, self._suspicions)
             self._add(-1, Move("wait"), self.successors.pack(begun))
         number = 0
         while self._frontier:
@@ -353,7 +358,7 @@ class Explorer:
 
     def _settled_state(self, state: State, path: list[Move]) -> State | None:
         """Return the settled state that this one leads to without faults, and extend the path to it."""
-        moves = self.moves.under("ordered" if self._timeouts == "any" else self._timeouts)
+        moves = self.moves.under("ordered" if self._timeouts in WITH_OWN_CLOCKS else self._timeouts)
         successors = Successors(moves, self._count)
         for _ in range(_SETTLES_WITHIN):
             if not any(links_of(state, self._count)) and self._judge.is_settled(state):

@@ -36,6 +36,7 @@ from lab.kernel.plain import plain
 from lab.protocols import Algorithm
 from lab.recording.snapshot import NodeState
 from lab.worlds.explored.states import STALE, Queues
+from lab.worlds.explored.suspicions import NOBODY_SUSPECTED, SuspectingNode, Suspicion
 from lab.worlds.watchdog import watch_steps
 
 _FAR_PAST_US = EPOCH_US // 4
@@ -81,7 +82,7 @@ class Ages(Struct):
     asked: set[str]
 
 
-class _Watched(Node):
+class _Watched(SuspectingNode):
     """A node that notes the ages its protocol asks for."""
 
     asked: set[str]
@@ -112,12 +113,13 @@ class _Local(Struct, frozen=True):
     due_us: int | None
     stored: dict[str, Any]
     past: _Past | None
+    suspicion: Suspicion = NOBODY_SUSPECTED
 
 
-class _SpareNodes(dict[int, Node]):
+class _SpareNodes(dict[int, _Watched]):
     """Nodes that are in a local state, by its number, to save the next set-up; only the last ones are kept."""
 
-    def __setitem__(self, local: int, node: Node) -> None:
+    def __setitem__(self, local: int, node: _Watched) -> None:
         super().__setitem__(local, node)
         if len(self) > _MOST_SPARE:
             del self[next(iter(self))]
@@ -126,9 +128,9 @@ class _SpareNodes(dict[int, Node]):
 class LocalStates:
     """The local states met so far, by number.
 
-    For each: whether the node is ``alive``; ``due_us``, the time until its next timer, or None; ``views``, what
-    the properties observe of it. ``replays`` counts how often a node was set up and fed an input. ``has_drawn``: a
-    node has drawn random numbers, of which only the extremes are tried.
+    For each: whether the node is ``alive``; ``due_us``, the time until its next timer, or None; ``suspicions``,
+    what this timer gives up; ``views``, what the properties observe of it. ``replays`` counts how often a node was
+    set up and fed an input. ``has_drawn``: a node has drawn random numbers, of which only the extremes are tried.
     """
 
     def __init__(
@@ -142,6 +144,7 @@ class LocalStates:
     ) -> None:
         self.alive: list[bool] = []
         self.due_us: list[int | None] = []
+        self.suspicions: list[Suspicion] = []
         self.views: list[NodeState] = []
         self.replays = 0
         self.has_drawn = False
@@ -220,22 +223,22 @@ class LocalStates:
             self._keep(local, past, node)
         return after
 
-    def _fresh(self, node: int) -> Node:
+    def _fresh(self, node: int) -> _Watched:
         fresh = _Watched(self._protocol, node, self._ids, self._timing, self._parameters)
         fresh.asked = self._ages.asked
         return fresh
 
-    def _replay(self, local: int) -> tuple[_Past, Node]:
+    def _replay(self, local: int) -> tuple[_Past, _Watched]:
         known = self._locals[local]
         assert known.past is not None
         return known.past, self._spare.pop(local, None) or self._set_up(known.node, known.past)
 
-    def _keep(self, local: int, past: _Past, node: Node) -> None:
+    def _keep(self, local: int, past: _Past, node: _Watched) -> None:
         """Keep a node that is in this local state, for the next input to it."""
         if past.inputs:  # else it is restored as fast, and a restored node reports all fields as changed
             self._spare[local] = node
 
-    def _set_up(self, node: int, past: _Past) -> Node:
+    def _set_up(self, node: int, past: _Past) -> _Watched:
         fresh = self._fresh(node)
         if past.rest is not None:
             resume(fresh, past.rest)
@@ -244,7 +247,7 @@ class LocalStates:
         return fresh
 
     def _steps(
-        self, local: int, past: _Past, node_input: _Input, at_us: int, what: Hashable, node: Node | None = None
+        self, local: int, past: _Past, node_input: _Input, at_us: int, what: Hashable, node: _Watched | None = None
     ) -> list[Transition]:
         """Return the transitions for an input: one, or one for each choice of the random numbers drawn.
 
@@ -268,7 +271,7 @@ class LocalStates:
         self,
         local: int,
         past: _Past,
-        node: Node,
+        node: _Watched,
         node_input: _Input,
         at_us: int,
         what: Hashable,
@@ -298,7 +301,7 @@ class LocalStates:
         after = self._intern(node, _Past(past.rest, inputs, at_us), (local, what, draws))
         return Transition(after, sent, released, draws)
 
-    def _intern(self, node: Node, past: _Past, how: tuple[Hashable, ...]) -> int:
+    def _intern(self, node: _Watched, past: _Past, how: tuple[Hashable, ...]) -> int:
         """Return the local state of ``node`` after ``past``; ``how`` identifies it where a fingerprint cannot."""
         due_us = _left_us(node, past.now_us)
         if len(self._ages.asked) > self._known:
@@ -316,13 +319,13 @@ class LocalStates:
         values = {name: plain(value) for name, value in node.protocol.values().items()}
         stored = {field.name: values[field.name] for field in node.protocol.fields if field.safe}
         view = NodeState(node.id, "running", 1, state=values)
-        number = self._number(node.id, key, _Local(node.id, view, due_us, stored, past))
+        number = self._number(node.id, key, _Local(node.id, view, due_us, stored, past, node.suspicion()))
         self._keep(number, past, node)
         if aged is not None:
             self._spare_aged[number] = aged
         return number
 
-    def _aged_copy(self, node: Node, past: _Past) -> Node | None:
+    def _aged_copy(self, node: _Watched, past: _Past) -> _Watched | None:
         """Return the node with all that is old moved to the far past; None if nothing is old."""
         old_us = past.now_us - self._ages.old_us
         if oldest_us(node) > old_us:
@@ -342,6 +345,7 @@ class LocalStates:
             self.views.append(local.view)
             self.alive.append(local.past is not None)
             self.due_us.append(local.due_us)
+            self.suspicions.append(local.suspicion)
         return known
 
 

@@ -13,8 +13,11 @@ Garcia-Molina's assumptions hold:
   Assumption 8 is broken: a slow network.
 * ``any``: each node has its own clock; its next timer may fire at any moment, which moves that clock to the
   timer's time. Assumptions 8 and 9 are broken: a slow network, and slow or paused nodes.
+* ``budget``: the same, but at most so many timeouts are wrong; ``lab.worlds.explored.suspicions`` defines which
+  are. While none is left, a timer that would be wrong holds its node's clock back. The same assumptions are
+  broken.
 
-In all four, links are FIFO and neither invent nor duplicate messages (3, 6, 7), and stable storage works (4). A
+In all five, links are FIFO and neither invent nor duplicate messages (3, 6, 7), and stable storage works (4). A
 kill may strike any node at any moment (5), also between two messages of one step; messages sent before it still
 arrive. Messages to a node that is down are lost; if no node can restart, they are lost at once.
 
@@ -32,8 +35,8 @@ late, and so may be several; the clock stands until all of them have fired. As i
 first: the node fires no timer before it has taken in every message that should have arrived before now. Others may
 still be on their way. If it is killed instead, what has not left never does, and it is restarted only after the
 overdue messages are lost. A pause ends after a given time at the latest, as the messages that wait would grow
-without bound. Under ``any``, pauses are no moves of their own: a node that takes its time is one of the
-executions.
+without bound. Under ``any`` and ``budget``, pauses are no moves of their own: a node that takes its time is one of
+the executions.
 """
 
 from typing import NamedTuple
@@ -54,7 +57,9 @@ from lab.worlds.explored.states import (
     PAUSED,
     PAUSES,
     RESTARTS,
+    SUSPICIONS,
     WHOLE,
+    WITH_OWN_CLOCKS,
     Change,
     Cuts,
     Memories,
@@ -104,7 +109,8 @@ class Moves:
 
     ``memories`` numbers what properties remember, ``cuts`` the possible cuts, ``pauses`` the paused nodes.
     ``commands`` are given to nodes before any other move, as long as a state has some left. A pause lasts
-    ``longest_pause_us`` at most; if that is 0, there are none.
+    ``longest_pause_us`` at most; if that is 0, there are none. ``faults`` are the numbers of kills and cuts that
+    the search begins with. ``counts_suspicions``: timeouts that are wrong need one of the suspicions left.
     """
 
     def __init__(
@@ -117,13 +123,16 @@ class Moves:
         parts: Parts,
         commands: tuple[tuple[int, CommandInput], ...] = (),
         longest_pause_us: int = 0,
+        faults: tuple[int, int] = (0, 0),
     ) -> None:
+        self.counts_suspicions = timeouts == "budget"
         self.memories = memories
         self.parts = parts
         self.first_message = queues.first
         self._locals = locals_
         self._queues = queues
-        self._time_passes = timeouts != "any"
+        self._time_passes = timeouts not in WITH_OWN_CLOCKS
+        self._faults = faults
         self._has_pauses = longest_pause_us > 0
         self._count = count = len(ids)
         self._places = {node: place for place, node in enumerate(ids)}
@@ -153,7 +162,7 @@ class Moves:
     def all_down(self) -> State:
         """Return the state in which no node has started yet; each of them may restart once."""
         down = [self._locals.stopped(node, "killed", {}) for node in self._ids]
-        nothing = (0, 0, 0, 0, 0, NOBODY, WHOLE, NOTHING)
+        nothing = (0, 0, 0, 0, 0, 0, NOBODY, WHOLE, NOTHING)
         return with_budget((*down, *(EMPTY for _ in self._delivery_moves), *nothing), 0, self._count, 0)
 
     def is_down(self, state: State, place: int) -> bool:
@@ -175,8 +184,11 @@ class Moves:
         self._add_steps(found, Move("strike", node, commands=(command,)), after, place, effects)
         return found
 
-    def timers(self, row: State, place: int) -> Found:
-        """Return the firing of the node's next timer, if it is due and not held back by overdue messages."""
+    def timers(self, row: State, place: int, is_wrong: bool = False) -> Found:
+        """Return the firing of the node's next timer, if it is due and not held back by overdue messages.
+
+        If it ``is_wrong``, it takes one of the suspicions left.
+        """
         local, found = row[place], Found()
         due_us = self._locals.due_us[local]
         if due_us is None or (self._time_passes and due_us) or self._is_paused(row, place):
@@ -184,7 +196,9 @@ class Moves:
         effects = self._fired.get(local)
         if effects is None:
             effects = self._fired[local] = self._effects(local, self._locals.fire_timer(local))
-        self._add_steps(found, self._timer_moves[place], list(row), place, effects)
+        after = list(row)
+        after[SUSPICIONS] -= is_wrong
+        self._add_steps(found, self._timer_moves[place], after, place, effects)
         return found
 
     def deliveries(self, row: State, link: int, message: int) -> Found:
@@ -239,6 +253,26 @@ class Moves:
     def may_restart(self, state: State, place: int) -> bool:
         """Return whether the node was killed, and no message to it is overdue."""
         return self._locals.views[state[place]].process == "killed" and not self.has_overdue(state, place)
+
+    def is_wrong(self, state: State, place: int) -> bool:
+        """Return whether the node's next timer would give up what may still come."""
+        suspicion = self._locals.suspicions[state[place]]
+        kills, cuts = self._faults
+        alive, places = self._locals.alive, self._places
+        if suspicion.anybody:
+            return state[KILLS] == kills and state[CUTS] == cuts
+        if suspicion.silent:
+            return state[CUTS] == cuts and all(alive[state[places[peer]]] for peer in suspicion.silent)
+        return any(
+            alive[state[places[peer]]] and self._is_in_flight(state, self._ids[place], peer, request)
+            for peer, request in suspicion.requests
+        )
+
+    def _is_in_flight(self, state: State, node: int, peer: int, request: int) -> bool:
+        """Return whether a request of the node to its peer, or the reply, is in flight."""
+        has = self._queues.has
+        there, back = state[self._link(node, peer)], state[self._link(peer, node)]
+        return has(there, node, request) or has(back, node, request)
 
     def has_overdue(self, state: State, place: int) -> bool:
         """Return whether a message to this node should have arrived before now."""

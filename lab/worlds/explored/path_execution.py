@@ -5,9 +5,9 @@ it can be shown, stepped through, re-executed, judged and branched. Faults are c
 in the other worlds.
 
 If the model of time breaks an assumption, a fault that says so is in force from the beginning, and a message that
-it touches is recorded as delayed: under ``ordered``, one in flight for longer than Tm; under ``any``, one in
-flight while a timer of its sender or its receiver fires. Under ``any`` every node has its own clock, which dates
-its steps; all other records are dated by the clock furthest ahead.
+it touches is recorded as delayed: under ``ordered``, one in flight for longer than Tm; under ``budget`` and
+``any``, one in flight while a timer of its sender or its receiver fires. Under these two every node has its own
+clock, which dates its steps; all other records are dated by the clock furthest ahead.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ from lab.kernel import Input, Message, Node, Protocol, Step
 from lab.recording.records import End, Fault, Routed
 from lab.recording.writer import RecordLog
 from lab.script.parse import parse
-from lab.worlds.explored.states import BREAKS, Move, Timeouts
+from lab.worlds.explored.states import BREAKS, WITH_OWN_CLOCKS, Move, Timeouts
 from lab.worlds.simulated.simulation import SimulatedIncarnation, Simulation
 
 
@@ -136,7 +136,7 @@ class PathExecution(Simulation):
             if key not in self._sent_us:
                 continue
             late = self.now_us - self._sent_us[key] > self.header.timing.tm_us
-            missed = self._timeouts == "any" and fires in (message.source, message.target)
+            missed = self._timeouts in WITH_OWN_CLOCKS and fires in (message.source, message.target)
             if missed or (late and self._timeouts == "ordered"):
                 del self._sent_us[key]
                 self.record(Routed(self.now_us, message.source, message.serial, "delayed", by=(1,)))

@@ -1,8 +1,9 @@
 """Global states, and the moves between them; each part of a state is a number.
 
 A global state is a tuple of numbers: the local state of each node, the queue of each link (by its source, then by
-its target), the numbers of commands, kills, restarts, cuts and pauses left, the paused nodes, the cut in force,
-and the memories of properties of the history. Local states are numbered by ``LocalStates``; all else here.
+its target), the numbers of commands, kills, restarts, cuts, pauses and wrong suspicions left, the paused nodes,
+the cut in force, and the memories of properties of the history. Local states are numbered by ``LocalStates``; all
+else here.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -25,13 +26,22 @@ from lab.script.parse import parse
 # the state as a whole
 
 State = tuple[int, ...]
-COMMANDS, KILLS, RESTARTS, CUTS, PAUSES, PAUSED, CUT, MEMORIES = range(-8, 0)
+COMMANDS, KILLS, RESTARTS, CUTS, PAUSES, SUSPICIONS, PAUSED, CUT, MEMORIES = range(-9, 0)
 
-Timeouts = Literal["synchronous", "prompt", "ordered", "any"]
+Timeouts = Literal["synchronous", "prompt", "ordered", "budget", "any"]
 """The model of time; see ``lab.worlds.explored.moves``."""
 
-BREAKS: dict[Timeouts, tuple[int, ...]] = {"synchronous": (), "prompt": (), "ordered": (8,), "any": (8, 9)}
+BREAKS: dict[Timeouts, tuple[int, ...]] = {
+    "synchronous": (),
+    "prompt": (),
+    "ordered": (8,),
+    "budget": (8, 9),
+    "any": (8, 9),
+}
 """The assumptions that each model breaks."""
+
+WITH_OWN_CLOCKS: tuple[Timeouts, ...] = ("budget", "any")
+"""The models in which each node has a clock of its own, so that a pause is no move."""
 
 
 class Move(NamedTuple):
@@ -59,9 +69,11 @@ def links_of(state: State, count: int) -> State:
     return state[count : count + count * count]
 
 
-def with_budget(state: State, kills: int, restarts: int, cuts: int, commands: int = 0, pauses: int = 0) -> State:
-    """Return the state with these numbers of kills, restarts, cuts, commands and pauses left."""
-    return (*state[:COMMANDS], commands, kills, restarts, cuts, pauses, *state[PAUSED:])
+def with_budget(
+    state: State, kills: int, restarts: int, cuts: int, commands: int = 0, pauses: int = 0, suspicions: int = 0
+) -> State:
+    """Return the state with these numbers of kills, restarts, cuts, commands, pauses and suspicions left."""
+    return (*state[:COMMANDS], commands, kills, restarts, cuts, pauses, suspicions, *state[PAUSED:])
 
 
 # messages in flight: one queue for each link, and queues of the same content have one number
@@ -96,6 +108,7 @@ class Queues:
         self._pushed: list[dict[int, int]] = [{}]
         self._later: list[dict[int, int]] = [{}]
         self._released: list[dict[tuple[int, frozenset[int] | None], int]] = [{}]
+        self._belongs: list[dict[tuple[int, int], bool]] = [{}]
 
     def number(self, message: Message) -> int:
         """Return the number of a canonical message."""
@@ -135,6 +148,18 @@ class Queues:
             self._released[queue][node, names] = known
         return known
 
+    def has(self, queue: int, node: int, request: int) -> bool:
+        """Return whether the queue has this request of ``node``, or a reply to it."""
+        known = self._belongs[queue].get((node, request))
+        if known is None:
+            messages = (self.messages[number] for number, _ in self._contents[queue])
+            known = self._belongs[queue][node, request] = any(
+                (message.source == node and message.serial == request)
+                or (message.target == node and message.reply_to == request)
+                for message in messages
+            )
+        return known
+
     def stale(self, number: int, node: int, names: frozenset[int] | None) -> int:
         """Return the message after ``node`` stopped waiting for replies to these requests (None: to any)."""
         message = self.messages[number]
@@ -156,6 +181,7 @@ class Queues:
             self._pushed.append({})
             self._later.append({})
             self._released.append({})
+            self._belongs.append({})
         return known
 
 

@@ -18,7 +18,7 @@ from struct import Struct
 
 from lab.worlds.explored.moves import Found, Moves
 from lab.worlds.explored.part_changes import CLEARED, UNCHANGED, PartChanges
-from lab.worlds.explored.states import COMMANDS, KILLS, MEMORIES, PAUSED, PAUSES, RESTARTS, Move, State
+from lab.worlds.explored.states import COMMANDS, KILLS, MEMORIES, PAUSED, PAUSES, RESTARTS, SUSPICIONS, Move, State
 
 _PART_BITS = 32
 _PART = (1 << _PART_BITS) - 1
@@ -55,6 +55,7 @@ class _Ways:
 
     def __init__(self) -> None:
         self.timers: dict[int, list[Way]] = {}
+        self.suspicions: dict[int, list[Way]] = {}
         self.deliveries: dict[tuple[int, int], list[Way]] = {}
         self.strikes: dict[int, list[Way]] = {}
 
@@ -136,9 +137,12 @@ class Successors:
         return known
 
     def _steps(self, state: State, known: _Ways) -> list[Way]:
-        moves, ways = self._moves, list[Way]()
+        moves, ways, wrong = self._moves, list[Way](), list[int]()
         for place in range(self._count):
             if moves.has_overdue(state, place):
+                continue
+            if moves.counts_suspicions and moves.is_wrong(state, place):
+                wrong.append(place)
                 continue
             timers = known.timers.get(state[place])
             if timers is None:
@@ -155,7 +159,28 @@ class Successors:
                     row = self._row(state)
                     deliveries = delivered[key] = self._ways(row, moves.deliveries(row, link, key[1]))
                 ways += deliveries
+        if wrong:
+            ways += self._suspicions(state, known, wrong) if ways else self._last_timers(state, wrong)
         return ways
+
+    def _suspicions(self, state: State, known: _Ways, places: Iterable[int]) -> list[Way]:
+        """Return the firing of these timers, which is wrong, if there are suspicions left."""
+        ways = list[Way]()
+        if not state[SUSPICIONS]:
+            return ways
+        for place in places:
+            suspicions = known.suspicions.get(state[place])
+            if suspicions is None:
+                row = self._row(state)
+                suspicions = self._ways(row, self._moves.timers(row, place, is_wrong=True))
+                known.suspicions[state[place]] = suspicions
+            ways += suspicions
+        return ways
+
+    def _last_timers(self, state: State, places: Iterable[int]) -> list[Way]:
+        """Return the firing of these timers where nothing else can happen: what they wait for cannot come."""
+        row = self._row(state)
+        return [way for place in places for way in self._ways(row, self._moves.timers(row, place))]
 
     def _strikes(self, state: State, known: _Ways) -> list[Way]:
         moves, ways = self._moves, list[Way]()
