@@ -19,11 +19,11 @@ from lab.worlds.campaign.live_campaign import (
     LiveTrial,
     depends_on_time,
     draw_live,
-    format_live_rerun,
     live_header,
     live_schedule_plan,
     program_digest,
 )
+from lab.worlds.campaign.rerun import format_live_rerun
 from lab.worlds.campaign.schedule import Schedule
 from lab.worlds.campaign.trial import SearchGoal, header_for
 from lab.worlds.loading.roles import Wanted, roles_of
@@ -122,7 +122,7 @@ def test_shrinking_repeats_each_candidate() -> None:
     assert shrinking.trial.schedule.faults == ()
     assert made.made == [replace(schedule, faults=())] * 3
     assert tried == [1]
-    assert shrinking.is_minimal
+    assert not shrinking.untried
 
 
 def test_what_was_interrupted_is_not_called_minimal() -> None:
@@ -133,10 +133,10 @@ def test_what_was_interrupted_is_not_called_minimal() -> None:
 
     with _Runs([]) as made:
         shrinking = LiveShrinking(made, _trial(True, draw_live(_campaign(), 1)), VIOLATION)
-        assert not shrinking.is_minimal
+        assert shrinking.untried
         with pytest.raises(KeyboardInterrupt):
             shrinking.run(interrupt)
-    assert not shrinking.is_minimal
+    assert shrinking.untried
 
 
 def test_the_recordings_of_confirmations_are_not_kept(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_shrinking_comes_to_an_end() -> None:
         shrinking.run(lambda tried: None)
     assert shrinking.trial.schedule == many
     assert shrinking.tried == 20
-    assert not shrinking.is_minimal
+    assert shrinking.untried
 
 
 def test_the_digest_is_of_the_files_that_the_command_names(tmp_path: Path) -> None:
@@ -181,19 +181,20 @@ def test_the_digest_is_of_the_files_that_the_command_names(tmp_path: Path) -> No
 def test_the_command_that_makes_it_again() -> None:
     """With the program, the lens, the clients, and the seed of the links."""
     campaign = _campaign(command="/bin/node --fast")
-    line = format_live_rerun(campaign, replace(draw_live(campaign, 4), clients=2), Path("a b.script"))
+    line = format_live_rerun(
+        campaign.target, campaign.base, replace(draw_live(campaign, 4), clients=2), Path("a b.script")
+    )
     assert line.startswith("lab run --program '/bin/node --fast' --nodes 1,2,3 --seed 4 --tm 400ms --tp 200ms ")
     assert line.endswith("--workload broadcast --clients 2 --rate 5 --script 'a b.script' --headless --for 10s")
-    assert "--lens raft" in format_live_rerun(
-        replace(campaign, target=LENSES["program-raft"].name), draw_live(campaign, 4), Path("x")
-    )
+    target = LENSES["program-raft"].name
+    assert "--lens raft" in format_live_rerun(target, campaign.base, draw_live(campaign, 4), Path("x"))
 
 
 def test_the_command_has_the_properties_and_the_settings_of_a_lens() -> None:
     campaign = replace(_campaign(), target="program-raft with /tmp/my own.py")
     info = replace(campaign.base.protocol, parameters={"program": "./node", "threshold": 5})
     campaign = replace(campaign, base=replace(campaign.base, protocol=info))
-    line = format_live_rerun(campaign, draw_live(campaign, 4), Path("x"))
+    line = format_live_rerun(campaign.target, campaign.base, draw_live(campaign, 4), Path("x"))
     assert " --lens raft --properties '/tmp/my own.py' " in line
     assert " --set threshold=5 " in line
     assert "--set program" not in line

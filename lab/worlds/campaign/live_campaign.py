@@ -30,22 +30,20 @@ from lab.kernel import Step, Timing
 from lab.properties.history_verdict import HistoryViolation, OperationCounts, judge_history, workload_of
 from lab.properties.judge import Judge
 from lab.properties.verdicts import Evidence, Violation
-from lab.protocols import LENSES, Algorithm
+from lab.protocols import Algorithm
 from lab.protocols.clients import Client
 from lab.protocols.workloads import WORKLOADS
 from lab.recording.reader import open_recording
 from lab.recording.records import Header, Link, Record, Stall
 from lab.text import UserError
-from lab.units import format_us
 from lab.worlds.campaign.campaign import Campaign, LivePlan, RunOutcome
-from lab.worlds.campaign.finding import Counterexample, Finding, fewer, outside_words, shrink
+from lab.worlds.campaign.finding import INTERRUPTED, OUT_OF_TIME, Counterexample, fewer, is_past, shrink
 from lab.worlds.campaign.schedule import Schedule, SchedulePlan, draw
 from lab.worlds.campaign.situations import NO_SITUATIONS, majorities_in
 from lab.worlds.campaign.trial import count_faults, header_for
 from lab.worlds.campaign.workers import in_order
 from lab.worlds.launch import HostFailedError, HostProcess
 from lab.worlds.loading.config import RunConfig, header_of, new_run_name
-from lab.worlds.loading.targets import split_target
 
 LIVE_FAULTS = ("kill", "pause", "partition", "delay", "loss", "duplicate", "reorder")
 """The kinds that strike programs; their storage is their own affair."""
@@ -101,7 +99,7 @@ def draw_live(campaign: Campaign, seed: int) -> Schedule:
 
     It is stretched so that its faults are over early enough for the programs to recover, and not earlier.
     """
-    run_us, drawn = _live_plan(campaign).run_us, draw(campaign.plan, seed)
+    run_us, drawn = live_plan_of(campaign).run_us, draw(campaign.plan, seed)
     percent = _LIFTED_PERCENT_BEFORE_LAST_READS if _has_last_reads(campaign.base) else _LIFTED_PERCENT
     first_us = min(_FIRST_US, run_us // 5)
     room_us = run_us * percent // 100 - first_us
@@ -227,7 +225,7 @@ class LiveRuns:
     ) -> list[LiveTrial]:
         """Make a run as often as the campaign repeats findings, or until one for which ``stop`` returns True."""
         made = []
-        trials = self.each([schedule] * _live_plan(self._campaign).repetitions)
+        trials = self.each([schedule] * live_plan_of(self._campaign).repetitions)
         with closing(trials):
             for trial in trials:
                 made.append(trial)
@@ -314,35 +312,39 @@ class LiveRuns:
 class LiveShrinking:
     """Shrinks the faults of a live run, each candidate in several runs: one that shows the same is enough.
 
-    ``trial`` is the smallest so far, ``tried`` the number of candidates, of which there are few. ``is_minimal``:
-    all that is simpler by one fault was tried.
+    ``trial`` is the smallest so far, ``tried`` the number of candidates, of which there are few. ``untried`` is
+    why some that are simpler by one fault were left untried. At the monotonic time ``ends_s``, in seconds, no more
+    runs are begun.
     """
 
-    def __init__(self, runs: LiveRuns, trial: LiveTrial, violation: Violation) -> None:
+    def __init__(
+        self, runs: LiveRuns, trial: LiveTrial, violation: Violation, ends_s: float | None = None
+    ) -> None:
         self.trial = trial
         self.violation = violation
         self.tried = 0
-        self.is_minimal = False
-        self._is_given_up = False
+        self.untried = INTERRUPTED
+        self._given_up = ""
         self._runs = runs
+        self._ends_s = ends_s
         self._seen = {trial.schedule}
 
     def run(self, progress: Callable[[int], None]) -> None:
         """Shrink until nothing gets smaller; ``progress`` is called with the number of each candidate."""
         self._progress = progress
         shrink(lambda: self.trial.schedule, (_fewer_faults,), self._keep)
-        self.is_minimal = not self._is_given_up
+        self.untried = self._given_up
 
     def _keep(self, schedule: Schedule) -> bool:
-        if schedule in self._seen:
+        if self._given_up or schedule in self._seen:
             return False
-        if self.tried >= _MOST_CANDIDATES:
-            self._is_given_up = True
+        if self.tried >= _MOST_CANDIDATES or is_past(self._ends_s):
+            self._given_up = "each takes some live runs" if self.tried >= _MOST_CANDIDATES else OUT_OF_TIME
             return False
         self._seen.add(schedule)
         self.tried += 1
         self._progress(self.tried)
-        *_, last = self._runs.repeat(schedule, self._shows)
+        *_, last = self._runs.repeat(schedule, lambda trial: self._shows(trial) or is_past(self._ends_s))
         if not self._shows(last):
             return False
         self.trial = last
@@ -353,16 +355,6 @@ class LiveShrinking:
         return trial.shows(self.violation)
 
 
-class LiveFinding(Struct, frozen=True):
-    """A shrunk finding, its recording, and in how many of the repetitions it came again."""
-
-    finding: Finding
-    recording: Path
-    again: int
-    repetitions: int
-    is_minimal: bool
-
-
 def violation_like(violation: Violation, trial: LiveTrial) -> Violation:
     """Return the violation of the same assertion in a run that shows it."""
     return next(
@@ -370,24 +362,6 @@ def violation_like(violation: Violation, trial: LiveTrial) -> Violation:
         for each in trial.violations
         if each.assertion == violation.assertion and each.is_failure == violation.is_failure
     )
-
-
-def format_live_rerun(campaign: Campaign, schedule: Schedule, script: Path) -> str:
-    """Return the command line that makes a run with this schedule once more."""
-    base, link = campaign.base, schedule.link
-    words = [f"lab run --program {shlex.quote(base.protocol.parameters['program'])}"]
-    lens, properties = split_target(campaign.target)
-    if lens != next(iter(LENSES)):
-        words.append(f"--lens {shlex.quote(lens.removeprefix('program-') if lens in LENSES else lens)}")
-    if properties:
-        words.append(f"--properties {shlex.quote(properties)}")
-    words.append(f"--nodes {','.join(map(str, schedule.nodes))} --seed {schedule.seed}")
-    words.append(f"--tm {format_us(base.timing.tm_us)} --tp {format_us(base.timing.tp_us)}")
-    words.append(f"--latency {format_us(link.latency_us)} --jitter {format_us(link.jitter_us)}")
-    settings = (each for each in base.protocol.settings if not each.startswith("program="))
-    words += (f"--set {shlex.quote(setting)}" for setting in settings)
-    words += outside_words(base, schedule)
-    return " ".join([*words, f"--script {shlex.quote(str(script))} --headless --for {format_us(schedule.end_us)}"])
 
 
 def _fewer_faults(schedule: Schedule) -> Iterator[Schedule]:
@@ -400,7 +374,8 @@ def _counterexample(violation: Violation, schedule: Schedule) -> Counterexample:
     return Counterexample(violation.assertion, broken, str(violation), schedule)
 
 
-def _live_plan(campaign: Campaign) -> LivePlan:
+def live_plan_of(campaign: Campaign) -> LivePlan:
+    """Return how the runs of a campaign on a program are made."""
     assert campaign.live is not None
     return campaign.live
 
