@@ -150,7 +150,7 @@ def check(
     campaign = Campaign(
         arguments.target,
         replace(base, roles=roles),
-        replace(plan, clients=clients or 0),
+        plan.with_outside(roles, clients),
         SearchGoal(find, strict),
         seed,
         runs,

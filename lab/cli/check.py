@@ -237,7 +237,7 @@ def _campaign(options: CheckOptions, target: str, protocol: type[Algorithm]) -> 
     return Campaign(
         absolute_target(target),
         base,
-        replace(plan_of(protocol, (least, most), faults, timing), clients=wanted.clients or 0),
+        plan_of(protocol, (least, most), faults, timing).with_outside(base.roles, wanted.clients),
         SearchGoal(options.find or "", options.strict),
         whole_number("--seed", options.seed, 0),
         runs_wanted,

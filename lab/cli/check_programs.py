@@ -354,7 +354,7 @@ def _campaign(options: CheckOptions, target: str, protocol: type[Algorithm], com
     return Campaign(
         absolute_target(target),
         base,
-        live_schedule_plan((least, most), faults, run_us, wanted.clients or 0),
+        live_schedule_plan((least, most), faults, run_us).with_outside(base.roles, wanted.clients),
         SearchGoal(options.find or "", options.strict),
         whole_number("--seed", options.seed, 0),
         whole_number("--runs", runs, 0),

@@ -35,7 +35,7 @@ RUN_US = 10_000_000
 def _campaign(workload: str = "broadcast", command: str = "./node", run_us: int = RUN_US) -> Campaign:
     base = live_header("program", Program, 3, TIMING, {"program": command})
     base = replace(base, roles=roles_of(Wanted(workload), Program, base.nodes, TIMING, None))
-    plan = live_schedule_plan((3, 3), ("pause", "partition", "loss"), run_us, 0)
+    plan = live_schedule_plan((3, 3), ("pause", "partition", "loss"), run_us).with_outside(base.roles, None)
     return Campaign("program", base, plan, SearchGoal(), 1, 5, guided=False, live=LivePlan(run_us, 3, ""))
 
 

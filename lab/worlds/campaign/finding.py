@@ -17,8 +17,9 @@ That may take long, so it can be given an end. What is then left is no minimum, 
 
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeVar
 
 from msgspec import Struct
@@ -174,16 +175,19 @@ class Shrinking:
 
     @staticmethod
     def _nodes(schedule: Schedule) -> Iterator[Schedule]:
+        """Leave a node out, if there is one for each with a client."""
         if len(schedule.nodes) > 2:
             for node in schedule.nodes:
-                yield schedule.without_node(node)
+                left = schedule.without_node(node)
+                if schedule.clients == len(schedule.nodes):
+                    yield left.with_clients(len(left.nodes))
+                yield left
 
     @staticmethod
     def _ids(schedule: Schedule) -> Iterator[Schedule]:
         """Give the nodes the ids 1, 2, 3 and so on."""
         names = {node: place for place, node in enumerate(schedule.nodes, start=1)}
-        faults = tuple(fault.renamed(names) for fault in schedule.faults)
-        yield replace(schedule, nodes=tuple(names.values()), faults=faults)
+        yield schedule.renamed(names)
 
     @staticmethod
     def _messages(schedule: Schedule) -> Iterator[Schedule]:
@@ -206,7 +210,7 @@ class Shrinking:
         clients = schedule.clients or len(schedule.nodes)
         for fewer_clients in dict.fromkeys((1, 2, clients // 2, clients - 1)):
             if 0 < fewer_clients < clients:
-                yield replace(schedule, clients=fewer_clients)
+                yield schedule.with_clients(fewer_clients)
 
     def _ends(self, schedule: Schedule) -> Iterator[Schedule]:
         """End earlier, though not before the last fault; the clients then end earlier, too."""
@@ -342,15 +346,18 @@ class Counterexample(Struct, frozen=True):
     def shape(self) -> str:
         """What is alike in two that show the same: see ``shape_of``."""
         schedule = self.schedule
-        return shape_of(schedule.nodes, [f"{fault.trigger}{fault.command}" for fault in schedule.faults])
+        commands = [f"{fault.trigger}{fault.command}" for fault in schedule.faults]
+        return shape_of(schedule.nodes, commands, schedule.named_outside())
 
 
-def shape_of(nodes: Sequence[int], commands: Sequence[str]) -> str:
+def shape_of(
+    nodes: Sequence[int], commands: Sequence[str], others: Mapping[int, str] = MappingProxyType({})
+) -> str:
     """Return the commands with their triggers, without times and amounts.
 
-    Of n nodes the highest is ``n``, the next ``n-1``.
+    Of n nodes the highest is ``n``, the next ``n-1``. ``others`` are names of nodes outside the cluster.
     """
-    names = {node: f"n-{rank}" if rank else "n" for rank, node in enumerate(reversed(nodes))}
+    names = {node: f"n-{rank}" if rank else "n" for rank, node in enumerate(reversed(nodes))} | dict(others)
 
     def abstract(command: str) -> str:
         text = _AMOUNT.sub("", command)

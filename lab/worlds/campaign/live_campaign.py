@@ -87,11 +87,11 @@ def live_header(
     return replace(header_of(RunConfig("", target, nodes, timing, parameters, Link(), 0, ""), protocol), began="")
 
 
-def live_schedule_plan(nodes: tuple[int, int], faults: tuple[str, ...], run_us: int, clients: int) -> SchedulePlan:
+def live_schedule_plan(nodes: tuple[int, int], faults: tuple[str, ...], run_us: int) -> SchedulePlan:
     """Return the plan of schedules that fit into runs of this time."""
     t_us = run_us // _T_IN_RUN // 5_000 * 5_000
     tm_us = t_us * 2 // 5
-    return SchedulePlan(nodes, faults, Timing(tm_us, t_us - 2 * tm_us), (), gaps=False, clients=clients)
+    return SchedulePlan(nodes, faults, Timing(tm_us, t_us - 2 * tm_us), (), gaps=False)
 
 
 def draw_live(campaign: Campaign, seed: int) -> Schedule:
