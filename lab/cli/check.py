@@ -80,11 +80,12 @@ def check(options: CheckOptions) -> int:
 
     With --workload, every run has clients. What they were answered is one more assertion, named after the
     workload: a history that no correct system gives them is a failure, whatever faults there were. Faults strike
-    the nodes and the links between them, neither clients nor services.
+    clients and services, too.
 
-    With --program, the runs are live, some at a time. The schedule of faults is reproducible, a run is not: a
-    finding is repeated, and the report has in how many repetitions it came again. What a slow machine may have
-    caused counts only if it comes again in a run of twice the time. The recording of each finding is kept.
+    With --program, the runs are live, some at a time. Faults strike at the messages that a first run without
+    faults has shown, too. The schedule of faults is reproducible, a run is not: a finding is repeated, and the
+    report has in how many repetitions it came again. What a slow machine may have caused counts only if it comes
+    again in a run of twice the time. The recording of each finding is kept.
 
     The first runs of your own protocol, and every finding, are executed twice, in two processes: if they differ,
     it is not deterministic, and nothing that was found can be trusted.

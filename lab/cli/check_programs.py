@@ -50,6 +50,7 @@ from lab.worlds.campaign.live_campaign import (
     live_plan_of,
     live_schedule_plan,
     program_digest,
+    striking_at,
 )
 from lab.worlds.campaign.rerun import format_live_rerun
 from lab.worlds.campaign.schedule import fault_kinds
@@ -141,6 +142,8 @@ def check_program(options: CheckOptions) -> int:
     file.check()
     resumed = file.header(Campaign)
     if resumed is not None:
+        assert isinstance(resumed.campaign, Campaign)
+        campaign = striking_at(campaign, resumed.campaign.plan.kinds)
         file.require_fit(resumed, CampaignHeader.of(campaign))
     session = _ProgramSession(options, campaign, load_protocol(target), _short_name(command))
     interrupt_on_signals()
@@ -173,6 +176,9 @@ class _ProgramSession(CheckSession[LiveTrial, _KeptProgramFinding]):
             TemporaryDirectory(prefix="lab-") as folder,
             LiveRuns(self.campaign, self.protocol, self.workers, Path(folder)) as self._runs,
         ):
+            if self.options.resume is None:
+                with Progress("a run without faults, for the kinds of messages"):
+                    self._runs.campaign = self.campaign = striking_at(self.campaign, self._runs.find_kinds())
             return super().run()
 
     # running

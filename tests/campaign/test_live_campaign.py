@@ -1,27 +1,34 @@
 """Campaigns on programs: their schedules, what a slow machine may have caused, and how runs are repeated."""
 
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import Raw
 from msgspec.structs import replace
 
-from lab.kernel import Timing
+from lab.kernel import Fired, Message, Step, Timing
 from lab.properties.history_verdict import HistoryViolation, OperationCounts
 from lab.properties.verdicts import Violation
 from lab.protocols.lenses import LENSES
 from lab.protocols.program import Program
+from lab.recording.records import Link
+from lab.script.parse import parse
 from lab.worlds.campaign.campaign import Campaign, LivePlan
+from lab.worlds.campaign.finding import OUT_OF_TIME
 from lab.worlds.campaign.live_campaign import (
     LiveRuns,
     LiveShrinking,
     LiveTrial,
     depends_on_time,
     draw_live,
+    kinds_of,
     live_header,
     live_schedule_plan,
     program_digest,
+    striking_at,
 )
 from lab.worlds.campaign.rerun import format_live_rerun
 from lab.worlds.campaign.schedule import Schedule
@@ -79,6 +86,51 @@ def test_a_schedule_depends_on_its_seed_and_fits_into_the_run() -> None:
             assert max(times) <= lifted_us
             if schedule.faults[-1].command == "resume all":
                 assert [fault.at_us for fault in schedule.faults[-2:]] == [lifted_us // 1_000 * 1_000] * 2
+
+
+def test_faults_strike_at_the_kinds_of_messages_of_a_calm_run() -> None:
+    """Before, on and after they are sent; before last reads, all that ends a fault comes at its time."""
+    kinds = ("Gossip", "Gossip", "Read")
+    for workload in ("lin-kv", "broadcast"):
+        campaign = striking_at(_campaign(workload), kinds)
+        drawn = [draw_live(campaign, seed) for seed in range(1, 120)]
+        faults = [fault for schedule in drawn for fault in schedule.faults]
+        words = [tuple(fault.on.split()) for fault in faults if fault.on]
+        assert {word[-2] if "->" in word[-1] else word[-1] for word in words} == {"Gossip", "Read"}
+        assert {word[0] for word in words} == {"send", "before", "deliver"}
+        has_links = any("->" in word[-1] for word in words)
+        ends = [fault for fault in faults if fault.command.split()[0] in ("heal", "resume", "restart", "join")]
+        assert has_links is any(fault.on for fault in ends) is (workload == "lin-kv")
+        assert len(words) > 100
+        for fault in faults:
+            assert parse(str(fault)).triggers
+
+
+def test_the_kinds_are_those_of_a_run() -> None:
+    """Those between nodes count twice; of a campaign with last reads, what is sent at the beginning does not."""
+    header = header_for(Program, _campaign().base, Schedule(1, (1, 2, 3), Link(), (), RUN_US))
+
+    def step(at_us: int, source: int, target: int, kind: str) -> Step:
+        sent = (Message(source, target, 1, kind, Raw(b"{}")),)
+        return Step(node=source, incarnation=1, at_us=at_us, input=Fired("x"), sent=sent)
+
+    records = [header, step(1_000, 1, 2, "Vote"), step(5_000, 4, 1, "Read"), step(6_000, 2, 3, "Gossip")]
+    assert kinds_of(records) == ("Gossip", "Gossip", "Read", "Vote", "Vote")
+    assert kinds_of(records, 5_000) == ("Gossip", "Gossip", "Read")
+
+
+def test_the_time_of_shrinking_is_bounded() -> None:
+    """Once it is over no run is begun; what is left is not called minimal."""
+    schedule = draw_live(_campaign(), 1)
+    with _Runs([]) as made:
+        shrinking = LiveShrinking(made, _trial(True, schedule), VIOLATION, time.monotonic())
+        shrinking.run(lambda tried: None)
+    assert made.made == []
+    assert (shrinking.trial.schedule, shrinking.tried, shrinking.untried) == (schedule, 0, OUT_OF_TIME)
+    with _Runs([True]) as made:
+        shrinking = LiveShrinking(made, _trial(True, schedule), VIOLATION, time.monotonic() + 3_600)
+        shrinking.run(lambda tried: None)
+    assert (shrinking.trial.schedule.faults, shrinking.untried) == ((), "")
 
 
 def test_only_what_is_judged_by_last_reads_depends_on_time() -> None:

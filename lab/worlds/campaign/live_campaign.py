@@ -7,6 +7,10 @@ A slow machine must not accuse a program. An answer that is wrong at any speed i
 have been a matter of time, such as a message that is not everywhere at the end, or two nodes that lead, counts
 only if the machine kept its times (no stall was recorded), and if it comes again in a run of twice the time. If it
 does not, it is *unconfirmed*.
+
+Many faults strike at a message. Which kinds of messages a program has is not known before. So a campaign begins
+with a run without faults, and the kinds seen in it are part of the campaign's plan: its file has them, and a
+campaign that goes on draws the same schedules.
 """
 
 import hashlib
@@ -38,7 +42,7 @@ from lab.recording.records import Header, Link, Record, Stall
 from lab.text import UserError
 from lab.worlds.campaign.campaign import Campaign, LivePlan, RunOutcome
 from lab.worlds.campaign.finding import INTERRUPTED, OUT_OF_TIME, Counterexample, fewer, is_past, shrink
-from lab.worlds.campaign.schedule import Schedule, SchedulePlan, draw
+from lab.worlds.campaign.schedule import Schedule, ScheduledFault, SchedulePlan, draw
 from lab.worlds.campaign.situations import NO_SITUATIONS, majorities_in
 from lab.worlds.campaign.trial import count_faults, header_for
 from lab.worlds.campaign.workers import in_order
@@ -49,10 +53,13 @@ LIVE_FAULTS = ("kill", "pause", "partition", "delay", "loss", "duplicate", "reor
 """The kinds that strike programs; their storage is their own affair."""
 OVERHEAD_US = 1_500_000
 """About how long it takes to start a run, to end it, and to judge it."""
+_MOMENTS = ("send", "before send", "deliver")
+_RETURNS = ("heal", "join", "resume", "restart")
 _T_IN_RUN = 50
 """Faults are drawn as for a T of which a run has so many: then most schedules fit into it."""
 _FIRST_US = 2_000_000
 """The first fault comes when the programs have started."""
+_LEAST_CALM_US = 3_000_000
 _LIFTED_PERCENT, _LIFTED_PERCENT_BEFORE_LAST_READS = 70, 48
 """All faults are over after this much of a run."""
 _PATIENCE = 2
@@ -91,23 +98,56 @@ def live_schedule_plan(nodes: tuple[int, int], faults: tuple[str, ...], run_us: 
     """Return the plan of schedules that fit into runs of this time."""
     t_us = run_us // _T_IN_RUN // 5_000 * 5_000
     tm_us = t_us * 2 // 5
-    return SchedulePlan(nodes, faults, Timing(tm_us, t_us - 2 * tm_us), (), gaps=False)
+    return SchedulePlan(nodes, faults, Timing(tm_us, t_us - 2 * tm_us), (), gaps=False, moments=_MOMENTS)
+
+
+def striking_at(campaign: Campaign, kinds: tuple[str, ...]) -> Campaign:
+    """Return the campaign with faults that wait for messages of these kinds."""
+    return replace(campaign, plan=replace(campaign.plan, kinds=kinds))
 
 
 def draw_live(campaign: Campaign, seed: int) -> Schedule:
     """Return the schedule of the run with this seed, whose end is that of the run.
 
-    It is stretched so that its faults are over early enough for the programs to recover, and not earlier.
+    It is stretched so that its faults are over early enough for the programs to recover, and not earlier. Before
+    last reads, what ends a fault waits for no message, nor for one on a link, which may come too late.
     """
     run_us, drawn = live_plan_of(campaign).run_us, draw(campaign.plan, seed)
-    percent = _LIFTED_PERCENT_BEFORE_LAST_READS if _has_last_reads(campaign.base) else _LIFTED_PERCENT
+    has_last_reads = _has_last_reads(campaign.base)
+    percent = _LIFTED_PERCENT_BEFORE_LAST_READS if has_last_reads else _LIFTED_PERCENT
     first_us = min(_FIRST_US, run_us // 5)
     room_us = run_us * percent // 100 - first_us
     faults = tuple(
-        replace(fault, at_us=(first_us + fault.at_us * room_us // drawn.end_us) // 1_000 * 1_000)
+        replace(
+            fault,
+            at_us=(first_us + fault.at_us * room_us // drawn.end_us) // 1_000 * 1_000,
+            on=_soon(fault) if has_last_reads else fault.on,
+        )
         for fault in drawn.faults
     )
     return replace(drawn, faults=faults, end_us=run_us)
+
+
+def _soon(fault: ScheduledFault) -> str:
+    """Return the trigger of a fault without its link; that of what ends a fault is dropped."""
+    if fault.command.startswith(_RETURNS):
+        return ""
+    return fault.on.rpartition(" ")[0] if "->" in fault.on else fault.on
+
+
+def kinds_of(records: Iterable[Record], since_us: int = 0) -> tuple[str, ...]:
+    """Return the kinds of the messages sent since then, sorted; those between nodes of the cluster twice."""
+    found: set[str] = set()
+    inside: set[str] = set()
+    nodes: tuple[int, ...] = ()
+    for record in records:
+        if isinstance(record, Header):
+            nodes = record.nodes
+        elif isinstance(record, Step) and record.at_us >= since_us:
+            found |= {message.kind for message in record.sent}
+            if record.node in nodes:
+                inside |= {message.kind for message in record.sent if message.target in nodes}
+    return tuple(sorted([*found, *inside]))
 
 
 def depends_on_time(violation: Violation) -> bool:
@@ -185,7 +225,7 @@ class LiveRuns:
     """
 
     def __init__(self, campaign: Campaign, protocol: type[Algorithm], workers: int, folder: Path) -> None:
-        self._campaign = campaign
+        self.campaign = campaign
         self._protocol = protocol
         self._workers = workers
         self._folder = folder
@@ -198,6 +238,20 @@ class LiveRuns:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._threads.shutdown(cancel_futures=True)
+
+    def find_kinds(self) -> tuple[str, ...]:
+        """Make a run without faults, half as long as the others; return the kinds of messages to strike at.
+
+        Before last reads, these are the kinds that are sent all the time: a fault that waits for any other may
+        come too late. Raises LiveRunFailedError.
+        """
+        run_us = live_plan_of(self.campaign).run_us
+        calm_us = max(_LEAST_CALM_US, run_us // 2)
+        drawn = draw_live(self.campaign, self.campaign.seed)
+        with closing(self.each([replace(drawn, faults=(), end_us=calm_us)])) as trials:
+            (trial,) = trials
+        trial.recording.unlink(missing_ok=True)
+        return kinds_of(trial.records, calm_us // 2 if _has_last_reads(self.campaign.base) else 0)
 
     def each(self, schedules: Iterable[Schedule]) -> Generator[LiveTrial, None, None]:
         """Make these runs, and yield them in their order; those still going on end when the iterator is closed.
@@ -216,7 +270,7 @@ class LiveRuns:
 
         Raises LiveRunFailedError.
         """
-        with closing(self.each(draw_live(self._campaign, seed) for seed in seeds)) as trials:
+        with closing(self.each(draw_live(self.campaign, seed) for seed in seeds)) as trials:
             for trial in trials:
                 yield self._outcome(trial), trial
 
@@ -225,7 +279,7 @@ class LiveRuns:
     ) -> list[LiveTrial]:
         """Make a run as often as the campaign repeats findings, or until one for which ``stop`` returns True."""
         made = []
-        trials = self.each([schedule] * live_plan_of(self._campaign).repetitions)
+        trials = self.each([schedule] * live_plan_of(self.campaign).repetitions)
         with closing(trials):
             for trial in trials:
                 made.append(trial)
@@ -235,12 +289,12 @@ class LiveRuns:
 
     def _run(self, schedule: Schedule, over: threading.Event) -> list[LiveTrial]:
         """Make a run; return nothing if it is ended early."""
-        header = header_for(self._protocol, self._campaign.base, schedule)
+        header = header_for(self._protocol, self.campaign.base, schedule)
         name = new_run_name(header.protocol.name)
         recording = self._folder / f"{name}.jsonl"
         config = RunConfig(
             name,
-            self._campaign.target,
+            self.campaign.target,
             header.nodes,
             header.timing,
             header.protocol.parameters,
@@ -276,7 +330,7 @@ class LiveRuns:
         confirmed = {name for name in doubtful if self._is_confirmed(trial, name)}
         unconfirmed = doubtful - confirmed
         violations = [each for each in trial.violations if each.assertion not in unconfirmed]
-        matching = next(filter(self._campaign.goal.matches, violations), None)
+        matching = next(filter(self.campaign.goal.matches, violations), None)
         counted = Counter((each.assertion, tuple(b.assumption for b in each.broken)) for each in violations)
         return RunOutcome(
             trial.schedule,

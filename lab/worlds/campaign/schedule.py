@@ -171,7 +171,7 @@ class SchedulePlan(Struct, frozen=True):
     A message kind that is in ``kinds`` twice is chosen twice as often. ``requests`` are the kinds of messages that
     their receivers answer. ``bare`` are the commands that name no node: they go to whoever leads. ``elects``: the
     protocol may elect a leader. Without ``gaps``, the ids are 1, 2, 3 and so on. ``clients`` and ``services``: how
-    many there are; 0 clients: one for each node, None: none.
+    many there are; 0 clients: one for each node, None: none. ``moments``: where on its way a message is struck at.
     """
 
     nodes: tuple[int, int]
@@ -185,6 +185,7 @@ class SchedulePlan(Struct, frozen=True):
     gaps: bool = True
     clients: int | None = None
     services: int = 0
+    moments: tuple[str, ...] = ("send", "send", "deliver")
 
     def with_outside(self, roles: tuple[Role, ...], clients: int | None) -> "SchedulePlan":
         """Return the plan with these roles beside the cluster; ``clients`` None: one for each node."""
@@ -443,7 +444,7 @@ class ScheduleGenerator:
         rng = self._rng
         if not self._plan.kinds or rng.random() >= share:
             return ""
-        on = f"{rng.choice(['send', 'send', 'deliver'])} {rng.choice(self._plan.kinds)}"
+        on = f"{rng.choice(self._plan.moments)} {rng.choice(self._plan.kinds)}"
         if rng.random() < 0.25 and len(self._nodes) > 1:
             source, target = rng.sample(self._nodes, 2)
             if victim is not None and victim not in (source, target):
