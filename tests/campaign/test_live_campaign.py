@@ -14,7 +14,7 @@ from lab.properties.history_verdict import HistoryViolation, OperationCounts
 from lab.properties.verdicts import Violation
 from lab.protocols.lenses import LENSES
 from lab.protocols.program import Program
-from lab.recording.records import Link
+from lab.recording.records import Link, Record
 from lab.script.parse import parse
 from lab.worlds.campaign.campaign import Campaign, LivePlan
 from lab.worlds.campaign.finding import OUT_OF_TIME
@@ -114,7 +114,12 @@ def test_the_kinds_are_those_of_a_run() -> None:
         sent = (Message(source, target, 1, kind, Raw(b"{}")),)
         return Step(node=source, incarnation=1, at_us=at_us, input=Fired("x"), sent=sent)
 
-    records = [header, step(1_000, 1, 2, "Vote"), step(5_000, 4, 1, "Read"), step(6_000, 2, 3, "Gossip")]
+    records: list[Record] = [
+        header,
+        step(1_000, 1, 2, "Vote"),
+        step(5_000, 4, 1, "Read"),
+        step(6_000, 2, 3, "Gossip"),
+    ]
     assert kinds_of(records) == ("Gossip", "Gossip", "Read", "Vote", "Vote")
     assert kinds_of(records, 5_000) == ("Gossip", "Gossip", "Read")
 

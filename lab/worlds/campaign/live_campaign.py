@@ -59,7 +59,6 @@ _T_IN_RUN = 50
 """Faults are drawn as for a T of which a run has so many: then most schedules fit into it."""
 _FIRST_US = 2_000_000
 """The first fault comes when the programs have started."""
-_LEAST_CALM_US = 3_000_000
 _LIFTED_PERCENT, _LIFTED_PERCENT_BEFORE_LAST_READS = 70, 48
 """All faults are over after this much of a run."""
 _PATIENCE = 2
@@ -240,18 +239,16 @@ class LiveRuns:
         self._threads.shutdown(cancel_futures=True)
 
     def find_kinds(self) -> tuple[str, ...]:
-        """Make a run without faults, half as long as the others; return the kinds of messages to strike at.
+        """Make a run without faults; return the kinds of messages to strike at. Raises LiveRunFailedError.
 
         Before last reads, these are the kinds that are sent all the time: a fault that waits for any other may
-        come too late. Raises LiveRunFailedError.
+        come too late.
         """
-        run_us = live_plan_of(self.campaign).run_us
-        calm_us = max(_LEAST_CALM_US, run_us // 2)
-        drawn = draw_live(self.campaign, self.campaign.seed)
-        with closing(self.each([replace(drawn, faults=(), end_us=calm_us)])) as trials:
+        calm = replace(draw_live(self.campaign, self.campaign.seed), faults=())
+        with closing(self.each([calm])) as trials:
             (trial,) = trials
         trial.recording.unlink(missing_ok=True)
-        return kinds_of(trial.records, calm_us // 2 if _has_last_reads(self.campaign.base) else 0)
+        return kinds_of(trial.records, calm.end_us // 3 if _has_last_reads(self.campaign.base) else 0)
 
     def each(self, schedules: Iterable[Schedule]) -> Generator[LiveTrial, None, None]:
         """Make these runs, and yield them in their order; those still going on end when the iterator is closed.
