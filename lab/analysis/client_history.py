@@ -6,7 +6,7 @@ those of Maelstrom's protocol: most say that the operation did not happen, and w
 knows.
 
 The last reads of clients, by which some workloads are judged, are due when the cluster has come to rest. So they
-are no evidence if a fault is in force then, or has struck since the clients stopped.
+are no evidence if a fault is in force then, or has struck since the clients stopped, or if a service is down.
 """
 
 from typing import Any
@@ -53,6 +53,8 @@ class ClientHistory:
         self._struck = ""
         self._in_force: dict[int, str] = {}
         self._paused: set[int] = set()
+        self._services = {node for role in header.roles if role not in clients for node in role.nodes}
+        self._down: set[int] = set()
         self.messages = 0
         self._names = {node: name for role in clients for node, name in role.nodes.items()}
         self._renamed = dict.fromkeys(self._names, 0)
@@ -71,6 +73,7 @@ class ClientHistory:
         if self._struck:
             return self._struck
         left = [*self._in_force.values(), *(f"pause {node}" for node in sorted(self._paused))]
+        left += (f"kill {node}" for node in sorted(self._down))
         return f"still in force at the last reads: {left[0]}" if left else ""
 
     def observe(self, record: Record | None) -> None:
@@ -97,6 +100,10 @@ class ClientHistory:
                 self._in_force[record.id] = record.text
         else:
             (self._paused.add if record.event == "paused" else self._paused.discard)(record.node)
+            if record.event == "started":
+                self._down.discard(record.node)
+            elif record.event in ("killed", "failed") and record.node in self._services:
+                self._down.add(record.node)
         is_own = isinstance(record, Process) and record.event == "failed"
         if record.at_us > until_us and not is_own:
             self._struck = "a fault strikes while the cluster should come to rest"

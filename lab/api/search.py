@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from lab.api.run import Arguments, Protocol, Run, html_of, target_of
 from lab.protocols import Algorithm
 from lab.worlds.campaign.campaign import Campaign, CampaignTotals, run_campaign
-from lab.worlds.campaign.finding import Finding, format_rerun, shrink_finding, write_finding
+from lab.worlds.campaign.finding import Finding, shrink_finding, write_finding
+from lab.worlds.campaign.rerun import format_rerun
 from lab.worlds.campaign.schedule import STRONGEST, fault_kinds, plan_of
 from lab.worlds.campaign.trial import SearchGoal
 from lab.worlds.loading.config import simulation_header
@@ -149,7 +150,7 @@ def check(
     campaign = Campaign(
         arguments.target,
         replace(base, roles=roles),
-        replace(plan, clients=clients or 0),
+        plan.with_outside(roles, clients),
         SearchGoal(find, strict),
         seed,
         runs,

@@ -8,12 +8,12 @@ from rich.table import Table
 from rich.text import Text
 
 from lab.cli.documents import Document
-from lab.cli.junit import JUnitCase, JUnitSuite
+from lab.cli.junit import JUnitCase
 from lab.cli.recording_report import format_explanation_line
 from lab.cli.terminal import TerminalConsole, print_wrapped
 from lab.output import print_line
 from lab.properties.assertions import ASSERTIONS, ASSUMPTION_NUMBERS, ASSUMPTIONS
-from lab.properties.history_verdict import describe_workload, workload_of
+from lab.properties.history_verdict import HistoryViolation, describe_workload, workload_of
 from lab.properties.witness import explain_violation
 from lab.protocols import Algorithm
 from lab.tasks.extension import analysis_of, extension_class
@@ -225,6 +225,33 @@ def format_no_findings(
     return text if promises else f"{text}; the protocol promises nothing, so only its errors were judged"
 
 
+class KeptFinding(Struct, frozen=True):
+    """A shrunk finding, the files that it was written to, and the command that makes its run again."""
+
+    finding: Finding
+    recording: Path
+    script: Path
+    rerun: str
+
+    @property
+    def remark(self) -> str:
+        """What else there is to report of it; empty if there is nothing."""
+        return ""
+
+
+def print_kept(kept: KeptFinding) -> None:
+    """Print the finding, its shrunk form, the events that led to it, and its files."""
+    print_finding(kept.finding)
+    if kept.remark:
+        print_wrapped(kept.remark)
+    print_line(f"recorded: {kept.recording}")
+    print_line(f"script:   {kept.script}")
+    print_line(f"replay:   lab replay {kept.recording}")
+    if isinstance(kept.finding.violation, HistoryViolation):
+        print_line(f"history:  lab consistency {kept.recording}")
+    print_line(f"again:    {kept.rerun}")
+
+
 def print_finding(finding: Finding) -> None:
     """Print the finding, its shrunk form, and the events that led to it."""
     drawn, least = finding.drawn, finding.least
@@ -236,6 +263,8 @@ def print_finding(finding: Finding) -> None:
     )
     for fault in least.faults:
         print_line(f"    {fault}")
+    if not finding.is_minimal:
+        print_wrapped(f"not minimal: smaller schedules are left untried, as {finding.untried}")
     print_line("events that led to it (line of the recording, seconds):")
     for line in explain_violation(finding.records, finding.violation):
         print_line(f"    {format_explanation_line(line)}")
@@ -329,7 +358,10 @@ class SituationCoverage(Struct, frozen=True):
 
 
 class FindingSummary(Struct, frozen=True):
-    """The shrunk counterexample. ``failure``: not excused. ``again``: the command that runs it again."""
+    """The shrunk counterexample. ``failure``: not excused. ``again``: the command that runs it again.
+
+    ``minimal``: nothing simpler was left untried.
+    """
 
     seed: int
     assertion: str
@@ -337,9 +369,27 @@ class FindingSummary(Struct, frozen=True):
     text: str
     nodes: tuple[int, ...]
     commands: tuple[str, ...]
+    minimal: bool
     recording: str
     script: str
     again: str
+
+    @classmethod
+    def of(cls, kept: KeptFinding) -> "FindingSummary":
+        """Return the summary of a finding of a simulated run."""
+        finding = kept.finding
+        return cls(
+            finding.drawn.seed,
+            finding.violation.assertion,
+            finding.violation.is_failure,
+            str(finding.violation),
+            finding.least.nodes,
+            tuple(map(str, finding.least.faults)),
+            finding.is_minimal,
+            str(kept.recording),
+            str(kept.script),
+            kept.rerun,
+        )
 
 
 class ClientOperations(Struct, frozen=True):
@@ -411,11 +461,9 @@ def document_of(
     totals: CampaignTotals,
     protocol: type[Algorithm],
     campaign: Campaign,
-    finding: Finding | None,
-    files: list[Path],
-    rerun: str,
+    kept: KeptFinding | None,
 ) -> CheckDocument:
-    """Return the report as a document; ``files`` are the recording and the script of the finding."""
+    """Return the report of a campaign in simulation as a document."""
     coverage = coverage_of(protocol, totals.ways)
     noun = analysis_of(extension_class(protocol)).noun
     return CheckDocument(
@@ -441,19 +489,9 @@ def document_of(
             never_delivered(totals, protocol),
             never_at_once(totals, protocol) if totals.states_at_once else [],
         ),
-        finding=None if finding is None else _summary_of(finding, files, rerun),
+        finding=None if kept is None else FindingSummary.of(kept),
         clients=ClientOperations.of(campaign, totals),
     )
-
-
-def junit_suite(document: CheckDocument, seed: int, seconds: float) -> JUnitSuite:
-    """Return the cases of a campaign in simulation; ``seed`` is the first one."""
-    found, shown = document.finding, dict[str, tuple[str, ...]]()
-    if found is not None:
-        again = (f"seed: {found.seed}", *found.commands, f"recorded: {found.recording}", f"again: {found.again}")
-        shown[found.assertion] = (found.text, *again)
-    cases = junit_cases(document.protocol, document.judged, document.violations, shown)
-    return JUnitSuite("check", cases, seconds, (("seed", str(seed)), ("runs", str(document.runs))))
 
 
 def junit_cases(
@@ -480,18 +518,3 @@ def junit_cases(
             failure = failure or ("judged in no run, so it does not count as holding",)
         cases.append(JUnitCase(f"check.{protocol}", name, failure))
     return cases
-
-
-def _summary_of(finding: Finding, files: list[Path], rerun: str) -> FindingSummary:
-    recording, script = map(str, files)
-    return FindingSummary(
-        finding.drawn.seed,
-        finding.violation.assertion,
-        finding.violation.is_failure,
-        str(finding.violation),
-        finding.least.nodes,
-        tuple(map(str, finding.least.faults)),
-        recording,
-        script,
-        rerun,
-    )

@@ -4,64 +4,35 @@ The options become a campaign; its first finding is shrunk, reported and recorde
 ``check_programs``.
 """
 
-import time
+from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from lab.cli.campaign_file import (
-    CampaignFile,
-    append,
-    describe_file,
-    is_own,
-    words_of,
-)
-from lab.cli.campaign_report import (
-    document_of,
-    format_no_findings,
-    junit_suite,
-    print_finding,
-    print_totals,
-)
+from lab.cli.campaign_file import is_own, words_of
+from lab.cli.campaign_report import CheckDocument, KeptFinding, document_of, print_totals
 from lab.cli.check_options import DEFAULT_FAULTS, DEFAULT_NODES, PLANNING, CheckOptions
 from lab.cli.check_programs import check_program, require_no_program
-from lab.cli.documents import print_json
-from lab.cli.junit import write_junit
+from lab.cli.check_session import CheckSession, campaign_file
 from lab.cli.options import (
     announce_sandbox,
     base_header,
     command,
-    exit_if_workers_fail,
     node_range,
     wanted_outside,
     whole_number,
-    worker_count,
-    writable,
-    writable_recording,
 )
 from lab.cli.progress import Progress
-from lab.cli.terminal import (
-    EXIT_INTERRUPTED,
-    EXIT_NOT_AS_EXPECTED,
-    UsageError,
-    interrupt_on_signals,
-    print_wrapped,
-)
-from lab.output import print_line, print_remark
+from lab.cli.terminal import UsageError, interrupt_on_signals
 from lab.properties.assertions import RAISES
-from lab.properties.history_verdict import HistoryViolation
 from lab.protocols import Algorithm
-from lab.worlds.campaign.campaign import Campaign, CampaignTotals, run_campaign, runs_left
-from lab.worlds.campaign.campaign_recording import (
-    MOST_PARTS,
-    CampaignHeader,
-    CampaignWriter,
-)
+from lab.worlds.campaign.campaign import Campaign, RunOutcome, run_campaign, runs_left
+from lab.worlds.campaign.campaign_recording import MOST_PARTS, CampaignHeader, CampaignWriter
 from lab.worlds.campaign.corpus import load_corpus, save_corpus
-from lab.worlds.campaign.finding import Finding, format_rerun, shrink_finding, write_finding
-from lab.worlds.campaign.reached import unjudged
+from lab.worlds.campaign.finding import shrink_finding, write_finding
 from lab.worlds.campaign.repetition import require_repeatable
+from lab.worlds.campaign.rerun import format_rerun
 from lab.worlds.campaign.schedule import Schedule, draw, fault_kinds, plan_of
 from lab.worlds.campaign.systematic import SYSTEMATIC
 from lab.worlds.campaign.trial import SearchGoal
@@ -75,8 +46,6 @@ _DEFAULT_RUNS = "1000"
 _SYSTEMATIC_NODES, _SYSTEMATIC_FAULTS = "3", "kill"
 _REPEATED = 2
 """The number of first runs of a user's own protocol that are executed twice."""
-_PROBE = "finding.jsonl"
-"""A name to test whether the folder is writable: the real name depends on the finding."""
 
 
 @command(
@@ -111,11 +80,12 @@ def check(options: CheckOptions) -> int:
 
     With --workload, every run has clients. What they were answered is one more assertion, named after the
     workload: a history that no correct system gives them is a failure, whatever faults there were. Faults strike
-    the nodes and the links between them, neither clients nor services.
+    clients and services, too.
 
-    With --program, the runs are live, some at a time. The schedule of faults is reproducible, a run is not: a
-    finding is repeated, and the report has in how many repetitions it came again. What a slow machine may have
-    caused counts only if it comes again in a run of twice the time. The recording of each finding is kept.
+    With --program, the runs are live, some at a time. Faults strike at the messages that a first run without
+    faults has shown, too. The schedule of faults is reproducible, a run is not: a finding is repeated, and the
+    report has in how many repetitions it came again. What a slow machine may have caused counts only if it comes
+    again in a run of twice the time. The recording of each finding is kept.
 
     The first runs of your own protocol, and every finding, are executed twice, in two processes: if they differ,
     it is not deterministic, and nothing that was found can be trusted.
@@ -133,59 +103,82 @@ def check(options: CheckOptions) -> int:
 
 def _check_protocol(options: CheckOptions) -> int:
     """Run the campaign of a protocol in simulation; return the exit status."""
-    campaign, target, part = _planned(options)
-    protocol = load_protocol(target)
+    session = _SimulatedSession(options, *_planned(options))
     if options.sandbox:
         announce_sandbox()
-    _check_out(options.out)
-    junit = None if options.junit is None else writable("--junit", options.junit)
     interrupt_on_signals()
-    is_users = not protocol.__module__.startswith("lab.")
-    if is_users:
-        seeds = range(campaign.seed, campaign.seed + min(campaign.runs or _REPEATED, _REPEATED))
-        _execute_twice(campaign, [draw(campaign.plan, seed) for seed in seeds])
-    again = _resume_command(options, campaign)
-    with _file(options).writing(campaign, again, part) as writer:
-        began_s = time.monotonic() - (0.0 if writer is None else writer.recording.took_us / 1e6)
-        totals, first, interrupted = _run(options, campaign, part, writer)
-    if not options.json:
-        print_totals(totals, protocol, campaign, time.monotonic() - began_s)
-    finding = None
-    if first is not None:
-        finding, interrupted = _shrink(protocol, campaign, first, interrupted)
-    files: list[Path] = []
-    rerun = ""
-    if finding is not None:
-        if is_users and not interrupted:
-            _execute_twice(campaign, [finding.least])
-        if not options.json:
-            print_finding(finding)
-        path = options.out or Path(f"{protocol.name}-{finding.violation.assertion}-seed{finding.drawn.seed}.jsonl")
-        rerun = format_rerun(target, campaign.base, finding.least, path.with_suffix(".script"))
-        files = [path, write_finding(protocol, campaign.base, finding, path, rerun)]
-    document = document_of(totals, protocol, campaign, finding, files, rerun)
-    write_junit(junit, [junit_suite(document, campaign.seed, time.monotonic() - began_s)])
-    if options.json:
-        print_json(document)
-    elif finding is not None:
-        _print_files(finding, files, rerun)
-    else:
-        print_wrapped(format_no_findings(campaign.promises, totals, campaign.goal.assertion or None, interrupted))
-    if writer is not None:
-        print_remark(describe_file(writer, again))
-    if interrupted:
-        return EXIT_INTERRUPTED
-    return EXIT_NOT_AS_EXPECTED if first is not None or unjudged(campaign.promises, totals) else 0
+    session.execute_first_runs_twice()
+    return session.run()
 
 
-def _print_files(finding: Finding, files: list[Path], rerun: str) -> None:
-    recording, script = files
-    print_line(f"recorded: {recording}")
-    print_line(f"script:   {script}")
-    print_line(f"replay:   lab replay {recording}")
-    if isinstance(finding.violation, HistoryViolation):
-        print_line(f"history:  lab consistency {recording}")
-    print_line(f"again:    {rerun}")
+class _SimulatedSession(CheckSession[Schedule, KeptFinding]):
+    """A campaign in simulation; ``target`` is its protocol as the user wrote it."""
+
+    def __init__(self, options: CheckOptions, campaign: Campaign, target: str, part: int) -> None:
+        protocol = load_protocol(target)
+        again = _resume_command(options, campaign)
+        super().__init__(options, campaign, protocol, f"checking {protocol.name}", again, part)
+        self._target = target
+        self._is_users = not protocol.__module__.startswith("lab.")
+
+    def execute_first_runs_twice(self) -> None:
+        """Raise NotRepeatableError if a protocol of the user's is not deterministic."""
+        if self._is_users:
+            first, runs = self.campaign.seed, min(self.campaign.runs or _REPEATED, _REPEATED)
+            self._execute_twice([draw(self.campaign.plan, seed) for seed in range(first, first + runs)])
+
+    def _execute_twice(self, schedules: list[Schedule]) -> None:
+        with Progress("executing runs twice"):
+            require_repeatable(self.campaign.target, self.campaign.base, schedules)
+
+    def outcomes(self, writer: CampaignWriter | None) -> Generator[tuple[RunOutcome, Schedule], None, None]:
+        options = self.options
+        corpus = None if options.corpus is None else load_corpus(options.corpus)
+        made = {} if writer is None else writer.recording.outcomes()
+        runs = run_campaign(self.campaign, self.workers, options.cluster, self.for_s, corpus, self.part, made)
+        try:
+            with closing(runs):
+                for outcome in runs:
+                    yield outcome, outcome.schedule
+        except ImportError:
+            raise UsageError("--cluster requires the extra: pip install 'coordinator-lab[cluster]'") from None
+        except OSError as error:
+            raise UsageError(f"--cluster {options.cluster}: {error}; is a scheduler running there?") from None
+        finally:
+            if corpus is not None and options.corpus is not None:
+                save_corpus(corpus, options.corpus)
+
+    def describe_progress(self, first: Schedule | None) -> str:
+        totals, campaign = self.totals, self.campaign
+        found = "" if first is None else f"found with seed {first.seed}, "
+        known = f"{runs_left(totals, campaign):,} more runs known, " if campaign.systematic else ""
+        return f"{found}{known}{totals.steps:,} steps"
+
+    def shrink(self, first: Schedule, ends_s: float | None) -> KeptFinding:
+        campaign, protocol = self.campaign, self.protocol
+        progress = Progress(f"shrinking what seed {first.seed} found", "run")
+
+        def show(tried: int) -> None:
+            progress(tried)
+            if self.interrupted:
+                raise KeyboardInterrupt
+
+        with progress, interrupted_between_steps():
+            finding, interrupted = shrink_finding(protocol, campaign.base, campaign.goal, first, show, ends_s)
+        self.interrupted |= interrupted
+        if self._is_users and not self.interrupted:
+            self._execute_twice([finding.least])
+        name = f"{protocol.name}-{finding.violation.assertion}-seed{first.seed}.jsonl"
+        path = self.options.out or Path(name)
+        rerun = format_rerun(self._target, campaign.base, finding.least, path.with_suffix(".script"))
+        script = write_finding(protocol, campaign.base, finding, path, rerun)
+        return KeptFinding(finding, path, script, rerun)
+
+    def print_totals(self, seconds: float) -> None:
+        print_totals(self.totals, self.protocol, self.campaign, seconds)
+
+    def document(self, kept: KeptFinding | None) -> CheckDocument:
+        return document_of(self.totals, self.protocol, self.campaign, kept)
 
 
 # from the options to a campaign
@@ -193,7 +186,7 @@ def _print_files(finding: Finding, files: list[Path], rerun: str) -> None:
 
 def _planned(options: CheckOptions) -> tuple[Campaign, str, int]:
     """Return the campaign, its target as the user wrote it, and the part to make; 0: all parts."""
-    file = _file(options)
+    file = campaign_file(options)
     if options.record is not None and options.resume is not None:
         file.check()
     resumed = file.header(Campaign)
@@ -214,10 +207,6 @@ def _planned(options: CheckOptions) -> tuple[Campaign, str, int]:
     if resumed is not None:
         file.require_fit(resumed, CampaignHeader.of(campaign, part))
     return campaign, target, part
-
-
-def _file(options: CheckOptions) -> CampaignFile:
-    return CampaignFile(options.record, options.resume)
 
 
 def _campaign(options: CheckOptions, target: str, protocol: type[Algorithm]) -> Campaign:
@@ -249,14 +238,14 @@ def _campaign(options: CheckOptions, target: str, protocol: type[Algorithm]) -> 
     return Campaign(
         absolute_target(target),
         base,
-        replace(plan_of(protocol, (least, most), faults, timing), clients=wanted.clients or 0),
+        plan_of(protocol, (least, most), faults, timing).with_outside(base.roles, wanted.clients),
         SearchGoal(options.find or "", options.strict),
         whole_number("--seed", options.seed, 0),
         runs_wanted,
         not options.blind,
         systematic,
         parts,
-        _file(options).is_wanted,
+        campaign_file(options).is_wanted,
     )
 
 
@@ -285,93 +274,10 @@ def _systematic(options: CheckOptions) -> int:
     return whole_number("--systematic", options.systematic, 1)
 
 
-def _check_out(path: Path | None) -> None:
-    """Raise UsageError now, and not after a long campaign, if the finding cannot be written."""
-    if path is not None and path.suffix != ".jsonl":
-        raise UsageError(f"--out {path}: name a .jsonl file; the script is written next to it")
-    if path is None:
-        writable("--out", Path(_PROBE))
-    else:
-        writable_recording("--out", path)
-
-
-# running
-
-
 def _resume_command(options: CheckOptions, campaign: Campaign) -> list[str]:
     """Return the command line that goes on with the campaign, but for the file."""
     words = ["lab", "check"]
     if is_own(campaign.target):
         planned = replace(options, runs=str(campaign.runs))
         words += [options.protocol, *words_of(planned, (*PLANNING, "part"))]
-    return [*words, *["--keep-going"] * options.keep_going]
-
-
-def _run(
-    options: CheckOptions, campaign: Campaign, part: int, writer: CampaignWriter | None
-) -> tuple[CampaignTotals, Schedule | None, bool]:
-    """Return the totals, the schedule of the first finding, and whether Ctrl-C was pressed."""
-    totals, first = CampaignTotals(), None
-    corpus = None if options.corpus is None else load_corpus(options.corpus)
-    workers = worker_count(options.workers)
-    for_s = None if options.minutes is None else whole_number("--minutes", options.minutes, 1) * 60.0
-    began_s = time.monotonic()
-    known = 0 if writer is None else len(writer.recording)
-    made = {} if writer is None else writer.recording.outcomes()
-    outcomes = run_campaign(campaign, workers, options.cluster, for_s, corpus, part, made)
-    try:
-        progress = Progress(f"checking {campaign.base.protocol.name}", "run", campaign.runs, known)
-        with exit_if_workers_fail(), closing(outcomes), progress, interrupted_between_steps():
-            for outcome in outcomes:
-                totals.add(outcome)
-                if writer is not None and totals.runs > known:
-                    append(writer, outcome)
-                if outcome.found and first is None:
-                    first = outcome.schedule
-                progress(
-                    totals.runs, _progress_note(totals, campaign, first), _share(totals, campaign, for_s, began_s)
-                )
-                if outcome.found and not options.keep_going:
-                    break
-    except KeyboardInterrupt:
-        return totals, first, True
-    except ImportError:
-        raise UsageError("--cluster requires the extra: pip install 'coordinator-lab[cluster]'") from None
-    except OSError as error:
-        raise UsageError(f"--cluster {options.cluster}: {error}; is a scheduler running there?") from None
-    finally:
-        if corpus is not None and options.corpus is not None:
-            save_corpus(corpus, options.corpus)
-    return totals, first, False
-
-
-def _share(totals: CampaignTotals, campaign: Campaign, for_s: float | None, began_s: float) -> float | None:
-    """Return the share of the runs or of the time that is over; None without bounds."""
-    runs = totals.runs / campaign.runs if campaign.runs else None
-    return runs if for_s is None else max(runs or 0.0, (time.monotonic() - began_s) / for_s)
-
-
-def _progress_note(totals: CampaignTotals, campaign: Campaign, first: Schedule | None) -> str:
-    found = "" if first is None else f"found with seed {first.seed}, "
-    known = f"{runs_left(totals, campaign):,} more runs known, " if campaign.systematic else ""
-    return f"{found}{known}{totals.steps:,} steps"
-
-
-def _execute_twice(campaign: Campaign, schedules: list[Schedule]) -> None:
-    with Progress("executing runs twice"):
-        require_repeatable(campaign.target, campaign.base, schedules)
-
-
-def _shrink(
-    protocol: type[Algorithm], campaign: Campaign, drawn: Schedule, interrupted: bool
-) -> tuple[Finding, bool]:
-    """Return the shrunk finding, or as small as it was at Ctrl-C, and whether that was pressed."""
-    progress = Progress(f"shrinking what seed {drawn.seed} found", "run")
-    with progress, interrupted_between_steps():
-
-        def show(tried: int) -> None:
-            progress(tried)
-            if interrupted:
-                raise KeyboardInterrupt
-
-        return shrink_finding(protocol, campaign.base, campaign.goal, drawn, show)
+    return words

@@ -24,6 +24,8 @@ from lab.cli.options import (
 from lab.worlds.campaign.schedule import STRONGEST
 
 DEFAULT_NODES, DEFAULT_FAULTS = "3-7", ",".join(STRONGEST)
+LEAST_SHRINKING_S = 60.0
+"""A finding is shrunk for so long even if the time of the campaign is over."""
 
 
 class CheckOptions(Struct, frozen=True):
@@ -92,7 +94,8 @@ class CheckOptions(Struct, frozen=True):
         str | None,
         Option(
             metavar="NUMBER",
-            help="Stop after this many minutes. Without --runs, the number of runs is not limited.",
+            help="Stop after this many minutes. Without --runs, the number of runs is not limited. A finding is "
+            "shrunk in the time that is left, or in one minute if that is more.",
         ),
     ] = None
     workers: Workers = None

@@ -4,7 +4,7 @@ import itertools
 import shlex
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,56 +13,46 @@ from msgspec import Struct
 from msgspec.structs import replace
 from rich.text import Text
 
-from lab.cli.campaign_file import CampaignFile, append, describe_file, words_of
+from lab.cli.campaign_file import words_of
 from lab.cli.campaign_report import (
     ClientOperations,
     JudgedCount,
+    KeptFinding,
     SizeCount,
     ViolationCount,
     assertion_table,
     fault_table,
-    format_no_findings,
     judged_counts,
-    junit_cases,
-    print_finding,
     print_operations,
     violation_counts,
 )
 from lab.cli.check_options import DEFAULT_FAULTS, PLANNING, CheckOptions
-from lab.cli.documents import Document, print_json
-from lab.cli.junit import JUnitSuite, write_junit
-from lab.cli.options import node_range, wanted_outside, whole_number, worker_count, writable, writable_recording
+from lab.cli.check_session import CheckSession, campaign_file
+from lab.cli.documents import Document
+from lab.cli.options import node_range, wanted_outside, whole_number
 from lab.cli.progress import Progress
-from lab.cli.terminal import (
-    EXIT_INTERRUPTED,
-    EXIT_NOT_AS_EXPECTED,
-    TerminalConsole,
-    UsageError,
-    interrupt_on_signals,
-    print_wrapped,
-)
+from lab.cli.terminal import TerminalConsole, UsageError, interrupt_on_signals, print_wrapped
 from lab.output import print_line, print_remark
 from lab.properties.assertions import RAISES
-from lab.properties.history_verdict import HistoryViolation
 from lab.protocols import Algorithm
 from lab.text import sanitize
 from lab.units import format_count, format_us
-from lab.worlds.campaign.campaign import Campaign, CampaignTotals, LivePlan, RunOutcome
+from lab.worlds.campaign.campaign import Campaign, LivePlan, RunOutcome
 from lab.worlds.campaign.campaign_recording import CampaignHeader, CampaignWriter
-from lab.worlds.campaign.finding import Finding
+from lab.worlds.campaign.finding import Finding, is_past
 from lab.worlds.campaign.live_campaign import (
     LIVE_FAULTS,
     OVERHEAD_US,
-    LiveFinding,
     LiveRuns,
     LiveShrinking,
     LiveTrial,
-    format_live_rerun,
     live_header,
+    live_plan_of,
     live_schedule_plan,
     program_digest,
+    striking_at,
 )
-from lab.worlds.campaign.reached import unjudged
+from lab.worlds.campaign.rerun import format_live_rerun
 from lab.worlds.campaign.schedule import fault_kinds
 from lab.worlds.campaign.trial import FaultCount, SearchGoal
 from lab.worlds.loading.programs import lens_target, program_command
@@ -141,107 +131,80 @@ def require_no_program(options: CheckOptions) -> None:
 
 def check_program(options: CheckOptions) -> int:
     """Run the campaign on a program that the options describe; return the exit status."""
-    session = _Session(options)
+    for name, why in _OF_SIMULATION.items():
+        if getattr(options, name):
+            raise UsageError(f"--{name}: not with --program: {why}; leave it out")
+    arguments = [*filter(None, [options.protocol]), *options.arguments]
+    command = program_command(options.program or "", arguments)
+    target = target_of(lens_target(options.lens), options.set_, options.properties)
+    campaign = _campaign(options, target, load_protocol(target), command)
+    file = campaign_file(options)
+    file.check()
+    resumed = file.header(Campaign)
+    if resumed is not None:
+        assert isinstance(resumed.campaign, Campaign)
+        campaign = striking_at(campaign, resumed.campaign.plan.kinds)
+        file.require_fit(resumed, CampaignHeader.of(campaign))
+    session = _ProgramSession(options, campaign, load_protocol(target), _short_name(command))
     interrupt_on_signals()
+    print_remark(session.describe_time())
     return session.run()
 
 
-class _Session:
-    """The campaign that the options describe, and what became of it."""
+class _KeptProgramFinding(KeptFinding, frozen=True):
+    """A finding of live runs, which came ``again`` in so many of the ``repetitions``."""
 
-    def __init__(self, options: CheckOptions) -> None:
-        self.options = options
-        for name, why in _OF_SIMULATION.items():
-            if getattr(options, name):
-                raise UsageError(f"--{name}: not with --program: {why}; leave it out")
-        arguments = [*filter(None, [options.protocol]), *options.arguments]
-        command = program_command(options.program or "", arguments)
-        target = target_of(lens_target(options.lens), options.set_, options.properties)
-        self.protocol = load_protocol(target)
-        self.workers = worker_count(options.workers)
-        self.for_s = None if options.minutes is None else whole_number("--minutes", options.minutes, 1) * 60.0
-        self.file = CampaignFile(options.record, options.resume)
-        self.campaign = _campaign(options, target, self.protocol, command)
-        self.file.check()
-        resumed = self.file.header(Campaign)
-        if resumed is not None:
-            self.file.require_fit(resumed, CampaignHeader.of(self.campaign))
-        if options.out is not None and options.out.suffix != ".jsonl":
-            raise UsageError(f"--out {options.out}: name a .jsonl file; the script is written next to it")
-        if options.out is not None:
-            writable_recording("--out", options.out)
-        else:
-            writable("--out", Path("finding.jsonl"))
-        self.junit = None if options.junit is None else writable("--junit", options.junit)
-        self.program = _short_name(command)
-        self.totals = CampaignTotals()
-        self.kept: list[Path] = []
-        self.found_before = 0
-        self.interrupted = False
+    again: int
+    repetitions: int
+
+    @property
+    def remark(self) -> str:
+        return f"it came again in {self.again} of {format_count(self.repetitions, 'repetition')}"
+
+
+class _ProgramSession(CheckSession[LiveTrial, _KeptProgramFinding]):
+    """A campaign of live runs of a ``program``. ``kept`` are the recordings of the runs that were findings."""
+
+    def __init__(self, options: CheckOptions, campaign: Campaign, protocol: type[Algorithm], program: str) -> None:
+        again = _resume_command(options, campaign)
+        super().__init__(options, campaign, protocol, f"checking {program}", again)
+        self._program = program
+        self._kept: list[Path] = []
 
     def run(self) -> int:
-        """Make the runs, shrink and report the first finding; return the exit status."""
-        campaign, options = self.campaign, self.options
-        again = self._resume_command()
-        print_remark(self._describe_time())
-        began_s = time.monotonic()
-        finding = None
-        with TemporaryDirectory(prefix="lab-") as folder, self.file.writing(campaign, again) as writer:
-            with LiveRuns(campaign, self.protocol, self.workers, Path(folder)) as runs:
-                first = self._make(runs, writer)
-                if first is not None:
-                    finding = self._shrink(runs, first)
-            if finding is not None:
-                self._keep(finding)
-        document = self._document(finding)
-        write_junit(self.junit, [_junit_suite(document, time.monotonic() - began_s)])
-        if options.json:
-            print_json(document)
-        else:
-            self._print(finding, document, time.monotonic() - began_s)
-        if writer is not None:
-            print_remark(describe_file(writer, again))
-        if self.interrupted:
-            return EXIT_INTERRUPTED
-        is_bad = finding is not None or self.found_before or unjudged(campaign.promises, self.totals)
-        return EXIT_NOT_AS_EXPECTED if is_bad else 0
+        with (
+            TemporaryDirectory(prefix="lab-") as folder,
+            LiveRuns(self.campaign, self.protocol, self.workers, Path(folder)) as self._runs,
+        ):
+            if self.options.resume is None:
+                with Progress("a run without faults, for the kinds of messages"):
+                    self._runs.campaign = self.campaign = striking_at(self.campaign, self._runs.find_kinds())
+            return super().run()
 
     # running
 
-    def _make(self, runs: LiveRuns, writer: CampaignWriter | None) -> LiveTrial | None:
-        """Make the runs that are missing; return the first that is a finding."""
-        campaign, totals = self.campaign, self.totals
+    def outcomes(
+        self, writer: CampaignWriter | None
+    ) -> Generator[tuple[RunOutcome, LiveTrial | None], None, None]:
+        known = 0
         for outcome in [] if writer is None else writer.recording.outcomes()[1]:
-            totals.add(outcome)
-            self.found_before += outcome.found
-        known = totals.runs
-        first: LiveTrial | None = None
-        progress = Progress(f"checking {self.program}", "run", campaign.runs, known)
-        outcomes = runs.outcomes(self._seeds(known))
-        try:
-            with closing(outcomes), progress:
-                for outcome, trial in outcomes:
-                    totals.add(outcome)
-                    if outcome.found:
-                        outcome = self._keep_run(outcome, trial)  # noqa: PLW2901 - with its recording
-                        first = first or trial
-                    else:
-                        trial.recording.unlink(missing_ok=True)
-                    if writer is not None:
-                        append(writer, outcome)
-                    progress(totals.runs, "" if first is None else f"found with seed {first.schedule.seed}")
-                    if outcome.found and not self.options.keep_going:
-                        break
-        except KeyboardInterrupt:
-            self.interrupted = True
-        return first
+            known += 1
+            yield outcome, None
+        outcomes = self._runs.outcomes(self._seeds(known))
+        with closing(outcomes):
+            for outcome, trial in outcomes:
+                if outcome.found:
+                    yield self._keep_run(outcome, trial), trial
+                else:
+                    trial.recording.unlink(missing_ok=True)
+                    yield outcome, None
 
     def _seeds(self, known: int) -> Iterator[int]:
         """Yield the seeds of the runs to make, until the time is over."""
         ends_s = None if self.for_s is None else time.monotonic() + self.for_s
         runs = range(known, self.campaign.runs) if self.campaign.runs else itertools.count(known)
         for number in runs:
-            if ends_s is not None and time.monotonic() >= ends_s:
+            if is_past(ends_s):
                 return
             yield self.campaign.seed + number
 
@@ -249,71 +212,64 @@ class _Session:
         """Keep the recording of a finding, under a name that says what it shows."""
         found = outcome.counterexample
         assert found is not None
-        path = Path(f"{self.program}-{found.assertion}-seed{outcome.schedule.seed}.jsonl").absolute()
+        path = Path(f"{self._program}-{found.assertion}-seed{outcome.schedule.seed}.jsonl").absolute()
         shutil.copyfile(trial.recording, path)
-        self.kept.append(path)
+        self._kept.append(path)
         return replace(outcome, counterexample=replace(found, recording=str(path)))
 
-    def _shrink(self, runs: LiveRuns, first: LiveTrial) -> LiveFinding:
-        """Shrink a finding, and repeat what is left of it; Ctrl-C ends that with what there is."""
+    def describe_progress(self, first: LiveTrial | None) -> str:
+        return "" if first is None else f"found with seed {first.schedule.seed}"
+
+    def shrink(self, first: LiveTrial, ends_s: float | None) -> _KeptProgramFinding:
+        drawn = first.schedule
         violation = next(filter(self.campaign.goal.matches, first.violations))
-        shrinking = LiveShrinking(runs, first, violation)
+        shrinking = LiveShrinking(self._runs, first, violation, ends_s)
         again: list[LiveTrial] = []
         try:
             if not self.interrupted:
-                live = self.campaign.live
-                assert live is not None
-                with Progress(f"shrinking what seed {first.schedule.seed} found", "candidate") as progress:
+                with Progress(f"shrinking what seed {drawn.seed} found", "candidate") as progress:
                     shrinking.run(progress)
-                with Progress("repeating it", "run", live.repetitions):
-                    again = runs.repeat(shrinking.trial.schedule)
+                with Progress("repeating it", "run", live_plan_of(self.campaign).repetitions):
+                    again = self._runs.repeat(shrinking.trial.schedule)
         except KeyboardInterrupt:
             self.interrupted = True
-        least = shrinking.trial
-        finding = Finding(first.schedule, least.schedule, shrinking.violation, shrinking.tried, least.records)
+        least, found = shrinking.trial, shrinking.violation
+        finding = Finding(drawn, least.schedule, found, shrinking.tried, least.records, shrinking.untried)
         came = sum(each.shows(violation) for each in again)
-        return LiveFinding(finding, least.recording, came, len(again), shrinking.is_minimal)
+        return self._write(finding, least.recording, came, len(again))
 
-    def _keep(self, found: LiveFinding) -> None:
+    def _write(self, finding: Finding, recording: Path, again: int, repetitions: int) -> _KeptProgramFinding:
         """Write the recording and the script of the shrunk finding."""
-        finding, path = found.finding, self._path(found)
-        rerun = format_live_rerun(self.campaign, finding.least, path.with_suffix(".script"))
-        shutil.copyfile(found.recording, path)
-        text = "\n".join([f"# {finding.violation}", f"# {rerun}", *map(str, finding.least.faults)]) + "\n"
-        path.with_suffix(".script").write_text(text, "utf-8")
-
-    def _path(self, found: LiveFinding) -> Path:
-        finding = found.finding
-        name = f"{self.program}-{finding.violation.assertion}-seed{finding.drawn.seed}-shrunk.jsonl"
-        return self.options.out or Path(name)
+        campaign, violation = self.campaign, finding.violation
+        name = f"{self._program}-{violation.assertion}-seed{finding.drawn.seed}-shrunk.jsonl"
+        path = self.options.out or Path(name)
+        script = path.with_suffix(".script")
+        rerun = format_live_rerun(campaign.target, campaign.base, finding.least, script)
+        shutil.copyfile(recording, path)
+        text = "\n".join([f"# {violation}", f"# {rerun}", *map(str, finding.least.faults)]) + "\n"
+        script.write_text(text, "utf-8")
+        return _KeptProgramFinding(finding, path, script, rerun, again, repetitions)
 
     # reporting
 
-    def _describe_time(self) -> str:
+    def describe_time(self) -> str:
         """Return how long the campaign takes at most, but for what is found: *50 runs of 10 s, 2 at a time: …*."""
-        live, runs = self.campaign.live, self.campaign.runs
-        assert live is not None
-        each = f"of {format_us(live.run_us)}, {self.workers} at a time"
+        run_us, runs = live_plan_of(self.campaign).run_us, self.campaign.runs
+        each = f"of {format_us(run_us)}, {self.workers} at a time"
         if not runs:
             until = "until Ctrl-C" if self.for_s is None else f"for {self.for_s / 60:.0f} min"
             return f"runs {each}: {until}"
-        took_s = -(-runs // self.workers) * (live.run_us + OVERHEAD_US) / 1e6
+        took_s = -(-runs // self.workers) * (run_us + OVERHEAD_US) / 1e6
         took = f"{took_s / 60:.0f} min" if took_s >= 90 else f"{took_s:.0f} s"
         return f"{format_count(runs, 'run')} {each}: about {took}, and more if something is found"
 
-    def _resume_command(self) -> list[str]:
-        program = self.campaign.base.protocol.parameters["program"]
-        planned = replace(self.options, runs=str(self.campaign.runs), program=program)
-        return ["lab", "check", *words_of(planned, PLANNING), *["--keep-going"] * self.options.keep_going]
-
-    def _print(self, finding: LiveFinding | None, document: CheckProgramDocument, seconds: float) -> None:
+    def print_totals(self, seconds: float) -> None:
         totals, campaign = self.totals, self.campaign
         console = TerminalConsole(highlight=False, markup=False)
-        made = (
-            f": {format_count(totals.runs, 'live run')} of {format_us(document.run_us)} from seed {campaign.seed}"
-        )
+        run_us = live_plan_of(campaign).run_us
+        made = f": {format_count(totals.runs, 'live run')} of {format_us(run_us)} from seed {campaign.seed}"
         tried = f"{made} on, {format_count(totals.steps, 'step')}, in {seconds:,.1f} s"
-        console.print(Text.assemble((sanitize(self.program), "bold"), tried))
+        console.print(Text.assemble((sanitize(self._program), "bold"), tried))
         console.print(fault_table(totals))
         if campaign.promises or totals.violations:
             console.print(assertion_table(totals, campaign.promises))
@@ -323,34 +279,16 @@ class _Session:
                 f"unconfirmed: {name} seemed to fail in {format_count(count, 'run')}, and did not in runs of "
                 "twice the time; the machine may have been slow"
             )
-        for path in self.kept:
+        for path in self._kept:
             print_line(f"kept:     {path}")
-        if finding is None:
-            goal = campaign.goal.assertion or None
-            print_wrapped(format_no_findings(campaign.promises, totals, goal, self.interrupted))
-            return
-        print_finding(finding.finding)
-        if not finding.is_minimal:
-            print_wrapped("smaller schedules are left untried: each takes some live runs")
-        shown = document.finding
-        assert shown is not None
-        print_wrapped(f"it came again in {shown.again} of {format_count(shown.repetitions, 'repetition')}")
-        print_line(f"recorded: {shown.recording}")
-        print_line(f"script:   {shown.script}")
-        print_line(f"replay:   lab replay {shown.recording}")
-        if isinstance(finding.finding.violation, HistoryViolation):
-            print_line(f"history:  lab consistency {shown.recording}")
-        print_line(f"again:    {shown.rerun}")
 
-    def _document(self, found: LiveFinding | None) -> CheckProgramDocument:
+    def document(self, kept: _KeptProgramFinding | None) -> CheckProgramDocument:
         totals, campaign = self.totals, self.campaign
-        live = campaign.live
-        assert live is not None
         return CheckProgramDocument(
             program=campaign.base.protocol.parameters["program"],
             protocol=campaign.base.protocol.name,
             runs=totals.runs,
-            run_us=live.run_us,
+            run_us=live_plan_of(campaign).run_us,
             steps=totals.steps,
             faults=totals.faults,
             violations=violation_counts(totals),
@@ -358,27 +296,33 @@ class _Session:
             unconfirmed=dict(totals.unconfirmed),
             sizes=tuple(SizeCount(nodes, runs) for nodes, runs in sorted(totals.sizes.items())),
             clients=ClientOperations.of(campaign, totals),
-            kept=tuple(map(str, self.kept)),
-            finding=None if found is None else self._summary(found),
+            kept=tuple(map(str, self._kept)),
+            finding=None if kept is None else _summary_of(kept),
         )
 
-    def _summary(self, found: LiveFinding) -> ProgramFinding:
-        finding, path = found.finding, self._path(found)
-        script = path.with_suffix(".script")
-        return ProgramFinding(
-            finding.drawn.seed,
-            finding.violation.assertion,
-            finding.violation.is_failure,
-            str(finding.violation),
-            finding.least.nodes,
-            tuple(map(str, finding.least.faults)),
-            found.again,
-            found.repetitions,
-            found.is_minimal,
-            str(path),
-            str(script),
-            format_live_rerun(self.campaign, finding.least, script),
-        )
+
+def _summary_of(kept: _KeptProgramFinding) -> ProgramFinding:
+    finding = kept.finding
+    return ProgramFinding(
+        finding.drawn.seed,
+        finding.violation.assertion,
+        finding.violation.is_failure,
+        str(finding.violation),
+        finding.least.nodes,
+        tuple(map(str, finding.least.faults)),
+        kept.again,
+        kept.repetitions,
+        finding.is_minimal,
+        str(kept.recording),
+        str(kept.script),
+        kept.rerun,
+    )
+
+
+def _resume_command(options: CheckOptions, campaign: Campaign) -> list[str]:
+    """Return the command line that goes on with the campaign, but for the file."""
+    planned = replace(options, runs=str(campaign.runs), program=campaign.base.protocol.parameters["program"])
+    return ["lab", "check", *words_of(planned, PLANNING)]
 
 
 def _campaign(options: CheckOptions, target: str, protocol: type[Algorithm], command: str) -> Campaign:
@@ -416,7 +360,7 @@ def _campaign(options: CheckOptions, target: str, protocol: type[Algorithm], com
     return Campaign(
         absolute_target(target),
         base,
-        live_schedule_plan((least, most), faults, run_us, wanted.clients or 0),
+        live_schedule_plan((least, most), faults, run_us).with_outside(base.roles, wanted.clients),
         SearchGoal(options.find or "", options.strict),
         whole_number("--seed", options.seed, 0),
         whole_number("--runs", runs, 0),
@@ -429,13 +373,3 @@ def _short_name(command: str) -> str:
     """Return the name of a program without its folder, and without its interpreter."""
     names = [Path(word).name for word in shlex.split(command)]
     return next((name for name in names if Path(name).suffix), names[0])
-
-
-def _junit_suite(document: CheckProgramDocument, seconds: float) -> JUnitSuite:
-    found, shown = document.finding, dict[str, tuple[str, ...]]()
-    if found is not None:
-        came = f"it came again in {found.again} of {found.repetitions} repetitions"
-        again = (came, *found.commands, f"recorded: {found.recording}", f"again: {found.rerun}")
-        shown[found.assertion] = (found.text, *again)
-    cases = junit_cases(document.protocol, document.judged, document.violations, shown)
-    return JUnitSuite("check", cases, seconds, (("program", document.program), ("runs", str(document.runs))))

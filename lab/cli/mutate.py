@@ -267,11 +267,12 @@ class _Session:
         least, most = node_range(options.nodes, _MOST_NODES)
         wanted = wanted_outside(options.workload, options.clients, options.rate, options.service)
         base = base_header(self.protocol, most, timing, self.parameters)
+        roles = roles_of(wanted, self.protocol, base.nodes, timing, None)
         plan = plan_of(self.protocol, (least, most), fault_kinds(options.faults), timing)
         return Campaign(
             absolute_target(self.target),
-            structs.replace(base, roles=roles_of(wanted, self.protocol, base.nodes, timing, None)),
-            structs.replace(plan, clients=wanted.clients or 0),
+            structs.replace(base, roles=roles),
+            plan.with_outside(roles, wanted.clients),
             SearchGoal(),
             whole_number("--seed", options.seed, 0),
             whole_number("--runs", options.runs, 1),

@@ -16,7 +16,8 @@ from lab.exercises.exercise import Exercise, Task
 from lab.exercises.protocol_grading import CampaignResult, ReportProgress, Shortfall, TaskCampaigns, sandboxed
 from lab.protocols import Algorithm
 from lab.recording.records import Header
-from lab.worlds.campaign.finding import Finding, format_rerun, shrink_finding, write_finding
+from lab.worlds.campaign.finding import Finding, shrink_finding, write_finding
+from lab.worlds.campaign.rerun import format_rerun
 from lab.worlds.campaign.trial import SearchGoal
 from lab.worlds.loading.config import simulation_header
 from lab.worlds.loading.targets import split_target

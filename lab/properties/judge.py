@@ -83,6 +83,7 @@ class Judge:
         self._tm_us = header.timing.tm_us
         self._causality = Causality(header.all_nodes)
         self._others = frozenset(header.names)
+        self._clients = header.clients
         self._conditions = Conditions(header.timing, header.link, self.within_us)
         self.broken_at = self._conditions.broken_at
         self._checkers = _Checkers(properties.assertions, header, self.within_us)
@@ -290,7 +291,7 @@ class Judge:
         stamp, sent_us, _ = flight
         self._causality.received(node, stamp)
         if serial < 0 or at_us - sent_us > self._tm_us:
-            if not self._is_later_copy((source, serial)):
+            if not self._is_later_copy((source, serial)) and self._clients.isdisjoint((source, node)):
                 self._conditions.arrived(source, serial, node, sent_us, at_us)
             at_us = min(at_us, sent_us + self._tm_us)
         self._remove_copy(source, serial)
@@ -328,6 +329,8 @@ class Judge:
             self._remove_copy(*key)
 
     def _process(self, record: Process) -> None:
+        if record.node in self._clients:
+            return  # what a client does, and when, no node relies on
         self._conditions.process(record, self.at_us)
         node, view = record.node, self._views.get(record.node)
         if view is None or record.event not in PROCESS_AFTER:

@@ -148,6 +148,11 @@ class Header(Struct, frozen=True, omit_defaults=True, tag="header", tag_field="r
         return {node: name for role in self.roles for node, name in role.nodes.items()}
 
     @property
+    def clients(self) -> frozenset[int]:
+        """The ids of the clients; the others outside the cluster are services."""
+        return frozenset(node for role in self.roles if role.protocol == "client" for node in role.nodes)
+
+    @property
     def all_nodes(self) -> tuple[int, ...]:
         """The nodes of the cluster, and those outside it."""
         return (*self.nodes, *self.names)

@@ -259,7 +259,10 @@ class SlowDisk(_Command, frozen=True):
 
 
 class Partition(_Command, frozen=True):
-    """Groups of nodes that cannot reach each other; a single group is cut off from all other nodes."""
+    """Groups of nodes that cannot reach each other; a single group is cut off from all other nodes.
+
+    Every node of the cluster is in one. A client or a service is in one if it is named; else all nodes reach it.
+    """
 
     sides: tuple[Nodes, ...]
 
@@ -291,7 +294,7 @@ class Partition(_Command, frozen=True):
         left = everyone - placed
         if left:
             raise CommandError(f"{_appear(left)} in no group; add {'it' if len(left) == 1 else 'them'} to one")
-        return self.rule_over(frozenset((a, b) for one in sides for a in one for b in everyone - one))
+        return self.rule_over(frozenset((a, b) for one in sides for a in one for b in placed - one))
 
     def rule_over(self, links: Links) -> Rule:
         """Return its network rule, on these links instead of its own."""

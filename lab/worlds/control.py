@@ -261,6 +261,7 @@ class LinkFaults:
         self._run = run
         self._network = run.network
         self._kinds: dict[int, str] = {}
+        self._clients = run.header.clients
         timing, link = run.header.timing, run.header.link
         # the part of Tm that links leave unused, and Tp: a longer delay breaks assumption 8 or 9
         self._spare = Timing(timing.tm_us - link.latency_us - link.jitter_us, timing.tp_us)
@@ -297,7 +298,9 @@ class LinkFaults:
         number = self._run.next_fault()
         self._network.add_rule(number, rule)
         self._kinds[number] = verb
-        broken, links = rule.broken_assumptions(self._spare), tuple(sorted(rule.links))
+        links = tuple(sorted(rule.links))
+        is_of_clients = all(not self._clients.isdisjoint(link) for link in links)  # no node relies on these
+        broken = () if is_of_clients else rule.broken_assumptions(self._spare)
         fault = Fault(self._run.now_us, number, verb, statement.text, (), broken, links, line=statement.line)
         self._run.record(fault)
         return CommandOutcome(True, format_count(len(rule.links), "link"))

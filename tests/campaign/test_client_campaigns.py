@@ -1,5 +1,6 @@
 """Campaigns whose runs have clients: what is found, and shrunk, and what a right protocol survives."""
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import ClassVar
@@ -7,21 +8,25 @@ from typing import ClassVar
 import pytest
 from msgspec.structs import replace
 
+from lab.analysis.client_history import ClientHistory
 from lab.kernel import Payload, on, procedure
 from lab.properties.history_verdict import HistoryViolation, judge_history, promises_of
 from lab.protocols import Algorithm, Bully
 from lab.protocols.operations import Add, AddOk, Read, ReadOk
-from lab.recording.records import Header
+from lab.recording.records import Header, Link, Process
 from lab.worlds.campaign.campaign import Campaign, CampaignTotals
 from lab.worlds.campaign.finding import Finding, shrink_finding
-from lab.worlds.campaign.schedule import SchedulePlan, draw, draw_frame, plan_of
-from lab.worlds.campaign.trial import SearchGoal, header_for, run_trial, with_tail
+from lab.worlds.campaign.rerun import format_rerun
+from lab.worlds.campaign.schedule import Schedule, ScheduledFault, SchedulePlan, draw, draw_frame, plan_of
+from lab.worlds.campaign.trial import SearchGoal, count_faults, header_for, run_trial, with_tail
 from lab.worlds.loading.roles import Wanted, roles_of, tail_us
 from lab.worlds.loading.targets import load_protocol
 from tests.campaign.trials import TIMING, base_of
-from tests.roles.servers import AtTheLowest, Backed, Separate
+from tests.roles.servers import AtTheLowest, Backed, Cached, Separate
 
-REGISTER = f"{Path(__file__).parents[2] / 'lab' / 'guide' / 'build' / 'register.py'}:Register"
+ALL = ("kill", "pause", "partition", "delay", "loss")
+BUILD = Path(__file__).parents[2] / "lab" / "guide" / "build"
+REGISTER, REPLICATED = f"{BUILD / 'register.py'}:Register", f"{BUILD / 'replicated.py'}:Replicated"
 
 
 def _base(protocol: type[Algorithm], wanted: Wanted) -> Header:
@@ -29,8 +34,13 @@ def _base(protocol: type[Algorithm], wanted: Wanted) -> Header:
     return replace(base, roles=roles_of(wanted, protocol, base.nodes, TIMING, None))
 
 
-def _plan(protocol: type[Algorithm], *faults: str, clients: int = 0) -> SchedulePlan:
+def _plan(protocol: type[Algorithm], *faults: str, clients: int | None = None) -> SchedulePlan:
+    """Return the plan of schedules that strike the cluster alone, unless it has the number of clients."""
     return replace(plan_of(protocol, (3, 4), faults, TIMING), clients=clients)
+
+
+def _plan_with_outside(base: Header, protocol: type[Algorithm], *faults: str) -> SchedulePlan:
+    return plan_of(protocol, (3, 4), faults or ALL, TIMING).with_outside(base.roles, None)
 
 
 @cache
@@ -142,21 +152,164 @@ def test_a_store_outside_the_cluster_survives(runs: int) -> None:
     assert _runs_until_found(Backed, 1, ("kill", "pause", "partition", "delay", "loss"), runs) == 0
 
 
-def test_strikes_hit_no_client() -> None:
-    """Nor a service: their ids are in no command, though their messages are moments to strike at."""
+def test_schedules_strike_clients_and_services() -> None:
+    """Half of them; their ids follow those of the nodes. What is taken away comes back by the end."""
     base = _base(Backed, Wanted("lin-kv", services=("lin-kv",)))
-    plan = replace(_plan(Backed, "kill", "pause", "partition"), gaps=False)
-    struck, at_clients = 0, 0
-    for seed in range(1, 13):
-        trial = run_trial(Backed, base, draw_frame(plan, seed), strikes=(plan, {}))
-        nodes = set(trial.schedule.nodes)
+    plan = _plan_with_outside(base, Backed)
+    verbs: set[tuple[str, str]] = set()
+    struck = 0
+    for seed in range(1, 201):
+        schedule = draw(plan, seed)
+        assert schedule == draw(plan, seed)
+        assert schedule.clients == len(schedule.nodes)
+        service = max(schedule.nodes) + schedule.clients + 1
+        outside = schedule.named_outside()
+        assert set(outside) <= set(range(max(schedule.nodes) + 1, service + 1))
+        verbs |= {
+            (outside[node], fault.command.partition(" ")[0])
+            for fault in schedule.faults
+            for node in fault.named_nodes() & set(outside)
+        }
+        last = [fault.command for fault in schedule.faults if fault.at_us == schedule.end_us]
+        for node in outside:
+            for verb, back in (("pause", "resume"), ("kill", "restart")):
+                if any(fault.command == f"{verb} {node}" for fault in schedule.faults):
+                    assert f"{back} {node}" in last
+        struck += bool(outside)
+    assert 40 < struck < 120
+    assert {("s", "kill"), ("s", "pause"), ("s", "cut"), ("s", "partition"), ("s", "lose"), ("s", "delay")} < verbs
+    assert {("c", "pause"), ("c", "cut"), ("c", "partition"), ("c", "lose"), ("c", "delay")} < verbs
+    assert ("c", "kill") not in verbs
+
+
+def test_strikes_hit_clients_and_services() -> None:
+    """At their messages: a service is struck or cut off from the node, a client paused. The run is repeatable."""
+    base = _base(Backed, Wanted("lin-kv", services=("lin-kv",)))
+    plan = replace(_plan_with_outside(base, Backed, "kill", "pause", "partition"), gaps=False)
+    verbs: set[tuple[str, str]] = set()
+    before: dict[int, int] = {}
+    for seed in range(1, 61):
+        trial = run_trial(Backed, base, draw_frame(plan, seed), strikes=(plan, before))
+        for number in trial.struck:
+            before[number] = before.get(number, 0) + 1
+        outside = trial.schedule.named_outside()
         for fault in trial.schedule.faults:
-            assert set(map(int, filter(str.isdigit, fault.command.split()))) <= nodes, fault
-            at_clients += not fault.named_nodes() <= nodes
-        struck += len(trial.struck)
-        again = run_trial(Backed, base, trial.schedule)
-        assert again.records == trial.records
-    assert struck > at_clients > 0
+            named = {int(word) for word in re.findall(r"\b\d+", fault.command)} & set(outside)
+            verbs |= {(outside[node], fault.command.partition(" ")[0]) for node in named}
+        if outside and seed <= 20:
+            assert run_trial(Backed, base, trial.schedule).records == trial.records
+    assert {("s", "kill"), ("s", "pause"), ("s", "cut"), ("c", "pause"), ("c", "cut")} <= verbs
+    assert ("c", "kill") not in verbs
+
+
+@pytest.mark.parametrize("runs", [20, pytest.param(200, marks=pytest.mark.soak, id="soak")])
+def test_a_stale_cache_shows_only_without_the_service(runs: int) -> None:
+    """It answers from what it last read if the service cannot be reached: no fault of the cluster shows that."""
+    base = _base(Cached, Wanted("lin-kv", services=("lin-kv",)))
+    inside, outside = (_wrong(Cached, base, plan, runs) for plan in (_plan(Cached, *ALL), _outside_plan(base)))
+    assert inside == []
+    assert len(outside) >= runs // 20
+    drawn = draw(_outside_plan(base), outside[0])
+    found, _ = shrink_finding(Cached, base, SearchGoal("lin-kv"), drawn)
+    assert len(found.least.faults) <= 2
+    assert set(found.least.named_outside().values()) == {"s"}
+    assert found.violation in run_trial(Cached, base, found.least, extend=False).violations
+    line = format_rerun("x", base, found.least, Path("x.script"))
+    assert f"--service lin-kv --workload lin-kv --clients {found.least.clients}" in line
+
+
+def _outside_plan(base: Header) -> SchedulePlan:
+    return _plan_with_outside(base, Cached)
+
+
+def _wrong(protocol: type[Algorithm], base: Header, plan: SchedulePlan, runs: int) -> list[int]:
+    """Return the seeds of the runs whose history is wrong; most are judged."""
+    found, judged = [], 0
+    for seed in range(1, runs + 1):
+        trial = run_trial(protocol, base, draw(plan, seed))
+        judged += "lin-kv" in trial.judged
+        if any(each.assertion == "lin-kv" for each in trial.violations):
+            found.append(seed)
+    assert judged > runs * 0.9
+    return found
+
+
+@pytest.mark.parametrize("runs", [12, pytest.param(250, marks=pytest.mark.soak, id="soak")])
+@pytest.mark.parametrize("protocol", ["backed", "replicated"])
+def test_nobody_is_accused_of_faults_outside(protocol: str, runs: int) -> None:
+    """A store outside the cluster, and a register that a majority keeps, survive them."""
+    if protocol == "backed":
+        base = _base(Backed, Wanted("lin-kv", services=("lin-kv",)))
+        assert _wrong(Backed, base, _plan_with_outside(base, Backed), runs) == []
+    else:
+        replicated = load_protocol(REPLICATED)
+        base = _base(replicated, Wanted("lin-kv"))
+        assert _wrong(replicated, base, _plan_with_outside(base, replicated), runs) == []
+
+
+def test_the_ids_outside_follow_those_of_the_nodes() -> None:
+    """When a schedule is shrunk: without a node, with other ids, with fewer clients."""
+    faults = tuple(
+        ScheduledFault(1_000, on, command)
+        for on, command in (
+            ("", "pause 7"),
+            ("send Write 3->8", "kill 8"),
+            ("", "partition 1 3 6 | 4 7 8"),
+            ("", "cut 4->8"),
+            ("", "delay 6 300ms"),
+        )
+    )
+    schedule = Schedule(1, (1, 3, 4), Link(1_000), faults, 9_000, clients=3)
+    assert schedule.named_outside() == {6: "c", 7: "c", 8: "s"}
+
+    def texts(schedule: Schedule) -> list[str]:
+        return [f"{fault.trigger}{fault.command}" for fault in schedule.faults]
+
+    assert texts(schedule.without_node(4)) == [
+        "pause 6",
+        "on send Write 3->7 kill 7",
+        "partition 1 3 5 | 6 7",
+        "delay 5 300ms",
+    ]
+    assert texts(schedule.without_node(3)) == ["pause 7", "partition 1 6 | 4 7 8", "cut 4->8", "delay 6 300ms"]
+    assert texts(schedule.renamed({1: 1, 3: 2, 4: 3}))[:3] == [
+        "pause 6",
+        "on send Write 2->7 kill 7",
+        "partition 1 2 5 | 3 6 7",
+    ]
+    fewer = schedule.with_clients(2)
+    assert (fewer.clients, texts(fewer)) == (
+        2,
+        ["on send Write 3->7 kill 7", "partition 1 3 6 | 4 7", "cut 4->7", "delay 6 300ms"],
+    )
+
+
+def test_faults_of_clients_excuse_nothing() -> None:
+    """No node relies on what a client does, and when; on a service it may."""
+    base = _base(Backed, Wanted("lin-kv", services=("lin-kv",)))
+    drawn = replace(draw(_plan(Backed, "kill"), 1), nodes=(1, 2, 3), clients=3, end_us=4_000_000)
+    of_clients = ("pause 4", "cut 5", "delay 6->3 1s")
+    for commands, broken in ((of_clients, set()), (("cut 7",), {8}), (("pause 7",), {9}), (("cut 4 7",), {8})):
+        faults = (
+            *(ScheduledFault(1_000_000, "", command) for command in commands),
+            *(ScheduledFault(3_000_000, "", command) for command in ("heal", "resume 4", "resume 7")),
+        )
+        trial = run_trial(Backed, base, replace(drawn, faults=faults))
+        assert trial.broken == broken, commands
+        assert all(count.touched for count in count_faults(trial.records).values())
+
+
+def test_last_reads_are_no_evidence_without_a_service() -> None:
+    """A node that has lost its store cannot answer them rightly; one that comes back in time is no excuse."""
+    base = _base(Pushed, Wanted("g-set", services=("seq-kv",)))
+    for back, why in ((False, "still in force at the last reads: kill 7"), (True, "")):
+        header = header_for(Pushed, base, Schedule(1, (1, 2, 3), Link(1_000), (), 20_000_000, clients=3))
+        history = ClientHistory(header)
+        history.observe(Process(1_000_000, 7, "killed", 1))
+        if back:
+            history.observe(Process(2_000_000, 7, "started", 2))
+        history.observe(Process(2_000_000, 3, "killed", 1))
+        assert history.why_unsettled == why
 
 
 class Elements(Payload, frozen=True):

@@ -95,12 +95,17 @@ def test_situations_have_no_numbers() -> None:
     ],
 )
 def test_connected_nodes(away: tuple[int, ...], far: tuple[int, ...], reached: Majority) -> None:
-    """Of five nodes, those count that run and that no cut separates; before all have started, nothing counts."""
+    """Of five nodes, those count that run and that no cut separates; before all have started, nothing counts.
+
+    What happens to a service, which is no node of the cluster, does not matter.
+    """
     nodes = range(1, 6)
     links = tuple((a, b) for a in nodes for b in nodes if (a in far) != (b in far))
     records: list[Record] = [
         simulated_header(Counts, tuple(nodes), TIMING),
         *(Process(1, node, "started", 1) for node in nodes),
+        Process(1, 9, "started", 1),
+        Process(1, 9, "killed", 1),
         Fault(2, 1, "partition", links=links),
         *(Process(3, node, "paused" if node == 1 else "killed") for node in away),
     ]

@@ -1,5 +1,6 @@
 """Shrinking: the same violation, no other assumption broken, and nothing superfluous left."""
 
+import time
 from functools import cache
 
 import pytest
@@ -7,7 +8,7 @@ from msgspec.structs import replace
 
 from lab.protocols import Bully
 from lab.worlds.campaign.campaign import Campaign
-from lab.worlds.campaign.finding import Finding, shrink_finding
+from lab.worlds.campaign.finding import OUT_OF_TIME, Finding, shrink_finding
 from lab.worlds.campaign.schedule import Schedule, draw
 from lab.worlds.campaign.trial import SearchGoal, run_trial
 from tests.campaign import mutants
@@ -105,6 +106,24 @@ def test_ctrl_c_keeps_what_is_found() -> None:
     assert interrupted
     assert found.tried == 7
     assert _shows(case, found.least)
+
+
+def test_the_time_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is found by then is kept, and not called minimal; with time enough, it is minimal."""
+    case = CASES[3]
+    campaign = _campaign(case)
+    args = (case[0], campaign.base, campaign.goal, draw(campaign.plan, _first(case)))
+    at_once, interrupted = shrink_finding(*args, ends_s=time.monotonic())
+    assert (at_once.tried, at_once.untried, at_once.is_minimal, interrupted) == (0, OUT_OF_TIME, False, False)
+    assert at_once.least == at_once.drawn
+    whole, _ = shrink_finding(*args, ends_s=time.monotonic() + 3_600)
+    assert whole == _shrunk(case)
+    assert whole.is_minimal
+    asked = iter([False] * 7)
+    monkeypatch.setattr("lab.worlds.campaign.finding.is_past", lambda ends_s: next(asked, True))
+    partly, _ = shrink_finding(*args, ends_s=0.0)
+    assert (partly.tried, partly.untried) == (7, OUT_OF_TIME)
+    assert _shows(case, partly.least)
 
 
 def test_a_failure_stays_a_failure() -> None:

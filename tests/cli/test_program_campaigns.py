@@ -87,6 +87,28 @@ def test_a_campaign_goes_on_from_its_file(lab: Lab) -> None:
 
 
 @pytest.mark.live
+def test_the_kinds_of_messages_are_in_the_file(lab: Lab) -> None:
+    """Faults strike at messages that the run without faults has shown; who goes on draws the same schedules."""
+    check = _check("repeater.py", "--workload", "echo", "--faults", "pause,loss", "--rate", "20", "--workers", "2")
+    whole = lab(*check, "--runs", "4", "--keep-going", "--record", "whole.jsonl")
+    assert whole.status == 0, whole.err
+    header, *runs = (lab.folder / "whole.jsonl").read_text().splitlines(keepends=True)
+    kinds = set(json.loads(header)["campaign"]["plan"]["kinds"])
+    assert kinds == {"Echo", "EchoOk"}
+    (lab.folder / "part.jsonl").write_text("".join((header, *runs[:2])))
+    again = lab(*check, "--runs", "4", "--keep-going", "--resume", "part.jsonl")
+    assert again.status == 0, again.err
+    schedules = [
+        [json.loads(line)["outcome"]["schedule"] for line in (lab.folder / name).read_text().splitlines()[1:]]
+        for name in ("whole.jsonl", "part.jsonl")
+    ]
+    assert schedules[0] == schedules[1]
+    waits = {fault["on"] for schedule in schedules[0] for fault in schedule["faults"]} - {""}
+    assert waits
+    assert {on.removeprefix("before ").split()[1] for on in waits} <= kinds
+
+
+@pytest.mark.live
 def test_ctrl_c_keeps_what_was_found(lab: Lab) -> None:
     """Status 130, with the recording of the finding; no host is left."""
     process = lab.begin(*IDS, "--runs", "0", "--keep-going", "--record", "ids.jsonl")
@@ -132,14 +154,20 @@ def test_mistakes(lab: Lab, options: tuple[str, ...], expected: str) -> None:
         ("tally.py writes", "g-counter", False),
         ("gossip.py", "broadcast", True),
         ("tally.py", "g-counter", True),
+        ("cache.py stale", "lin-kv", False),
+        ("cache.py", "lin-kv", True),
     ],
 )
 def test_right_and_wrong_programs(lab: Lab, program: str, workload: str, is_right: bool) -> None:
-    """The wrong ones are found, the right ones are not accused in fifty runs."""
+    """The wrong ones are found, the right ones are not accused in fifty runs.
+
+    The stale cache is wrong only while its service cannot be reached: no fault of the cluster shows that.
+    """
     name, *arguments = program.split()
     done = lab(
         *("check", "--program", f"{PYTHON} {PROGRAMS / name}", "--workload", workload, "--nodes", "3", "--rate"),
-        *("20", "--runs", "50", "--json", "--", *arguments),
+        *("20", "--runs", "50", "--json", *(("--service", workload) if workload == "lin-kv" else ())),
+        *("--", *arguments),
         limit_s=1_800,
     )
     document = json.loads(done.out)
@@ -149,5 +177,5 @@ def test_right_and_wrong_programs(lab: Lab, program: str, workload: str, is_righ
 
 def test_programs_are_executable() -> None:
     """As the guide has it."""
-    for name in ("gossip.py", "tally.py", "repeater.py"):
+    for name in ("cache.py", "gossip.py", "tally.py", "repeater.py"):
         assert Path(PROGRAMS / name).stat().st_mode & 0o100

@@ -88,3 +88,24 @@ class Backed(Bully):
         store = next(node for node, name in self.outside.items() if name == "lin-kv")
         answer = await self.ask(store, pending.request, within=self.timing.t_us)
         self.reply(pending.client, pending.handled, answer or Error(0))
+
+
+class Cached(Backed):
+    """Answers a read from what it last read or wrote itself if the service does not answer."""
+
+    name: ClassVar[str] = "cached"
+
+    cache: Safe[Pairs] = ()
+
+    @procedure
+    async def ask_store(self, pending: Pending) -> None:
+        request = pending.request
+        store = next(node for node, name in self.outside.items() if name == "lin-kv")
+        answer = await self.ask(store, request, within=self.timing.t_us)
+        if isinstance(request, Read) and isinstance(answer, ReadOk):
+            self.cache = tuple({**dict(self.cache), request.key: answer.value}.items())
+        elif isinstance(request, Write) and isinstance(answer, WriteOk):
+            self.cache = tuple({**dict(self.cache), request.key: request.value}.items())
+        elif answer is None and isinstance(request, Read) and request.key in dict(self.cache):
+            answer = ReadOk(dict(self.cache)[request.key])
+        self.reply(pending.client, pending.handled, answer or Error(0))

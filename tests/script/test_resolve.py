@@ -167,6 +167,21 @@ def test_a_single_group_is_separated_from_all_others() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("partition 1 5 | 2 6", "cut 1 5<->2 6"),
+        ("partition 1 | 2 6", "cut 1<->2 6"),
+        ("partition 1 5", "cut 1 5<->2"),
+        ("partition 5", "cut 5"),
+    ],
+)
+def test_clients_and_services_are_on_the_side_that_names_them(text: str, same: str) -> None:
+    """All nodes reach the others. Who is outside alone is cut off from all nodes."""
+    cluster = ClusterState((1, 2), others=(5, 6))
+    assert _command(text).rule(cluster).links == _command(same).rule(cluster).links
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("partition all", "all nodes are in one group, so nothing is separated: partition 1 2 | 3 4 5"),

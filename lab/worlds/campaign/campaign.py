@@ -120,7 +120,7 @@ class Campaign(Struct, frozen=True, tag_field="of", tag="check"):
         }
 
     def _outside(self) -> str:
-        wanted = wanted_in(self.base.roles, self.plan.clients)
+        wanted = wanted_in(self.base.roles, self.plan.clients or 0)
         words = [*wanted.services]
         if wanted.workload is not None:
             words.append(f"{wanted.workload} by {wanted.clients or 'as many as nodes'}, {wanted.rate}/s each")

@@ -11,12 +11,15 @@ The passes repeat until none of them finds anything:
     instants    strike at an instant instead of at a message; earlier; at a round number
     end         stop right after the violation
     clients     have fewer, which call for a shorter time, in a campaign that has clients
+
+That may take long, so it can be given an end. What is then left is no minimum, and says so.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from shlex import quote
+from types import MappingProxyType
 from typing import TypeVar
 
 from msgspec import Struct
@@ -31,7 +34,6 @@ from lab.recording.records import TIME_LIMIT_REACHED, Commanded, End, Header, Li
 from lab.recording.writer import Writer
 from lab.script.parse import read_script
 from lab.text import UserError
-from lab.units import format_us
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault
 from lab.worlds.campaign.trial import (
     RunawayError,
@@ -41,8 +43,6 @@ from lab.worlds.campaign.trial import (
     run_trial,
     start_simulation,
 )
-from lab.worlds.loading.roles import wanted_in
-from lab.worlds.loading.targets import split_sandbox
 
 T = TypeVar("T")
 
@@ -77,16 +77,36 @@ def fewer(items: tuple[T, ...]) -> Iterator[tuple[T, ...]]:
         size //= 2
 
 
+OUT_OF_TIME = "the time is over"
+INTERRUPTED = "it was interrupted"
+"""Why smaller schedules are left untried."""
+
+
+def is_past(ends_s: float | None) -> bool:
+    """Return whether this monotonic time, in seconds, is over; None: never."""
+    return ends_s is not None and time.monotonic() >= ends_s
+
+
 class Shrinking:
     """Shrinks ``trial``, in which ``violation`` was found. ``run_trial`` runs a schedule to its end, no further.
 
-    ``tried`` is the number of runs so far. ``trial`` and ``violation`` are the smallest found so far.
+    ``tried`` is the number of runs so far. ``trial`` and ``violation`` are the smallest found so far, ``untried``
+    is why smaller ones are left untried. At the monotonic time ``ends_s``, in seconds, no more are tried.
     """
 
-    def __init__(self, trial: Trial, violation: Violation, run_trial: Callable[[Schedule], Trial]) -> None:
+    def __init__(
+        self,
+        trial: Trial,
+        violation: Violation,
+        run_trial: Callable[[Schedule], Trial],
+        ends_s: float | None = None,
+    ) -> None:
         self.trial = trial
         self.violation = violation
         self.tried = 0
+        self.untried = INTERRUPTED
+        self._ends_s = ends_s
+        self._is_out_of_time = False
         self._seen = {trial.schedule}
         self._run_trial = run_trial
         self._broken = {broken.assumption for broken in violation.broken}
@@ -104,6 +124,7 @@ class Shrinking:
         else:
             self._keep(replace(self.trial.schedule, end_us=_end_us(self.violation)))
         shrink(lambda: self.trial.schedule, passes, self._keep)
+        self.untried = OUT_OF_TIME if self._is_out_of_time else ""
 
     @property
     def _rests_on_last_reads(self) -> bool:
@@ -113,7 +134,10 @@ class Shrinking:
 
     def _keep(self, schedule: Schedule) -> bool:
         """Try a schedule; if it shows the same violation, continue from it, cut off after the violation."""
-        if schedule in self._seen:
+        if self._is_out_of_time or schedule in self._seen:
+            return False
+        if is_past(self._ends_s):
+            self._is_out_of_time = True
             return False
         self._seen.add(schedule)
         self.tried += 1
@@ -151,16 +175,19 @@ class Shrinking:
 
     @staticmethod
     def _nodes(schedule: Schedule) -> Iterator[Schedule]:
+        """Leave a node out, if there is one for each with a client."""
         if len(schedule.nodes) > 2:
             for node in schedule.nodes:
-                yield schedule.without_node(node)
+                left = schedule.without_node(node)
+                if schedule.clients == len(schedule.nodes):
+                    yield left.with_clients(len(left.nodes))
+                yield left
 
     @staticmethod
     def _ids(schedule: Schedule) -> Iterator[Schedule]:
         """Give the nodes the ids 1, 2, 3 and so on."""
         names = {node: place for place, node in enumerate(schedule.nodes, start=1)}
-        faults = tuple(fault.renamed(names) for fault in schedule.faults)
-        yield replace(schedule, nodes=tuple(names.values()), faults=faults)
+        yield schedule.renamed(names)
 
     @staticmethod
     def _messages(schedule: Schedule) -> Iterator[Schedule]:
@@ -183,7 +210,7 @@ class Shrinking:
         clients = schedule.clients or len(schedule.nodes)
         for fewer_clients in dict.fromkeys((1, 2, clients // 2, clients - 1)):
             if 0 < fewer_clients < clients:
-                yield replace(schedule, clients=fewer_clients)
+                yield schedule.with_clients(fewer_clients)
 
     def _ends(self, schedule: Schedule) -> Iterator[Schedule]:
         """End earlier, though not before the last fault; the clients then end earlier, too."""
@@ -247,7 +274,8 @@ class NotRepeatedError(UserError):
 class Finding(Struct, frozen=True):
     """The schedule as drawn, the shrunk one, the violation that it shows, and the number of runs tried.
 
-    ``records`` are those of the shrunk run, with the header first.
+    ``records`` are those of the shrunk run, with the header first. ``untried``: why smaller schedules are left
+    untried; empty if the shrunk one is minimal.
     """
 
     drawn: Schedule
@@ -255,6 +283,11 @@ class Finding(Struct, frozen=True):
     violation: Violation
     tried: int
     records: list[Record]
+    untried: str = ""
+
+    @property
+    def is_minimal(self) -> bool:
+        return not self.untried
 
 
 def shrink_finding(
@@ -263,10 +296,12 @@ def shrink_finding(
     goal: SearchGoal,
     drawn: Schedule,
     progress: Callable[[int], None] = lambda tried: None,
+    ends_s: float | None = None,
 ) -> tuple[Finding, bool]:
     """Run the schedule again, and shrink the first violation that matches the goal. Raises NotRepeatedError.
 
-    Ctrl-C ends that with what is found so far; return also whether it was pressed.
+    Ctrl-C ends that with what is found so far, and so does the monotonic time ``ends_s``, in seconds; return also
+    whether Ctrl-C was pressed.
     """
     trial = run_trial(protocol, base, drawn)
     violation = next(filter(goal.matches, trial.violations), None)
@@ -274,14 +309,17 @@ def shrink_finding(
         raise NotRepeatedError(
             f"not deterministic: the run with seed {drawn.seed} differs when it is executed again"
         )
-    shrinking = Shrinking(trial, violation, lambda schedule: run_trial(protocol, base, schedule, extend=False))
+    shrinking = Shrinking(
+        trial, violation, lambda schedule: run_trial(protocol, base, schedule, extend=False), ends_s
+    )
     interrupted = False
     try:
         shrinking.run(progress)
     except KeyboardInterrupt:
         interrupted = True
     least = shrinking.trial
-    return Finding(drawn, least.schedule, shrinking.violation, shrinking.tried, least.records), interrupted
+    violation, tried = shrinking.violation, shrinking.tried
+    return Finding(drawn, least.schedule, violation, tried, least.records, shrinking.untried), interrupted
 
 
 class Counterexample(Struct, frozen=True):
@@ -308,15 +346,18 @@ class Counterexample(Struct, frozen=True):
     def shape(self) -> str:
         """What is alike in two that show the same: see ``shape_of``."""
         schedule = self.schedule
-        return shape_of(schedule.nodes, [f"{fault.trigger}{fault.command}" for fault in schedule.faults])
+        commands = [f"{fault.trigger}{fault.command}" for fault in schedule.faults]
+        return shape_of(schedule.nodes, commands, schedule.named_outside())
 
 
-def shape_of(nodes: Sequence[int], commands: Sequence[str]) -> str:
+def shape_of(
+    nodes: Sequence[int], commands: Sequence[str], others: Mapping[int, str] = MappingProxyType({})
+) -> str:
     """Return the commands with their triggers, without times and amounts.
 
-    Of n nodes the highest is ``n``, the next ``n-1``.
+    Of n nodes the highest is ``n``, the next ``n-1``. ``others`` are names of nodes outside the cluster.
     """
-    names = {node: f"n-{rank}" if rank else "n" for rank, node in enumerate(reversed(nodes))}
+    names = {node: f"n-{rank}" if rank else "n" for rank, node in enumerate(reversed(nodes))} | dict(others)
 
     def abstract(command: str) -> str:
         text = _AMOUNT.sub("", command)
@@ -349,25 +390,3 @@ def write_finding(protocol: type[Algorithm], base: Header, finding: Finding, pat
     script = path.with_suffix(".script")
     script.write_text(text, "utf-8")
     return script
-
-
-def format_rerun(target: str, base: Header, schedule: Schedule, script: Path) -> str:
-    """Return the command line that runs it again."""
-    timing, link = base.timing, schedule.link
-    named, sandboxed = split_sandbox(target)
-    words = [f"lab run {quote(named)} --sim --nodes {','.join(map(str, schedule.nodes))} --seed {schedule.seed}"]
-    words.append(f"--tm {format_us(timing.tm_us)} --tp {format_us(timing.tp_us)}")
-    words.append(f"--latency {format_us(link.latency_us)} --jitter {format_us(link.jitter_us)}")
-    words += [f"--set {quote(setting)}" for setting in base.protocol.settings]
-    words += ["--sandbox"] * sandboxed
-    words += outside_words(base, schedule)
-    return " ".join([*words, f"--script {quote(str(script))} --headless --for {format_us(schedule.end_us)}"])
-
-
-def outside_words(base: Header, schedule: Schedule) -> list[str]:
-    """Return the options for the clients and services of a run."""
-    wanted = wanted_in(base.roles, schedule.clients or len(schedule.nodes))
-    words = [f"--service {','.join(wanted.services)}"] if wanted.services else []
-    if wanted.workload is not None:
-        words.append(f"--workload {wanted.workload} --clients {wanted.clients} --rate {wanted.rate}")
-    return words

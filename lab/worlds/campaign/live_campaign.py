@@ -7,6 +7,10 @@ A slow machine must not accuse a program. An answer that is wrong at any speed i
 have been a matter of time, such as a message that is not everywhere at the end, or two nodes that lead, counts
 only if the machine kept its times (no stall was recorded), and if it comes again in a run of twice the time. If it
 does not, it is *unconfirmed*.
+
+Many faults strike at a message. Which kinds of messages a program has is not known before. So a campaign begins
+with a run without faults, and the kinds seen in it are part of the campaign's plan: its file has them, and a
+campaign that goes on draws the same schedules.
 """
 
 import hashlib
@@ -30,27 +34,27 @@ from lab.kernel import Step, Timing
 from lab.properties.history_verdict import HistoryViolation, OperationCounts, judge_history, workload_of
 from lab.properties.judge import Judge
 from lab.properties.verdicts import Evidence, Violation
-from lab.protocols import LENSES, Algorithm
+from lab.protocols import Algorithm
 from lab.protocols.clients import Client
 from lab.protocols.workloads import WORKLOADS
 from lab.recording.reader import open_recording
 from lab.recording.records import Header, Link, Record, Stall
 from lab.text import UserError
-from lab.units import format_us
 from lab.worlds.campaign.campaign import Campaign, LivePlan, RunOutcome
-from lab.worlds.campaign.finding import Counterexample, Finding, fewer, outside_words, shrink
-from lab.worlds.campaign.schedule import Schedule, SchedulePlan, draw
+from lab.worlds.campaign.finding import INTERRUPTED, OUT_OF_TIME, Counterexample, fewer, is_past, shrink
+from lab.worlds.campaign.schedule import Schedule, ScheduledFault, SchedulePlan, draw
 from lab.worlds.campaign.situations import NO_SITUATIONS, majorities_in
 from lab.worlds.campaign.trial import count_faults, header_for
 from lab.worlds.campaign.workers import in_order
 from lab.worlds.launch import HostFailedError, HostProcess
 from lab.worlds.loading.config import RunConfig, header_of, new_run_name
-from lab.worlds.loading.targets import split_target
 
 LIVE_FAULTS = ("kill", "pause", "partition", "delay", "loss", "duplicate", "reorder")
 """The kinds that strike programs; their storage is their own affair."""
 OVERHEAD_US = 1_500_000
 """About how long it takes to start a run, to end it, and to judge it."""
+_MOMENTS = ("send", "before send", "deliver")
+_RETURNS = ("heal", "join", "resume", "restart")
 _T_IN_RUN = 50
 """Faults are drawn as for a T of which a run has so many: then most schedules fit into it."""
 _FIRST_US = 2_000_000
@@ -89,27 +93,60 @@ def live_header(
     return replace(header_of(RunConfig("", target, nodes, timing, parameters, Link(), 0, ""), protocol), began="")
 
 
-def live_schedule_plan(nodes: tuple[int, int], faults: tuple[str, ...], run_us: int, clients: int) -> SchedulePlan:
+def live_schedule_plan(nodes: tuple[int, int], faults: tuple[str, ...], run_us: int) -> SchedulePlan:
     """Return the plan of schedules that fit into runs of this time."""
     t_us = run_us // _T_IN_RUN // 5_000 * 5_000
     tm_us = t_us * 2 // 5
-    return SchedulePlan(nodes, faults, Timing(tm_us, t_us - 2 * tm_us), (), gaps=False, clients=clients)
+    return SchedulePlan(nodes, faults, Timing(tm_us, t_us - 2 * tm_us), (), gaps=False, moments=_MOMENTS)
+
+
+def striking_at(campaign: Campaign, kinds: tuple[str, ...]) -> Campaign:
+    """Return the campaign with faults that wait for messages of these kinds."""
+    return replace(campaign, plan=replace(campaign.plan, kinds=kinds))
 
 
 def draw_live(campaign: Campaign, seed: int) -> Schedule:
     """Return the schedule of the run with this seed, whose end is that of the run.
 
-    It is stretched so that its faults are over early enough for the programs to recover, and not earlier.
+    It is stretched so that its faults are over early enough for the programs to recover, and not earlier. Before
+    last reads, what ends a fault waits for no message, nor for one on a link, which may come too late.
     """
-    run_us, drawn = _live_plan(campaign).run_us, draw(campaign.plan, seed)
-    percent = _LIFTED_PERCENT_BEFORE_LAST_READS if _has_last_reads(campaign.base) else _LIFTED_PERCENT
+    run_us, drawn = live_plan_of(campaign).run_us, draw(campaign.plan, seed)
+    has_last_reads = _has_last_reads(campaign.base)
+    percent = _LIFTED_PERCENT_BEFORE_LAST_READS if has_last_reads else _LIFTED_PERCENT
     first_us = min(_FIRST_US, run_us // 5)
     room_us = run_us * percent // 100 - first_us
     faults = tuple(
-        replace(fault, at_us=(first_us + fault.at_us * room_us // drawn.end_us) // 1_000 * 1_000)
+        replace(
+            fault,
+            at_us=(first_us + fault.at_us * room_us // drawn.end_us) // 1_000 * 1_000,
+            on=_soon(fault) if has_last_reads else fault.on,
+        )
         for fault in drawn.faults
     )
     return replace(drawn, faults=faults, end_us=run_us)
+
+
+def _soon(fault: ScheduledFault) -> str:
+    """Return the trigger of a fault without its link; that of what ends a fault is dropped."""
+    if fault.command.startswith(_RETURNS):
+        return ""
+    return fault.on.rpartition(" ")[0] if "->" in fault.on else fault.on
+
+
+def kinds_of(records: Iterable[Record], since_us: int = 0) -> tuple[str, ...]:
+    """Return the kinds of the messages sent since then, sorted; those between nodes of the cluster twice."""
+    found: set[str] = set()
+    inside: set[str] = set()
+    nodes: tuple[int, ...] = ()
+    for record in records:
+        if isinstance(record, Header):
+            nodes = record.nodes
+        elif isinstance(record, Step) and record.at_us >= since_us:
+            found |= {message.kind for message in record.sent}
+            if record.node in nodes:
+                inside |= {message.kind for message in record.sent if message.target in nodes}
+    return tuple(sorted([*found, *inside]))
 
 
 def depends_on_time(violation: Violation) -> bool:
@@ -187,7 +224,7 @@ class LiveRuns:
     """
 
     def __init__(self, campaign: Campaign, protocol: type[Algorithm], workers: int, folder: Path) -> None:
-        self._campaign = campaign
+        self.campaign = campaign
         self._protocol = protocol
         self._workers = workers
         self._folder = folder
@@ -200,6 +237,18 @@ class LiveRuns:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._threads.shutdown(cancel_futures=True)
+
+    def find_kinds(self) -> tuple[str, ...]:
+        """Make a run without faults; return the kinds of messages to strike at. Raises LiveRunFailedError.
+
+        Before last reads, these are the kinds that are sent all the time: a fault that waits for any other may
+        come too late.
+        """
+        calm = replace(draw_live(self.campaign, self.campaign.seed), faults=())
+        with closing(self.each([calm])) as trials:
+            (trial,) = trials
+        trial.recording.unlink(missing_ok=True)
+        return kinds_of(trial.records, calm.end_us // 3 if _has_last_reads(self.campaign.base) else 0)
 
     def each(self, schedules: Iterable[Schedule]) -> Generator[LiveTrial, None, None]:
         """Make these runs, and yield them in their order; those still going on end when the iterator is closed.
@@ -218,7 +267,7 @@ class LiveRuns:
 
         Raises LiveRunFailedError.
         """
-        with closing(self.each(draw_live(self._campaign, seed) for seed in seeds)) as trials:
+        with closing(self.each(draw_live(self.campaign, seed) for seed in seeds)) as trials:
             for trial in trials:
                 yield self._outcome(trial), trial
 
@@ -227,7 +276,7 @@ class LiveRuns:
     ) -> list[LiveTrial]:
         """Make a run as often as the campaign repeats findings, or until one for which ``stop`` returns True."""
         made = []
-        trials = self.each([schedule] * _live_plan(self._campaign).repetitions)
+        trials = self.each([schedule] * live_plan_of(self.campaign).repetitions)
         with closing(trials):
             for trial in trials:
                 made.append(trial)
@@ -237,12 +286,12 @@ class LiveRuns:
 
     def _run(self, schedule: Schedule, over: threading.Event) -> list[LiveTrial]:
         """Make a run; return nothing if it is ended early."""
-        header = header_for(self._protocol, self._campaign.base, schedule)
+        header = header_for(self._protocol, self.campaign.base, schedule)
         name = new_run_name(header.protocol.name)
         recording = self._folder / f"{name}.jsonl"
         config = RunConfig(
             name,
-            self._campaign.target,
+            self.campaign.target,
             header.nodes,
             header.timing,
             header.protocol.parameters,
@@ -278,7 +327,7 @@ class LiveRuns:
         confirmed = {name for name in doubtful if self._is_confirmed(trial, name)}
         unconfirmed = doubtful - confirmed
         violations = [each for each in trial.violations if each.assertion not in unconfirmed]
-        matching = next(filter(self._campaign.goal.matches, violations), None)
+        matching = next(filter(self.campaign.goal.matches, violations), None)
         counted = Counter((each.assertion, tuple(b.assumption for b in each.broken)) for each in violations)
         return RunOutcome(
             trial.schedule,
@@ -314,35 +363,39 @@ class LiveRuns:
 class LiveShrinking:
     """Shrinks the faults of a live run, each candidate in several runs: one that shows the same is enough.
 
-    ``trial`` is the smallest so far, ``tried`` the number of candidates, of which there are few. ``is_minimal``:
-    all that is simpler by one fault was tried.
+    ``trial`` is the smallest so far, ``tried`` the number of candidates, of which there are few. ``untried`` is
+    why some that are simpler by one fault were left untried. At the monotonic time ``ends_s``, in seconds, no more
+    runs are begun.
     """
 
-    def __init__(self, runs: LiveRuns, trial: LiveTrial, violation: Violation) -> None:
+    def __init__(
+        self, runs: LiveRuns, trial: LiveTrial, violation: Violation, ends_s: float | None = None
+    ) -> None:
         self.trial = trial
         self.violation = violation
         self.tried = 0
-        self.is_minimal = False
-        self._is_given_up = False
+        self.untried = INTERRUPTED
+        self._given_up = ""
         self._runs = runs
+        self._ends_s = ends_s
         self._seen = {trial.schedule}
 
     def run(self, progress: Callable[[int], None]) -> None:
         """Shrink until nothing gets smaller; ``progress`` is called with the number of each candidate."""
         self._progress = progress
         shrink(lambda: self.trial.schedule, (_fewer_faults,), self._keep)
-        self.is_minimal = not self._is_given_up
+        self.untried = self._given_up
 
     def _keep(self, schedule: Schedule) -> bool:
-        if schedule in self._seen:
+        if self._given_up or schedule in self._seen:
             return False
-        if self.tried >= _MOST_CANDIDATES:
-            self._is_given_up = True
+        if self.tried >= _MOST_CANDIDATES or is_past(self._ends_s):
+            self._given_up = "each takes some live runs" if self.tried >= _MOST_CANDIDATES else OUT_OF_TIME
             return False
         self._seen.add(schedule)
         self.tried += 1
         self._progress(self.tried)
-        *_, last = self._runs.repeat(schedule, self._shows)
+        *_, last = self._runs.repeat(schedule, lambda trial: self._shows(trial) or is_past(self._ends_s))
         if not self._shows(last):
             return False
         self.trial = last
@@ -353,16 +406,6 @@ class LiveShrinking:
         return trial.shows(self.violation)
 
 
-class LiveFinding(Struct, frozen=True):
-    """A shrunk finding, its recording, and in how many of the repetitions it came again."""
-
-    finding: Finding
-    recording: Path
-    again: int
-    repetitions: int
-    is_minimal: bool
-
-
 def violation_like(violation: Violation, trial: LiveTrial) -> Violation:
     """Return the violation of the same assertion in a run that shows it."""
     return next(
@@ -370,24 +413,6 @@ def violation_like(violation: Violation, trial: LiveTrial) -> Violation:
         for each in trial.violations
         if each.assertion == violation.assertion and each.is_failure == violation.is_failure
     )
-
-
-def format_live_rerun(campaign: Campaign, schedule: Schedule, script: Path) -> str:
-    """Return the command line that makes a run with this schedule once more."""
-    base, link = campaign.base, schedule.link
-    words = [f"lab run --program {shlex.quote(base.protocol.parameters['program'])}"]
-    lens, properties = split_target(campaign.target)
-    if lens != next(iter(LENSES)):
-        words.append(f"--lens {shlex.quote(lens.removeprefix('program-') if lens in LENSES else lens)}")
-    if properties:
-        words.append(f"--properties {shlex.quote(properties)}")
-    words.append(f"--nodes {','.join(map(str, schedule.nodes))} --seed {schedule.seed}")
-    words.append(f"--tm {format_us(base.timing.tm_us)} --tp {format_us(base.timing.tp_us)}")
-    words.append(f"--latency {format_us(link.latency_us)} --jitter {format_us(link.jitter_us)}")
-    settings = (each for each in base.protocol.settings if not each.startswith("program="))
-    words += (f"--set {shlex.quote(setting)}" for setting in settings)
-    words += outside_words(base, schedule)
-    return " ".join([*words, f"--script {shlex.quote(str(script))} --headless --for {format_us(schedule.end_us)}"])
 
 
 def _fewer_faults(schedule: Schedule) -> Iterator[Schedule]:
@@ -400,7 +425,8 @@ def _counterexample(violation: Violation, schedule: Schedule) -> Counterexample:
     return Counterexample(violation.assertion, broken, str(violation), schedule)
 
 
-def _live_plan(campaign: Campaign) -> LivePlan:
+def live_plan_of(campaign: Campaign) -> LivePlan:
+    """Return how the runs of a campaign on a program are made."""
     assert campaign.live is not None
     return campaign.live
 

@@ -10,10 +10,13 @@ or let many nodes start at once. Some give the links ranks, and change these now
 each other as by the priorities of probabilistic concurrency testing (Burckhardt et al., 2010). Where that method
 applies, with n links and k messages, a bug that needs d ordered deliveries shows with a probability of at least
 1 / (n k^(d-1)) in each schedule with d - 1 changes.
+
+If there are clients or services, half of the schedules strike them, too: see ``outside``. Their ids follow those
+of the nodes, the clients first.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from random import Random
 
 from msgspec import Struct
@@ -21,18 +24,25 @@ from msgspec.structs import replace
 
 from lab.kernel import Request, Timing
 from lab.protocols import Algorithm, Election
-from lab.recording.records import Link
+from lab.protocols.clients import Client
+from lab.recording.records import Link, Role
 from lab.script.verbs import bare_commands
 from lab.units import format_us
+from lab.worlds.campaign.outside import Outside
 from lab.worlds.loading.settings import SettingError, Written, as_option
 
 _SHARE_OF_GAPS, _SHARE_OF_RANKS = 0.25, 0.15
 _SHARE_OF_FALLS, _SHARE_OF_STARTS, _SHARE_OF_SWAPS, _SHARE_OF_CUTS = 0.12, 0.08, 0.35, 0.35
 """The shares of schedules with each of the special patterns; swaps are for elections, cuts for their tasks."""
+_SHARE_OF_OUTSIDE, _OUTSIDE = 0.5, 0.6
+"""The share of schedules that strike clients and services, and, in these, the share of such faults."""
+_LONGEST_OUTSIDE = 25
+"""Faults outside last up to so many T, for some operations of the clients that go on."""
 _LEAST_SPARE_US = 10_000
 _MOST_RANKED = 5
 """The links of more nodes get no ranks, for a schedule that a person can read."""
-_NUMBER = re.compile(r"\d+(?![\d.]*(us|µs|ms|s|min|m|%))")
+_NUMBER = re.compile(r"(?<!\w)\d+(?![\d.]*(us|µs|ms|s|min|m|%))")
+_RETURNS = {"pause": "resume", "kill": "restart"}
 
 
 class ScheduledFault(Struct, frozen=True):
@@ -84,7 +94,8 @@ class ScheduledFault(Struct, frozen=True):
 class Schedule(Struct, frozen=True):
     """The nodes, links and faults of one run, which ends at ``end_us``; ``seed`` determines the links' draws.
 
-    ``clients``: how many there are, in a campaign that has some; 0: one for each node.
+    ``clients``: how many there are, in a campaign that has some; 0: one for each node, of which no fault strikes
+    any.
     """
 
     seed: int
@@ -99,10 +110,46 @@ class Schedule(Struct, frozen=True):
         """When the last fault is due, as far as that is known in advance."""
         return max((fault.at_us for fault in self.faults), default=0)
 
+    def is_service(self, node: int) -> bool:
+        """Return whether a node outside the cluster is a service, and no client."""
+        return node > max(self.nodes) + self.clients
+
     def without_node(self, node: int) -> "Schedule":
-        left = (fault.without(node) for fault in self.faults)
-        nodes = tuple(each for each in self.nodes if each != node)
-        return replace(self, nodes=nodes, faults=tuple(fault for fault in left if fault is not None))
+        """Return it without a node of the cluster; the ids of clients and services follow those that are left."""
+        left = self._without((node,))
+        return left.renamed({each: each for each in self.nodes if each != node})
+
+    def with_clients(self, count: int) -> "Schedule":
+        """Return it with only the first ``count`` of its clients."""
+        clients = self.clients or len(self.nodes)
+        last = max(self.nodes)
+        left = self._without(range(last + count + 1, last + clients + 1))
+        services = {node: node - clients + count for node in left._named_after(last + clients)}
+        faults = tuple(fault.renamed(services) for fault in left.faults)
+        return replace(left, faults=faults, clients=count)
+
+    def renamed(self, names: dict[int, int]) -> "Schedule":
+        """Return it with other ids for the nodes; the ids of clients and services follow these."""
+        last = max(self.nodes)
+        further = max(names.values()) - last
+        names = {**names, **{node: node + further for node in self._named_after(last)}}
+        nodes = tuple(names[node] for node in self.nodes if node in names)
+        return replace(self, nodes=nodes, faults=tuple(fault.renamed(names) for fault in self.faults))
+
+    def _without(self, nodes: Iterable[int]) -> "Schedule":
+        """Return it without the faults that name these nodes."""
+        faults: Iterable[ScheduledFault] = self.faults
+        for node in nodes:
+            faults = [left for fault in faults if (left := fault.without(node)) is not None]
+        return replace(self, faults=tuple(faults))
+
+    def named_outside(self) -> dict[int, str]:
+        """Return the clients and services that faults name, as ``c`` and ``s``."""
+        return {node: "s" if self.is_service(node) else "c" for node in self._named_after(max(self.nodes))}
+
+    def _named_after(self, last: int) -> list[int]:
+        """Return the ids above this one that faults name."""
+        return sorted({node for fault in self.faults for node in fault.named_nodes() if node > last})
 
 
 # drawing
@@ -123,7 +170,8 @@ class SchedulePlan(Struct, frozen=True):
 
     A message kind that is in ``kinds`` twice is chosen twice as often. ``requests`` are the kinds of messages that
     their receivers answer. ``bare`` are the commands that name no node: they go to whoever leads. ``elects``: the
-    protocol may elect a leader. Without ``gaps``, the ids are 1, 2, 3 and so on. ``clients``: as in ``Schedule``.
+    protocol may elect a leader. Without ``gaps``, the ids are 1, 2, 3 and so on. ``clients`` and ``services``: how
+    many there are; 0 clients: one for each node, None: none. ``moments``: where on its way a message is struck at.
     """
 
     nodes: tuple[int, int]
@@ -135,7 +183,25 @@ class SchedulePlan(Struct, frozen=True):
     bare: frozenset[str] = frozenset()
     elects: bool = False
     gaps: bool = True
-    clients: int = 0
+    clients: int | None = None
+    services: int = 0
+    moments: tuple[str, ...] = ("send", "send", "deliver")
+
+    def with_outside(self, roles: tuple[Role, ...], clients: int | None) -> "SchedulePlan":
+        """Return the plan with these roles beside the cluster; ``clients`` None: one for each node."""
+        has_clients = any(role.protocol == Client.name for role in roles)
+        services = sum(len(role.nodes) for role in roles if role.protocol != Client.name)
+        return replace(self, clients=(clients or 0) if has_clients else None, services=services)
+
+    def outside(self, nodes: tuple[int, ...], clients: int = 0) -> Outside:
+        """Return the ids beside these nodes; with so many clients, 0: as the plan has it."""
+        if self.clients is None:
+            clients = 0
+        elif not clients:
+            clients = self.clients or len(nodes)
+        first = max(nodes) + 1
+        then = first + clients
+        return Outside(nodes, tuple(range(first, then)), tuple(range(then, then + self.services)))
 
 
 def plan_of(
@@ -165,9 +231,11 @@ def draw_frame(plan: SchedulePlan, seed: int) -> Schedule:
 
 
 class ScheduleGenerator:
-    """Draws the faults of one schedule, over these nodes and links."""
+    """Draws the faults of one schedule, over these nodes and links, and so many clients."""
 
-    def __init__(self, plan: SchedulePlan, seed: int, rng: Random, nodes: tuple[int, ...], link: Link) -> None:
+    def __init__(
+        self, plan: SchedulePlan, seed: int, rng: Random, nodes: tuple[int, ...], link: Link, clients: int = 0
+    ) -> None:
         self._plan = plan
         self._seed = seed
         self._rng = rng
@@ -175,6 +243,10 @@ class ScheduleGenerator:
         self._t_us = plan.timing.t_us
         self._nodes = nodes
         self._link = link
+        self._outside = plan.outside(nodes, clients)
+        self._at_outside = Random(f"{seed}/outside")
+        is_struck = self._at_outside.random() < _SHARE_OF_OUTSIDE
+        self._strikes_outside = is_struck and any(map(self._outside.victims, plan.faults))
         self._faults: list[ScheduledFault] = []
         self._recovered_us = 0
 
@@ -187,16 +259,21 @@ class ScheduleGenerator:
             nodes = tuple(sorted(gaps.sample(range(1, 2 * len(nodes) + 1), len(nodes))))
         return cls(plan, seed, rng, nodes, draw_link(plan.timing, rng))
 
+    @classmethod
+    def varying(cls, plan: SchedulePlan, schedule: Schedule, rng: Random) -> "ScheduleGenerator":
+        """Return a generator of further faults for a schedule."""
+        return cls(plan, schedule.seed, rng, schedule.nodes, schedule.link, schedule.clients)
+
     def schedule(self) -> Schedule:
         """Draw the schedule."""
         rng = self._rng
         kinds = self._draw_kinds()
         now_us = rng.choice([0, rng.randint(0, 3 * self._t_us), 8 * self._t_us])
-        pattern = self._draw_pattern()
+        pattern = None if self._strikes_outside else self._draw_pattern()
         if pattern is not None:
             now_us = pattern(now_us)
         for _ in range(0 if pattern in (self._swap_leaders, self._cut_off_leader) else rng.randint(1, 6)):
-            FAULTS[rng.choice(kinds)](self, now_us)
+            self._strike(rng.choice(kinds), now_us)
             now_us += self._draw_gap_us()
         end_us = _round_ms(max(now_us, self._recovered_us) + self._t_us)
         if self._style.random() < _SHARE_OF_RANKS:
@@ -219,12 +296,12 @@ class ScheduleGenerator:
         return replace(schedule, faults=tuple(sorted(schedule.faults, key=lambda fault: fault.at_us)))
 
     def _schedule_until(self, end_us: int) -> Schedule:
-        faults, clients = tuple(self._faults), self._plan.clients
-        return Schedule(self._seed, self._nodes, self._link, faults, end_us, clients)
+        clients = len(self._outside.clients)
+        return Schedule(self._seed, self._nodes, self._link, tuple(self._faults), end_us, clients)
 
     def add_fault(self, at_us: int) -> tuple[ScheduledFault, ...]:
         """Draw one fault at about that time, with its recovery."""
-        FAULTS[self._rng.choice(self._plan.faults)](self, at_us)
+        self._strike(self._rng.choice(self._plan.faults), at_us)
         return tuple(self._faults)
 
     def draw_trigger(self) -> str:
@@ -367,7 +444,7 @@ class ScheduleGenerator:
         rng = self._rng
         if not self._plan.kinds or rng.random() >= share:
             return ""
-        on = f"{rng.choice(['send', 'send', 'deliver'])} {rng.choice(self._plan.kinds)}"
+        on = f"{rng.choice(self._plan.moments)} {rng.choice(self._plan.kinds)}"
         if rng.random() < 0.25 and len(self._nodes) > 1:
             source, target = rng.sample(self._nodes, 2)
             if victim is not None and victim not in (source, target):
@@ -402,7 +479,8 @@ class ScheduleGenerator:
         return f"{self._rng.choice([10, 30, 60, 100])}%"
 
     def _schedule_fault(self, at_us: int, command: str, on: str = "") -> None:
-        if not self._faults and at_us > 3 * self._t_us and not self._plan.commands:
+        is_at_work = self._plan.commands or self._outside.clients
+        if not self._faults and at_us > 3 * self._t_us and not is_at_work:
             on = ""  # before the first fault the cluster is at rest, and no such message comes
         self._faults.append(ScheduledFault(_round_ms(at_us), on, command))
         self._recovered_us = max(self._recovered_us, at_us)
@@ -410,6 +488,19 @@ class ScheduleGenerator:
     def _schedule_recovery(self, fault_us: int, command: str, meanwhile: int | None = None) -> None:
         due_us = fault_us + self._draw_gap_us() + self._rng.randint(0, self._t_us)
         self._schedule_fault(due_us, command, self._draw_trigger(0.35 if meanwhile is None else 0.6, meanwhile))
+
+    def _strike(self, kind: str, at_us: int) -> None:
+        """Let a fault of this kind strike the cluster, or what is outside of it."""
+        rng = self._at_outside
+        drawn = None
+        if self._strikes_outside and rng.random() < _OUTSIDE:
+            drawn = self._outside.draw(kind, self._plan.timing, rng)
+        if drawn is None:
+            FAULTS[kind](self, at_us)
+            return
+        command, end = drawn
+        self._schedule_fault(at_us, command, self._draw_frequent_trigger(0.4))
+        self._schedule_recovery(at_us + rng.randint(0, _LONGEST_OUTSIDE * self._t_us), end)
 
     # one kind of fault each
 
@@ -499,15 +590,28 @@ def finished(schedule: Schedule) -> Schedule:
     """Return the schedule with its commands in order, ending what is still in force at its end."""
     faults = list(schedule.faults)
     verbs = {fault.command.partition(" ")[0] for fault in faults}
-    if verbs & {"pause", "partition", "delay", "lose", "duplicate", "reorder", "slow-disk"}:
-        faults += (ScheduledFault(schedule.end_us, "", command) for command in _LAST)
+    last = _returns(schedule)
+    if verbs & {"pause", "partition", "cut", "delay", "lose", "duplicate", "reorder", "slow-disk"}:
+        last += _LAST
+    faults += (ScheduledFault(schedule.end_us, "", command) for command in last)
     return replace(schedule, faults=tuple(sorted(faults, key=lambda fault: fault.at_us)))
 
 
 def unfinished(schedule: Schedule) -> Schedule:
     """Return the schedule without the commands that ``finished`` added."""
-    last = [ScheduledFault(schedule.end_us, "", command) for command in _LAST]
+    last = [ScheduledFault(schedule.end_us, "", command) for command in (*_returns(schedule), *_LAST)]
     return replace(schedule, faults=tuple(fault for fault in schedule.faults if fault not in last))
+
+
+def _returns(schedule: Schedule) -> list[str]:
+    """Return the commands with which all clients and services come back that faults have taken away."""
+    away = (fault.command.split() for fault in schedule.faults)
+    found = {
+        f"{_RETURNS[verb]} {names[0]}": None
+        for verb, *names in away
+        if verb in _RETURNS and len(names) == 1 and int(names[0]) > max(schedule.nodes)
+    }
+    return list(found)
 
 
 _LAST = ("heal", "resume all")

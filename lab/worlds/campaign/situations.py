@@ -308,6 +308,8 @@ def majorities_in(records: Iterable[Record]) -> frozenset[Majority]:
         if isinstance(record, Header):
             nodes = record.nodes
         elif isinstance(record, Process):
+            if record.node not in nodes:
+                continue
             started.add(record.node)
             (away.discard if record.event in ("started", "resumed") else away.add)(record.node)
         elif isinstance(record, Fault) and record.kind in CUTS:

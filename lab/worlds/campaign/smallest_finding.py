@@ -7,7 +7,8 @@ from lab.text import UserError
 from lab.units import format_count
 from lab.worlds.campaign.campaign import Campaign
 from lab.worlds.campaign.exploration import ExplorationCampaign, ExploredFinding, record_explored
-from lab.worlds.campaign.finding import Counterexample, Finding, format_rerun, write_finding
+from lab.worlds.campaign.finding import Counterexample, Finding, write_finding
+from lab.worlds.campaign.rerun import format_rerun
 from lab.worlds.campaign.trial import run_trial
 from lab.worlds.loading.targets import absolute_target, load_protocol, names_file, split_sandbox, split_target
 

@@ -3,7 +3,8 @@
 A blind schedule hits what lasts long. A striker sees each step as it is recorded, and draws whether a fault
 strikes right after one of its messages: almost certainly where none ever did, seldom where many have. So all kinds
 of moments are struck about equally often, however short or rare they are, and those in the reaction to an earlier
-fault as well. What it did is a schedule like any other: executed again, it gives the same run.
+fault as well. At a message of a client or a service, that may be struck, or cut off from the node. What a striker
+did is a schedule like any other: executed again, it gives the same run.
 """
 
 from random import Random
@@ -21,6 +22,7 @@ from lab.worlds.campaign.situations import Point, SituationReader, number_of
 _FRESH = 0.6
 """The probability of a strike where none was before."""
 _PARTITION = "partition"
+_OUTSIDE = "outside"
 _SWAPS = 0.4
 """The share of strikes with which a node comes back that was away: one leader goes as another returns."""
 
@@ -83,7 +85,7 @@ class Striker:
             return
         rng = self._rng
         least = min(count for count, *_ in options)
-        _, number, point, (_, command, end) = rng.choice([each for each in options if each[0] == least])
+        _, number, point, (action, command, end) = rng.choice([each for each in options if each[0] == least])
         if rng.random() >= _FRESH / (1 + least):
             return
         if command == _PARTITION:
@@ -95,8 +97,9 @@ class Striker:
         if away and command not in away and rng.random() < _SWAPS:
             back_us = at_us + rng.choice([1_000, rng.randint(1_000, self._t_us)])
             self._add(ScheduledFault(min(back_us, self._frame.end_us), "", rng.choice(away)))
-        if end and rng.random() < 0.6:
-            longest = 20 if command.startswith(_PARTITION) else 5
+        is_outside = action[1] == _OUTSIDE
+        if end and (is_outside or rng.random() < 0.6):
+            longest = 20 if is_outside or command.startswith(_PARTITION) else 5
             after_us = rng.choice([0, rng.randint(0, self._t_us), rng.randint(self._t_us, longest * self._t_us)])
             self._add(ScheduledFault(min(at_us + after_us + 1_000, self._frame.end_us), "", end))
         if not command.startswith(("restart", "resume")):
@@ -117,8 +120,23 @@ class Striker:
                 found.append((("pause", end), f"pause {victim}", f"resume {victim}"))
         if "partition" in faults and is_peer and point.peer != point.node:
             found.append((("partition", ""), _PARTITION, "heal"))
+        if not is_peer:
+            found += self._actions_outside(point)
         found += [(("restart", ""), f"restart {node}", "") for node in down]
         found += [(("resume", ""), f"resume {node}", "") for node in self._reader.paused]
+        return found
+
+    def _actions_outside(self, point: Point) -> list[tuple[tuple[str, str], str, str]]:
+        """Return what can strike the client or the service at the other end of a message."""
+        faults, peer = self._plan.faults, point.peer
+        found: list[tuple[tuple[str, str], str, str]] = []
+        if "kill" in faults and self._frame.is_service(peer):
+            found.append((("kill", _OUTSIDE), f"kill {peer}", f"restart {peer}"))
+        if "pause" in faults:
+            found.append((("pause", _OUTSIDE), f"pause {peer}", f"resume {peer}"))
+        if "partition" in faults:
+            link = f"{point.node}<->{peer}"
+            found.append((("cut", _OUTSIDE), f"cut {link}", f"join {link}"))
         return found
 
     def _partition_at(self, point: Point) -> str:

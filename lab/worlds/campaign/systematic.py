@@ -44,7 +44,8 @@ class Branch(Struct, frozen=True):
         end_us = max(last_us, _SETTLED * t_us if commands else 0) + _SETTLED * t_us
         commands = [command for command in commands if command.at_us < end_us]
         link = Link(plan.timing.tm_us // 5, 0)
-        return finished(Schedule(seed, nodes, link, (*commands, *self.events), end_us, plan.clients))
+        clients = len(plan.outside(nodes).clients)
+        return finished(Schedule(seed, nodes, link, (*commands, *self.events), end_us, clients))
 
 
 def roots(plan: SchedulePlan, bound: int) -> list[Branch]:

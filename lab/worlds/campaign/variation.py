@@ -50,7 +50,7 @@ def _retrigger(plan: SchedulePlan, schedule: Schedule, rng: Random) -> Schedule:
     place = _place(schedule, rng)
     if place is None:
         return schedule
-    trigger = ScheduleGenerator(plan, schedule.seed, rng, schedule.nodes, schedule.link).draw_trigger()
+    trigger = ScheduleGenerator.varying(plan, schedule, rng).draw_trigger()
     return _with(schedule, place, replace(schedule.faults[place], on=trigger))
 
 
@@ -72,13 +72,13 @@ def _follow(plan: SchedulePlan, schedule: Schedule, rng: Random) -> Schedule:
     """Let another fault strike in the reaction to one."""
     place = _place(schedule, rng)
     at_us = 0 if place is None else schedule.faults[place].at_us
-    generator = ScheduleGenerator(plan, schedule.seed, rng, schedule.nodes, schedule.link)
+    generator = ScheduleGenerator.varying(plan, schedule, rng)
     added = generator.add_fault(at_us + rng.randint(0, 3 * plan.timing.t_us) // 1000 * 1000)
     return replace(schedule, faults=(*schedule.faults, *added))
 
 
 def _add(plan: SchedulePlan, schedule: Schedule, rng: Random) -> Schedule:
-    generator = ScheduleGenerator(plan, schedule.seed, rng, schedule.nodes, schedule.link)
+    generator = ScheduleGenerator.varying(plan, schedule, rng)
     return replace(schedule, faults=(*schedule.faults, *generator.add_fault(rng.randint(0, schedule.end_us))))
 
 
