@@ -196,15 +196,16 @@ def show(
     if student is not None:
         exercise = drawn_for(exercise, _student_name(student), b"" if data is None else _nonce_in(data))
     path = _solution_of(exercise) if solution else None
+    text = None if path is None else fill(read_foreign_text(path), exercise.script_values)
     if json:
-        print_json(_describe(exercise, None if path is None else read_foreign_text(path)))
+        print_json(_describe(exercise, text))
         return 0
     _print_exercise(exercise, _drawn_values(exercise, solution))
-    if path is not None:
+    if text is not None:
         print_line()
         print_line(f"The solution, {path}:")
         print_line()
-        for line in fill(read_foreign_text(path), exercise.drawn).splitlines():
+        for line in text.splitlines():
             print_line(f"    {line}")
     return 0
 

@@ -245,6 +245,12 @@ class Exercise(Struct, frozen=True):
     def allowed(self) -> tuple[str, ...]:
         return (*self.may, *FREE)
 
+    @property
+    def script_values(self) -> dict[str, str]:
+        """What a script may have in braces: the drawn values, and for ``{answer_2}`` the answer of task 2."""
+        answered = (task for task in self.tasks if task.accepted_answers)
+        return self.drawn | {f"answer_{task.number}": task.accepted_answers[0] for task in answered}
+
     def load_properties(self) -> None:
         """Judge runs of its protocol by the properties that its setup names, not by those of another exercise.
 
