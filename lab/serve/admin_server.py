@@ -166,9 +166,14 @@ async def _change_records(context: ServerContext, request: RecordRequest) -> str
     student, listed = request.student, context.admission.names()
     if isinstance(request, EraseStudent):
         await _change_records(context, RemoveStudent(student))
-    if isinstance(request, ArchiveStudent):  # all recordings are read
-        return await asyncio.to_thread(context.records.apply, request, listed)
-    text = context.records.apply(request, listed)
+    match request:
+        case ArchiveStudent():  # all recordings are read
+            return await asyncio.to_thread(context.records.apply, request, listed)
+        case EraseStudent():  # the whole log is rewritten
+            async with context.sealer.lock:
+                text = await asyncio.to_thread(context.records.apply, request, listed)
+        case _:
+            text = context.records.apply(request, listed)
     if isinstance(request, RemoveStudent):
         await context.end_sessions(student, REMOVED)
     if isinstance(request, EraseStudent):

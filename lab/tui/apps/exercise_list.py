@@ -20,6 +20,7 @@ from textual.widgets import OptionList, Static
 
 from lab.exercises.attempts import ExerciseProgress, StudentFolder
 from lab.exercises.course import Schedule, ScheduledGroup, describe_deadline, format_date
+from lab.exercises.course_grades import grade_progress
 from lab.exercises.exercise import KINDS, LEVELS, Exercise
 from lab.exercises.exercise_reader import ExerciseError, drawn_for
 from lab.exercises.teacher import Comment
@@ -101,6 +102,7 @@ class ListScreen(Screen[None]):
         self.schedule = Schedule()
         self.comments: tuple[Comment, ...] = ()
         self._drawn: dict[str, Exercise] = {}
+        self._late_days_in: dict[str, int] = {}
 
     def compose(self) -> ComposeResult:
         yield TitleLine("head")
@@ -196,6 +198,7 @@ class ListScreen(Screen[None]):
         if not self.query(FilterableList):
             return  # the screen is closing
         self._styles.dark = self.app.current_theme.dark
+        self._late_days_in = self._spend_late_days() if self.schedule.groups else {}
         self.query_one("#head", TitleLine).put(self._head())
         self.query_one(FilterableList).put(self._entries())
         self._describe_selected()
@@ -210,10 +213,20 @@ class ListScreen(Screen[None]):
         total = f"{solved} of {format_count(len(progress), 'exercise')} solved, {points} of {most} points"
         name = sanitize(self._home.student, 40)
         dot = f" {self._styles.glyphs.dot} "
-        late = self.schedule.late
-        late_days = f"{dot}{format_count(late.days, 'late day')}" if self.schedule.groups and late.days else ""
+        late_days = f"{dot}{self._late_days()}" if self.schedule.groups and self.schedule.late.days else ""
         title = sanitize(self.schedule.title) or "lab exercises"
         return Text.assemble((title, "bold"), dot, (name, self._styles.accent), dot, total, late_days)
+
+    def _late_days(self) -> str:
+        """Return how many late days the points earned so far need: ``1 of 4 late days spent``."""
+        return f"{sum(self._late_days_in.values())} of {format_count(self.schedule.late.days, 'late day')} spent"
+
+    def _spend_late_days(self) -> dict[str, int]:
+        """Return the late days spent in each group, to the student's advantage."""
+        if not {name for group in self.schedule.groups for name in group.exercises} <= self._exercises.keys():
+            return {}  # the course has just changed
+        grade = grade_progress(self.schedule, self._exercises, self._home.all_progress)
+        return {group.group: group.late_days for group in grade.groups}
 
     def _entries(self) -> Iterator[Entry]:
         width = self.query_one(FilterableList).size.width - 3
@@ -248,6 +261,8 @@ class ListScreen(Screen[None]):
         due = describe_deadline(group, self.schedule.late, now)
         most = sum(each.points for each in exercises)
         facts = [due, f"{points} of {most} points", f"{round(share)} % of the grade"]
+        if spent := self._late_days_in.get(group.name):
+            facts.append(f"{format_count(spent, 'late day')} spent")
         dot = f" {self._styles.glyphs.dot} "
         style = self._styles.warning if " late day" in due or "closed" in due else Style()
         return Text.assemble((sanitize(group.name).upper(), self._styles.accent), (dot + dot.join(facts), style))
