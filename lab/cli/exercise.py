@@ -147,13 +147,18 @@ def list_(exercises: Folder = None, json: Json = False) -> int:
 
 
 class TaskSummary(Struct, frozen=True):
-    """A task: its instructions are Markdown. ``way``: how it is done; a teacher grades ``explain``."""
+    """A task: its instructions are Markdown. ``way``: how it is done; a teacher grades ``explain``.
+
+    ``asks`` is the question, or what is to be explained; ``choices`` are those of a question that has some.
+    """
 
     task: int
     title: str
     way: Way
     points: int
     text: str
+    asks: str
+    choices: tuple[str, ...]
 
 
 class ExerciseShowDocument(Document, frozen=True):
@@ -239,6 +244,10 @@ def _print_exercise(exercise: Exercise, drawn: dict[str, str]) -> None:
         print_paragraphs(task.text)
         if asks := task.question or task.explain:
             print_paragraphs(f"Question: {asks}")
+        for option in task.options:
+            print_line(f"  - {sanitize(option)}")
+        if task.options:
+            print_line()
     each_has_own = " (each student has their own: --student NAME)"
     print_facts(
         [
@@ -262,7 +271,16 @@ def _describe(exercise: Exercise, solution: str | None) -> ExerciseShowDocument:
         points=exercise.points,
         intro=exercise.intro,
         tasks=tuple(
-            TaskSummary(task.number, task.title, task.way, task.points, task.text) for task in exercise.tasks
+            TaskSummary(
+                task.number,
+                task.title,
+                task.way,
+                task.points,
+                task.text,
+                " ".join((task.question or task.explain).split()),
+                task.options,
+            )
+            for task in exercise.tasks
         ),
         allowed=exercise.may,
         folder=str(exercise.folder),

@@ -260,9 +260,9 @@ class ListScreen(Screen[None]):
         share = Fraction(group.weight * 100, sum(each.weight for each in self.schedule.groups))
         due = describe_deadline(group, self.schedule.late, now)
         most = sum(each.points for each in exercises)
-        facts = [due, f"{points} of {most} points", f"{round(share)} % of the grade"]
-        if spent := self._late_days_in.get(group.name):
-            facts.append(f"{format_count(spent, 'late day')} spent")
+        spent = self._late_days_in.get(group.name, 0)
+        facts = [due, *([f"{format_count(spent, 'late day')} spent"] if spent else [])]
+        facts += [f"{points} of {most} points", f"{round(share)} % of the grade"]
         dot = f" {self._styles.glyphs.dot} "
         style = self._styles.warning if " late day" in due or "closed" in due else Style()
         return Text.assemble((sanitize(group.name).upper(), self._styles.accent), (dot + dot.join(facts), style))
