@@ -292,7 +292,9 @@ def record_progress(folder: StudentFolder, recording: Path, exercises: Mapping[s
             assessment.observe(record)
         status = assessment.status
         times = {
-            result.task: decided_at(store, result, recording) for result in status.results if result.state == "done"
+            result.task: decided_at(store, result, recording)
+            for result in status.results
+            if result.state == "done"
         }
         solved = max(times.values()).isoformat(timespec="seconds") if status.is_solved else ""
         folder.note(exercise, of.attempt, status.results, solved, times)

@@ -184,7 +184,9 @@ def _solution_problems(exercise: Exercise, seed: int | None) -> Iterator[str]:
 def _different_students(exercise: Exercise, count: int) -> Iterator[str]:
     """Yield so many students: each time one who gets the most values that none before has got."""
     tried = set(first_values(exercise.draws).items())
-    students = {name: draw(exercise.draws, exercise.name, name, b"") for name in map("student-{}".format, range(40))}
+    students = {
+        name: draw(exercise.draws, exercise.name, name, b"") for name in map("student-{}".format, range(40))
+    }
     for _ in range(count):
         student = max(students, key=lambda name: len(students[name].items() - tried))
         tried |= students.pop(student).items()

@@ -129,9 +129,9 @@ class CompareKey(Struct, frozen=True, forbid_unknown_fields=True):
     """An answer that follows from a comparison of the ``protocols`` in clusters of ``nodes``, without a task.
 
     ``script`` are the lines of the file that students give with ``--script``. ``figure`` is a number that
-    ``lab compare --json`` prints of each protocol, ``messages_mean`` or ``blocked.longest_us``; times count in whole
-    seconds. ``asks``: the protocol with the *most* or the *least* of it, how much that of ``of`` is (*value*), or
-    by how much the most is *more* than the least.
+    ``lab compare --json`` prints of each protocol, ``messages_mean`` or ``blocked.longest_us``; times count in
+    whole seconds. ``asks``: the protocol with the *most* or the *least* of it, how much that of ``of`` is
+    (*value*), or by how much the most is *more* than the least.
     """
 
     protocols: tuple[str, ...]

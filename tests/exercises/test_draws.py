@@ -59,7 +59,7 @@ def _made(folder: Path) -> Exercise:
 
 
 def test_each_exercise_draws_whose_attempts_are_runs() -> None:
-    """But for the one that the first lecture begins. Where a file is handed in, the hidden runs are drawn instead."""
+    """But for the example of the guide. Where a file is handed in, the hidden runs are drawn instead."""
     same = [each.name for each in shipped_exercises() if not each.draws and each.starting_file is None]
     assert same == ["two-coordinators"]
 
@@ -247,8 +247,16 @@ def test_a_task_may_differ_with_what_is_drawn(tmp_path: Path) -> None:
         ('by = "lost"\n', "", 'task 1: by = "NAME" and [task.case.VALUE] belong together'),
         ('by = "lost"', 'by = "found"', "task 1: by = 'found': expected a name that is drawn from a list"),
         ('by = "lost"', "by = 5", "task 1: by = 5: expected a name that is drawn from a list"),
-        ("[task.case.OK]", "[task.case.KO]", "task 1: case: expected one for each of ELECTION, OK; got ELECTION, KO"),
-        ('lost = ["OK", "ELECTION"]', 'lost = "1-9"', "task 1: by = 'lost': expected a name that is drawn from a list"),
+        (
+            "[task.case.OK]",
+            "[task.case.KO]",
+            "task 1: case: expected one for each of ELECTION, OK; got ELECTION, KO",
+        ),
+        (
+            'lost = ["OK", "ELECTION"]',
+            'lost = "1-9"',
+            "task 1: by = 'lost': expected a name that is drawn from a list",
+        ),
         ("[task.case.OK]\nanswer", "[task.case]\nOK", "task 1: case: expected a table for each value"),
     ],
 )

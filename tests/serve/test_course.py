@@ -90,7 +90,10 @@ def test_a_course_is_printed_with_each_deadline(tmp_path: Path, file: Path) -> N
     words = ("serve", "course", "algorithms.toml", "--student")
     assert "extension" not in lab(*words, "ben").out  # there is no class yet
     (tmp_path / "class" / "students" / "benjamin").mkdir(parents=True)
-    assert "unknown student 'benjamim'; did you mean benjamin?" in lab(*words, "benjamim", "--data", "class").refused()
+    assert (
+        "unknown student 'benjamim'; did you mean benjamin?"
+        in lab(*words, "benjamim", "--data", "class").refused()
+    )
     assert lab(*words, "anna", "--data", "class").status == 0
     error = lab(*words, "zoe", "--data", "class").refused()
     assert "unknown student 'zoe'; lab serve status lists the class" in error
