@@ -181,7 +181,8 @@ def _with_cases_for_students(task: dict[str, Any], draws: dict[str, Any]) -> dic
 
 def in_case(task: dict[str, Any], value: str) -> dict[str, Any]:
     """Return the task as it is for those who have drawn this value: what its case says replaces the rest."""
-    return {name: each for name, each in task.items() if name not in ("by", "case")} | task["case"][value]
+    case: dict[str, Any] = task["case"][value]
+    return {name: each for name, each in task.items() if name not in ("by", "case")} | case
 
 
 def _for_students(task: dict[str, Any], draws: dict[str, Any]) -> dict[str, Any]:

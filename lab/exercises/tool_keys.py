@@ -1,5 +1,6 @@
 """Compute the answers of questions that students answer with ``lab explore``, ``lab scale`` or ``lab compare``."""
 
+from functools import lru_cache
 from typing import Any, Literal
 
 import msgspec
@@ -143,7 +144,7 @@ class CompareKey(Struct, frozen=True, forbid_unknown_fields=True):
     runs: int = 10
 
     def answer(self) -> str:
-        """Compare, and return the answer. Raises ToolKeyError, and UserError for a mistake in the script."""
+        """Compare, and return the answer. Raises ToolKeyError, and CommandError for a mistake in the script."""
         figures = self._measure()
         if self.asks == "value":
             if self.of not in figures:
@@ -159,37 +160,43 @@ class CompareKey(Struct, frozen=True, forbid_unknown_fields=True):
     def _measure(self) -> dict[str, int]:
         if len(self.protocols) < 2:
             raise ToolKeyError('a comparison needs two protocols: protocols = ["2pc", "3pc"]')
-        loaded = [load_protocol(name) for name in self.protocols]
-        nodes = tuple(range(1, _whole(self.nodes) + 1))
-        for line in read_script(self.script, loaded[0]):
-            line.check(Scope(loaded[0], nodes, {}))
-        timing = timing_of(None)
-        comparison = ProtocolComparison(
-            self.protocols,
-            tuple(simulation_header(protocol, nodes, timing, {}) for protocol in loaded),
-            SchedulePlan((len(nodes), len(nodes)), _COMPARE_FAULTS, timing, (), gaps=False),
-            tuple(line for _, line in numbered_lines(self.script)),
-            _SEED,
-            self.runs,
-            names=self.protocols,
-        )
-        totals = [ProtocolTotals(*each) for each in zip(self.protocols, loaded, strict=True)]
-        for number, measured in enumerate(run_comparison(comparison)):
-            for each, one in zip(totals, measured, strict=True):
-                each.add(one.measured, one.violations, _SEED + number)
-        return {each.name: self._figure_of(each) for each in totals}
+        compared = _compare(self.protocols, _whole(self.nodes), self.script, self.runs)
+        return {name: self._figure_in(figures, name) for name, figures in compared.items()}
 
-    def _figure_of(self, totals: ProtocolTotals) -> int:
-        found: Any = msgspec.to_builtins(comparison_of(totals.protocol).figures(totals))
+    def _figure_in(self, figures: Any, protocol: str) -> int:
+        found = figures
         for name in self.figure.split("."):
             found = found.get(name) if isinstance(found, dict) else None
         if isinstance(found, bool) or not isinstance(found, int | float):
-            raise ToolKeyError(f"{totals.name} has no figure {self.figure}; lab compare --json prints all")
+            raise ToolKeyError(f"{protocol} has no figure {self.figure}; lab compare --json prints all")
         if self.figure.endswith("_us"):
             return round(found / 1_000_000)
         if found != round(found):
-            raise ToolKeyError(f"{self.figure} of {totals.name} is {found:g}, which is not a whole number")
+            raise ToolKeyError(f"{self.figure} of {protocol} is {found:g}, which is not a whole number")
         return round(found)
+
+
+@lru_cache(maxsize=4)  # the tasks of an exercise ask for several figures of one comparison
+def _compare(protocols: tuple[str, ...], count: int, script: str, runs: int) -> dict[str, Any]:
+    """Return the figures of each protocol, as ``lab compare --json`` prints them. Raises CommandError."""
+    loaded = [load_protocol(name) for name in protocols]
+    nodes, timing = tuple(range(1, count + 1)), timing_of(None)
+    for line in read_script(script, loaded[0]):
+        line.check(Scope(loaded[0], nodes, {}))
+    comparison = ProtocolComparison(
+        protocols,
+        tuple(simulation_header(protocol, nodes, timing, {}) for protocol in loaded),
+        SchedulePlan((count, count), _COMPARE_FAULTS, timing, (), gaps=False),
+        tuple(line for _, line in numbered_lines(script)),
+        _SEED,
+        runs,
+        names=protocols,
+    )
+    totals = [ProtocolTotals(*each) for each in zip(protocols, loaded, strict=True)]
+    for number, measured in enumerate(run_comparison(comparison)):
+        for each, one in zip(totals, measured, strict=True):
+            each.add(one.measured, one.violations, _SEED + number)
+    return {each.name: msgspec.to_builtins(comparison_of(each.protocol).figures(each)) for each in totals}
 
 
 def _whole(text: str) -> int:
