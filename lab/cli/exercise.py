@@ -147,13 +147,18 @@ def list_(exercises: Folder = None, json: Json = False) -> int:
 
 
 class TaskSummary(Struct, frozen=True):
-    """A task: its instructions are Markdown. ``way``: how it is done; a teacher grades ``explain``."""
+    """A task: its instructions are Markdown. ``way``: how it is done; a teacher grades ``explain``.
+
+    ``asks`` is the question, or what is to be explained; ``choices`` are those of a question that has some.
+    """
 
     task: int
     title: str
     way: Way
     points: int
     text: str
+    asks: str
+    choices: tuple[str, ...]
 
 
 class ExerciseShowDocument(Document, frozen=True):
@@ -196,15 +201,16 @@ def show(
     if student is not None:
         exercise = drawn_for(exercise, _student_name(student), b"" if data is None else _nonce_in(data))
     path = _solution_of(exercise) if solution else None
+    text = None if path is None else fill(read_foreign_text(path), exercise.script_values)
     if json:
-        print_json(_describe(exercise, None if path is None else read_foreign_text(path)))
+        print_json(_describe(exercise, text))
         return 0
     _print_exercise(exercise, _drawn_values(exercise, solution))
-    if path is not None:
+    if text is not None:
         print_line()
         print_line(f"The solution, {path}:")
         print_line()
-        for line in fill(read_foreign_text(path), exercise.drawn).splitlines():
+        for line in text.splitlines():
             print_line(f"    {line}")
     return 0
 
@@ -238,6 +244,10 @@ def _print_exercise(exercise: Exercise, drawn: dict[str, str]) -> None:
         print_paragraphs(task.text)
         if asks := task.question or task.explain:
             print_paragraphs(f"Question: {asks}")
+        for option in task.options:
+            print_line(f"  - {sanitize(option)}")
+        if task.options:
+            print_line()
     each_has_own = " (each student has their own: --student NAME)"
     print_facts(
         [
@@ -261,7 +271,16 @@ def _describe(exercise: Exercise, solution: str | None) -> ExerciseShowDocument:
         points=exercise.points,
         intro=exercise.intro,
         tasks=tuple(
-            TaskSummary(task.number, task.title, task.way, task.points, task.text) for task in exercise.tasks
+            TaskSummary(
+                task.number,
+                task.title,
+                task.way,
+                task.points,
+                task.text,
+                " ".join((task.question or task.explain).split()),
+                task.options,
+            )
+            for task in exercise.tasks
         ),
         allowed=exercise.may,
         folder=str(exercise.folder),

@@ -3,7 +3,8 @@
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -28,13 +29,14 @@ from lab.exercises.course_grades import CourseGrade, course_table, format_fracti
 from lab.exercises.exercise import Exercise
 from lab.exercises.exercise_reader import SHIPPED, ExerciseError, find_exercise, names
 from lab.exercises.grading import Grade, as_csv, as_gradescope, best_grades
-from lab.exercises.teacher import Student, format_minutes, situation_of, sort_by_need
+from lab.exercises.teacher import ServerAdminError, Student, format_minutes, situation_of, sort_by_need
 from lab.glyphs import glyphs_for
 from lab.output import print_error, print_line
 from lab.scenario.run_scenario import config_of
 from lab.serve.admin_client import AdminClient, AdminConnection
-from lab.serve.data_folder import read_log
+from lab.serve.data_folder import DataFolder, read_log
 from lab.serve.gradebook import grade_class, student_commands
+from lab.serve.student_lists import InvitationError, Invitations
 from lab.text import UserError, did_you_mean, sanitize
 from lab.tui.terminal.guard import run_guarded
 from lab.units import format_count
@@ -169,10 +171,13 @@ def course(
     file is reported, with its line. lab guide class explains the file.
     """
     library = exercises or SHIPPED
-    path = file or data_folder(data).course
+    folder = data_folder(data)
+    path = file or folder.course
     if file is None and not path.exists():
         raise UsageError(f"there is no course; write {path}, as lab guide class shows")
     read = read_course(path, {name: find_exercise(name, library) for name in names(library)})
+    if student:
+        _require_student(folder, student, {extension.student for extension in read.extensions})
     schedule, now = read.schedule_for(student), datetime.now(UTC)
     late = f"{format_count(read.late.days, 'late day')} of each student, {read.late.cost} % each"
     print_line(f"{sanitize(read.title) or 'the course'}: {late}")
@@ -187,6 +192,21 @@ def course(
         if student in ("", extension.student):
             print_line(f"extension: {describe_extension(extension)}")
     return 0
+
+
+def _require_student(folder: DataFolder, student: str, others: Set[str]) -> None:
+    """Check that the class has this student, or that it is one of the ``others``. Raises UsageError.
+
+    While there is no class, every name may be right.
+    """
+    known = {*folder.student_paths()}
+    with suppress(InvitationError):  # lab serve invite reports it
+        known |= set(Invitations(folder.invites).names())
+    with suppress(ServerAdminError), AdminConnection(folder) as connection:
+        known |= {each.name for each in connection.report().students}
+    if known and student not in known | others:
+        hint = did_you_mean(student, sorted(known | others)) or "; lab serve status lists the class"
+        raise UsageError(f"unknown student {sanitize(student, 40)!r}{hint}")
 
 
 @group.command(

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from lab.exercises.assessment import ObservedRun, ScriptMonitor
 from lab.exercises.exercise import RULES, AnswerKey, Exercise
 from lab.exercises.handout import format_table
-from lab.exercises.tool_keys import ExplorationKey, ScaleKey, ToolKeyError
+from lab.exercises.tool_keys import CompareKey, ExplorationKey, ScaleKey, ToolKeyError
 from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS
 from lab.properties.judge import Judge
 from lab.recording.records import TIME_LIMIT_REACHED, End, Header, Record
@@ -37,7 +37,7 @@ LONGEST_US = 60_000_000
 _SLICE_US = 200_000
 _REACHED = "live >= 0"
 _KNOWN = (*RULES, *ASSERTIONS, *(f"assumption {number}" for number in ASSUMPTIONS))
-_KEY_FORMS = ("rule", "value", "holds", "explore", "scale")
+_KEY_FORMS = ("rule", "value", "holds", "explore", "scale", "compare")
 _FORMS = 'key = { rule = ["B4"] }, or a run: [task.key] with at = "…", and value or holds'
 
 
@@ -89,8 +89,8 @@ def _problems(question: KeyedQuestion, setup: Scenario, seeds: Sequence[int]) ->
         expected = f"{', '.join(_KEY_FORMS[:-1])} and {_KEY_FORMS[-1]}"
         yield f"key: expected one of {expected}; got {' and '.join(forms) or 'none'}"
         return
-    if key.explore or key.scale:
-        yield from _tool_problems(question, key.explore or key.scale)
+    if tool_key := key.explore or key.scale or key.compare:
+        yield from _tool_problems(question, tool_key)
         return
     for name in key.rule:
         if name not in _KNOWN:
@@ -117,12 +117,11 @@ def _problems(question: KeyedQuestion, setup: Scenario, seeds: Sequence[int]) ->
             break
 
 
-def _tool_problems(question: KeyedQuestion, key: ExplorationKey | ScaleKey | None) -> Iterator[str]:
-    """Yield what is wrong with the answer to a question about an exploration, or about costs."""
-    assert key is not None
+def _tool_problems(question: KeyedQuestion, key: ExplorationKey | ScaleKey | CompareKey) -> Iterator[str]:
+    """Yield what is wrong with the answer to a question about an exploration, about costs or a comparison."""
     try:
         followed = key.answer()
-    except (ToolKeyError, UserError) as error:
+    except (ToolKeyError, CommandError, UserError) as error:
         yield f"key: {error}"
         return
     if not question.accepts(followed):

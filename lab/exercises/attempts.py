@@ -11,10 +11,10 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
 from lab.durable import exclusive_lock, write_durably
@@ -22,7 +22,7 @@ from lab.exercises.assessment import Assessment, Result, State
 from lab.exercises.exercise import Exercise
 from lab.exercises.exercise_reader import drawn_for
 from lab.foreign_file import read_foreign
-from lab.recording.reader import open_recording
+from lab.recording.reader import RecordStore, open_recording
 from lab.recording.records import ExerciseAttempt, Header
 from lab.scenario.file import World
 from lab.scenario.run_scenario import config_of
@@ -101,15 +101,25 @@ def login_name() -> str:
     return re.sub(r"[^A-Za-z0-9._-]", "-", getpass.getuser())[:32]
 
 
+class TaskPoints(Struct, frozen=True):
+    """The points of one task, and when it was done."""
+
+    task: int
+    points: int
+    at: Annotated[datetime, Meta(tz=True)]
+
+
 class ExerciseProgress(Struct, frozen=True, omit_defaults=True):
     """A student's progress in an exercise: the number of attempts, and the results of the best one.
 
-    ``first_solved`` is when it was first solved, UTC, ISO 8601; empty if it is not.
+    ``first_solved`` is when it was first solved, UTC, ISO 8601; empty if it is not. ``earned`` are the points of
+    each attempt, by its number; a file of an earlier version has none.
     """
 
     attempts: int = 0
     best: tuple[Result, ...] = ()
     first_solved: str = ""
+    earned: dict[int, tuple[TaskPoints, ...]] = {}
 
     @property
     def points(self) -> int:
@@ -135,12 +145,18 @@ class _Progress(Struct, frozen=True, omit_defaults=True):
     all_progress: dict[str, ExerciseProgress] = field(default_factory=dict, name="standings")
     current: CurrentAttempt | None = field(default=None, name="doing")
 
-    def after(self, exercise: str, attempt: int, results: tuple[Result, ...], solved: str) -> "_Progress":
-        """Return the progress updated with the results of an attempt."""
+    def after(
+        self, exercise: str, attempt: int, results: tuple[Result, ...], solved: str, times: Mapping[int, datetime]
+    ) -> "_Progress":
+        """Return the progress updated with the results of an attempt; ``times`` is when its tasks were done."""
         before = self.all_progress.get(exercise, ExerciseProgress())
         better = sum(each.points for each in results) >= before.points or not before.best
+        earned = _earned_after(before.earned.get(attempt, ()), results, times)
         progress = ExerciseProgress(
-            max(before.attempts, attempt), results if better else before.best, before.first_solved or solved
+            max(before.attempts, attempt),
+            results if better else before.best,
+            before.first_solved or solved,
+            {**before.earned, attempt: earned} if earned else before.earned,
         )
         current = self._current_after(exercise, attempt, results)
         return _Progress({**self.all_progress, exercise: progress}, current)
@@ -160,6 +176,19 @@ class _Progress(Struct, frozen=True, omit_defaults=True):
                 return before if is_behind else replace(before, states=states)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         return CurrentAttempt(exercise, attempt, done, len(results), now, states)
+
+
+def _earned_after(
+    before: tuple[TaskPoints, ...], results: tuple[Result, ...], times: Mapping[int, datetime]
+) -> tuple[TaskPoints, ...]:
+    """Return the points of an attempt; a task was done when ``times`` has it, or else when it was first noted."""
+    noted = {each.task: each.at for each in before}
+    now = datetime.now(UTC).replace(microsecond=0)
+    return tuple(
+        TaskPoints(each.task, each.points, times.get(each.task) or noted.get(each.task, now))
+        for each in results
+        if each.points
+    )
 
 
 def recording_of(folder: Path, exercise: str, attempt: int) -> Path:
@@ -215,9 +244,19 @@ class StudentFolder:
         named = re.compile(rf"{re.escape(exercise)}-\d+")
         return sorted(path for path in self.attempts.glob("*.jsonl") if named.fullmatch(path.stem))
 
-    def note(self, exercise: Exercise, attempt: int, results: tuple[Result, ...], solved: str = "") -> None:
-        """Store the results of an attempt. ``solved`` is the time if it was solved just now. Raises OSError."""
-        update = exercise.name, attempt, results, solved
+    def note(
+        self,
+        exercise: Exercise,
+        attempt: int,
+        results: tuple[Result, ...],
+        solved: str = "",
+        times: Mapping[int, datetime] | None = None,
+    ) -> None:
+        """Store the results of an attempt. ``solved`` is the time if it was solved just now.
+
+        ``times`` is when its tasks were done, if that is known better than *now*. Raises OSError.
+        """
+        update = exercise.name, attempt, results, solved, times or {}
         if self._progress.after(*update) == self._progress:
             return
         with exclusive_lock(self._file):
@@ -251,13 +290,20 @@ def record_progress(folder: StudentFolder, recording: Path, exercises: Mapping[s
         assessment = Assessment(exercise, store.header)
         for record in store.records():
             assessment.observe(record)
-        status, solved = assessment.status, ""
-        if status.is_solved:
-            decided = store.record(max(result.record for result in status.results))
-            solved = record_time(store.header, getattr(decided, "at_us", 0), recording).isoformat(
-                timespec="seconds"
-            )
-        folder.note(exercise, of.attempt, status.results, solved)
+        status = assessment.status
+        times = {
+            result.task: decided_at(store, result, recording)
+            for result in status.results
+            if result.state == "done"
+        }
+        solved = max(times.values()).isoformat(timespec="seconds") if status.is_solved else ""
+        folder.note(exercise, of.attempt, status.results, solved, times)
+
+
+def decided_at(store: RecordStore, result: Result, recording: Path) -> datetime:
+    """Return when a task was decided, in UTC and whole seconds."""
+    at_us = getattr(store.record(result.record), "at_us", 0)
+    return record_time(store.header, at_us, recording).astimezone(UTC).replace(microsecond=0)
 
 
 def record_time(header: Header, at_us: int, recording: Path) -> datetime:

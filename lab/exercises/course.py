@@ -117,6 +117,19 @@ class Schedule(Struct, frozen=True, tag="schedule"):
     groups: tuple[ScheduledGroup, ...] = ()
     late: LateRule = LateRule()
 
+    def course(self) -> Course:
+        """Return the course, with the deadlines of this student."""
+        groups = (
+            ExerciseGroup(
+                each.name,
+                each.weight,
+                each.exercises,
+                datetime.fromisoformat(each.deadline) if each.deadline else None,
+            )
+            for each in self.groups
+        )
+        return Course(self.title, self.late, tuple(groups))
+
 
 def describe_deadline(group: ScheduledGroup, late: LateRule, now: datetime) -> str:
     """Describe when the group is due, and what remains: ``due Fri 4 Dec 23:59, in 2 d 3 h``."""

@@ -22,9 +22,11 @@ from fractions import Fraction
 
 from msgspec import Struct
 
-from lab.exercises.course import Course, ExerciseGroup, late_days_of
+from lab.exercises.assessment import Result
+from lab.exercises.attempts import ExerciseProgress
+from lab.exercises.course import Course, ExerciseGroup, Schedule, late_days_of
 from lab.exercises.exercise import Exercise
-from lab.exercises.grading import Grade, format_cell
+from lab.exercises.grading import Earned, Grade, format_cell
 
 _NEVER = 1 << 30
 
@@ -60,6 +62,24 @@ def grade_course(
         _grade_student(course, exercises, [grade for grade in grades if grade.student == student], student)
         for student in sorted(students)
     ]
+
+
+def grade_progress(
+    schedule: Schedule, exercises: Mapping[str, Exercise], progress: Mapping[str, ExerciseProgress]
+) -> CourseGrade:
+    """Return a student's grade as of now, from the progress that was noted; recordings alone give the real one."""
+    grades = [
+        Grade(
+            "",
+            name,
+            attempt=attempt,
+            results=tuple(Result(each.task, "done", each.points) for each in tasks),
+            earned=tuple(Earned(each.at.isoformat(), each.points) for each in tasks),
+        )
+        for name, made in progress.items()
+        for attempt, tasks in made.earned.items()
+    ]
+    return _grade_student(schedule.course(), exercises, grades, "")
 
 
 def _grade_student(

@@ -4,6 +4,10 @@ An exercise lists the values that a name may have, and uses the name in braces: 
 student gets follows from the student's name and a nonce of the course, which only the teacher has. So nothing has
 to be stored, grading draws the same, and no student can find out what another one gets. At home there is no nonce.
 
+Some answers follow from what was drawn, but are not drawn themselves: the outcome of a crash that each student has
+at another point. Such a task has a ``case`` for each value of the name that it differs ``by``: the question, its
+answer, the key and the explanation. So the table of what is drawn contains no answer.
+
 Without a student each name has its first value.
 """
 
@@ -13,7 +17,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from lab.exercises.handout import drawn_together, fill
+from lab.exercises.handout import drawn_together, fill, in_case
 from lab.text import sanitize
 
 DrawnValues = str | tuple[str | tuple[str, ...], ...]
@@ -73,6 +77,33 @@ def mistakes_in_draws(table: DrawTable) -> Iterator[str]:
     every = [name for names in table for name in names.split()]
     for name in sorted({name for name in every if every.count(name) > 1}):
         yield f"draw: {name} is drawn twice"
+
+
+def mistakes_in_cases(task: Mapping[str, Any], table: DrawTable) -> Iterator[str]:
+    """Yield what is wrong with the cases of an undecoded task: each value that may be drawn needs one."""
+    if ("by" in task) != ("case" in task):
+        yield 'by = "NAME" and [task.case.VALUE] belong together: the task differs by what is drawn for NAME'
+    elif "case" in task:
+        drawn, cases = _values_of(task["by"], table), task["case"]
+        if not drawn:
+            yield f"by = {sanitize(repr(task['by']), 40)}: expected a name that is drawn from a list of values"
+        elif not isinstance(cases, dict) or not all(isinstance(each, dict) for each in cases.values()):
+            yield "case: expected a table for each value: [task.case.VALUE]"
+        elif drawn != cases.keys():
+            yield f"case: expected one for each of {', '.join(sorted(drawn))}; got {', '.join(sorted(cases))}"
+
+
+def as_drawn(task: Any, drawn: Mapping[str, str]) -> Any:
+    """Return an undecoded task in the case of these values; there must be no mistake in its cases."""
+    return in_case(task, drawn[task["by"]]) if isinstance(task, dict) and "case" in task else task
+
+
+def _values_of(wanted: object, table: DrawTable) -> set[str]:
+    """Return the values listed for one name; none if it is not drawn, or from a range."""
+    for names, values in table.items():
+        if wanted in names.split() and not isinstance(values, str):
+            return {drawn_together(value)[names.split().index(str(wanted))] for value in values}
+    return set()
 
 
 def fill_all(value: Any, drawn: Mapping[str, str]) -> Any:

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from lab.exercises.draws import DrawTable
 from lab.exercises.handout import LockedText, fill, normalize_answer
-from lab.exercises.tool_keys import ExplorationKey, ScaleKey
+from lab.exercises.tool_keys import CompareKey, ExplorationKey, ScaleKey
 from lab.properties.assertions import ASSERTIONS, ASSUMPTIONS
 from lab.scenario.file import Scenario
 from lab.worlds.loading.targets import load_protocol
@@ -19,7 +19,7 @@ KINDS: dict[Kind, str] = {
     "bring about": "make it happen, with the allowed commands",
     "predict": "predict what will happen",
     "find": "find it in a run",
-    "explore": "find it with lab explore or lab scale, in a terminal of your own",
+    "explore": "find it with lab explore, lab scale or lab compare, in a terminal of your own",
     "repair": "repair a protocol that leaves out a rule; not on the server",
     "write": "write a protocol from an empty file, stage by stage; not on the server",
     "explain": "explain in your own words, for the teacher",
@@ -98,7 +98,7 @@ class AnswerKey(Struct, frozen=True, forbid_unknown_fields=True):
     script.
 
     ``rule`` names the rules, assertions and assumptions that a question is about whose answer no run shows.
-    ``explore`` and ``scale`` are for questions that are answered with these tools.
+    ``explore``, ``scale`` and ``compare`` are for questions that are answered with these tools.
     """
 
     rule: tuple[str, ...] = ()
@@ -110,6 +110,7 @@ class AnswerKey(Struct, frozen=True, forbid_unknown_fields=True):
     setups: tuple[dict[str, Any], ...] = ({},)
     explore: ExplorationKey | None = None
     scale: ScaleKey | None = None
+    compare: CompareKey | None = None
 
 
 class TaskHead(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -244,6 +245,12 @@ class Exercise(Struct, frozen=True):
     @property
     def allowed(self) -> tuple[str, ...]:
         return (*self.may, *FREE)
+
+    @property
+    def script_values(self) -> dict[str, str]:
+        """What a script may have in braces: the drawn values, and for ``{answer_2}`` the answer of task 2."""
+        answered = (task for task in self.tasks if task.accepted_answers)
+        return self.drawn | {f"answer_{task.number}": task.accepted_answers[0] for task in answered}
 
     def load_properties(self) -> None:
         """Judge runs of its protocol by the properties that its setup names, not by those of another exercise.

@@ -13,10 +13,12 @@ from msgspec.structs import asdict
 from lab.exercises.draws import (
     DrawnValues,
     DrawTable,
+    as_drawn,
     draw,
     fill_all,
     first_values,
     is_possible,
+    mistakes_in_cases,
     mistakes_in_draws,
 )
 from lab.exercises.exercise import (
@@ -109,8 +111,7 @@ class _Head(Struct, forbid_unknown_fields=True):
     draw: dict[str, DrawnValues] = {}
 
     def mistakes(self) -> Iterator[str]:
-        """Yield what is wrong beside the tasks."""
-        yield from mistakes_in_draws(self.draw)
+        """Yield what is wrong beside the tasks and what is drawn."""
         if self.level not in LEVELS:
             levels = ", ".join(f"{level} ({name})" for level, name in LEVELS.items())
             yield f"level = {self.level}: expected {levels}"
@@ -213,10 +214,15 @@ class _Reading:
     def head(self) -> _Head | None:
         try:
             read = decode_tasks(msgspec.toml.decode(self._file_text(_HEAD)))
-            if draws := read.pop("draw", {}):
-                table = msgspec.convert(draws, DrawTable)
-                if not self._drawn and not list(mistakes_in_draws(table)):
-                    self._drawn = first_values(table)
+            draws = read.pop("draw", {})
+            table = msgspec.convert(draws, DrawTable)
+            mistakes = [*mistakes_in_draws(table), *_mistakes_in_cases(read.get("task"), table)]
+            if mistakes:
+                self._wrong(_HEAD, *mistakes)
+                return None
+            self._drawn = self._drawn or first_values(table)
+            if "task" in read:
+                read["task"] = [as_drawn(task, self._drawn) for task in read["task"]]
             return msgspec.convert({**fill_all(read, self._drawn), "draw": draws}, _Head)
         except (msgspec.DecodeError, ValueError) as error:
             self._wrong(_HEAD, str(error))
@@ -273,6 +279,13 @@ class _Reading:
 
     def _wrong(self, name: str, *mistakes: str) -> None:
         self.mistakes += (sanitize(f"{self._folder / name}: {mistake}") for mistake in mistakes)
+
+
+def _mistakes_in_cases(tasks: object, table: DrawTable) -> Iterator[str]:
+    """Yield the mistakes in the cases of undecoded tasks."""
+    for number, task in enumerate(tasks if isinstance(tasks, list) else [], 1):
+        if isinstance(task, dict):
+            yield from (f"task {number}: {mistake}" for mistake in mistakes_in_cases(task, table))
 
 
 def _mistakes_in(head: TaskHead, setup: Scenario) -> Iterator[str]:

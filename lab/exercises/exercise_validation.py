@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from lab.exercises.answer_keys import LONGEST_US, key_problems
 from lab.exercises.assessment import Assessment, Result
 from lab.exercises.attempts import attempt_config
-from lab.exercises.draws import describe_draw
+from lab.exercises.draws import describe_draw, draw, first_values
 from lab.exercises.exercise import Exercise
 from lab.exercises.exercise_reader import ExerciseError, drawn_for
 from lab.exercises.handout import fill
@@ -85,8 +85,8 @@ def check_exercise(
     for seed in seeds:
         yield from _solution_problems(exercise, seed)
         report()
-    for number in range(draws):
-        yield from _draw_problems(exercise, f"student-{number}")
+    for student in _different_students(exercise, draws):
+        yield from _draw_problems(exercise, student)
         report()
     if idle := run_in_sandbox(exercise, []).status.points:
         yield f"doing nothing earns {idle} of {exercise.points} points"
@@ -181,6 +181,18 @@ def _solution_problems(exercise: Exercise, seed: int | None) -> Iterator[str]:
             yield f"{_SOLUTION}{with_seed}: task {task.number} is {result.state}: {sanitize(result.why, 100)}"
 
 
+def _different_students(exercise: Exercise, count: int) -> Iterator[str]:
+    """Yield so many students: each time one who gets the most values that none before has got."""
+    tried = set(first_values(exercise.draws).items())
+    students = {
+        name: draw(exercise.draws, exercise.name, name, b"") for name in map("student-{}".format, range(40))
+    }
+    for _ in range(count):
+        student = max(students, key=lambda name: len(students[name].items() - tried))
+        tried |= students.pop(student).items()
+        yield student
+
+
 def _draw_problems(exercise: Exercise, student: str) -> Iterator[str]:
     """Yield the problems that this student would have."""
     try:
@@ -206,7 +218,7 @@ def _wrong_problems(exercise: Exercise, path: Path) -> Iterator[str]:
 def _run_script(exercise: Exercise, path: Path, seed: int | None = None) -> Assessment | str:
     try:
         return run_in_sandbox(
-            exercise, read_commands(exercise, _fill_script(exercise, read_foreign_text(path))), seed
+            exercise, read_commands(exercise, fill_script(exercise, read_foreign_text(path))), seed
         )
     except CommandError as error:
         return f"{path.name}: {error}"
@@ -214,13 +226,16 @@ def _run_script(exercise: Exercise, path: Path, seed: int | None = None) -> Asse
         return f"{path.name}: {error.strerror}"
 
 
-def _fill_script(exercise: Exercise, text: str) -> str:
-    """Put the drawn values in place of their names, and for ``{record_2}`` the record that task 2 asks for."""
-    drawn = dict(exercise.drawn)
+def fill_script(exercise: Exercise, text: str) -> str:
+    """Put the values of this exercise in place of their names.
+
+    Besides ``script_values``, ``{record_2}`` is the record that task 2 asks for.
+    """
+    values = exercise.script_values
     if _RECORD in text:
         found = run_in_sandbox(exercise, []).expected_records
-        drawn |= {f"record_{task}": str(record) for task, record in found.items()}
-    return fill(text, drawn)
+        values |= {f"record_{task}": str(record) for task, record in found.items()}
+    return fill(text, values)
 
 
 def random_commands(exercise: Exercise, seed: int) -> list[str]:

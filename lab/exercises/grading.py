@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.exercises.assessment import Assessment, Result
-from lab.exercises.attempts import attempt_in, record_time
+from lab.exercises.attempts import attempt_in, decided_at
 from lab.exercises.authenticity import authenticity_error
 from lab.exercises.exercise import Exercise
 from lab.exercises.exercise_reader import SHIPPED, ExerciseError, drawn_for, find_exercise
@@ -143,7 +143,9 @@ def _assess(path: Path, of: ExerciseAttempt, exercise: Exercise, store: FileReco
         if not isinstance(record, Header | Keyframe | End):  # these depend on the student's name
             digest.update(store.raw(number))
     earned = (
-        Earned(_format_time(store, result, path), result.points) for result in assessment.results if result.points
+        Earned(decided_at(store, result, path).isoformat(timespec="seconds"), result.points)
+        for result in assessment.results
+        if result.points
     )
     return Grade(
         str(path),
@@ -158,12 +160,6 @@ def _assess(path: Path, of: ExerciseAttempt, exercise: Exercise, store: FileReco
         not is_over,
         earned=tuple(earned),
     )
-
-
-def _format_time(store: FileRecords, result: Result, path: Path) -> str:
-    """Return when the task was decided: UTC, ISO 8601."""
-    at_us = getattr(store.record(result.record), "at_us", 0)
-    return record_time(store.header, at_us, path).isoformat(timespec="seconds")
 
 
 def grade_recordings(

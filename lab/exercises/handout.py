@@ -12,7 +12,8 @@ without the explanations of what a teacher reads or a campaign grades. A task ke
   so no key could protect them. Base64 only keeps them from being read by accident.
 
 What differs from student to student is filled in when the exercise is read. So a locked explanation is one for all
-students, and the answers that open it are encrypted together with what each was drawn for.
+students, and the answers that open it are encrypted together with what each was drawn for. Where a task itself
+differs, by its ``case``, each case is locked for itself.
 
 What a student finds out either way is what the interface shows to anyone who ends an attempt: the right answer and
 the explanation. What needs a solution, and is not in these files at all, is how to earn the points.
@@ -167,8 +168,21 @@ def student_edition(head: dict[str, Any]) -> dict[str, Any]:
     return {
         "edition": "student",
         **head,
-        "task": [_for_students(task, head.get("draw", {})) for task in head["task"]],
+        "task": [_with_cases_for_students(task, head.get("draw", {})) for task in head["task"]],
     }
+
+
+def _with_cases_for_students(task: dict[str, Any], draws: dict[str, Any]) -> dict[str, Any]:
+    if "case" not in task:
+        return _for_students(task, draws)
+    cases = {value: _for_students(in_case(task, value), draws) for value in task["case"]}
+    return {"by": task["by"], "case": cases}
+
+
+def in_case(task: dict[str, Any], value: str) -> dict[str, Any]:
+    """Return the task as it is for those who have drawn this value: what its case says replaces the rest."""
+    case: dict[str, Any] = task["case"][value]
+    return {name: each for name, each in task.items() if name not in ("by", "case")} | case
 
 
 def _for_students(task: dict[str, Any], draws: dict[str, Any]) -> dict[str, Any]:
@@ -193,6 +207,8 @@ def decode_tasks(head: dict[str, Any]) -> dict[str, Any]:
 
 
 def _decode_task(task: Any) -> Any:
+    if isinstance(task, dict) and isinstance(cases := task.get("case"), dict):
+        return task | {"case": {value: _decode_task(each) for value, each in cases.items()}}
     if not isinstance(task, dict) or "encoded" not in task:
         return task
     try:

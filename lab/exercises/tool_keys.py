@@ -1,18 +1,30 @@
-"""Compute the answers of questions that students answer with the tools: ``lab explore`` and ``lab scale``."""
+"""Compute the answers of questions that students answer with ``lab explore``, ``lab scale`` or ``lab compare``."""
 
+from functools import lru_cache
 from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct
 
 from lab.api.exploration import explore
 from lab.kernel import Timing
 from lab.protocols import Election
+from lab.script.parse import numbered_lines, read_script
+from lab.script.scope import Scope
+from lab.tasks.comparison import ProtocolTotals
+from lab.tasks.extension import comparison_of
+from lab.worlds.campaign.comparison import ProtocolComparison, run_comparison
 from lab.worlds.campaign.scalability import ScaleCase, ScaleStudy
+from lab.worlds.campaign.schedule import SchedulePlan
 from lab.worlds.explored.states import Timeouts
+from lab.worlds.loading.config import simulation_header
+from lab.worlds.loading.settings import timing_of
 from lab.worlds.loading.targets import load_protocol
 
 _TIMING = Timing(80_000, 40_000)
 _SEED = 1
+_COMPARE_FAULTS = ("kill", "pause")
+"""The default of ``lab compare``. A script replaces them, but what is drawn of the links depends on them, too."""
 
 
 class ToolKeyError(Exception):
@@ -114,6 +126,79 @@ class ScaleKey(Struct, frozen=True, forbid_unknown_fields=True):
 
     def _case_of(self, study: ScaleStudy) -> ScaleCase:
         return study.best() if self.case == "best" else study.worst()
+
+
+class CompareKey(Struct, frozen=True, forbid_unknown_fields=True):
+    """An answer that follows from a comparison of the ``protocols`` in clusters of ``nodes``, without a task.
+
+    ``script`` are the lines of the file that students give with ``--script``. ``figure`` is a number that
+    ``lab compare --json`` prints of each protocol, ``messages_mean`` or ``blocked.longest_us``; times count in
+    whole seconds. ``asks``: the protocol with the *most* or the *least* of it, how much that of ``of`` is
+    (*value*), or by how much the most is *more* than the least.
+    """
+
+    protocols: tuple[str, ...]
+    nodes: str
+    script: str
+    figure: str
+    asks: Literal["most", "least", "value", "more"]
+    of: str = ""
+    runs: int = 10
+
+    def answer(self) -> str:
+        """Compare, and return the answer. Raises ToolKeyError, and CommandError for a mistake in the script."""
+        figures = self._measure()
+        if self.asks == "value":
+            if self.of not in figures:
+                raise ToolKeyError(f"of = {self.of!r} is not one of {', '.join(figures)}")
+            return str(figures[self.of])
+        least, *_, most = sorted(figures, key=figures.__getitem__)
+        if figures[least] == figures[most]:
+            raise ToolKeyError(f"{self.figure} is {figures[least]} for each of {', '.join(figures)}")
+        if self.asks == "more":
+            return str(figures[most] - figures[least])
+        return most if self.asks == "most" else least
+
+    def _measure(self) -> dict[str, int]:
+        if len(self.protocols) < 2:
+            raise ToolKeyError('a comparison needs two protocols: protocols = ["2pc", "3pc"]')
+        compared = _compare(self.protocols, _whole(self.nodes), self.script, self.runs)
+        return {name: self._figure_in(figures, name) for name, figures in compared.items()}
+
+    def _figure_in(self, figures: Any, protocol: str) -> int:
+        found = figures
+        for name in self.figure.split("."):
+            found = found.get(name) if isinstance(found, dict) else None
+        if isinstance(found, bool) or not isinstance(found, int | float):
+            raise ToolKeyError(f"{protocol} has no figure {self.figure}; lab compare --json prints all")
+        if self.figure.endswith("_us"):
+            return round(found / 1_000_000)
+        if found != round(found):
+            raise ToolKeyError(f"{self.figure} of {protocol} is {found:g}, which is not a whole number")
+        return round(found)
+
+
+@lru_cache(maxsize=4)  # the tasks of an exercise ask for several figures of one comparison
+def _compare(protocols: tuple[str, ...], count: int, script: str, runs: int) -> dict[str, Any]:
+    """Return the figures of each protocol, as ``lab compare --json`` prints them. Raises CommandError."""
+    loaded = [load_protocol(name) for name in protocols]
+    nodes, timing = tuple(range(1, count + 1)), timing_of(None)
+    for line in read_script(script, loaded[0]):
+        line.check(Scope(loaded[0], nodes, {}))
+    comparison = ProtocolComparison(
+        protocols,
+        tuple(simulation_header(protocol, nodes, timing, {}) for protocol in loaded),
+        SchedulePlan((count, count), _COMPARE_FAULTS, timing, (), gaps=False),
+        tuple(line for _, line in numbered_lines(script)),
+        _SEED,
+        runs,
+        names=protocols,
+    )
+    totals = [ProtocolTotals(*each) for each in zip(protocols, loaded, strict=True)]
+    for number, measured in enumerate(run_comparison(comparison)):
+        for each, one in zip(totals, measured, strict=True):
+            each.add(one.measured, one.violations, _SEED + number)
+    return {each.name: msgspec.to_builtins(comparison_of(each.protocol).figures(each)) for each in totals}
 
 
 def _whole(text: str) -> int:

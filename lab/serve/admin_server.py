@@ -146,7 +146,7 @@ async def serve_admin(sockets: Path, context: ServerContext) -> asyncio.Server:
             async def answer(request: AdminRequest) -> AdminReply:
                 try:
                     if isinstance(request, RecordRequest):
-                        return AdminReply(text=await _change_records(context, request))
+                        return AdminReply(text=await change_records(context, request))
                     return _handle_request(context, class_list, request, held)
                 except UserError as error:
                     return AdminReply(str(error))
@@ -161,14 +161,19 @@ async def serve_admin(sockets: Path, context: ServerContext) -> asyncio.Server:
     return server
 
 
-async def _change_records(context: ServerContext, request: RecordRequest) -> str:
+async def change_records(context: ServerContext, request: RecordRequest) -> str:
     """Carry out a request about one student; end the sessions of one who is removed or erased first."""
     student, listed = request.student, context.admission.names()
     if isinstance(request, EraseStudent):
-        await _change_records(context, RemoveStudent(student))
-    if isinstance(request, ArchiveStudent):  # all recordings are read
-        return await asyncio.to_thread(context.records.apply, request, listed)
-    text = context.records.apply(request, listed)
+        await change_records(context, RemoveStudent(student))
+    match request:
+        case ArchiveStudent():  # all recordings are read
+            return await asyncio.to_thread(context.records.apply, request, listed)
+        case EraseStudent():  # the whole log is rewritten
+            async with context.sealer.lock:
+                text = await asyncio.to_thread(context.records.apply, request, listed)
+        case _:
+            text = context.records.apply(request, listed)
     if isinstance(request, RemoveStudent):
         await context.end_sessions(student, REMOVED)
     if isinstance(request, EraseStudent):

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from lab.durable import exclusive_lock, write_durably
 from lab.exercises.teacher import Comment, ServerAdminError
 from lab.foreign_file import read_foreign
-from lab.serve.data_folder import FileVersion, file_version
+from lab.serve.data_folder import FileVersion, ServerLog, file_version
 from lab.text import sanitize
 
 LONGEST_COMMENT = 600
@@ -23,15 +23,18 @@ class CommentBook:
 
     It is read again when it has changed, as every report on the class asks for the comments of all students. All
     methods raise ServerAdminError if the file cannot be read, and those that change it OSError.
+
+    A teacher may edit the file. A comment without a valid date is not shown; it is reported in ``log``, and kept.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, log: ServerLog | None = None) -> None:
         self._path = path
+        self._log = log
         self._known: tuple[FileVersion | None, _Comments] = None, {}  # one value: an archive is made in a thread
 
     def of(self, student: str) -> tuple[Comment, ...]:
         """Return the comments on this student's attempts, oldest first."""
-        return self._read().get(student, ())
+        return tuple(filter(_has_date, self._read().get(student, ())))
 
     def add(self, student: str, exercise: str, attempt: int, text: str) -> Comment:
         """Store a comment that the student has not read."""
@@ -79,11 +82,28 @@ class CommentBook:
             if version != known:
                 comments = msgspec.json.decode(read_foreign(self._path), type=dict[str, tuple[Comment, ...]])
                 self._known = version, comments
+                self._report_undated(comments)
             return comments
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
             raise ServerAdminError(f"{self._path} cannot be read: {error}; repair it, or move it away") from None
 
+    def _report_undated(self, comments: _Comments) -> None:
+        for student, own in comments.items():
+            for comment in own:
+                if self._log is not None and not _has_date(comment):
+                    date = f"at = {sanitize(repr(comment.at), 40)} is no date, such as 2026-12-04T23:59:00+00:00"
+                    text = f"{self._path}: comment {comment.serial}: {date}; the student does not see it"
+                    self._log.announce("unreadable", text, student=sanitize(student, 40))
+
     def _write(self, comments: _Comments) -> None:
         write_durably(self._path, msgspec.json.format(msgspec.json.encode(comments)))
+
+
+def _has_date(comment: Comment) -> bool:
+    try:
+        datetime.fromisoformat(comment.at)
+    except ValueError:
+        return False
+    return True

@@ -15,6 +15,7 @@ import shutil
 import stat
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -216,11 +217,14 @@ class ServerLog:
     """Appends to the log file, which is renamed to ``log.1`` when it is large, so that no disk fills up.
 
     What a client can repeat as fast as it can send, such as refusals, has a line at first. Repetitions are counted
-    for each student or address, and get one line with their number per minute.
+    for each student or address, and get one line with their number per minute. It is rewritten in a thread, while
+    the server goes on logging.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._lock = threading.RLock()
+        self._is_rewritten = False
         self._file = self._open()
         self._tallies: dict[tuple[str, str, str, str], _Tally] = {}
         self._tallied_since_s = time.monotonic()
@@ -235,8 +239,9 @@ class ServerLog:
         A full disk ends no session: it is reported once on standard error.
         """
         text = sanitize(text, _LONGEST)
-        if event not in _FLOODING or self._is_first(event, text, student, address, kind):
-            self._append(event, text, student, address)
+        with self._lock:
+            if event not in _FLOODING or self._is_first(event, text, student, address, kind):
+                self._append(event, text, student, address)
 
     def announce(self, event: str, text: str, *, student: str = "", address: str = "") -> None:
         """Log an event, and print it where the teacher started the server."""
@@ -247,11 +252,12 @@ class ServerLog:
 
     def write_tallies(self) -> None:
         """Log how many events were only counted since the last call."""
-        tallies, self._tallies = self._tallies, {}
-        took_s, self._tallied_since_s = time.monotonic() - self._tallied_since_s, time.monotonic()
-        for (event, kind, student, address), tally in tallies.items():
-            if tally.more:
-                self._append(event, f"{tally.more} more {kind} in {took_s:.0f} s", student, address)
+        with self._lock:
+            tallies, self._tallies = self._tallies, {}
+            took_s, self._tallied_since_s = time.monotonic() - self._tallied_since_s, time.monotonic()
+            for (event, kind, student, address), tally in tallies.items():
+                if tally.more:
+                    self._append(event, f"{tally.more} more {kind} in {took_s:.0f} s", student, address)
 
     def _is_first(self, event: str, text: str, student: str, address: str, kind: str) -> bool:
         """Count the event; return whether it is to be logged in full."""
@@ -272,7 +278,7 @@ class ServerLog:
         line = ServerLogLine(at, event, student, address, text)
         try:
             self._write(msgspec.json.encode(line))
-            if os.fstat(self._file).st_size > _LARGEST:
+            if os.fstat(self._file).st_size > _LARGEST and not self._is_rewritten:
                 self._begin_anew()
         except OSError as error:
             if not self._has_failed:
@@ -284,13 +290,30 @@ class ServerLog:
         os.close(self._file)
 
     def rewrite(self, change: Callable[[ServerLogLine], ServerLogLine | None]) -> None:
-        """Replace each line by what ``change`` returns; None removes it. Raises OSError."""
+        """Replace each line by what ``change`` returns; None removes it. Raises OSError.
+
+        Lines may be written meanwhile: they are changed and kept, too.
+        """
         self.write_tallies()
-        for path in (_older(self._path), self._path):
-            if path.exists():
-                kept = filter(None, map(change, _lines_of(path)))
-                write_durably(path, b"".join(msgspec.json.encode(line) + b"\n" for line in kept))
-        self._reopen()
+        with self._lock:
+            self._is_rewritten = True
+        try:
+            for path in (_older(self._path), self._path):
+                if path.exists():
+                    self._rewrite_file(path, change)
+        finally:
+            with self._lock:
+                self._is_rewritten = False
+
+    def _rewrite_file(self, path: Path, change: Callable[[ServerLogLine], ServerLogLine | None]) -> None:
+        before = path.read_bytes()
+        whole = before[: before.rfind(b"\n") + 1]
+        changed = _changed(whole, change)
+        with self._lock:  # only what was written meanwhile is changed while the server waits
+            changed += _changed(path.read_bytes()[len(whole) :], change)
+            write_durably(path, changed)
+            if path == self._path:
+                self._reopen()
 
     def _write(self, line: bytes) -> None:
         line = (b"\n" if self._is_torn else b"") + line + b"\n"
@@ -326,8 +349,17 @@ def read_log(path: Path) -> Iterator[ServerLogLine]:
             yield from _lines_of(file)
 
 
+def _changed(lines: bytes, change: Callable[[ServerLogLine], ServerLogLine | None]) -> bytes:
+    kept = filter(None, map(change, _decode_lines(lines)))
+    return b"".join(msgspec.json.encode(line) + b"\n" for line in kept)
+
+
 def _lines_of(file: Path) -> Iterator[ServerLogLine]:
-    for line in file.read_bytes().splitlines():
+    yield from _decode_lines(file.read_bytes())
+
+
+def _decode_lines(lines: bytes) -> Iterator[ServerLogLine]:
+    for line in lines.splitlines():
         with contextlib.suppress(msgspec.DecodeError):  # a torn line, of a killed server or a full disk
             yield msgspec.json.decode(line, type=ServerLogLine)
 

@@ -150,13 +150,17 @@ class SealBook:
 
 
 class Sealer:
-    """Seals the recordings in the server's data folder."""
+    """Seals the recordings in the server's data folder.
+
+    Whoever holds the ``lock`` may change the seals and the log together: nothing is sealed meanwhile.
+    """
 
     def __init__(self, folder: DataFolder, book: SealBook, log: ServerLog) -> None:
         self._folder = folder
         self._book = book
         self._log = log
         self._is_stopped = False
+        self.lock = asyncio.Lock()
 
     async def seal(self, recording: Path, student: str, witnessed: bool = True) -> None:
         """Seal a recording whose run has ended. Errors are logged."""
@@ -166,11 +170,11 @@ class Sealer:
             file = self._folder.relative(recording)
             at = datetime.now(UTC).isoformat(timespec="seconds")
             measured = await asyncio.to_thread(measure, recording)  # one of 64 MiB takes a while
-            head = self._book.append(Seal(file, student, at, measured, witnessed))
+            async with self.lock:
+                head = self._book.append(Seal(file, student, at, measured, witnessed))
+                self._log.write("sealed", f"{head} {file}", student=student)
         except (OSError, ValueError) as error:
             self._log.write("fault", f"{recording} cannot be sealed: {error}", student=student)
-        else:
-            self._log.write("sealed", f"{head} {file}", student=student)
 
     async def seal_missing(self) -> None:
         """Seal the recordings that a killed server has left."""

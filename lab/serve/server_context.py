@@ -190,7 +190,7 @@ class ServerContext:
         self.web_port = 0
         seals = SealBook(folder.seals)
         self.sealer = Sealer(folder, seals, log)
-        self.comments = CommentBook(folder.comments)
+        self.comments = CommentBook(folder.comments, log)
         self.records = ClassRecords(folder, log, seals)
         nonce = folder.nonce()
         self.clusters = ClusterPool(

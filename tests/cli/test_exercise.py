@@ -46,6 +46,7 @@ def test_show(lab: Lab) -> None:
     assert "One pause, two coordinators\n" in output.out
     assert "2. Make two nodes lead (2 points)" in output.out
     assert "allowed      pause, resume" in output.out
+    assert "  - only 4\n  - only 5\n  - 4 and 5\n  - none\n" in output.out
     assert "when all normal: pause 5" not in output.out
     assert "when all normal: pause 5" in lab("exercise", "show", NAME, "--solution").out
 

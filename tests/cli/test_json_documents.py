@@ -336,6 +336,8 @@ def test_an_exercise_as_a_document(folder: Lab) -> None:
     words = ("exercise", "show", "two-coordinators")
     shown = _document(folder, "exercise-show", *words)
     assert shown["solution"] is None
+    assert [len(each["choices"]) for each in shown["tasks"]] == [4, 0, 0]
+    assert shown["tasks"][0]["asks"].endswith("?")
     assert sum(each["points"] for each in shown["tasks"] if each["way"] != "explain") == shown["points"]
     solved = _document(folder, "exercise-show", *words, "--solution")
     assert solved["solution"] == (EXERCISE / "solution.script").read_text()

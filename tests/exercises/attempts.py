@@ -9,6 +9,8 @@ from msgspec.structs import replace
 
 from lab.exercises.attempts import attempt_config
 from lab.exercises.exercise import Exercise
+from lab.exercises.exercise_reader import drawn_for
+from lab.exercises.handout import fill
 from lab.recording.records import Header, decode
 from lab.recording.writer import Chain
 from tests.forked_hosts import TestHost
@@ -19,9 +21,14 @@ RawRecords = list[dict[str, Any]]
 def run_attempt(
     exercise: Exercise, commands: Sequence[str], path: Path, student: str = "anna", end_us: int = 6_000_000
 ) -> Path:
-    """Run an attempt in the exercise's world; a simulated one at full speed."""
-    config = attempt_config(exercise, student, 1, path)
-    host = TestHost(replace(config, commands=tuple(commands), end_us=end_us, speed=None))
+    """Run an attempt in the exercise's world, as it is drawn for the student; a simulated one at full speed.
+
+    The commands may have drawn values and answers in braces.
+    """
+    drawn = drawn_for(exercise, student)
+    config = attempt_config(drawn, student, 1, path)
+    filled = tuple(fill(command, drawn.script_values) for command in commands)
+    host = TestHost(replace(config, commands=filled, end_us=end_us, speed=None))
     try:
         host.ready()
         host.wait()

@@ -64,11 +64,11 @@ def test_each_form_of_a_key(tmp_path: Path, key: str) -> None:
         ('key = { rule = ["B99"] }\n', "key: unknown rule B99; did you mean B9?"),
         (
             'key = { rule = ["B6"], value = "live" }\n',
-            "key: expected one of rule, value, holds, explore and scale; got rule and v",
+            "key: expected one of rule, value, holds, explore, scale and compare; got rule and v",
         ),
         (
             'key = { at = "when all normal" }\n',
-            "key: expected one of rule, value, holds, explore and scale; got none",
+            "key: expected one of rule, value, holds, explore, scale and compare; got none",
         ),
         ('[task.key.holds]\n4 = "4 leads"\n', "key: holds has no condition for the answer"),
         ('[task.key]\nvalue = "2.coordinator"\nat = "when 9 leads"\n', "key: there is no node 9"),

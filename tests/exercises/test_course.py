@@ -9,9 +9,11 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from msgspec.structs import replace
 
 import lab.exercises.course
 from lab.exercises.assessment import Result
+from lab.exercises.attempts import StudentFolder
 from lab.exercises.course import (
     Course,
     CourseError,
@@ -22,7 +24,13 @@ from lab.exercises.course import (
     parse_course,
     read_course,
 )
-from lab.exercises.course_grades import CourseGrade, course_table, format_fraction, grade_course
+from lab.exercises.course_grades import (
+    CourseGrade,
+    course_table,
+    format_fraction,
+    grade_course,
+    grade_progress,
+)
 from lab.exercises.exercise import Exercise
 from lab.exercises.exercise_reader import find_exercise
 from lab.exercises.grading import Earned, Grade
@@ -87,6 +95,25 @@ def attempt(exercise: str, *earned: tuple[datetime, int], student: str = "anna",
 def graded(*grades: Grade, text: str = TEXT, student: str = "anna") -> CourseGrade:
     (found,) = grade_course(course(text), exercises(), grades, [student])
     return found
+
+
+def test_a_student_s_late_days_follow_from_the_progress(tmp_path: Path) -> None:
+    """As the grade has them: when a task was first done counts, with the student's own deadline."""
+    home = StudentFolder(tmp_path, "anna")
+    first, two, line, _ = exercises().values()
+    late = DUE + DAY + HOUR
+    home.note(first, 1, (Result(1, "done", 1), Result(2, "open")), times={1: DUE - HOUR})
+    home.note(first, 1, (Result(1, "done", 1), Result(2, "done", 3)), times={2: late})
+    home.note(two, 1, (Result(1, "done", 2),), times={1: DUE})
+    progress = StudentFolder(tmp_path, "anna").all_progress
+    assert [each.at for each in progress[first.name].earned[1]] == [DUE - HOUR, late]
+    grade = grade_progress(course().schedule_for("anna"), exercises(), progress)
+    expected = graded(attempt(first.name, (DUE - HOUR, 1), (late, 3)), attempt(two.name, (DUE, 2)))
+    assert grade == replace(expected, student="")
+    assert [group.late_days for group in grade.groups] == [2, 0]
+    extended = grade_progress(course().schedule_for("ben"), exercises(), progress)
+    assert [group.late_days for group in extended.groups] == [0, 0]
+    assert line.name not in progress
 
 
 def test_a_course_is_read() -> None:

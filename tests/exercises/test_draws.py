@@ -1,5 +1,6 @@
 """Each student has an exercise of their own, so that what another one did brings nothing."""
 
+import itertools
 import re
 from pathlib import Path
 
@@ -12,9 +13,9 @@ from lab.exercises.attempts import attempt_config
 from lab.exercises.draws import DrawTable, describe_draw, draw, first_values, is_possible
 from lab.exercises.exercise import Exercise
 from lab.exercises.exercise_reader import ExerciseError, drawn_as, drawn_for, find_exercise, read_exercise
-from lab.exercises.exercise_validation import check_exercise, read_commands, run_in_sandbox
+from lab.exercises.exercise_validation import check_exercise, fill_script, read_commands, run_in_sandbox
 from lab.exercises.grading import grade_recording
-from lab.exercises.handout import fill, write_handout
+from lab.exercises.handout import write_handout
 from lab.recording.records import ExerciseAttempt
 from lab.script.scope import CommandError
 from lab.worlds.loading.config import header_of
@@ -57,17 +58,34 @@ def _made(folder: Path) -> Exercise:
     return read_exercise(write_exercise(folder / "made", _QUESTION, head=HEAD, setup=setup))
 
 
-def test_half_of_the_exercises_draw() -> None:
-    assert len(_DRAWING) >= 20
+def test_each_exercise_draws_whose_attempts_are_runs() -> None:
+    """But for the example of the guide. Where a file is handed in, the hidden runs are drawn instead."""
+    same = [each.name for each in shipped_exercises() if not each.draws and each.starting_file is None]
+    assert same == ["two-coordinators"]
+
+
+@pytest.mark.parametrize("name", _DRAWING)
+def test_the_answers_of_most_students_differ(name: str) -> None:
+    """The number of a record differs with the seed; where nothing is asked, the commands name other nodes."""
+    exercise = find_exercise(name)
+    students = [drawn_for(exercise, f"student-{number}") for number in range(12)]
+    pairs = list(itertools.combinations(map(_answers, students), 2))
+    assert sum(one != other for one, other in pairs) > len(pairs) / 2
+
+
+def _answers(exercise: Exercise) -> list[tuple[str, ...]]:
+    return [
+        (exercise.drawn["seed"],) if task.record else task.accepted_answers
+        for task in exercise.tasks
+        if task.way == "question"
+    ]
 
 
 @pytest.mark.parametrize("name", _DRAWING)
 def test_what_another_student_did_does_not_solve_it(name: str) -> None:
     """Anna's commands and answers earn her all points; another student they do not."""
     anna, other = _anna_and_another(name)
-    idle = run_in_sandbox(anna, []).expected_records
-    values = anna.drawn | {f"record_{task}": str(record) for task, record in idle.items()}
-    commands = [fill(line, values) for line in solution_of(anna)]
+    commands = fill_script(anna, "\n".join(solution_of(anna))).splitlines()
     assert run_in_sandbox(anna, commands).status.is_solved
     try:
         read_commands(other, "\n".join(commands))
@@ -102,9 +120,7 @@ def test_a_copied_recording_is_refused(tmp_path: Path, name: str) -> None:
 def test_an_own_attempt_earns_all_points(tmp_path: Path) -> None:
     """It is drawn again from the student's name, and graded; under another student's name it is not."""
     exercise = drawn_for(find_exercise("when-did-two-lead"), "anna")
-    records = run_in_sandbox(exercise, []).expected_records
-    values = exercise.drawn | {f"record_{task}": str(record) for task, record in records.items()}
-    commands = [fill(line, values) for line in solution_of(exercise)]
+    commands = fill_script(exercise, "\n".join(solution_of(exercise))).splitlines()
     path = run_attempt(exercise, commands, tmp_path / "run.jsonl", end_us=36_000_000)
     grade = grade_recording(path)
     assert (grade.refused, grade.points) == ("", exercise.points)
@@ -181,6 +197,74 @@ def test_the_students_edition_opens_with_the_answer_that_was_drawn(tmp_path: Pat
     (task,) = drawn.tasks
     assert [answer for answer in ("4", "5", "6", "7") if task.accepts(answer)] == ["7"]
     assert task.explanation_after("7") == "7 is above 6."
+
+
+_CASES = """
+[draw]
+lost = ["OK", "ELECTION"]
+"heir leader" = [["4", "5"], ["5", "6"]]
+
+[[task]]
+points = 1
+by = "lost"
+question = "A message is lost. Which node leads?"
+choices = ["{leader}", "{heir}"]
+key = { rule = ["B6"] }
+
+[task.case.OK]
+answer = "{leader}"
+explains = "The OK does not matter."
+
+[task.case.ELECTION]
+question = "An ELECTION is lost. Which node leads?"
+answer = "{heir}"
+explains = "{leader} did not hear of it."
+"""
+
+
+def test_a_task_may_differ_with_what_is_drawn(tmp_path: Path) -> None:
+    """What its case says replaces the rest; in the students' edition each case is locked for itself."""
+    teacher = read_exercise(write_exercise(tmp_path / "made", _CASES))
+    write_handout(tmp_path / "made", tmp_path / "given")
+    given = read_exercise(tmp_path / "given")
+    assert "did not hear of it" not in (tmp_path / "given" / "exercise.toml").read_text("utf-8")
+    for exercise in (teacher, given):
+        found = {}
+        for values in ({"lost": "OK"}, {"lost": "ELECTION"}):
+            attempt = ExerciseAttempt(exercise.name, "anna", 1, {**values, "heir": "5", "leader": "6"})
+            (task,) = drawn_as(exercise, attempt).tasks
+            (answer,) = filter(task.accepts, task.options)
+            found[task.question] = answer, task.explanation_after(answer)
+        assert found == {
+            "A message is lost. Which node leads?": ("6", "The OK does not matter."),
+            "An ELECTION is lost. Which node leads?": ("5", "6 did not hear of it."),
+        }
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "mistake"),
+    [
+        ('by = "lost"\n', "", 'task 1: by = "NAME" and [task.case.VALUE] belong together'),
+        ('by = "lost"', 'by = "found"', "task 1: by = 'found': expected a name that is drawn from a list"),
+        ('by = "lost"', "by = 5", "task 1: by = 5: expected a name that is drawn from a list"),
+        (
+            "[task.case.OK]",
+            "[task.case.KO]",
+            "task 1: case: expected one for each of ELECTION, OK; got ELECTION, KO",
+        ),
+        (
+            'lost = ["OK", "ELECTION"]',
+            'lost = "1-9"',
+            "task 1: by = 'lost': expected a name that is drawn from a list",
+        ),
+        ("[task.case.OK]\nanswer", "[task.case]\nOK", "task 1: case: expected a table for each value"),
+    ],
+)
+def test_a_mistake_in_a_case_is_named(tmp_path: Path, before: str, after: str, mistake: str) -> None:
+    assert before in _CASES
+    with pytest.raises(ExerciseError) as raised:
+        read_exercise(write_exercise(tmp_path / "made", _CASES.replace(before, after)))
+    assert mistake in " ".join(raised.value.mistakes)
 
 
 @pytest.mark.parametrize(

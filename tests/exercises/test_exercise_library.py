@@ -31,11 +31,12 @@ def test_it_can_be_solved_but_not_by_accident(name: str) -> None:
 
 
 def test_together_they_teach_every_assertion_and_every_assumption() -> None:
-    """On all levels and of all kinds; at least twenty."""
+    """And every group of rules, on all levels and of all kinds; at least twenty exercises."""
     found = shipped_exercises()
     assert len(found) >= 20
     taught = {what for each in found for what in each.teaches}
     assert {what for what in (*_ASSERTIONS, *_ASSUMPTIONS) if what not in taught} == set()
+    assert {rule[0] for rule in RULES} == {what[0] for what in taught if what in RULES}
     assert {each.kind for each in found} == set(KINDS)
     assert sum(task.way == "explain" for each in found for task in each.tasks) >= 3
     assert {each.level for each in found} == set(LEVELS)

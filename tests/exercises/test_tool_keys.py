@@ -1,14 +1,26 @@
 """Keys of questions that are answered with the tools: what follows, and what is no key."""
 
+import json
+from pathlib import Path
+
 import pytest
 from msgspec.structs import replace
 
 from lab.exercises.answer_keys import key_problems
 from lab.exercises.exercise_reader import find_exercise
-from lab.exercises.tool_keys import ExplorationKey, ScaleKey, ToolKeyError
+from lab.exercises.tool_keys import CompareKey, ExplorationKey, ScaleKey, ToolKeyError
+from lab.script.scope import CommandError
+from tests.cli.invocation import Lab
 
 TEXT = {"without": "all"}
 CRASH = ExplorationKey("bully-tanenbaum", "2-3", "smallest", "A1.1", parameters=TEXT)
+SCRIPT = """\
+at 3s tell 4 withdraw 350
+at 8s tell 4 withdraw 350
+then on send Vote 1->4 kill 4
+then after 15s restart 4
+"""
+BLOCKED = CompareKey(("2pc", "3pc"), "4", SCRIPT, "blocked.total_us", "most", runs=2)
 BEST = ScaleKey(("bully", "ring"), "100", "best", "cheaper", measured_with=5)
 
 
@@ -25,6 +37,43 @@ def test_what_follows_from_a_measurement() -> None:
     assert BEST.answer() == "ring"
     assert replace(BEST, asks="fewer").answer() == "193"
     assert replace(BEST, case="worst").answer() == "bully"
+
+
+def test_what_follows_from_a_comparison() -> None:
+    """2pc blocks until the coordinator is back, 3pc costs more; as ``lab compare`` prints it."""
+    assert BLOCKED.answer() == "2pc"
+    assert replace(BLOCKED, asks="least").answer() == "3pc"
+    assert replace(BLOCKED, asks="value", of="2pc", figure="blocked.longest_us").answer() == "15"
+    assert replace(BLOCKED, asks="more", figure="messages_mean").answer() == "6"
+    assert replace(BLOCKED, asks="value", of="3pc", figure="writes_mean").answer() == "14"
+
+
+def test_a_comparison_is_the_one_that_students_make(tmp_path: Path) -> None:
+    """With the command of the exercise's instructions."""
+    (tmp_path / "home").mkdir()
+    (tmp_path / "crash.script").write_text(SCRIPT)
+    words = ("compare", "2pc", "3pc", "--nodes", "4", "--runs", "2", "--script", "crash.script", "--workers", "1")
+    document = json.loads(Lab(tmp_path, tmp_path / "home")(*words, "--json").out)
+    for protocol in document["protocols"]:
+        key = replace(BLOCKED, asks="value", of=protocol["protocol"])
+        assert key.answer() == str(round(protocol["figures"]["blocked"]["total_us"] / 1_000_000))
+
+
+@pytest.mark.parametrize(
+    ("key", "error"),
+    [
+        (replace(BLOCKED, protocols=("2pc",)), "a comparison needs two protocols"),
+        (replace(BLOCKED, figure="blocked"), "2pc has no figure blocked; lab compare --json prints all"),
+        (replace(BLOCKED, figure="committed_per_s"), "which is not a whole number"),
+        (replace(BLOCKED, figure="open"), "open is 0 for each of 2pc, 3pc"),
+        (replace(BLOCKED, asks="value"), "of = '' is not one of 2pc, 3pc"),
+        (replace(BLOCKED, script="at 3s kill 5"), "there is no node 5"),
+    ],
+)
+def test_what_is_no_comparison(key: CompareKey, error: str) -> None:
+    with pytest.raises((ToolKeyError, CommandError)) as wrong:
+        key.answer()
+    assert error in str(wrong.value)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,8 @@ import lab.kernel
 import lab.protocols
 from lab.cli.program import COMMANDS, load_command
 from lab.exercises.draws import DrawnValues
-from lab.exercises.exercise import KINDS
+from lab.exercises.exercise import KINDS, describe_topic
+from lab.exercises.exercise import RULES as TAUGHT_RULES
 from lab.exercises.exercise_reader import all_exercises
 from lab.kernel import Protocol
 from lab.properties.assertions import (
@@ -356,6 +357,38 @@ def _kinds() -> str:
     )
 
 
+def _topics() -> str:
+    """Return what is taught, with its exercises: assertions, assumptions, and rules by their letter."""
+    numbered = [name for name in ASSERTIONS if re.fullmatch(r"A\d+(\.\d)?|K1", name)]
+    topics = [*numbered, *(f"assumption {number}" for number in ASSUMPTION_NUMBERS)]
+    rows = [(topic, describe_topic(topic).removeprefix(topic).strip(" ()"), {topic}) for topic in topics]
+    found = all_exercises()
+    taught = {topic for each in found for topic in each.teaches}
+    for letter, title in _RULE_GROUPS.items():
+        rules = [rule for rule in TAUGHT_RULES if rule[0] == letter and rule in taught]
+        rows.append((", ".join(rules), title, {*rules}))
+    return _table(
+        ("topic", "what it is", "exercises"),
+        (
+            (topic, words, ", ".join(f"`{each.name}`" for each in found if not of_row.isdisjoint(each.teaches)))
+            for topic, words, of_row in rows
+        ),
+    )
+
+
+_RULE_GROUPS = {
+    "M": "the model: ids, state, storage, bounds",
+    "B": "the bully",
+    "T": "Tanenbaum's bully",
+    "R": "the ring",
+    "I": "invitation",
+    "F": "the field",
+    "C": "two-phase commit",
+    "P": "three-phase commit",
+    "K": "the token",
+}
+
+
 def _draws() -> str:
     """Return the exercises that draw, with the names of what is drawn and the number of different draws."""
 
@@ -382,6 +415,7 @@ def _example(name: str) -> str:
 
 BLOCKS: dict[str, Callable[[], str]] = {
     "draws": _draws,
+    "topics": _topics,
     "labs": _labs,
     "kinds": _kinds,
     "node-python": lambda: _node("python", "py"),

@@ -87,7 +87,16 @@ def test_a_course_is_printed_with_each_deadline(tmp_path: Path, file: Path) -> N
     assert "Distributed algorithms: 2 late days of each student, 10 % each" in printed
     assert "extension: anna, all groups, 3 days" in printed
     assert "(extended)" in lab("serve", "course", "algorithms.toml", "--student", "anna").out
-    assert "extension" not in lab("serve", "course", "algorithms.toml", "--student", "ben").out
+    words = ("serve", "course", "algorithms.toml", "--student")
+    assert "extension" not in lab(*words, "ben").out  # there is no class yet
+    (tmp_path / "class" / "students" / "benjamin").mkdir(parents=True)
+    assert (
+        "unknown student 'benjamim'; did you mean benjamin?"
+        in lab(*words, "benjamim", "--data", "class").refused()
+    )
+    assert lab(*words, "anna", "--data", "class").status == 0
+    error = lab(*words, "zoe", "--data", "class").refused()
+    assert "unknown student 'zoe'; lab serve status lists the class" in error
 
 
 @pytest.mark.parametrize("text", ["", "x = " + "9" * 5000, _COURSE.replace("2099-", "9999-")])

@@ -10,9 +10,10 @@ import pytest
 
 from lab.exercises.attempts import recording_of
 from lab.exercises.exercise import Exercise
-from lab.exercises.exercise_reader import SHIPPED, find_exercise, names
-from lab.exercises.exercise_validation import read_commands
+from lab.exercises.exercise_reader import SHIPPED, drawn_for, find_exercise, names
+from lab.exercises.exercise_validation import fill_script, read_commands
 from lab.exercises.grading import grade_recording
+from lab.serve.data_folder import read_nonce
 from tests.serve.conftest import School
 from tests.serve.lab_server import Client, Server
 from tests.tui.terminal_screen import TerminalScreen
@@ -32,9 +33,10 @@ _WRONG_WITHIN_S = 5.0
 @pytest.mark.parametrize("name", _TRIED)
 def test_a_solution_earns_all_points_live(server: Server, school: School, name: str) -> None:
     """In the interface and from the grader, except tasks for the teacher."""
-    exercise = find_exercise(name)
+    exercise = drawn_for(find_exercise(name), "anna", read_nonce(server.data))
     client = Client(server, school.anna)
-    lines = read_commands(exercise, (exercise.folder / "solution.script").read_text("utf-8"))
+    solution = (exercise.folder / "solution.script").read_text("utf-8")
+    lines = read_commands(exercise, fill_script(exercise, solution))
     assert _points(server, client, "anna", exercise, lines, _WITHIN_S) == exercise.points
 
 
@@ -42,10 +44,10 @@ def test_a_solution_earns_all_points_live(server: Server, school: School, name: 
 @pytest.mark.parametrize("name", _TRIED)
 def test_a_wrong_script_earns_nothing_live(server: Server, school: School, name: str) -> None:
     """The first of its wrong scripts."""
-    exercise = find_exercise(name)
+    exercise = drawn_for(find_exercise(name), "ben", read_nonce(server.data))
     client = Client(server, school.ben)
     wrong = min(exercise.folder.glob("wrong-*.script"))
-    lines = read_commands(exercise, wrong.read_text("utf-8"))
+    lines = read_commands(exercise, fill_script(exercise, wrong.read_text("utf-8")))
     assert _points(server, client, "ben", exercise, lines, _WRONG_WITHIN_S) == 0
 
 
@@ -66,6 +68,7 @@ def _points(
         screen.sees("the run is over")
         terminal.type("\x03")
         terminal.status()
-    graded = grade_recording(recording_of(server.data / "students" / student, exercise.name, 1))
+    recording = recording_of(server.data / "students" / student, exercise.name, 1)
+    graded = grade_recording(recording, nonce=read_nonce(server.data))
     assert graded.refused == ""
     return sum(result.points for result in graded.results)

@@ -3,9 +3,12 @@
 import asyncio
 import errno
 import os
+import threading
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import msgspec
 import pytest
@@ -16,10 +19,12 @@ from lab.exercises.attempts import recording_of
 from lab.exercises.teacher import Comment, ServerAdminError
 from lab.foreign_file import RefusedFileError
 from lab.serve.admin_requests import ArchiveStudent, EraseStudent
+from lab.serve.admin_server import change_records
 from lab.serve.class_records import ClassRecords
 from lab.serve.comments import CommentBook
-from lab.serve.data_folder import DataFolder, ServerLog
-from lab.serve.gradebook import SealBook, Sealer
+from lab.serve.data_folder import DataFolder, ServerLog, ServerLogLine, read_log
+from lab.serve.gradebook import SealBook, Sealer, seal_problems
+from lab.serve.server_context import ServerContext
 from tests.cli.invocation import Lab
 from tests.serve.conftest import School
 from tests.serve.lab_server import Client, Server, new_key
@@ -314,6 +319,91 @@ def test_comments_are_read_again_only_when_they_have_changed(
     assert [each.read != "" for each in other.of("anna")] == [True]
     other.forget("anna")
     assert book.of("anna") == ()
+
+
+def test_a_comment_without_a_date_is_skipped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The teacher's log says so, once; the others are shown, and the file keeps it."""
+    folder = DataFolder(tmp_path / "data")
+    log = ServerLog(folder.log)
+    book = CommentBook(folder.comments, log)
+    book.add("anna", _EXERCISE, 1, "one")
+    kept = book.add("anna", _EXERCISE, 2, "two")
+    folder.comments.write_text(folder.comments.read_text().replace(book.of("anna")[0].at, "yesterday", 1))
+    assert [book.of("anna") for _ in range(2)] == [(kept,)] * 2
+    (line,) = [line for line in read_log(folder.log) if line.event == "unreadable"]
+    assert line.student == "anna"
+    assert "comment 1: at = 'yesterday' is no date, such as 2026-12-04T23:59:00+00:00" in line.text
+    assert "the student does not see it" in capsys.readouterr().out
+    book.mark_read("anna", (kept.serial,))
+    assert "yesterday" in folder.comments.read_text()
+    log.close()
+
+
+def test_what_is_logged_while_the_log_is_rewritten_is_kept(tmp_path: Path) -> None:
+    """And changed as the other lines are."""
+    log = ServerLog(tmp_path / "log")
+    for text in ("of anna", "of ben"):
+        log.write("message", text)
+
+    def erased(line: ServerLogLine) -> ServerLogLine | None:
+        if line.text == "of ben":
+            log.write("message", "of anna, meanwhile")
+            log.write("message", "of zoe, meanwhile")
+        return None if "anna" in line.text else line
+
+    log.rewrite(erased)
+    log.write("message", "after it")
+    assert [line.text for line in read_log(tmp_path / "log")] == ["of ben", "of zoe, meanwhile", "after it"]
+    log.close()
+
+
+def test_the_server_does_not_wait_for_an_erasure(tmp_path: Path) -> None:
+    """The log is rewritten in a thread; what ends meanwhile is sealed afterwards, in an unbroken chain."""
+    folder = DataFolder(tmp_path / "data")
+    log, seals = ServerLog(folder.log), SealBook(folder.seals)
+    recordings = {name: recording_of(folder.student_path(name), _EXERCISE, 1) for name in ("anna", "ben", "zoe")}
+    for path in recordings.values():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"a run\n")
+    records, sealer = ClassRecords(folder, log, seals), Sealer(folder, seals, log)
+    is_rewriting, may_go_on = threading.Event(), threading.Event()
+    rewrite = log.rewrite
+
+    def wait_and_rewrite(change: Callable[[ServerLogLine], ServerLogLine | None]) -> None:
+        is_rewriting.set()
+        assert may_go_on.wait(60)
+        rewrite(change)
+
+    log.rewrite = wait_and_rewrite  # type: ignore[method-assign]
+    context = cast(
+        ServerContext,
+        SimpleNamespace(
+            records=records,
+            sealer=sealer,
+            admission=SimpleNamespace(names=lambda: {"anna"}, browsers=SimpleNamespace(forget_student=str)),
+            hub=SimpleNamespace(renew_notices=str),
+            end_sessions=_end_no_sessions,
+        ),
+    )
+
+    async def erase() -> None:
+        await sealer.seal(recordings["ben"], "ben")
+        erasure = asyncio.create_task(change_records(context, EraseStudent("anna")))
+        assert await asyncio.to_thread(is_rewriting.wait, 60)
+        sealing = asyncio.create_task(sealer.seal(recordings["zoe"], "zoe"))
+        may_go_on.set()
+        assert (await erasure).startswith("erased anna")
+        await sealing
+
+    asyncio.run(erase())
+    report = seals.read()
+    assert ([seal.student for seal in report.seals.values()], report.problem) == (["ben", "zoe"], "")
+    assert list(seal_problems(folder.path, report)) == []
+    log.close()
+
+
+async def _end_no_sessions(student: str, why: str) -> None:
+    """Nobody is logged in."""
 
 
 @pytest.mark.parametrize("word", ["remove", "readmit", "archive", "erase"])

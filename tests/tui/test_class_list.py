@@ -89,6 +89,22 @@ def test_exercises_are_shown_in_their_groups(tmp_path: Path, size: tuple[int, in
     listing(tmp_path, test, size)
 
 
+def test_late_days_that_are_spent_are_shown(tmp_path: Path) -> None:
+    """In all, and those of each group."""
+    home, exercise = student(tmp_path), made(tmp_path)
+    late = datetime.now(UTC) - timedelta(hours=2)
+    home.note(exercise, 1, (Result(1, "done", exercise.points),), times={1: late})
+
+    async def test(seen: Seen, app: StudentApp) -> None:
+        groups = (ScheduledGroup("Late", 1, ("pause-one",), due_in(hours=-20)),)
+        app.post_message(StudentApp.NoticeReceived(Schedule("Algorithms", groups, LateRule(4, 10))))
+        await seen.until(lambda: "LATE · was due" in seen.text, "the group")
+        assert "· 1 of 4 late days spent" in seen.text.split("\n")[0]
+        assert "costs 10 % · 1 late day spent · 4 of 4 points" in seen.text
+
+    listing(tmp_path, test, (200, 60), home, [exercise])
+
+
 def test_a_closed_group_and_one_without_a_deadline(tmp_path: Path) -> None:
     async def test(seen: Seen, app: StudentApp) -> None:
         groups = (

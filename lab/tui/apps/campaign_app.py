@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import ClassVar
 
 from rich.text import Text
-from textual import events, on, work
+from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Container, VerticalScroll
+from textual.binding import BindingType
 from textual.message import Message
-from textual.screen import Screen
 from textual.widgets import OptionList, Static
 
 from lab.places import keys_file, settings_file
@@ -30,51 +28,37 @@ from lab.tui.apps.campaign_digest import (
     describe_tried,
     read_campaign,
 )
+from lab.tui.apps.described_list import DescribedListScreen, list_bindings
 from lab.tui.apps.runs_app import RunsApp
 from lab.tui.source import FileSource
-from lab.tui.terminal.terminal_app import DARK, LIGHT
 from lab.tui.user_keys import read_user_keys
 from lab.tui.views.exercise_view import wrap
-from lab.tui.widgets.dialogs import Entry, FilterableList
-from lab.tui.widgets.key_lines import KeyLine
-from lab.tui.widgets.status_lines import MessageLine, TitleLine
+from lab.tui.widgets.dialogs import Entry
 from lab.units import format_count
 from lab.worlds.campaign.smallest_finding import CannotRecordError, record_smallest, target_to_record
 from lab.worlds.loading.targets import load_protocol
 
-_ROOM_FOR_COLUMNS = 76
-_AROUND_ROW = 3
 _PARTS = {
     "tried": "what was tried",
     "judged": "what was judged",
     "reached": "what was never reached",
 }
-_HINT = "Enter opens a finding in the replay, letters filter, PgDn scrolls the text"
 _NO_FINDING = "Enter opens a finding; this row is only described"
 
 
-class CampaignScreen(Screen[None]):
+class CampaignScreen(DescribedListScreen):
     """The findings of a campaign in groups, and what was tried, judged and never reached."""
 
     DEFAULT_CSS = """
-    CampaignScreen #head { height: 1; }
-    CampaignScreen #box { layout: vertical; height: 1fr; }
-    CampaignScreen #box.columns { layout: horizontal; }
     CampaignScreen FilterableList {
-        height: 1fr; width: 1fr; border: none; padding: 0 1; background: $background; text-wrap: nowrap;
-        text-overflow: ellipsis;
-        &:focus { border: none; background-tint: $foreground 0%; }
+        height: 1fr; text-overflow: ellipsis;
+        &:focus { background-tint: $foreground 0%; }
     }
-    CampaignScreen #about { height: 1fr; width: 1fr; padding: 0 2; background: $surface; }
-    CampaignScreen #about Static { height: auto; }
+    CampaignScreen #about { height: 1fr; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "choose", "open the finding", key_display="Enter", priority=True),
-        Binding("q", "leave", "quit"),
-        Binding("ctrl+t", "theme", "light or dark", key_display="Ctrl+T"),
-        Binding("pagedown", "more(1)", show=False, priority=True),
-        Binding("pageup", "more(-1)", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = list_bindings("open the finding")
+    HINT = "Enter opens a finding in the replay, letters filter, PgDn scrolls the text"
+    ROOM_FOR_COLUMNS = 76
 
     @dataclass
     class FindingChosen(Message):
@@ -83,32 +67,9 @@ class CampaignScreen(Screen[None]):
         number: int
 
     def __init__(self, digest: CampaignDigest, protocol: type[Algorithm] | None, styles: ThemeStyles) -> None:
-        super().__init__()
+        super().__init__(styles)
         self._digest = digest
         self._protocol = protocol
-        self._styles = styles
-        self.message = MessageLine(styles)
-
-    def compose(self) -> ComposeResult:
-        yield TitleLine("head")
-        with Container(id="box"):
-            yield FilterableList([], "q")
-            with VerticalScroll(id="about", can_focus=False):
-                yield Static(markup=False)
-        yield self.message
-        yield KeyLine()
-
-    def on_mount(self) -> None:
-        self.app.theme_changed_signal.subscribe(self, lambda theme: self._redraw())
-
-    def on_screen_resume(self) -> None:
-        self.query_one(FilterableList).focus()
-        self.message.show(_HINT)
-        self._redraw()
-
-    def on_resize(self, event: events.Resize) -> None:
-        self.query_one("#box").set_class(event.size.width >= _ROOM_FOR_COLUMNS, "columns")
-        self.call_after_refresh(self._redraw)
 
     # the user
 
@@ -119,36 +80,7 @@ class CampaignScreen(Screen[None]):
         else:
             self.message.show(_NO_FINDING)
 
-    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
-        self._describe_selected()
-
-    def on_filterable_list_filter_changed(self, event: FilterableList.FilterChanged) -> None:
-        note = "" if self.query_one(FilterableList).option_count else "; no match"
-        self.message.show(_HINT if event.typed is None else f"filter: {event.typed}{note}; Esc clears")
-        self._describe_selected()
-
-    def action_choose(self) -> None:
-        self.query_one(FilterableList).action_select()
-
-    def action_more(self, pages: int) -> None:
-        pane = self.query_one("#about", VerticalScroll)
-        pane.scroll_relative(y=pages * max(1, pane.size.height - 1), animate=False)
-
-    def action_theme(self) -> None:
-        self.app.theme = LIGHT if self.app.current_theme.dark else DARK
-
-    def action_leave(self) -> None:
-        self.app.exit(return_code=0)
-
     # drawing
-
-    def _redraw(self) -> None:
-        if not self.query(FilterableList):
-            return  # the screen is closing
-        self._styles.dark = self.app.current_theme.dark
-        self.query_one("#head", TitleLine).put(self._head())
-        self.query_one(FilterableList).put(self._entries())
-        self._describe_selected()
 
     def _head(self) -> Text:
         digest, dot = self._digest, self._styles.glyphs.dot
@@ -177,15 +109,7 @@ class CampaignScreen(Screen[None]):
         for row_id, title in _PARTS.items():
             yield Entry(Text(f"  {title}"), row_id)
 
-    def _describe_selected(self) -> None:
-        pane = self.query_one("#about", VerticalScroll)
-        width = max(20, pane.scrollable_content_region.width - 1)
-        option = self.query_one(FilterableList).highlighted_option
-        row = "" if option is None else option.id or ""
-        pane.query_one(Static).update(Text("\n").join(self._lines(row, width)))
-        pane.scroll_home(animate=False)
-
-    def _lines(self, row: str, width: int) -> Iterator[Text]:
+    def _describe(self, row: str, width: int) -> Iterator[Text]:
         if row.isdecimal():
             return describe_group(self._digest, int(row), width, self._styles)
         if row == "tried":

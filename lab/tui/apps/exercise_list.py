@@ -10,37 +10,30 @@ from msgspec import Struct
 from rich.cells import cell_len, set_cell_size
 from rich.style import Style
 from rich.text import Text
-from textual import events
-from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Container, VerticalScroll
+from textual.binding import BindingType
 from textual.message import Message
-from textual.screen import Screen
-from textual.widgets import OptionList, Static
+from textual.widgets import OptionList
 
 from lab.exercises.attempts import ExerciseProgress, StudentFolder
 from lab.exercises.course import Schedule, ScheduledGroup, describe_deadline, format_date
+from lab.exercises.course_grades import grade_progress
 from lab.exercises.exercise import KINDS, LEVELS, Exercise
 from lab.exercises.exercise_reader import ExerciseError, drawn_for
 from lab.exercises.teacher import Comment
 from lab.styles import DIM, ThemeStyles
 from lab.text import sanitize
-from lab.tui.terminal.terminal_app import DARK, LIGHT
+from lab.tui.apps.described_list import DescribedListScreen, list_bindings
 from lab.tui.views.exercise_view import answer_lines, explanation_of, markdown_lines, option_lines, wrap
 from lab.tui.widgets.dialogs import Entry, FilterableList
-from lab.tui.widgets.key_lines import KeyLine
-from lab.tui.widgets.status_lines import MessageLine, TitleLine
 from lab.units import format_count
 
 RUNNING_ROW = "/"
 """The id of the row of the running attempt; no exercise has this name."""
-_ROOM_FOR_COLUMNS = 132
 _BOLD = Style(bold=True)
 _KIND, _NUMBERS = 12, 20
 _SIGN = 10
 _LONGEST_TITLE = 60
 _COMMENT = "  comment"
-_HINT = "arrows select, Enter begins an attempt, letters filter, PgDn scrolls the text"
 
 
 class RunningAttempt(Struct, frozen=True):
@@ -52,29 +45,18 @@ class RunningAttempt(Struct, frozen=True):
     recording: str
 
 
-class ListScreen(Screen[None]):
+class ListScreen(DescribedListScreen):
     """The bottom screen of the stack: the list of exercises. Attempts are shown on top of it."""
 
     DEFAULT_CSS = """
-    ListScreen #head { height: 1; }
-    ListScreen #box { layout: vertical; height: 1fr; }
-    ListScreen #box.columns { layout: horizontal; }
-    ListScreen FilterableList {
-        height: 3fr; width: 1fr; border: none; padding: 0 1; background: $background; text-wrap: nowrap;
-        &:focus { border: none; }
-    }
-    ListScreen #about { height: 2fr; width: 1fr; padding: 0 2; background: $surface; }
+    ListScreen FilterableList { height: 3fr; }
+    ListScreen #about { height: 2fr; }
     ListScreen #box.columns #about { height: 1fr; width: 60; padding: 1 2; }
     ListScreen #box.columns FilterableList { height: 1fr; }
-    ListScreen #about Static { height: auto; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "choose", "begin", key_display="Enter", priority=True),
-        Binding("q", "leave", "quit"),
-        Binding("ctrl+t", "theme", "light or dark", key_display="Ctrl+T"),
-        Binding("pagedown", "more(1)", show=False, priority=True),
-        Binding("pageup", "more(-1)", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = list_bindings("begin")
+    HINT = "arrows select, Enter begins an attempt, letters filter, PgDn scrolls the text"
+    ROOM_FOR_COLUMNS = 132
 
     @dataclass
     class AttemptRequested(Message):
@@ -91,39 +73,15 @@ class ListScreen(Screen[None]):
     def __init__(
         self, home: StudentFolder, exercises: Sequence[Exercise], is_served: bool, styles: ThemeStyles
     ) -> None:
-        super().__init__()
+        super().__init__(styles)
         self._home = home
         self._exercises = {each.name: each for each in exercises}
         self._is_served = is_served
-        self._styles = styles
-        self.message = MessageLine(styles)
         self.running: RunningAttempt | None = None
         self.schedule = Schedule()
         self.comments: tuple[Comment, ...] = ()
         self._drawn: dict[str, Exercise] = {}
-
-    def compose(self) -> ComposeResult:
-        yield TitleLine("head")
-        with Container(id="box"):
-            yield FilterableList([], "q")
-            with VerticalScroll(id="about", can_focus=False):
-                yield Static(markup=False)
-        yield self.message
-        yield KeyLine()
-
-    def on_mount(self) -> None:
-        self.app.theme_changed_signal.subscribe(self, lambda theme: self.redraw())
-
-    def on_screen_resume(self) -> None:
-        listed = self.query_one(FilterableList)
-        listed.focus()
-        if listed.typed is None:
-            self.message.show(_HINT)
-        self.redraw()
-
-    def on_resize(self, event: events.Resize) -> None:
-        self.query_one("#box").set_class(event.size.width >= _ROOM_FOR_COLUMNS, "columns")
-        self.call_after_refresh(self.redraw)
+        self._late_days_in: dict[str, int] = {}
 
     def show_schedule(self, schedule: Schedule) -> None:
         """Group the exercises as the course does; the cursor begins at the first of them."""
@@ -168,39 +126,12 @@ class ListScreen(Screen[None]):
         else:
             self.post_message(self.AttemptRequested(exercise))
 
-    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
-        self._describe_selected()
-
-    def on_filterable_list_filter_changed(self, event: FilterableList.FilterChanged) -> None:
-        note = "" if self.query_one(FilterableList).option_count else "; no match"
-        self.message.show(_HINT if event.typed is None else f"filter: {event.typed}{note}; Esc clears")
-        self._describe_selected()
-
-    def action_choose(self) -> None:
-        self.query_one(FilterableList).action_select()
-
-    def action_more(self, pages: int) -> None:
-        pane = self.query_one("#about", VerticalScroll)
-        pane.scroll_relative(y=pages * max(1, pane.size.height - 1), animate=False)
-
-    def action_theme(self) -> None:
-        self.app.theme = LIGHT if self.app.current_theme.dark else DARK
-
-    def action_leave(self) -> None:
-        self.app.exit(return_code=0)
-
     # drawing
 
     def redraw(self) -> None:
         """Draw the list and the description as they are now."""
-        if not self.query(FilterableList):
-            return  # the screen is closing
-        self._styles.dark = self.app.current_theme.dark
-        self.query_one("#head", TitleLine).put(self._head())
-        self.query_one(FilterableList).put(self._entries())
-        self._describe_selected()
-        if not self.message.plain:
-            self.message.show(_HINT)
+        self._late_days_in = self._spend_late_days() if self.schedule.groups else {}
+        super().redraw()
 
     def _head(self) -> Text:
         progress = [self._home.progress_of(name) for name in self._exercises]
@@ -210,10 +141,20 @@ class ListScreen(Screen[None]):
         total = f"{solved} of {format_count(len(progress), 'exercise')} solved, {points} of {most} points"
         name = sanitize(self._home.student, 40)
         dot = f" {self._styles.glyphs.dot} "
-        late = self.schedule.late
-        late_days = f"{dot}{format_count(late.days, 'late day')}" if self.schedule.groups and late.days else ""
+        late_days = f"{dot}{self._late_days()}" if self.schedule.groups and self.schedule.late.days else ""
         title = sanitize(self.schedule.title) or "lab exercises"
         return Text.assemble((title, "bold"), dot, (name, self._styles.accent), dot, total, late_days)
+
+    def _late_days(self) -> str:
+        """Return how many late days the points earned so far need: ``1 of 4 late days spent``."""
+        return f"{sum(self._late_days_in.values())} of {format_count(self.schedule.late.days, 'late day')} spent"
+
+    def _spend_late_days(self) -> dict[str, int]:
+        """Return the late days spent in each group, to the student's advantage."""
+        if not {name for group in self.schedule.groups for name in group.exercises} <= self._exercises.keys():
+            return {}  # the course has just changed
+        grade = grade_progress(self.schedule, self._exercises, self._home.all_progress)
+        return {group.group: group.late_days for group in grade.groups}
 
     def _entries(self) -> Iterator[Entry]:
         width = self.query_one(FilterableList).size.width - 3
@@ -247,7 +188,9 @@ class ListScreen(Screen[None]):
         share = Fraction(group.weight * 100, sum(each.weight for each in self.schedule.groups))
         due = describe_deadline(group, self.schedule.late, now)
         most = sum(each.points for each in exercises)
-        facts = [due, f"{points} of {most} points", f"{round(share)} % of the grade"]
+        spent = self._late_days_in.get(group.name, 0)
+        facts = [due, *([f"{format_count(spent, 'late day')} spent"] if spent else [])]
+        facts += [f"{points} of {most} points", f"{round(share)} % of the grade"]
         dot = f" {self._styles.glyphs.dot} "
         style = self._styles.warning if " late day" in due or "closed" in due else Style()
         return Text.assemble((sanitize(group.name).upper(), self._styles.accent), (dot + dot.join(facts), style))
@@ -279,14 +222,9 @@ class ListScreen(Screen[None]):
             return f"{styles.glyphs.dot} tried", Style()
         return f"{styles.glyph('Working')} new", Style()
 
-    def _describe_selected(self) -> None:
-        pane = self.query_one("#about", VerticalScroll)
-        option = self.query_one(FilterableList).highlighted_option
-        exercise = None if option is None else self._chosen(option.id or "")
-        width = pane.scrollable_content_region.width - 1
-        text = Text() if exercise is None else Text("\n").join(self._description(exercise, max(20, width)))
-        pane.query_one(Static).update(text)
-        pane.scroll_home(animate=False)
+    def _describe(self, row: str, width: int) -> Iterator[Text]:
+        exercise = self._chosen(row)
+        return iter(()) if exercise is None else self._description(exercise, width)
 
     def _chosen(self, name: str) -> Exercise | None:
         if name == RUNNING_ROW and self.running is not None:

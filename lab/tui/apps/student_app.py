@@ -33,7 +33,7 @@ from lab.tui.apps.exercise_list import ListScreen
 from lab.tui.screen import RunScreen
 from lab.tui.source import FeedSource
 from lab.tui.widgets.dialogs import AnswerDialog
-from lab.tui.widgets.status_lines import Line
+from lab.tui.widgets.status_lines import Line, MessageLine
 from lab.units import format_count
 from lab.worlds.launch import HostFailedError
 
@@ -238,8 +238,8 @@ class StudentApp(ClassroomApp):
         if shown is None or not shown.is_attached:
             return
         lines = self._lines(shown)
-        if (shown, lines) == self._drawn:
-            return
+        if (shown, lines) == self._drawn or not shown.query(MessageLine):
+            return  # a screen that is not composed yet gets its lines at the next poll
         self._drawn = shown, lines
         found = shown.query(TeacherLine)
         if found:
