@@ -21,7 +21,7 @@ from lab.worlds.campaign.trial import FaultCount, Trial, count_faults
 from tests.campaign.trials import plan, trial
 from tests.profile import amount
 
-SEEDS = amount(quick=12, soak=60)
+SEEDS = amount(quick=6, soak=60)
 STORED = {
     "wipe": {"kill", "wipe"},
     "disk": {"kill", "unwrite", "tear", "flip", "wipe"},

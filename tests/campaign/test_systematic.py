@@ -16,7 +16,7 @@ from tests.campaign.mutants import NoHalt
 from tests.campaign.trials import base_of, plan
 from tests.profile import amount
 
-RUNS = amount(quick=100, soak=1_000)
+RUNS = amount(quick=40, soak=1_000)
 ONE_IN = amount(quick=5, soak=1)
 _VERBS = {"killed": "kill", "paused": "pause", "resumed": "resume", "started": "restart"}
 

@@ -8,17 +8,18 @@ from msgspec.structs import replace
 
 from lab.exercises.assessment import Assessment
 from lab.exercises.exercise import Exercise
-from lab.exercises.exercise_reader import ExerciseError, names, read_exercise, resolve_exercise
+from lab.exercises.exercise_reader import ExerciseError, read_exercise, resolve_exercise
 from lab.exercises.exercise_validation import check_exercise
 from lab.exercises.protocol_grading import grade_protocol
 from lab.recording.records import End, Link
 from lab.worlds.loading.config import RunConfig, header_of
 from lab.worlds.loading.targets import load_protocol
+from tests.exercises.exercise_files import shipped_with
 from tests.profile import amount
 
 MOST_RUNS = {"mend-the-commit": 40, "mend-the-ring": 60}
 """Of a first task, where 20 do not find the error of each wrong repair."""
-REPAIRS = [name for name in names() if resolve_exercise(name).kind == "repair"]
+REPAIRS = shipped_with('kind = "repair"\n')
 IMPORTS = "from lab.kernel import on, procedure\nfrom lab.protocols import Bully, Election, TwoPhaseCommit\n"
 
 

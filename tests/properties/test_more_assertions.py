@@ -918,21 +918,27 @@ def violating() -> list[list[Any]]:
     return list(_violating())
 
 
+@pytest.fixture(scope="module")
+def before(violating: list[list[Any]]) -> dict[str, int]:
+    """The numbers of violations with all functions."""
+    return _count(violating)
+
+
+def _count(runs: list[list[Any]]) -> dict[str, int]:
+    """Return how many violations of each assertion these runs have."""
+    names = [each.assertion for records in runs for each in judged(records).violations]
+    return {each.id: names.count(each.id) for each in BUILT_IN}
+
+
 @pytest.mark.parametrize("assertion", WITH_FUNCTION, ids=lambda each: each.id)
 def test_the_judge_needs_each_function(
-    assertion: Assertion, violating: list[list[Any]], monkeypatch: pytest.MonkeyPatch
+    assertion: Assertion, violating: list[list[Any]], before: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Violations are found with it, and none of this assertion without; those of the others stay."""
-
-    def found() -> dict[str, int]:
-        names = [each.assertion for records in violating for each in judged(records).violations]
-        return {each.id: names.count(each.id) for each in BUILT_IN}
-
-    before = found()
     assert before[assertion.id] > 0
     weak = tuple(_weakened(each) if each is assertion else each for each in BUILT_IN)
     monkeypatch.setattr(registry, "BUILT_IN", weak)
-    after = found()
+    after = _count(violating)
     assert after[assertion.id] == 0
     others = {name for name in before if name != assertion.id}
     assert {name: after[name] for name in others if before[name]} == {
