@@ -12,16 +12,18 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 
 import msgspec
 import psutil
 import pytest
+import typer
 
 from lab.analysis.elections import agreed_coordinator
 from lab.cli import main
+from lab.cli.program import COMMANDS, load_command
 from lab.recording.reader import open_recording
 from lab.recording.records import End, Process
 from lab.worlds.host.runs import RunInfo
@@ -48,6 +50,14 @@ def _environment() -> dict[str, str]:
 @functools.cache
 def _warm() -> ForkServer:
     return ForkServer(_environment())
+
+
+@functools.cache
+def _commands() -> Callable[..., object]:
+    """Return ``typer.main.get_group`` with the options of all commands, built once: most calls take less time."""
+    for name in COMMANDS:
+        load_command(name)
+    return functools.cache(typer.main.get_group)
 
 
 class Called(msgspec.Struct, frozen=True):
@@ -188,6 +198,7 @@ class Lab:
                 patch.setenv(name, value)
             patch.chdir(self.folder)
             patch.setattr(sys, "argv", ["lab", *words])
+            patch.setattr(typer.main, "get_group", _commands())
             with pytest.raises(SystemExit) as end:
                 main()
         assert isinstance(end.value.code, int), end.value
