@@ -43,7 +43,7 @@ def load_hypothesis_profile() -> None:
     """Use the same examples in every run, and no database: the failing example is in the message."""
     from hypothesis import HealthCheck, settings  # slow, and not needed in the processes that tests start
 
-    for name, examples in (("quick", 25), ("soak", 300)):
+    for name, examples in (("quick", 12), ("soak", 300)):
         settings.register_profile(
             name,
             deadline=None,

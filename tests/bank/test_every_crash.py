@@ -156,7 +156,9 @@ MUTANTS: dict[type[TwoPhaseCommit], str] = {
 """Those that one crash is enough for, and what is seen of it."""
 
 
-@pytest.mark.parametrize(("mutant", "expected"), sampled([*MUTANTS.items()], 3), ids=lambda each: getattr(each, "__name__", ""))
+@pytest.mark.parametrize(
+    ("mutant", "expected"), sampled([*MUTANTS.items()], 3), ids=lambda each: getattr(each, "__name__", "")
+)
 def test_a_crash_at_some_step_finds_a_mutant(mutant: type[TwoPhaseCommit], expected: str) -> None:
     """Issue 6: the same runs find protocols that break a rule; the judge finds what the final state shows."""
     faults: list[str] = []

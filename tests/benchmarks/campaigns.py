@@ -15,6 +15,8 @@ from tests.harness import simulated_header
 __all__ = ["measure"]
 
 TIMING = Timing(80_000, 40_000)
+
+
 def measure(folder: Path, quick: bool) -> list[Figure]:
     """Measure from the moment at which the workers are there, by so many runs, to the last outcome."""
     starting, runs = (4, 6) if quick else (20, 1_500)

@@ -82,7 +82,12 @@ def test_there_is_a_point_after_each_kind_of_message() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mutant", "bound", "most"), [(NoHalt, 2, 200), (DecisionSentBeforeLogged, 2, 400), (VoteNotForced, 2, 10)]
+    ("mutant", "bound", "most"),
+    [
+        (NoHalt, 2, 200),
+        pytest.param(DecisionSentBeforeLogged, 2, 400, marks=pytest.mark.soak),
+        (VoteNotForced, 2, 10),
+    ],
 )
 def test_it_finds_what_is_known(mutant: type[Algorithm], bound: int, most: int) -> None:
     """In few runs, and with few events: the first finding is the smallest."""

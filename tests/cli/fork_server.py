@@ -3,7 +3,7 @@
 A call has its own process, as with ``python -m lab``: folder, environment, descriptors, signals and exit status
 are its own, and no call sees the effects of another. The host of a run is a fork of its call in turn, and so are
 the workers of a campaign: a call has at most the thread of its progress line, which sleeps then. A user's protocol
-is taken to do the same when it is executed again: to execute it twice takes two interpreters with other hash seeds.
+is taken to do the same when it is executed again: to try that takes two interpreters with other hash seeds.
 ``Lab.fresh`` and ``Lab.begin`` start workers, and execute protocols twice, as for users. Tests use ``ForkServer``;
 run as a program, the module is the server.
 """

@@ -31,7 +31,7 @@ from tests.cli.fork_server import ForkServer
 from tests.waiting import WAIT_S, wait_for
 from tests.worlds.live import Tail, is_gone
 
-__all__ = ["ROOT", "SHIPPED", "Called", "Lab", "Running"]
+__all__ = ["ROOT", "SHIPPED", "Called", "Lab", "Running", "build_options_once"]
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ROOT / "recordings" / "two-coordinators.jsonl"
@@ -52,9 +52,13 @@ def _warm() -> ForkServer:
     return ForkServer(_environment())
 
 
+def build_options_once(patch: pytest.MonkeyPatch) -> None:
+    """Keep the options of all commands, which ``lab`` builds in each call: that takes longer than most calls."""
+    patch.setattr(typer.main, "get_group", _get_group())
+
+
 @functools.cache
-def _commands() -> Callable[..., object]:
-    """Return ``typer.main.get_group`` with the options of all commands, built once: most calls take less time."""
+def _get_group() -> Callable[..., object]:
     for name in COMMANDS:
         load_command(name)
     return functools.cache(typer.main.get_group)
@@ -198,7 +202,7 @@ class Lab:
                 patch.setenv(name, value)
             patch.chdir(self.folder)
             patch.setattr(sys, "argv", ["lab", *words])
-            patch.setattr(typer.main, "get_group", _commands())
+            build_options_once(patch)
             with pytest.raises(SystemExit) as end:
                 main()
         assert isinstance(end.value.code, int), end.value

@@ -58,7 +58,9 @@ def test_killed_at_drawn_moments(lab: Lab, whole: bytes) -> None:
     assert resumed.status == 1
     assert f"campaign: killed.jsonl has {RUNS:,} runs, all of them" in resumed.err
     assert resumed.out.startswith(f"bully: {RUNS:,} runs from seed 1 on, ")
-    tables = [lab("campaign", "table", path.name, limit_s=LIMIT_S).out for path in (lab.folder / "whole.jsonl", killed)]
+    tables = [
+        lab("campaign", "table", path.name, limit_s=LIMIT_S).out for path in (lab.folder / "whole.jsonl", killed)
+    ]
     assert tables[0].count("\n") == RUNS + 1
     assert tables[0] == tables[1]
 

@@ -33,7 +33,7 @@ def _untimed(report: str) -> str:
 
 def test_nothing_is_found(lab: Lab, transcript: Callable[[str, str], None]) -> None:
     """The table of a campaign without a finding; nothing is written."""
-    called = lab("check", "bully", "--runs", "60", "--faults", "kill,loss", "--workers", "1")
+    called = lab("check", "bully", "--runs", "20", "--faults", "kill,loss", "--workers", "1")
     assert (called.status, called.err) == (0, "")
     transcript("check_nothing", _untimed(called.out))
     assert _written(lab) == []
@@ -151,7 +151,7 @@ def test_strict(lab: Lab) -> None:
 
 def test_all_faults_have_a_short_table(lab: Lab) -> None:
     """However many sets of broken assumptions there are."""
-    called = lab("check", "bully", "--runs", "60", "--faults", "all", "--workers", "1")
+    called = lab("check", "bully", "--runs", "30", "--faults", "all", "--workers", "1")
     rows = [line for line in called.out.splitlines() if "excused: " in line or "none" in line]
     assert len(rows) <= 15
     assert "more sets of assumptions" in called.out

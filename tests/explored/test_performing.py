@@ -25,7 +25,7 @@ def found(
 ) -> tuple[list[Record], list[Violation]]:
     """Return (the records of the shortest violation among three nodes, the judge's violations)."""
     explorer = explorer_of(protocol, 3, timeouts, kills, settled="A1.1" in protocol.promises)
-    explorer.run(amount(quick=8_000, soak=20_000))
+    explorer.run(amount(quick=2_000, soak=20_000))
     path = explorer.path_to(explorer.first_found[assertion])
     records = performed(protocol, 3, timeouts, 0, path, quiet_us)
     return records, [each for each in judged(protocol, 3, records) if each.assertion == assertion]
