@@ -131,9 +131,8 @@ def test_a_gap_is_open_in_every_reading(protocol: type[Algorithm]) -> None:
     assert shown == gaps.keys()
 
 
-@pytest.mark.parametrize(
-    "name", ["check_strangers", pytest.param("overrule_lower_winner", marks=pytest.mark.soak)]
-)
+@pytest.mark.soak
+@pytest.mark.parametrize("name", ["check_strangers", "overrule_lower_winner"])
 def test_A2_of_tanenbaums_bully_needs_two_repairs_in_one_reading_only(name: str) -> None:
     """It needs them where a node that is no coordinator answers, and not in the default reading."""
     without = {"without": (name,)}
