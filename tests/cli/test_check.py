@@ -151,7 +151,7 @@ def test_strict(lab: Lab) -> None:
 
 def test_all_faults_have_a_short_table(lab: Lab) -> None:
     """However many sets of broken assumptions there are."""
-    called = lab("check", "bully", "--runs", "30", "--faults", "all", "--workers", "1")
+    called = lab("check", "bully", "--runs", "60", "--faults", "all", "--workers", "1")
     rows = [line for line in called.out.splitlines() if "excused: " in line or "none" in line]
     assert len(rows) <= 15
     assert "more sets of assumptions" in called.out

@@ -87,7 +87,6 @@ def test_raft_is_checked(raft: Lab) -> None:
     assert re.search(r"shrunk in \d+ runs, from \d nodes and \d+ commands to 2 and 4", found.out)
 
 
-@pytest.mark.soak
 def test_raft_is_explored(raft: Lab) -> None:
     *_, right, _, _ = _commands("raft")
     holds, _ = _blocks("raft", "text")[2].splitlines()
@@ -97,6 +96,7 @@ def test_raft_is_explored(raft: Lab) -> None:
     assert "random numbers other than the least and the greatest" in done.out
 
 
+@pytest.mark.soak
 def test_wrong_raft_is_explored(raft: Lab) -> None:
     *_, wrong, _ = _commands("raft")
     _, violated = _blocks("raft", "text")[2].splitlines()

@@ -218,7 +218,7 @@ class MyBully(Bully):
 
 
 def test_the_same_seed_gives_the_same_grade() -> None:
-    exercise = with_runs(bully(), 5, 5)
+    exercise = with_runs(bully(), 2, 1)
     wrong = exercise.folder / "wrong-the-old-coordinator.py"
     assert grade_protocol(exercise, wrong, 7) == grade_protocol(exercise, wrong, 7)
 

@@ -19,7 +19,7 @@ class _StoppedError(Exception):
 
 
 def _read() -> Excerpt:
-    return read_excerpt(FileRecords(RECORDING), ExportOptions(until_us=500_000))
+    return read_excerpt(FileRecords(RECORDING), ExportOptions(until_us=2_000_000))
 
 
 @pytest.mark.parametrize("each", FORMATS, ids=lambda each: each.name)
@@ -34,7 +34,7 @@ def test_a_late_cancellation_leaves_no_file(each: Format, tmp_path: Path) -> Non
             assert (tmp_path / ".run.1").stat().st_size > 0
             raise _StoppedError
 
-    excerpt = read_excerpt(FileRecords(RECORDING), ExportOptions(until_us=500_000), progress)
+    excerpt = read_excerpt(FileRecords(RECORDING), ExportOptions(until_us=2_000_000), progress)
     with pytest.raises(_StoppedError):
         write_file(each, excerpt, tmp_path / "run")
     assert result[-1] == "writing run …"
