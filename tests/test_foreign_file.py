@@ -191,8 +191,8 @@ def openings(path: Path) -> Iterator[int]:
     """Yield the lines on which the module opens a file that it may read."""
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Call):
-            name = ast.unparse(node.func)
-            method = name.rpartition(".")[2]
+            method = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            name = ast.unparse(node.func) if method == "open" else method
             mode = next((each.value for each in node.args if isinstance(each, ast.Constant)), "")
             opens = mode not in ("w", "wb", "x") if name in ("open", "os.open") else mode in ("r", "rb", "r+b")
             if method in ("read_text", "read_bytes", "copyfile") or (method == "open" and opens):

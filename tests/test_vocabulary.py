@@ -3,9 +3,11 @@
 import re
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from lab.cli.program import app
+from tests.cli.invocation import build_options_once
 from tests.guide.generated import command_names
 from tests.vocabulary import CLAUSE, WORDS, is_banned, may_violate, python_files, violations_in
 
@@ -58,8 +60,9 @@ def test_docstrings_do_not_open_with_a_relative_clause() -> None:
     assert len(clauses) < len(openings) / 50, clauses
 
 
-def test_help_uses_the_vocabulary() -> None:
+def test_help_uses_the_vocabulary(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of every command."""
+    build_options_once(monkeypatch)
     for command in ("", *command_names()):
         done = CliRunner().invoke(app, [*command.split(), "--help"], env={"COLUMNS": "200", "TERM": "dumb"})
         assert done.exit_code == 0, done.output

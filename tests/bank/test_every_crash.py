@@ -4,7 +4,7 @@ The crashes strike at every step of a transaction among three nodes, and between
 node restarts at once, or after the others' timeouts. The second crash strikes at any later step of the resulting
 run, including the first step of the restarted node.
 
-The profile ``soak`` tries every pair of every case; otherwise some of three cases.
+The profile ``soak`` tries every pair of every case; otherwise some of one case of each protocol.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ import pytest
 from lab.protocols import TwoPhaseCommit, find_protocol
 from tests.bank.crashing import Crashed, every_run, second_crashes
 from tests.campaign import commit_mutants as mutants
-from tests.profile import SOAK
+from tests.profile import SOAK, sampled
 
 
 class Case(NamedTuple):
@@ -39,7 +39,7 @@ CASES = (
     Case("3pc", "tell 3 transfer 100 savings checking"),
     Case("3pc", "tell 3 transfer 100 savings moneymarket"),
 )
-IN_PAIRS = dict.fromkeys(CASES, 1) if SOAK else {CASES[0]: 17, CASES[2]: 10, CASES[4]: 46}
+IN_PAIRS = dict.fromkeys(CASES, 1) if SOAK else {CASES[0]: 17, CASES[4]: 46}
 """Of how many second crashes one is tried: as few as still strike at every input."""
 
 COORDINATES = {
@@ -156,7 +156,9 @@ MUTANTS: dict[type[TwoPhaseCommit], str] = {
 """Those that one crash is enough for, and what is seen of it."""
 
 
-@pytest.mark.parametrize(("mutant", "expected"), MUTANTS.items(), ids=lambda each: getattr(each, "__name__", ""))
+@pytest.mark.parametrize(
+    ("mutant", "expected"), sampled([*MUTANTS.items()], 3), ids=lambda each: getattr(each, "__name__", "")
+)
 def test_a_crash_at_some_step_finds_a_mutant(mutant: type[TwoPhaseCommit], expected: str) -> None:
     """Issue 6: the same runs find protocols that break a rule; the judge finds what the final state shows."""
     faults: list[str] = []

@@ -46,14 +46,14 @@ CASES = [
     Case("2pc", 2, (TRANSFER,), "synchronous", 2, 2, 0),
     Case("2pc", 2, (TRANSFER,), "prompt", 1, 1, 1),
     Case("2pc", 3, (TRANSFER,), "synchronous", 1, 1, 0),
-    Case("2pc", 3, (WITHDRAW,), "prompt", 2, 2, 0),
-    Case("2pc", 3, (WITHDRAW,), "synchronous", 1, 1, 0),
-    Case("2pc", 3, (WITHDRAW, TRANSFER), "prompt", 1, 1, 0),
     Case("3pc", 2, (LED,), "prompt", 1, 0, 0),
-    Case("3pc", 3, (WITHDRAW,), "prompt", 1, 0, 0),
     Case("e3pc", 2, (LED,), "prompt", 1, 0, 0),
 ]
 LARGE = [
+    Case("2pc", 3, (WITHDRAW,), "prompt", 2, 2, 0),
+    Case("2pc", 3, (WITHDRAW,), "synchronous", 1, 1, 0),
+    Case("2pc", 3, (WITHDRAW, TRANSFER), "prompt", 1, 1, 0),
+    Case("3pc", 3, (WITHDRAW,), "prompt", 1, 0, 0),
     Case("3pc", 2, (LED,), "prompt", 1, 1, 0),
     Case("e3pc", 3, (WITHDRAW,), "prompt", 1, 0, 0),
     Case("2pc", 3, (WITHDRAW,), "synchronous", 2, 2, 0),

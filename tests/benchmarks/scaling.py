@@ -17,7 +17,7 @@ MB = 1024 if sys.platform == "linux" else 1 << 20
 
 def measure(folder: Path, quick: bool) -> list[Figure]:
     """Measure time and memory, and check the count against the formula."""
-    nodes = 100 if quick else 1_000
+    nodes = 30 if quick else 1_000
     progress = folder / "scale.json"
     with progress.open("wb") as out:
         process = subprocess.Popen(

@@ -12,7 +12,7 @@ from lab.worlds.campaign.trial import run_trial
 from tests.campaign.trials import base_of, caught, trial
 from tests.profile import amount
 
-RUNS = amount(quick=6, soak=2000)
+RUNS = amount(quick=2, soak=2000)
 SORTS = [*FAULTS, "kill,delay", "kill,pause", "kill,wipe,duplicate", ",".join(FAULTS)]
 
 

@@ -25,13 +25,21 @@ from lab.worlds.campaign.finding import Counterexample
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault
 from lab.worlds.campaign.trial import SearchGoal
 from lab.worlds.loading.targets import load_protocol
-from tests.campaign.trials import base_of, plan
+from tests.campaign.trials import base_of, learn_sooner, plan
 from tests.profile import amount
 
-RUNS = amount(quick=36, soak=2_000)
-"""The schedules of the first 32 are drawn before anything is known."""
+RUNS = amount(quick=12, soak=2_000)
+"""The schedules of the first 8, in the profile ``soak`` 32, are drawn before anything is known."""
 RUNS_IN_PARTS = amount(quick=8, soak=2_000)
 CUTS = amount(quick=2, soak=20)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def guided_sooner() -> Iterator[None]:
+    """So that few runs are enough."""
+    with pytest.MonkeyPatch.context() as patch:
+        learn_sooner(patch)
+        yield
 
 
 def _campaign(runs: int = RUNS, parts: int = 1, systematic: int = 0, guided: bool = True) -> Campaign:
@@ -107,7 +115,7 @@ def test_it_goes_on_from_any_byte(whole: tuple[Path, list[RunOutcome]], tmp_path
 
 def test_a_tree_goes_on(tmp_path: Path) -> None:
     """A systematic campaign, whose runs follow from others."""
-    campaign = _campaign(runs=40, systematic=2)
+    campaign = _campaign(runs=amount(quick=20, soak=40), systematic=2)
     outcomes = _make(campaign, tmp_path / "tree.jsonl")
     lines = (tmp_path / "tree.jsonl").read_bytes().splitlines(keepends=True)
     for made in (0, 1, 17):

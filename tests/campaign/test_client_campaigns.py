@@ -22,6 +22,7 @@ from lab.worlds.campaign.trial import SearchGoal, count_faults, header_for, run_
 from lab.worlds.loading.roles import Wanted, roles_of, tail_us
 from lab.worlds.loading.targets import load_protocol
 from tests.campaign.trials import TIMING, base_of
+from tests.profile import amount, sampled
 from tests.roles.servers import AtTheLowest, Backed, Cached, Separate
 
 ALL = ("kill", "pause", "partition", "delay", "loss")
@@ -140,13 +141,13 @@ def _runs_until_found(protocol: type[Algorithm], seed: int, faults: tuple[str, .
     return 0
 
 
-@pytest.mark.parametrize("seed", [1, 1001, 2001])
+@pytest.mark.parametrize("seed", sampled([1, 1001, 2001], 3))
 def test_the_register_of_a_coordinator_loses_writes_under_a_partition(seed: int) -> None:
     """Both sides of a cut have a coordinator, and both decide: found within few runs."""
     assert 0 < _runs_until_found(load_protocol(REGISTER), seed, ("partition",), 25) <= 25
 
 
-@pytest.mark.parametrize("runs", [15, pytest.param(250, marks=pytest.mark.soak, id="soak")])
+@pytest.mark.parametrize("runs", [6, pytest.param(250, marks=pytest.mark.soak, id="soak")])
 def test_a_store_outside_the_cluster_survives(runs: int) -> None:
     """Every node passes on what it is asked: no fault of the nodes makes the history wrong."""
     assert _runs_until_found(Backed, 1, ("kill", "pause", "partition", "delay", "loss"), runs) == 0
@@ -370,7 +371,7 @@ def test_last_reads_are_judged_when_the_cluster_is_at_rest(protocol: type[Algori
     plan = _plan(protocol, "partition", "loss")
     wrong = []
     judged = 0
-    for seed in range(1, 13 if protocol is PushedOnce else 7):
+    for seed in range(1, 13 if protocol is PushedOnce else 1 + amount(quick=3, soak=6)):
         trial = run_trial(protocol, base, draw(plan, seed))
         judged += "g-set" in trial.judged
         wrong += [seed for each in trial.violations if each.assertion == "g-set"]

@@ -21,7 +21,7 @@ from lab.worlds.campaign.trial import FaultCount, Trial, count_faults
 from tests.campaign.trials import plan, trial
 from tests.profile import amount
 
-SEEDS = amount(quick=12, soak=60)
+SEEDS = amount(quick=6, soak=60)
 STORED = {
     "wipe": {"kill", "wipe"},
     "disk": {"kill", "unwrite", "tear", "flip", "wipe"},
@@ -87,15 +87,16 @@ def test_a_draw_depends_on_nothing_else() -> None:
 def test_a_fault_is_drawn_and_touches_something(fault: str) -> None:
     """More than half of each kind do; of those of storage, every fifth where a protocol writes much."""
     protocol = TwoPhaseCommit if fault in STORED else Bully
+    seeds = 2 * SEEDS if fault in STORED else SEEDS  # many of these touch nothing
     sums: dict[str, FaultCount] = {}
-    for seed in range(SEEDS):
+    for seed in range(seeds):
         for kind, count in count_faults(trial(protocol, seed, fault).records).items():
             total = sums.setdefault(kind, FaultCount())
             total.faults += count.faults
             total.touched += count.touched
     assert set(sums) == STORED.get(fault, {KINDS.get(fault, fault)})
     for kind, total in sums.items():
-        assert total.faults >= SEEDS / (3 if fault == "disk" else 1), kind
+        assert total.faults >= seeds / (3 if fault == "disk" else 1), kind
         assert total.touched > total.faults / (5 if fault in STORED else 2), kind
 
 

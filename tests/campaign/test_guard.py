@@ -16,7 +16,7 @@ from tests.harness import T_US, Rig
 from tests.profile import amount
 
 ELECTIONS = (Bully, BullyTanenbaum, Ring, InvitationElection)
-RUNS = amount(quick=8, soak=10000)
+RUNS = amount(quick=3, soak=10000)
 
 CUT_AT_THE_DECISION = ("on send Published 5->1 partition 5 | 1 2 3 4", "publish")
 CAUGHT: list[tuple[type[Field], tuple[str, ...], tuple[str, ...]]] = [

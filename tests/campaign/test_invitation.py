@@ -20,7 +20,8 @@ from tests.harness import T_US, Rig, simulated_header
 from tests.profile import amount
 from tests.properties.recorded import judged
 
-RUNS = amount(quick=30, soak=10000)
+RUNS = amount(quick=8, soak=10000)
+FEW = amount(quick=8, soak=1000)
 BATCH = max(1, RUNS // 4)
 LASTING = tuple(fault for fault in FAULTS if fault not in ("wipe", "disk"))
 OPTIONS = ("priority_invitations", "informed_answers", "quick_regroup", "ignore_lower", "decline_lower")
@@ -58,14 +59,14 @@ def test_it_keeps_its_promise_under_every_fault(first: int) -> None:
 def test_with_the_optional_behaviours(option: str) -> None:
     """I9: each of them keeps the same promises."""
     base = _base(**{option: True})
-    found = _violations(base, 1, max(1, RUNS // 10), *LASTING)
+    found = _violations(base, 1, amount(quick=2, soak=1000), *LASTING)
     assert found == [], _describe_failures(found, base, *LASTING)
 
 
 def test_with_all_of_them() -> None:
     """I9: all together keep them, too."""
     base = _base(**dict.fromkeys(OPTIONS, True))
-    found = _violations(base, 1, max(1, RUNS // 10), *LASTING)
+    found = _violations(base, 1, amount(quick=2, soak=1000), *LASTING)
     assert found == [], _describe_failures(found, base, *LASTING)
 
 
@@ -88,7 +89,7 @@ def _cut_in_one_direction(seed: int) -> Rig:
 
 def test_cuts_in_one_direction() -> None:
     """A4 during such cuts, among nodes that can talk both ways; campaigns do not draw such cuts."""
-    for seed in range(max(20, RUNS // 10)):
+    for seed in range(FEW):
         rig = _cut_in_one_direction(seed)
         judge = judged(rig.records)
         assert 0 < judge.decided_us < rig.now_us
@@ -98,7 +99,7 @@ def test_cuts_in_one_direction() -> None:
 def test_whatever_the_reading_the_listings_agree_and_may_not_merge() -> None:
     """The readings and the gap cost A4 and M7; A3.1 and A3.2 hold without any repair."""
     base = _base(wait="T/priority", heard="any", without=("all",))
-    found = _violations(base, 1, max(20, RUNS // 10), *LASTING)
+    found = _violations(base, 1, FEW, *LASTING)
     assert "A4" in {violation.assertion for _, violation in found}
     assert {violation.assertion for _, violation in found} <= {"A4", "A5", "M7", "spreads"}
 
@@ -117,7 +118,7 @@ def _assertions(base: Header, seed: int) -> set[str]:
 
 def test_a_wipe_breaks_A5_and_is_caught() -> None:
     """A5 relies on stable storage: identifiers recur, excused by assumption 4."""
-    found = _violations(_base(), 1, max(20, RUNS // 10), "wipe", "kill")
+    found = _violations(_base(), 1, FEW, "wipe", "kill")
     assert "A5" in {violation.assertion for _, violation in found}
     assert not [each for each in found if each[1].is_failure]
     assert {broken.assumption for _, violation in found for broken in violation.broken} == {4}

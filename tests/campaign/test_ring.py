@@ -13,7 +13,7 @@ from lab.worlds.campaign.trial import run_trial
 from tests.campaign.trials import base_of, caught, trial
 from tests.profile import amount
 
-RUNS = amount(quick=4, soak=10000)
+RUNS = amount(quick=2, soak=10000)
 SKIPPING = (
     ScheduledFault(0, "", "kill 1"),
     ScheduledFault(2_240_000, "", "kill 5"),

@@ -16,7 +16,7 @@ from tests.campaign.mutants import NoHalt
 from tests.campaign.trials import base_of, plan
 from tests.profile import amount
 
-RUNS = amount(quick=100, soak=1_000)
+RUNS = amount(quick=40, soak=1_000)
 ONE_IN = amount(quick=5, soak=1)
 _VERBS = {"killed": "kill", "paused": "pause", "resumed": "resume", "started": "restart"}
 
@@ -82,7 +82,12 @@ def test_there_is_a_point_after_each_kind_of_message() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mutant", "bound", "most"), [(NoHalt, 2, 200), (DecisionSentBeforeLogged, 2, 400), (VoteNotForced, 2, 10)]
+    ("mutant", "bound", "most"),
+    [
+        (NoHalt, 2, 200),
+        pytest.param(DecisionSentBeforeLogged, 2, 400, marks=pytest.mark.soak),
+        (VoteNotForced, 2, 10),
+    ],
 )
 def test_it_finds_what_is_known(mutant: type[Algorithm], bound: int, most: int) -> None:
     """In few runs, and with few events: the first finding is the smallest."""

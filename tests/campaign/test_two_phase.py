@@ -17,7 +17,7 @@ from tests.campaign.commit_mutants import EVERYTHING, CommitsAfterCrash
 from tests.campaign.trials import base_of, caught, plan, trial
 from tests.profile import amount
 
-RUNS = amount(quick=3, soak=10000)
+RUNS = amount(quick=2, soak=10000)
 SORTS = [*FAULTS, "kill,pause", "kill,loss", EVERYTHING, ",".join(FAULTS)]
 
 

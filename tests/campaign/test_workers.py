@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from lab.worlds.campaign.schedule import draw, plan_of
 from lab.worlds.campaign.trial import RunawayError, SearchGoal
 from lab.worlds.campaign.workers import WorkerDiedError
 from lab.worlds.loading.targets import load_protocol, user_files
+from tests.campaign.trials import learn_sooner
 from tests.harness import simulated_header
 from tests.profile import amount
 from tests.waiting import wait_for
@@ -26,11 +28,14 @@ from tests.worlds.live import is_gone
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
-RUNS = amount(quick=36, soak=400)
+RUNS = amount(quick=12, soak=400)
 """More than the first chunks, which are drawn before anything is known."""
 RUNS_ON_CLUSTER = amount(quick=3, soak=400)
 NO_HALT = f"{FOLDER / 'mutants.py'}:NoHalt"
 HASHED = """
+import pytest
+from tests.campaign.trials import learn_sooner
+learn_sooner(pytest.MonkeyPatch())
 from tests.campaign.test_workers import NO_HALT, campaign, described
 from lab.worlds.campaign.campaign import run_campaign
 for outcome in run_campaign(campaign(NO_HALT)):
@@ -70,6 +75,14 @@ def described(outcome: RunOutcome) -> str:
     reached = sorted(outcome.situations.all), sorted(outcome.situations.deliveries), sorted(outcome.ways)
     counted = outcome.steps, outcome.virtual_us, sorted(outcome.violations), outcome.judged
     return f"{outcome.schedule} {outcome.found} {reached} {outcome.struck} {counted}"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def guided_sooner() -> Iterator[None]:
+    """So that few runs are enough."""
+    with pytest.MonkeyPatch.context() as patch:
+        learn_sooner(patch)
+        yield
 
 
 def _stubborn(name: str) -> str:

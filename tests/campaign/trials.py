@@ -1,15 +1,18 @@
 """Campaigns for tests: over any class, in this process, without the command line."""
 
+import pytest
 from msgspec import Struct
 
 from lab.kernel import Timing
 from lab.protocols import Algorithm
 from lab.recording.records import Header
+from lab.worlds.campaign import campaign, guidance
 from lab.worlds.campaign.schedule import SchedulePlan, draw, plan_of
 from lab.worlds.campaign.trial import Trial, run_trial
 from tests.harness import simulated_header
+from tests.profile import SOAK
 
-__all__ = ["TIMING", "Caught", "base_of", "caught", "plan", "trial"]
+__all__ = ["TIMING", "Caught", "base_of", "caught", "learn_sooner", "plan", "trial"]
 
 TIMING = Timing(80_000, 40_000)
 """The default of ``lab check``: T is 200 ms."""
@@ -21,6 +24,12 @@ class Caught(Struct, frozen=True):
     assertion: str
     seed: int
     runs: int
+
+
+def learn_sooner(patch: pytest.MonkeyPatch) -> None:
+    """Draw the schedules of guided campaigns from outcomes of 8 runs before; in the profile ``soak`` of 32."""
+    for module in () if SOAK else (campaign, guidance):
+        patch.setattr(module, "LAG", 4)
 
 
 def base_of(protocol: type[Algorithm]) -> Header:

@@ -2,12 +2,15 @@
 
 A call has its own process, as with ``python -m lab``: folder, environment, descriptors, signals and exit status
 are its own, and no call sees the effects of another. The host of a run is a fork of its call in turn, and so are
-the workers of a campaign: a call has at most the thread of its progress line, which sleeps then. ``Lab.fresh`` and
-``Lab.begin`` start workers as users do. Tests use ``ForkServer``; run as a program, the module is the server.
+the workers of a campaign: a call has at most the thread of its progress line, which sleeps then. A user's protocol
+is taken to do the same when it is executed again: to try that takes two interpreters with other hash seeds.
+``Lab.fresh`` and ``Lab.begin`` start workers, and execute protocols twice, as for users. Tests use ``ForkServer``;
+run as a program, the module is the server.
 """
 
 import atexit
 import ctypes
+import functools
 import gc
 import importlib
 import json
@@ -24,13 +27,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
 
+import typer
+
 import lab
-from lab.cli import main
+from lab.cli import check, main
+from lab.cli.program import app
 from lab.exercises.exercise_reader import all_exercises
 from lab.protocols import PROTOCOLS
 from lab.script.parse import parse
 from lab.worlds.campaign import workers
 from lab.worlds.launch import ForkedHost, HostProcess
+from lab.worlds.mutation import mutation_campaign
 
 __all__ = ["ForkServer"]
 
@@ -119,18 +126,23 @@ def _mount(command: list[str]) -> None:
 def _warm_up() -> None:
     """Import what commands import, except for the interface, and do once what each call would do again.
 
-    That is to build a parser for the words of each protocol, and to load the protocols of the exercises.
+    That is to build the options of all commands and a parser for the words of each protocol, and to load the
+    protocols of the exercises.
     """
     for module in pkgutil.walk_packages(lab.__path__, "lab."):
         if not module.name.startswith("lab.tui.") and not module.name.endswith("__main__"):
             importlib.import_module(module.name)
     importlib.import_module("typer.rich_utils")  # at the first help
+    typer.main.get_group = functools.cache(typer.main.get_group)  # type: ignore[assignment]
+    typer.main.get_group(app)
     for protocol in (None, *PROTOCOLS.values()):
         parse("heal", protocol)
     all_exercises()
     gc.freeze()  # or each fork would look through all that at its end
     HostProcess._start_process = ForkedHost._start_process  # type: ignore[assignment, method-assign]
     workers.start_method = "fork"
+    for module in (check, mutation_campaign):
+        module.require_repeatable = lambda *given: None  # type: ignore[assignment]
     os.register_at_fork(after_in_child=_default_sigterm)  # a worker is ended by it; a call has a handler
 
 

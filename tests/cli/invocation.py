@@ -12,16 +12,18 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 
 import msgspec
 import psutil
 import pytest
+import typer
 
 from lab.analysis.elections import agreed_coordinator
 from lab.cli import main
+from lab.cli.program import COMMANDS, load_command
 from lab.recording.reader import open_recording
 from lab.recording.records import End, Process
 from lab.worlds.host.runs import RunInfo
@@ -29,7 +31,7 @@ from tests.cli.fork_server import ForkServer
 from tests.waiting import WAIT_S, wait_for
 from tests.worlds.live import Tail, is_gone
 
-__all__ = ["ROOT", "SHIPPED", "Called", "Lab", "Running"]
+__all__ = ["ROOT", "SHIPPED", "Called", "Lab", "Running", "build_options_once"]
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ROOT / "recordings" / "two-coordinators.jsonl"
@@ -48,6 +50,18 @@ def _environment() -> dict[str, str]:
 @functools.cache
 def _warm() -> ForkServer:
     return ForkServer(_environment())
+
+
+def build_options_once(patch: pytest.MonkeyPatch) -> None:
+    """Keep the options of all commands, which ``lab`` builds in each call: that takes longer than most calls."""
+    patch.setattr(typer.main, "get_group", _get_group())
+
+
+@functools.cache
+def _get_group() -> Callable[..., object]:
+    for name in COMMANDS:
+        load_command(name)
+    return functools.cache(typer.main.get_group)
 
 
 class Called(msgspec.Struct, frozen=True):
@@ -188,6 +202,7 @@ class Lab:
                 patch.setenv(name, value)
             patch.chdir(self.folder)
             patch.setattr(sys, "argv", ["lab", *words])
+            build_options_once(patch)
             with pytest.raises(SystemExit) as end:
                 main()
         assert isinstance(end.value.code, int), end.value

@@ -11,13 +11,14 @@ import pytest
 
 from lab.recording.reader import open_recording
 from tests.cli.invocation import Lab
-from tests.profile import amount
+from tests.profile import SOAK, amount
 from tests.waiting import wait_for
 
-RUNS = amount(quick=8, soak=20_000)
-KILLS = amount(quick=2, soak=5)
+RUNS = amount(quick=6, soak=20_000)
+KILLS = amount(quick=1, soak=5)
 LIMIT_S = amount(quick=60, soak=36_000)
-FINDS = ("--nodes", "2-3", "--faults", "kill,pause", "--find", "A1.1", "--workers", "2")
+NODES = "2-3" if SOAK else "2"
+FINDS = ("--nodes", NODES, "--faults", "kill,pause", "--find", "A1.1", "--workers", "2")
 CAMPAIGN = ("check", "bully", "--runs", str(RUNS), *FINDS, "--keep-going")
 SMALL = ("check", "bully", "--runs", "12", "--nodes", "2", "--faults", "kill,pause", "--workers", "1")
 OWN = "from lab.protocols import Bully\n\n\nclass Mine(Bully):\n    name = 'mine'\n"
@@ -32,10 +33,19 @@ def _kill(process: "subprocess.Popen[bytes]") -> None:
     process.communicate()
 
 
-def test_killed_at_drawn_moments(lab: Lab) -> None:
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The file of ``CAMPAIGN``, made without an interruption."""
+    folder = tmp_path_factory.mktemp("whole")
+    lab = Lab(folder, tmp_path_factory.mktemp("h"))
+    assert lab(*CAMPAIGN, "--record", "whole.jsonl", "--out", "found.jsonl", limit_s=LIMIT_S).status == 1
+    return (folder / "whole.jsonl").read_bytes()
+
+
+def test_killed_at_drawn_moments(lab: Lab, whole: bytes) -> None:
     """SIGKILL, five times in ``soak``: resumed, it has the table of one that was not killed, byte for byte."""
-    whole, killed = lab.folder / "whole.jsonl", lab.folder / "killed.jsonl"
-    assert lab(*CAMPAIGN, "--record", whole.name, "--out", "found.jsonl", limit_s=LIMIT_S).status == 1
+    (lab.folder / "whole.jsonl").write_bytes(whole)
+    killed = lab.folder / "killed.jsonl"
     moments = sorted(Random("moments").sample(range(1, RUNS - KILLS), KILLS))
     for number, moment in enumerate(moments):
         start = ("--resume",) if number else (*CAMPAIGN[1:], "--record")
@@ -48,7 +58,9 @@ def test_killed_at_drawn_moments(lab: Lab) -> None:
     assert resumed.status == 1
     assert f"campaign: killed.jsonl has {RUNS:,} runs, all of them" in resumed.err
     assert resumed.out.startswith(f"bully: {RUNS:,} runs from seed 1 on, ")
-    tables = [lab("campaign", "table", path.name, limit_s=LIMIT_S).out for path in (whole, killed)]
+    tables = [
+        lab("campaign", "table", path.name, limit_s=LIMIT_S).out for path in (lab.folder / "whole.jsonl", killed)
+    ]
     assert tables[0].count("\n") == RUNS + 1
     assert tables[0] == tables[1]
 
@@ -71,13 +83,11 @@ def test_two_halves(lab: Lab) -> None:
 @pytest.mark.filterwarnings(
     "ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )
-def test_on_a_cluster(lab: Lab) -> None:
+def test_on_a_cluster(lab: Lab, whole: bytes) -> None:
     """Killed, and resumed on a dask cluster, it has the table of one made by processes of this machine."""
     distributed = pytest.importorskip("distributed")
-    words = ("check", "bully", "--runs", "10", *FINDS, "--keep-going")
-    assert lab(*words, "--record", "here.jsonl", "--out", "found.jsonl").status == 1
-    lines = (lab.folder / "here.jsonl").read_bytes().splitlines(keepends=True)
-    (lab.folder / "there.jsonl").write_bytes(b"".join(lines[:4]))
+    (lab.folder / "here.jsonl").write_bytes(whole)
+    (lab.folder / "there.jsonl").write_bytes(b"".join(whole.splitlines(keepends=True)[:4]))
     with distributed.LocalCluster(
         n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
     ) as local:
@@ -85,9 +95,9 @@ def test_on_a_cluster(lab: Lab) -> None:
         resume = ("--resume", "there.jsonl", "--keep-going", "--cluster", address, "--out", "found.jsonl")
         done = lab.fresh("check", *resume)
     assert done.status == 1, done
-    assert "campaign: there.jsonl has 10 runs, all of them" in done.err
+    assert f"campaign: there.jsonl has {RUNS:,} runs, all of them" in done.err
     tables = [lab("campaign", "table", f"{name}.jsonl").out for name in ("here", "there")]
-    assert tables[0].count("\n") == 11
+    assert tables[0].count("\n") == RUNS + 1
     assert tables[0] == tables[1]
 
 
@@ -247,11 +257,11 @@ def test_a_campaign_is_no_recording_of_a_run(lab: Lab, small: bytes, command: st
     )
 
 
-def test_a_group_is_recorded_on_demand(lab: Lab) -> None:
+def test_a_group_is_recorded_on_demand(lab: Lab, whole: bytes) -> None:
     """As text and as JSON; its recording shows the violation, and is verified."""
-    lab("check", "bully", "--runs", "8", *FINDS, "--keep-going", "--record", "it.jsonl", "--out", "first.jsonl")
+    (lab.folder / "it.jsonl").write_bytes(whole)
     document = json.loads(lab("campaign", "show", "it.jsonl", "--json").out)
-    assert (document["format"], document["planned"], document["runs"]) == (1, 8, 8)
+    assert (document["format"], document["planned"], document["runs"]) == (1, RUNS, RUNS)
     group = document["groups"][0]
     assert (group["assertion"], group["broken"], group["failure"]) == ("A1.1", [9], False)
     assert group["found"] == len(group["runs"]) > 1

@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.invocation import Lab
 from tests.documents import fitting
+from tests.profile import sampled
 from tests.waiting import wait_for
 
 ONE_WORKER = ("--workers", "1")
@@ -61,7 +62,7 @@ def _table(lab: Lab, name: str) -> str:
     return lab("campaign", "table", name).out
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", sampled([*KINDS], 3))
 def test_killed_at_a_drawn_moment(kept: Lab, kind: str) -> None:
     """SIGKILL after a drawn number of runs, and a line cut off: resumed, it has the table of one that was not."""
     rng = Random(f"moment of {kind}")
@@ -81,7 +82,7 @@ def test_killed_at_a_drawn_moment(kept: Lab, kind: str) -> None:
     assert _lines(killed) == RUNS[kind] + 1
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", sampled([*KINDS], 2))
 def test_the_report_is_that_of_the_command(kept: Lab, kind: str) -> None:
     """As a document, it is what the command prints, but for real times; nothing is executed for it."""
     name = {"bank": "compare", "field": "compare", "explore": "explore-set-ups"}.get(kind, kind)

@@ -33,7 +33,7 @@ def _untimed(report: str) -> str:
 
 def test_nothing_is_found(lab: Lab, transcript: Callable[[str, str], None]) -> None:
     """The table of a campaign without a finding; nothing is written."""
-    called = lab("check", "bully", "--runs", "60", "--faults", "kill,loss", "--workers", "1")
+    called = lab("check", "bully", "--runs", "20", "--faults", "kill,loss", "--workers", "1")
     assert (called.status, called.err) == (0, "")
     transcript("check_nothing", _untimed(called.out))
     assert _written(lab) == []

@@ -106,7 +106,7 @@ def test_what_is_allowed(lab: Lab) -> None:
     """Lists of the function's own, a seeded generator, a clock in a script's own part, and self.random."""
     body = "seen = []\nseen.append(1)\nself.words = str(random.Random(3).random() + self.random.randint(1, 6))"
     _write(lab, body, "import random\nimport time\n\nBEGAN = time.time()\nKNOWN = {1: 2}")
-    done = lab("check", "odd.py", "--runs", "3")
+    done = lab.fresh("check", "odd.py", "--runs", "3")
     assert done.status == 0, done
 
 
@@ -120,7 +120,7 @@ def test_what_is_allowed(lab: Lab) -> None:
 def test_it_is_reported_when_it_runs_twice(lab: Lab, body: str, what: str) -> None:
     """The order of a set of strings, and an address: the second process has another hash seed."""
     _write(lab, body)
-    done = lab("check", "odd.py", "--runs", "3")
+    done = lab.fresh("check", "odd.py", "--runs", "3")
     assert done.status != 0
     assert re.match(
         r"not deterministic: in the run with seed 1, step \d+, of node \d at 100ms, differs when it is execu",

@@ -21,9 +21,10 @@ from lab.script.scope import CommandError
 from lab.worlds.loading.config import header_of
 from lab.worlds.loading.targets import load_protocol
 from tests.exercises.attempts import chained, read_lines, run_attempt, solution_of, write_lines
-from tests.exercises.exercise_files import HEAD, SETUP, shipped_exercises, write_exercise
+from tests.exercises.exercise_files import HEAD, SETUP, shipped_with, write_exercise
+from tests.profile import sampled
 
-_DRAWING = [each.name for each in shipped_exercises() if each.draws]
+_DRAWING = shipped_with("[draw]\n")
 _QUESTION = """
 [draw]
 seed = "1-9999"
@@ -81,7 +82,7 @@ def _answers(exercise: Exercise) -> list[tuple[str, ...]]:
     ]
 
 
-@pytest.mark.parametrize("name", _DRAWING)
+@pytest.mark.parametrize("name", sampled(_DRAWING, 3))
 def test_what_another_student_did_does_not_solve_it(name: str) -> None:
     """Anna's commands and answers earn her all points; another student they do not."""
     anna, other = _anna_and_another(name)
@@ -104,7 +105,7 @@ def _recording(folder: Path, exercise: Exercise, drawn_student: str, student: st
     return path
 
 
-@pytest.mark.parametrize("name", _DRAWING)
+@pytest.mark.parametrize("name", sampled(_DRAWING, 3, 1))
 def test_a_copied_recording_is_refused(tmp_path: Path, name: str) -> None:
     """Grading says which values it has, and which the student has."""
     anna, other = _anna_and_another(name)

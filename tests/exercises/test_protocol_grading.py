@@ -8,17 +8,18 @@ from msgspec.structs import replace
 
 from lab.exercises.assessment import Assessment
 from lab.exercises.exercise import Exercise
-from lab.exercises.exercise_reader import ExerciseError, names, read_exercise, resolve_exercise
+from lab.exercises.exercise_reader import ExerciseError, read_exercise, resolve_exercise
 from lab.exercises.exercise_validation import check_exercise
 from lab.exercises.protocol_grading import grade_protocol
 from lab.recording.records import End, Link
 from lab.worlds.loading.config import RunConfig, header_of
 from lab.worlds.loading.targets import load_protocol
-from tests.profile import amount
+from tests.exercises.exercise_files import shipped_with
+from tests.profile import amount, sampled
 
 MOST_RUNS = {"mend-the-commit": 40, "mend-the-ring": 60}
 """Of a first task, where 20 do not find the error of each wrong repair."""
-REPAIRS = [name for name in names() if resolve_exercise(name).kind == "repair"]
+REPAIRS = shipped_with('kind = "repair"\n')
 IMPORTS = "from lab.kernel import on, procedure\nfrom lab.protocols import Bully, Election, TwoPhaseCommit\n"
 
 
@@ -34,19 +35,41 @@ def points_of(exercise: Exercise, path: Path, code: str, seed: int = 1) -> tuple
     return sum(result.points for result in results), next((result.why for result in results if result.why), "")
 
 
-@pytest.mark.timeout(900)  # thousands of steps, each in another process: slow where other work runs
-@pytest.mark.parametrize("name", REPAIRS)
-def test_only_the_solution_repairs(name: str) -> None:
-    """The solution earns all points; the unchanged file and the wrong repairs earn none."""
-    exercise = resolve_exercise(name)
-    first, later = amount(quick=MOST_RUNS.get(name, 20), soak=1_000), amount(quick=8, soak=1_000)
+def with_runs(exercise: Exercise, first: int, later: int) -> Exercise:
+    """Return the exercise with at most so many runs for its first task, and for each later one."""
     tasks = tuple(
         replace(task, repair=replace(task.repair, runs=min(task.repair.runs, later if number else first)))
-        for number, task in enumerate(exercise.tasks)  # no task demands 1,000
+        for number, task in enumerate(exercise.tasks)
         if task.repair is not None
     )
     assert len(tasks) == len(exercise.tasks)
-    assert list(check_exercise(replace(exercise, tasks=tasks))) == []
+    return replace(exercise, tasks=tasks)
+
+
+@pytest.mark.timeout(900)  # thousands of steps, each in another process: slow where other work runs
+@pytest.mark.parametrize("name", REPAIRS)
+def test_the_solution_repairs(name: str) -> None:
+    """It earns all points."""
+    exercise = with_runs(resolve_exercise(name), amount(quick=4, soak=1_000), amount(quick=2, soak=1_000))
+    results = grade_protocol(exercise, exercise.folder / "solution.py", 1)
+    assert [result.state for result in results] == ["done"] * len(exercise.tasks), results
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", REPAIRS)
+def test_a_wrong_repair_earns_nothing(name: str) -> None:
+    """Nor does the unchanged file: its error is found within some runs."""
+    exercise = with_runs(resolve_exercise(name), amount(quick=MOST_RUNS.get(name, 20), soak=1_000), 8)
+    assert exercise.starting_file is not None
+    for path in (exercise.starting_file, *sampled(sorted(exercise.folder.glob("wrong-*.py")), 3)):
+        assert sum(result.points for result in grade_protocol(exercise, path, 1)) == 0, path.name
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", REPAIRS)
+def test_the_check_of_a_repair_exercise(name: str) -> None:
+    """It finds no problem, with all the runs that the tasks demand."""
+    assert list(check_exercise(resolve_exercise(name))) == []
 
 
 @pytest.mark.soak
@@ -195,7 +218,7 @@ class MyBully(Bully):
 
 
 def test_the_same_seed_gives_the_same_grade() -> None:
-    exercise = bully()
+    exercise = with_runs(bully(), 2, 1)
     wrong = exercise.folder / "wrong-the-old-coordinator.py"
     assert grade_protocol(exercise, wrong, 7) == grade_protocol(exercise, wrong, 7)
 

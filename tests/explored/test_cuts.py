@@ -26,6 +26,7 @@ from tests.explored.toys import (
     explorer_of,
     header_of,
 )
+from tests.profile import amount
 
 
 @pytest.mark.parametrize(
@@ -146,10 +147,10 @@ def in_queue(explorer: Explorer, queue: int) -> int:
 def test_real_nodes_reach_the_same_state_in_a_real_network(timeouts: Timeouts) -> None:
     """Cut by commands of the language: same nodes, same messages in flight, and every step re-executes."""
     explorer = explorer_of(Bully, 3, timeouts, 1, settled=True, cuts=1)
-    explorer.run(6_000)
+    explorer.run(amount(quick=3_000, soak=6_000))
     states = explorer.states
     cut = [number for number, state in enumerate(states) if not state[CUTS]]
-    for number in cut[:: len(cut) // 60]:
+    for number in cut[:: len(cut) // amount(quick=15, soak=60)]:
         state = states[number]
         records, log = reached(explorer, number, timeouts)
         for local, seen in zip(state, log.cluster.nodes.values(), strict=False):

@@ -9,7 +9,7 @@ from tests.explored.toys import explorer_of
 from tests.profile import SOAK
 
 SAFE = ("A3.1", "A3.2", "A5")
-STATES = 20_000 if SOAK else 3_000
+STATES = 20_000 if SOAK else 1_000
 
 
 @pytest.mark.parametrize(

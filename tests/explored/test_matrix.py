@@ -1,10 +1,10 @@
 """The matrix of readings and repairs: what fails where the text is read otherwise, or a repair is left out.
 
 The table is pinned, and printed in ``lab guide errata``. The profile ``quick`` explores the protocol as it is, and
-the rows in which something fails.
+one in three of the rows in which something fails.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
@@ -22,7 +22,7 @@ from tests.explored.matrix import (
     settings_of,
     single_departures,
 )
-from tests.profile import SOAK
+from tests.profile import SOAK, sampled
 
 TRANSCRIPTS = Path(__file__).parents[1] / "transcripts"
 MATRICES = [
@@ -92,10 +92,10 @@ def test_the_matrix(
         assert {*text.splitlines()} <= {*(TRANSCRIPTS / f"{name}.txt").read_text("utf-8").splitlines()}, text
 
 
-def _failing(transcript: Path) -> set[str]:
-    """Return the settings with which something fails, by a pinned table, without searches that were stopped."""
+def _failing(transcript: Path) -> Sequence[str]:
+    """Return some settings with which something fails, by a pinned table, without searches that were stopped."""
     _, _, *rows = transcript.read_text("utf-8").splitlines()
-    return {row.split()[0] for row in rows if not row.endswith(" -") and "stopped" not in row}
+    return sampled([row.split()[0] for row in rows if not row.endswith(" -") and "stopped" not in row], 3)
 
 
 @pytest.mark.parametrize(
@@ -131,9 +131,8 @@ def test_a_gap_is_open_in_every_reading(protocol: type[Algorithm]) -> None:
     assert shown == gaps.keys()
 
 
-@pytest.mark.parametrize(
-    "name", ["check_strangers", pytest.param("overrule_lower_winner", marks=pytest.mark.soak)]
-)
+@pytest.mark.soak
+@pytest.mark.parametrize("name", ["check_strangers", "overrule_lower_winner"])
 def test_A2_of_tanenbaums_bully_needs_two_repairs_in_one_reading_only(name: str) -> None:
     """It needs them where a node that is no coordinator answers, and not in the default reading."""
     without = {"without": (name,)}

@@ -25,7 +25,7 @@ def found(
 ) -> tuple[list[Record], list[Violation]]:
     """Return (the records of the shortest violation among three nodes, the judge's violations)."""
     explorer = explorer_of(protocol, 3, timeouts, kills, settled="A1.1" in protocol.promises)
-    explorer.run(amount(quick=8_000, soak=20_000))
+    explorer.run(amount(quick=2_000, soak=20_000))
     path = explorer.path_to(explorer.first_found[assertion])
     records = performed(protocol, 3, timeouts, 0, path, quiet_us)
     return records, [each for each in judged(protocol, 3, records) if each.assertion == assertion]
@@ -46,7 +46,7 @@ def test_real_nodes_reach_the_same_state(protocol: type[Election], restarts: int
     """Whichever pasts were merged: every node has that state, and the same messages are in flight."""
     explorer = explorer_of(protocol, 2, timeouts, 1, restarts, suspicions=2)
     tally = explorer.run(4_000)
-    for number in range(0, tally.states, max(1, tally.states // amount(quick=40, soak=150))):
+    for number in range(0, tally.states, max(1, tally.states // amount(quick=10, soak=150))):
         state = follow(explorer, number)
         log = MemoryLog(header_of(protocol, 2))
         execution = PathExecution(protocol, log, timeouts, restarts)

@@ -12,8 +12,10 @@ from lab.worlds.explored.part_changes import CLEARED, UNCHANGED, PartChanges, Pa
 from lab.worlds.explored.states import EMPTY, Memories, Queues, Timeouts
 from tests.explored.brute import describe_state
 from tests.explored.toys import Announcing, Counting, Forgetting, header_of
+from tests.profile import amount
 
 TIMEOUTS: tuple[Timeouts, ...] = ("synchronous", "prompt", "ordered", "any")
+STATES = amount(quick=500, soak=2_000)
 TRANSFER = ((2, CommandInput("transfer", ("100", "savings", "checking"))),)
 CASES: list[tuple[type[Algorithm], int, dict[str, Any]]] = [
     (Announcing, 3, {"kills": 2, "settled": False}),
@@ -43,10 +45,10 @@ def test_the_same_search(
 ) -> None:
     """State by state, move by move, with the same verdicts."""
     explorer = Explorer(protocol, header_of(protocol, count), timeouts, **options)
-    tally = explorer.run(2_000)
+    tally = explorer.run(STATES)
     monkeypatch.setattr("lab.worlds.explored.explorer.PartChanges", lambda parts: parts)
     plain = Explorer(protocol, header_of(protocol, count), timeouts, **options)
-    assert plain.run(2_000) == tally
+    assert plain.run(STATES) == tally
     assert isinstance(explorer.moves.parts, PartChanges)
     assert not isinstance(plain.moves.parts, PartChanges)
     ids = tuple(range(1, count + 1))

@@ -17,8 +17,8 @@ from tests.profile import amount
 
 __all__ = ["NODES", "SHIPPED", "excerpt_in", "exported", "runs", "windows"]
 
-SHIPPED = sorted((Path(__file__).parents[2] / "recordings").rglob("*.jsonl"))[:: amount(quick=5, soak=1)]
-"""Every third, but all in the profile ``soak``."""
+SHIPPED = sorted((Path(__file__).parents[2] / "recordings").rglob("*.jsonl"))[:: amount(quick=10, soak=1)]
+"""Every tenth, but all in the profile ``soak``."""
 NODES = (1, 2, 3, 4)
 Write = Callable[[Excerpt, TextIO], None]
 _LONGEST_US = 40 * T_US

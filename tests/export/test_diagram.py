@@ -2,7 +2,7 @@
 
 import re
 from contextlib import closing
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
@@ -19,6 +19,7 @@ from lab.export.svg_diagram import Picture, diagram_of, write_svg
 from lab.recording.reader import FileRecords, open_recording
 from tests.export.windows import EVIL, RECORDINGS, eventful_recording, evil_recording, excerpt_in, written
 from tests.harness import Rig
+from tests.profile import sampled
 from tests.recording.samples import eventful_lines, write_lines
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -254,12 +255,11 @@ def test_a_fan_out_has_one_label(store: FileRecords, time: str) -> None:
     assert len(kinds & set(labels)) > len(kinds) / 2
 
 
-@pytest.mark.parametrize("time", TIMES)
-@pytest.mark.parametrize("scale", ["log", "true", "broken"])
+@pytest.mark.parametrize(("time", "scale"), sampled([*product(TIMES, ("log", "true", "broken"))], 2))
 def test_no_two_ticks_are_equal(time: str, scale: str) -> None:
     """They were where less than a tenth of a millisecond lay between."""
     with closing(open_recording(RECORDINGS / "two-coordinators.jsonl")) as found:
-        for until_us in (156_000, 7_500_000, 8_000_000):
+        for until_us in sampled((156_000, 7_500_000, 8_000_000), 2):
             figure = FigureOptions(scale=scale)  # type: ignore[arg-type]
             root = _root(excerpt_in(found, time=time, from_us=100_000, until_us=until_us, figure=figure))
             ticks = [float(each.text or "") for each in root.iter(f"{SVG}text") if each.get("class") == "tick"]
@@ -267,13 +267,18 @@ def test_no_two_ticks_are_equal(time: str, scale: str) -> None:
             assert ticks == sorted(set(ticks))
 
 
-@pytest.mark.parametrize("time", TIMES)
-def test_forty_nodes_and_a_minute_fit_a_page(tmp_path: Path, time: str) -> None:
-    """Many messages of a row are one shade; none is left out without one."""
+@pytest.fixture(scope="module")
+def forty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The recording of a minute of forty nodes."""
     rig = Rig(range(1, 41)).started()
     rig.do("at 20s kill 40", "at 40s restart 40")
-    path = rig.run(60_000_000).write(tmp_path / "forty.jsonl")
-    with closing(open_recording(path)) as found:
+    return rig.run(60_000_000).write(tmp_path_factory.mktemp("forty") / "forty.jsonl")
+
+
+@pytest.mark.parametrize("time", TIMES)
+def test_forty_nodes_and_a_minute_fit_a_page(forty: Path, time: str) -> None:
+    """Many messages of a row are one shade; none is left out without one."""
+    with closing(open_recording(forty)) as found:
         root = _root(excerpt_in(found, time=time, figure=FigureOptions(theme="paper")))
     width, height = (float(root.get(each, "nan")) for each in ("width", "height"))
     assert width == pytest.approx(643, abs=1)

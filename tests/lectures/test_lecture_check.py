@@ -10,6 +10,7 @@ from lab.lectures.lecture_check import lecture_problems
 from lab.lectures.lecture_reader import find_lecture, names, read_lecture
 from lab.lectures.recorded_lecture import Stop, record_lecture
 from tests.lectures.lecture_files import TEXT, line_of, make_lecture, write_lecture
+from tests.profile import sampled
 
 SCRIPT = "when all normal: pause 5"
 
@@ -70,7 +71,7 @@ def test_a_run_that_fails(tmp_path: Path) -> None:
     assert found[0].startswith(f"{line_of(TEXT, SCRIPT) + 1}: expect 3 leads within 5s: ")
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", sampled(names(), 2))
 def test_the_library_is_correct(tmp_path: Path, name: str) -> None:
     """Long enough for a lecture, with questions, and notes for the teacher in every step."""
     lecture = read_lecture(find_lecture(name))

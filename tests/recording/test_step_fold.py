@@ -25,6 +25,7 @@ from lab.script.scope import CommandError
 from lab.tasks.bank.commit_history import CommitLog
 from lab.worlds.campaign.situations import SituationReader
 from tests.harness import Rig
+from tests.profile import amount
 from tests.worlds.random_faults import random_commands
 
 RUN_US = 8_000_000
@@ -79,7 +80,7 @@ def _json(value: Any) -> bytes:
     return json.encode(value)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=amount(quick=4, soak=12), deadline=None)
 @given(RUNS)
 def test_the_fold_gives_what_the_node_has(steps: list[Whole]) -> None:
     """All protocols, of five to fourteen nodes, with random faults: every field and every wait, byte for byte."""
@@ -96,7 +97,7 @@ def test_the_fold_gives_what_the_node_has(steps: list[Whole]) -> None:
             assert _json({name: state[name] for name in each.state}) == _json(each.state)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=amount(quick=3, soak=8), deadline=None)
 @given(RUNS)
 def test_a_whole_step_gives_the_change(steps: list[Whole]) -> None:
     """A step is made whole, written as format 1 has it, and read: its change is what the node wrote."""
@@ -119,7 +120,7 @@ def test_a_whole_step_gives_the_change(steps: list[Whole]) -> None:
 
 def test_the_runs_have_answers_and_edits() -> None:
     """Otherwise they would show nothing."""
-    steps = [each.step for name in ("bully", "3pc") for each in run(name, 12, 1, 0)]
+    steps = [each.step for name in ("bully", "3pc") for each in run(name, 6, 1, 0)]
     assert any(step.answered for step in steps)
     assert any(step.ended for step in steps)
     assert any(step.edits for step in steps)
@@ -153,7 +154,7 @@ EDITS = some.dictionaries(
 PROCEDURES = some.sampled_from(("check", "election", "*", "nothing"))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=amount(quick=15, soak=60), deadline=None)
 @given(some.data())
 def test_foreign_edits_harm_no_reader(data: some.DataObject) -> None:
     """Steps with absurd edits and waits, of a bank: every fold goes on, and lists stay as short as the lines."""

@@ -1,7 +1,6 @@
 """Every command that reads a file, on every hostile file: it ends within five seconds, with a message.
 
-In the profile ``quick``, of the many commands that read a file of the same kind, a third or a fifth read each
-hostile one.
+In the profile ``quick``, of the commands that read a file of the same kind, one or two read each hostile one.
 """
 
 import os
@@ -15,9 +14,10 @@ import pytest
 from lab.exercises.exercise_reader import SHIPPED as LIBRARY
 from lab.text import sanitize
 from tests.cli.invocation import SHIPPED, Called, Lab
-from tests.profile import SOAK
+from tests.profile import SOAK, amount
 
 LIMIT_S = 5
+_LONG, _MANY = amount(quick=20_000_000, soak=100_000_000), amount(quick=2_000_000, soak=10_000_000)
 _HEADER = b'{"record":"header","format":1,"program":"lab","run":"'
 
 
@@ -43,8 +43,10 @@ HOSTILE: dict[str, Callable[[Path], object]] = {
     "binary": lambda path: path.write_bytes(bytes(range(256)) * 1_000),
     "escapes": lambda path: path.write_bytes(b"\x1b]0;owned\x07\x1b[2J\xc2\x9b31m\n\xe2\x80\xae" * 9),
     "deeply nested": lambda path: path.write_bytes(b'{"record":"header","format":1,"x":' + b"[" * 1_000_000),
-    "one long line": lambda path: path.write_bytes(_HEADER + b"a" * 100_000_000 + b'"}'),
-    "many short lines": lambda path: path.write_bytes(b"1\n" * 10_000_000),
+    "one long line": lambda path: path.write_bytes(
+        _HEADER + b"a" * _LONG + b'"}'
+    ),
+    "many short lines": lambda path: path.write_bytes(b"1\n" * _MANY),
     "dangling link": lambda path: path.symlink_to("nowhere"),
     "link to itself": lambda path: path.symlink_to(path.name),
     "socket": _socket,
@@ -105,7 +107,7 @@ def _mistake(done: Called) -> str:
 
 def _commands(suffix: str, kind: str) -> tuple[str, ...]:
     commands = COMMANDS[suffix]
-    one_in = 1 if SOAK or len(commands) < 4 else 5 if len(commands) > 9 else 3
+    one_in = 1 if SOAK else (len(commands) + 1) // 2
     return commands[list(HOSTILE).index(kind) % one_in :: one_in]
 
 

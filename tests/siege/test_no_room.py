@@ -12,6 +12,7 @@ import pytest
 
 from lab.exercises.exercise_reader import SHIPPED as LIBRARY
 from tests.cli.invocation import SHIPPED, Lab
+from tests.profile import sampled
 
 MOUNTS = {
     "read-only": 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0"',
@@ -37,6 +38,8 @@ COMMANDS = (
     "serve invite anna --data D/class",
 )
 """``D`` is the folder, and lab's data folder; ``S`` and ``I`` are recordings, ``P`` is a faulty protocol."""
+IN_TURN = [(kind, each) for n, each in enumerate(COMMANDS) for kind in (MOUNTS if n % 2 else reversed(MOUNTS))]
+"""Each command with both kinds of folder; the profile ``quick`` tries one of them, in turn."""
 BOOKMARK = """
 import sys
 from contextlib import closing
@@ -57,7 +60,7 @@ def _can_mount() -> bool:
     return subprocess.run(["unshare", "-m", "sh", "-c", probe], capture_output=True, check=False).returncode == 0
 
 
-@pytest.fixture(params=MOUNTS)
+@pytest.fixture
 def mounted(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path, tuple[str, ...]]:
     """Return the kind of folder, its path, and the command that makes it such a folder."""
     if sys.platform != "linux" or not _can_mount():
@@ -70,7 +73,7 @@ def mounted(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path, 
 
 
 @pytest.mark.live
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(("mounted", "command"), sampled(IN_TURN, 2), indirect=["mounted"])
 def test_nothing_can_be_written(
     mounted: tuple[str, Path, tuple[str, ...]], command: str, tmp_path: Path, home: Path
 ) -> None:
@@ -88,6 +91,7 @@ def test_nothing_can_be_written(
     assert lab.left() == []
 
 
+@pytest.mark.parametrize("mounted", MOUNTS, indirect=True)
 def test_bookmarks_that_cannot_be_saved(mounted: tuple[str, Path, tuple[str, ...]]) -> None:
     """They last as long as the interface, which says why."""
     kind, folder, mount = mounted

@@ -11,7 +11,6 @@ from textual.widgets import OptionList
 from lab.script.verbs import VERBS
 from lab.tasks.extension import Extension, View, built_in_extensions
 from lab.tui.actions import ACTIONS, TASK_VIEWS, actions_of
-from lab.tui.widgets.prompts import CommandLine
 from tests.harness import Rig
 from tests.tui.seen import Seen, replay
 
@@ -171,23 +170,3 @@ def test_what_has_no_key_is_done_by_its_word_in_the_palette_and_on_the_command_l
         await seen.until_message("heartbeats shown")
 
     replay(test)
-
-
-def test_every_action_has_a_handler() -> None:
-    """A word without a handler would raise here."""
-
-    async def do_all(seen: Seen) -> None:
-        for action in ACTIONS:
-            if action.word == "quit":
-                continue
-            seen.run.action_do(action.word)
-            await seen.pilot.pause()
-            if action.word == "branch":
-                await seen.until(lambda: len(seen.app.screen_stack) > 2, "the branch is over it")
-                await seen.press("q")
-            if seen.top is not seen.run or seen.of("CommandLine", CommandLine).has_class("open"):
-                await seen.press("escape")
-        seen.run.action_do("quit")
-        await seen.until(lambda: seen.app.return_code == 0, "the last action, quit, is done")
-
-    assert replay(do_all).return_code == 0, "the last action, quit, was done"

@@ -15,6 +15,7 @@ from lab.tui.apps.campaign_app import CampaignApp, CampaignScreen
 from lab.tui.screen import RunScreen
 from lab.tui.widgets.dialogs import FilterableList
 from tests.cli.invocation import Lab
+from tests.profile import sampled
 from tests.tui.recorded import SHIPPED
 from tests.waiting import WAIT_S
 
@@ -96,7 +97,7 @@ def show(
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+@pytest.mark.parametrize("size", sampled([(80, 24), (120, 40)], 2))
 def test_enter_opens_the_smallest_finding(campaigns: Path, size: tuple[int, int]) -> None:
     """In the replay, as it would be recorded; q goes back to the list, and q again leaves."""
 

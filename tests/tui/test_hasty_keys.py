@@ -1,6 +1,7 @@
 """Keys that come faster than screens change: none closes the screen below or meets a half-mounted one."""
 
 import threading
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from lab.exercises.attempts import LocalClusters
 from lab.tui.apps.exercise_list import ListScreen
 from lab.tui.controllers.branching import RecordingChosen
 from lab.tui.screen import RunScreen
+from tests.profile import sampled
 from tests.tui.classroom import classroom, made, student
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, replay
@@ -91,8 +93,10 @@ class _SlowClusters(LocalClusters):
         return super().end()
 
 
-@pytest.mark.parametrize("leaves", [("q", "enter"), (":again", "enter")])
-@pytest.mark.parametrize("key", ["question_mark", ":export", ":next-message"])
+@pytest.mark.parametrize(
+    ("leaves", "key"),
+    sampled([*product((("q", "enter"), (":again", "enter")), ("question_mark", ":export", ":next-message"))], 2),
+)
 def test_keys_while_an_exercise_closes(tmp_path: Path, leaves: tuple[str, str], key: str) -> None:
     """A dialog may be over the run by the time it closes: it closes too, and nothing reads the run after that."""
     clusters = _SlowClusters()
