@@ -57,6 +57,7 @@ from lab.worlds.campaign.live_campaign import (
     LiveRuns,
     LiveShrinking,
     LiveTrial,
+    draw_live,
     format_live_rerun,
     live_header,
     live_schedule_plan,
@@ -217,7 +218,7 @@ class _Session:
         known = totals.runs
         first: LiveTrial | None = None
         progress = Progress(f"checking {self.program}", "run", campaign.runs, known)
-        outcomes = runs.outcomes(self._seeds(known))
+        outcomes = runs.outcomes(draw_live(campaign, seed) for seed in self._seeds(known))
         try:
             with closing(outcomes), progress:
                 for outcome, trial in outcomes:

@@ -79,7 +79,7 @@ def test_as_json(lab: Lab, skeleton: str) -> None:
         ("", ("try", "two-coordinators", "mine.py"), "two-coordinators has no stages"),
         ("", ("try", NAME, "mine.py", "--seed", "x"), "--seed x: write a whole number"),
         ("", ("grade", "mine.py", "--exercise", NAME, "--student", "anna"), "with --student NAME and --data DIR"),
-        ("", ("grade", "run.jsonl", "--data", "."), "--data is for a FILE.py"),
+        ("", ("grade", "run.jsonl", "--data", "."), "--data is for a FILE"),
     ],
 )
 def test_mistakes(lab: Lab, code: str, words: tuple[str, ...], error: str) -> None:
